@@ -1,0 +1,39 @@
+/** The one place that reads a clock or arms a timer; a test kit moves time by handing in another one. */
+
+/** A moment, in milliseconds since 1970, as `Date.now()` gives it. */
+export type Milliseconds = number;
+
+/** A span or a moment in seconds with a fraction: the unit of the stores, as in Laravel. */
+export type Seconds = number;
+
+export interface Timer {
+  cancel(): void;
+}
+
+export interface Clock {
+  /** Wall time in milliseconds. May jump: never measure a span with it. */
+  now(): Milliseconds;
+  /** Milliseconds since some fixed moment; only ever grows. */
+  monotonic(): Milliseconds;
+  /** Calls back once after `milliseconds`. The timer does not keep the process alive unless `keepAlive`. */
+  after(milliseconds: Milliseconds, callback: () => void, keepAlive?: boolean): Timer;
+}
+
+/** Node.js cuts a longer time-out to 1 ms, which would turn a timeout of 30 days into one that fires at once. */
+const LONGEST_TIMEOUT = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(milliseconds, callback, keepAlive = false) {
+    const end = performance.now() + milliseconds;
+    let handle: NodeJS.Timeout;
+    const arm = (): void => {
+      const left = end - performance.now();
+      handle = setTimeout(left > LONGEST_TIMEOUT ? arm : callback, Math.min(Math.max(left, 0), LONGEST_TIMEOUT));
+      if (!keepAlive) handle.unref();
+    };
+    arm();
+    return { cancel: () => clearTimeout(handle) };
+  },
+};

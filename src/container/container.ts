@@ -1,0 +1,20 @@
+/** What Onqueue asks of a dependency injection container: one method. */
+import type { Class } from '../job/definition';
+
+export type Token<T = unknown> = Class<T & object> | string | symbol | object;
+
+/** One run's scope. */
+export interface Scope {
+  /** Resolves a token within this run. */
+  resolve(token: unknown): unknown;
+  /** Makes `value` what `token` resolves to within this run. */
+  register(token: unknown, value: unknown): void;
+  /** Ends the run: disposes what is scoped to it, never singletons or instances of a parent. */
+  dispose(): Promise<void>;
+}
+
+/** The `container` of the configuration. */
+export interface Container {
+  /** `scope` is the run's; undefined outside of one. */
+  resolve(token: unknown, scope?: Scope): unknown;
+}

@@ -1,0 +1,37 @@
+/** Where a driver keeps the jobs that are out of tries. */
+import type { Seconds } from '../clock/clock';
+import type { Failure } from '../queue/connection';
+
+/** One failed job, as the store keeps it. */
+export interface FailedEntry extends Failure {
+  /** The connection that the job came from. */
+  readonly connection: string;
+  readonly queue: string;
+  readonly payload: Buffer;
+  /** Milliseconds since 1970, by the store's clock. */
+  readonly failedAt: number;
+  readonly attempts: number;
+}
+
+export interface FailedStore {
+  /** Adds or replaces (by id) an entry of a connection that has no failed store of its own. */
+  put(entry: Omit<FailedEntry, 'failedAt'>): Promise<void>;
+  /** Newest first. `offset`: skip so many, for paging. */
+  list(options: {
+    readonly queue?: string | undefined;
+    readonly limit: number;
+    readonly offset?: number | undefined;
+  }): Promise<readonly FailedEntry[]>;
+  get(id: string): Promise<FailedEntry | undefined>;
+  count(queue?: string): Promise<number>;
+  /**
+   * Moves the entry back to its queue as `payload`, in one step. False: it is no longer there as it was read (someone
+   * else retried or forgot it); nothing was written.
+   */
+  retry(entry: FailedEntry, payload: Buffer): Promise<boolean>;
+  forget(id: string): Promise<boolean>;
+  /** Removes all, in bounded steps; returns how many. */
+  flush(queue?: string): Promise<number>;
+  /** Removes what is older than `olderThan` seconds, then all but the newest `keep`; returns how many. */
+  prune(options: { readonly olderThan?: Seconds | undefined; readonly keep?: number | undefined }): Promise<number>;
+}

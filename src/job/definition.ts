@@ -1,0 +1,18 @@
+/** What the registry knows of one job class. */
+import type { JobOptions } from './options';
+
+/** Any class, also with a protected constructor. */
+// oxlint-disable-next-line typescript/no-unsafe-function-type
+export type Class<T extends object = object> = Function & { readonly prototype: T };
+
+export interface JobDefinition {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly version: number | undefined;
+  readonly upgrade: JobOptions['upgrade'];
+  readonly target: Class;
+  /** Own options over those of the parents; `name`, `aliases` and `version` are never inherited. */
+  readonly options: Readonly<Omit<JobOptions, 'name' | 'aliases' | 'version' | 'upgrade'>>;
+  /** Where the class was declared, as far as a stack can tell. */
+  readonly file: string | undefined;
+}

@@ -1,0 +1,177 @@
+/**
+ * What a back end must do: the contract that every driver keeps and the conformance suite checks.
+ *
+ * A connection never sees a job class. It moves payload bytes between the states `ready`, `delayed`, `reserved` and
+ * `failed`, by the clock of its store, and hands out reservations that only their holder can settle.
+ */
+import type { Seconds } from '../clock/clock';
+import type { FailedStore } from '../failed/failed-store';
+import type { LockStore } from '../locks/lock-store';
+import type { Counters } from '../payload/counters';
+
+/** One payload on its way into a queue. */
+export interface Entry {
+  /** The whole JSON text; well-formed Unicode. */
+  readonly payload: string;
+  /** Seconds until it becomes ready, by the store's clock. Absent or ≤ 0: ready at once. */
+  readonly delay?: Seconds | undefined;
+  /**
+   * Refuse the entry with `DuplicatePayloadError` when its very text waits as delayed already: a sorted set would
+   * silently merge the two. Set by `laterRaw`, whose texts are not ours to make unique.
+   */
+  readonly unique?: boolean | undefined;
+}
+
+/** A job handed to one worker under a lease. */
+export interface Reservation {
+  readonly queue: string;
+  /** The text of this reservation, to the byte, its counters included. May not be UTF-8. */
+  readonly payload: Buffer;
+  /** The counters, this attempt included; known without parsing the payload. */
+  readonly counters: Counters;
+  /** What the driver needs to find this very reservation again. Nobody else reads it. */
+  readonly token: unknown;
+}
+
+/** What the failed store keeps of a job beside its payload. */
+export interface Failure {
+  /** The payload's `id`; one of our own where it has none. */
+  readonly id: string;
+  /** The job's name, for lists. */
+  readonly name: string;
+  /** The error with its stack, as text. */
+  readonly exception: string;
+}
+
+/** The end of one reservation, to be written to the store. */
+export type Settlement =
+  | { readonly outcome: 'completed'; readonly reservation: Reservation }
+  | {
+      readonly outcome: 'released';
+      readonly reservation: Reservation;
+      /** Seconds until it is ready again; 0: at once, at the tail. */
+      readonly delay: Seconds;
+      /** The counters it goes back with; `freeRelease`, `failedAttempt`, … in `payload/counters.ts` make them. */
+      readonly counters: Counters;
+    }
+  | {
+      readonly outcome: 'failed';
+      readonly reservation: Reservation;
+      readonly counters: Counters;
+      readonly failure: Failure;
+    };
+
+/** `lost`: someone else holds the job now, or it is gone; nothing was written. */
+export type SettleResult = 'settled' | 'lost';
+
+export interface ReserveRequest {
+  /** In the order in which they are emptied. */
+  readonly queues: readonly string[];
+  /** At most so many reservations; may return fewer although more are ready (a call moves 1 MiB or 100 jobs at most). */
+  readonly limit: number;
+  /** Seconds until a silent holder loses the job. */
+  readonly lease: Seconds;
+}
+
+/** A payload that is no JSON object: the store set it aside in `failed` while it looked for work. */
+export interface SetAside {
+  readonly queue: string;
+  readonly id: string;
+  readonly reason: string;
+}
+
+export interface ReserveReply {
+  readonly reservations: readonly Reservation[];
+  readonly setAside: readonly SetAside[];
+  /**
+   * Seconds until a delayed job or the end of a lease on one of the queues makes another look worth while; 0: jobs are
+   * left that could be had now; Infinity: nothing waits.
+   */
+  readonly nextIn: Seconds;
+}
+
+export interface Counts {
+  readonly ready: number;
+  readonly delayed: number;
+  readonly reserved: number;
+}
+
+export type WaitingState = keyof Counts;
+
+export interface PeekedJob {
+  readonly payload: Buffer;
+  /** Milliseconds since 1970: when a delayed job becomes ready, or a reserved one's lease ends. */
+  readonly at?: number | undefined;
+}
+
+/** What a driver can do. Asking for what it lacks is a `CapabilityError`. */
+export interface Capabilities {
+  /** Jobs can wait for a moment. */
+  readonly delay: boolean;
+  /** Jobs can be reserved by a worker. `sync` and `null` cannot. */
+  readonly reserve: boolean;
+  /** Leases can be renewed while a job runs. */
+  readonly renew: boolean;
+  /** Counts by state are exact. */
+  readonly counts: boolean;
+  readonly clear: boolean;
+  readonly peek: boolean;
+  /** `wait` is woken by a push, also of another process; otherwise it only sleeps. */
+  readonly wake: boolean;
+  /** Has a failed store of its own, written in the transaction that removes the reservation. */
+  readonly failed: boolean;
+  readonly locks: boolean;
+}
+
+/** Waits for work on a worker's queues. Made by each worker for itself: a blocking read occupies what it waits on. */
+export interface Waiter {
+  /**
+   * Resolves when work may be there, when `seconds` have passed, or when `signal` aborts; never rejects for these.
+   * May wake for nothing. A wake-up that came between the last reserve and this call must not be missed.
+   */
+  wait(seconds: Seconds, signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** One line of `onqueue check`. */
+export interface Diagnosis {
+  readonly level: 'ok' | 'warning' | 'error';
+  readonly subject: string;
+  readonly message: string;
+}
+
+export interface Connection {
+  /** Its name in the configuration. */
+  readonly name: string;
+  readonly driver: string;
+  /** The absolute path or address of the store, for people: never a password. */
+  readonly address: string;
+  readonly capabilities: Capabilities;
+
+  /** Resolves when the store has confirmed all entries. All of one call go in, in order, or a later call says which. */
+  push(queue: string, entries: readonly Entry[]): Promise<void>;
+  reserve(request: ReserveRequest): Promise<ReserveReply>;
+  /** One result for each settlement, in order. */
+  settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]>;
+  /** Both in one round trip, where the store can: first settles, then reserves. */
+  settleAndReserve?(
+    settlements: readonly Settlement[],
+    request: ReserveRequest,
+  ): Promise<{ readonly results: readonly SettleResult[]; readonly reply: ReserveReply }>;
+  /** The lease of each starts anew at `lease` seconds from now. `lost`: it is no longer ours. */
+  renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly ('renewed' | 'lost')[]>;
+  counts(queue: string): Promise<Counts>;
+  /** Removes what is ready, delayed and reserved; returns how many. Failed jobs stay. */
+  clear(queue: string): Promise<number>;
+  /** The first `limit` jobs of a state, in the order in which they come up. Changes nothing. */
+  peek(queue: string, state: WaitingState, limit: number): Promise<readonly PeekedJob[]>;
+  /** The queues that were ever pushed to and not forgotten. */
+  queues(): Promise<readonly string[]>;
+  waiter(queues: readonly string[]): Waiter;
+  readonly failed?: FailedStore | undefined;
+  readonly locks?: LockStore | undefined;
+  /** What `onqueue check` prints of this store. */
+  diagnose(): Promise<readonly Diagnosis[]>;
+  /** Ends what the connection holds open, within a deadline. May be called at any time, any number of times. */
+  close(): Promise<void>;
+}
