@@ -1,0 +1,31 @@
+/** What a connection and a worker may use of the application they belong to; a `QueueManager` is one. */
+import type { Clock } from '../clock/clock';
+import type { Random } from '../clock/random';
+import type { Container } from '../container/container';
+import type { Hooks } from '../events/hooks';
+import type { JobContext } from '../job/job-context';
+import type { JobRegistry } from '../job/registry';
+import type { Logger } from '../logger/logger';
+
+/** Where an error came from that had nobody to go to. */
+export interface ErrorContext {
+  /** What was being done, in words. */
+  readonly during: string;
+  /** The running job, where one was. */
+  readonly job?: JobContext | undefined;
+  /** The name of the job that was being dispatched. */
+  readonly name?: string | undefined;
+  readonly connection?: string | undefined;
+  readonly queue?: string | undefined;
+}
+
+export interface Application {
+  readonly registry: JobRegistry;
+  readonly container: Container | undefined;
+  readonly hooks: Hooks;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** To `Queue.onError`, or the log: errors that must not change what goes on. Never throws. */
+  report(error: unknown, context: ErrorContext): void;
+}

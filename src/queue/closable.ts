@@ -1,0 +1,9 @@
+/** What a manager stops when it closes: workers, mostly. */
+import type { Seconds } from '../clock/clock';
+
+export interface Closable {
+  /** May be called at any time, any number of times. */
+  close(): Promise<void>;
+  /** Seconds that a clean end may take; past them the manager goes on without it. Default 60. */
+  readonly closeDeadline?: Seconds | undefined;
+}

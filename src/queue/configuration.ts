@@ -1,0 +1,118 @@
+/** What `Queue.configure` and `onqueue.config.*` take: the connections, and what all of them share. */
+import type { Container } from '../container/container';
+import type { Class } from '../job/definition';
+import type { Duration } from '../job/duration';
+import type { Logger } from '../logger/logger';
+
+/** What every connection with a store takes. */
+export interface StoreConfig {
+  /** The queue that is meant where none is named. Default `default`. */
+  readonly queue?: string | undefined;
+  /** Laravel's name for the lease: how long a job stays with a worker that has gone silent. Default 30 s. */
+  readonly retryAfter?: Duration | undefined;
+  /** How long a dispatch waits for a store that does not answer. Default 5 s. */
+  readonly deadline?: Duration | undefined;
+}
+
+export interface RedisNode {
+  readonly host: string;
+  readonly port?: number | undefined;
+}
+
+/** A client of ioredis (`Redis` or `Cluster`): it is duplicated, never changed or closed. */
+export interface RedisClient {
+  duplicate(...options: never[]): object;
+}
+
+/** Give one of `client`, `cluster`, `sentinels`, or an address: `url`, or `host` and `port`, or the `path` of a socket. */
+export interface RedisConfig extends StoreConfig {
+  readonly driver: 'redis';
+  /** `redis://user:password@host:6379/0`, or `rediss://` for TLS. */
+  readonly url?: string | undefined;
+  /** Default `127.0.0.1`. */
+  readonly host?: string | undefined;
+  /** Default 6379. */
+  readonly port?: number | undefined;
+  readonly path?: string | undefined;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  /** Default 0. */
+  readonly db?: number | undefined;
+  /** `true`, or options of `tls.connect`. */
+  readonly tls?: boolean | object | undefined;
+  readonly client?: RedisClient | undefined;
+  /** Some nodes of a cluster: addresses or URLs. */
+  readonly cluster?: readonly (string | RedisNode)[] | undefined;
+  readonly sentinels?: readonly RedisNode[] | undefined;
+  /** The name of the master that the sentinels watch. */
+  readonly name?: string | undefined;
+  readonly sentinelPassword?: string | undefined;
+  /** Further options of ioredis. Those that the queue depends on are set by it. */
+  readonly options?: Readonly<Record<string, unknown>> | undefined;
+  /** Stands before every key. Default `queues:`. */
+  readonly prefix?: string | undefined;
+}
+
+export interface DatabaseConfig extends StoreConfig {
+  readonly driver: 'database';
+  /** `sqlite:./onqueue.sqlite`; a relative path starts at the project's folder, the nearest with a package.json. */
+  readonly url?: string | undefined;
+  /** Default `jobs`. */
+  readonly table?: string | undefined;
+}
+
+/** Jobs run at once, in place of the push. */
+export interface SyncConfig {
+  readonly driver: 'sync';
+  readonly queue?: string | undefined;
+}
+
+/** Jobs are thrown away. */
+export interface NullConfig {
+  readonly driver: 'null';
+  readonly queue?: string | undefined;
+}
+
+/** Jobs live in this process, and end with it. */
+export interface MemoryConfig {
+  readonly driver: 'memory';
+  readonly queue?: string | undefined;
+  readonly retryAfter?: Duration | undefined;
+}
+
+/**
+ * The drivers by name. For one of your own, add to it:
+ * `declare module 'onqueue' { interface Drivers { mine: MyConfig } }`, where `MyConfig` has `driver: 'mine'`.
+ */
+export interface Drivers {
+  redis: RedisConfig;
+  database: DatabaseConfig;
+  sync: SyncConfig;
+  null: NullConfig;
+  memory: MemoryConfig;
+}
+
+export type ConnectionConfig = Drivers[keyof Drivers];
+
+export interface Configuration<Name extends string = string> {
+  /** The connection that is meant where none is named; may be left out where there is only one. */
+  readonly default?: NoInfer<Name> | undefined;
+  /** Without any: Redis at `REDIS_URL` where that is set, otherwise a SQLite file in the project's folder. */
+  readonly connections?: { readonly [K in Name]: ConnectionConfig } | undefined;
+  /** The connection that keeps the failed jobs of connections without a failed store of their own. Default: `default`. */
+  readonly failed?: NoInfer<Name> | undefined;
+  /** Job classes, for bundlers that drop what is imported for its effect only. */
+  readonly jobs?: readonly Class[] | undefined;
+  readonly container?: Container | undefined;
+  /** Shaped like pino's. Under Jest nothing is logged unless one is given. */
+  readonly logger?: Logger | undefined;
+}
+
+/** Types a configuration where it stands: `export default defineConfig({ … })`. */
+export function defineConfig<const Name extends string>(configuration: Configuration<Name>): Configuration<Name> {
+  return configuration;
+}
+
+export const DEFAULT_QUEUE = 'default';
+export const DEFAULT_RETRY_AFTER = 30;
+export const DEFAULT_DEADLINE = 5;
