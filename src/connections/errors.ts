@@ -75,7 +75,11 @@ export class QueueUnavailableError extends OnqueueError<Unavailability> {
   constructor(facts: Unavailability, options?: { cause?: unknown }) {
     const silence = facts.deadline === undefined ? 'cannot be reached' : `did not answer in ${facts.deadline} s`;
     const origin = facts.origin === undefined ? '' : ` ${facts.origin}.`;
-    super(`${facts.store} at ${facts.address} ${silence}; ${facts.consequence}. Is it running?${origin}`, facts, options);
+    super(
+      `${facts.store} at ${facts.address} ${silence}; ${facts.consequence}. Is it running?${origin}`,
+      facts,
+      options,
+    );
   }
 }
 

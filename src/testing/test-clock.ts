@@ -1,0 +1,79 @@
+/** A clock that stands still until a test moves it: delays, backoff, leases and timeouts of hours in no time. */
+import { systemClock } from '../clock/clock';
+import type { Clock, Milliseconds, Timer } from '../clock/clock';
+import { durationSeconds } from '../job/duration';
+import type { Duration } from '../job/duration';
+
+/** Taken when the module loads, so that fake timers of a test runner do not freeze `advance`. */
+const afterThisTurn = setImmediate;
+
+const turnOfTheEventLoop = (): Promise<void> => new Promise((resolve) => afterThisTurn(resolve));
+
+interface Armed {
+  readonly due: Milliseconds;
+  readonly callback: () => void;
+}
+
+export class TestClock implements Clock {
+  readonly #start: Milliseconds;
+  #now: Milliseconds;
+  /** Where all calls of `advance` together lead. */
+  #goal: Milliseconds;
+  readonly #timers = new Set<Armed>();
+
+  /** `start`: where the clock stands; by default at the present moment. */
+  constructor(start: Date | Milliseconds = systemClock.now()) {
+    this.#start = Number(start);
+    this.#now = this.#start;
+    this.#goal = this.#start;
+  }
+
+  now(): Milliseconds {
+    return this.#now;
+  }
+
+  monotonic(): Milliseconds {
+    return this.#now - this.#start;
+  }
+
+  after(milliseconds: Milliseconds, callback: () => void): Timer {
+    const timer: Armed = { due: this.#now + Math.max(milliseconds, 0), callback };
+    this.#timers.add(timer);
+    return { cancel: () => void this.#timers.delete(timer) };
+  }
+
+  /** How many timers wait for the clock to move. */
+  get pending(): number {
+    return this.#timers.size;
+  }
+
+  /**
+   * Moves the clock on by `duration` and calls back each timer that falls due on the way, in the order of their
+   * moments, at that very moment. Between two of them what was woken gets a turn of the event loop, so that timers it
+   * arms in turn are met as well.
+   *
+   * @throws InvalidDurationError
+   */
+  async advance(duration: Duration): Promise<void> {
+    this.#goal += durationSeconds(duration, 'TestClock.advance') * 1000;
+    const goal = this.#goal;
+    await turnOfTheEventLoop();
+    for (let next = this.#nextUntil(goal); next !== undefined; next = this.#nextUntil(goal)) {
+      this.#timers.delete(next);
+      this.#now = Math.max(this.#now, next.due);
+      next.callback();
+      await turnOfTheEventLoop();
+    }
+    this.#now = Math.max(this.#now, goal);
+    await turnOfTheEventLoop();
+  }
+
+  /** The earliest timer; of several at one moment the one armed first. */
+  #nextUntil(goal: Milliseconds): Armed | undefined {
+    let next: Armed | undefined;
+    for (const timer of this.#timers) {
+      if (timer.due <= goal && (next === undefined || timer.due < next.due)) next = timer;
+    }
+    return next;
+  }
+}
