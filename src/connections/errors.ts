@@ -1,9 +1,8 @@
 /** What can go wrong between a connection and its store; the same classes whatever the driver. */
 import type { Seconds } from '../clock/clock';
 import { OnqueueError } from '../errors/onqueue-error';
-import type { Capabilities } from '../queue/connection';
 
-export type Capability = keyof Capabilities;
+export { type Capability, CapabilityError } from '../queue/errors';
 
 /** `laterRaw` was given a text that waits as delayed already: a sorted set would silently make one job of the two. */
 export class DuplicatePayloadError extends OnqueueError<{ connection: string; queue: string; bytes: number }> {
@@ -15,40 +14,6 @@ export class DuplicatePayloadError extends OnqueueError<{ connection: string; qu
       `Queue '${queue}' of connection '${connection}' already holds this very payload (${bytes} bytes) as delayed; it was ` +
         'not queued a second time. Give each payload an "id" of its own, or send it with pushRaw.',
       { connection, queue, bytes },
-    );
-  }
-}
-
-const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
-  delay: 'hold jobs back until a moment',
-  reserve: 'hand jobs to a worker',
-  renew: 'renew leases',
-  counts: 'count jobs by state',
-  clear: 'clear a queue',
-  peek: 'show waiting jobs',
-  wake: 'wake a waiting worker',
-  failed: 'keep failed jobs',
-  locks: 'hold locks',
-};
-
-/** The drivers of ours that can do all of it; the ones a user may fall back on. */
-const CAPABLE_DRIVERS = ['redis', 'database', 'memory'] as const;
-
-/** A connection was asked for what its driver cannot do. */
-export class CapabilityError extends OnqueueError<{
-  connection: string;
-  driver: string;
-  capability: Capability;
-  drivers: readonly string[];
-}> {
-  readonly code = 'E_CAPABILITY';
-
-  constructor(connection: string, driver: string, capability: Capability) {
-    const drivers = CAPABLE_DRIVERS.filter((capable) => capable !== driver);
-    super(
-      `Connection '${connection}' cannot ${CAPABILITY_MEANING[capability]}: the driver '${driver}' lacks the capability ` +
-        `'${capability}'. Drivers that have it: ${drivers.join(', ')}.`,
-      { connection, driver, capability, drivers },
     );
   }
 }

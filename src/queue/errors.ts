@@ -1,0 +1,180 @@
+/** What can go wrong before a job reaches its store: configuration, names, and asking for what is not there. */
+import { OnqueueError } from '../errors/onqueue-error';
+import type { Capabilities } from './connection';
+
+/** One mistake in a configuration. */
+export interface Mistake {
+  /** Where it stands: `connections.redis.retryAfter`. */
+  readonly path: string;
+  /** What is wrong, what was expected, and what may have been meant. */
+  readonly problem: string;
+}
+
+/** The configuration has mistakes; all of them are named. */
+export class ConfigurationError extends OnqueueError<{
+  readonly mistakes: readonly Mistake[];
+  readonly source: string;
+}> {
+  readonly code = 'E_CONFIGURATION';
+
+  constructor(mistakes: readonly Mistake[], source: string) {
+    const lines = mistakes.map(({ path, problem }) => `\n  ${path === '' ? '' : `${path}: `}${problem}`);
+    const count = mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`;
+    super(`The configuration (${source}) has ${count}:${lines.join('')}`, { mistakes, source });
+  }
+}
+
+/** A configuration file is there but cannot be loaded. No other store is taken in its place. */
+export class ConfigFileError extends OnqueueError<{ readonly file: string }> {
+  readonly code = 'E_CONFIG_FILE';
+
+  constructor(file: string, problem: string, options?: { cause?: unknown }) {
+    super(`${file} could not be loaded: ${problem}`, { file }, options);
+  }
+}
+
+/** A TypeScript file was to be loaded, and nothing here compiles it. */
+export class TypeScriptLoaderError extends OnqueueError<{ readonly file: string }> {
+  readonly code = 'E_TYPESCRIPT_LOADER';
+
+  constructor(file: string, options?: { cause?: unknown }) {
+    super(
+      `${file} is TypeScript, and @swc/core, which compiles it, is not installed. Run: npm install --save-dev @swc/core ` +
+        '(or give a JavaScript file).',
+      { file },
+      options,
+    );
+  }
+}
+
+/** `Queue.configure` came after the connections of an earlier configuration had been opened. */
+export class AlreadyConfiguredError extends OnqueueError<{
+  readonly opened: readonly string[];
+  readonly source: string;
+}> {
+  readonly code = 'E_ALREADY_CONFIGURED';
+
+  constructor(opened: readonly string[], source: string) {
+    super(
+      `Queue.configure() came too late: ${opened.map((name) => `'${name}'`).join(', ')} ${opened.length === 1 ? 'is' : 'are'} ` +
+        `in use already, from ${source}. Call it before the first dispatch or worker, or await Queue.close() first.`,
+      { opened, source },
+    );
+  }
+}
+
+/** A connection that the configuration does not name. */
+export class UnknownConnectionError extends OnqueueError<{ readonly name: string; readonly known: readonly string[] }> {
+  readonly code = 'E_UNKNOWN_CONNECTION';
+
+  constructor(name: string, known: readonly string[], source: string, suggestion: string | undefined) {
+    const meant = suggestion === undefined ? '' : ` Did you mean '${suggestion}'?`;
+    super(`No connection '${name}' in the configuration (${source}); it has ${known.join(', ')}.${meant}`, {
+      name,
+      known,
+    });
+  }
+}
+
+/** A driver that nobody made known. */
+export class UnknownDriverError extends OnqueueError<{
+  readonly driver: string;
+  readonly connection: string;
+  readonly known: readonly string[];
+}> {
+  readonly code = 'E_UNKNOWN_DRIVER';
+
+  constructor(driver: string, connection: string, known: readonly string[]) {
+    super(
+      `Connection '${connection}' has the driver '${driver}', which is none of ${known.join(', ')}. ` +
+        `A driver of your own is made known by Queue.addConnector('${driver}', …) before its first use.`,
+      { driver, connection, known },
+    );
+  }
+}
+
+/** The manager was used after `close()`. */
+export class ManagerClosedError extends OnqueueError {
+  readonly code = 'E_MANAGER_CLOSED';
+
+  constructor() {
+    super('This QueueManager was closed; make a new one. (The one behind Queue starts afresh by itself.)', {});
+  }
+}
+
+/** A queue name that a store could not keep apart from its own keys. */
+export class InvalidQueueNameError extends OnqueueError<{ readonly queue: unknown }> {
+  readonly code = 'E_INVALID_QUEUE_NAME';
+
+  constructor(queue: unknown, problem: string) {
+    super(`${typeof queue === 'string' ? `'${queue}'` : String(queue)} is no queue name: ${problem}.`, { queue });
+  }
+}
+
+export type Capability = keyof Capabilities;
+
+const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
+  delay: 'hold jobs back until a moment',
+  reserve: 'hand jobs to a worker',
+  renew: 'renew leases',
+  counts: 'count jobs by state',
+  clear: 'clear a queue',
+  peek: 'show waiting jobs',
+  wake: 'wake a waiting worker',
+  failed: 'keep failed jobs',
+  locks: 'hold locks',
+};
+
+/** The drivers of ours that can do all of it; the ones a user may fall back on. */
+const CAPABLE_DRIVERS = ['redis', 'database', 'memory'] as const;
+
+/** A connection was asked for what its driver cannot do. */
+export class CapabilityError extends OnqueueError<{
+  connection: string;
+  driver: string;
+  capability: Capability;
+  drivers: readonly string[];
+}> {
+  readonly code = 'E_CAPABILITY';
+
+  constructor(connection: string, driver: string, capability: Capability) {
+    const drivers = CAPABLE_DRIVERS.filter((capable) => capable !== driver);
+    super(
+      `Connection '${connection}' cannot ${CAPABILITY_MEANING[capability]}: the driver '${driver}' lacks the capability ` +
+        `'${capability}'. Drivers that have it: ${drivers.join(', ')}.`,
+      { connection, driver, capability, drivers },
+    );
+  }
+}
+
+/** The store could not be reached; the cause says why. Nothing is known to have been queued. */
+export class DispatchFailedError extends OnqueueError<{
+  readonly job: string;
+  readonly connection: string;
+  readonly queue: string;
+}> {
+  readonly code = 'E_DISPATCH_FAILED';
+
+  constructor(job: string, connection: string, queue: string, message: string, options: { cause: unknown }) {
+    super(message, { job, connection, queue }, options);
+  }
+}
+
+/** A bulk that broke off between two pages. */
+export class BulkInterruptedError extends OnqueueError<{
+  readonly ids: readonly string[];
+  readonly total: number;
+  readonly queue: string;
+}> {
+  readonly code = 'E_BULK_INTERRUPTED';
+
+  constructor(ids: readonly string[], total: number, queue: string, options: { cause: unknown }) {
+    super(
+      `Of ${total} jobs for queue '${queue}' the first ${ids.length} were queued, then the store failed: ` +
+        `${options.cause instanceof Error ? options.cause.message : String(options.cause)} ` +
+        'facts.ids names those that are in; send only the others again.',
+      { ids, total, queue },
+      options,
+    );
+  }
+}
