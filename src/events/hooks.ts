@@ -1,0 +1,72 @@
+/**
+ * The callbacks that watch workers, and the one place that calls them.
+ *
+ * A hook that throws is reported and never changes an outcome; only `looping` may answer `false`, which is a veto.
+ */
+import type { HookEvents } from './events';
+
+export type HookName = keyof HookEvents;
+
+/** May be async. What `looping` gives back counts: `false` vetoes the reserve. */
+export type Hook<Name extends HookName> = (event: HookEvents[Name]) => unknown;
+
+export type ReportHookError = (error: unknown, context: { readonly hook: HookName }) => void;
+
+export class Hooks {
+  readonly #hooks: { [Name in HookName]: readonly Hook<Name>[] } = {
+    before: [],
+    after: [],
+    exceptionOccurred: [],
+    failing: [],
+    looping: [],
+    stopping: [],
+  };
+  readonly #report: ReportHookError;
+
+  constructor(report: ReportHookError) {
+    this.#report = report;
+  }
+
+  /** Returns the function that takes the hook off again. The same callback added twice is called twice. */
+  on<Name extends HookName>(name: Name, hook: Hook<Name>): () => void {
+    const own: Hook<Name> = (event) => hook(event);
+    this.#set(name, [...this.#hooks[name], own]);
+    return () =>
+      this.#set(
+        name,
+        this.#hooks[name].filter((other) => other !== own),
+      );
+  }
+
+  /** Lets the hot path skip the building of an event that nobody hears. */
+  has(name: HookName): boolean {
+    return this.#hooks[name].length > 0;
+  }
+
+  /** Calls the hooks one after another, in the order in which they were added. */
+  async emit<Name extends HookName>(name: Name, event: HookEvents[Name]): Promise<void> {
+    for (const hook of this.#hooks[name]) await this.#call(name, hook, event);
+  }
+
+  /** Asks the `looping` hooks; the first `false` vetoes, and those behind it are not asked. */
+  async allowsReserve(event: HookEvents['looping']): Promise<boolean> {
+    for (const hook of this.#hooks.looping) {
+      if ((await this.#call('looping', hook, event)) === false) return false;
+    }
+    return true;
+  }
+
+  async #call<Name extends HookName>(name: Name, hook: Hook<Name>, event: HookEvents[Name]): Promise<unknown> {
+    try {
+      return await hook(event);
+    } catch (error) {
+      this.#report(error, { hook: name });
+      return undefined;
+    }
+  }
+
+  // A new list each time: a hook that takes itself off must not shift the others under a loop that is under way.
+  #set<Name extends HookName>(name: Name, hooks: readonly Hook<Name>[]): void {
+    (this.#hooks as Record<HookName, readonly Hook<HookName>[]>)[name] = hooks as readonly Hook<HookName>[];
+  }
+}

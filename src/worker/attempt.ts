@@ -1,0 +1,52 @@
+/**
+ * What ends an attempt: the one place where tries, crashes, exceptions, `retryUntil` and timeouts are weighed.
+ *
+ * Pure functions of the counters and the resolved options; the executor asks, the store is told elsewhere.
+ */
+import type { Milliseconds } from '../clock/clock';
+import type { RunOptions } from '../job/options';
+import type { Counters } from '../payload/counters';
+import { MaxAttemptsExceededError, PoisonJobError } from './errors';
+
+interface Identity {
+  readonly name: string;
+  readonly id: string;
+}
+
+/** An unknown name is tried again for about a day (a rolling deploy that went wrong), then it fails. */
+export const UNKNOWN_JOB_RELEASES = 288;
+
+const UNKNOWN_JOB_FIRST_DELAY = 5;
+const UNKNOWN_JOB_LONGEST_DELAY = 300;
+
+/** Why a reserved job must not run at all; undefined: it may. */
+export function refusalOf(
+  job: Identity,
+  counters: Counters,
+  options: RunOptions,
+  now: Milliseconds,
+): MaxAttemptsExceededError | PoisonJobError | undefined {
+  if (options.maxCrashes > 0 && counters.crashes >= options.maxCrashes) {
+    return new PoisonJobError(job.name, job.id, counters.crashes);
+  }
+  const exhausted =
+    options.retryUntil === undefined
+      ? options.tries > 0 && counters.attempts > options.tries
+      : now > options.retryUntil;
+  return exhausted
+    ? new MaxAttemptsExceededError(job.name, job.id, counters.attempts, options.tries, options.retryUntil)
+    : undefined;
+}
+
+/** Whether a throw was the last that the job may allow itself. `counters` are those of the attempt that threw. */
+export function isLastAttempt(counters: Counters, options: RunOptions, now: Milliseconds, timedOut: boolean): boolean {
+  if (timedOut && options.failOnTimeout) return true;
+  if (options.maxExceptions !== undefined && counters.exceptions + 1 >= options.maxExceptions) return true;
+  if (options.retryUntil !== undefined) return now >= options.retryUntil;
+  return options.tries > 0 && counters.attempts >= options.tries;
+}
+
+/** Seconds until a job of an unknown name is looked at again: 5 s, doubling with each free release, up to 5 min. */
+export function unknownJobDelay(counters: Counters): number {
+  return Math.min(UNKNOWN_JOB_FIRST_DELAY * 2 ** Math.min(counters.releases, 10), UNKNOWN_JOB_LONGEST_DELAY);
+}

@@ -1,0 +1,131 @@
+/** What can end a run or keep a worker from starting. The first five are also reasons of a job's `signal`. */
+import { OnqueueError } from '../errors/onqueue-error';
+
+interface JobFacts {
+  readonly job: string;
+  readonly id: string;
+}
+
+/** The reason of `signal`, and the exception of the attempt, when `timeout` has passed. */
+export class JobTimedOutError extends OnqueueError<JobFacts & { readonly timeout: number }> {
+  readonly code = 'E_JOB_TIMED_OUT';
+
+  constructor(job: string, id: string, timeout: number, options?: { cause?: unknown }) {
+    super(
+      `${job} ${id} ran longer than its timeout of ${timeout} s. Give it a longer timeout in @Job(), or let its ` +
+        'handle() stop when this.signal aborts.',
+      { job, id, timeout },
+      options,
+    );
+  }
+}
+
+/** The reason of `signal` when the lease ran out and somebody else may hold the job. */
+export class LeaseLostError extends OnqueueError<JobFacts> {
+  readonly code = 'E_LEASE_LOST';
+
+  constructor(job: string, id: string) {
+    super(
+      `The lease of ${job} ${id} was lost: another worker may run it now, so whatever this run gives is refused. ` +
+        'Was the event loop blocked, or the store out of reach, for longer than retryAfter?',
+      { job, id },
+    );
+  }
+}
+
+/** The reason of `signal` when the worker stops and the job has outlived its grace. */
+export class WorkerStoppingError extends OnqueueError<JobFacts> {
+  readonly code = 'E_WORKER_STOPPING';
+
+  constructor(job: string, id: string) {
+    super(`The worker stops; ${job} ${id} goes back to its queue at no cost in tries.`, { job, id });
+  }
+}
+
+/** A job that was reserved although its tries or its time were used up. */
+export class MaxAttemptsExceededError extends OnqueueError<
+  JobFacts & { readonly attempts: number; readonly tries: number; readonly retryUntil: number | undefined }
+> {
+  readonly code = 'E_MAX_ATTEMPTS_EXCEEDED';
+
+  constructor(job: string, id: string, attempts: number, tries: number, retryUntil: number | undefined) {
+    super(
+      retryUntil === undefined
+        ? `${job} ${id} has used its ${tries} tries; this would be number ${attempts}. Raise tries in @Job() if it should get more.`
+        : `${job} ${id} was to be tried until ${new Date(retryUntil).toISOString()}, which has passed.`,
+      { job, id, attempts, tries, retryUntil },
+    );
+  }
+}
+
+/** A job whose workers died or froze under it too often. */
+export class PoisonJobError extends OnqueueError<JobFacts & { readonly crashes: number }> {
+  readonly code = 'E_POISON_JOB';
+
+  constructor(job: string, id: string, crashes: number) {
+    super(
+      `${crashes} workers died or froze while they ran ${job} ${id}: it counts as poison and runs no more. ` +
+        'Find out what it does to its process (memory, a blocked event loop), then retry it.',
+      { job, id, crashes },
+    );
+  }
+}
+
+/** What `this.fail('…')` and `this.fail()` fail a job with. */
+export class ManuallyFailedError extends OnqueueError {
+  readonly code = 'E_MANUALLY_FAILED';
+
+  constructor(message = 'The job failed itself, by fail() without an error.') {
+    super(message, {});
+  }
+}
+
+/** A payload whose job name no class here has. */
+export class UnknownJobError extends OnqueueError<{
+  readonly name: string;
+  readonly nearest: readonly string[];
+  readonly registered: number;
+}> {
+  readonly code = 'E_UNKNOWN_JOB';
+
+  constructor(name: string, nearest: readonly string[], registered: number) {
+    const known =
+      registered === 0
+        ? 'No job is registered at all.'
+        : nearest.length === 0
+          ? `None of the ${registered} registered jobs has a name like it.`
+          : `Registered: ${nearest.join(', ')}.`;
+    super(`No job '${name}' here. ${known} Import its file in onqueue.config or pass --require.`, {
+      name,
+      nearest,
+      registered,
+    });
+  }
+}
+
+/** A job class that has neither a `handle()` nor a handler. */
+export class NoHandlerError extends OnqueueError<{ readonly job: string }> {
+  readonly code = 'E_NO_HANDLER';
+
+  constructor(job: string) {
+    super(`${job} has no handle(), and no class is decorated with @Handles(${job}). Write one of the two.`, { job });
+  }
+}
+
+/** An option of a worker that cannot be. */
+export class InvalidWorkerOptionError extends OnqueueError<{ readonly option: string; readonly value: unknown }> {
+  readonly code = 'E_INVALID_WORKER_OPTION';
+
+  constructor(option: string, value: unknown, expected: string) {
+    super(`Worker: ${option} is ${String(value)}; ${expected}.`, { option, value });
+  }
+}
+
+/** `run()` was called a second time. */
+export class WorkerAlreadyRunError extends OnqueueError {
+  readonly code = 'E_WORKER_ALREADY_RUN';
+
+  constructor() {
+    super('This worker was run already; a stopped worker does not start again. Make a new Worker.', {});
+  }
+}

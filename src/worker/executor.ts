@@ -1,0 +1,238 @@
+/**
+ * Runs one reservation and says how it ended. Never throws, and touches no store.
+ *
+ * The worker, `sync` and the test kit share it, so that a job cannot work in one of them and break in another. Once the
+ * outcome is confirmed by the store, `announce` tells the job and the hooks.
+ */
+import type { Scope } from '../container/container';
+import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
+import type { Class, JobDefinition } from '../job/definition';
+import { JobContext } from '../job/job-context';
+import type { Middleware, MiddlewareFunction } from '../job/middleware';
+import { nearest } from '../job/nearest';
+import type { RunOptions, WorkerDefaults } from '../job/options';
+import { DEFAULT_MAX_CRASHES, resolveRun } from '../job/resolve-options';
+import { attachContext } from '../job/running';
+import { decodeEnvelope, decodeJob, decodeMiddleware, type Envelope } from '../payload/envelope';
+import { PayloadVersionError } from '../payload/errors';
+import type { Application } from '../queue/application';
+import { refusalOf, UNKNOWN_JOB_RELEASES, unknownJobDelay } from './attempt';
+import { Deadlines } from './deadlines';
+import { JobTimedOutError, NoHandlerError, PoisonJobError, UnknownJobError } from './errors';
+import { toError } from './exception-text';
+import { failed, type Outcome, outcomeOf, releasedForFree } from './outcome';
+import type { RunningJob } from './running-job';
+
+export interface ExecutorSettings {
+  readonly defaults: WorkerDefaults;
+  /** Seconds between a timeout and the recording of the attempt without the handler. */
+  readonly grace: number;
+  /** `sync`: one attempt, whatever the job says. */
+  readonly single?: boolean | undefined;
+}
+
+export class Executor {
+  readonly #application: Application;
+  readonly #settings: ExecutorSettings;
+  readonly #deadlines: Deadlines<RunningJob>;
+
+  constructor(application: Application, settings: ExecutorSettings) {
+    this.#application = application;
+    this.#settings = settings;
+    this.#deadlines = new Deadlines(application.clock);
+  }
+
+  async run(job: RunningJob): Promise<Outcome> {
+    const { hooks, registry, clock } = this.#application;
+    try {
+      // Before the payload is parsed: a text that kills the parser must not get another worker.
+      if (this.#isPoisonForAnyJob(job)) {
+        return failed(job, new PoisonJobError(job.name, job.id, job.reservation.counters.crashes));
+      }
+      const envelope = (job.envelope = decodeEnvelope(job.reservation.payload));
+      const definition = registry.find(envelope.name);
+      if (definition === undefined) return this.#unknown(job, envelope);
+      const options = this.#options(envelope, definition);
+      const refusal = refusalOf(job, job.reservation.counters, options, clock.now());
+      if (refusal !== undefined) return failed(job, refusal);
+      job.instance = decodeJob(envelope, definition, registry);
+      if (hooks.has('before')) await hooks.emit('before', { connectionName: job.connectionName, job });
+      return await this.#attempt(job, envelope, definition, options);
+    } catch (error) {
+      if (error instanceof PayloadVersionError) return this.#notYet(job, error);
+      return failed(job, toError(error));
+    } finally {
+      this.#deadlines.remove(job);
+      job.close();
+    }
+  }
+
+  /** Once the store has confirmed the outcome: `failed()`, then the hooks. Never throws. */
+  async announce(job: RunningJob, { settlement, error }: Outcome): Promise<void> {
+    const { hooks } = this.#application;
+    const { connectionName } = job;
+    if (settlement.outcome === 'completed' && hooks.has('after')) await hooks.emit('after', { connectionName, job });
+    if (settlement.outcome !== 'failed' || error === undefined) return;
+    await this.#callFailed(job, error);
+    if (hooks.has('failing')) await hooks.emit('failing', { connectionName, job, exception: error });
+  }
+
+  /** Whether `announce` would call anybody, so that the hot path can do without it. */
+  announces({ settlement }: Outcome): boolean {
+    return settlement.outcome === 'failed' || (settlement.outcome === 'completed' && this.#application.hooks.has('after'));
+  }
+
+  /** Leaves no timer behind. */
+  close(): void {
+    this.#deadlines.close();
+  }
+
+  #options(envelope: Envelope, definition: JobDefinition): RunOptions {
+    const options = resolveRun({ payload: envelope.chosen, definition, worker: this.#settings.defaults });
+    return this.#settings.single === true ? { ...options, tries: 1, retryUntil: undefined, maxCrashes: 0 } : options;
+  }
+
+  // The run ends when the handler comes back, or when it was aborted and has not come back within the grace.
+  async #attempt(job: RunningJob, envelope: Envelope, definition: JobDefinition, options: RunOptions): Promise<Outcome> {
+    const { hooks } = this.#application;
+    const thrown = job.ending === undefined ? await this.#ran(job, envelope, definition, options) : undefined;
+    if (thrown !== undefined && job.ending !== undefined) this.#reportIgnored(job, thrown);
+    const outcome = outcomeOf(job, options, thrown, this.#application);
+    const exception = job.ending === undefined ? outcome.error : undefined;
+    if (exception !== undefined && hooks.has('exceptionOccurred')) {
+      await hooks.emit('exceptionOccurred', { connectionName: job.connectionName, job, exception });
+    }
+    return outcome;
+  }
+
+  #ran(job: RunningJob, envelope: Envelope, definition: JobDefinition, options: RunOptions): Promise<Error | undefined> {
+    return new Promise((resolve) => {
+      const comeBack = (thrown: Error | undefined): void => {
+        job.running = false;
+        resolve(thrown);
+        if (!job.closed) return;
+        if (thrown !== undefined && thrown !== job.abortReason) this.#reportIgnored(job, thrown);
+        job.onLateReturn?.();
+      };
+      job.onAbort = (grace) => this.#deadlines.set(job, grace * 1000, () => resolve(undefined));
+      if (job.abortReason !== undefined) job.onAbort(0);
+      else if (options.timeout > 0) {
+        this.#deadlines.set(job, options.timeout * 1000, () =>
+          job.abort(new JobTimedOutError(job.name, job.id, options.timeout), this.#settings.grace),
+        );
+      }
+      job.running = true;
+      this.#perform(job, envelope, definition).then(
+        () => comeBack(undefined),
+        (error: unknown) => comeBack(toError(error)),
+      );
+    });
+  }
+
+  async #perform(job: RunningJob, envelope: Envelope, definition: JobDefinition): Promise<void> {
+    const instance = job.instance as object;
+    const scope = this.#openScope(job, instance);
+    try {
+      await runInScope(scope, async () => {
+        const handle = this.#handle(instance, definition, scope);
+        const layers = this.#middleware(instance, envelope, definition, scope);
+        job.value = await (layers.length === 0 ? handle() : wrap(job, layers, handle));
+      });
+    } finally {
+      await scope.dispose();
+    }
+  }
+
+  #openScope(job: RunningJob, instance: object): Scope {
+    attachContext(instance, job);
+    const scope = openScope(this.#application.container);
+    scope.register(JobContext, job);
+    return scope;
+  }
+
+  #handle(instance: object, definition: JobDefinition, scope: Scope): () => unknown {
+    const handlerClass = this.#application.registry.handlerOf(definition.target);
+    if (handlerClass === undefined) {
+      if (!has(instance, 'handle')) throw new NoHandlerError(definition.name);
+      return () => call(instance, definition.target, 'handle', scope, []);
+    }
+    return () => call(resolveHandler(handlerClass, scope), handlerClass, 'handle', scope, [instance]);
+  }
+
+  #middleware(instance: object, envelope: Envelope, definition: JobDefinition, scope: Scope): MiddlewareFunction[] {
+    const own = has(instance, 'middleware') ? call(instance, definition.target, 'middleware', scope, []) : [];
+    const through = envelope.middleware === undefined ? [] : decodeMiddleware(envelope, this.#application.registry);
+    const layers = [...(own as readonly unknown[]), ...through] as (Middleware | MiddlewareFunction)[];
+    return layers.map((layer) => (typeof layer === 'function' ? layer : (job, next) => layer.handle(job, next)));
+  }
+
+  // On a fresh instance: what the failed run left in the old one is not what was dispatched.
+  async #callFailed(job: RunningJob, error: Error): Promise<void> {
+    const { registry } = this.#application;
+    const definition = job.envelope && registry.find(job.envelope.name);
+    if (job.envelope === undefined || definition === undefined) return;
+    try {
+      const handlerClass = registry.handlerOf(definition.target);
+      const hearer = handlerClass ?? definition.target;
+      if (!has(hearer.prototype, 'failed')) return;
+      const instance = decodeJob(job.envelope, definition, registry);
+      const scope = this.#openScope(job, instance);
+      try {
+        await runInScope(scope, async () => {
+          if (handlerClass === undefined) await call(instance, hearer, 'failed', scope, [error]);
+          else await call(resolveHandler(handlerClass, scope), hearer, 'failed', scope, [instance, error]);
+        });
+      } finally {
+        await scope.dispose();
+      }
+    } catch (thrown) {
+      this.#application.report(thrown, { job, during: 'failed()' });
+    }
+  }
+
+  #unknown(job: RunningJob, envelope: Envelope): Outcome {
+    const names = this.#application.registry.all().map(({ name }) => name);
+    const error = new UnknownJobError(envelope.name, nearest(envelope.name, names), names.length);
+    // Laravel's own class jobs are for its workers: a shared queue is no reason to fail them.
+    return envelope.kind === 'illuminate'
+      ? releasedForFree(job, unknownJobDelay(job.reservation.counters), job.reservation.counters, error)
+      : this.#notYet(job, error);
+  }
+
+  // A worker of another deploy may know the name or the version; give it the time of a bad one to be noticed.
+  #notYet(job: RunningJob, error: Error): Outcome {
+    const { counters } = job.reservation;
+    if (this.#settings.single === true || counters.releases >= UNKNOWN_JOB_RELEASES) return failed(job, error);
+    return releasedForFree(job, unknownJobDelay(counters), counters, error);
+  }
+
+  #isPoisonForAnyJob(job: RunningJob): boolean {
+    const { crashes } = job.reservation.counters;
+    if (crashes === 0 || this.#settings.single === true) return false;
+    const limits = this.#application.registry.all().map(({ options }) => options.maxCrashes ?? DEFAULT_MAX_CRASHES);
+    return !limits.includes(0) && crashes > Math.max(DEFAULT_MAX_CRASHES, ...limits);
+  }
+
+  #reportIgnored(job: RunningJob, thrown: Error): void {
+    const why = job.ending === undefined ? 'its outcome was recorded' : `it was ${job.ending.kind}`;
+    this.#application.report(thrown, { job, during: `handle(), after ${why}` });
+  }
+}
+
+function has<Name extends string>(target: object, name: Name): target is Record<Name, (...args: unknown[]) => unknown> {
+  return name in target && typeof (target as Record<string, unknown>)[name] === 'function';
+}
+
+function call(target: object, owner: Class, method: string, scope: Scope, leading: readonly unknown[]): unknown {
+  const run = (target as Record<string, (...args: unknown[]) => unknown>)[method] as (...args: unknown[]) => unknown;
+  return run.apply(target, methodArguments(owner, method, scope, leading));
+}
+
+// The first layer is the outermost.
+function wrap(job: RunningJob, layers: readonly MiddlewareFunction[], handle: () => unknown): Promise<unknown> {
+  const enter = async (index: number): Promise<unknown> => {
+    const layer = layers[index];
+    return layer === undefined ? handle() : layer(job, () => enter(index + 1));
+  };
+  return enter(0);
+}

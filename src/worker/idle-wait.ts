@@ -1,0 +1,67 @@
+/** How an idle worker waits: for the store to wake it, and for a moment, whichever comes first. */
+import type { Clock, Milliseconds, Seconds, Timer } from '../clock/clock';
+import type { Connection, Waiter } from '../queue/connection';
+
+/** The net under lost hints: a store that wakes us is looked at again after this time all the same. */
+const LONGEST_WAIT: Seconds = 2;
+
+export class IdleWait {
+  readonly #connection: Connection;
+  readonly #queues: readonly string[];
+  readonly #seconds: Seconds;
+  readonly #clock: Clock;
+  readonly #ring: () => void;
+  #waiter: Waiter | undefined;
+  #waiting: AbortController | undefined;
+  #woken = false;
+  #timer: Timer | undefined;
+
+  constructor(connection: Connection, queues: readonly string[], sleep: Seconds, clock: Clock, ring: () => void) {
+    this.#connection = connection;
+    this.#queues = queues;
+    this.#seconds = connection.capabilities.wake ? LONGEST_WAIT : sleep;
+    this.#clock = clock;
+    this.#ring = ring;
+  }
+
+  /** True once for each wake-up by the store. */
+  takeWakeUp(): boolean {
+    const woken = this.#woken;
+    this.#woken = false;
+    return woken;
+  }
+
+  /** Rings at `moment` (of the monotonic clock), and under `idle` also when the store wakes us. */
+  until(moment: Milliseconds, idle: boolean): void {
+    this.#timer?.cancel();
+    this.#timer =
+      moment === Infinity ? undefined : this.#clock.after(Math.max(0, moment - this.#clock.monotonic()), this.#ring);
+    // A wait goes on over turns of the loop: to end it with every job that finishes would cost a round trip each.
+    if (idle && this.#waiting === undefined) void this.#wait();
+  }
+
+  /** Ends the wait: a worker that can take no job must not swallow a hint that would wake another one. */
+  pause(): void {
+    this.#waiting?.abort();
+    this.#waiting = undefined;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  async close(): Promise<void> {
+    this.pause();
+    await this.#waiter?.close();
+  }
+
+  async #wait(): Promise<void> {
+    const waiting = new AbortController();
+    this.#waiting = waiting;
+    this.#waiter ??= this.#connection.waiter(this.#queues);
+    // A wait that fails is over like one that was woken; the reserve that follows meets the same trouble and tells it.
+    await this.#waiter.wait(this.#seconds, waiting.signal).catch(() => undefined);
+    if (waiting.signal.aborted) return;
+    this.#waiting = undefined;
+    this.#woken = true;
+    this.#ring();
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * Renews the leases of the jobs that a worker runs, and tells a job when its lease is lost.
+ *
+ * The first renewal comes at a third of the lease, so that short jobs never send their text again. A renewal that the
+ * store did not answer is repeated until it does or the lease has ended.
+ */
+import type { Clock, Seconds, Timer } from '../clock/clock';
+import type { Connection } from '../queue/connection';
+import { LeaseLostError } from './errors';
+import type { RunningJob } from './running-job';
+
+/** One call of a driver moves no more than this. */
+const MOST_AT_ONCE = 100;
+
+interface Lease {
+  renewAt: number;
+  endsAt: number;
+}
+
+export class LeaseKeeper {
+  readonly #connection: Connection;
+  readonly #lease: Seconds;
+  readonly #clock: Clock;
+  readonly #report: (error: unknown) => void;
+  readonly #leases = new Map<RunningJob, Lease>();
+  #timer: Timer | undefined;
+  #renewing = false;
+
+  constructor(connection: Connection, lease: Seconds, clock: Clock, report: (error: unknown) => void) {
+    this.#connection = connection;
+    this.#lease = lease;
+    this.#clock = clock;
+    this.#report = report;
+  }
+
+  /** `reservedAt`: `clock.monotonic()` from before the reserve was sent, so that our end is never later than the store's. */
+  keep(job: RunningJob, reservedAt: number): void {
+    if (!this.#connection.capabilities.renew) return;
+    this.#leases.set(job, this.#leaseFrom(reservedAt));
+    this.#timer ??= this.#clock.after(this.#third(), () => this.#tick());
+  }
+
+  /** The job is settled, or about to be: from here on nobody needs its lease. */
+  drop(job: RunningJob): void {
+    this.#leases.delete(job);
+  }
+
+  close(): void {
+    this.#leases.clear();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #third(): number {
+    return (this.#lease * 1000) / 3;
+  }
+
+  #leaseFrom(moment: number): Lease {
+    return { renewAt: moment + this.#third(), endsAt: moment + this.#lease * 1000 };
+  }
+
+  // Looks often enough that no lease is renewed later than at two thirds of its span.
+  #tick(): void {
+    this.#timer = undefined;
+    if (this.#leases.size === 0) return;
+    this.#timer = this.#clock.after(this.#third() / 2, () => this.#tick());
+    const now = this.#clock.monotonic();
+    const due = [...this.#leases].filter(([, lease]) => lease.renewAt <= now).map(([job]) => job);
+    if (due.length > 0 && !this.#renewing) void this.#renew(due);
+  }
+
+  async #renew(jobs: readonly RunningJob[]): Promise<void> {
+    this.#renewing = true;
+    try {
+      for (let start = 0; start < jobs.length; start += MOST_AT_ONCE) {
+        await this.#renewPage(jobs.slice(start, start + MOST_AT_ONCE));
+      }
+    } finally {
+      this.#renewing = false;
+    }
+  }
+
+  async #renewPage(jobs: readonly RunningJob[]): Promise<void> {
+    const askedAt = this.#clock.monotonic();
+    try {
+      const answers = await this.#connection.renew(
+        jobs.map(({ reservation }) => reservation),
+        this.#lease,
+      );
+      jobs.forEach((job, index) => {
+        if (!this.#leases.has(job)) return;
+        if (answers[index] === 'lost') this.#lose(job);
+        else this.#leases.set(job, this.#leaseFrom(askedAt));
+      });
+    } catch (error) {
+      this.#report(error);
+      const now = this.#clock.monotonic();
+      for (const job of jobs) {
+        const lease = this.#leases.get(job);
+        if (lease !== undefined && lease.endsAt <= now) this.#lose(job);
+      }
+    }
+  }
+
+  #lose(job: RunningJob): void {
+    this.#leases.delete(job);
+    // No grace: the store refuses whatever this run gives from here on.
+    job.abort(new LeaseLostError(job.name, job.id), 0);
+  }
+}

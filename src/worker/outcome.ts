@@ -1,0 +1,96 @@
+/**
+ * How a run ends: from what the job said, threw or was aborted for, to what the store is to write.
+ *
+ * Decides only; nothing is stored and nobody is told here.
+ */
+import type { Clock } from '../clock/clock';
+import type { Random } from '../clock/random';
+import { delaySeconds } from '../job/duration';
+import type { RunOptions } from '../job/options';
+import { backoffDelay, resolveBackoff } from '../job/resolve-options';
+import { afterFailedAttempt, afterFreeRelease, type Counters } from '../payload/counters';
+import { uuidv7 } from '../payload/uuid';
+import type { Settlement } from '../queue/connection';
+import { isLastAttempt } from './attempt';
+import { JobTimedOutError } from './errors';
+import { exceptionText } from './exception-text';
+import type { RunningJob } from './running-job';
+
+export interface Outcome {
+  readonly settlement: Settlement;
+  /** The error behind a failed attempt or a failed job. */
+  readonly error?: Error | undefined;
+  /** Why a job was given back without having been run, for the log. */
+  readonly notRun?: Error | undefined;
+}
+
+export interface OutcomeEnvironment {
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** The end of a run that was started. `thrown`: what `handle` threw; undefined also while it has not come back. */
+export function outcomeOf(
+  job: RunningJob,
+  options: RunOptions,
+  thrown: Error | undefined,
+  environment: OutcomeEnvironment,
+): Outcome {
+  const { reservation, ending, abortReason } = job;
+  const { counters } = reservation;
+  if (ending !== undefined) return ownOutcome(job, environment);
+  if (abortReason instanceof JobTimedOutError) {
+    if (thrown !== undefined && thrown !== abortReason) abortReason.cause ??= thrown;
+    return attemptFailed(job, options, abortReason, environment);
+  }
+  // A handler that came back by itself, and never looked at its signal, has done its work.
+  const finished = !job.running && thrown === undefined && !job.knowsItsSignal;
+  if (abortReason !== undefined && !finished) return releasedForFree(job, 0, counters);
+  if (thrown !== undefined) return attemptFailed(job, options, thrown, environment);
+  return { settlement: { outcome: 'completed', reservation } };
+}
+
+/** Out of tries, or never to be run at all. */
+export function failed(job: RunningJob, error: Error, counters: Counters = job.reservation.counters): Outcome {
+  const failure = { id: job.id === '' ? uuidv7() : job.id, name: job.name, exception: exceptionText(error) };
+  return { settlement: { outcome: 'failed', reservation: job.reservation, counters, failure }, error };
+}
+
+/** Back to the queue; the try is given back. */
+export function releasedForFree(job: RunningJob, delay: number, counters: Counters, notRun?: Error): Outcome {
+  const { reservation } = job;
+  return { settlement: { outcome: 'released', reservation, delay, counters: afterFreeRelease(counters) }, notRun };
+}
+
+function ownOutcome(job: RunningJob, { clock }: OutcomeEnvironment): Outcome {
+  const { reservation, ending } = job;
+  if (ending?.kind === 'failed') return failed(job, ending.error);
+  if (ending?.kind === 'released') {
+    const delay = delaySeconds(ending.delay, clock.now(), `the delay of release() in ${job.name}`);
+    return { settlement: { outcome: 'released', reservation, delay, counters: reservation.counters } };
+  }
+  return { settlement: { outcome: 'completed', reservation } };
+}
+
+function attemptFailed(job: RunningJob, options: RunOptions, error: Error, environment: OutcomeEnvironment): Outcome {
+  const { reservation } = job;
+  const counters = afterFailedAttempt(reservation.counters);
+  if (isLastAttempt(reservation.counters, options, environment.clock.now(), error instanceof JobTimedOutError)) {
+    return failed(job, error, counters);
+  }
+  const delay = nextDelay(job, options, error, counters.exceptions, environment.random);
+  return { settlement: { outcome: 'released', reservation, delay, counters }, error };
+}
+
+// The job's own `backoff(error)` is asked now, with the error, and not at dispatch. By failures, not by attempts: a
+// release that the job asked for must not move it on in its list.
+function nextDelay(job: RunningJob, options: RunOptions, error: Error, failures: number, random: Random): number {
+  const { instance } = job;
+  const own =
+    instance !== undefined && 'backoff' in instance && typeof instance.backoff === 'function'
+      ? (instance.backoff as (error: Error) => unknown).call(instance, error)
+      : undefined;
+  const backoff = own === undefined ? options.backoff : resolveBackoff(own, `${job.name}.backoff()`);
+  return backoffDelay(backoff, failures, random);
+}
+

@@ -1,0 +1,45 @@
+/** In which order a worker's queues are emptied: as listed, or drawn anew for each reserve by weight. */
+import type { Random } from '../clock/random';
+import { checkQueueName } from '../job/queue-name';
+import { InvalidWorkerOptionError } from './errors';
+
+export interface WeightedQueue {
+  readonly name: string;
+  readonly weight: number;
+}
+
+/** `high:3,default:1` under `fair`, plain names otherwise (a queue name may hold a colon). */
+export function parseQueues(queue: string | readonly string[], fair: boolean): readonly WeightedQueue[] {
+  const parts = typeof queue === 'string' ? queue.split(',').map((name) => name.trim()) : queue;
+  if (parts.length === 0) throw new InvalidWorkerOptionError('queue', '[]', 'name at least one queue');
+  const queues = parts.map((part) => (fair ? weighted(part) : { name: part, weight: 1 }));
+  for (const { name } of queues) checkQueueName(name, 'the queue of a worker');
+  const names = queues.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new InvalidWorkerOptionError('queue', twice, 'name each queue once');
+  return queues;
+}
+
+function weighted(part: string): WeightedQueue {
+  const match = /^(.*):(\d+)$/.exec(part);
+  if (match === null) return { name: part, weight: 1 };
+  const weight = Number(match[2]);
+  if (weight < 1) throw new InvalidWorkerOptionError('queue', part, 'a weight is a whole number from 1');
+  return { name: match[1] ?? '', weight };
+}
+
+/** A draw without putting back: each queue stands first as often as its weight says, and none is ever left out. */
+export function drawOrder(queues: readonly WeightedQueue[], random: Random): readonly string[] {
+  const left = [...queues];
+  const order: string[] = [];
+  let total = left.reduce((sum, { weight }) => sum + weight, 0);
+  while (left.length > 0) {
+    let point = random() * total;
+    const found = left.findIndex(({ weight }) => (point -= weight) < 0);
+    const [drawn] = left.splice(found === -1 ? left.length - 1 : found, 1);
+    if (drawn === undefined) break;
+    order.push(drawn.name);
+    total -= drawn.weight;
+  }
+  return order;
+}

@@ -1,0 +1,111 @@
+/** One run of one reservation: what the job sees as `this.job`, and what it has decided about its end so far. */
+import type { Seconds } from '../clock/clock';
+import type { Delay } from '../job/duration';
+import { JobContext } from '../job/job-context';
+import { fenceOf } from '../payload/counters';
+import type { Envelope } from '../payload/envelope';
+import type { Reservation } from '../queue/connection';
+import { ManuallyFailedError } from './errors';
+
+/** How the job itself ended its run. */
+export type Ending =
+  | { readonly kind: 'released'; readonly delay: Delay }
+  | { readonly kind: 'failed'; readonly error: Error }
+  | { readonly kind: 'deleted' };
+
+export class RunningJob extends JobContext {
+  readonly reservation: Reservation;
+  readonly connectionName: string;
+  readonly queue: string;
+  readonly attempts: number;
+  /** Set once the payload was read. */
+  envelope: Envelope | undefined;
+  /** The decoded job, once there is one. */
+  instance: object | undefined;
+  /** The first of release, fail and delete; undefined while the job has said nothing. */
+  ending: Ending | undefined;
+  /** What `handle` gave, for `dispatchSync`. */
+  value: unknown;
+  /** Why the run was aborted, if it was. */
+  abortReason: Error | undefined;
+  /** `handle` was called and has not come back, be it that the outcome was recorded without it: its slot is not free. */
+  running = false;
+  /** Called when the run is aborted; the executor's. */
+  onAbort: ((grace: Seconds) => void) | undefined;
+  /** Called when a handler comes back whose outcome was recorded without it; the worker's. */
+  onLateReturn: (() => void) | undefined;
+
+  #controller: AbortController | undefined;
+  #closed = false;
+
+  constructor(reservation: Reservation, connectionName: string) {
+    super();
+    this.reservation = reservation;
+    this.connectionName = connectionName;
+    this.queue = reservation.queue;
+    this.attempts = reservation.counters.attempts;
+  }
+
+  get id(): string {
+    return this.envelope?.id ?? '';
+  }
+
+  get name(): string {
+    return this.envelope?.name ?? '(unreadable)';
+  }
+
+  get fence(): number {
+    return fenceOf(this.reservation.counters);
+  }
+
+  get payload(): Readonly<Record<string, unknown>> {
+    return this.envelope?.fields ?? {};
+  }
+
+  // Made on first use: most jobs never look at it, and an AbortController costs more than all else in a small run.
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.abortReason !== undefined) this.#controller.abort(this.abortReason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** A run that never looked at its signal cannot have cut its work short because of it. */
+  get knowsItsSignal(): boolean {
+    return this.#controller !== undefined;
+  }
+
+  release(delay: Delay = 0): void {
+    this.#end({ kind: 'released', delay });
+  }
+
+  fail(error?: Error | string): void {
+    this.#end({ kind: 'failed', error: error instanceof Error ? error : new ManuallyFailedError(error) });
+  }
+
+  delete(): void {
+    this.#end({ kind: 'deleted' });
+  }
+
+  /** `grace`: seconds that the handler has to come back before the outcome is recorded without it. */
+  abort(reason: Error, grace: Seconds): void {
+    if (this.abortReason !== undefined || this.#closed) return;
+    this.abortReason = reason;
+    this.#controller?.abort(reason);
+    this.onAbort?.(grace);
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** The outcome stands: nothing that the job says from here on counts. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  #end(ending: Ending): void {
+    if (!this.#closed) this.ending ??= ending;
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * Writes outcomes to the store, and once they are confirmed tells the log, the job and the hooks. The only writer.
+ *
+ * Where the driver can, the next reserve travels in the same round trip.
+ */
+import type { FailedStore } from '../failed/failed-store';
+import type { Logger } from '../logger/logger';
+import type { Connection, ReserveReply, ReserveRequest, Settlement, SettleResult } from '../queue/connection';
+import type { Executor } from './executor';
+import { logLost, logOutcome } from './job-log';
+import type { Outcome } from './outcome';
+import type { RunningJob } from './running-job';
+
+/** A run that has ended and waits to be settled. */
+export interface Finished {
+  readonly job: RunningJob;
+  readonly outcome: Outcome;
+  /** Milliseconds that it ran. */
+  readonly took: number;
+}
+
+export interface SettlerEnvironment {
+  readonly connection: Connection;
+  readonly executor: Executor;
+  /** Where failed jobs go of a connection that keeps none itself. */
+  readonly failedStore: () => FailedStore;
+  readonly logger: Logger;
+  /** Called for each run whose outcome is written, or was refused. */
+  readonly settled: (job: RunningJob) => void;
+}
+
+export class Settler {
+  readonly #environment: SettlerEnvironment;
+  readonly #announcements = new Set<Promise<void>>();
+
+  constructor(environment: SettlerEnvironment) {
+    this.#environment = environment;
+  }
+
+  /** How many jobs still hear of their outcome: they count as busy, so that slow hooks do not pile up. */
+  get announcing(): number {
+    return this.#announcements.size;
+  }
+
+  /** Whether the driver settles and reserves in one round trip. */
+  get combines(): boolean {
+    return this.#environment.connection.settleAndReserve !== undefined;
+  }
+
+  /** Settles, then reserves. @throws what the store throws; then nothing of `finished` may be taken as settled. */
+  async settleAndReserve(finished: readonly Finished[], request: ReserveRequest): Promise<ReserveReply> {
+    const { connection } = this.#environment;
+    if (connection.settleAndReserve === undefined) throw new TypeError(`${connection.driver} cannot do both at once`);
+    const { results, reply } = await connection.settleAndReserve(await this.#settlements(finished), request);
+    this.#confirm(finished, results);
+    return reply;
+  }
+
+  /** Settles only. @throws what the store throws; then nothing of `finished` may be taken as settled. */
+  async settle(finished: readonly Finished[]): Promise<void> {
+    this.#confirm(finished, await this.#environment.connection.settle(await this.#settlements(finished)));
+  }
+
+  /** Resolves when all that were settled have been told. */
+  async announced(): Promise<void> {
+    while (this.#announcements.size > 0) await Promise.all(this.#announcements);
+  }
+
+  // A failure is first written to the store of failed jobs, then the job is removed: a crash between the two repeats
+  // the first step, which changes nothing, and never loses the failure.
+  async #settlements(finished: readonly Finished[]): Promise<readonly Settlement[]> {
+    const { connection } = this.#environment;
+    if (connection.capabilities.failed) return finished.map(({ outcome }) => outcome.settlement);
+    return Promise.all(
+      finished.map(async ({ outcome: { settlement } }) => {
+        if (settlement.outcome !== 'failed') return settlement;
+        const { reservation, failure, counters } = settlement;
+        const { queue, payload } = reservation;
+        const { attempts } = counters;
+        await this.#environment.failedStore().put({ ...failure, connection: connection.name, queue, payload, attempts });
+        return { outcome: 'completed', reservation } as const;
+      }),
+    );
+  }
+
+  #confirm(finished: readonly Finished[], results: readonly SettleResult[]): void {
+    const { executor, logger, settled } = this.#environment;
+    finished.forEach((one, index) => {
+      settled(one.job);
+      if (results[index] === 'lost') return logLost(logger, one);
+      logOutcome(logger, one);
+      if (executor.announces(one.outcome)) this.#announce(one);
+    });
+  }
+
+  #announce({ job, outcome }: Finished): void {
+    const announcement = this.#environment.executor.announce(job, outcome).finally(() => {
+      this.#announcements.delete(announcement);
+      this.#environment.settled(job);
+    });
+    this.#announcements.add(announcement);
+  }
+}

@@ -1,0 +1,48 @@
+/** When a worker stops by itself. */
+import type { Clock } from '../clock/clock';
+import type { ResolvedWorkerOptions } from './worker-options';
+
+/**
+ * Why `run()` came back: `stopped` by `stop()`; `empty` under `stopWhenEmpty`, or under `once` when there was no job;
+ * `once` after its one job; the others when their limit was reached.
+ */
+export type StopReason = 'stopped' | 'empty' | 'once' | 'max-jobs' | 'max-time' | 'memory';
+
+export class StopConditions {
+  readonly #options: ResolvedWorkerOptions;
+  readonly #clock: Clock;
+  readonly #startedAt: number;
+  /** Jobs that were started. */
+  started = 0;
+  stopRequested = false;
+
+  constructor(options: ResolvedWorkerOptions, clock: Clock) {
+    this.#options = options;
+    this.#clock = clock;
+    this.#startedAt = clock.monotonic();
+  }
+
+  /** How many jobs may still be reserved. */
+  get jobsLeft(): number {
+    return this.#options.maxJobs - this.started;
+  }
+
+  /** Milliseconds until `maxTime` has passed. */
+  get timeLeft(): number {
+    return this.#startedAt + this.#options.maxTime * 1000 - this.#clock.monotonic();
+  }
+
+  /** Milliseconds until `once` has waited long enough. */
+  get patienceLeft(): number {
+    return this.#options.once ? this.#startedAt + this.#options.sleep * 1000 - this.#clock.monotonic() : Infinity;
+  }
+
+  /** Checked between reserves; the first that holds. */
+  reason(): StopReason | undefined {
+    if (this.stopRequested) return 'stopped';
+    if (this.#options.memory < Infinity && process.memoryUsage.rss() > this.#options.memory) return 'memory';
+    if (this.timeLeft <= 0) return 'max-time';
+    if (this.jobsLeft <= 0) return this.#options.once ? 'once' : 'max-jobs';
+    return undefined;
+  }
+}

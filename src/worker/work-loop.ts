@@ -1,0 +1,267 @@
+/**
+ * The loop of a running worker: decides when to reserve and when to stop, and holds no job logic.
+ *
+ * One call to the store at a time: each turn settles what has ended and reserves for the slots that are free, in one
+ * round trip where the driver can. Between turns the loop sleeps on a bell that every change it must look at rings.
+ */
+import { endOfTurn, type Milliseconds, type Seconds } from '../clock/clock';
+import type { FailedStore } from '../failed/failed-store';
+import type { Application } from '../queue/application';
+import type { Connection, Reservation, ReserveReply } from '../queue/connection';
+import { Bell } from './bell';
+import { Executor } from './executor';
+import { IdleWait } from './idle-wait';
+import { logSetAside } from './job-log';
+import { LeaseKeeper } from './lease-keeper';
+import { drawOrder, type WeightedQueue } from './queue-order';
+import { RunningJob } from './running-job';
+import { type Finished, Settler } from './settler';
+import { Shutdown } from './shutdown';
+import { StopConditions, type StopReason } from './stop-conditions';
+import { Trouble } from './trouble';
+import type { ResolvedWorkerOptions } from './worker-options';
+
+/** A call of a driver moves no more than this. */
+const MOST_AT_ONCE = 100;
+
+export interface WorkLoopSettings {
+  readonly options: ResolvedWorkerOptions;
+  readonly connection: Connection;
+  readonly queues: readonly WeightedQueue[];
+  readonly lease: Seconds;
+  readonly application: Application;
+  readonly failedStore: () => FailedStore;
+}
+
+export class WorkLoop {
+  readonly #options: ResolvedWorkerOptions;
+  readonly #connection: Connection;
+  readonly #queues: readonly WeightedQueue[];
+  readonly #lease: Seconds;
+  readonly #application: Application;
+  readonly #bell = new Bell();
+  readonly #conditions: StopConditions;
+  readonly #executor: Executor;
+  readonly #settler: Settler;
+  readonly #leases: LeaseKeeper;
+  readonly #idle: IdleWait;
+  readonly #trouble: Trouble;
+
+  /** Runs that have a slot: running ones, those that outlived their outcome, and those that rest. */
+  readonly #busy = new Set<RunningJob>();
+  /** Runs without an outcome. */
+  readonly #open = new Set<RunningJob>();
+  readonly #finished: Finished[] = [];
+  /** More jobs may be there for the asking. */
+  #hungry = true;
+  /** When delayed jobs or ended leases make another look worth while, by the monotonic clock. */
+  #nextLook: Milliseconds = Infinity;
+  #permission: 'none' | 'asking' | 'granted' = 'none';
+  #vetoedUntil: Milliseconds = 0;
+
+  constructor({ options, connection, queues, lease, application, failedStore }: WorkLoopSettings) {
+    const { clock, logger } = application;
+    const ring = (): void => this.#bell.ring();
+    this.#options = options;
+    this.#connection = connection;
+    this.#queues = queues;
+    this.#lease = lease;
+    this.#application = application;
+    this.#conditions = new StopConditions(options, clock);
+    this.#trouble = new Trouble(application, connection, ring);
+    this.#executor = new Executor(application, { defaults: options.defaults, grace: options.grace });
+    this.#leases = new LeaseKeeper(connection, lease, clock, (error) => this.#trouble.note(error, 'renewing leases'));
+    const names = queues.map(({ name }) => name);
+    this.#idle = new IdleWait(connection, names, options.sleep, clock, ring);
+    this.#settler = new Settler({
+      connection,
+      executor: this.#executor,
+      failedStore,
+      logger,
+      settled: (job) => {
+        this.#leases.drop(job);
+        ring();
+      },
+    });
+  }
+
+  /** Asks the loop to end; `run` resolves when it has. */
+  stop(): void {
+    this.#conditions.stopRequested = true;
+    this.#bell.ring();
+  }
+
+  async run(): Promise<StopReason> {
+    try {
+      const reason = await this.#work();
+      this.#idle.pause();
+      await this.#drain();
+      await this.#application.hooks.emit('stopping', { connectionName: this.#connection.name, reason });
+      return reason;
+    } finally {
+      this.#executor.close();
+      this.#leases.close();
+      this.#trouble.close();
+      await this.#idle.close();
+    }
+  }
+
+  async #work(): Promise<StopReason> {
+    for (;;) {
+      const reason = this.#conditions.reason() ?? (await this.#emptiness());
+      if (reason !== undefined) return reason;
+      const limit = this.#trouble.pausing ? 0 : this.#limit();
+      if (limit === 0 && (this.#finished.length === 0 || this.#trouble.pausing)) await this.#sleep();
+      else await this.#turn(limit);
+    }
+  }
+
+  async #turn(limit: number): Promise<void> {
+    const finished = this.#finished.splice(0, MOST_AT_ONCE);
+    const combined = limit > 0 && this.#settler.combines;
+    const askedAt = this.#application.clock.monotonic();
+    try {
+      if (finished.length > 0 && !combined) {
+        this.#hungry = true;
+        await this.#settler.settle(finished);
+      } else {
+        this.#permission = 'none';
+        const request = { queues: this.#order(), limit, lease: this.#lease };
+        const reply =
+          finished.length > 0
+            ? await this.#settler.settleAndReserve(finished, request)
+            : await this.#connection.reserve(request);
+        this.#take(reply, limit, askedAt);
+      }
+      this.#trouble.over();
+    } catch (error) {
+      this.#finished.unshift(...finished);
+      this.#trouble.note(error, 'settling and reserving');
+    }
+  }
+
+  #order(): readonly string[] {
+    if (this.#options.fair) return drawOrder(this.#queues, this.#application.random);
+    return this.#queues.map(({ name }) => name);
+  }
+
+  #take({ reservations, setAside, nextIn }: ReserveReply, limit: number, askedAt: Milliseconds): void {
+    for (const one of setAside) logSetAside(this.#application.logger, one);
+    for (const reservation of reservations) this.#start(reservation, askedAt);
+    this.#hungry = reservations.length === limit || nextIn <= 0;
+    this.#nextLook = this.#application.clock.monotonic() + nextIn * 1000;
+  }
+
+  #start(reservation: Reservation, reservedAt: Milliseconds): void {
+    const { clock } = this.#application;
+    const job = new RunningJob(reservation, this.#connection.name);
+    this.#conditions.started += 1;
+    this.#busy.add(job);
+    this.#open.add(job);
+    this.#leases.keep(job, reservedAt);
+    const startedAt = clock.monotonic();
+    void this.#executor.run(job).then((outcome) => {
+      this.#open.delete(job);
+      this.#finished.push({ job, outcome, took: clock.monotonic() - startedAt });
+      if (job.running) job.onLateReturn = () => this.#leaveSlot(job);
+      else this.#leaveSlot(job);
+      this.#bell.ring();
+    });
+  }
+
+  #leaveSlot(job: RunningJob): void {
+    const leave = (): void => {
+      this.#busy.delete(job);
+      this.#hungry = true;
+      this.#bell.ring();
+    };
+    if (this.#options.rest === 0) leave();
+    else this.#application.clock.after(this.#options.rest * 1000, leave);
+  }
+
+  get #free(): number {
+    return this.#options.concurrency - this.#busy.size - this.#settler.announcing;
+  }
+
+  // How many jobs to ask for in this turn.
+  #limit(): number {
+    const now = this.#application.clock.monotonic();
+    if (now >= this.#nextLook || this.#idle.takeWakeUp()) this.#hungry = true;
+    const limit = Math.min(this.#free, this.#conditions.jobsLeft, MOST_AT_ONCE);
+    if (!this.#hungry || limit <= 0 || now < this.#vetoedUntil) return 0;
+    return this.#isPermitted() ? limit : 0;
+  }
+
+  // The hooks are asked beside the loop, one time after another, so that a slow one never delays a settle.
+  #isPermitted(): boolean {
+    const { hooks, clock } = this.#application;
+    if (this.#permission === 'granted' || !hooks.has('looping')) return true;
+    if (this.#permission === 'none') {
+      this.#permission = 'asking';
+      const queue = this.#queues.map(({ name }) => name).join(',');
+      void hooks.allowsReserve({ connectionName: this.#connection.name, queue }).then((allowed) => {
+        this.#permission = allowed ? 'granted' : 'none';
+        if (!allowed) this.#vetoedUntil = clock.monotonic() + this.#options.sleep * 1000;
+        this.#bell.ring();
+      });
+    }
+    return false;
+  }
+
+  // A veto counts as an empty queue, as in Laravel: a paused worker can be told to end when it has nothing to do.
+  async #emptiness(): Promise<StopReason | undefined> {
+    if (this.#open.size + this.#finished.length + this.#settler.announcing > 0) return undefined;
+    if (this.#conditions.patienceLeft <= 0) return 'empty';
+    if (!this.#options.stopWhenEmpty) return undefined;
+    if (this.#application.clock.monotonic() < this.#vetoedUntil) return 'empty';
+    if (this.#hungry || this.#trouble.pausing) return undefined;
+    if (this.#nextLook === Infinity || !this.#connection.capabilities.counts) return 'empty';
+    try {
+      const counts = await Promise.all(this.#queues.map(({ name }) => this.#connection.counts(name)));
+      return counts.some(({ ready, delayed }) => ready + delayed > 0) ? undefined : 'empty';
+    } catch (error) {
+      this.#trouble.note(error, 'counting');
+      return undefined;
+    }
+  }
+
+  async #sleep(): Promise<void> {
+    const now = this.#application.clock.monotonic();
+    const idle = this.#free > 0 && now >= this.#vetoedUntil && !this.#hungry && !this.#trouble.pausing;
+    const wakeAt = [
+      now < this.#vetoedUntil ? this.#vetoedUntil : this.#free > 0 ? this.#nextLook : Infinity,
+      now + this.#conditions.timeLeft,
+      this.#open.size === 0 ? now + this.#conditions.patienceLeft : Infinity,
+    ];
+    if (!idle) this.#idle.pause();
+    this.#idle.until(Math.min(...wakeAt), idle);
+    await this.#bell.heard();
+    // What else ends in this turn of the event loop travels in the same call.
+    await endOfTurn();
+  }
+
+  // Runs finish and are settled; after `stop()` only for as long as the grace, then they are given back.
+  async #drain(): Promise<void> {
+    const shutdown = new Shutdown(this.#options.grace, this.#application.clock, () => this.#bell.ring());
+    try {
+      while (this.#open.size + this.#finished.length > 0) {
+        if (this.#conditions.stopRequested) shutdown.begin();
+        if (shutdown.phase === 'over') return this.#giveUp();
+        if (shutdown.phase === 'abort') for (const job of this.#open) shutdown.interrupt(job);
+        if (this.#finished.length === 0 || this.#trouble.pausing) await this.#bell.heard();
+        else await Promise.race([this.#turn(0), shutdown.over]);
+      }
+      await Promise.race([this.#settler.announced(), shutdown.over]);
+    } finally {
+      shutdown.close();
+    }
+  }
+
+  #giveUp(): void {
+    const jobs = this.#open.size + this.#finished.length;
+    this.#application.logger.error(
+      { jobs, connection: this.#connection.name },
+      `The worker stopped without having settled ${jobs} jobs: the store did not answer. They run again when their leases end.`,
+    );
+  }
+}

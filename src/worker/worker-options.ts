@@ -1,0 +1,120 @@
+/** What `new Worker()` takes, checked and with its defaults. */
+import type { Seconds } from '../clock/clock';
+import { type Duration, durationSeconds } from '../job/duration';
+import { nearest } from '../job/nearest';
+import type { Backoff, WorkerDefaults } from '../job/options';
+import { resolveBackoff } from '../job/resolve-options';
+import { InvalidWorkerOptionError } from './errors';
+import { parseQueues, type WeightedQueue } from './queue-order';
+
+export interface WorkerOptions {
+  /** Default: the configuration's default connection. */
+  connection?: string | undefined;
+  /** One name, names separated by commas, or a list: emptied in this order. Default: the connection's queue. */
+  queue?: string | readonly string[] | undefined;
+  /** Draw the order anew for each reserve, by weights (`high:3,default:1`), so that none starves. Default false. */
+  fair?: boolean | undefined;
+  /** Jobs at once. Default 1. */
+  concurrency?: number | undefined;
+  /** For jobs that say nothing themselves. Default 1; 0: no limit. */
+  tries?: number | undefined;
+  /** For jobs that say nothing themselves. Default 0. */
+  backoff?: Backoff | undefined;
+  /** For jobs that say nothing themselves. Default 60 s; 0: none. */
+  timeout?: Duration | undefined;
+  /** Stop after so many jobs. Default 0: never. */
+  maxJobs?: number | undefined;
+  /** Stop after this time. Default 0: never. */
+  maxTime?: Duration | undefined;
+  /** Stop when the process's resident memory is over so many MB. Default 0: off. */
+  memory?: number | undefined;
+  /** Pause when there is no work and the store cannot wake us, and after a veto of `looping`. Default 1 s. */
+  sleep?: Duration | undefined;
+  /** Pause of a slot after each job. Default 0. */
+  rest?: Duration | undefined;
+  /** One job at most, waiting at most `sleep` for it. Default false. */
+  once?: boolean | undefined;
+  /** Stop when the queues hold nothing that is ready or delayed. Default false. */
+  stopWhenEmpty?: boolean | undefined;
+  /** Time for running jobs to finish when the worker stops, and for one past its timeout. Default 30 s. */
+  grace?: Duration | undefined;
+}
+
+export interface ResolvedWorkerOptions {
+  readonly connection: string | undefined;
+  readonly queues: readonly WeightedQueue[] | undefined;
+  readonly fair: boolean;
+  readonly concurrency: number;
+  readonly defaults: WorkerDefaults;
+  readonly maxJobs: number;
+  readonly maxTime: Seconds;
+  /** Bytes. */
+  readonly memory: number;
+  readonly sleep: Seconds;
+  readonly rest: Seconds;
+  readonly once: boolean;
+  readonly stopWhenEmpty: boolean;
+  readonly grace: Seconds;
+}
+
+const KNOWN = [
+  'connection',
+  'queue',
+  'fair',
+  'concurrency',
+  'tries',
+  'backoff',
+  'timeout',
+  'maxJobs',
+  'maxTime',
+  'memory',
+  'sleep',
+  'rest',
+  'once',
+  'stopWhenEmpty',
+  'grace',
+];
+
+const MEGABYTE = 1024 * 1024;
+
+/** @throws InvalidWorkerOptionError, InvalidDurationError, InvalidQueueNameError */
+export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOptions {
+  for (const option of Object.keys(options)) {
+    if (KNOWN.includes(option)) continue;
+    const [meant] = nearest(option, KNOWN, 1);
+    throw new InvalidWorkerOptionError(option, 'set', `there is no such option${meant ? `; did you mean ${meant}?` : ''}`);
+  }
+  const seconds = (option: 'maxTime' | 'sleep' | 'rest' | 'grace', otherwise: number): number =>
+    options[option] === undefined ? otherwise : durationSeconds(options[option], `${option} of a worker`);
+  const fair = options.fair ?? false;
+  return {
+    connection: options.connection,
+    queues: options.queue === undefined ? undefined : parseQueues(options.queue, fair),
+    fair,
+    concurrency: whole('concurrency', options.concurrency, 1, 1),
+    defaults: {
+      tries: options.tries === undefined ? undefined : whole('tries', options.tries, 0, 1),
+      backoff: options.backoff === undefined ? undefined : resolveBackoff(options.backoff, 'backoff of a worker'),
+      timeout: options.timeout === undefined ? undefined : durationSeconds(options.timeout, 'timeout of a worker'),
+    },
+    maxJobs: options.once ? 1 : orNever(whole('maxJobs', options.maxJobs, 0, 0)),
+    maxTime: orNever(seconds('maxTime', 0)),
+    memory: orNever(whole('memory', options.memory, 0, 0) * MEGABYTE),
+    sleep: seconds('sleep', 1),
+    rest: seconds('rest', 0),
+    once: options.once ?? false,
+    stopWhenEmpty: options.stopWhenEmpty ?? false,
+    grace: seconds('grace', 30),
+  };
+}
+
+// 0 is off, as in Laravel.
+function orNever(limit: number): number {
+  return limit === 0 ? Infinity : limit;
+}
+
+function whole(option: string, value: number | undefined, least: number, otherwise: number): number {
+  if (value === undefined) return otherwise;
+  if (Number.isInteger(value) && value >= least) return value;
+  throw new InvalidWorkerOptionError(option, value, `give a whole number from ${least}`);
+}

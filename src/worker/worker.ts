@@ -1,0 +1,91 @@
+/** The public face of a worker: its options, and its life from `run()` to `stop()`. */
+import type { Seconds, Timer } from '../clock/clock';
+import type { Closable } from '../queue/closable';
+import { CapabilityError } from '../queue/errors';
+import { defaultManager } from '../queue/default-manager';
+import type { QueueManager } from '../queue/queue-manager';
+import { WorkerAlreadyRunError } from './errors';
+import { parseQueues } from './queue-order';
+import type { StopReason } from './stop-conditions';
+import { WorkLoop } from './work-loop';
+import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions } from './worker-options';
+
+const HOUR = 3_600_000;
+
+/** Beyond the grace: for aborted handlers to come back, and for the store to take the last outcomes. */
+const CLOSE_MARGIN: Seconds = 7;
+
+export class Worker implements Closable {
+  readonly #options: ResolvedWorkerOptions;
+  readonly #manager: QueueManager | undefined;
+  #loop: WorkLoop | undefined;
+  #ended: Promise<StopReason> | undefined;
+  #stopped = false;
+
+  /**
+   * Checks the options, and touches nothing until `run()`.
+   *
+   * @param manager the application it works for; by default the one behind `Queue`
+   * @throws InvalidWorkerOptionError, InvalidDurationError, InvalidQueueNameError
+   */
+  constructor(options: WorkerOptions = {}, manager?: QueueManager) {
+    this.#options = resolveWorkerOptions(options);
+    this.#manager = manager;
+  }
+
+  get closeDeadline(): Seconds {
+    return this.#options.grace + CLOSE_MARGIN;
+  }
+
+  /**
+   * Works until it is stopped or a stop condition holds; resolves with the reason when all is settled. A store that is
+   * away is waited for. Installs no signal handlers, and never ends the process.
+   *
+   * @throws WorkerAlreadyRunError; ConfigurationError and UnknownConnectionError; CapabilityError on `sync` and `null`
+   */
+  run(): Promise<StopReason> {
+    if (this.#ended !== undefined) return Promise.reject(new WorkerAlreadyRunError());
+    this.#ended = this.#stopped ? Promise.resolve('stopped') : this.#run();
+    return this.#ended;
+  }
+
+  /** Reserves nothing more, lets running jobs finish within the grace, gives the rest back. Resolves when `run` has. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#loop?.stop();
+    // What `run` rejects with is for the one who called it.
+    await this.#ended?.catch(() => undefined);
+  }
+
+  close(): Promise<void> {
+    return this.stop();
+  }
+
+  async #run(): Promise<StopReason> {
+    const manager = this.#manager ?? defaultManager();
+    const connection = manager.driver(this.#options.connection);
+    if (!connection.capabilities.reserve) throw new CapabilityError(connection.name, connection.driver, 'reserve');
+    const { queue, retryAfter } = manager.settings(connection.name);
+    this.#loop = new WorkLoop({
+      options: this.#options,
+      connection,
+      queues: this.#options.queues ?? parseQueues([queue], false),
+      lease: retryAfter,
+      application: manager,
+      failedStore: () => manager.failedStoreFor(connection),
+    });
+    const untrack = manager.track(this);
+    // All that an idle worker waits on is unreferenced: without this the process would end under it.
+    let alive: Timer | undefined;
+    const stayAlive = (): void => {
+      alive = manager.clock.after(HOUR, stayAlive, true);
+    };
+    stayAlive();
+    try {
+      return await this.#loop.run();
+    } finally {
+      alive?.cancel();
+      untrack();
+    }
+  }
+}
