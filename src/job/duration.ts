@@ -1,5 +1,6 @@
 /** Durations as users write them, and the one parser that turns them into seconds. */
-import type { Seconds } from '../clock/clock';
+import type { Milliseconds, Seconds } from '../clock/clock';
+import { InvalidDurationError } from './errors';
 
 export type DurationUnit = 'ms' | 's' | 'm' | 'h' | 'd';
 
@@ -9,4 +10,64 @@ export type Duration = number | `${number}${DurationUnit}`;
 /** A duration from now, or the moment itself. */
 export type Delay = Duration | Date;
 
-export type DurationSeconds = Seconds;
+const SECONDS_IN: Readonly<Record<DurationUnit, number>> = { ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400 };
+
+const WRITTEN = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
+
+/** Some 3000 years. What is longer is a slip (a moment in milliseconds, say), and no store could count it. */
+const LONGEST: Seconds = 1e11;
+
+/** Above this a bare number of seconds was probably meant as milliseconds. */
+const SUSPICIOUS: Seconds = 1000;
+
+/**
+ * Seconds, with a fraction.
+ * @param subject what the duration is for, as the error says it: "timeout on SendEmail"
+ * @throws InvalidDurationError
+ */
+export function durationSeconds(value: unknown, subject: string): Seconds {
+  const seconds = secondsOf(value);
+  if (seconds === undefined || seconds > LONGEST) throw new InvalidDurationError(value, subject, meantBy(value));
+  return seconds;
+}
+
+/**
+ * Seconds from `nowMs`; 0 for a moment that has passed.
+ * @throws InvalidDurationError
+ */
+export function delaySeconds(value: unknown, nowMs: Milliseconds, subject: string): Seconds {
+  if (!(value instanceof Date)) return durationSeconds(value, subject);
+  const seconds = (value.getTime() - nowMs) / 1000;
+  if (Number.isNaN(seconds)) throw new InvalidDurationError(value, subject, undefined);
+  return Math.max(0, seconds);
+}
+
+/**
+ * Checks a plain string, from the environment say: `duration(process.env.TIMEOUT ?? '30s')`.
+ * @throws InvalidDurationError
+ */
+export function duration(text: string): Duration {
+  durationSeconds(text, 'duration()');
+  return text as Duration;
+}
+
+/** A bare number of seconds that was probably meant as milliseconds; whoever has a logger warns of it once. */
+export function isSuspiciouslyManySeconds(value: unknown): value is number {
+  return typeof value === 'number' && value >= SUSPICIOUS;
+}
+
+function secondsOf(value: unknown): Seconds | undefined {
+  if (typeof value === 'number') return value >= 0 && value < Infinity ? value : undefined;
+  if (typeof value !== 'string') return undefined;
+  const [, amount, unit] = WRITTEN.exec(value) ?? [];
+  return amount === undefined ? undefined : Number(amount) * SECONDS_IN[unit as DurationUnit];
+}
+
+// '2 minutes' → '2m', ' 5s' → '5s', '1e3s' → '1000s'. Months are left out: their first letter is a minute's.
+function meantBy(value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  const written = /^\s*(\d[\d.e+]*)\s*(ms|milli|s|mo|m|h|d)[a-z]*\s*$/i.exec(value);
+  const amount = Number(written?.[1]);
+  const unit = written?.[2]?.toLowerCase().replace('milli', 'ms');
+  return unit === undefined || unit === 'mo' || !WRITTEN.test(`${amount}${unit}`) ? undefined : `${amount}${unit}`;
+}

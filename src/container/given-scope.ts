@@ -1,0 +1,63 @@
+/** A run's scope on a container of the user's own, which is asked for everything that the run did not register. */
+import type { Class } from '../job/definition';
+import type { Container, Scope } from './container';
+import { DisposeError, ForeignDecoratorError, ResolutionError } from './errors';
+import { constructorInjections, constructorOwner, placesIn } from './parameters';
+
+export class GivenScope implements Scope {
+  readonly #container: Container;
+  readonly #values = new Map<unknown, unknown>();
+  #made: object[] = [];
+
+  constructor(container: Container) {
+    this.#container = container;
+  }
+
+  resolve(token: unknown): unknown {
+    if (this.#values.has(token)) return this.#values.get(token);
+    const value = this.#container.resolve(token, this);
+    if (value === undefined) throw new TypeError('The container of the configuration gave undefined for it.');
+    return value;
+  }
+
+  // Made here, afresh for each run: the container need not know the handlers, only what they need.
+  construct(handler: Class): object {
+    const place = placesIn(handler, 'constructor', constructorOwner(handler), undefined);
+    const values = constructorInjections(handler).map(({ position, token }) => {
+      try {
+        return this.resolve(plainToken(handler, token));
+      } catch (error) {
+        throw ResolutionError.at(place(position), token, error);
+      }
+    });
+    const made = Reflect.construct(handler, values) as object;
+    this.#made.push(made);
+    return made;
+  }
+
+  register(token: unknown, value: unknown): void {
+    this.#values.set(token, value);
+  }
+
+  // What the container gave is the container's to dispose.
+  async dispose(): Promise<void> {
+    const made = this.#made.toReversed();
+    this.#made = [];
+    for (const instance of made) {
+      try {
+        if ('dispose' in instance && typeof instance.dispose === 'function') await instance.dispose();
+      } catch (error) {
+        throw new DisposeError([{ name: instance.constructor.name, error }]);
+      }
+    }
+  }
+}
+
+// tsyringe's decorators wrap the token; those that ask for more than it need tsyringe itself.
+function plainToken(handler: Class, token: unknown): unknown {
+  if (typeof token !== 'object' || token === null || !('token' in token)) return token;
+  if (('multiple' in token && token.multiple === true) || 'transform' in token) {
+    throw new ForeignDecoratorError(handler.name, 'constructor', 'tsyringe', 'injectAll or a transform');
+  }
+  return token.token;
+}

@@ -1,0 +1,84 @@
+/** One run's dependencies: its scope, and what is resolved within it. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { container as root } from 'tsyringe';
+import type { Class } from '../job/definition';
+import type { Container, NamedToken, Scope } from './container';
+import { InvalidContainerError, OutsideRunError, ResolutionError, tokenText } from './errors';
+import { GivenScope } from './given-scope';
+import { injectionsOf, placesIn } from './parameters';
+import { isTsyringeContainer, TsyringeScope } from './tsyringe-scope';
+
+const current = new AsyncLocalStorage<Scope>();
+
+/**
+ * Costs nothing until something is resolved.
+ * @param container the configuration's; default: tsyringe's root container
+ * @throws InvalidContainerError
+ */
+export function openScope(container?: Container | object): Scope {
+  if (container === undefined) return new TsyringeScope(root);
+  if (isTsyringeContainer(container)) return new TsyringeScope(container);
+  if ('resolve' in container && typeof container.resolve === 'function') return new GivenScope(container as Container);
+  throw new InvalidContainerError(container);
+}
+
+/** Makes `scope` the one that `inject()` asks, in `run` and in all that it starts. */
+export function runInScope<Result>(scope: Scope, run: () => Result): Result {
+  return current.run(scope, run);
+}
+
+/**
+ * Resolves a dependency within the run: inside `handle()`, or in a field initialiser of a handler class.
+ * @throws OutsideRunError, ResolutionError
+ */
+export function inject<T extends object>(token: Class<T>): T;
+export function inject<T>(token: NamedToken<T> | object): T;
+export function inject(token: unknown): unknown {
+  const scope = current.getStore();
+  if (scope === undefined) throw new OutsideRunError(token);
+  try {
+    return scope.resolve(token);
+  } catch (error) {
+    throw new ResolutionError(`inject(${tokenText(token)})`, token, error);
+  }
+}
+
+/**
+ * The arguments of one call: those given, then the injected ones. No container work where nothing is injected.
+ * @throws ResolutionError
+ */
+export function methodArguments(
+  target: Class,
+  method: string,
+  scope: Scope,
+  leading: readonly unknown[],
+): readonly unknown[] {
+  const injections = injectionsOf(target, method, leading.length);
+  if (injections.length === 0) return leading;
+  const values = [...leading];
+  for (const { position, token } of injections)
+    values[position] = resolveParameter(target, method, scope, position, token);
+  return values;
+}
+
+/** @throws ResolutionError */
+export function resolveHandler(target: Class, scope: Scope): object {
+  // Also for callers outside of the run's own turn: field initialisers of the handler may inject.
+  return runInScope(scope, () => {
+    try {
+      return scope.construct(target);
+    } catch (error) {
+      throw error instanceof ResolutionError ? error : new ResolutionError(`The handler ${target.name}`, target, error);
+    }
+  });
+}
+
+function resolveParameter(target: Class, method: string, scope: Scope, position: number, token: unknown): unknown {
+  try {
+    return scope.resolve(token);
+  } catch (error) {
+    const run: unknown = Reflect.get(target.prototype, method);
+    const place = placesIn(target, method, typeof run === 'function' ? run : target, undefined)(position);
+    throw ResolutionError.at(place, token, error);
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * A run's scope on tsyringe: a child container, made when something is first resolved.
+ *
+ * tsyringe makes a singleton in whichever container first needs it, and that one disposes it: a singleton first needed
+ * by a job would be disposed at the end of the job, for all. So singletons are handed to the parent here, and what was
+ * registered as container-scoped above the parent is copied down. `test/container` fails should a later tsyringe
+ * change the inner methods that this takes hold of.
+ */
+import 'reflect-metadata';
+import { type DependencyContainer, inject, injectable, type InjectionToken, Lifecycle } from 'tsyringe';
+import type { Class } from '../job/definition';
+import type { Scope } from './container';
+import { DisposeError } from './errors';
+
+interface Registration {
+  readonly provider: unknown;
+  readonly options: { readonly lifecycle: Lifecycle };
+}
+
+interface Internals {
+  readonly disposables: Set<{ dispose(): unknown }>;
+  readonly _registry: { set(token: unknown, registration: Registration): void };
+  isRegistered(token: unknown): boolean;
+  getRegistration(token: unknown): Registration | null;
+  resolveRegistration(registration: Registration, context: unknown): unknown;
+}
+
+export function isTsyringeContainer(container: object): container is DependencyContainer {
+  return 'createChildContainer' in container && typeof container.createChildContainer === 'function';
+}
+
+/** Tells tsyringe what our `@Inject()` says of a constructor's parameter. */
+export function markForTsyringe(target: object, index: number, token: unknown): void {
+  inject(token as InjectionToken)(target, undefined, index);
+}
+
+/** Makes a handler one that tsyringe can construct, without `@injectable()` above it. */
+export function makeResolvable(handler: Class): void {
+  // tsyringe inherits a constructor's types, but not the tokens of its parameters.
+  const tokens: unknown = Reflect.getMetadata('injectionTokens', handler);
+  if (tokens !== undefined) Reflect.defineMetadata('injectionTokens', tokens, handler);
+  injectable()(handler as never);
+}
+
+export class TsyringeScope implements Scope {
+  readonly #parent: DependencyContainer;
+  #values: [token: unknown, value: unknown][] = [];
+  #child: DependencyContainer | undefined;
+
+  constructor(parent: DependencyContainer) {
+    this.#parent = parent;
+  }
+
+  resolve(token: unknown): unknown {
+    return this.#container().resolve(token as InjectionToken);
+  }
+
+  construct(handler: Class): object {
+    return this.#container().resolve(handler as never);
+  }
+
+  register(token: unknown, value: unknown): void {
+    if (this.#child === undefined) this.#values.push([token, value]);
+    else this.#child.register(token as InjectionToken, { useValue: value });
+  }
+
+  // In the reverse order of their making, so that nothing is used after it was disposed; one that throws stops no other.
+  async dispose(): Promise<void> {
+    const child = this.#child as unknown as Internals | undefined;
+    if (child === undefined) return;
+    const made = [...child.disposables].toReversed();
+    child.disposables.clear();
+    const failures: { name: string; error: unknown }[] = [];
+    for (const instance of made) {
+      try {
+        await instance.dispose();
+      } catch (error) {
+        failures.push({ name: instance.constructor.name, error });
+      }
+    }
+    await this.#child?.dispose();
+    if (failures.length > 0) throw new DisposeError(failures);
+  }
+
+  #container(): DependencyContainer {
+    if (this.#child !== undefined) return this.#child;
+    const child = this.#parent.createChildContainer();
+    keepToItself(child as unknown as Internals, this.#parent as unknown as Internals);
+    for (const [token, value] of this.#values) child.register(token as InjectionToken, { useValue: value });
+    this.#values = [];
+    this.#child = child;
+    return child;
+  }
+}
+
+function keepToItself(child: Internals, parent: Internals): void {
+  const resolveHere = child.resolveRegistration.bind(child);
+  child.resolveRegistration = (registration, context) =>
+    registration.options.lifecycle === Lifecycle.Singleton
+      ? parent.resolveRegistration(registration, context)
+      : resolveHere(registration, context);
+  const look = child.getRegistration.bind(child);
+  child.getRegistration = (token) => {
+    const registration = look(token);
+    if (registration?.options.lifecycle !== Lifecycle.ContainerScoped || child.isRegistered(token)) return registration;
+    const own = { provider: registration.provider, options: registration.options };
+    child._registry.set(token, own);
+    return own;
+  };
+}

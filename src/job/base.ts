@@ -1,0 +1,139 @@
+/**
+ * What a job that extends `Job` inherits: `this.job` with its shorts, and the builder calls of a single instance.
+ *
+ * Nothing of it is kept on the instance: an own property is data, and travels.
+ */
+import { inject } from '../container/scope';
+import { choose } from './chosen';
+import type { Class } from './definition';
+import { delaySeconds, type Delay } from './duration';
+import { InvalidJobOptionError, NotRunningError, ReservedPropertyError } from './errors';
+import type { JobContext } from './job-context';
+import type { Middleware } from './middleware';
+import { checkQueueName } from './queue-name';
+import { contextOf } from './running';
+
+/** Marks the prototype, so that a second installed copy of the package knows a job of the first. */
+const MARK = Symbol.for('onqueue.job');
+
+export class RunnableJob {
+  get job(): JobContext {
+    return running(this, 'job');
+  }
+
+  set job(_value: unknown) {
+    refuse(this, 'job');
+  }
+
+  get id(): string {
+    return running(this, 'id').id;
+  }
+
+  // An own `id` is data, and the commonest field of all.
+  set id(value: unknown) {
+    Object.defineProperty(this, 'id', { value, writable: true, enumerable: true, configurable: true });
+  }
+
+  get attempts(): number {
+    return running(this, 'attempts').attempts;
+  }
+
+  set attempts(_value: unknown) {
+    refuse(this, 'attempts');
+  }
+
+  get signal(): AbortSignal {
+    return running(this, 'signal').signal;
+  }
+
+  set signal(_value: unknown) {
+    refuse(this, 'signal');
+  }
+
+  get fence(): number {
+    return running(this, 'fence').fence;
+  }
+
+  set fence(_value: unknown) {
+    refuse(this, 'fence');
+  }
+
+  release(delay?: Delay): void {
+    running(this, 'release()').release(delay);
+  }
+
+  fail(error?: Error | string): void {
+    running(this, 'fail()').fail(error);
+  }
+
+  delete(): void {
+    running(this, 'delete()').delete();
+  }
+
+  make(token: unknown): unknown {
+    running(this, 'make()');
+    return inject(token as Class);
+  }
+
+  onConnection(connection: string): this {
+    if (typeof connection !== 'string' || connection === '') {
+      throw new InvalidJobOptionError(`onConnection() of ${nameOf(this)}`, connection, 'Name a connection.');
+    }
+    choose(this, { connection });
+    return this;
+  }
+
+  onQueue(queue: string): this {
+    checkQueueName(queue, `onQueue() of ${nameOf(this)}`);
+    choose(this, { queue });
+    return this;
+  }
+
+  delay(delay: Delay): this {
+    delaySeconds(delay, 0, `delay() of ${nameOf(this)}`);
+    choose(this, { delay });
+    return this;
+  }
+
+  withoutDelay(): this {
+    choose(this, { delay: 0 });
+    return this;
+  }
+
+  through(...middleware: readonly Middleware[]): this {
+    choose(this, { middleware });
+    return this;
+  }
+}
+
+Object.defineProperty(RunnableJob.prototype, MARK, { value: true });
+
+const RESERVED = new Set(Object.getOwnPropertyNames(RunnableJob.prototype).filter((name) => name !== 'id'));
+
+export function extendsJob(target: Class): boolean {
+  return target.prototype !== undefined && MARK in target.prototype;
+}
+
+/** Whether an own property of this name would hide a member of `Job`. `id` may: it is data. */
+export function hidesMember(property: string): boolean {
+  return RESERVED.has(property);
+}
+
+export function hiddenMember(job: string, member: string): ReservedPropertyError {
+  const meanings = `On a job, this.${member} belongs to the running job; give your data another name.`;
+  return new ReservedPropertyError(job, member, meanings);
+}
+
+export function nameOf(job: object): string {
+  return job.constructor.name;
+}
+
+function running(job: object, member: string): JobContext {
+  const context = contextOf(job);
+  if (context === undefined) throw new NotRunningError(nameOf(job), member);
+  return context;
+}
+
+function refuse(job: object, member: string): never {
+  throw hiddenMember(nameOf(job), member);
+}

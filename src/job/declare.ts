@@ -1,0 +1,50 @@
+/** What `@Job()` does with a class: check all that a declaration can show, then make it known. */
+import { checkInjection } from '../container/parameters';
+import { declaredIn } from './declared-in';
+import type { Class, JobDefinition } from './definition';
+import { nearestParent, parentOf } from './definition-of';
+import { InvalidJobClassError, placed } from './errors';
+import type { JobOptions } from './options';
+import { registry } from './registry';
+import { checkJobOptions } from './resolve-options';
+import { privateMembers } from './source-text';
+
+type Inherited = JobDefinition['options'];
+
+/**
+ * @param decorator the function that the class's file calls: the stack is read from there
+ * @throws any of the errors of a declaration
+ */
+// oxlint-disable-next-line typescript/no-unsafe-function-type
+export function declareJob(target: Class, options: JobOptions, decorator: Function): void {
+  const file = declaredIn(decorator);
+  if (typeof target !== 'function' || target.prototype === undefined) {
+    throw new InvalidJobClassError(String(target), file, 'is no class. Write @Job() above a class.');
+  }
+  checkJobOptions(options, placed(target.name === '' ? 'a class without a name' : target.name, file));
+  const { name = target.name, aliases = [], version, upgrade, ...own } = options;
+  if (name === '') {
+    throw new InvalidJobClassError('A class', file, "has no name of its own. Give the job one: @Job({ name: '…' }).");
+  }
+  checkPrivateMembers(target, file);
+  checkInjection(target, 'job', file);
+  const jobs = registry();
+  const inherited = nearestParent(target, jobs)?.options ?? {};
+  const merged = { ...inherited, ...said(own) };
+  jobs.register({ name, aliases: [...aliases], version, upgrade, target, options: merged, file });
+}
+
+// An option that is there as undefined says nothing, and must not hide the parent's.
+function said(options: Inherited): Inherited {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+function checkPrivateMembers(target: Class, file: string | undefined): void {
+  for (let holder: Class | undefined = target; holder !== undefined; holder = parentOf(holder)) {
+    const members = privateMembers(Function.prototype.toString.call(holder));
+    if (members.length === 0) continue;
+    const whose = holder === target ? 'has' : `inherits from ${holder.name}`;
+    const problem = `${whose} private #fields (${members.join(', ')}), which cannot be restored; use \`private\`.`;
+    throw new InvalidJobClassError(target.name, file, problem);
+  }
+}

@@ -1,0 +1,39 @@
+/** Where the statics of `Job` send what they make: the bus fills this slot, so that jobs need not know it. */
+import type { Delay } from './duration';
+import { NoDispatcherError } from './errors';
+import type { Middleware } from './middleware';
+
+/**
+ * A job on its way. Awaiting it sends the job, once however often it is awaited, and gives its id; left un-awaited it is
+ * sent a microtask later. `Id` is undefined too where the job may not be sent at all (`dispatchIf`).
+ */
+export interface PendingDispatch<Id extends string | undefined = string> extends Promise<Id> {
+  onConnection(connection: string): this;
+  onQueue(queue: string): this;
+  /** A duration from now, or a moment. */
+  delay(delay: Delay): this;
+  /** Beats the delay of the instance and of `@Job()`. */
+  withoutDelay(): this;
+  /** Wraps this one run, inside the job's own middleware. */
+  through(...middleware: readonly Middleware[]): this;
+}
+
+export interface JobDispatcher {
+  dispatch(job: object): PendingDispatch;
+  dispatchSync(job: object): Promise<unknown>;
+  dispatchNow(job: object): Promise<unknown>;
+  /** What `dispatchIf(false)` gives: takes every builder call, sends nothing. */
+  none(): PendingDispatch<undefined>;
+}
+
+let current: JobDispatcher | undefined;
+
+export function setJobDispatcher(dispatcher: JobDispatcher): void {
+  current = dispatcher;
+}
+
+/** @throws NoDispatcherError */
+export function jobDispatcher(): JobDispatcher {
+  if (current === undefined) throw new NoDispatcherError();
+  return current;
+}

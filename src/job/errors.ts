@@ -1,0 +1,161 @@
+/** What can be wrong with a job: its declaration, its options, its names, an instance of it, or the use of `this`. */
+import { OnqueueError } from '../errors/onqueue-error';
+import { relativeFile } from './declared-in';
+import { valueText } from './value-text';
+
+/** A class as errors name it: with the file that declares it, where a stack could tell. */
+export function placed(name: string, file: string | undefined): string {
+  return file === undefined ? name : `${name} (${relativeFile(file)})`;
+}
+
+function orList(words: readonly string[]): string {
+  return words.map((word) => `\`${word}\``).join(' or ');
+}
+
+/** A value that is no duration. */
+export class InvalidDurationError extends OnqueueError<{ readonly value: unknown; readonly subject: string }> {
+  readonly code = 'E_INVALID_DURATION';
+
+  constructor(value: unknown, subject: string, meant: string | undefined) {
+    super(
+      `${subject}: ${valueText(value)} is no duration. Write '${meant ?? '2m'}' (units: ms, s, m, h, d), or a number of seconds.`,
+      { value, subject },
+    );
+  }
+}
+
+/** A queue name that a store could not keep apart from its own keys, or a list in one text. */
+export class InvalidQueueNameError extends OnqueueError<{ readonly queue: unknown; readonly subject: string }> {
+  readonly code = 'E_INVALID_QUEUE_NAME';
+
+  constructor(queue: unknown, subject: string, problem: string) {
+    super(`${subject}: ${valueText(queue)} is no queue name: ${problem}.`, { queue, subject });
+  }
+}
+
+/** An option that `@Job()` does not know. */
+export class UnknownJobOptionError extends OnqueueError<{
+  readonly job: string;
+  readonly option: string;
+  readonly suggestions: readonly string[];
+}> {
+  readonly code = 'E_UNKNOWN_JOB_OPTION';
+
+  constructor(job: string, option: string, suggestions: readonly string[], known: readonly string[]) {
+    const hint = suggestions.length > 0 ? `did you mean ${orList(suggestions)}?` : `it knows ${known.join(', ')}.`;
+    super(`@Job on ${job}: unknown option \`${option}\`; ${hint}`, { job, option, suggestions });
+  }
+}
+
+/** An option with a value that it cannot have, in `@Job()` or from a method of the instance. */
+export class InvalidJobOptionError extends OnqueueError<{ readonly subject: string; readonly value: unknown }> {
+  readonly code = 'E_INVALID_JOB_OPTION';
+
+  /** @param subject the option and whose it is: "tries on SendEmail" */
+  constructor(subject: string, value: unknown, remedy: string) {
+    super(`${subject}: ${valueText(value)} will not do. ${remedy}`, { subject, value });
+  }
+}
+
+/** A class that cannot be a job as it is written. */
+export class InvalidJobClassError extends OnqueueError<{ readonly job: string; readonly file: string | undefined }> {
+  readonly code = 'E_INVALID_JOB_CLASS';
+
+  constructor(job: string, file: string | undefined, problem: string) {
+    super(`${placed(job, file)} ${problem}`, { job, file });
+  }
+}
+
+/** Two classes claim one name. */
+export class DuplicateJobError extends OnqueueError<{
+  readonly name: string;
+  readonly classes: readonly [string, string];
+  readonly files: readonly [string | undefined, string | undefined];
+}> {
+  readonly code = 'E_DUPLICATE_JOB';
+
+  constructor(
+    name: string,
+    first: { readonly name: string; readonly file: string | undefined },
+    second: { readonly name: string; readonly file: string | undefined },
+  ) {
+    const sameFile = first.file !== undefined && first.file === second.file && first.name === second.name;
+    super(
+      `Two classes claim the job name '${name}': ${placed(first.name, first.file)} and ${placed(second.name, second.file)}. ` +
+        (sameFile
+          ? 'Is it one file that was loaded twice (a reload, jest.resetModules(), two spellings of its path)? Load it once.'
+          : `Give one of them another: @Job({ name: '…' }).`),
+      { name, classes: [first.name, second.name], files: [first.file, second.file] },
+    );
+  }
+}
+
+/** A class that cannot handle the job it was declared for. */
+export class InvalidHandlerError extends OnqueueError<{
+  readonly handler: string;
+  readonly job: string | undefined;
+  readonly file: string | undefined;
+}> {
+  readonly code = 'E_INVALID_HANDLER';
+
+  constructor(handler: string, job: string | undefined, file: string | undefined, problem: string) {
+    super(`@Handles on ${placed(handler, file)}: ${problem}`, { handler, job, file });
+  }
+}
+
+/** Something was dispatched whose class bears no `@Job()` of its own. */
+export class UndecoratedJobError extends OnqueueError<{ readonly job: string; readonly parent: string | undefined }> {
+  readonly code = 'E_UNDECORATED_JOB';
+
+  constructor(job: string, extendsJob: boolean, parent: string | undefined) {
+    const what = extendsJob ? `${job} extends Job but has no @Job()` : `${job} is no job: it has no @Job()`;
+    const only = parent === undefined ? '.' : `; only its parent ${parent} has.`;
+    super(`${what}${only} Add @Job() above class ${job}${parent === job ? ', above its other decorators' : ''}.`, {
+      job,
+      parent,
+    });
+  }
+}
+
+/** An own property of a job that has another meaning to Onqueue. */
+export class ReservedPropertyError extends OnqueueError<{ readonly job: string; readonly property: string }> {
+  readonly code = 'E_RESERVED_PROPERTY';
+
+  constructor(job: string, property: string, meanings: string) {
+    super(`${job} has an own property \`${property}\`. ${meanings}`, { job, property });
+  }
+}
+
+/** `handle`, `failed` or another method of a job is a function in a field. */
+export class MethodInFieldError extends OnqueueError<{ readonly job: string; readonly method: string }> {
+  readonly code = 'E_METHOD_IN_FIELD';
+
+  constructor(job: string, method: string) {
+    super(
+      `${job}.${method} is an arrow function in a field: write it as a method. Fields are data, and a queue cannot carry a function.`,
+      { job, method },
+    );
+  }
+}
+
+/** `this.job` or one of its shorts was used while the job does not run. */
+export class NotRunningError extends OnqueueError<{ readonly job: string; readonly member: string }> {
+  readonly code = 'E_NOT_RUNNING';
+
+  constructor(job: string, member: string) {
+    super(
+      `${job}.${member} is there only while the job runs, in handle(), failed() and middleware(): what was dispatched here is ` +
+        'only data. (In a test, run the job through the test kit.)',
+      { job, member },
+    );
+  }
+}
+
+/** A job was dispatched and nothing was set up to send it. */
+export class NoDispatcherError extends OnqueueError {
+  readonly code = 'E_NO_DISPATCHER';
+
+  constructor() {
+    super("Jobs cannot be dispatched yet: import from 'onqueue', not from a file inside the package.", {});
+  }
+}

@@ -1,0 +1,40 @@
+/** `@Handles(SomeJob)`: the class below runs jobs that are kept free of behaviour. */
+import { checkInjection } from '../container/parameters';
+import { makeResolvable } from '../container/tsyringe-scope';
+import { declaredIn } from './declared-in';
+import type { Class } from './definition';
+import { InvalidHandlerError } from './errors';
+import { registry } from './registry';
+
+/** What a handler of `J` looks like; injected parameters come after the job. */
+export interface HandlerOf<J> {
+  // As a property, so that the job's type is compared strictly.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly handle: (job: J, ...injected: any[]) => unknown;
+}
+
+/**
+ * @throws InvalidHandlerError, and the errors of injection
+ */
+export function Handles<J extends object>(
+  job: Class<J>,
+  // oxlint-disable-next-line typescript/no-explicit-any
+): (target: Class<HandlerOf<J>>, context?: ClassDecoratorContext<any>) => void {
+  return function decorate(target) {
+    const file = declaredIn(decorate);
+    const refuse = (problem: string): InvalidHandlerError =>
+      new InvalidHandlerError(target.name, job?.name, file, problem);
+    if (job === undefined) {
+      throw refuse('the job class is undefined. Two files import each other: move the job into a file of its own.');
+    }
+    const definition = registry().definitionOf(job);
+    if (definition === undefined) throw refuse(`${job.name} has no @Job(). Add it above class ${job.name}.`);
+    if ('handle' in job.prototype) throw refuse(`${job.name} has a handle() of its own. Remove one of the two.`);
+    if (typeof Reflect.get(target.prototype, 'handle') !== 'function') {
+      throw refuse('it has no method handle(). (An arrow function in a field is none.)');
+    }
+    checkInjection(target, 'handler', file);
+    makeResolvable(target);
+    registry().setHandler(job, target, file);
+  };
+}

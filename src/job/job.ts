@@ -1,0 +1,153 @@
+/** `Job`: the decorator factory and the base class in one symbol. */
+import type { NamedToken } from '../container/container';
+import { RunnableJob } from './base';
+import type { Class } from './definition';
+import { declareJob } from './declare';
+import { declaredIn } from './declared-in';
+import { jobDispatcher, type PendingDispatch } from './dispatcher';
+import type { Delay } from './duration';
+import { InvalidJobClassError } from './errors';
+import type { JobContext } from './job-context';
+import type { Middleware } from './middleware';
+import type { JobOptions } from './options';
+
+/** What a job inherits. An interface, so that a job may declare fields that an accessor of a class would forbid. */
+export interface JobBase {
+  /**
+   * The running job's `id`, as `this.job.id`; a field `id` of your own is data and wins. Any type, and no declared member
+   * (the pattern matches `id` alone in practice), so that your own compiles, whatever it is, without `override`.
+   */
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly [id: `id${Uppercase<string>}`]: any;
+  /** The running reservation. This and its shorts throw `NotRunningError` while the job does not run. */
+  readonly job: JobContext;
+  /** 1 in the first run. */
+  readonly attempts: number;
+  /** Aborts on timeout, lost lease, cancellation or shutdown. */
+  readonly signal: AbortSignal;
+  /** Grows with every reservation of this job: a fencing token for your own database. */
+  readonly fence: number;
+  /** Back to the queue, to run again after `delay` (default 0); the try stays spent. */
+  release(delay?: Delay): void;
+  /** Out of tries at once. */
+  fail(error?: Error | string): void;
+  /** Ends the job as completed, whatever `handle` does from here on. */
+  delete(): void;
+  /** Resolves a dependency within this run, where a parameter cannot be decorated. */
+  make<T extends object>(token: Class<T>): T;
+  make<T>(token: NamedToken<T> | object): T;
+  /** For this instance; a dispatch's own call is stronger. */
+  onConnection(connection: string): this;
+  onQueue(queue: string): this;
+  delay(delay: Delay): this;
+  withoutDelay(): this;
+  through(...middleware: readonly Middleware[]): this;
+}
+
+/** A class that can be made with `new` from outside; others are served by `dispatch(X.make(1))`. */
+// oxlint-disable-next-line typescript/no-explicit-any
+type Dispatchable = new (...parameters: any[]) => object;
+
+/** What `handle` resolves to; unknown where a handler class has it. */
+export type HandleResult<J> = J extends { handle: (...parameters: never[]) => infer Result }
+  ? Awaited<Result>
+  : unknown;
+
+/** Under legacy and standard decorators. Gives the class back, so that `const A = Job()(class A …)` can be used. */
+export type JobDecorator = <C extends Class>(
+  target: C,
+  // Typed more tightly, it refuses classes with a private constructor.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  context?: ClassDecoratorContext<any>,
+) => C;
+
+/** Whether `dispatchIf` sends: known beforehand, or asked with the job. */
+type Condition<J> = boolean | ((job: J) => boolean);
+
+export interface JobStatic {
+  /**
+   * Declares the class below as a job.
+   * @throws UnknownJobOptionError, InvalidJobOptionError, InvalidDurationError, InvalidQueueNameError,
+   *   InvalidJobClassError, DuplicateJobError, and the errors of injection
+   */
+  (options?: JobOptions): JobDecorator;
+  new (): JobBase;
+  /** Makes the job with the constructor's own parameters, and sends it. */
+  dispatch<C extends Dispatchable>(this: C, ...parameters: ConstructorParameters<C>): PendingDispatch;
+  dispatchIf<C extends Dispatchable>(
+    this: C,
+    condition: Condition<InstanceType<C>>,
+    ...parameters: ConstructorParameters<C>
+  ): PendingDispatch<string | undefined>;
+  dispatchUnless<C extends Dispatchable>(
+    this: C,
+    condition: Condition<InstanceType<C>>,
+    ...parameters: ConstructorParameters<C>
+  ): PendingDispatch<string | undefined>;
+  /** Through the `sync` connection: payload, middleware and hooks, one attempt; rejects with what the job failed with. */
+  dispatchSync<C extends Dispatchable>(
+    this: C,
+    ...parameters: ConstructorParameters<C>
+  ): Promise<HandleResult<InstanceType<C>>>;
+  /** Runs the instance in place. */
+  dispatchNow<C extends Dispatchable>(
+    this: C,
+    ...parameters: ConstructorParameters<C>
+  ): Promise<HandleResult<InstanceType<C>>>;
+}
+
+// A function, not a class: it is called as a decorator factory, and constructed by `super()`.
+function JobFactory(this: unknown, options: JobOptions = {}): JobDecorator | undefined {
+  if (new.target !== undefined) return undefined;
+  if (typeof options === 'function') {
+    const problem = 'bears @Job without brackets. Write @Job().';
+    throw new InvalidJobClassError((options as Class).name, declaredIn(JobFactory), problem);
+  }
+  return function decorate(target) {
+    declareJob(target, options, decorate);
+    return target;
+  };
+}
+
+const statics: Omit<JobStatic, never> & ThisType<Dispatchable> = {
+  dispatch(...parameters) {
+    return jobDispatcher().dispatch(new this(...parameters));
+  },
+  dispatchIf(condition, ...parameters) {
+    return dispatchWhen(this, condition, true, parameters);
+  },
+  dispatchUnless(condition, ...parameters) {
+    return dispatchWhen(this, condition, false, parameters);
+  },
+  dispatchSync(...parameters) {
+    return jobDispatcher().dispatchSync(new this(...parameters)) as Promise<never>;
+  },
+  dispatchNow(...parameters) {
+    return jobDispatcher().dispatchNow(new this(...parameters)) as Promise<never>;
+  },
+};
+
+function dispatchWhen<C extends Dispatchable>(
+  target: C,
+  condition: Condition<InstanceType<C>>,
+  wanted: boolean,
+  parameters: ConstructorParameters<C>,
+): PendingDispatch<string | undefined> {
+  if (typeof condition !== 'function') {
+    return Boolean(condition) === wanted ? jobDispatcher().dispatch(new target(...parameters)) : jobDispatcher().none();
+  }
+  const job = new target(...parameters) as InstanceType<C>;
+  return condition(job) === wanted ? jobDispatcher().dispatch(job) : jobDispatcher().none();
+}
+
+JobFactory.prototype = RunnableJob.prototype;
+Object.defineProperty(RunnableJob.prototype, 'constructor', { value: JobFactory, writable: true, configurable: true });
+Object.defineProperty(JobFactory, 'name', { value: 'Job' });
+for (const [name, value] of Object.entries(statics)) Object.defineProperty(JobFactory, name, { value, writable: true });
+
+/**
+ * `@Job({ … })` above a class declares it as a job; `extends Job` gives it `dispatch()` and `this.job`.
+ *
+ * Constructor parameters are the job's data; dependencies come to `handle()`.
+ */
+export const Job = JobFactory as unknown as JobStatic;

@@ -1,0 +1,24 @@
+/** Which names a queue may bear, so that no store confuses it with a key of its own. */
+import { InvalidQueueNameError } from './errors';
+
+/** Endings and parts of the keys that stand beside a queue's list. */
+const RESERVED = /:(?:delayed|reserved|notify|failed|failed:jobs|queues)$|:(?:client|lock):/;
+
+/**
+ * @param subject whose queue it is, as the error says it: "queue on SendEmail"
+ * @throws InvalidQueueNameError
+ */
+export function checkQueueName(name: unknown, subject: string): asserts name is string {
+  const problem = problemOf(name);
+  if (problem !== undefined) throw new InvalidQueueNameError(name, subject, problem);
+}
+
+function problemOf(name: unknown): string | undefined {
+  if (typeof name !== 'string' || name === '') return 'give a text of at least one character';
+  if (name.includes(',')) return 'for several queues use an array';
+  if (/\s/.test(name)) return 'leave out the white space';
+  if (/[{}]/.test(name))
+    return 'leave out { and }: they choose the slot in a Redis cluster, and Onqueue sets them itself';
+  const reserved = RESERVED.exec(name);
+  return reserved === null ? undefined : `'${reserved[0]}' is what Onqueue's own keys are called; choose another name`;
+}

@@ -1,0 +1,92 @@
+/** Knows every job class, its handler, and the names that stand for classes in payloads. One for each process. */
+import type { Class, JobDefinition } from './definition';
+import { DuplicateJobError, InvalidHandlerError, InvalidJobClassError } from './errors';
+
+const SLOT = Symbol.for('onqueue.registry');
+
+interface Claim {
+  readonly target: Class;
+  readonly name: string;
+  readonly file: string | undefined;
+}
+
+export class JobRegistry {
+  readonly #definitions = new Map<Class, JobDefinition>();
+  readonly #byName = new Map<string, JobDefinition>();
+  readonly #handlers = new Map<Class, Class>();
+  readonly #names = new Map<Class, string>();
+  /** Jobs and middleware share one space of names: a payload's `types` tells classes apart by their names alone. */
+  readonly #claims = new Map<string, Claim>();
+
+  /** @throws DuplicateJobError, InvalidJobClassError */
+  register(definition: JobDefinition): void {
+    const { name, aliases, target, file } = definition;
+    if (this.#definitions.has(target)) {
+      throw new InvalidJobClassError(target.name, file, 'bears @Job() twice. Put all options into one.');
+    }
+    const names = [name, ...aliases];
+    for (const claimed of names) this.#check(claimed, target, file);
+    for (const claimed of names) {
+      this.#claims.set(claimed, { target, name: target.name, file });
+      this.#byName.set(claimed, definition);
+    }
+    this.#definitions.set(target, definition);
+    this.#names.set(target, name);
+  }
+
+  /** By its name or an alias. */
+  find(name: string): JobDefinition | undefined {
+    return this.#byName.get(name);
+  }
+
+  /** Of this very class: a subclass needs a `@Job()` of its own. */
+  definitionOf(target: Class): JobDefinition | undefined {
+    return this.#definitions.get(target);
+  }
+
+  all(): JobDefinition[] {
+    return [...this.#definitions.values()];
+  }
+
+  handlerOf(job: Class): Class | undefined {
+    return this.#handlers.get(job);
+  }
+
+  /** @throws InvalidHandlerError when the job has another one */
+  setHandler(job: Class, handler: Class, file?: string): void {
+    const other = this.#handlers.get(job);
+    if (other !== undefined && other !== handler) {
+      throw new InvalidHandlerError(handler.name, job.name, file, `${job.name} has the handler ${other.name} already.`);
+    }
+    this.#handlers.set(job, handler);
+  }
+
+  /** Makes a class of middleware one that payloads may name. @throws DuplicateJobError */
+  registerMiddleware(name: string, target: Class): void {
+    this.#check(name, target, undefined);
+    this.#claims.set(name, { target, name: target.name, file: undefined });
+    this.#names.set(target, name);
+  }
+
+  /** What stands for a registered class in payloads. */
+  nameOfClass(target: Class): string | undefined {
+    return this.#names.get(target);
+  }
+
+  classOfName(name: string): Class | undefined {
+    return this.#claims.get(name)?.target;
+  }
+
+  #check(name: string, target: Class, file: string | undefined): void {
+    const claim = this.#claims.get(name);
+    if (claim !== undefined && claim.target !== target) {
+      throw new DuplicateJobError(name, claim, { name: target.name, file });
+    }
+  }
+}
+
+/** On `globalThis`: two installed copies of the package, or a bundle beside it, must know the same jobs. */
+export function registry(): JobRegistry {
+  const slots = globalThis as { [SLOT]?: JobRegistry };
+  return (slots[SLOT] ??= new JobRegistry());
+}

@@ -1,0 +1,217 @@
+/**
+ * The one place where options are checked and resolved; nothing else reads them.
+ *
+ * Strongest first: the dispatch, the instance, `@Job()` (over its parents'), the worker's flags, the connection.
+ */
+import type { Milliseconds, Seconds } from '../clock/clock';
+import type { Random } from '../clock/random';
+import type { InstanceChoice } from './chosen';
+import type { JobDefinition } from './definition';
+import { delaySeconds, durationSeconds } from './duration';
+import { InvalidJobOptionError, UnknownJobOptionError } from './errors';
+import { nearest } from './nearest';
+import type { ChosenOptions, JobOptions, ResolvedBackoff, Route, RunOptions, WorkerDefaults } from './options';
+import { checkQueueName } from './queue-name';
+
+export const DEFAULT_TRIES = 1;
+export const DEFAULT_TIMEOUT: Seconds = 60;
+export const DEFAULT_MAX_CRASHES = 3;
+const NO_BACKOFF: ResolvedBackoff = Object.freeze({ delays: [0], jitter: 0 });
+
+type Check = (value: unknown, subject: string) => unknown;
+
+const CHECKS: { readonly [Option in keyof Required<JobOptions>]: Check } = {
+  name: checkName,
+  aliases: (value, subject) => list(value, subject).forEach((alias) => checkName(alias, subject)),
+  version: (value, subject) => whole(value, subject, 1),
+  upgrade: (value, subject) =>
+    demand(typeof value === 'function', value, subject, 'Give a function (data, from) => data.'),
+  connection: checkName,
+  queue: checkQueueName,
+  delay: (value, subject) => delaySeconds(value, 0, subject),
+  tries: (value, subject) => whole(value, subject, 0),
+  backoff: resolveBackoff,
+  timeout: durationSeconds,
+  failOnTimeout: (value, subject) => demand(typeof value === 'boolean', value, subject, 'Give true or false.'),
+  maxCrashes: (value, subject) => whole(value, subject, 0),
+  maxExceptions: (value, subject) => whole(value, subject, 1),
+  retryUntil: (value, subject) => delaySeconds(value, 0, subject),
+};
+
+/** What users of other queues call our options, where no spelling leads there. */
+const MEANT: Readonly<Record<string, keyof JobOptions>> = {
+  attempts: 'tries',
+  maxAttempts: 'tries',
+  maxTries: 'tries',
+  retries: 'tries',
+  retry: 'tries',
+  retryDelay: 'backoff',
+  timeoutAt: 'retryUntil',
+  maxStalledCount: 'maxCrashes',
+  queueName: 'queue',
+  wait: 'delay',
+  alias: 'aliases',
+};
+
+/**
+ * Refuses what `@Job()` does not know, or cannot mean.
+ * @param job the class as errors name it
+ * @throws UnknownJobOptionError, InvalidJobOptionError, InvalidDurationError, InvalidQueueNameError
+ */
+export function checkJobOptions(options: unknown, job: string): asserts options is JobOptions {
+  demand(typeof options === 'object' && options !== null, options, `@Job on ${job}`, 'Give an object with options.');
+  const known = Object.keys(CHECKS);
+  for (const [option, value] of Object.entries(options as object)) {
+    if (!Object.hasOwn(CHECKS, option)) {
+      const meant = Object.hasOwn(MEANT, option) ? MEANT[option] : undefined;
+      throw new UnknownJobOptionError(job, option, meant === undefined ? nearest(option, known) : [meant], known);
+    }
+    if (value !== undefined) CHECKS[option as keyof JobOptions](value, `${option} on ${job}`);
+  }
+}
+
+export interface RouteSources {
+  readonly dispatch: InstanceChoice;
+  readonly instance: InstanceChoice;
+  readonly definition: JobDefinition | undefined;
+  readonly connectionDefaults: {
+    readonly connection: string;
+    /** Asked with the connection that the job goes to: each has a default of its own. */
+    readonly queue: string | ((connection: string) => string);
+  };
+}
+
+/**
+ * Where and when a dispatch goes.
+ * @throws InvalidDurationError, InvalidQueueNameError
+ */
+export function resolveRoute(sources: RouteSources, nowMs: Milliseconds): Route {
+  const { dispatch, instance, definition, connectionDefaults } = sources;
+  const options = definition?.options;
+  const job = definition?.name ?? 'the job';
+  const connection = dispatch.connection ?? instance.connection ?? options?.connection ?? connectionDefaults.connection;
+  const usual = connectionDefaults.queue;
+  const queue =
+    dispatch.queue ?? instance.queue ?? options?.queue ?? (typeof usual === 'string' ? usual : usual(connection));
+  checkQueueName(queue, `the queue of ${job}`);
+  const delay = dispatch.delay ?? instance.delay ?? options?.delay;
+  return { connection, queue, delay: delay === undefined ? 0 : delaySeconds(delay, nowMs, `the delay of ${job}`) };
+}
+
+/**
+ * What the instance's methods `tries()`, `timeout()` and `retryUntil()` say, to travel in its payload. A span of
+ * `retryUntil` counts from the dispatch, so the moment it leads to travels as well, also when it comes from `@Job()`.
+ * @throws InvalidJobOptionError, InvalidDurationError
+ */
+export function resolveChosen(job: object, definition: JobDefinition, nowMs: Milliseconds): ChosenOptions {
+  const { name, options } = definition;
+  const tries = asked(job, 'tries');
+  const timeout = asked(job, 'timeout');
+  const until = asked(job, 'retryUntil') ?? options.retryUntil;
+  return {
+    ...(tries !== undefined && { tries: whole(tries, `tries() of ${name}`, 0) }),
+    ...(timeout !== undefined && { timeout: durationSeconds(timeout, `timeout() of ${name}`) }),
+    ...(until !== undefined && { retryUntil: moment(until, nowMs, `retryUntil of ${name}`) }),
+  };
+}
+
+export interface RunSources {
+  /** What travelled in the payload. */
+  readonly payload: ChosenOptions;
+  readonly definition: JobDefinition | undefined;
+  readonly worker: WorkerDefaults;
+}
+
+/** The options of one run, with the defaults where nobody said anything. */
+export function resolveRun({ payload, definition, worker }: RunSources): RunOptions {
+  const own = definition === undefined ? NOTHING_DECLARED : declared(definition);
+  return {
+    tries: payload.tries ?? own.tries ?? worker.tries ?? DEFAULT_TRIES,
+    backoff: payload.backoff ?? own.backoff ?? worker.backoff ?? NO_BACKOFF,
+    timeout: payload.timeout ?? own.timeout ?? worker.timeout ?? DEFAULT_TIMEOUT,
+    failOnTimeout: payload.failOnTimeout ?? own.failOnTimeout ?? false,
+    maxCrashes: payload.maxCrashes ?? own.maxCrashes ?? DEFAULT_MAX_CRASHES,
+    maxExceptions: payload.maxExceptions ?? own.maxExceptions,
+    retryUntil: payload.retryUntil ?? own.retryUntil,
+  };
+}
+
+const NOTHING_DECLARED: ChosenOptions = {};
+
+/** Declarations never change, and a run should not parse their durations again. */
+const parsed = new WeakMap<JobDefinition, ChosenOptions>();
+
+function declared(definition: JobDefinition): ChosenOptions {
+  const known = parsed.get(definition);
+  if (known !== undefined) return known;
+  const { tries, backoff, timeout, failOnTimeout, maxCrashes, maxExceptions, retryUntil } = definition.options;
+  const subject = (option: string): string => `${option} on ${definition.name}`;
+  const options: ChosenOptions = {
+    tries,
+    backoff: backoff === undefined ? undefined : resolveBackoff(backoff, subject('backoff')),
+    timeout: timeout === undefined ? undefined : durationSeconds(timeout, subject('timeout')),
+    failOnTimeout,
+    maxCrashes,
+    maxExceptions,
+    // A span counts from the dispatch and came with the payload; one that was not dispatched by us has none.
+    retryUntil: retryUntil instanceof Date ? retryUntil.getTime() : undefined,
+  };
+  parsed.set(definition, options);
+  return options;
+}
+
+/** @throws InvalidDurationError, InvalidJobOptionError */
+export function resolveBackoff(value: unknown, subject: string): ResolvedBackoff {
+  if (typeof value !== 'object' || value === null) return { delays: [durationSeconds(value, subject)], jitter: 0 };
+  if (Array.isArray(value)) {
+    demand(value.length > 0, value, subject, 'Give at least one duration.');
+    return { delays: value.map((delay) => durationSeconds(delay, subject)), jitter: 0 };
+  }
+  const { delays, jitter = 0, ...rest } = value as { delays?: unknown; jitter?: unknown };
+  const fits = delays !== undefined && Object.keys(rest).length === 0;
+  demand(fits, value, subject, "Give a duration, a list of them, or { delays: ['10s', '1m'], jitter: 0.2 }.");
+  if (typeof jitter !== 'number' || !(jitter >= 0 && jitter <= 1)) {
+    throw new InvalidJobOptionError(subject, jitter, 'jitter is a share from 0 to 1.');
+  }
+  return { delays: resolveBackoff(Array.isArray(delays) ? delays : [delays], subject).delays, jitter };
+}
+
+/**
+ * Seconds until the next attempt.
+ * @param failures 1 for the first failed attempt
+ */
+export function backoffDelay(backoff: ResolvedBackoff, failures: number, random: Random): Seconds {
+  const { delays, jitter } = backoff;
+  const delay = delays[Math.min(Math.max(failures, 1), delays.length) - 1] ?? 0;
+  return jitter === 0 ? delay : delay * (1 + jitter * (2 * random() - 1));
+}
+
+function asked(job: object, method: 'tries' | 'timeout' | 'retryUntil'): unknown {
+  const ask: unknown = Reflect.get(job, method);
+  return typeof ask === 'function' ? ask.call(job) : undefined;
+}
+
+function moment(until: unknown, nowMs: Milliseconds, subject: string): Milliseconds {
+  const seconds = delaySeconds(until, nowMs, subject);
+  return until instanceof Date ? until.getTime() : nowMs + seconds * 1000;
+}
+
+function checkName(value: unknown, subject: string): void {
+  const named = typeof value === 'string' && value.trim() !== '';
+  demand(named, value, subject, 'Give a text of at least one character.');
+}
+
+function list(value: unknown, subject: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw new InvalidJobOptionError(subject, value, 'Give a list of names.');
+  return value;
+}
+
+function whole(value: unknown, subject: string, least: number): number {
+  if (Number.isSafeInteger(value) && (value as number) >= least) return value as number;
+  const limit = least === 0 ? ' (0: no limit)' : '';
+  throw new InvalidJobOptionError(subject, value, `Give a whole number from ${least}${limit}.`);
+}
+
+function demand(holds: boolean, value: unknown, subject: string, remedy: string): void {
+  if (!holds) throw new InvalidJobOptionError(subject, value, remedy);
+}
