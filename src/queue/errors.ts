@@ -1,4 +1,5 @@
 /** What can go wrong before a job reaches its store: configuration, names, and asking for what is not there. */
+import type { Seconds } from '../clock/clock';
 import { OnqueueError } from '../errors/onqueue-error';
 import type { Capabilities } from './connection';
 
@@ -102,15 +103,6 @@ export class ManagerClosedError extends OnqueueError {
   }
 }
 
-/** A queue name that a store could not keep apart from its own keys. */
-export class InvalidQueueNameError extends OnqueueError<{ readonly queue: unknown }> {
-  readonly code = 'E_INVALID_QUEUE_NAME';
-
-  constructor(queue: unknown, problem: string) {
-    super(`${typeof queue === 'string' ? `'${queue}'` : String(queue)} is no queue name: ${problem}.`, { queue });
-  }
-}
-
 export type Capability = keyof Capabilities;
 
 const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
@@ -147,16 +139,33 @@ export class CapabilityError extends OnqueueError<{
   }
 }
 
-/** The store could not be reached; the cause says why. Nothing is known to have been queued. */
-export class DispatchFailedError extends OnqueueError<{
-  readonly job: string;
+export interface Unavailability {
+  /** The connection's name in the configuration. */
   readonly connection: string;
-  readonly queue: string;
-}> {
-  readonly code = 'E_DISPATCH_FAILED';
+  /** What it is, for people: `Redis`, `SQLite`, … */
+  readonly store: string;
+  /** `Connection.address`: without a password. */
+  readonly address: string;
+  /** What was not done for it, as a clause: `SendEmail was not queued`. */
+  readonly consequence: string;
+  /** How long was waited; absent: it refused at once. */
+  readonly deadline?: Seconds | undefined;
+  /** Where the address came from, as a clause, if not from the configuration: `REDIS_URL came from the environment`. */
+  readonly origin?: string | undefined;
+}
 
-  constructor(job: string, connection: string, queue: string, message: string, options: { cause: unknown }) {
-    super(message, { job, connection, queue }, options);
+/** The store did not answer in time, or not at all. */
+export class QueueUnavailableError extends OnqueueError<Unavailability> {
+  readonly code = 'E_QUEUE_UNAVAILABLE';
+
+  constructor(facts: Unavailability, options?: { cause?: unknown }) {
+    const silence = facts.deadline === undefined ? 'cannot be reached' : `did not answer in ${facts.deadline} s`;
+    const origin = facts.origin === undefined ? '' : ` ${facts.origin}.`;
+    super(
+      `${facts.store} at ${facts.address} ${silence}; ${facts.consequence}. Is it running?${origin}`,
+      facts,
+      options,
+    );
   }
 }
 
@@ -175,6 +184,32 @@ export class BulkInterruptedError extends OnqueueError<{
         'facts.ids names those that are in; send only the others again.',
       { ids, total, queue },
       options,
+    );
+  }
+}
+
+/** A connector gave its connection another name than the configuration does. */
+export class MisnamedConnectionError extends OnqueueError<{ readonly name: string; readonly given: string }> {
+  readonly code = 'E_MISNAMED_CONNECTION';
+
+  constructor(name: string, given: string, driver: string) {
+    super(
+      `The connector of the driver '${driver}' made a connection named '${given}', but the configuration calls it '${name}'. ` +
+        `Use the name it is given: Queue.addConnector('${driver}', (config, { name }) => …).`,
+      { name, given },
+    );
+  }
+}
+
+/** `pushRaw` takes a payload's text, and a text with half a character in it comes out of no store as it went in. */
+export class MalformedTextError extends OnqueueError<{ readonly queue: string }> {
+  readonly code = 'E_MALFORMED_TEXT';
+
+  constructor(queue: string, kind: string) {
+    super(
+      `Queue '${queue}' was given a raw payload that is ${kind}; it was not queued. Give a string of well-formed Unicode ` +
+        '(text.toWellFormed() mends one).',
+      { queue },
     );
   }
 }

@@ -1,0 +1,174 @@
+/** The jobs that are out of tries, over all connections that keep them: `Queue.failed`. */
+import type { Clock } from '../clock/clock';
+import { durationSeconds } from '../job/duration';
+import type { Duration } from '../job/duration';
+import type { Logger } from '../logger/logger';
+import type { Connection } from '../queue/connection';
+import { Lock } from '../locks/lock';
+import { NoFailedStoreError } from './errors';
+import type { FailedEntry, FailedStore } from './failed-store';
+import { type OpenStore, RetryRun } from './retry-run';
+import { retriedPayload } from './retried-payload';
+
+/** A failed job, as it is shown. */
+export interface FailedJob {
+  readonly id: string;
+  readonly connection: string;
+  readonly queue: string;
+  readonly name: string;
+  /** The payload's text. Bytes that are no UTF-8 are shown as replacement characters; the store keeps them as they are. */
+  readonly payload: string;
+  /** The error with its stack, without what looks like a password. */
+  readonly exception: string;
+  readonly failedAt: Date;
+  readonly attempts: number;
+}
+
+/** What failed jobs need of the application. */
+export interface FailedSources {
+  /** The names of all configured connections. */
+  readonly names: () => readonly string[];
+  readonly driver: (name: string) => Connection;
+  /** The connection that keeps the failed jobs of those without a store. */
+  readonly keeper: () => string;
+  readonly clock: Clock;
+  readonly logger: () => Logger;
+}
+
+const DEFAULT_LIMIT = 100;
+/** Seconds that sending one job back to another connection may take; then another process may try. */
+const RETRY_LOCK: Duration = 60;
+
+export class FailedJobs {
+  readonly #sources: FailedSources;
+
+  constructor(sources: FailedSources) {
+    this.#sources = sources;
+  }
+
+  /** Newest first. `limit`: default 100; `offset`: skip so many. */
+  async list(
+    options: { readonly queue?: string | undefined; readonly limit?: number; readonly offset?: number } = {},
+  ): Promise<FailedJob[]> {
+    const { queue, limit = DEFAULT_LIMIT, offset = 0 } = options;
+    // Two connections may lead to one store; a job is shown once.
+    const entries = new Map<string, FailedEntry>();
+    for (const { store } of this.#stores()) {
+      for (const entry of await store.list({ queue, limit: offset + limit })) entries.set(entry.id, entry);
+    }
+    return [...entries.values()]
+      .toSorted((a, b) => b.failedAt - a.failedAt)
+      .slice(offset, offset + limit)
+      .map(shown);
+  }
+
+  async get(id: string): Promise<FailedJob | undefined> {
+    const found = await this.#find(id);
+    return found === undefined ? undefined : shown(found.entry);
+  }
+
+  /**
+   * Sends a failed job back to its queue, with all its tries; `'all'`: all that have failed until now.
+   *
+   * False: there is no such job (any more). For `'all'`, how many were sent back. A job that two processes retry at once
+   * goes back once.
+   *
+   * @throws RetryIncompleteError some could not be sent back; the others were
+   */
+  retry(id: 'all'): Promise<number>;
+  retry(id: string): Promise<boolean>;
+  async retry(id: string): Promise<boolean | number> {
+    if (id === 'all') return this.#retryAll();
+    const found = await this.#find(id);
+    return found !== undefined && this.#retry(found.open, found.entry);
+  }
+
+  /** False: there is no such job. */
+  async forget(id: string): Promise<boolean> {
+    let forgotten = false;
+    for (const { store } of this.#stores()) forgotten = (await store.forget(id)) || forgotten;
+    return forgotten;
+  }
+
+  /** Forgets all, or all of a queue; says how many. */
+  async flush(queue?: string): Promise<number> {
+    let flushed = 0;
+    for (const { store } of this.#stores()) flushed += await store.flush(queue);
+    return flushed;
+  }
+
+  /** Forgets what failed longer than `olderThan` ago, and of each store all but the newest `keep`; says how many. */
+  async prune(options: {
+    readonly olderThan?: Duration | undefined;
+    readonly keep?: number | undefined;
+  }): Promise<number> {
+    const { olderThan, keep } = options;
+    const seconds = olderThan === undefined ? undefined : durationSeconds(olderThan, 'olderThan');
+    let pruned = 0;
+    for (const { store } of this.#stores()) pruned += await store.prune({ olderThan: seconds, keep });
+    return pruned;
+  }
+
+  /** Where a connection's failed jobs go: to its own store, or to that of the connection `failed` names. */
+  storeFor(connection: Connection): FailedStore | undefined {
+    return ownStore(connection) ?? ownStore(this.#sources.driver(this.#sources.keeper()));
+  }
+
+  /** @throws NoFailedStoreError */
+  #stores(): readonly OpenStore[] {
+    const names = this.#sources.names();
+    const stores = names.flatMap((name) => {
+      const connection = this.#sources.driver(name);
+      const store = ownStore(connection);
+      return store === undefined ? [] : [{ connection, store }];
+    });
+    if (stores.length === 0) throw new NoFailedStoreError(names);
+    return stores;
+  }
+
+  async #find(id: string): Promise<{ readonly open: OpenStore; readonly entry: FailedEntry } | undefined> {
+    for (const open of this.#stores()) {
+      const entry = await open.store.get(id);
+      if (entry !== undefined) return { open, entry };
+    }
+    return undefined;
+  }
+
+  async #retryAll(): Promise<number> {
+    const run = new RetryRun((open, entry) => this.#retry(open, entry));
+    for (const open of this.#stores()) await run.over(open);
+    return run.result();
+  }
+
+  #retry(open: OpenStore, entry: FailedEntry): Promise<boolean> {
+    const payload = retriedPayload(entry.payload, this.#sources.clock.now());
+    if (entry.connection === open.connection.name) return open.store.retry(entry, payload);
+    if (this.#sources.names().includes(entry.connection)) return this.#sendBack(open, entry, payload);
+    const message = `Failed job ${entry.id} came from the connection '${entry.connection}', which is configured no more; it goes to '${open.connection.name}', which kept it.`;
+    this.#sources.logger().warn({ id: entry.id, connection: entry.connection }, message);
+    return open.store.retry(entry, payload);
+  }
+
+  // Two stores share no transaction. First the push: a crash between the two leaves the job twice rather than nowhere.
+  async #sendBack({ connection, store }: OpenStore, entry: FailedEntry, payload: Buffer): Promise<boolean> {
+    const move = async (): Promise<boolean> => {
+      const kept = await store.get(entry.id);
+      if (kept === undefined || !kept.payload.equals(entry.payload)) return false;
+      await this.#sources.driver(entry.connection).push(entry.queue, [{ payload: payload.toString() }]);
+      await store.forget(entry.id);
+      return true;
+    };
+    const { locks } = connection;
+    if (locks === undefined) return move();
+    const lock = new Lock(`retry:${entry.id}`, RETRY_LOCK, () => locks, this.#sources.clock);
+    return (await lock.get(move)) ?? false;
+  }
+}
+
+function ownStore(connection: Connection): FailedStore | undefined {
+  return connection.capabilities.failed ? connection.failed : undefined;
+}
+
+function shown({ payload, failedAt, ...entry }: FailedEntry): FailedJob {
+  return { ...entry, payload: payload.toString(), failedAt: new Date(failedAt) };
+}

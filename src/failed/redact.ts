@@ -1,0 +1,36 @@
+/**
+ * Masks what looks like a secret in a text that is about to be kept or shown: failed jobs are read by more people than
+ * the configuration is, and drivers like to put whole connection strings into their messages.
+ */
+
+const MASK = '***';
+
+/** `scheme://user:password@host`: up to the last `@` of the word, because a password may hold one. */
+const URL_PASSWORD = /([a-z][a-z\d+.-]{0,30}:\/\/[^\s:@/?#"'`]{0,256}):([^\s"'`]+)@/gi;
+
+/** How the name of a secret ends, whatever stands before: `DB_PASSWORD`, `client_secret`, `x-api-key`. */
+const KEY = '(?:password|passwd|pwd|passphrase|secret|secret[_-]?key|token|api[_-]?key|access[_-]?key|private[_-]?key)';
+
+/** `"password": "…"` and `password: '…'`, also with the quotes escaped as in JSON within JSON. */
+const QUOTED = new RegExp(
+  String.raw`(${KEY}(?:\\?["'])?\s{0,8}[:=]\s{0,8})(\\?["'])((?:(?!\2)(?:\\.|[^\\\n]))*)`,
+  'gi',
+);
+
+/** `password=…`, as in a query, a connection string or the environment. */
+const BARE = new RegExp(String.raw`(${KEY}=)([^\s&;,"'\x60)\]}]+)`, 'gi');
+
+const AUTHORIZATION = /(authorization\\?["']?\s{0,8}[:=]\s{0,8}\\?["']?\w{1,16}\s{1,8})([^\s"'\\]+)/gi;
+
+/** Shorter words behind `Bearer` are more likely English. */
+const BEARER = /(\bbearer\s{1,8})([\w.~+/=-]{16,})/gi;
+
+/** The text without passwords, tokens and the like. It goes by shape, and rather masks one too many. */
+export function redact(text: string): string {
+  return text
+    .replace(URL_PASSWORD, `$1:${MASK}@`)
+    .replace(QUOTED, `$1$2${MASK}`)
+    .replace(BARE, `$1${MASK}`)
+    .replace(AUTHORIZATION, `$1${MASK}`)
+    .replace(BEARER, `$1${MASK}`);
+}

@@ -1,0 +1,178 @@
+/** Checks a configuration once and as a whole: every mistake with its path, what was expected and what may be meant. */
+import type { Class } from '../job/definition';
+import { isSuspiciouslyManySeconds } from '../job/duration';
+import { nearest } from '../job/nearest';
+import type { JobRegistry } from '../job/registry';
+import { CONFIGURATION_KEYS, DRIVER_KEYS, STORE_KEYS } from './configuration-keys';
+import type { Check, Keys } from './configuration-keys';
+import type { Mistake } from './errors';
+import { meantInConfiguration, meantInConnection } from './foreign-words';
+
+export interface KnownParts {
+  /** The drivers that have a connector. */
+  readonly drivers: readonly string[];
+  readonly registry: JobRegistry;
+}
+
+export interface Verdict {
+  readonly mistakes: readonly Mistake[];
+  /** What is allowed but looks like a slip: numbers that are probably milliseconds. */
+  readonly warnings: readonly string[];
+}
+
+/** Never throws: what it finds is in the verdict. */
+export function checkConfiguration(configuration: unknown, known: KnownParts): Verdict {
+  const check = new ConfigurationCheck(known);
+  check.configuration(configuration);
+  return check;
+}
+
+class ConfigurationCheck implements Verdict {
+  readonly mistakes: Mistake[] = [];
+  readonly warnings: string[] = [];
+  readonly #known: KnownParts;
+
+  constructor(known: KnownParts) {
+    this.#known = known;
+  }
+
+  configuration(value: unknown): void {
+    if (!isRecord(value)) {
+      this.#mistake('', `expected an object like { connections: { … } }, got ${kindOf(value)}`);
+      return;
+    }
+    this.#keys(value, '', CONFIGURATION_KEYS, meantInConfiguration);
+    const connections = isRecord(value['connections']) ? value['connections'] : {};
+    for (const [name, config] of Object.entries(connections)) this.#connection(name, config);
+    this.#reference('default', value['default'], connections);
+    this.#reference('failed', value['failed'], connections);
+    const names = Object.keys(connections);
+    if (value['default'] === undefined && names.length > 1) {
+      this.#mistake('default', `missing; with several connections, say which is meant: ${names.join(', ')}`);
+    }
+    if (Array.isArray(value['jobs'])) value['jobs'].forEach((job, index) => this.#job(job, `jobs[${index}]`));
+  }
+
+  #connection(name: string, config: unknown): void {
+    const path = `connections.${name}`;
+    if (name === '' || /\s/.test(name)) this.#mistake(path, 'a connection needs a name without white space');
+    if (!isRecord(config)) {
+      this.#mistake(path, `expected an object like { driver: 'redis' }, got ${kindOf(config)}`);
+      return;
+    }
+    const driver = config['driver'];
+    const { drivers } = this.#known;
+    if (typeof driver !== 'string') {
+      this.#mistake(`${path}.driver`, `expected one of ${drivers.join(', ')}, got ${kindOf(driver)}`);
+      return;
+    }
+    if (name === 'sync' && driver !== 'sync') {
+      this.#mistake(`${path}.driver`, `the name 'sync' is kept for the driver 'sync'; give this connection another`);
+    }
+    const keys = DRIVER_KEYS[driver];
+    if (keys === undefined) {
+      // A driver may be added after this check; one that nearly has a known name is a slip.
+      const meant = drivers.includes(driver) ? [] : nearest(driver, drivers);
+      if (meant.length > 0) {
+        this.#mistake(
+          `${path}.driver`,
+          `unknown driver '${driver}'; did you mean ${listed(meant)}? (A driver of your own: call Queue.addConnector first.)`,
+        );
+      }
+      this.#values(config, path, STORE_KEYS);
+    } else {
+      this.#keys(config, path, keys, meantInConnection);
+      if (driver === 'redis') this.#oneAddress(config, path);
+    }
+    this.#suspicious(config['retryAfter'], `${path}.retryAfter`);
+    this.#suspicious(config['deadline'], `${path}.deadline`);
+  }
+
+  #oneAddress(config: Readonly<Record<string, unknown>>, path: string): void {
+    const given = ['url', 'host', 'path', 'client', 'cluster', 'sentinels'].filter((key) => config[key] !== undefined);
+    if (given.length > 1) this.#mistake(path, `give only one of ${given.join(', ')}`);
+    if (config['sentinels'] !== undefined && config['name'] === undefined) {
+      this.#mistake(`${path}.name`, "missing; the sentinels must be told which master, such as name: 'mymaster'");
+    }
+  }
+
+  #reference(key: string, name: unknown, connections: Readonly<Record<string, unknown>>): void {
+    if (typeof name !== 'string' || Object.hasOwn(connections, name) || name === 'sync') return;
+    const names = Object.keys(connections);
+    const meant = nearest(name, names);
+    this.#mistake(
+      key,
+      names.length === 0
+        ? `there is no connection '${name}'; add it to connections`
+        : `there is no connection '${name}'${meant.length > 0 ? `; did you mean ${listed(meant)}?` : `; there is ${names.join(', ')}`}`,
+    );
+  }
+
+  #job(job: unknown, path: string): void {
+    const { registry } = this.#known;
+    if (typeof job !== 'function') {
+      this.#mistake(path, `expected a class decorated with @Job(), got ${kindOf(job)}`);
+    } else if (
+      registry.definitionOf(job as Class) === undefined &&
+      !registry.all().some(({ target }) => registry.handlerOf(target) === job)
+    ) {
+      this.#mistake(path, `class ${job.name} has neither @Job() nor @Handles(); add one above it`);
+    }
+  }
+
+  #suspicious(value: unknown, path: string): void {
+    if (isSuspiciouslyManySeconds(value)) {
+      this.warnings.push(
+        `${path}: ${value} means ${value} seconds. If milliseconds were meant, write '${value}ms'; if not, '${value}s' says so.`,
+      );
+    }
+  }
+
+  #keys(
+    config: Readonly<Record<string, unknown>>,
+    path: string,
+    keys: Keys,
+    meantBy: (key: string) => string | undefined,
+  ): void {
+    this.#values(config, path, keys);
+    for (const key of Object.keys(config)) {
+      if (Object.hasOwn(keys, key)) continue;
+      const meant = meantBy(key) ?? guess(nearest(key, Object.keys(keys)));
+      this.#mistake(join(path, key), `unknown key; ${meant ?? `known are ${Object.keys(keys).join(', ')}`}`);
+    }
+  }
+
+  #values(config: Readonly<Record<string, unknown>>, path: string, keys: Keys): void {
+    for (const [key, check] of Object.entries<Check>(keys)) {
+      const value = config[key];
+      const problem = value === undefined ? undefined : check(value);
+      if (problem !== undefined) this.#mistake(join(path, key), problem);
+    }
+  }
+
+  #mistake(path: string, problem: string): void {
+    this.mistakes.push({ path, problem });
+  }
+}
+
+function guess(names: readonly string[]): string | undefined {
+  return names.length === 0 ? undefined : `did you mean ${listed(names)}?`;
+}
+
+function listed(names: readonly string[]): string {
+  return names.map((name) => `'${name}'`).join(' or ');
+}
+
+function join(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  return value === undefined ? 'nothing' : `a ${typeof value}`;
+}

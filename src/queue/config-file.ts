@@ -1,0 +1,69 @@
+/** Finds and loads `onqueue.config.*`, where the configuration stands when nobody called `Queue.configure`. */
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Configuration } from './configuration';
+import { ConfigFileError, TypeScriptLoaderError } from './errors';
+import { loadTypeScript } from './typescript-loader';
+
+const CONFIG_FILES = ['onqueue.config.ts', 'onqueue.config.js', 'onqueue.config.cjs', 'onqueue.config.mjs'] as const;
+
+/** The nearest folder with a package.json, from `start` upward; `start` itself where there is none. */
+export function projectFolder(start: string): string {
+  for (let folder = start; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, 'package.json'))) return folder;
+    if (dirname(folder) === folder) return start;
+  }
+}
+
+/** The configuration file of the project in `root`, if it has one. */
+export function findConfigFile(root: string): string | undefined {
+  return CONFIG_FILES.map((name) => join(root, name)).find((path) => existsSync(path));
+}
+
+/**
+ * What the file exports. One that is there but cannot be loaded is an error: another store in its place would take jobs
+ * that nobody runs.
+ *
+ * @throws ConfigFileError, TypeScriptLoaderError
+ */
+export function loadConfiguration(file: string): Configuration {
+  const exported = unwrapped(load(file));
+  if (typeof exported !== 'object' || exported === null || Array.isArray(exported)) {
+    throw new ConfigFileError(
+      file,
+      `it exports ${typeof exported === 'object' ? 'no object' : `a ${typeof exported}`} as its default. ` +
+        'Write: export default defineConfig({ … }), or module.exports = { … }.',
+    );
+  }
+  return exported;
+}
+
+function load(file: string): unknown {
+  try {
+    if (file.endsWith('.ts')) loadTypeScript(file);
+    return require(file) as unknown;
+  } catch (cause) {
+    if (cause instanceof TypeScriptLoaderError) throw cause;
+    throw new ConfigFileError(file, problemOf(cause), { cause });
+  }
+}
+
+function problemOf(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  if (code === 'ERR_REQUIRE_ASYNC_MODULE') {
+    return 'it, or a module that it imports, uses await at its top level, which leaves nothing to wait for it. Move the await into a function.';
+  }
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+// A CommonJS file compiled from a default export has it in `exports.default`; required as an ES module, one level deeper.
+function unwrapped(exported: unknown): unknown {
+  let value = exported;
+  for (let depth = 0; depth < 2; depth += 1) {
+    if (typeof value !== 'object' || value === null || !('default' in value)) break;
+    // `default` is also a key of a configuration, where it is the name of a connection.
+    if (typeof value.default === 'string') break;
+    value = value.default;
+  }
+  return value;
+}

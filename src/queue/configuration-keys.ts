@@ -1,0 +1,125 @@
+/** The keys that a configuration and each of our drivers take, with the check of each value. */
+import { redact } from '../failed/redact';
+import { durationSeconds } from '../job/duration';
+import { checkQueueName } from '../job/queue-name';
+import type { Configuration, Drivers, StoreConfig } from './configuration';
+
+/** What is wrong with a value, in words; undefined: nothing. */
+export type Check = (value: unknown) => string | undefined;
+
+export type Keys = Readonly<Record<string, Check>>;
+
+/** A missing key in one of these tables does not compile, nor does one too many. */
+type KeysOf<Config> = { readonly [Key in keyof Required<Config>]: Check };
+
+const text: Check = (value) =>
+  typeof value === 'string' && value !== '' ? undefined : `expected a text, got ${shown(value)}`;
+
+/** Not even the kind of a wrong password is worth a look at its value. */
+const secret: Check = (value) => (typeof value === 'string' ? undefined : `expected a text, got a ${typeof value}`);
+
+const object: Check = (value) =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? undefined
+    : `expected an object, got ${shown(value)}`;
+
+const array: Check = (value) => (Array.isArray(value) ? undefined : `expected an array, got ${shown(value)}`);
+
+const oneOrMore: Check = (value) =>
+  Array.isArray(value) && value.length > 0
+    ? undefined
+    : `expected an array with at least one entry, got ${shown(value)}`;
+
+const integer =
+  (least: number, most: number): Check =>
+  (value) =>
+    Number.isInteger(value) && (value as number) >= least && (value as number) <= most
+      ? undefined
+      : `expected a whole number from ${least} to ${most}, got ${shown(value)}`;
+
+const withMethods =
+  (what: string, ...methods: string[]): Check =>
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    methods.every((method) => typeof (value as Record<string, unknown>)[method] === 'function')
+      ? undefined
+      : `expected ${what} with ${methods.join('(), ')}(), got ${shown(value)}`;
+
+/** What a check that throws says, without the subject it was given: the path stands before it already. */
+const complaint = (check: (subject: string) => void): string | undefined => {
+  const subject = 'value';
+  try {
+    check(subject);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message.replace(`${subject}: `, '');
+  }
+};
+
+const queueName: Check = (value) => complaint((subject) => checkQueueName(value, subject));
+
+const span: Check = (value) =>
+  value === 0 ? 'expected more than 0' : complaint((subject) => void durationSeconds(value, subject));
+
+const lease: Check = (value) =>
+  value === null
+    ? 'null is refused: the job of a worker that died would never run again. Leave it out for 30 s; a job may run much ' +
+      'longer than that, because the lease of a living worker is renewed'
+    : span(value);
+
+const address =
+  (schemes: RegExp, example: string): Check =>
+  (value) =>
+    typeof value === 'string' && schemes.test(value)
+      ? undefined
+      : `expected an address like ${example}, got ${shown(value)}`;
+
+/** What connections with a store have in common; a driver of the user's own is held to these alone. */
+export const STORE_KEYS: KeysOf<StoreConfig> = { queue: queueName, retryAfter: lease, deadline: span };
+
+const driver: Check = text;
+
+const OUR_KEYS: { readonly [Driver in keyof Drivers]: KeysOf<Drivers[Driver]> } = {
+  redis: {
+    ...STORE_KEYS,
+    driver,
+    url: address(/^rediss?:\/\//, 'redis://127.0.0.1:6379/0'),
+    host: text,
+    port: integer(1, 65_535),
+    path: text,
+    username: text,
+    password: secret,
+    db: integer(0, 65_535),
+    tls: (value) => (typeof value === 'boolean' ? undefined : object(value)),
+    client: withMethods('a client of ioredis', 'duplicate'),
+    cluster: oneOrMore,
+    sentinels: oneOrMore,
+    name: text,
+    sentinelPassword: secret,
+    options: object,
+    prefix: (value) => (typeof value === 'string' ? undefined : text(value)),
+  },
+  database: { ...STORE_KEYS, driver, url: address(/^sqlite:/, 'sqlite:./onqueue.sqlite'), table: text },
+  sync: { driver, queue: queueName },
+  null: { driver, queue: queueName },
+  memory: { driver, queue: queueName, retryAfter: lease },
+};
+
+/** By driver; a driver that is not here is the user's own. */
+export const DRIVER_KEYS: Readonly<Record<string, Keys>> = OUR_KEYS;
+
+export const CONFIGURATION_KEYS: KeysOf<Configuration> = {
+  default: text,
+  connections: object,
+  failed: text,
+  jobs: array,
+  container: withMethods('a container', 'resolve'),
+  logger: withMethods('a logger', 'debug', 'info', 'warn', 'error'),
+};
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return `'${redact(value)}'`;
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array';
+  return typeof value === 'object' && value !== null ? 'an object' : String(value);
+}

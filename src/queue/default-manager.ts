@@ -1,0 +1,58 @@
+/** The manager behind `Queue`: made on first use, and anew after it was closed. */
+import { OnqueueError } from '../errors/onqueue-error';
+import type { Connector } from './connector';
+import type { Drivers } from './configuration';
+import type { QueueManager } from './queue-manager';
+
+/** Onqueue's own entry point was not loaded, and with it nothing that managers are made of. */
+export class NoManagerError extends OnqueueError {
+  readonly code = 'E_NO_MANAGER';
+
+  constructor() {
+    super("Queue cannot be used yet: import from 'onqueue', not from a file inside the package.", {});
+  }
+}
+
+let factory: (() => QueueManager) | undefined;
+let current: QueueManager | undefined;
+/** Connectors outlive a manager, as job classes do: they were made known by a module that is loaded only once. */
+const connectors = new Map<keyof Drivers, Connector>();
+
+/** Fills the slot: what a manager is made of lies in layers above. */
+export function setManagerFactory(make: () => QueueManager): void {
+  factory = make;
+}
+
+/** @throws NoManagerError */
+export function defaultManager(): QueueManager {
+  return (current ??= madeManager());
+}
+
+/** Puts another manager behind `Queue`, for a test; gives the one that was there, which is not closed. */
+export function replaceDefaultManager(manager: QueueManager | undefined): QueueManager | undefined {
+  const previous = current;
+  current = manager;
+  return previous;
+}
+
+export function addDefaultConnector<Driver extends keyof Drivers>(
+  driver: Driver,
+  connector: Connector<Drivers[Driver]>,
+): void {
+  connectors.set(driver, connector as Connector);
+  current?.addConnector(driver, connector);
+}
+
+/** Closes it; what is used after that starts afresh. What is used meanwhile still belongs to it. */
+export async function closeDefaultManager(): Promise<void> {
+  const closing = current;
+  await closing?.close();
+  if (current === closing) current = undefined;
+}
+
+function madeManager(): QueueManager {
+  if (factory === undefined) throw new NoManagerError();
+  const manager = factory();
+  for (const [driver, connector] of connectors) manager.addConnector(driver, connector);
+  return manager;
+}

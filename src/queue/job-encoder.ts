@@ -1,0 +1,134 @@
+/** Turns a job into the entry that a store takes: where it goes, when, and as which text. */
+import type { Clock } from '../clock/clock';
+import { checkInstance } from '../job/check-instance';
+import { chosenOf } from '../job/chosen';
+import type { InstanceChoice } from '../job/chosen';
+import type { JobDefinition } from '../job/definition';
+import { definitionOfJob } from '../job/definition-of';
+import type { Delay } from '../job/duration';
+import type { Middleware } from '../job/middleware';
+import type { Route } from '../job/options';
+import type { JobRegistry } from '../job/registry';
+import { resolveChosen, resolveRoute } from '../job/resolve-options';
+import { encodePayload, encodeStringJob } from '../payload/envelope';
+import { uuidv7 } from '../payload/uuid';
+import type { Entry } from './connection';
+import type { ConnectionSettings } from './connector';
+import { nextTurn } from './next-turn';
+
+/**
+ * Gives fields to add to a payload, such as a trace or a tenant; a job reads them in `this.job.payload`.
+ *
+ * @param job the name of the job
+ */
+export type PayloadCreator = (
+  connection: string,
+  queue: string,
+  job: string,
+) => Readonly<Record<string, unknown>> | undefined | void;
+
+/** A job on its way to a connection. */
+export interface EncodedJob {
+  readonly id: string;
+  /** The job's name, for errors. */
+  readonly name: string;
+  readonly connection: string;
+  readonly queue: string;
+  readonly entry: Entry;
+}
+
+export interface EncoderParts {
+  readonly registry: JobRegistry;
+  readonly clock: Clock;
+  readonly creators: Iterable<PayloadCreator>;
+  /** @throws UnknownConnectionError */
+  readonly settings: (connection?: string) => ConnectionSettings;
+}
+
+/** At some 10 µs for each, a millisecond's worth. */
+const ENCODED_AT_ONCE = 100;
+
+export class JobEncoder {
+  readonly #parts: EncoderParts;
+
+  constructor(parts: EncoderParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws UndecoratedJobError */
+  definitionOf(job: object): JobDefinition {
+    return definitionOfJob(job, this.#parts.registry);
+  }
+
+  /** @throws UnknownConnectionError, InvalidDurationError, InvalidQueueNameError */
+  route(job: object, dispatch: InstanceChoice): Route {
+    return this.#route(dispatch, chosenOf(job), this.definitionOf(job));
+  }
+
+  /** @throws what is wrong with the job or its data; nothing was sent */
+  encode(job: object, dispatch: InstanceChoice): EncodedJob {
+    const definition = this.definitionOf(job);
+    checkInstance(job, definition);
+    const instance = chosenOf(job);
+    const route = this.#route(dispatch, instance, definition);
+    const id = uuidv7();
+    const payload = encodePayload({
+      definition,
+      job,
+      chosen: resolveChosen(job, definition, this.#parts.clock.now()),
+      id,
+      extra: this.#extra(route, definition.name),
+      middleware: middlewareOf(dispatch, instance),
+      classes: this.#parts.registry,
+    });
+    return encoded(id, definition.name, route, payload);
+  }
+
+  /** Encodes many, with turns of the event loop between them. */
+  async encodeAll(jobs: Iterable<object>, dispatch: InstanceChoice): Promise<EncodedJob[]> {
+    const encoded: EncodedJob[] = [];
+    for (const job of jobs) {
+      encoded.push(this.encode(job, dispatch));
+      if (encoded.length % ENCODED_AT_ONCE === 0) await nextTurn();
+    }
+    return encoded;
+  }
+
+  /** A job that is only a name, `Class@method`, and JSON data, as Laravel's string jobs are. */
+  encodeString(name: string, data: unknown, dispatch: InstanceChoice): EncodedJob {
+    const route = this.#route(dispatch, {}, undefined);
+    const id = uuidv7();
+    return encoded(id, name, route, encodeStringJob({ name, data, id, extra: this.#extra(route, name) }));
+  }
+
+  /** Where a text goes that is a payload already. */
+  encodeRaw(payload: string, dispatch: InstanceChoice): Omit<EncodedJob, 'id'> {
+    return encoded('', 'the payload', this.#route(dispatch, {}, undefined), payload);
+  }
+
+  #route(dispatch: InstanceChoice, instance: InstanceChoice, definition: JobDefinition | undefined): Route {
+    const { settings, clock } = this.#parts;
+    const connectionDefaults = {
+      // Asked for only where nobody named a connection: it may have to load the configuration.
+      get connection() {
+        return settings().name;
+      },
+      queue: (connection: string) => settings(connection).queue,
+    };
+    return resolveRoute({ dispatch, instance, definition, connectionDefaults }, clock.now());
+  }
+
+  #extra({ connection, queue }: Route, job: string): Record<string, unknown> | undefined {
+    let extra: Record<string, unknown> | undefined;
+    for (const creator of this.#parts.creators) extra = Object.assign(extra ?? {}, creator(connection, queue, job));
+    return extra;
+  }
+}
+
+function middlewareOf(dispatch: InstanceChoice, instance: InstanceChoice): readonly Middleware[] {
+  return [...(instance.middleware ?? []), ...(dispatch.middleware ?? [])];
+}
+
+function encoded(id: string, name: string, { connection, queue, delay }: Route, payload: string): EncodedJob {
+  return { id, name, connection, queue, entry: delay > 0 ? { payload, delay } : { payload } };
+}

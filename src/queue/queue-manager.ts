@@ -1,0 +1,322 @@
+/**
+ * One application's queues: its configuration, its connections by name, and what hooks into them.
+ *
+ * `Queue` is a facade over one of these; a program may make its own, and so have two applications in one process.
+ * Nothing is loaded or opened before its first use.
+ */
+import { systemClock } from '../clock/clock';
+import type { Clock, Seconds } from '../clock/clock';
+import { systemRandom } from '../clock/random';
+import type { Random } from '../clock/random';
+import type { Container } from '../container/container';
+import { Hooks } from '../events/hooks';
+import { FailedJobs } from '../failed/failed-jobs';
+import type { FailedStore } from '../failed/failed-store';
+import { redact } from '../failed/redact';
+import type { Class } from '../job/definition';
+import type { Duration } from '../job/duration';
+import { nearest } from '../job/nearest';
+import { registry } from '../job/registry';
+import type { JobRegistry } from '../job/registry';
+import { Lock } from '../locks/lock';
+import type { Logger } from '../logger/logger';
+import type { Application, ErrorContext } from './application';
+import type { Closable } from './closable';
+import type { Configuration, Drivers } from './configuration';
+import type { Connection } from './connection';
+import { settingsOf } from './connection-settings';
+import type { Connector, Connectors, ConnectionSettings } from './connector';
+import {
+  AlreadyConfiguredError,
+  CapabilityError,
+  ManagerClosedError,
+  MisnamedConnectionError,
+  UnknownConnectionError,
+  UnknownDriverError,
+} from './errors';
+import { JobEncoder } from './job-encoder';
+import type { PayloadCreator } from './job-encoder';
+import { loadedConfiguration } from './loaded-configuration';
+import type { LoadedConfiguration } from './loaded-configuration';
+import { Outbox } from './outbox';
+import { QueueConnection } from './queue-connection';
+
+/** What the layers above give to a manager. */
+export interface QueueEnvironment {
+  readonly connectors: Connectors;
+  /** Where the configuration gives none. */
+  readonly logger: Logger;
+  readonly clock?: Clock | undefined;
+  readonly random?: Random | undefined;
+  /** Where the project is looked for, upward. Default: the working folder. */
+  readonly folder?: string | undefined;
+  /** Default: `process.env`. */
+  readonly variables?: Readonly<NodeJS.ProcessEnv> | undefined;
+}
+
+export type ErrorCallback = (error: unknown, context: ErrorContext) => unknown;
+
+/** `dispatchSync` works without any configuration. */
+const IMPLICIT_SYNC = settingsOf('sync', { driver: 'sync' });
+
+const SENDING_DEADLINE: Seconds = 10;
+const STOPPING_DEADLINE: Seconds = 60;
+const CLOSING_DEADLINE: Seconds = 5;
+
+export class QueueManager implements Application {
+  readonly registry: JobRegistry = registry();
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly hooks: Hooks;
+  readonly failed: FailedJobs;
+  readonly encoder: JobEncoder;
+  /** What was dispatched and not awaited. */
+  readonly outbox = new Outbox();
+  /** `Bus.map`: handlers of commands that are no jobs. */
+  readonly commandHandlers = new Map<Class, Class>();
+
+  readonly #environment: QueueEnvironment;
+  readonly #connectors: Map<string, Connector>;
+  readonly #drivers = new Map<string, Connection>();
+  readonly #connections = new Map<string, QueueConnection>();
+  readonly #errorCallbacks = new Set<ErrorCallback>();
+  readonly #payloadCreators = new Set<PayloadCreator>();
+  readonly #closables = new Set<Closable>();
+  #loaded: LoadedConfiguration | undefined;
+  #closing: Promise<void> | undefined;
+  #closed = false;
+
+  /** @param configuration by default what the project's `onqueue.config.*` or the environment says, on first use */
+  constructor(environment: QueueEnvironment, configuration?: Configuration) {
+    this.#environment = environment;
+    this.clock = environment.clock ?? systemClock;
+    this.random = environment.random ?? systemRandom;
+    this.#connectors = new Map(Object.entries(environment.connectors) as [string, Connector][]);
+    this.hooks = new Hooks((error, { hook }) => this.report(error, { during: `the hook ${hook}` }));
+    this.failed = new FailedJobs({
+      names: () => this.connectionNames(),
+      driver: (name) => this.driver(name),
+      keeper: () => this.configuration.failed ?? this.defaultConnection,
+      clock: this.clock,
+      logger: () => this.logger,
+    });
+    this.encoder = new JobEncoder({
+      registry: this.registry,
+      clock: this.clock,
+      creators: this.#payloadCreators,
+      settings: (name) => this.settings(name),
+    });
+    if (configuration !== undefined) this.configure(configuration);
+  }
+
+  /**
+   * Replaces the configuration, as long as no connection of it was used.
+   *
+   * @throws ConfigurationError names every mistake
+   * @throws AlreadyConfiguredError
+   */
+  configure(configuration: Configuration): void {
+    this.#checkOpen();
+    if (this.#drivers.size > 0) throw new AlreadyConfiguredError([...this.#drivers.keys()], this.#load().source);
+    this.#loaded = this.#check(configuration);
+  }
+
+  get configuration(): Configuration {
+    return this.#load().configuration;
+  }
+
+  /** Whether asking for the configuration would load nothing more. */
+  get isConfigured(): boolean {
+    return this.#loaded !== undefined;
+  }
+
+  get container(): Container | undefined {
+    return this.configuration.container;
+  }
+
+  get logger(): Logger {
+    return this.#loaded?.configuration.logger ?? this.#environment.logger;
+  }
+
+  /** The name of the connection that is meant where none is named. */
+  get defaultConnection(): string {
+    return this.#load().defaultConnection;
+  }
+
+  connectionNames(): readonly string[] {
+    return [...this.#load().settings.keys()];
+  }
+
+  /** @throws UnknownConnectionError */
+  settings(name: string = this.defaultConnection): ConnectionSettings {
+    const { settings, source } = this.#load();
+    const known = settings.get(name);
+    if (known !== undefined) return known;
+    if (name === 'sync') return IMPLICIT_SYNC;
+    const names = [...settings.keys()];
+    throw new UnknownConnectionError(name, names, source, nearest(name, names)[0]);
+  }
+
+  /** The public face of a connection. */
+  connection(name: string = this.defaultConnection): QueueConnection {
+    const known = this.#connections.get(name);
+    if (known !== undefined) return known;
+    const connection = new QueueConnection(this.settings(name), () => this.driver(name), this.encoder);
+    this.#connections.set(name, connection);
+    return connection;
+  }
+
+  /** @throws ManagerClosedError, UnknownConnectionError, UnknownDriverError, and what the connector throws */
+  driver(name: string = this.defaultConnection): Connection {
+    if (this.#closed) throw new ManagerClosedError();
+    const open = this.#drivers.get(name);
+    if (open !== undefined) return open;
+    const settings = this.settings(name);
+    const { connections, root, origin } = this.#load();
+    const connector = this.#connectors.get(settings.driver);
+    if (connector === undefined) throw new UnknownDriverError(settings.driver, name, [...this.#connectors.keys()]);
+    const { clock, logger } = this;
+    const context = { ...settings, clock, logger, root, origin, manager: this };
+    const driver = connector(connections[name] ?? { driver: 'sync' }, context);
+    // Settings and failed jobs are found by this name.
+    if (driver.name !== name) throw new MisnamedConnectionError(name, driver.name, settings.driver);
+    this.#drivers.set(name, driver);
+    return driver;
+  }
+
+  /** Makes a driver of one's own known, before a connection of it is used. */
+  addConnector<Driver extends keyof Drivers>(driver: Driver, connector: Connector<Drivers[Driver]>): void {
+    this.#connectors.set(driver, connector as Connector);
+  }
+
+  /** Where a connection's failed jobs go: to its own store, otherwise to that of the connection `failed` names. */
+  failedStoreFor(connection: Connection): FailedStore | undefined {
+    return this.failed.storeFor(connection);
+  }
+
+  /** @throws CapabilityError the connection cannot hold locks */
+  lock(name: string, ttl: Duration, connection?: string): Lock {
+    const store = (): NonNullable<Connection['locks']> => {
+      const driver = this.driver(connection);
+      if (driver.locks === undefined) throw new CapabilityError(driver.name, driver.driver, 'locks');
+      return driver.locks;
+    };
+    return new Lock(name, ttl, store, this.clock);
+  }
+
+  /** Adds fields to every payload from here on. Returns the function that takes it off again. */
+  createPayloadUsing(creator: PayloadCreator): () => void {
+    return added(this.#payloadCreators, creator);
+  }
+
+  /** Hears errors that nobody awaits. Returns the function that takes it off again. */
+  onError(callback: ErrorCallback): () => void {
+    return added(this.#errorCallbacks, callback);
+  }
+
+  get hearsErrors(): boolean {
+    return this.#errorCallbacks.size > 0;
+  }
+
+  report(error: unknown, context: ErrorContext): void {
+    if (!this.hearsErrors) this.#log(error, context);
+    for (const callback of this.#errorCallbacks) void this.#tell(callback, error, context);
+  }
+
+  /** Has `close()` stop it. Returns the function that lets go of it. */
+  track(closable: Closable): () => void {
+    return added(this.#closables, closable);
+  }
+
+  /**
+   * Sends what was dispatched and not awaited, stops this process's workers, then closes the connections. Each step has
+   * a deadline, after which the next one follows; what went wrong is reported. May be called any number of times.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#send();
+    await Promise.all([...this.#closables].map((closable) => this.#stop(closable)));
+    // Running jobs may have dispatched others until they ended.
+    await this.#send();
+    this.#closed = true;
+    await Promise.all(
+      [...this.#drivers].map(([name, driver]) =>
+        this.#within(CLOSING_DEADLINE, `closing the connection '${name}'`, () => driver.close()),
+      ),
+    );
+  }
+
+  #send(): Promise<void> {
+    return this.#within(SENDING_DEADLINE, 'sending what was dispatched and not awaited', () => this.outbox.flush());
+  }
+
+  #stop(closable: Closable): Promise<void> {
+    return this.#within(closable.closeDeadline ?? STOPPING_DEADLINE, 'stopping a worker', () => closable.close());
+  }
+
+  async #within(seconds: Seconds, during: string, step: () => Promise<void>): Promise<void> {
+    let timer: { cancel(): void } | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = this.clock.after(
+        seconds * 1000,
+        () => {
+          this.logger.warn({ seconds }, `Queue.close(): ${during} took longer than ${seconds} s and was left behind.`);
+          resolve();
+        },
+        true,
+      );
+    });
+    try {
+      await Promise.race([step(), late]);
+    } catch (error) {
+      this.report(error, { during });
+    } finally {
+      timer?.cancel();
+    }
+  }
+
+  async #tell(callback: ErrorCallback, error: unknown, context: ErrorContext): Promise<void> {
+    try {
+      await callback(error, context);
+    } catch (thrown) {
+      this.#log(error, context);
+      this.#log(thrown, { during: 'Queue.onError' });
+    }
+  }
+
+  #log(error: unknown, { during, job, ...rest }: ErrorContext): void {
+    const facts = { err: error, ...rest, ...(job === undefined ? {} : { job: job.name, id: job.id }) };
+    this.logger.error(facts, `${during}: ${redact(error instanceof Error ? error.message : String(error))}`);
+  }
+
+  #load(): LoadedConfiguration {
+    if (this.#loaded === undefined) this.#checkOpen();
+    this.#loaded ??= this.#check(undefined);
+    return this.#loaded;
+  }
+
+  #check(configuration: Configuration | undefined): LoadedConfiguration {
+    const { folder = process.cwd(), variables = process.env, logger } = this.#environment;
+    return loadedConfiguration({
+      given: configuration,
+      folder,
+      variables,
+      logger,
+      drivers: [...this.#connectors.keys()],
+      registry: this.registry,
+    });
+  }
+
+  #checkOpen(): void {
+    if (this.#closing !== undefined) throw new ManagerClosedError();
+  }
+}
+
+function added<T>(set: Set<T>, value: T): () => void {
+  set.add(value);
+  return () => void set.delete(value);
+}

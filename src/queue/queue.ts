@@ -1,0 +1,148 @@
+/** `Queue`: a thin facade over the manager that a program has by default. */
+import type { Hook, HookName } from '../events/hooks';
+import type { FailedJobs } from '../failed/failed-jobs';
+import type { Delay, Duration } from '../job/duration';
+import type { Lock } from '../locks/lock';
+import type { Configuration, Drivers } from './configuration';
+import type { Counts } from './connection';
+import type { Connector } from './connector';
+import { addDefaultConnector, closeDefaultManager, defaultManager } from './default-manager';
+import { fakeFactory, type FakeFunction } from './fake-slot';
+import type { PayloadCreator } from './job-encoder';
+import type { QueueConnection } from './queue-connection';
+import type { ErrorCallback } from './queue-manager';
+
+const connection = (): QueueConnection => defaultManager().connection();
+
+/**
+ * What stands behind the job in `push` and `later`. The overloads are the connection's own, and it tells them apart: what
+ * comes here is passed on as it is, a job as if it were a name.
+ */
+type DataAndQueue = [data?: unknown, queue?: string];
+
+/** Each hook is called in the order of registration, and may be async; gives the function that takes it off again. */
+const hook =
+  <Name extends HookName>(name: Name) =>
+  (callback: Hook<Name>): (() => void) =>
+    defaultManager().hooks.on(name, callback);
+
+export class Queue {
+  /**
+   * Says which connections there are. Nothing is opened before its first use.
+   *
+   * @throws ConfigurationError names every mistake
+   * @throws AlreadyConfiguredError connections are in use; `await Queue.close()` first
+   */
+  static configure<const Name extends string>(configuration: Configuration<Name>): void {
+    defaultManager().configure(configuration);
+  }
+
+  /** By default the connection that the configuration names as `default`. */
+  static connection(name?: string): QueueConnection {
+    return defaultManager().connection(name);
+  }
+
+  /** Queues a job, or one that is only a name (`Class@method`) and JSON data, on the default connection. */
+  static push(job: object, queue?: string): Promise<string>;
+  static push(name: string, data?: unknown, queue?: string): Promise<string>;
+  static push(job: object | string, ...rest: DataAndQueue): Promise<string> {
+    return connection().push(job as string, ...rest);
+  }
+
+  static pushOn(queue: string, job: object): Promise<string>;
+  static pushOn(queue: string, name: string, data?: unknown): Promise<string>;
+  static pushOn(queue: string, job: object | string, data?: unknown): Promise<string> {
+    return connection().pushOn(queue, job as string, data);
+  }
+
+  /** Like `push`, to become ready after `delay`: a duration from now, or a moment. */
+  static later(delay: Delay, job: object, queue?: string): Promise<string>;
+  static later(delay: Delay, name: string, data?: unknown, queue?: string): Promise<string>;
+  static later(delay: Delay, job: object | string, ...rest: DataAndQueue): Promise<string> {
+    return connection().later(delay, job as string, ...rest);
+  }
+
+  static laterOn(queue: string, delay: Delay, job: object): Promise<string>;
+  static laterOn(queue: string, delay: Delay, name: string, data?: unknown): Promise<string>;
+  static laterOn(queue: string, delay: Delay, job: object | string, data?: unknown): Promise<string> {
+    return connection().laterOn(queue, delay, job as string, data);
+  }
+
+  /** Queues a text that is a payload already, as it is; gives the `id` in it, if it has one. */
+  static pushRaw(payload: string, queue?: string): Promise<string | undefined> {
+    return connection().pushRaw(payload, queue);
+  }
+
+  /** @throws DuplicatePayloadError this very text waits as delayed already */
+  static laterRaw(delay: Delay, payload: string, queue?: string): Promise<string | undefined> {
+    return connection().laterRaw(delay, payload, queue);
+  }
+
+  /** Queues many jobs with few calls; gives their ids, in the same order. */
+  static bulk(jobs: Iterable<object>, queue?: string): Promise<string[]> {
+    return connection().bulk(jobs, queue);
+  }
+
+  /** How many jobs are ready, delayed or reserved. */
+  static size(queue?: string): Promise<number> {
+    return connection().size(queue);
+  }
+
+  static counts(queue?: string): Promise<Counts> {
+    return connection().counts(queue);
+  }
+
+  /** Removes what is ready, delayed or reserved, and says how many; failed jobs stay. */
+  static clear(queue?: string): Promise<number> {
+    return connection().clear(queue);
+  }
+
+  /** The jobs that are out of tries: list, get, retry, forget, flush, prune. */
+  static get failed(): FailedJobs {
+    return defaultManager().failed;
+  }
+
+  /** A lock on the default connection, which ends by itself after `ttl`. */
+  static lock(name: string, ttl: Duration): Lock {
+    return defaultManager().lock(name, ttl);
+  }
+
+  /** Makes a driver of one's own known, for good; before a connection of it is used. */
+  static addConnector<Driver extends keyof Drivers>(driver: Driver, connector: Connector<Drivers[Driver]>): void {
+    addDefaultConnector(driver, connector);
+  }
+
+  /** Adds fields to every payload from here on. Gives the function that takes it off again. */
+  static createPayloadUsing(creator: PayloadCreator): () => void {
+    return defaultManager().createPayloadUsing(creator);
+  }
+
+  /** Hears errors that nobody awaits. Gives the function that takes it off again. */
+  static onError(callback: ErrorCallback): () => void {
+    return defaultManager().onError(callback);
+  }
+
+  /** Before a job runs. */
+  static readonly before = hook('before');
+  /** After a job was completed, once the store has confirmed it. */
+  static readonly after = hook('after');
+  /** After an attempt threw, before its outcome is stored. */
+  static readonly exceptionOccurred = hook('exceptionOccurred');
+  /** After a job failed for good, once the store has confirmed it. */
+  static readonly failing = hook('failing');
+  /** Before a worker reserves; `false` vetoes it. */
+  static readonly looping = hook('looping');
+  /** When a worker stops. */
+  static readonly stopping = hook('stopping');
+
+  /** Puts a fake in the place of all connections, until it is restored: for tests. */
+  static readonly fake = ((...options) => fakeFactory()(...options)) as FakeFunction;
+
+  /**
+   * Sends what was dispatched and not awaited, stops this process's workers, closes the connections. What is used after
+   * that starts afresh, with a new configuration and without hooks.
+   */
+  static close(): Promise<void> {
+    return closeDefaultManager();
+  }
+}

@@ -1,0 +1,83 @@
+/** Hands encoded jobs to a driver: one, or many in pages. */
+import type { Connection } from './connection';
+import { BulkInterruptedError, QueueUnavailableError } from './errors';
+import type { EncodedJob } from './job-encoder';
+import { nextTurn } from './next-turn';
+
+/** What a call carries at most, so that no store is blocked by it. */
+const MOST_ENTRIES = 100;
+const MOST_BYTES = 1024 * 1024;
+
+/** @throws QueueUnavailableError naming the job, and what else the driver throws */
+export async function send(driver: Connection, job: Omit<EncodedJob, 'id'>): Promise<void> {
+  try {
+    await driver.push(job.queue, [job.entry]);
+  } catch (error) {
+    throw named(error, `${job.name} was not queued`);
+  }
+}
+
+/**
+ * Sends many jobs, page by page, each queue's in order.
+ *
+ * @throws BulkInterruptedError when a page failed and others before it went in
+ */
+export async function sendAll(
+  jobs: readonly EncodedJob[],
+  driverOf: (connection: string) => Connection,
+): Promise<void> {
+  const sent: string[] = [];
+  for (const group of groups(jobs)) {
+    const { connection, queue } = group[0];
+    for (const page of pages(group)) {
+      try {
+        await driverOf(connection).push(
+          queue,
+          page.map(({ entry }) => entry),
+        );
+      } catch (error) {
+        const cause = named(error, `${jobs.length - sent.length} of ${jobs.length} jobs were not queued`);
+        if (sent.length === 0) throw cause;
+        throw new BulkInterruptedError(sent, jobs.length, queue, { cause });
+      }
+      for (const { id } of page) sent.push(id);
+      await nextTurn();
+    }
+  }
+}
+
+type Group = [EncodedJob, ...EncodedJob[]];
+
+function groups(jobs: readonly EncodedJob[]): Iterable<Group> {
+  const groups = new Map<string, Group>();
+  for (const job of jobs) {
+    const target = JSON.stringify([job.connection, job.queue]);
+    const group = groups.get(target);
+    if (group === undefined) groups.set(target, [job]);
+    else group.push(job);
+  }
+  return groups.values();
+}
+
+// A page holds at least one job, whatever its size.
+function* pages(jobs: readonly EncodedJob[]): Generator<EncodedJob[]> {
+  let page: EncodedJob[] = [];
+  let bytes = 0;
+  for (const job of jobs) {
+    const size = Buffer.byteLength(job.entry.payload);
+    if (page.length === MOST_ENTRIES || (page.length > 0 && bytes + size > MOST_BYTES)) {
+      yield page;
+      page = [];
+      bytes = 0;
+    }
+    page.push(job);
+    bytes += size;
+  }
+  if (page.length > 0) yield page;
+}
+
+// One call may carry jobs of several dispatches, so each of them gets an error of its own, with its own job's name.
+function named(error: unknown, consequence: string): unknown {
+  if (!(error instanceof QueueUnavailableError)) return error;
+  return new QueueUnavailableError({ ...error.facts, consequence }, { cause: error.cause });
+}
