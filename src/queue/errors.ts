@@ -150,6 +150,10 @@ export interface Unavailability {
   readonly consequence: string;
   /** How long was waited; absent: it refused at once. */
   readonly deadline?: Seconds | undefined;
+  /** What the store or the system said, in its own words: `WRONGPASS invalid username-password pair`. */
+  readonly reason?: string | undefined;
+  /** The call was sent and its answer never came: what was not done may have been done all the same. */
+  readonly uncertain?: boolean | undefined;
   /** Where the address came from, as a clause, if not from the configuration: `REDIS_URL came from the environment`. */
   readonly origin?: string | undefined;
 }
@@ -160,9 +164,11 @@ export class QueueUnavailableError extends OnqueueError<Unavailability> {
 
   constructor(facts: Unavailability, options?: { cause?: unknown }) {
     const silence = facts.deadline === undefined ? 'cannot be reached' : `did not answer in ${facts.deadline} s`;
+    const reason = facts.reason === undefined ? '' : ` (${facts.reason})`;
+    const doubt = facts.uncertain === true ? ', unless only its answer was lost' : '';
     const origin = facts.origin === undefined ? '' : ` ${facts.origin}.`;
     super(
-      `${facts.store} at ${facts.address} ${silence}; ${facts.consequence}. Is it running?${origin}`,
+      `${facts.store} at ${facts.address} ${silence}${reason}; ${facts.consequence}${doubt}. Is it running?${origin}`,
       facts,
       options,
     );
