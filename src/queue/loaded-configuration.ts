@@ -19,6 +19,8 @@ export interface LoadedConfiguration {
   readonly source: string;
   /** Where an address came from that is written down nowhere, as a clause. */
   readonly origin: string | undefined;
+  /** What to say of a store that nobody chose. */
+  readonly notice: string | undefined;
   /** The project's folder. */
   readonly root: string;
 }
@@ -28,6 +30,8 @@ export interface ConfigurationSources {
   readonly given: Configuration | undefined;
   /** Where the project is looked for, upward. */
   readonly folder: string;
+  /** Loaded in place of the project's file. */
+  readonly configFile?: string | undefined;
   readonly variables: Readonly<NodeJS.ProcessEnv>;
   /** Where the configuration gives none. */
   readonly logger: Logger;
@@ -39,7 +43,7 @@ export interface ConfigurationSources {
 export function loadedConfiguration(sources: ConfigurationSources): LoadedConfiguration {
   const { given, drivers, registry, variables } = sources;
   const root = projectFolder(sources.folder);
-  const file = given === undefined ? findConfigFile(root) : undefined;
+  const file = given === undefined ? (sources.configFile ?? findConfigFile(root)) : undefined;
   const configuration = given ?? (file === undefined ? {} : loadConfiguration(file));
   const source = given === undefined ? file : 'given to Queue.configure';
   const { mistakes, warnings } = checkConfiguration(configuration, { drivers, registry });
@@ -48,9 +52,6 @@ export function loadedConfiguration(sources: ConfigurationSources): LoadedConfig
   const store: ImplicitStore =
     Object.keys(connections).length > 0 ? { connections, source: source ?? '' } : implicitStore(root, variables);
   for (const warning of warnings) logger.warn({}, warning);
-  if (store.notice !== undefined) {
-    logger[variables['NODE_ENV'] === 'production' ? 'warn' : 'info']({ source: store.source }, store.notice);
-  }
   const entries = Object.entries(store.connections);
   return {
     configuration,
@@ -60,6 +61,7 @@ export function loadedConfiguration(sources: ConfigurationSources): LoadedConfig
     defaultConnection: configuration.default ?? entries[0]?.[0] ?? '',
     source: store.source,
     origin: store.origin,
+    notice: store.notice,
     root,
   };
 }

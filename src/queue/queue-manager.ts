@@ -40,6 +40,7 @@ import { loadedConfiguration } from './loaded-configuration';
 import type { LoadedConfiguration } from './loaded-configuration';
 import { Outbox } from './outbox';
 import { QueueConnection } from './queue-connection';
+import { isSyncRunner, type SyncRunner } from './sync-runner';
 
 /** What the layers above give to a manager. */
 export interface QueueEnvironment {
@@ -50,6 +51,8 @@ export interface QueueEnvironment {
   readonly random?: Random | undefined;
   /** Where the project is looked for, upward. Default: the working folder. */
   readonly folder?: string | undefined;
+  /** Loaded in place of the project's `onqueue.config.*`. */
+  readonly configFile?: string | undefined;
   /** Default: `process.env`. */
   readonly variables?: Readonly<NodeJS.ProcessEnv> | undefined;
 }
@@ -85,6 +88,7 @@ export class QueueManager implements Application {
   #loaded: LoadedConfiguration | undefined;
   #closing: Promise<void> | undefined;
   #closed = false;
+  #noticed = false;
 
   /** @param configuration by default what the project's `onqueue.config.*` or the environment says, on first use */
   constructor(environment: QueueEnvironment, configuration?: Configuration) {
@@ -123,6 +127,11 @@ export class QueueManager implements Application {
 
   get configuration(): Configuration {
     return this.#load().configuration;
+  }
+
+  /** For people: the file that the configuration came from, or what stood in its place. */
+  get configurationSource(): string {
+    return this.#load().source;
   }
 
   /** Whether asking for the configuration would load nothing more. */
@@ -181,7 +190,15 @@ export class QueueManager implements Application {
     // Settings and failed jobs are found by this name.
     if (driver.name !== name) throw new MisnamedConnectionError(name, driver.name, settings.driver);
     this.#drivers.set(name, driver);
+    this.#notice();
     return driver;
+  }
+
+  /** What runs jobs at once; there whether it is configured or not. */
+  syncRunner(): SyncRunner {
+    const driver = this.driver('sync');
+    if (isSyncRunner(driver)) return driver;
+    throw new CapabilityError(driver.name, driver.driver, 'reserve');
   }
 
   /** Makes a driver of one's own known, before a connection of it is used. */
@@ -293,6 +310,15 @@ export class QueueManager implements Application {
     this.logger.error(facts, `${during}: ${redact(error instanceof Error ? error.message : String(error))}`);
   }
 
+  /** A store that nobody chose is named when it is first used. */
+  #notice(): void {
+    const { notice } = this.#load();
+    if (notice === undefined || this.#noticed) return;
+    this.#noticed = true;
+    const { NODE_ENV } = this.#environment.variables ?? process.env;
+    this.logger[NODE_ENV === 'production' ? 'warn' : 'info']({}, notice);
+  }
+
   #load(): LoadedConfiguration {
     if (this.#loaded === undefined) this.#checkOpen();
     this.#loaded ??= this.#check(undefined);
@@ -300,10 +326,11 @@ export class QueueManager implements Application {
   }
 
   #check(configuration: Configuration | undefined): LoadedConfiguration {
-    const { folder = process.cwd(), variables = process.env, logger } = this.#environment;
+    const { folder = process.cwd(), configFile, variables = process.env, logger } = this.#environment;
     return loadedConfiguration({
       given: configuration,
       folder,
+      configFile,
       variables,
       logger,
       drivers: [...this.#connectors.keys()],
