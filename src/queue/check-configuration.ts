@@ -1,5 +1,4 @@
 /** Checks a configuration once and as a whole: every mistake with its path, what was expected and what may be meant. */
-import type { Class } from '../job/definition';
 import { isSuspiciouslyManySeconds } from '../job/duration';
 import { nearest } from '../job/nearest';
 import type { JobRegistry } from '../job/registry';
@@ -113,7 +112,7 @@ class ConfigurationCheck implements Verdict {
     if (typeof job !== 'function') {
       this.#mistake(path, `expected a class decorated with @Job(), got ${kindOf(job)}`);
     } else if (
-      registry.definitionOf(job as Class) === undefined &&
+      registry.definitionOf(job) === undefined &&
       !registry.all().some(({ target }) => registry.handlerOf(target) === job)
     ) {
       this.#mistake(path, `class ${job.name} has neither @Job() nor @Handles(); add one above it`);

@@ -219,3 +219,27 @@ export class MalformedTextError extends OnqueueError<{ readonly queue: string }>
     );
   }
 }
+
+/** `through()` was given what cannot travel with the job. */
+export class UnregisteredMiddlewareError extends OnqueueError<{ readonly middleware: string }> {
+  readonly code = 'E_UNREGISTERED_MIDDLEWARE';
+
+  constructor(middleware: unknown) {
+    const { name, remedy } = faultOf(middleware);
+    super(`through() was given ${name}, which cannot travel with a job. ${remedy}`, { middleware: name });
+  }
+}
+
+function faultOf(middleware: unknown): { readonly name: string; readonly remedy: string } {
+  if (typeof middleware !== 'function') {
+    const { name } = Object(middleware).constructor as { readonly name: string };
+    return { name: `an instance of ${name}`, remedy: `Add @Middleware() above class ${name}.` };
+  }
+  const { name } = middleware;
+  return /^class\b/.test(Function.prototype.toString.call(middleware))
+    ? { name: `the class ${name}`, remedy: `Give it an instance: new ${name}(…).` }
+    : {
+        name: 'a function',
+        remedy: "Give it an instance of a class with @Middleware(), or use the job's own middleware().",
+      };
+}

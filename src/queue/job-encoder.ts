@@ -5,7 +5,6 @@ import { chosenOf } from '../job/chosen';
 import type { InstanceChoice } from '../job/chosen';
 import type { JobDefinition } from '../job/definition';
 import { definitionOfJob } from '../job/definition-of';
-import type { Delay } from '../job/duration';
 import type { Middleware } from '../job/middleware';
 import type { Route } from '../job/options';
 import type { JobRegistry } from '../job/registry';
@@ -14,6 +13,7 @@ import { encodePayload, encodeStringJob } from '../payload/envelope';
 import { uuidv7 } from '../payload/uuid';
 import type { Entry } from './connection';
 import type { ConnectionSettings } from './connector';
+import { UnregisteredMiddlewareError } from './errors';
 import { nextTurn } from './next-turn';
 
 /**
@@ -78,7 +78,7 @@ export class JobEncoder {
       chosen: resolveChosen(job, definition, this.#parts.clock.now()),
       id,
       extra: this.#extra(route, definition.name),
-      middleware: middlewareOf(dispatch, instance),
+      middleware: middlewareOf(dispatch, instance, this.#parts.registry),
       classes: this.#parts.registry,
     });
     return encoded(id, definition.name, route, payload);
@@ -125,8 +125,18 @@ export class JobEncoder {
   }
 }
 
-function middlewareOf(dispatch: InstanceChoice, instance: InstanceChoice): readonly Middleware[] {
-  return [...(instance.middleware ?? []), ...(dispatch.middleware ?? [])];
+/** @throws UnregisteredMiddlewareError */
+function middlewareOf(
+  dispatch: InstanceChoice,
+  instance: InstanceChoice,
+  registry: JobRegistry,
+): readonly Middleware[] {
+  const middleware = [...(instance.middleware ?? []), ...(dispatch.middleware ?? [])];
+  for (const layer of middleware) {
+    if (typeof layer === 'object' && layer !== null && registry.nameOf(layer.constructor) !== undefined) continue;
+    throw new UnregisteredMiddlewareError(layer);
+  }
+  return middleware;
 }
 
 function encoded(id: string, name: string, { connection, queue, delay }: Route, payload: string): EncodedJob {

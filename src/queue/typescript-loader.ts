@@ -4,6 +4,7 @@
  * esbuild's runners emit no types for decorated parameters and Node.js' own type stripping knows no decorators, so jobs
  * would lose their injected dependencies there; this one compiles as the documentation tells users to.
  */
+/* oxlint-disable no-underscore-dangle -- the hooks of node:module are called so */
 import { existsSync, readFileSync } from 'node:fs';
 import Module from 'node:module';
 import { dirname, resolve } from 'node:path';

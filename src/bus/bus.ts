@@ -1,0 +1,121 @@
+/** `Bus`: dispatches jobs, and runs the mapped handlers of commands that are none. */
+import { checkInjection } from '../container/parameters';
+import { makeResolvable } from '../container/tsyringe-scope';
+import { extendsJob } from '../job/base';
+import type { Class } from '../job/definition';
+import type { JobDispatcher, PendingDispatch } from '../job/dispatcher';
+import type { HandleResult, JobBase } from '../job/job';
+import { defaultManager } from '../queue/default-manager';
+import type { EncodedJob } from '../queue/job-encoder';
+import type { QueueManager } from '../queue/queue-manager';
+import { sendAll } from '../queue/send';
+import { UnmappedCommandError } from './errors';
+import { PendingJob } from './pending-dispatch';
+import { runInPlace } from './run-in-place';
+import { pushesItself, sendJob } from './send-job';
+import { Undispatched } from './undispatched';
+
+/** For the manager behind `Queue`, use `Bus`; for one of your own, `new JobBus(() => manager)`. */
+export class JobBus implements JobDispatcher {
+  readonly #managerOf: () => QueueManager;
+
+  constructor(managerOf: () => QueueManager) {
+    this.#managerOf = managerOf;
+  }
+
+  /** Sends a job to its queue; an object that is no job goes to its mapped handler at once, whose value it gives. */
+  dispatch(job: JobBase): PendingDispatch;
+  dispatch(command: object): PendingDispatch & Promise<unknown>;
+  dispatch(job: object): PendingDispatch {
+    const manager = this.#managerOf();
+    if (isJob(manager, job)) return new PendingJob(manager, job);
+    // Typed as a dispatch, because nothing but the decorator tells a plain job from a command.
+    return this.#runCommand(manager, job) as PendingDispatch;
+  }
+
+  /** Sends a job to its queue, and never runs it at once. */
+  dispatchToQueue(job: object): PendingDispatch {
+    return new PendingJob(this.#managerOf(), job);
+  }
+
+  /**
+   * Runs a job through the `sync` connection: payload, middleware and hooks, in one attempt; gives what `handle` gives.
+   *
+   * @throws what the job failed with
+   */
+  async dispatchSync<J extends object>(job: J): Promise<HandleResult<J>> {
+    const manager = this.#managerOf();
+    if (!isJob(manager, job)) return (await this.#runCommand(manager, job)) as HandleResult<J>;
+    const { queue, entry } = manager.encoder.encode(job, { connection: 'sync' });
+    return (await manager.syncRunner().run(queue, entry.payload)) as HandleResult<J>;
+  }
+
+  /** Runs this very instance in place, with injection; gives what `handle` gives. No payload, middleware or hooks. */
+  async dispatchNow<J extends object>(job: J): Promise<HandleResult<J>> {
+    const manager = this.#managerOf();
+    if (!isJob(manager, job)) return (await this.#runCommand(manager, job)) as HandleResult<J>;
+    const { target } = manager.encoder.definitionOf(job);
+    return (await runInPlace(manager, job, manager.registry.handlerOf(target))) as HandleResult<J>;
+  }
+
+  /**
+   * Sends many jobs with few calls, to the connection and queue of each; gives their ids, in the same order. All are
+   * encoded before the first is sent.
+   *
+   * @throws BulkInterruptedError when a store failed on the way; its facts name those that are in
+   */
+  async bulk(jobs: Iterable<object>): Promise<string[]> {
+    const manager = this.#managerOf();
+    const all = [...jobs];
+    const encoded = await manager.encoder.encodeAll(
+      all.filter((job) => !pushesItself(job)),
+      {},
+    );
+    await sendAll(encoded, (connection) => manager.driver(connection));
+    const sent: Iterator<EncodedJob> = encoded.values();
+    const ids: string[] = [];
+    for (const job of all) {
+      ids.push(pushesItself(job) ? await sendJob(manager, job, {}) : (sent.next().value as EncodedJob).id);
+    }
+    return ids;
+  }
+
+  /**
+   * Says which handler runs a command. Where the command is a job, its workers call the handler, as with `@Handles`.
+   *
+   * @throws InvalidHandlerError, and the errors of injection
+   */
+  map(handlers: Iterable<readonly [command: Class, handler: Class]>): void {
+    const manager = this.#managerOf();
+    for (const [command, handler] of handlers) {
+      checkInjection(handler, 'handler');
+      makeResolvable(handler);
+      if (manager.registry.definitionOf(command) === undefined) manager.commandHandlers.set(command, handler);
+      else manager.registry.setHandler(command, handler);
+    }
+  }
+
+  none(): PendingDispatch<undefined> {
+    return new Undispatched();
+  }
+
+  async #runCommand(manager: QueueManager, command: object): Promise<unknown> {
+    const handler = manager.commandHandlers.get(command.constructor);
+    if (handler === undefined) throw new UnmappedCommandError(command.constructor.name);
+    return runInPlace(manager, command, handler);
+  }
+}
+
+/** Dispatches to the connections of `Queue`. */
+export const Bus = new JobBus(defaultManager);
+
+/** Sends a job that does not extend `Job`: `await dispatch(new Plain(1)).onQueue('x')`. */
+export function dispatch(job: object): PendingDispatch {
+  return Bus.dispatchToQueue(job);
+}
+
+// One that extends Job without a decorator is a job with a mistake, which its dispatch explains.
+function isJob(manager: QueueManager, job: object): boolean {
+  const target = job.constructor;
+  return manager.registry.definitionOf(target) !== undefined || extendsJob(target);
+}

@@ -1,0 +1,72 @@
+/** What can go wrong with a dispatch. */
+import { OnqueueError } from '../errors/onqueue-error';
+
+/** A builder call came after the job was sent; it would have changed nothing. */
+export class AlreadyDispatchedError extends OnqueueError<{ readonly job: string; readonly call: string }> {
+  readonly code = 'E_ALREADY_DISPATCHED';
+
+  constructor(job: string, call: string, awaited: boolean) {
+    super(
+      `This ${job} was already sent${awaited ? '' : ' (it was not awaited)'}; call ${call}() before the first await.`,
+      { job, call },
+    );
+  }
+}
+
+/** A dispatch that nobody awaited failed; the cause says why. Becomes an unhandled rejection. */
+export class UnawaitedDispatchError extends OnqueueError<{ readonly job: string }> {
+  readonly code = 'E_UNAWAITED_DISPATCH';
+
+  constructor(job: string, options: { cause: unknown }) {
+    const { cause } = options;
+    super(
+      `${job} could not be dispatched, and nobody awaited it: ${cause instanceof Error ? cause.message : String(cause)} ` +
+        '— await it, or set Queue.onError.',
+      { job },
+      options,
+    );
+  }
+}
+
+/** `Bus.dispatch` was given an object that is no job, and knows no handler for it. */
+export class UnmappedCommandError extends OnqueueError<{ readonly command: string }> {
+  readonly code = 'E_UNMAPPED_COMMAND';
+
+  constructor(command: string) {
+    super(
+      `${command} is no job, and no handler is mapped to it. Decorate the class with @Job(), or call ` +
+        `Bus.map([[${command}, ItsHandler]]) first.`,
+      { command },
+    );
+  }
+}
+
+/** A job or a handler has nothing that could be run in place. */
+export class NothingToRunError extends OnqueueError<{ readonly job: string }> {
+  readonly code = 'E_NOTHING_TO_RUN';
+
+  constructor(job: string) {
+    super(`${job} has no handle(), and no class is decorated with @Handles(${job}). Write one of the two.`, { job });
+  }
+}
+
+/** `this.release()` in a job that was run by `dispatchNow`: it came from no queue. */
+export class NotQueuedError extends OnqueueError<{ readonly job: string }> {
+  readonly code = 'E_NOT_QUEUED';
+
+  constructor(job: string) {
+    super(
+      `${job} runs in place (dispatchNow) and came from no queue, so it cannot be released. Dispatch it to a queue.`,
+      { job },
+    );
+  }
+}
+
+/** `this.fail('…')` in a job that was run by `dispatchNow`. */
+export class FailedInPlaceError extends OnqueueError<{ readonly job: string }> {
+  readonly code = 'E_FAILED_IN_PLACE';
+
+  constructor(job: string, message: string | undefined) {
+    super(message ?? `${job} failed itself, by fail() without an error.`, { job });
+  }
+}

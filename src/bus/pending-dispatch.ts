@@ -1,0 +1,139 @@
+/**
+ * A job on its way. It is sent once: when it is first awaited, otherwise a microtask after it was made.
+ *
+ * It is a promise of the job's id, so that `.catch()` compiles and linters of floating promises see what is meant.
+ */
+import { inspect } from 'node:util';
+import type { InstanceChoice } from '../job/chosen';
+import { chosenOf } from '../job/chosen';
+import type { PendingDispatch } from '../job/dispatcher';
+import type { Delay } from '../job/duration';
+import type { Middleware } from '../job/middleware';
+import type { Unsent } from '../queue/outbox';
+import type { QueueManager } from '../queue/queue-manager';
+import { AlreadyDispatchedError, UnawaitedDispatchError } from './errors';
+import { sendJob } from './send-job';
+
+export class PendingJob implements PendingDispatch, Unsent {
+  readonly [Symbol.toStringTag] = 'PendingDispatch';
+  readonly #manager: QueueManager;
+  readonly #job: object;
+  #choice: InstanceChoice = {};
+  #awaited = false;
+  #sent: Promise<string> | undefined;
+  /** What became of it, for `inspect`. */
+  #state = 'no id yet';
+  /** The rejection that nobody handled; handled after all by an await in the same turn, as with any promise. */
+  #unheard: Promise<never> | undefined;
+
+  constructor(manager: QueueManager, job: object) {
+    this.#manager = manager;
+    this.#job = job;
+    manager.outbox.add(this);
+  }
+
+  onConnection(connection: string): this {
+    return this.#choose('onConnection', { connection });
+  }
+
+  onQueue(queue: string): this {
+    return this.#choose('onQueue', { queue });
+  }
+
+  delay(delay: Delay): this {
+    return this.#choose('delay', { delay });
+  }
+
+  withoutDelay(): this {
+    return this.#choose('withoutDelay', { delay: 0 });
+  }
+
+  through(...middleware: readonly Middleware[]): this {
+    return this.#choose('through', { middleware: [...(this.#choice.middleware ?? []), ...middleware] });
+  }
+
+  then<Fulfilled = string, Rejected = never>(
+    onFulfilled?: ((id: string) => Fulfilled | PromiseLike<Fulfilled>) | null,
+    onRejected?: ((reason: unknown) => Rejected | PromiseLike<Rejected>) | null,
+  ): Promise<Fulfilled | Rejected> {
+    return this.#heard().then(onFulfilled, onRejected);
+  }
+
+  catch<Rejected = never>(
+    onRejected?: ((reason: unknown) => Rejected | PromiseLike<Rejected>) | null,
+  ): Promise<string | Rejected> {
+    return this.#heard().catch(onRejected);
+  }
+
+  finally(onFinally?: (() => void) | null): Promise<string> {
+    return this.#heard().finally(onFinally);
+  }
+
+  /** For the outbox: never rejects. */
+  async send(): Promise<void> {
+    try {
+      await this.#once();
+    } catch (error) {
+      if (!this.#awaited) this.#tell(error);
+    }
+  }
+
+  [inspect.custom](): string {
+    const awaited = this.#awaited ? '' : 'not awaited, ';
+    return `PendingDispatch(${this.#name} → ${this.#target()}, ${awaited}${this.#state})`;
+  }
+
+  #choose(call: string, choice: InstanceChoice): this {
+    if (this.#sent !== undefined) throw new AlreadyDispatchedError(this.#name, call, this.#awaited);
+    this.#choice = { ...this.#choice, ...choice };
+    return this;
+  }
+
+  #heard(): Promise<string> {
+    this.#awaited = true;
+    this.#unheard?.catch(() => undefined);
+    return this.#once();
+  }
+
+  #once(): Promise<string> {
+    this.#sent ??= this.#send();
+    return this.#sent;
+  }
+
+  async #send(): Promise<string> {
+    try {
+      const id = await sendJob(this.#manager, this.#job, this.#choice);
+      this.#state = `id ${id}`;
+      return id;
+    } catch (error) {
+      this.#state = 'failed';
+      throw error;
+    }
+  }
+
+  #tell(reason: unknown): void {
+    if (this.#manager.hearsErrors) {
+      const { connection, queue } = { ...chosenOf(this.#job), ...this.#choice };
+      this.#manager.report(reason, { during: 'a dispatch that was not awaited', name: this.#name, connection, queue });
+    } else {
+      this.#unheard = Promise.reject(new UnawaitedDispatchError(this.#name, { cause: reason }));
+    }
+  }
+
+  get #name(): string {
+    return this.#job.constructor.name;
+  }
+
+  // Printing a dispatch must not load a configuration, nor throw.
+  #target(): string {
+    const queue = this.#choice.queue ?? chosenOf(this.#job).queue;
+    if (queue !== undefined) return queue;
+    try {
+      const declared = this.#manager.encoder.definitionOf(this.#job).options.queue;
+      if (declared !== undefined || !this.#manager.isConfigured) return declared ?? 'the default queue';
+      return this.#manager.encoder.route(this.#job, this.#choice).queue;
+    } catch {
+      return 'nowhere';
+    }
+  }
+}

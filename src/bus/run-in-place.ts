@@ -1,0 +1,69 @@
+/** Runs a job or a mapped command where it stands: no payload, no middleware, no hooks, but with injection. */
+import type { Scope } from '../container/container';
+import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
+import type { Class } from '../job/definition';
+import { JobContext } from '../job/job-context';
+import { attachContext } from '../job/running';
+import { uuidv7 } from '../payload/uuid';
+import type { Application } from '../queue/application';
+import { FailedInPlaceError, NothingToRunError, NotQueuedError } from './errors';
+
+/** Gives what `handle` gives. @throws what it throws, or what it failed itself with */
+export async function runInPlace(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
+  const target = job.constructor;
+  if (handler === undefined && !hasHandle(job)) throw new NothingToRunError(target.name);
+  const context = new InPlaceContext(target.name);
+  const scope = openScope(application.container);
+  try {
+    scope.register(JobContext, context);
+    attachContext(job, context);
+    const value = await runInScope(scope, async () =>
+      handler === undefined
+        ? call(job, target, scope, [])
+        : call(resolveHandler(handler, scope), handler, scope, [job]),
+    );
+    if (context.failure !== undefined) throw context.failure;
+    return value;
+  } finally {
+    await scope.dispose();
+  }
+}
+
+/** A run that nobody can take back or repeat: there is no reservation behind it. */
+class InPlaceContext extends JobContext {
+  readonly id = uuidv7();
+  readonly queue = '';
+  readonly connectionName = '';
+  readonly attempts = 1;
+  readonly fence = 1;
+  readonly signal = new AbortController().signal;
+  readonly payload = {};
+  readonly name: string;
+  failure: Error | undefined;
+
+  constructor(name: string) {
+    super();
+    this.name = name;
+  }
+
+  release(): never {
+    throw new NotQueuedError(this.name);
+  }
+
+  fail(error?: Error | string): void {
+    this.failure ??= error instanceof Error ? error : new FailedInPlaceError(this.name, error);
+  }
+
+  delete(): void {
+    // There is nothing to delete: the run ends with handle().
+  }
+}
+
+function call(target: object, owner: Class, scope: Scope, leading: readonly unknown[]): unknown {
+  if (!hasHandle(target)) throw new NothingToRunError(owner.name);
+  return target.handle(...methodArguments(owner, 'handle', scope, leading));
+}
+
+function hasHandle(target: object): target is { handle(...parameters: readonly unknown[]): unknown } {
+  return 'handle' in target && typeof target.handle === 'function';
+}
