@@ -16,7 +16,7 @@ const swc = [
 
 /** @type {import('jest').Config} */
 module.exports = {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/support/leak-environment.ts',
   transform: { '^.+\\.ts$': swc },
   setupFiles: ['reflect-metadata'],
   moduleNameMapper: {
@@ -24,8 +24,10 @@ module.exports = {
     '^onqueue/testing$': '<rootDir>/src/testing/index.ts',
     '^onqueue/testing/conformance$': '<rootDir>/src/testing/conformance.ts',
   },
+  // Jest leaves one core idle by default: on two cores, everything would run one after the other.
+  maxWorkers: '100%',
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/types/'],
-  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/bench/'],
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/build/', '<rootDir>/bench/'],
   collectCoverageFrom: ['src/**/*.ts'],
 };

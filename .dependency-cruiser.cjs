@@ -1,0 +1,98 @@
+/** Which folder may know of which. Each rule prints its reason; type-only imports count too. */
+
+/** From the ground up: a folder may import from its own layer and from those before it. */
+const layers = [
+  ['errors', 'clock', 'logger'],
+  ['job', 'payload', 'container', 'events', 'middleware'],
+  ['bus', 'queue', 'failed', 'locks'],
+  ['connections', 'worker'],
+  ['testing', 'cli'],
+];
+
+const folders = (names) => `^src/(${names.join('|')})/`;
+
+const layerRules = layers.slice(0, -1).map((layer, index) => ({
+  name: `${layer[0]}-knows-only-what-is-below`,
+  comment: `${layer.join(', ')} must not know of ${layers
+    .slice(index + 1)
+    .flat()
+    .join(', ')}: what is above uses what is below, so that each part can be read and tested without those above it.`,
+  severity: 'error',
+  from: { path: folders(layer) },
+  to: { path: folders(layers.slice(index + 1).flat()) },
+}));
+
+/** A package that one folder wraps; all others speak to the wrapper. */
+const only = (packages, folder, reason) => ({
+  name: `${packages[0]}-only-in-${folder.replaceAll('/', '-')}`,
+  comment: `${packages.join(', ')} is imported in src/${folder} alone: ${reason}`,
+  severity: 'error',
+  from: { pathNot: `^src/${folder}/` },
+  to: { path: `node_modules/(${packages.join('|')})/` },
+});
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+module.exports = {
+  forbidden: [
+    ...layerRules,
+    {
+      name: 'nobody-imports-the-public-surface',
+      comment: 'src/index.ts and src/composition.ts put everything together; to import them from below is a cycle.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(index|composition)\\.ts$|^src/(testing|cli)/' },
+      to: { path: '^src/(index|composition)\\.ts$' },
+    },
+    {
+      name: 'drivers-do-not-know-each-other',
+      comment: 'A driver must work, and be removable, without the others.',
+      severity: 'error',
+      from: { path: '^src/connections/([^/]+)/' },
+      to: { path: '^src/connections/[^/]+/', pathNot: '^src/connections/$1/' },
+    },
+    {
+      name: 'the-worker-knows-no-driver',
+      comment:
+        "A worker speaks to the Connection contract alone, or a driver of a user's own would not work as ours do.",
+      severity: 'error',
+      from: { path: '^src/worker/' },
+      to: { path: '^src/connections/[^/]+/' },
+    },
+    {
+      name: 'no-driver-runs-jobs',
+      comment: 'A connection never sees a job class. `sync` alone runs jobs, through the one Executor.',
+      severity: 'error',
+      from: { path: '^src/connections/(?!sync/)' },
+      to: { path: '^src/worker/' },
+    },
+    only(['ioredis'], 'connections/redis', 'its traps (repeated calls, offline queues) are handled there once.'),
+    only(['libsql'], 'connections/database', 'it aborts the process when it is bound a value it does not know.'),
+    only(['tsyringe'], 'container', 'any other container can stand in for it.'),
+    only(['class-transformer'], 'payload', 'the codec alone decides what travels.'),
+    only(['commander'], 'cli', 'a program that only dispatches must not load the command line.'),
+    {
+      name: 'no-development-package',
+      comment: 'What src imports must be installed with the package.',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['npm-peer'] },
+    },
+    {
+      name: 'no-unresolved',
+      comment: 'It does not exist.',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    // TypeScript 7 has no compiler in JavaScript; swc reads the same imports, those of types among them.
+    parser: 'swc',
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+    enhancedResolveOptions: {
+      extensions: ['.ts', '.js', '.json'],
+      exportsFields: ['exports'],
+      conditionNames: ['require', 'node', 'default'],
+    },
+  },
+};

@@ -1,0 +1,102 @@
+/**
+ * Compiles `src` into `dist`, and with `--samples` also `samples` into `build/samples`.
+ *
+ * What is up to date is left alone: `npm test`, `npm start` and `npm pack` all build, and only the first of them pays.
+ * Whether it is, a hash of all that goes in decides, not file times: a checkout sets those as it likes.
+ */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const compiler = join(root, 'node_modules/typescript/bin/tsc');
+
+const targets = {
+  dist: {
+    output: 'dist',
+    project: 'tsconfig.json',
+    inputs: ['src', 'lua', 'tsconfig.json', 'package-lock.json', 'scripts/build.mjs'],
+    finish: finishPackage,
+  },
+  samples: {
+    output: 'build/samples',
+    project: 'samples/tsconfig.json',
+    inputs: ['samples', 'src', 'tsconfig.json', 'package-lock.json', 'scripts/build.mjs'],
+    finish: copySampleData,
+  },
+};
+
+/** Makes the command runnable, and puts the scripts' texts where a bundler of the user's finds them. */
+function finishPackage(output) {
+  const command = join(output, 'cli/bin.js');
+  if (existsSync(command)) chmodSync(command, 0o755);
+}
+
+/** The compiler leaves behind what is not TypeScript. */
+function copySampleData(output) {
+  for (const file of filesBelow('samples')) {
+    if (/\.(ts|json|md)$/.test(file)) continue;
+    writeFileSync(join(output, relative('samples', file)), readFileSync(join(root, file)));
+  }
+}
+
+function filesBelow(path) {
+  const absolute = join(root, path);
+  if (!existsSync(absolute)) return [];
+  if (statSync(absolute).isFile()) return [path];
+  return readdirSync(absolute, { recursive: true })
+    .map((name) => join(path, name))
+    .filter((name) => statSync(join(root, name)).isFile())
+    .toSorted();
+}
+
+function fingerprint(inputs) {
+  const hash = createHash('sha256');
+  for (const file of inputs.flatMap(filesBelow)) {
+    hash
+      .update(`${file.split(sep).join('/')}\0`)
+      .update(readFileSync(join(root, file)))
+      .update('\0');
+  }
+  return hash.digest('hex');
+}
+
+/** Kept outside of the output, which is packed as it is. */
+const stampOf = (name) => join(root, 'build', `${name}.sha256`);
+
+function isUpToDate(name, current) {
+  const output = join(root, targets[name].output);
+  return existsSync(output) && existsSync(stampOf(name)) && readFileSync(stampOf(name), 'utf8') === current;
+}
+
+function build(name) {
+  const { inputs, output: folder, project, finish } = targets[name];
+  const current = fingerprint(inputs);
+  if (isUpToDate(name, current)) return;
+
+  const output = join(root, folder);
+  rmSync(stampOf(name), { force: true });
+  // A file that was removed from the sources must not live on in the package.
+  rmSync(output, { recursive: true, force: true });
+  const compiled = spawnSync(process.execPath, [compiler, '-p', project, '--noEmitOnError'], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  if (compiled.status !== 0) {
+    console.error(`build: ${project} does not compile; ${folder} was not built.`);
+    process.exit(1);
+  }
+  finish(output);
+  mkdirSync(join(root, 'build'), { recursive: true });
+  writeFileSync(stampOf(name), current);
+  console.log(`build: ${folder} is built.`);
+}
+
+if (!existsSync(compiler)) {
+  console.error('build: the compiler is not installed. Run `npm ci` first.');
+  process.exit(1);
+}
+build('dist');
+if (process.argv.includes('--samples')) build('samples');

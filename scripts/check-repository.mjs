@@ -1,0 +1,99 @@
+/**
+ * Checks rules of this project that no other tool knows. Each says why it is there when it is broken.
+ */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const listed = spawnSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+  cwd: root,
+  encoding: 'utf8',
+});
+if (listed.status !== 0) {
+  console.error(`The files of the repository could not be listed: ${listed.stderr}`);
+  process.exit(1);
+}
+
+const isCode = (path) => /\.(ts|mts|cts|js|mjs|cjs|lua)$/.test(path);
+const isTest = (path) => path.startsWith('test/');
+const isText = (path) => !/\.(png|jpg|ico|sqlite|tgz)$/.test(path) && path !== 'package-lock.json';
+const isThisFile = (path) => path === 'scripts/check-repository.mjs';
+
+/** Rules about a line: `pattern` must not match in the files that `where` takes. */
+const lineRules = [
+  {
+    where: isText,
+    pattern: /(?<![\w./-])\/(?:home|root|Users|work)\/[\w.-]+/,
+    why: 'a path of one machine means nothing on another',
+  },
+  {
+    where: (path) => isText(path) || path === 'package-lock.json',
+    pattern: /https?:\/\/(?:registry\.[\w.-]+|npm\.pkg\.[\w.-]+|[\w.-]*(?:artifactory|nexus|verdaccio)[\w.-]*)/i,
+    why: 'which registry packages come from is a setting of the machine',
+  },
+  {
+    where: isCode,
+    pattern: /\b(?:TODO|FIXME|XXX|HACK)\b/,
+    why: 'what is unfinished belongs into an issue, where it is found again',
+  },
+  {
+    where: isCode,
+    pattern: /@ts-ignore|@ts-nocheck/,
+    why: 'it hides every error of the line; @ts-expect-error with the reason fails when it is no longer needed',
+  },
+  {
+    where: isTest,
+    pattern: /\b(?:describe|it|test)\.(?:only|skip|todo)\b|\b(?:fit|fdescribe|xit|xdescribe|xtest)\s*\(/,
+    why: 'a test that does not run protects nothing',
+  },
+  {
+    where: isTest,
+    pattern: /\btoMatch(?:Inline)?Snapshot\b|\bjest\.retryTimes\b/,
+    why: 'a snapshot says what was, not what should be; a retry hides that a test is wrong now and then',
+  },
+  {
+    where: (path) => path.startsWith('src/') && !path.startsWith('src/clock/'),
+    pattern: /\bnew Date\(\)/,
+    why: 'it reads the clock; src/clock does, so that a test can move time',
+  },
+];
+
+const MOST_LINES = 400;
+const generated =
+  /(^|\/)(dist|build|coverage|node_modules)\/|\.(tgz|sqlite|sqlite-wal|sqlite-shm|tsbuildinfo|log)$|\.generated\./;
+
+const problems = [];
+for (const path of listed.stdout.split('\0').filter(Boolean)) {
+  if (generated.test(path)) problems.push(`${path} is generated: build it, do not keep it`);
+  let text;
+  try {
+    text = readFileSync(join(root, path), 'utf8');
+  } catch {
+    // Removed in the working tree, and not yet in the index.
+    continue;
+  }
+  const lines = text.split('\n');
+  if (isCode(path) && lines.length > MOST_LINES + 1) {
+    problems.push(`${path} has ${lines.length - 1} lines, more than ${MOST_LINES}: it holds more than one thing`);
+  }
+  for (const { where, pattern, why } of lineRules) {
+    if (isThisFile(path) || !where(path)) continue;
+    lines.forEach((line, index) => {
+      const [found] = pattern.exec(line) ?? [];
+      if (found !== undefined) problems.push(`${path}:${index + 1}: ${JSON.stringify(found)}: ${why}`);
+    });
+  }
+}
+
+const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+for (const [path, entry] of Object.entries(lock.packages)) {
+  if (entry.resolved !== undefined)
+    problems.push(
+      `package-lock.json: ${path} has an address: which registry it comes from is a setting of the machine`,
+    );
+}
+
+for (const problem of problems) console.error(problem);
+if (problems.length > 0) process.exitCode = 1;

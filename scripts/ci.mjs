@@ -1,0 +1,75 @@
+/**
+ * Runs the checks and the tests and ends with the line `N passed, N failed`, which counts every test and every check.
+ *
+ * Called by `.ci/run`, after `npm ci`. Each of the two runs in a process group of its own, which is ended with it: a
+ * server that a killed test left behind must not outlive the run.
+ */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'onqueue-ci-'));
+const checksReport = join(folder, 'checks.json');
+const testsReport = join(folder, 'tests.json');
+
+let running;
+const endGroup = () => {
+  try {
+    if (running !== undefined) process.kill(-running.pid, 'SIGKILL');
+  } catch {
+    // The group has ended, as it should.
+  }
+};
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => {
+    endGroup();
+    process.exit(1);
+  });
+}
+
+/** Resolves with the exit code, once nothing of the command is left. */
+function npm(...args) {
+  return new Promise((resolve) => {
+    running = spawn('npm', args, { cwd: root, detached: true, stdio: ['ignore', 'inherit', 'inherit'] });
+    running.on('exit', (code) => {
+      endGroup();
+      resolve(code ?? 1);
+    });
+  });
+}
+
+/** A report that was not written is a run that did not get as far: one failure. */
+function read(path, count) {
+  try {
+    return count(JSON.parse(readFileSync(path, 'utf8')));
+  } catch {
+    return { passed: 0, failed: 1 };
+  }
+}
+
+const checksCode = await npm('run', 'check', '--', '--report', checksReport);
+const testsCode = await npm('test', '--', '--json', '--outputFile', testsReport);
+
+const checks = read(checksReport, (counts) => counts);
+const tests = read(testsReport, (report) => ({
+  passed: report.numPassedTests,
+  // A suite that could not run, or that left something open, has no failed test to show for it.
+  failed: report.numFailedTests + report.numRuntimeErrorTestSuites,
+}));
+rmSync(folder, { recursive: true, force: true });
+
+const passed = checks.passed + tests.passed;
+let failed = checks.failed + tests.failed;
+if (tests.passed + tests.failed === 0) {
+  console.error('No test ran.');
+  failed += 1;
+}
+if (failed === 0 && (checksCode !== 0 || testsCode !== 0)) {
+  console.error(`Every test passed, but a command failed (checks: ${checksCode}, tests: ${testsCode}).`);
+  failed += 1;
+}
+process.exitCode = failed > 0 ? 1 : 0;
+console.log(`${passed} passed, ${failed} failed`);

@@ -1,0 +1,102 @@
+/**
+ * Finds the servers that the tests start, and installs what is missing where it may.
+ *
+ * It may where apt is there and we are root, as in most containers; anywhere else it says what to install. It starts no
+ * server: the tests do that themselves, on free ports. `--no-install` only looks.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** One row for each server that tests start. */
+const servers = [
+  {
+    name: 'Redis',
+    command: 'redis-server',
+    least: '6.2',
+    version: /v=(\d+\.\d+)/,
+    debian: 'redis-server',
+    elsewhere: '`brew install redis` on macOS, `dnf install redis` on Fedora, `apk add redis` on Alpine',
+  },
+];
+
+const MINUTE = 60_000;
+/** Where Debian puts servers; not on the path of an ordinary user. */
+const serverFolders = ['/usr/sbin', '/usr/local/sbin'];
+const apt = (process.env.PATH ?? '')
+  .split(delimiter)
+  .map((folder) => join(folder, 'apt-get'))
+  .find(existsSync);
+
+function find(command) {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), ...serverFolders];
+  return folders.map((folder) => join(folder, command)).find(existsSync);
+}
+
+/** Undefined when the server is there and new enough; otherwise what is wrong with it. */
+function problemWith(server) {
+  const path = find(server.command);
+  if (path === undefined) return `${server.command} is missing`;
+  const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8', timeout: MINUTE });
+  const found = server.version.exec(stdout ?? '')?.[1];
+  if (found === undefined) return `${path} --version says no version`;
+  const older = found.localeCompare(server.least, 'en', { numeric: true }) < 0;
+  return older ? `${path} is version ${found}, and the tests need ${server.least} or newer` : undefined;
+}
+
+/** Runs apt-get until it gets its lock, which another process may hold, for three minutes at most. */
+function runApt(...args) {
+  const deadline = Date.now() + 3 * MINUTE;
+  for (;;) {
+    const run = spawnSync(apt, ['-o', 'DPkg::Lock::Timeout=60', ...args], {
+      stdio: ['ignore', 'inherit', 'pipe'],
+      encoding: 'utf8',
+      timeout: 10 * MINUTE,
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    });
+    process.stderr.write(run.stderr ?? '');
+    if (run.status === 0) return true;
+    if (!/Could not get lock|is another process using it/.test(run.stderr ?? '') || Date.now() > deadline) return false;
+    spawnSync('sleep', ['3']);
+  }
+}
+
+/** Without it, Debian starts a server as soon as it is installed. 101 is its answer for "forbidden". */
+const POLICY = '/usr/sbin/policy-rc.d';
+const OUR_POLICY = '#!/bin/sh\n# Put here while the servers for the tests of onqueue are installed.\nexit 101\n';
+
+function withoutStartingServices(install) {
+  const hasOwn = existsSync(POLICY) && readFileSync(POLICY, 'utf8') !== OUR_POLICY;
+  if (hasOwn) return install();
+  writeFileSync(POLICY, OUR_POLICY, { mode: 0o755 });
+  try {
+    return install();
+  } finally {
+    rmSync(POLICY, { force: true });
+  }
+}
+
+function install(missing) {
+  const packages = missing.map((server) => server.debian);
+  console.log(`set-up: installing ${packages.join(', ')} by apt.`);
+  return withoutStartingServices(
+    () => runApt('update', '-q') && runApt('install', '-q', '-y', '--no-install-recommends', ...packages),
+  );
+}
+
+const missing = servers.filter((server) => problemWith(server) !== undefined);
+const mayInstall = apt !== undefined && process.getuid?.() === 0 && !process.argv.includes('--no-install');
+if (missing.length > 0 && mayInstall) install(missing);
+
+for (const server of servers) {
+  const problem = problemWith(server);
+  if (problem === undefined) {
+    console.log(`set-up: ${server.name} is there (${find(server.command)}).`);
+    continue;
+  }
+  console.error(
+    `set-up: ${problem}. Install ${server.name} ${server.least} or newer ` +
+      `(\`sudo apt-get install ${server.debian}\` on Debian and Ubuntu, ${server.elsewhere}) and run this again.`,
+  );
+  process.exitCode = 1;
+}
