@@ -6,9 +6,15 @@ export interface Scored {
   readonly text: Text;
   /** The moment when it becomes ready, or its lease ends: seconds since 1970. */
   readonly score: Seconds;
+  /** Which comes first of two at one moment: a server's clock moves on between two calls, but a test's may stand still. */
+  readonly rank: number;
 }
 
-const precedes = (a: Scored, b: Scored): boolean => a.score < b.score || (a.score === b.score && a.text < b.text);
+const precedes = (a: Scored, b: Scored): boolean => {
+  if (a.score !== b.score) return a.score < b.score;
+  if (a.rank !== b.rank) return a.rank < b.rank;
+  return a.text < b.text;
+};
 
 export class SortedTexts {
   readonly #byText = new Map<Text, Scored>();
@@ -31,9 +37,9 @@ export class SortedTexts {
   }
 
   /** Adds the text, or gives it another score. */
-  set(text: Text, score: Seconds): void {
+  set(text: Text, score: Seconds, rank: number): void {
     this.delete(text);
-    const scored = { text, score };
+    const scored = { text, score, rank };
     this.#byText.set(text, scored);
     this.#order.splice(this.#positionOf(scored), 0, scored);
   }

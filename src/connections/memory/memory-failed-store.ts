@@ -1,0 +1,71 @@
+/** The failed jobs of a memory store. */
+import type { Seconds } from '../../clock/clock';
+import type { FailedEntry, FailedStore } from '../../failed/failed-store';
+import type { MemoryStore } from './memory-store';
+
+export class MemoryFailedStore implements FailedStore {
+  readonly #store: MemoryStore;
+  readonly #checkOpen: (operation: string) => void;
+
+  constructor(store: MemoryStore, checkOpen: (operation: string) => void) {
+    this.#store = store;
+    this.#checkOpen = checkOpen;
+  }
+
+  async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<void> {
+    this.#checkOpen('failed.put');
+    this.#store.putFailed(entry);
+  }
+
+  async list(options: { queue?: string | undefined; limit: number; offset?: number | undefined }) {
+    this.#checkOpen('failed.list');
+    const offset = options.offset ?? 0;
+    return this.#newestFirst(options.queue).slice(offset, offset + options.limit);
+  }
+
+  async get(id: string): Promise<FailedEntry | undefined> {
+    this.#checkOpen('failed.get');
+    return this.#store.failed.get(id);
+  }
+
+  async count(queue?: string): Promise<number> {
+    this.#checkOpen('failed.count');
+    return this.#newestFirst(queue).length;
+  }
+
+  async retry(entry: FailedEntry, payload: Buffer): Promise<boolean> {
+    this.#checkOpen('failed.retry');
+    const kept = this.#store.failed.get(entry.id);
+    if (kept === undefined || !kept.payload.equals(entry.payload)) return false;
+    this.#store.failed.delete(entry.id);
+    this.#store.push(kept.queue, [{ payload }]);
+    return true;
+  }
+
+  async forget(id: string): Promise<boolean> {
+    this.#checkOpen('failed.forget');
+    return this.#store.failed.delete(id);
+  }
+
+  async flush(queue?: string): Promise<number> {
+    this.#checkOpen('failed.flush');
+    return this.#remove(this.#newestFirst(queue));
+  }
+
+  async prune(options: { olderThan?: Seconds | undefined; keep?: number | undefined }): Promise<number> {
+    this.#checkOpen('failed.prune');
+    const { olderThan = Infinity, keep = Infinity } = options;
+    const oldest = this.#store.clock.now() - olderThan * 1000;
+    return this.#remove(this.#newestFirst().filter((entry, index) => entry.failedAt < oldest || index >= keep));
+  }
+
+  #newestFirst(queue?: string): readonly FailedEntry[] {
+    const entries = [...this.#store.failed.values()].reverse();
+    return queue === undefined ? entries : entries.filter((entry) => entry.queue === queue);
+  }
+
+  #remove(entries: readonly FailedEntry[]): number {
+    for (const { id } of entries) this.#store.failed.delete(id);
+    return entries.length;
+  }
+}

@@ -1,0 +1,159 @@
+/** The waiting and running jobs of one queue, and their moves from state to state. */
+import type { Seconds } from '../../clock/clock';
+import {
+  afterReclaim,
+  afterReserve,
+  hasId,
+  readCounters,
+  readCountersOfAny,
+  withCounters,
+  withId,
+} from '../../payload/counters';
+import type { Counters } from '../../payload/counters';
+import { uuidv7 } from '../../payload/uuid';
+import type { Counts, PeekedJob, WaitingState } from '../../queue/connection';
+import type { Budget } from './budget';
+import { SortedTexts } from './sorted-texts';
+import { bytesOf, textOf } from './text';
+import type { Text } from './text';
+import { TextList } from './text-list';
+
+export interface Taken {
+  readonly text: Text;
+  readonly counters: Counters;
+}
+
+/** All of a queue, for tests that compare whole states. Scores are seconds since 1970. */
+export interface MemoryQueueState {
+  readonly ready: readonly Buffer[];
+  readonly delayed: readonly (readonly [payload: Buffer, due: Seconds])[];
+  readonly reserved: readonly (readonly [payload: Buffer, leaseEnd: Seconds])[];
+}
+
+export class MemoryQueue {
+  readonly #ready = new TextList();
+  readonly #delayed = new SortedTexts();
+  readonly #reserved = new SortedTexts();
+  /** Counts the moves, so that of two jobs at one moment the one moved first comes up first. */
+  #moves = 0;
+
+  append(text: Text): void {
+    this.#ready.append(text);
+  }
+
+  /** What waits as delayed already gets the new moment. */
+  delay(text: Text, due: Seconds): void {
+    this.#delayed.set(text, due, ++this.#moves);
+  }
+
+  isDelayed(text: Text): boolean {
+    return this.#delayed.has(text);
+  }
+
+  /** Gives back what was reserved. A twin that waits already with the very same text would swallow it: it gets an id. */
+  delayReleased(text: Text, due: Seconds): void {
+    this.delay(unlike(this.#delayed, text), due);
+  }
+
+  /** Delayed jobs that are due go to the tail, in the order of their moments. */
+  promote(now: Seconds, budget: Budget): void {
+    for (const text of due(this.#delayed, now, budget)) this.#ready.append(text);
+  }
+
+  /** Jobs whose lease has ended go to the head, in the order of the ends. The crash is counted, the try given back. */
+  reclaim(now: Seconds, budget: Budget): void {
+    const reclaimed = due(this.#reserved, now, budget).map((text) => {
+      const payload = bytesOf(text);
+      return textOf(withCounters(payload, afterReclaim(countersOf(payload)!)));
+    });
+    if (reclaimed.length > 0) this.#ready.prepend(reclaimed);
+  }
+
+  /** Hands out up to `limit` ready jobs; what is no JSON object goes to `setAside` instead. */
+  take(limit: number, leaseEnd: Seconds, budget: Budget, setAside: (payload: Buffer) => void): readonly Taken[] {
+    const taken: Taken[] = [];
+    const rank = ++this.#moves;
+    while (taken.length < limit) {
+      const text = this.#ready.first();
+      if (text === undefined || !budget.charge(text)) break;
+      this.#ready.take();
+      const payload = bytesOf(text);
+      const waiting = countersOf(payload);
+      const identified = hasId(payload);
+      // A tail of ours behind what is no JSON: its id would be looked for in vain.
+      if (waiting === undefined || (!identified && readCountersOfAny(payload) === undefined)) {
+        setAside(payload);
+        continue;
+      }
+      const counters = afterReserve(waiting);
+      const reserved = withCounters(payload, counters);
+      const unique = unlike(this.#reserved, textOf(identified ? reserved : withId(reserved, uuidv7())));
+      this.#reserved.set(unique, leaseEnd, rank);
+      taken.push({ text: unique, counters });
+    }
+    return taken;
+  }
+
+  /** False: nobody holds this reservation any more. */
+  drop(reserved: Text): boolean {
+    return this.#reserved.delete(reserved);
+  }
+
+  /** False: nobody holds this reservation any more. */
+  renew(reserved: Text, leaseEnd: Seconds): boolean {
+    if (!this.#reserved.has(reserved)) return false;
+    this.#reserved.set(reserved, leaseEnd, ++this.#moves);
+    return true;
+  }
+
+  /** The moment when another look is worth while; −Infinity: something can be had now. */
+  get nextAt(): Seconds {
+    if (this.#ready.size > 0) return -Infinity;
+    return Math.min(this.#delayed.first()?.score ?? Infinity, this.#reserved.first()?.score ?? Infinity);
+  }
+
+  get counts(): Counts {
+    return { ready: this.#ready.size, delayed: this.#delayed.size, reserved: this.#reserved.size };
+  }
+
+  peek(state: WaitingState, limit: number): readonly PeekedJob[] {
+    if (state === 'ready') return this.#ready.firstOf(limit).map((text) => ({ payload: bytesOf(text) }));
+    const texts = state === 'delayed' ? this.#delayed : this.#reserved;
+    return texts.firstOf(limit).map(({ text, score }) => ({ payload: bytesOf(text), at: Math.round(score * 1000) }));
+  }
+
+  clear(): void {
+    this.#ready.clear();
+    this.#delayed.clear();
+    this.#reserved.clear();
+  }
+
+  snapshot(): MemoryQueueState {
+    const scored = (texts: SortedTexts): [Buffer, Seconds][] =>
+      texts.firstOf(Infinity).map(({ text, score }) => [bytesOf(text), score]);
+    return {
+      ready: this.#ready.firstOf(Infinity).map(bytesOf),
+      delayed: scored(this.#delayed),
+      reserved: scored(this.#reserved),
+    };
+  }
+}
+
+const countersOf = (payload: Buffer): Counters | undefined =>
+  readCounters(payload)?.counters ?? readCountersOfAny(payload);
+
+/** Takes out those whose moment has come, while the budget lasts. */
+function due(texts: SortedTexts, now: Seconds, budget: Budget): readonly Text[] {
+  const taken: Text[] = [];
+  for (let next = texts.first(); next !== undefined && next.score <= now; next = texts.first()) {
+    if (!budget.charge(next.text)) break;
+    texts.delete(next.text);
+    taken.push(next.text);
+  }
+  return taken;
+}
+
+/** The text itself, or, where it is there already, the same job under another id. */
+function unlike(texts: SortedTexts, text: Text): Text {
+  return texts.has(text) ? textOf(withId(bytesOf(text), uuidv7())) : text;
+}

@@ -1,0 +1,148 @@
+/** What one memory store holds, shared by its connections; every method is one step, as a script is in Redis. */
+import type { Clock, Seconds } from '../../clock/clock';
+import type { FailedEntry } from '../../failed/failed-store';
+import { withCounters } from '../../payload/counters';
+import { uuidv7 } from '../../payload/uuid';
+import type {
+  Reservation,
+  ReserveReply,
+  ReserveRequest,
+  SetAside,
+  Settlement,
+  SettleResult,
+} from '../../queue/connection';
+import { DuplicatePayloadError } from '../errors';
+import { Budget } from './budget';
+import type { Lock } from './memory-lock-store';
+import { MemoryQueue } from './memory-queue';
+import { bytesOf, textOf } from './text';
+import type { Text } from './text';
+
+export interface MemoryEntry {
+  readonly payload: Buffer;
+  readonly delay?: Seconds | undefined;
+  readonly unique?: boolean | undefined;
+}
+
+/** As fine as the scores that Redis keeps; unrounded, a job could be late by the error of a sum. */
+const toMicroseconds = (seconds: Seconds): Seconds => Math.round(seconds * 1e6) / 1e6;
+
+export class MemoryStore {
+  readonly clock: Clock;
+  /** In the order in which they failed. */
+  readonly failed = new Map<string, FailedEntry>();
+  readonly locks = new Map<string, Lock>();
+  readonly #name: string;
+  readonly #queues = new Map<string, MemoryQueue>();
+  readonly #watchers = new Set<() => void>();
+
+  constructor(name: string, clock: Clock) {
+    this.#name = name;
+    this.clock = clock;
+  }
+
+  get queueNames(): readonly string[] {
+    return [...this.#queues.keys()];
+  }
+
+  /** A queue that nothing was pushed to is empty, and is not remembered. */
+  queue(name: string): MemoryQueue {
+    return this.#queues.get(name) ?? new MemoryQueue();
+  }
+
+  /** All go in but those that are refused; the error names the first of them. */
+  push(name: string, entries: readonly MemoryEntry[]): void {
+    const queue = this.queue(name);
+    this.#queues.set(name, queue);
+    let refused: Buffer | undefined;
+    for (const { payload, delay = 0, unique = false } of entries) {
+      const text = textOf(payload);
+      if (delay <= 0) queue.append(text);
+      else if (unique && queue.isDelayed(text)) refused ??= payload;
+      else queue.delay(text, this.#in(delay));
+    }
+    this.#changed();
+    if (refused !== undefined) throw new DuplicatePayloadError(this.#name, name, refused.toString());
+  }
+
+  reserve({ queues, limit, lease }: ReserveRequest): ReserveReply {
+    const now = this.#in(0);
+    const [promoted, reclaimed, moved] = [new Budget(), new Budget(), new Budget()];
+    const reservations: Reservation[] = [];
+    const setAside: SetAside[] = [];
+    for (const name of queues) {
+      const queue = this.queue(name);
+      queue.promote(now, promoted);
+      queue.reclaim(now, reclaimed);
+      const put = (payload: Buffer): void => void setAside.push(this.#setAside(name, payload));
+      for (const { text, counters } of queue.take(limit - reservations.length, this.#in(lease), moved, put)) {
+        reservations.push({ queue: name, payload: bytesOf(text), counters, token: text });
+      }
+    }
+    this.#changed();
+    return { reservations, setAside, nextIn: this.nextIn(queues) };
+  }
+
+  settle(settlement: Settlement): SettleResult {
+    const { reservation } = settlement;
+    const queue = this.queue(reservation.queue);
+    if (!queue.drop(reservation.token as Text)) return 'lost';
+    if (settlement.outcome !== 'completed') {
+      const payload = withCounters(reservation.payload, settlement.counters);
+      if (settlement.outcome === 'failed') {
+        const { id, name, exception } = settlement.failure;
+        const { attempts } = settlement.counters;
+        this.putFailed({ id, name, exception, connection: this.#name, queue: reservation.queue, payload, attempts });
+      } else if (settlement.delay > 0) queue.delayReleased(textOf(payload), this.#in(settlement.delay));
+      else queue.append(textOf(payload));
+    }
+    this.#changed();
+    return 'settled';
+  }
+
+  /** False: nobody holds this reservation any more. */
+  renew(reservation: Reservation, lease: Seconds): boolean {
+    return this.queue(reservation.queue).renew(reservation.token as Text, this.#in(lease));
+  }
+
+  /** The same id again takes the place of the older entry, and counts as the newest. */
+  putFailed(entry: Omit<FailedEntry, 'failedAt'>): void {
+    this.failed.delete(entry.id);
+    this.failed.set(entry.id, { ...entry, failedAt: this.clock.now() });
+  }
+
+  /** How many were removed. */
+  clear(name: string): number {
+    const { ready, delayed, reserved } = this.queue(name).counts;
+    this.queue(name).clear();
+    return ready + delayed + reserved;
+  }
+
+  /** Seconds until something can be had on one of the queues; 0: now. */
+  nextIn(queues: readonly string[]): Seconds {
+    const next = Math.min(...queues.map((name) => this.queue(name).nextAt), Infinity);
+    return Math.max(toMicroseconds(next - this.#in(0)), 0);
+  }
+
+  /** Calls back after each change that may bring work, until the function it returns is called. */
+  watch(watcher: () => void): () => void {
+    this.#watchers.add(watcher);
+    return () => void this.#watchers.delete(watcher);
+  }
+
+  /** The moment so many seconds from now. */
+  #in(seconds: Seconds): Seconds {
+    return toMicroseconds(this.clock.now() / 1000 + seconds);
+  }
+
+  #setAside(queue: string, payload: Buffer): SetAside {
+    const id = uuidv7();
+    const reason = 'The payload is not a JSON object.';
+    this.putFailed({ id, name: '', exception: reason, connection: this.#name, queue, payload, attempts: 0 });
+    return { queue, id, reason };
+  }
+
+  #changed(): void {
+    for (const watcher of [...this.#watchers]) watcher();
+  }
+}

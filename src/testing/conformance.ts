@@ -1,0 +1,75 @@
+/**
+ * The public conformance suite: every promise that a `Connection` makes, as cases for any test runner.
+ *
+ * ```ts
+ * for (const { name, run } of conformance(open)) test(name, run);
+ * ```
+ */
+import type { Capabilities } from '../queue/connection';
+import type { CaseDefinition, Capability, ConformanceCase, ConformanceHarness } from './conformance/harness';
+import { capabilityCases } from './conformance/capability-cases';
+import { delayCases } from './conformance/delay-cases';
+import { failedCases } from './conformance/failed-cases';
+import { inspectionCases } from './conformance/inspection-cases';
+import { leaseCases } from './conformance/lease-cases';
+import { lifecycleCases } from './conformance/lifecycle-cases';
+import { lockCases } from './conformance/lock-cases';
+import { payloadCases } from './conformance/payload-cases';
+import { reserveCases } from './conformance/reserve-cases';
+import { settleCases } from './conformance/settle-cases';
+import { waitCases } from './conformance/wait-cases';
+import { World } from './conformance/world';
+
+export type { Capability, ConformanceCase, ConformanceHarness } from './conformance/harness';
+
+const ALL_CAPABLE: Capabilities = {
+  delay: true,
+  reserve: true,
+  renew: true,
+  counts: true,
+  clear: true,
+  peek: true,
+  wake: true,
+  failed: true,
+  locks: true,
+};
+
+/**
+ * The cases that concern a driver.
+ *
+ * @param open opens an empty store; each case calls it once, and disposes of what it got
+ * @param lacking what the driver cannot do, as it declares it: those promises are left out, and in their place it must
+ * refuse what it cannot do by a `CapabilityError`. Default: a driver that can do everything
+ */
+export function conformance(
+  open: () => Promise<ConformanceHarness>,
+  lacking: { readonly [K in Capability]?: false } = {},
+): readonly ConformanceCase[] {
+  const capabilities: Capabilities = { ...ALL_CAPABLE, ...lacking };
+  const definitions: readonly CaseDefinition[] = [
+    ...reserveCases,
+    ...delayCases,
+    ...settleCases,
+    ...leaseCases,
+    ...payloadCases,
+    ...waitCases,
+    ...failedCases,
+    ...lockCases,
+    ...inspectionCases,
+    ...capabilityCases(capabilities),
+    ...lifecycleCases,
+  ];
+  return definitions
+    .filter(({ requires }) => requires.every((capability) => capabilities[capability]))
+    .filter(({ lacks = [] }) => lacks.every((capability) => !capabilities[capability]))
+    .map(({ name, requires, run }) => ({ name, requires, run: () => runIn(open, run) }));
+}
+
+async function runIn(open: () => Promise<ConformanceHarness>, run: CaseDefinition['run']): Promise<void> {
+  const harness = await open();
+  try {
+    await run(new World(harness, (await harness.second?.()) ?? harness.connection));
+  } finally {
+    await harness.dispose();
+  }
+}

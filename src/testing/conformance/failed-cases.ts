@@ -1,0 +1,269 @@
+/** Failed jobs are kept until somebody retries or removes them, and a retry happens once. */
+import assert from 'node:assert/strict';
+import type { FailedEntry } from '../../failed/failed-store';
+import { afterRetry, withCounters } from '../../payload/counters';
+import type { CaseDefinition } from './harness';
+import { completed, failed, fenceOf, idsOf, probe, probes } from './world';
+import type { World } from './world';
+
+/** Fails jobs of these ids a second apart, so that their order in the store is theirs. */
+async function failInOrder(world: World, ids: readonly string[], queue = world.queue): Promise<readonly FailedEntry[]> {
+  const entries: FailedEntry[] = [];
+  for (const id of ids) {
+    entries.push(await world.failProbe(id, queue));
+    await world.advance(1);
+  }
+  return entries;
+}
+
+const foreign = (id: string, more: Partial<FailedEntry> = {}): Omit<FailedEntry, 'failedAt'> => ({
+  id,
+  name: 'Probe',
+  exception: 'Error: probe',
+  connection: 'elsewhere',
+  queue: 'probes',
+  payload: Buffer.from(probe(id)),
+  attempts: 3,
+  ...more,
+});
+
+export const failedCases: readonly CaseDefinition[] = [
+  {
+    name: 'a failed job is kept with its error, its text and where it came from',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      await world.push(probe('a'));
+      const reservation = await world.reserveOne();
+      const failure = { id: 'a', name: 'Probe', exception: 'Error: Grüße 😀\n    at probe.js:1:1' };
+      await world.settle([{ outcome: 'failed', reservation, counters: reservation.counters, failure }]);
+      const { failedAt, ...entry } = await world.failedEntry('a');
+      assert.deepEqual(entry, {
+        ...failure,
+        connection: world.connection.name,
+        queue: world.queue,
+        payload: reservation.payload,
+        attempts: 1,
+      });
+      assert(Number.isInteger(failedAt) && failedAt > 1e12, `${failedAt} is a moment in milliseconds`);
+    },
+  },
+  {
+    name: 'an id that did not fail is not there',
+    requires: ['failed'],
+    async run(world) {
+      assert.equal(await world.failedStore.get('nobody'), undefined);
+      assert.equal(await world.failedStore.forget('nobody'), false);
+      assert.deepEqual(await world.failedStore.list({ limit: 10 }), []);
+      assert.equal(await world.failedStore.count(), 0);
+    },
+  },
+  {
+    name: 'failed jobs are listed newest first, in pages, of one queue or of all',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      await failInOrder(world, ['a', 'b']);
+      await failInOrder(world, ['other'], world.secondQueue);
+      await failInOrder(world, ['c']);
+      const store = world.failedStore;
+      assert.deepEqual(idsOf(await store.list({ limit: 10 })), ['c', 'other', 'b', 'a']);
+      assert.deepEqual(idsOf(await store.list({ limit: 2 })), ['c', 'other']);
+      assert.deepEqual(idsOf(await store.list({ limit: 2, offset: 1 })), ['other', 'b']);
+      assert.deepEqual(idsOf(await store.list({ limit: 2, offset: 4 })), []);
+      assert.deepEqual(idsOf(await store.list({ queue: world.queue, limit: 2, offset: 1 })), ['b', 'a']);
+      assert.deepEqual([await store.count(), await store.count(world.queue), await store.count('none')], [4, 3, 0]);
+    },
+  },
+  {
+    name: 'the moment of a failure is the store’s, in milliseconds',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      const first = await world.failProbe('a');
+      await world.advance(600);
+      const second = await world.failProbe('b');
+      const apart = second.failedAt - first.failedAt;
+      assert(apart >= 600_000 && apart < 620_000, `600 s apart, not ${apart} ms`);
+    },
+  },
+  {
+    name: 'a failed job that is retried goes back to its queue, and out of the failed store',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      const entry = await world.failProbe('a');
+      assert.equal(await world.failedStore.retry(entry, Buffer.from(probe('a'))), true);
+      assert.equal(await world.failedStore.get('a'), undefined);
+      assert.deepEqual(idsOf(await world.reserveAll()), ['a']);
+    },
+  },
+  {
+    name: 'a retry starts the counters anew, and neither text nor fence of the job returns',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      await world.push(probe('a'));
+      const texts: string[] = [];
+      const fences: number[] = [];
+      for (let round = 0; round < 3; round += 1) {
+        const reservation = await world.reserveOne();
+        assert.deepEqual(reservation.counters, { attempts: 1, crashes: 0, exceptions: 0, releases: round });
+        texts.push(reservation.payload.toString());
+        fences.push(fenceOf(reservation.counters));
+        await world.settle([failed(reservation)]);
+        const entry = await world.failedEntry('a');
+        const again = withCounters(entry.payload, afterRetry({ ...reservation.counters, exceptions: 1 }));
+        assert.equal(await world.failedStore.retry(entry, again), true);
+      }
+      assert.equal(new Set(texts).size, 3);
+      assert.deepEqual(fences, [1, 2, 3]);
+    },
+  },
+  {
+    name: 'a failed job is retried once, however many try',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      const entry = await world.failProbe('a');
+      const other = world.other.failed;
+      assert(other !== undefined, 'the other client has a failed store');
+      const payload = Buffer.from(probe('a'));
+      const results = await Promise.all([world.failedStore.retry(entry, payload), other.retry(entry, payload)]);
+      assert.deepEqual(results.toSorted(), [false, true]);
+      assert.equal(await world.failedStore.retry(entry, payload), false);
+      assert.equal((await world.reserveAll()).length, 1);
+    },
+  },
+  {
+    name: 'an entry that has failed again since it was read is not retried as it was',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      const stale = await world.failProbe('a');
+      const counters = afterRetry({ attempts: 1, crashes: 0, exceptions: 1, releases: 0 });
+      await world.failedStore.retry(stale, withCounters(stale.payload, counters));
+      await world.settle([failed(await world.reserveOne())]);
+      const before = await world.state();
+      assert.equal(await world.failedStore.retry(stale, stale.payload), false);
+      assert.deepEqual(await world.state(), before);
+    },
+  },
+  {
+    name: 'an entry that was forgotten since it was read is not retried',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      const entry = await world.failProbe('a');
+      assert.equal(await world.failedStore.forget('a'), true);
+      assert.equal(await world.failedStore.retry(entry, entry.payload), false);
+      assert.deepEqual(await world.reserveAll(), []);
+    },
+  },
+  {
+    name: 'a forgotten job is gone, the others stay',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      await failInOrder(world, ['a', 'b']);
+      assert.equal(await world.failedStore.forget('a'), true);
+      assert.equal(await world.failedStore.forget('a'), false);
+      assert.deepEqual(idsOf(await world.failedStore.list({ limit: 10 })), ['b']);
+    },
+  },
+  {
+    name: 'a flush removes the failed jobs of one queue, or all',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      await failInOrder(world, ['a', 'b']);
+      await failInOrder(world, ['other'], world.secondQueue);
+      assert.equal(await world.failedStore.flush(world.queue), 2);
+      assert.deepEqual(idsOf(await world.failedStore.list({ limit: 10 })), ['other']);
+      assert.equal(await world.failedStore.flush(), 1);
+      assert.equal(await world.failedStore.flush(), 0);
+      assert.equal(await world.failedStore.count(), 0);
+    },
+  },
+  {
+    name: 'a flush removes also what takes several calls',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      await world.push(...probes(230));
+      await world.settle((await world.reserveAll()).map(failed));
+      assert.equal(await world.failedStore.count(), 230);
+      assert.equal(await world.failedStore.flush(), 230);
+      assert.equal(await world.failedStore.count(), 0);
+    },
+  },
+  {
+    name: 'pruning by age removes what is older',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      await failInOrder(world, ['old', 'older']);
+      await world.advance(600);
+      await failInOrder(world, ['new']);
+      assert.equal(await world.failedStore.prune({ olderThan: 300 }), 2);
+      assert.deepEqual(idsOf(await world.failedStore.list({ limit: 10 })), ['new']);
+      assert.equal(await world.failedStore.prune({ olderThan: 300 }), 0);
+    },
+  },
+  {
+    name: 'pruning by count keeps the newest, whichever queue they are of',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      await failInOrder(world, ['a', 'b']);
+      await failInOrder(world, ['c'], world.secondQueue);
+      await failInOrder(world, ['d']);
+      assert.equal(await world.failedStore.prune({ keep: 2 }), 2);
+      assert.deepEqual(idsOf(await world.failedStore.list({ limit: 10 })), ['d', 'c']);
+    },
+  },
+  {
+    name: 'pruning by age and count removes what either names',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      await failInOrder(world, ['old']);
+      await world.advance(600);
+      await failInOrder(world, ['a', 'b', 'c']);
+      assert.equal(await world.failedStore.prune({ olderThan: 300, keep: 2 }), 2);
+      assert.deepEqual(idsOf(await world.failedStore.list({ limit: 10 })), ['c', 'b']);
+    },
+  },
+  {
+    name: 'pruning by nothing removes nothing',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      await world.failProbe('a');
+      assert.equal(await world.failedStore.prune({}), 0);
+      assert.equal(await world.failedStore.count(), 1);
+    },
+  },
+  {
+    name: 'the failed job of another connection is kept as it is given, and can be retried here',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      await world.failedStore.put(foreign('a'));
+      const { failedAt, ...kept } = await world.failedEntry('a');
+      assert.deepEqual(kept, foreign('a'));
+      assert(failedAt > 1e12, 'the store gave it its moment');
+      assert.equal(await world.failedStore.retry({ ...kept, failedAt }, kept.payload), true);
+      assert.deepEqual(idsOf(await world.reserveAll()), ['a']);
+    },
+  },
+  {
+    name: 'the same id put twice is one entry, the later one',
+    requires: ['failed'],
+    async run(world) {
+      await world.failedStore.put(foreign('a'));
+      await world.failedStore.put(foreign('b'));
+      await world.advance(1);
+      await world.failedStore.put(foreign('a', { exception: 'Error: again', attempts: 4 }));
+      assert.deepEqual(idsOf(await world.failedStore.list({ limit: 10 })), ['a', 'b']);
+      const { exception, attempts } = await world.failedEntry('a');
+      assert.deepEqual({ exception, attempts }, { exception: 'Error: again', attempts: 4 });
+      assert.equal(await world.failedStore.count(), 2);
+    },
+  },
+  {
+    name: 'a retried job that completes leaves nothing behind',
+    requires: ['reserve', 'failed', 'counts'],
+    async run(world) {
+      const entry = await world.failProbe('a');
+      await world.failedStore.retry(entry, entry.payload);
+      await world.settle([completed(await world.reserveOne())]);
+      assert.deepEqual(await world.connection.counts(world.queue), { ready: 0, delayed: 0, reserved: 0 });
+      assert.equal(await world.failedStore.count(), 0);
+    },
+  },
+];

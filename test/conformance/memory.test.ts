@@ -1,0 +1,37 @@
+import { systemClock } from '../../src/clock/clock';
+import { connectMemory } from '../../src/connections/memory/memory-connection';
+import { conformance } from '../../src/testing/conformance';
+import type { ConformanceHarness } from '../../src/testing/conformance';
+import { TestClock } from '../../src/testing/test-clock';
+
+async function openMemory(): Promise<ConformanceHarness> {
+  const clock = new TestClock();
+  const connection = connectMemory({ driver: 'memory' }, { name: 'memory', clock });
+  const other = connection.duplicate();
+  return {
+    connection,
+    second: () => other,
+    advance: (seconds) => clock.advance(seconds),
+    dispose: async () => void (await Promise.all([connection.close(), other.close()])),
+  };
+}
+
+/** Real time moves by itself: here only what a case waits for by the clock of the machine. */
+async function openMemoryInRealTime(): Promise<ConformanceHarness> {
+  const connection = connectMemory({ driver: 'memory' }, { name: 'memory', clock: systemClock });
+  return { connection, advance: () => undefined, dispose: () => connection.close() };
+}
+
+const REAL_TIME = new Set([
+  'a waiting worker wakes for a delayed job that another client pushed meanwhile, once it is due',
+  'a wait ends when its time is over',
+  'a lock that was not renewed ends, and another may have it',
+]);
+
+describe('the memory driver', () => {
+  for (const { name, run } of conformance(openMemory)) it(name, run);
+});
+
+describe('the memory driver by the clock of the machine', () => {
+  for (const { name, run } of conformance(openMemoryInRealTime).filter((it) => REAL_TIME.has(it.name))) it(name, run);
+});

@@ -1,0 +1,14 @@
+import { connectNull } from '../../src/connections/null/null-connection';
+import { conformance } from '../../src/testing/conformance';
+import type { ConformanceHarness } from '../../src/testing/conformance';
+
+async function openNull(): Promise<ConformanceHarness> {
+  const connection = connectNull({ driver: 'null' }, { name: 'null' });
+  return { connection, advance: () => undefined, dispose: () => connection.close() };
+}
+
+const lacking = { reserve: false, renew: false, wake: false, failed: false, locks: false } as const;
+
+describe('the null driver', () => {
+  for (const { name, run } of conformance(openNull, lacking)) it(name, run);
+});

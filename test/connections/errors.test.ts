@@ -1,0 +1,52 @@
+import {
+  CapabilityError,
+  ConnectionClosedError,
+  DuplicatePayloadError,
+  QueueUnavailableError,
+} from '../../src/connections/errors';
+
+const unavailable = {
+  connection: 'main',
+  store: 'Redis',
+  address: 'redis://127.0.0.1:6379',
+  consequence: 'SendEmail was not queued',
+};
+
+describe('an error of a connection', () => {
+  it('says what did not answer, for how long, what was not done, and where the address came from', () => {
+    const error = new QueueUnavailableError({
+      ...unavailable,
+      deadline: 5,
+      origin: 'REDIS_URL came from the environment',
+    });
+    expect(error.message).toBe(
+      'Redis at redis://127.0.0.1:6379 did not answer in 5 s; SendEmail was not queued. Is it running? ' +
+        'REDIS_URL came from the environment.',
+    );
+    expect(error.code).toBe('E_QUEUE_UNAVAILABLE');
+  });
+
+  it('says that a store refused at once, and keeps the cause', () => {
+    const cause = new Error('ECONNREFUSED');
+    const error = new QueueUnavailableError(unavailable, { cause });
+    expect(error.message).toContain('cannot be reached; SendEmail was not queued.');
+    expect(error.cause).toBe(cause);
+  });
+
+  it('tells of a payload that waits already without showing it', () => {
+    const error = new DuplicatePayloadError('main', 'mail', '{"secret":"é"}');
+    expect(error.facts).toEqual({ connection: 'main', queue: 'mail', bytes: 15 });
+    expect(error.message).toContain("Queue 'mail' of connection 'main' already holds this very payload (15 bytes)");
+    expect(error.message).not.toContain('secret');
+  });
+
+  it('names the use of a connection that came too late', () => {
+    const error = new ConnectionClosedError('main', 'push');
+    expect(error.message).toContain("push came after connection 'main' was closed; nothing was done.");
+    expect(error.facts).toEqual({ connection: 'main', operation: 'push' });
+  });
+
+  it('does not recommend the driver that lacks the capability', () => {
+    expect(new CapabilityError('main', 'redis', 'peek').facts.drivers).toEqual(['database', 'memory']);
+  });
+});

@@ -1,0 +1,80 @@
+import { connectMemory } from '../../../src/connections/memory/memory-connection';
+import type { MemoryConnection } from '../../../src/connections/memory/memory-connection';
+import { TestClock } from '../../../src/testing/test-clock';
+
+const never = new AbortController().signal;
+
+let clock: TestClock;
+let connection: MemoryConnection;
+
+beforeEach(() => {
+  clock = new TestClock();
+  connection = connectMemory({ driver: 'memory' }, { name: 'memory', clock });
+});
+
+afterEach(() => connection.close());
+
+/** Whether the promise has settled once all that was under way has had its turn. */
+async function isOver(promise: Promise<unknown>): Promise<boolean> {
+  let over = false;
+  void promise.then(() => (over = true));
+  await clock.advance(0);
+  return over;
+}
+
+describe('a waiter in memory', () => {
+  it('wakes at the moment when a delayed job is due', async () => {
+    await connection.push('mail', [{ payload: '{}', delay: 600 }]);
+    const wait = connection.waiter(['mail']).wait(3600, never);
+    await clock.advance('599s');
+    expect(await isOver(wait)).toBe(false);
+    await clock.advance('1s');
+    expect(await isOver(wait)).toBe(true);
+  });
+
+  it('wakes at the moment when a lease ends', async () => {
+    await connection.push('mail', [{ payload: '{}' }]);
+    await connection.reserve({ queues: ['mail'], limit: 1, lease: 60 });
+    const wait = connection.waiter(['mail']).wait(3600, never);
+    await clock.advance('59s');
+    expect(await isOver(wait)).toBe(false);
+    await clock.advance('1s');
+    expect(await isOver(wait)).toBe(true);
+  });
+
+  it('sleeps on when the lease it waited for is renewed', async () => {
+    await connection.push('mail', [{ payload: '{}' }]);
+    const { reservations } = await connection.reserve({ queues: ['mail'], limit: 1, lease: 60 });
+    const wait = connection.waiter(['mail']).wait(3600, never);
+    await clock.advance('50s');
+    await connection.renew(reservations, 60);
+    await clock.advance('50s');
+    expect(await isOver(wait)).toBe(false);
+    await clock.advance('10s');
+    expect(await isOver(wait)).toBe(true);
+  });
+
+  it('sleeps on when another queue is pushed to, until its time is over', async () => {
+    const wait = connection.waiter(['mail']).wait(10, never);
+    await connection.push('other', [{ payload: '{}' }]);
+    expect(await isOver(wait)).toBe(false);
+    await clock.advance('10s');
+    expect(await isOver(wait)).toBe(true);
+  });
+
+  it('leaves no timer behind, however its wait ended', async () => {
+    const abort = new AbortController();
+    await connection.push('mail', [{ payload: '{}', delay: 600 }]);
+    const waits = [connection.waiter(['mail']).wait(10, abort.signal), connection.waiter(['mail']).wait(10, never)];
+    abort.abort();
+    await connection.push('mail', [{ payload: '{}' }]);
+    await Promise.all(waits);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('refuses to wait once it was closed', async () => {
+    const waiter = connection.waiter(['mail']);
+    await waiter.close();
+    await expect(waiter.wait(1, never)).rejects.toMatchObject({ code: 'E_CONNECTION_CLOSED' });
+  });
+});

@@ -1,0 +1,54 @@
+import fc from 'fast-check';
+import { SortedTexts } from '../../../src/connections/memory/sorted-texts';
+
+type Member = readonly [text: string, score: number];
+
+const texts = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'é', '{}');
+const steps = fc.array(fc.tuple(fc.constantFrom('set', 'delete'), texts, fc.integer({ min: 0, max: 4 })));
+
+/** What a sorted set holds after the steps, told the slow way. */
+function expected(all: readonly (readonly [string, string, number])[]): readonly Member[] {
+  const members = new Map<string, { score: number; rank: number }>();
+  for (const [rank, [step, text, score]] of all.entries()) {
+    members.delete(text);
+    if (step === 'set') members.set(text, { score, rank });
+  }
+  return [...members]
+    .toSorted(([, a], [, b]) => a.score - b.score || a.rank - b.rank)
+    .map(([text, { score }]) => [text, score]);
+}
+
+describe('sorted texts', () => {
+  it('stand by score, then by rank, each once, whatever was set and deleted', () => {
+    fc.assert(
+      fc.property(steps, (all) => {
+        const sorted = new SortedTexts();
+        for (const [rank, [step, text, score]] of all.entries()) {
+          if (step === 'set') sorted.set(text, score, rank);
+          else sorted.delete(text);
+        }
+        const members = expected(all);
+        expect(sorted.firstOf(Infinity).map(({ text, score }) => [text, score])).toEqual(members);
+        expect(sorted.size).toBe(members.length);
+        expect(sorted.first()?.text).toBe(members[0]?.[0]);
+      }),
+    );
+  });
+
+  it('of one score and rank stand in the order of their bytes', () => {
+    const sorted = new SortedTexts();
+    for (const text of ['b', 'aa', 'a', 'Z']) sorted.set(text, 1, 1);
+    expect(sorted.firstOf(4).map(({ text }) => text)).toEqual(['Z', 'a', 'aa', 'b']);
+  });
+
+  it('say whether a text was there', () => {
+    const sorted = new SortedTexts();
+    sorted.set('a', 1, 1);
+    expect([sorted.has('a'), sorted.delete('a'), sorted.has('a'), sorted.delete('a')]).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+});

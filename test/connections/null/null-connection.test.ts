@@ -1,0 +1,29 @@
+import { CapabilityError } from '../../../src/connections/errors';
+import { connectNull } from '../../../src/connections/null/null-connection';
+
+describe('the null connection', () => {
+  it('takes every job and keeps none', async () => {
+    const connection = connectNull({ driver: 'null' }, { name: 'nowhere' });
+    await connection.push('mail', [{ payload: '{}' }, { payload: '{}', delay: 60 }]);
+    expect(await connection.counts('mail')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+    expect(await connection.queues()).toEqual([]);
+  });
+
+  it('names the connection, what it cannot do, and the drivers that can', async () => {
+    const connection = connectNull({ driver: 'null' }, { name: 'nowhere' });
+    const error = await connection
+      .reserve({ queues: ['mail'], limit: 1, lease: 30 })
+      .catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(CapabilityError);
+    expect((error as CapabilityError).message).toBe(
+      "Connection 'nowhere' cannot hand jobs to a worker: the driver 'null' lacks the capability 'reserve'. " +
+        'Drivers that have it: redis, database, memory.',
+    );
+    expect((error as CapabilityError).facts).toEqual({
+      connection: 'nowhere',
+      driver: 'null',
+      capability: 'reserve',
+      drivers: ['redis', 'database', 'memory'],
+    });
+  });
+});
