@@ -5,14 +5,13 @@
  * Nothing is loaded or opened before its first use.
  */
 import { systemClock } from '../clock/clock';
-import type { Clock, Seconds } from '../clock/clock';
+import type { Clock } from '../clock/clock';
 import { systemRandom } from '../clock/random';
 import type { Random } from '../clock/random';
 import type { Container } from '../container/container';
 import { Hooks } from '../events/hooks';
 import { FailedJobs } from '../failed/failed-jobs';
 import type { FailedStore } from '../failed/failed-store';
-import { redact } from '../failed/redact';
 import type { Class } from '../job/definition';
 import type { Duration } from '../job/duration';
 import { nearest } from '../job/nearest';
@@ -34,12 +33,14 @@ import {
   UnknownConnectionError,
   UnknownDriverError,
 } from './errors';
+import { type ErrorCallback, ErrorReports } from './error-reports';
 import { JobEncoder } from './job-encoder';
 import type { PayloadCreator } from './job-encoder';
 import { loadedConfiguration } from './loaded-configuration';
 import type { LoadedConfiguration } from './loaded-configuration';
 import { Outbox } from './outbox';
 import { QueueConnection } from './queue-connection';
+import { Shutdown } from './shutdown';
 import { isSyncRunner, type SyncRunner } from './sync-runner';
 
 /** What the layers above give to a manager. */
@@ -57,14 +58,8 @@ export interface QueueEnvironment {
   readonly variables?: Readonly<NodeJS.ProcessEnv> | undefined;
 }
 
-export type ErrorCallback = (error: unknown, context: ErrorContext) => unknown;
-
 /** `dispatchSync` works without any configuration. */
 const IMPLICIT_SYNC = settingsOf('sync', { driver: 'sync' });
-
-const SENDING_DEADLINE: Seconds = 10;
-const STOPPING_DEADLINE: Seconds = 60;
-const CLOSING_DEADLINE: Seconds = 5;
 
 export class QueueManager implements Application {
   readonly registry: JobRegistry = registry();
@@ -82,7 +77,7 @@ export class QueueManager implements Application {
   readonly #connectors: Map<string, Connector>;
   readonly #drivers = new Map<string, Connection>();
   readonly #connections = new Map<string, QueueConnection>();
-  readonly #errorCallbacks = new Set<ErrorCallback>();
+  readonly #errors = new ErrorReports(() => this.logger);
   readonly #payloadCreators = new Set<PayloadCreator>();
   readonly #closables = new Set<Closable>();
   #loaded: LoadedConfiguration | undefined;
@@ -228,16 +223,16 @@ export class QueueManager implements Application {
 
   /** Hears errors that nobody awaits. Returns the function that takes it off again. */
   onError(callback: ErrorCallback): () => void {
-    return added(this.#errorCallbacks, callback);
+    return this.#errors.on(callback);
   }
 
+  /** Whether errors that nobody awaits are heard by more than the log. */
   get hearsErrors(): boolean {
-    return this.#errorCallbacks.size > 0;
+    return this.#errors.areHeard;
   }
 
   report(error: unknown, context: ErrorContext): void {
-    if (!this.hearsErrors) this.#log(error, context);
-    for (const callback of this.#errorCallbacks) void this.#tell(callback, error, context);
+    this.#errors.report(error, context);
   }
 
   /** Has `close()` stop it. Returns the function that lets go of it. */
@@ -255,59 +250,13 @@ export class QueueManager implements Application {
   }
 
   async #close(): Promise<void> {
-    await this.#send();
-    await Promise.all([...this.#closables].map((closable) => this.#stop(closable)));
-    // Running jobs may have dispatched others until they ended.
-    await this.#send();
+    const { outbox, clock, logger } = this;
+    const report = (error: unknown, context: ErrorContext): void => this.report(error, context);
+    const drivers = this.#drivers.values();
+    const shutdown = new Shutdown({ outbox, closables: this.#closables, drivers, clock, logger, report });
+    await shutdown.settle();
     this.#closed = true;
-    await Promise.all(
-      [...this.#drivers].map(([name, driver]) =>
-        this.#within(CLOSING_DEADLINE, `closing the connection '${name}'`, () => driver.close()),
-      ),
-    );
-  }
-
-  #send(): Promise<void> {
-    return this.#within(SENDING_DEADLINE, 'sending what was dispatched and not awaited', () => this.outbox.flush());
-  }
-
-  #stop(closable: Closable): Promise<void> {
-    return this.#within(closable.closeDeadline ?? STOPPING_DEADLINE, 'stopping a worker', () => closable.close());
-  }
-
-  async #within(seconds: Seconds, during: string, step: () => Promise<void>): Promise<void> {
-    let timer: { cancel(): void } | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = this.clock.after(
-        seconds * 1000,
-        () => {
-          this.logger.warn({ seconds }, `Queue.close(): ${during} took longer than ${seconds} s and was left behind.`);
-          resolve();
-        },
-        true,
-      );
-    });
-    try {
-      await Promise.race([step(), late]);
-    } catch (error) {
-      this.report(error, { during });
-    } finally {
-      timer?.cancel();
-    }
-  }
-
-  async #tell(callback: ErrorCallback, error: unknown, context: ErrorContext): Promise<void> {
-    try {
-      await callback(error, context);
-    } catch (thrown) {
-      this.#log(error, context);
-      this.#log(thrown, { during: 'Queue.onError' });
-    }
-  }
-
-  #log(error: unknown, { during, job, ...rest }: ErrorContext): void {
-    const facts = { err: error, ...rest, ...(job === undefined ? {} : { job: job.name, id: job.id }) };
-    this.logger.error(facts, `${during}: ${redact(error instanceof Error ? error.message : String(error))}`);
+    await shutdown.disconnect();
   }
 
   /** A store that nobody chose is named when it is first used. */

@@ -10,7 +10,7 @@ import { addDefaultConnector, closeDefaultManager, defaultManager } from './defa
 import { fakeFactory, type FakeFunction } from './fake-slot';
 import type { PayloadCreator } from './job-encoder';
 import type { QueueConnection } from './queue-connection';
-import type { ErrorCallback } from './queue-manager';
+import type { ErrorCallback } from './error-reports';
 
 const connection = (): QueueConnection => defaultManager().connection();
 

@@ -1,0 +1,46 @@
+/** Where errors go that nobody awaits: to the callbacks of `Queue.onError`, or else to the log. */
+import { redact } from '../failed/redact';
+import type { Logger } from '../logger/logger';
+import type { ErrorContext } from './application';
+
+/** May be async. What it throws is logged. */
+export type ErrorCallback = (error: unknown, context: ErrorContext) => unknown;
+
+export class ErrorReports {
+  readonly #callbacks = new Set<ErrorCallback>();
+  readonly #logger: () => Logger;
+
+  constructor(logger: () => Logger) {
+    this.#logger = logger;
+  }
+
+  get areHeard(): boolean {
+    return this.#callbacks.size > 0;
+  }
+
+  /** Gives the function that takes it off again. */
+  on(callback: ErrorCallback): () => void {
+    this.#callbacks.add(callback);
+    return () => void this.#callbacks.delete(callback);
+  }
+
+  /** Never throws. */
+  report(error: unknown, context: ErrorContext): void {
+    if (!this.areHeard) this.#log(error, context);
+    for (const callback of this.#callbacks) void this.#tell(callback, error, context);
+  }
+
+  async #tell(callback: ErrorCallback, error: unknown, context: ErrorContext): Promise<void> {
+    try {
+      await callback(error, context);
+    } catch (thrown) {
+      this.#log(error, context);
+      this.#log(thrown, { during: 'Queue.onError' });
+    }
+  }
+
+  #log(error: unknown, { during, job, ...rest }: ErrorContext): void {
+    const facts = { err: error, ...rest, ...(job !== undefined && { job: job.name, id: job.id }) };
+    this.#logger().error(facts, `${during}: ${redact(error instanceof Error ? error.message : String(error))}`);
+  }
+}
