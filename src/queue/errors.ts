@@ -156,6 +156,8 @@ export interface Unavailability {
   readonly uncertain?: boolean | undefined;
   /** Where the address came from, as a clause, if not from the configuration: `REDIS_URL came from the environment`. */
   readonly origin?: string | undefined;
+  /** What to look at, as a sentence; absent: `Is it running?`. */
+  readonly remedy?: string | undefined;
 }
 
 /** The store did not answer in time, or not at all. */
@@ -167,8 +169,9 @@ export class QueueUnavailableError extends OnqueueError<Unavailability> {
     const reason = facts.reason === undefined ? '' : ` (${facts.reason})`;
     const doubt = facts.uncertain === true ? ', unless only its answer was lost' : '';
     const origin = facts.origin === undefined ? '' : ` ${facts.origin}.`;
+    const remedy = facts.remedy ?? 'Is it running?';
     super(
-      `${facts.store} at ${facts.address} ${silence}${reason}; ${facts.consequence}${doubt}. Is it running?${origin}`,
+      `${facts.store} at ${facts.address} ${silence}${reason}; ${facts.consequence}${doubt}. ${remedy}${origin}`,
       facts,
       options,
     );
