@@ -166,7 +166,7 @@ export function constructorOwner(target: Class): Class {
   while (holder.length === 0 && !Reflect.hasOwnMetadata('design:paramtypes', holder)) {
     const above: unknown = Object.getPrototypeOf(holder);
     if (typeof above !== 'function' || above === Function.prototype) return target;
-    holder = above as Class;
+    holder = above;
   }
   return holder;
 }

@@ -18,7 +18,7 @@ const current = new AsyncLocalStorage<Scope>();
 export function openScope(container?: Container | object): Scope {
   if (container === undefined) return new TsyringeScope(root);
   if (isTsyringeContainer(container)) return new TsyringeScope(container);
-  if ('resolve' in container && typeof container.resolve === 'function') return new GivenScope(container as Container);
+  if ('resolve' in container && typeof container.resolve === 'function') return new GivenScope(container);
   throw new InvalidContainerError(container);
 }
 

@@ -104,6 +104,7 @@ function keepToItself(child: Internals, parent: Internals): void {
     const registration = look(token);
     if (registration?.options.lifecycle !== Lifecycle.ContainerScoped || child.isRegistered(token)) return registration;
     const own = { provider: registration.provider, options: registration.options };
+    // oxlint-disable-next-line no-underscore-dangle -- tsyringe's name
     child._registry.set(token, own);
     return own;
   };

@@ -10,6 +10,7 @@ const FRAMES = 20;
 /** The file of the nearest frame outside `decorator`; undefined where the stack does not tell. */
 // oxlint-disable-next-line typescript/no-unsafe-function-type
 export function declaredIn(decorator: Function): string | undefined {
+  // oxlint-disable-next-line typescript/unbound-method -- put back as it was, never called
   const { prepareStackTrace, stackTraceLimit } = Error;
   const holder: { stack?: unknown } = {};
   try {

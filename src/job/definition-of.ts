@@ -24,12 +24,12 @@ export function nearestParent(target: Class, jobs: JobRegistry): JobDefinition |
 
 export function parentOf(target: Class): Class | undefined {
   const above: unknown = Object.getPrototypeOf(target);
-  return typeof above === 'function' && above !== Function.prototype ? (above as Class) : undefined;
+  return typeof above === 'function' && above !== Function.prototype ? above : undefined;
 }
 
 // From the prototype: an own property `constructor` is data.
 function classOf(job: object): Class | undefined {
   const prototype: unknown = Object.getPrototypeOf(job);
   if (typeof prototype !== 'object' || prototype === null) return undefined;
-  return prototype.constructor as Class;
+  return prototype.constructor;
 }

@@ -109,7 +109,10 @@ function JobFactory(this: unknown, options: JobOptions = {}): JobDecorator | und
   };
 }
 
-const statics: Omit<JobStatic, never> & ThisType<Dispatchable> = {
+/** `JobStatic` without its call and construct signatures. */
+type Statics = Pick<JobStatic, keyof JobStatic>;
+
+const statics: Statics = {
   dispatch(...parameters) {
     return jobDispatcher().dispatch(new this(...parameters));
   },
@@ -134,10 +137,10 @@ function dispatchWhen<C extends Dispatchable>(
   parameters: ConstructorParameters<C>,
 ): PendingDispatch<string | undefined> {
   if (typeof condition !== 'function') {
-    return Boolean(condition) === wanted ? jobDispatcher().dispatch(new target(...parameters)) : jobDispatcher().none();
+    return !condition !== wanted ? jobDispatcher().dispatch(new target(...parameters)) : jobDispatcher().none();
   }
   const job = new target(...parameters) as InstanceType<C>;
-  return condition(job) === wanted ? jobDispatcher().dispatch(job) : jobDispatcher().none();
+  return !condition(job) !== wanted ? jobDispatcher().dispatch(job) : jobDispatcher().none();
 }
 
 JobFactory.prototype = RunnableJob.prototype;

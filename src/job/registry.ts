@@ -69,11 +69,11 @@ export class JobRegistry {
   }
 
   /** What stands for a registered class in payloads. */
-  nameOfClass(target: Class): string | undefined {
+  nameOf(target: Class): string | undefined {
     return this.#names.get(target);
   }
 
-  classOfName(name: string): Class | undefined {
+  classOf(name: string): Class | undefined {
     return this.#claims.get(name)?.target;
   }
 

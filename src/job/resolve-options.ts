@@ -77,7 +77,7 @@ export interface RouteSources {
   readonly connectionDefaults: {
     readonly connection: string;
     /** Asked with the connection that the job goes to: each has a default of its own. */
-    readonly queue: string | ((connection: string) => string);
+    readonly queue: (connection: string) => string;
   };
 }
 
@@ -90,9 +90,7 @@ export function resolveRoute(sources: RouteSources, nowMs: Milliseconds): Route 
   const options = definition?.options;
   const job = definition?.name ?? 'the job';
   const connection = dispatch.connection ?? instance.connection ?? options?.connection ?? connectionDefaults.connection;
-  const usual = connectionDefaults.queue;
-  const queue =
-    dispatch.queue ?? instance.queue ?? options?.queue ?? (typeof usual === 'string' ? usual : usual(connection));
+  const queue = dispatch.queue ?? instance.queue ?? options?.queue ?? connectionDefaults.queue(connection);
   checkQueueName(queue, `the queue of ${job}`);
   const delay = dispatch.delay ?? instance.delay ?? options?.delay;
   return { connection, queue, delay: delay === undefined ? 0 : delaySeconds(delay, nowMs, `the delay of ${job}`) };

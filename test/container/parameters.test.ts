@@ -1,0 +1,189 @@
+import { inject as tsyringeInject } from 'tsyringe';
+import {
+  ForeignDecoratorError,
+  MisplacedInjectError,
+  MissingTypeError,
+  UndefinedTokenError,
+  UninjectedParameterError,
+} from '../../src/container/errors';
+import { Inject } from '../../src/container/inject';
+import { checkInjection, injectionsOf } from '../../src/container/parameters';
+import { Handles } from '../../src/job/handles';
+import { Job } from '../../src/job/job';
+
+class Mailer {}
+interface Clock {
+  now(): number;
+}
+
+describe('the injected parameters of a method', () => {
+  it('are known by type or by token', () => {
+    class Sends {
+      handle(@Inject() _a: Mailer, @Inject(Mailer) _b: Mailer, @Inject('clock') _c: Clock) {}
+    }
+    expect(injectionsOf(Sends, 'handle', 0)).toEqual([
+      { position: 0, token: Mailer },
+      { position: 1, token: Mailer },
+      { position: 2, token: 'clock' },
+    ]);
+  });
+
+  it('come after those that the run gives', () => {
+    class Fails {
+      failed(_error: Error, @Inject() _mailer: Mailer) {}
+    }
+    expect(injectionsOf(Fails, 'failed', 1)).toEqual([{ position: 1, token: Mailer }]);
+  });
+
+  it('are inherited with the method', () => {
+    class Parent {
+      handle(@Inject() _mailer: Mailer) {}
+    }
+    class Child extends Parent {}
+    expect(injectionsOf(Child, 'handle', 0)).toEqual([{ position: 0, token: Mailer }]);
+  });
+
+  it('may stand around one with a default of its own', () => {
+    class Defaults {
+      handle(@Inject() _first: Mailer, _verbose = false, @Inject() _second?: Mailer) {}
+    }
+    expect(injectionsOf(Defaults, 'handle', 0)).toEqual([
+      { position: 0, token: Mailer },
+      { position: 2, token: Mailer },
+    ]);
+  });
+
+  it('are none where there is no such method', () => {
+    expect(injectionsOf(Mailer, 'handle', 0)).toEqual([]);
+  });
+});
+
+describe('a declaration is refused', () => {
+  it('for a parameter of handle() without @Inject()', () => {
+    class Bare {
+      handle(_mailer: Mailer) {}
+    }
+    expect(() => Job()(Bare)).toThrow(UninjectedParameterError);
+    expect(() => Job()(Bare)).toThrow(
+      'Bare.handle, parameter 0 (_mailer) in test/container/parameters.test.ts has no @Inject(), so nothing would fill it. ' +
+        "Write @Inject(Mailer), imported from 'onqueue'.",
+    );
+  });
+
+  it('for one without @Inject() among others that have it', () => {
+    class Mixed {
+      handle(@Inject() _mailer: Mailer, _other: Mailer) {}
+    }
+    expect(() => Job()(Mixed)).toThrow('Mixed.handle, parameter 1 (_other)');
+  });
+
+  it('for an overridden handle() that lost its decorators', () => {
+    class Parent {
+      handle(@Inject() _mailer: Mailer) {}
+    }
+    class Overrides extends Parent {
+      override handle(_mailer: Mailer) {}
+    }
+    expect(() => Job()(Overrides)).toThrow(UninjectedParameterError);
+  });
+
+  it('for a parameter that TypeScript emitted no class for', () => {
+    class ByInterface {
+      handle(@Inject() _mailer: Mailer, @Inject() _clock: Clock) {}
+    }
+    expect(() => Job()(ByInterface)).toThrow(MissingTypeError);
+    expect(() => Job()(ByInterface)).toThrow(
+      'ByInterface.handle, parameter 1 (_clock) in test/container/parameters.test.ts: TypeScript emitted no type (tsx, ' +
+        'esbuild, an interface or an import type, or two files that import each other). Write @Inject(Mailer).',
+    );
+  });
+
+  it('for a parameter under a compiler that emits no types', () => {
+    class NoMetadata {
+      handle(_mailer: Mailer) {}
+    }
+    Inject()(NoMetadata.prototype, 'handle', 0);
+    expect(() => Job()(NoMetadata)).toThrow(MissingTypeError);
+  });
+
+  it('for a parameter whose type no container makes', () => {
+    class ByString {
+      handle(@Inject() _name: string) {}
+    }
+    expect(() => Job()(ByString)).toThrow('its type is String, which no container makes. Write @Inject(Mailer).');
+  });
+
+  it('for a token that is undefined', () => {
+    const declare = () => Inject(undefined as never)(Mailer.prototype as never, 'handle', 0);
+    expect(declare).toThrow(UndefinedTokenError);
+    expect(declare).toThrow('Mailer.handle, parameter 0: the token is undefined. Two files import each other');
+  });
+
+  it("for tsyringe's inject on a method", () => {
+    class Theirs {
+      handle(@tsyringeInject(Mailer) _mailer: Mailer) {}
+    }
+    expect(() => Job()(Theirs)).toThrow(ForeignDecoratorError);
+    expect(() => Job()(Theirs)).toThrow(
+      "Theirs.handle: this is tsyringe's inject, which serves constructors only; import Inject from 'onqueue'.",
+    );
+  });
+
+  it("for Nest's Inject on a method or a handler's constructor", () => {
+    // What @nestjs/common's Inject records, for a method on its prototype and for a constructor on the class.
+    const nestInject = (target: object, _key: unknown, index: number) =>
+      Reflect.defineMetadata('self:paramtypes', [{ index, param: Mailer }], target);
+    class OnMethod {
+      handle(@nestInject _mailer: Mailer) {}
+    }
+    @Job()
+    class NestData {}
+    class OnConstructor {
+      constructor(@nestInject readonly mailer: Mailer) {}
+      handle(_job: NestData) {}
+    }
+    expect(() => Job()(OnMethod)).toThrow(
+      "OnMethod.handle: this is @nestjs/common's Inject; import Inject from 'onqueue'.",
+    );
+    expect(() => Handles(NestData)(OnConstructor)).toThrow(
+      "OnConstructor's constructor: this is @nestjs/common's Inject",
+    );
+  });
+
+  it('for an @Inject() where the run gives the value', () => {
+    class JobComesFirst {
+      handle(@Inject() _mailer: Mailer, _job: unknown) {}
+    }
+    class TakesError {
+      failed(@Inject() _mailer: Mailer) {}
+    }
+    expect(() => checkInjection(JobComesFirst, 'handler')).toThrow(MisplacedInjectError);
+    expect(() => Job()(TakesError)).toThrow('TakesError.failed, parameter 0 (_mailer)');
+  });
+
+  it('for an @Inject() in the constructor of a job', () => {
+    class TakesMailer {
+      constructor(@Inject() readonly mailer: Mailer) {}
+    }
+    expect(() => Job()(TakesMailer)).toThrow(
+      'What the constructor of a job takes is data; dependencies come to handle().',
+    );
+  });
+
+  it("for a handler's constructor parameter that TypeScript emitted no class for", () => {
+    @Job()
+    class ConstructorData {}
+    class TakesClock {
+      constructor(
+        readonly mailer: Mailer,
+        readonly clock: Clock,
+      ) {}
+      handle(_job: ConstructorData) {}
+    }
+    // swc and tsc emit this for a decorated class; here the decorator is only called below.
+    Reflect.defineMetadata('design:paramtypes', [Mailer, Object], TakesClock);
+    expect(() => Handles(ConstructorData)(TakesClock)).toThrow(
+      "TakesClock's constructor, parameter 1 (clock) in test/container/parameters.test.ts: TypeScript emitted no type",
+    );
+  });
+});

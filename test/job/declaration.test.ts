@@ -1,0 +1,205 @@
+import {
+  DuplicateJobError,
+  InvalidDurationError,
+  InvalidJobClassError,
+  InvalidJobOptionError,
+  InvalidQueueNameError,
+  UnknownJobOptionError,
+} from '../../src/job/errors';
+import { Job } from '../../src/job/job';
+import { registry } from '../../src/job/registry';
+
+const declareWith = (options: object): (() => unknown) => {
+  class SendEmail extends Job {
+    handle() {}
+  }
+  return () => Job(options)(SendEmail);
+};
+
+describe('a class under @Job()', () => {
+  it('is known by its name, with its options and its file', () => {
+    @Job({ queue: 'podcasts', tries: 5, aliases: ['OldPodcast'], version: 2 })
+    class ProcessPodcast extends Job {}
+
+    const definition = registry().find('ProcessPodcast');
+    expect(definition).toMatchObject({ name: 'ProcessPodcast', aliases: ['OldPodcast'], version: 2, file: __filename });
+    expect(definition?.options).toEqual({ queue: 'podcasts', tries: 5 });
+    expect(definition?.target).toBe(ProcessPodcast);
+    expect(registry().find('OldPodcast')).toBe(definition);
+    expect(registry().definitionOf(ProcessPodcast)).toBe(definition);
+    expect(registry().nameOf(ProcessPodcast)).toBe('ProcessPodcast');
+    expect(registry().classOf('OldPodcast')).toBe(ProcessPodcast);
+  });
+
+  it('may have another name, and need not extend Job', () => {
+    @Job({ name: 'billing.invoice' })
+    class Invoice {}
+
+    expect(registry().find('billing.invoice')?.target).toBe(Invoice);
+    expect(registry().find('Invoice')).toBeUndefined();
+  });
+
+  it('may be written as an expression, which gives the class', () => {
+    const Expression = Job()(class Expression extends Job {});
+    expect(registry().find('Expression')?.target).toBe(Expression);
+  });
+
+  it('inherits the options of its parents, but not name, aliases and version', () => {
+    @Job({ name: 'parent', aliases: ['grand'], version: 3, queue: 'mail', tries: 5, timeout: '1m' })
+    class ParentJob extends Job {}
+    class Between extends ParentJob {}
+    @Job({ tries: 2, queue: undefined })
+    class ChildJob extends Between {}
+
+    expect(registry().definitionOf(Between)).toBeUndefined();
+    expect(registry().definitionOf(ChildJob)).toMatchObject({ name: 'ChildJob', aliases: [], version: undefined });
+    expect(registry().definitionOf(ChildJob)?.options).toEqual({ queue: 'mail', tries: 2, timeout: '1m' });
+  });
+
+  it('keeps its name and its static members', () => {
+    @Job()
+    class WithStatics extends Job {
+      static readonly limit = 3;
+      static make(): WithStatics {
+        return new WithStatics();
+      }
+    }
+    expect(WithStatics.make()).toBeInstanceOf(Job);
+    expect([WithStatics.name, WithStatics.limit]).toEqual(['WithStatics', 3]);
+  });
+});
+
+describe('a declaration is refused', () => {
+  it.each([
+    [{ attempts: 3 }, 'unknown option `attempts`; did you mean `tries`?'],
+    [{ queu: 'mail' }, 'unknown option `queu`; did you mean `queue`?'],
+    [{ constructor: 1 }, 'unknown option `constructor`; it knows name, aliases'],
+  ])('with an option that there is not: %p', (options, message) => {
+    expect(declareWith(options)).toThrow(UnknownJobOptionError);
+    expect(declareWith(options)).toThrow(message);
+  });
+
+  it.each([
+    [{ tries: -1 }],
+    [{ tries: 1.5 }],
+    [{ tries: '3' }],
+    [{ tries: NaN }],
+    [{ version: 0 }],
+    [{ maxCrashes: -1 }],
+    [{ maxExceptions: 0 }],
+    [{ failOnTimeout: 'yes' }],
+    [{ name: '' }],
+    [{ name: ' ' }],
+    [{ connection: '' }],
+    [{ aliases: 'Old' }],
+    [{ aliases: [''] }],
+    [{ upgrade: {} }],
+    [{ backoff: [] }],
+    [{ backoff: { delays: '10s', jitter: 2 } }],
+    [{ backoff: { delay: '10s' } }],
+    [{ backoff: { delays: '10s', jiter: 0.1 } }],
+  ])('with a value that will not do: %p', (options) => {
+    expect(declareWith(options)).toThrow(InvalidJobOptionError);
+  });
+
+  it.each([
+    [{ timeout: '2 minutes' }],
+    [{ timeout: new Date() }],
+    [{ delay: '-5s' }],
+    [{ backoff: ['10s', 'soon'] }],
+    [{ backoff: { delays: ['1e3s'] } }],
+    [{ retryUntil: new Date('never') }],
+  ])('with what is no duration: %p', (options) => {
+    expect(declareWith(options)).toThrow(InvalidDurationError);
+  });
+
+  it('with a list of queues in one text', () => {
+    expect(declareWith({ queue: 'high,default' })).toThrow(InvalidQueueNameError);
+  });
+
+  it('with the class, the file, the value and the remedy in the message', () => {
+    expect(declareWith({ timeout: '2 minutes' })).toThrow(
+      "timeout on SendEmail (test/job/declaration.test.ts): '2 minutes' is no duration. Write '2m'",
+    );
+    expect(declareWith({ tries: -1 })).toThrow(
+      'tries on SendEmail (test/job/declaration.test.ts): -1 will not do. Give a whole number from 0 (0: no limit).',
+    );
+  });
+
+  it('where it is no object of options, or the brackets are missing', () => {
+    const bare: unknown = Job;
+    expect(declareWith(null as never)).toThrow('@Job on SendEmail (test/job/declaration.test.ts): null will not do');
+    expect(() => (bare as (target: unknown) => void)(class Bare {})).toThrow(
+      'Bare (test/job/declaration.test.ts) bears @Job',
+    );
+  });
+
+  it('on what is no class, or a class without a name', () => {
+    expect(() => Job()((() => {}) as never)).toThrow(InvalidJobClassError);
+    expect(() => Job()(class extends Job {})).toThrow("has no name of its own. Give the job one: @Job({ name: '…' })");
+    expect(() => Job({ name: 'named' })(class extends Job {})).not.toThrow();
+  });
+
+  it('for a class with private #fields, its own or inherited', () => {
+    class Keeper {
+      #secret = 1;
+      reveal(): number {
+        return this.#secret;
+      }
+    }
+    class Secretive extends Keeper {}
+    expect(() => Job()(Keeper)).toThrow(
+      'Keeper (test/job/declaration.test.ts) has private #fields (#secret), which cannot be restored; use `private`.',
+    );
+    expect(() => Job()(Secretive)).toThrow('inherits from Keeper private #fields (#secret)');
+  });
+
+  it('for a second class of one name or alias, naming both and both files', () => {
+    const declare = (name: string, aliases: string[]) => Job({ name, aliases })(class Twin extends Job {});
+    declare('twin', []);
+    expect(() => declare('twin', [])).toThrow(DuplicateJobError);
+    expect(() => declare('other-twin', ['twin'])).toThrow(DuplicateJobError);
+    expect(registry().find('other-twin')).toBeUndefined();
+    const other = { name: 'twin', aliases: [], version: undefined, upgrade: undefined, options: {}, file: '/app/b.js' };
+    expect(() => registry().register({ ...other, target: class Elsewhere {} })).toThrow(
+      "Two classes claim the job name 'twin': Twin (test/job/declaration.test.ts) and Elsewhere (/app/b.js). " +
+        "Give one of them another: @Job({ name: '…' }).",
+    );
+  });
+
+  it('for a file that was loaded twice, saying so', () => {
+    const load = () => Job()(class Reloaded extends Job {});
+    load();
+    expect(load).toThrow('Is it one file that was loaded twice');
+  });
+
+  it('for a class that bears @Job() twice', () => {
+    class Double extends Job {}
+    Job()(Double);
+    expect(() => Job()(Double)).toThrow('Double (test/job/declaration.test.ts) bears @Job() twice');
+  });
+});
+
+describe('the registry', () => {
+  it('is one for all copies of the package in a process', () => {
+    const slots = globalThis as unknown as Record<symbol, unknown>;
+    expect(slots[Symbol.for('onqueue.registry')]).toBe(registry());
+  });
+
+  it('knows classes of middleware by name, in one space of names with the jobs', () => {
+    @Job()
+    class Named extends Job {}
+    class RateLimit {}
+    registry().registerMiddleware('rate-limit', RateLimit);
+    registry().registerMiddleware('rate-limit', RateLimit);
+    expect(registry().nameOf(RateLimit)).toBe('rate-limit');
+    expect(registry().classOf('rate-limit')).toBe(RateLimit);
+    expect(registry().find('rate-limit')).toBeUndefined();
+    expect(() => registry().registerMiddleware('Named', RateLimit)).toThrow(DuplicateJobError);
+    expect(
+      registry()
+        .all()
+        .map(({ target }) => target),
+    ).toContain(Named);
+  });
+});

@@ -1,0 +1,67 @@
+import { type JobDispatcher, jobDispatcher, type PendingDispatch, setJobDispatcher } from '../../src/job/dispatcher';
+import { NoDispatcherError } from '../../src/job/errors';
+import { Job } from '../../src/job/job';
+
+@Job()
+class Greet extends Job {
+  constructor(
+    readonly name: string,
+    readonly times = 1,
+  ) {
+    super();
+  }
+}
+
+const pending = (id: string): PendingDispatch => Promise.resolve(id) as PendingDispatch;
+const nothing = Promise.resolve(undefined) as PendingDispatch<undefined>;
+
+describe('the statics of a job', () => {
+  it('say what to import as long as there is nobody to send to', () => {
+    expect(() => jobDispatcher()).toThrow(NoDispatcherError);
+  });
+
+  describe('with somebody to send to', () => {
+    const sent: [string, object][] = [];
+    const recorder: JobDispatcher = {
+      dispatch: (job) => (sent.push(['dispatch', job]), pending('an id')),
+      dispatchSync: async (job) => (sent.push(['sync', job]), 'sync value'),
+      dispatchNow: async (job) => (sent.push(['now', job]), 'now value'),
+      none: () => nothing,
+    };
+    beforeEach(() => {
+      sent.length = 0;
+      setJobDispatcher(recorder);
+    });
+
+    it('make the job with the parameters of its constructor, and hand it over', async () => {
+      expect(await Greet.dispatch('Ada', 2)).toBe('an id');
+      expect(await Greet.dispatchSync('Bob')).toBe('sync value');
+      expect(await Greet.dispatchNow('Cid')).toBe('now value');
+      expect(sent).toEqual([
+        ['dispatch', new Greet('Ada', 2)],
+        ['sync', new Greet('Bob')],
+        ['now', new Greet('Cid')],
+      ]);
+    });
+
+    it('send under a condition, which may ask the job', async () => {
+      expect(await Greet.dispatchIf(true, 'if')).toBe('an id');
+      expect(await Greet.dispatchIf((job) => job.name === 'asked', 'asked')).toBe('an id');
+      expect(await Greet.dispatchUnless(false, 'unless')).toBe('an id');
+      expect(sent.map(([, job]) => (job as Greet).name)).toEqual(['if', 'asked', 'unless']);
+    });
+
+    it('send nothing otherwise', async () => {
+      expect(await Greet.dispatchIf(false, 'no')).toBeUndefined();
+      expect(await Greet.dispatchUnless(true, 'no')).toBeUndefined();
+      expect(await Greet.dispatchUnless((job) => job.times === 1, 'no')).toBeUndefined();
+      expect(sent).toEqual([]);
+    });
+
+    it('take what JavaScript takes for true', async () => {
+      await Greet.dispatchIf('ada@example.org' as never, 'truthy');
+      await Greet.dispatchIf('' as never, 'falsy');
+      expect(sent.map(([, job]) => (job as Greet).name)).toEqual(['truthy']);
+    });
+  });
+});

@@ -1,0 +1,104 @@
+import * as fc from 'fast-check';
+import { delaySeconds, duration, durationSeconds, isSuspiciouslyManySeconds } from '../../src/job/duration';
+import { InvalidDurationError } from '../../src/job/errors';
+
+const seconds = (value: unknown): number => durationSeconds(value, 'timeout on SendEmail');
+
+describe('a duration', () => {
+  it.each([
+    ['500ms', 0.5],
+    ['30s', 30],
+    ['1.5h', 5400],
+    ['10m', 600],
+    ['2h', 7200],
+    ['1d', 86_400],
+    ['0s', 0],
+    [90, 90],
+    [0.25, 0.25],
+    [0, 0],
+  ])('%p is %p seconds', (written, expected) => {
+    expect(seconds(written)).toBe(expected);
+  });
+
+  it.each([
+    '-5s',
+    '1e3s',
+    ' 5s',
+    '5s ',
+    '5 s',
+    '5',
+    's',
+    '',
+    '5S',
+    '1h30m',
+    '2 minutes',
+    'Infinitys',
+    '0x10s',
+    '9'.repeat(400) + 'd',
+    '9999999999d',
+    NaN,
+    Infinity,
+    -1,
+    1.7e12,
+    null,
+    undefined,
+    true,
+    5n,
+    {},
+    [10],
+    new Date(0),
+  ])('%p is refused', (written) => {
+    expect(() => seconds(written)).toThrow(InvalidDurationError);
+  });
+
+  it('is refused with the value, what it is for, and what was meant', () => {
+    expect(() => seconds('2 minutes')).toThrow(
+      "timeout on SendEmail: '2 minutes' is no duration. Write '2m' (units: ms, s, m, h, d), or a number of seconds.",
+    );
+    expect(() => seconds(' 5s')).toThrow("Write '5s'");
+    expect(() => seconds('1e3s')).toThrow("Write '1000s'");
+    expect(() => seconds('3 months')).toThrow("Write '2m'");
+  });
+
+  it('says of any text either how many seconds it is, or that it is none', () => {
+    const amounts = fc.tuple(fc.nat(100_000), fc.constantFrom('ms', 's', 'm', 'h', 'd'));
+    fc.assert(
+      fc.property(amounts, ([amount, unit]) => {
+        const unitInSeconds = seconds(`1${unit}`);
+        expect(seconds(`${amount}${unit}`)).toBeCloseTo(amount * unitInSeconds, 6);
+      }),
+    );
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        fc.pre(!/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text));
+        expect(() => seconds(text)).toThrow(InvalidDurationError);
+      }),
+    );
+  });
+
+  it('of a plain string is checked by duration()', () => {
+    expect(duration('10s')).toBe('10s');
+    expect(() => duration('soon')).toThrow(InvalidDurationError);
+  });
+
+  it('is suspicious as a bare number from 1000 on, never with a unit', () => {
+    expect([999, 1000, '5000s'].map(isSuspiciouslyManySeconds)).toEqual([false, true, false]);
+  });
+});
+
+describe('a delay', () => {
+  const now = Date.UTC(2026, 10, 21);
+
+  it('may be a duration or a moment', () => {
+    expect(delaySeconds('10m', now, 'delay')).toBe(600);
+    expect(delaySeconds(new Date(now + 1500), now, 'delay')).toBe(1.5);
+  });
+
+  it('to a moment that has passed is none', () => {
+    expect(delaySeconds(new Date(now - 1), now, 'delay')).toBe(0);
+  });
+
+  it('to an invalid date is refused', () => {
+    expect(() => delaySeconds(new Date('soon'), now, 'delay of X')).toThrow('delay of X: Invalid Date is no duration');
+  });
+});

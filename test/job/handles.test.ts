@@ -1,0 +1,52 @@
+import { InvalidHandlerError } from '../../src/job/errors';
+import { Handles } from '../../src/job/handles';
+import { Job } from '../../src/job/job';
+import { registry } from '../../src/job/registry';
+
+@Job()
+class Quiet {}
+
+class HandlesQuiet {
+  handle(_job: Quiet) {}
+}
+
+const declare = (job: unknown, handler: unknown) => () => Handles(job as never)(handler as never);
+
+describe('@Handles()', () => {
+  it('makes a class the handler of a job, not of its subclasses', () => {
+    @Job()
+    class Louder extends Quiet {}
+    declare(Quiet, HandlesQuiet)();
+    expect(registry().handlerOf(Quiet)).toBe(HandlesQuiet);
+    expect(registry().handlerOf(Louder)).toBeUndefined();
+  });
+
+  it('refuses a second handler of a job', () => {
+    class Other extends HandlesQuiet {}
+    declare(Quiet, HandlesQuiet)();
+    expect(declare(Quiet, Other)).toThrow(InvalidHandlerError);
+    expect(declare(Quiet, Other)).toThrow(
+      '@Handles on Other (test/job/handles.test.ts): Quiet has the handler HandlesQuiet already.',
+    );
+  });
+
+  it('refuses a job whose file is still being loaded', () => {
+    expect(declare(undefined, HandlesQuiet)).toThrow('Two files import each other');
+  });
+
+  it('refuses what is no job, and a job that handles itself', () => {
+    @Job()
+    class HandlesItself extends Job {
+      handle() {}
+    }
+    expect(declare(class NoJob {}, HandlesQuiet)).toThrow('NoJob has no @Job(). Add it above class NoJob.');
+    expect(declare(HandlesItself, HandlesQuiet)).toThrow('HandlesItself has a handle() of its own');
+  });
+
+  it('refuses a class without a method handle()', () => {
+    class InField {
+      handle = () => {};
+    }
+    expect(declare(Quiet, InField)).toThrow('it has no method handle()');
+  });
+});

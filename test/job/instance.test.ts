@@ -1,0 +1,196 @@
+import { checkInstance } from '../../src/job/check-instance';
+import { chosenOf } from '../../src/job/chosen';
+import { definitionOfJob } from '../../src/job/definition-of';
+import {
+  InvalidDurationError,
+  InvalidJobOptionError,
+  InvalidQueueNameError,
+  MethodInFieldError,
+  NotRunningError,
+  ReservedPropertyError,
+  UndecoratedJobError,
+} from '../../src/job/errors';
+import { Job } from '../../src/job/job';
+import type { JobContext } from '../../src/job/job-context';
+import { attachContext } from '../../src/job/running';
+
+const check = (job: object): void => checkInstance(job, definitionOfJob(job));
+
+const contextOf = (calls: unknown[]): JobContext => ({
+  id: 'id-1',
+  name: 'Runs',
+  queue: 'default',
+  connectionName: 'redis',
+  attempts: 2,
+  fence: 7,
+  signal: new AbortController().signal,
+  payload: {},
+  release: (delay) => calls.push(['release', delay]),
+  fail: (error) => calls.push(['fail', error]),
+  delete: () => calls.push(['delete']),
+});
+
+@Job()
+class Runs extends Job {
+  constructor(readonly to = 'ada') {
+    super();
+  }
+}
+
+describe('a single job', () => {
+  it('keeps what it chose beside itself, so that only data travels', () => {
+    const job = new Runs().onQueue('urgent').onConnection('redis').delay('5m');
+    expect(chosenOf(job)).toEqual({ queue: 'urgent', connection: 'redis', delay: '5m' });
+    expect(Object.keys(job)).toEqual(['to']);
+    expect(chosenOf(job.withoutDelay())).toMatchObject({ delay: 0, queue: 'urgent' });
+  });
+
+  it('may choose in its constructor', () => {
+    @Job()
+    class Chooses extends Job {
+      constructor() {
+        super();
+        this.onQueue('from-constructor').delay(5);
+      }
+    }
+    expect(chosenOf(new Chooses())).toEqual({ queue: 'from-constructor', delay: 5 });
+  });
+
+  it('that chose nothing, or extends nothing, has no choice', () => {
+    expect(chosenOf(new Runs())).toEqual({});
+    expect(chosenOf({})).toEqual({});
+  });
+
+  it('refuses a choice where it is made', () => {
+    expect(() => new Runs().onQueue('a,b')).toThrow(InvalidQueueNameError);
+    expect(() => new Runs().onConnection('')).toThrow(InvalidJobOptionError);
+    expect(() => new Runs().delay('5 s')).toThrow(InvalidDurationError);
+  });
+
+  it('has its reservation and the shorts for it while it runs', () => {
+    const calls: unknown[] = [];
+    const job = new Runs();
+    const context = contextOf(calls);
+    attachContext(job, context);
+    expect(job.job).toBe(context);
+    expect([job.id, job.attempts, job.fence, job.signal]).toEqual(['id-1', 2, 7, context.signal]);
+    job.release('30s');
+    job.fail('no');
+    job.delete();
+    expect(calls).toEqual([['release', '30s'], ['fail', 'no'], ['delete']]);
+    expect(Object.keys(job)).toEqual(['to']);
+  });
+
+  it.each(['job', 'id', 'attempts', 'fence', 'signal'] as const)(
+    'says that this.%s is there only in a run',
+    (member) => {
+      expect(() => new Runs()[member]).toThrow(NotRunningError);
+      expect(() => new Runs()[member]).toThrow(`Runs.${member} is there only while the job runs`);
+    },
+  );
+
+  it.each(['release', 'fail', 'delete'] as const)('says that this.%s() is there only in a run', (member) => {
+    expect(() => new Runs()[member]()).toThrow(NotRunningError);
+  });
+
+  it('may have an own id, which wins and is data', () => {
+    @Job()
+    class OwnId extends Job {
+      constructor(readonly id: number) {
+        super();
+      }
+    }
+    const job = new OwnId(42);
+    attachContext(job, contextOf([]));
+    expect(job.id).toBe(42);
+    expect(JSON.stringify(job)).toBe('{"id":42}');
+    expect(() => check(job)).not.toThrow();
+  });
+});
+
+describe('an own property', () => {
+  const refused = (name: string, value: unknown) => {
+    const job = new Runs();
+    Object.defineProperty(job, name, { value, enumerable: true });
+    return () => check(job);
+  };
+
+  it.each(['connection', 'queue', 'delay', 'tries', 'backoff', 'timeout', 'failOnTimeout', 'maxCrashes', 'middleware'])(
+    'called %s like an option is refused',
+    (name) => {
+      expect(refused(name, 'x')).toThrow(ReservedPropertyError);
+    },
+  );
+
+  it('called like an option is told both meanings', () => {
+    expect(refused('queue', 'mail')).toThrow(
+      "Runs has an own property `queue`. If it is the job's option, write @Job({ queue: … }) or onQueue() instead; " +
+        'if it is data, give it another name.',
+    );
+    expect(refused('maxCrashes', 1)).toThrow('write @Job({ maxCrashes: … }) instead');
+    expect(refused('middleware', [])).toThrow('write a method middleware() instead');
+  });
+
+  it.each(['attempts', 'signal', 'fence', 'job', 'release', 'make', 'onQueue'])(
+    'called %s would hide what a job has, and is refused',
+    (name) => {
+      expect(refused(name, 1)).toThrow(`On a job, this.${name} belongs to the running job`);
+    },
+  );
+
+  it.each(['attempts', 'signal', 'fence', 'job'])('called %s is refused already when it is set', (name) => {
+    expect(() => Object.assign(new Runs(), { [name]: 1 })).toThrow(ReservedPropertyError);
+  });
+
+  it.each(['id', 'name', 'version', 'aliases', 'to'])('called %s is data', (name) => {
+    expect(refused(name, 1)).not.toThrow();
+  });
+
+  it('called attempts is data on a class that does not extend Job', () => {
+    @Job()
+    class PlainData {
+      attempts = 1;
+      signal = 'green';
+    }
+    expect(() => check(new PlainData())).not.toThrow();
+  });
+
+  it('called like an option is refused on a plain class too', () => {
+    @Job()
+    class PlainOption {
+      tries = 5;
+    }
+    expect(() => check(new PlainOption())).toThrow(ReservedPropertyError);
+  });
+
+  it.each(['handle', 'failed', 'middleware', 'backoff'])('that is an arrow function called %s is refused', (name) => {
+    expect(refused(name, () => {})).toThrow(MethodInFieldError);
+    expect(refused(name, () => {})).toThrow(`Runs.${name} is an arrow function in a field: write it as a method.`);
+  });
+});
+
+describe('what has no @Job() of its own', () => {
+  class NeverDecorated extends Job {}
+  class Grown extends Runs {}
+
+  it('is refused, naming the parent that has one', () => {
+    expect(() => definitionOfJob(new Grown())).toThrow(UndecoratedJobError);
+    expect(() => definitionOfJob(new Grown())).toThrow(
+      'Grown extends Job but has no @Job(); only its parent Runs has. Add @Job() above class Grown.',
+    );
+  });
+
+  it('is refused where there is no such parent', () => {
+    expect(() => definitionOfJob(new NeverDecorated())).toThrow(
+      'NeverDecorated extends Job but has no @Job(). Add @Job() above class NeverDecorated.',
+    );
+    expect(() => definitionOfJob({})).toThrow('Object is no job: it has no @Job()');
+    expect(() => definitionOfJob(Object.create(null) as object)).toThrow(UndecoratedJobError);
+  });
+
+  it('is refused where another decorator put a class of its own in between', () => {
+    const Replaced = { Runs: class Runs2 extends Runs {} }.Runs;
+    Object.defineProperty(Replaced, 'name', { value: 'Runs' });
+    expect(() => definitionOfJob(new Replaced())).toThrow('Add @Job() above class Runs, above its other decorators.');
+  });
+});

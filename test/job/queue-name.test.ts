@@ -1,0 +1,47 @@
+import { InvalidQueueNameError } from '../../src/job/errors';
+import { checkQueueName } from '../../src/job/queue-name';
+
+const check = (name: unknown): void => checkQueueName(name, 'queue on SendEmail');
+
+describe('a queue name', () => {
+  it.each(['default', 'mail:high', 'Ünïcode', 'a.b-c_d', 'failed', 'notify', 'my-delayed', 'a:lock'])(
+    'may be %p',
+    (name) => {
+      expect(() => check(name)).not.toThrow();
+    },
+  );
+
+  it.each([
+    '',
+    'two words',
+    'tab\t',
+    'line\n',
+    'a{b}',
+    '{mail',
+    'mail}',
+    'mail:delayed',
+    'mail:reserved',
+    'mail:notify',
+    'mail:failed',
+    'mail:failed:jobs',
+    'mail:queues',
+    'mail:client:7',
+    'mail:lock:x',
+    5,
+    undefined,
+    null,
+    ['a'],
+  ])('may not be %p', (name) => {
+    expect(() => check(name)).toThrow(InvalidQueueNameError);
+  });
+
+  it('with a comma is told to use an array', () => {
+    expect(() => check('high,default')).toThrow(
+      "queue on SendEmail: 'high,default' is no queue name: for several queues use an array.",
+    );
+  });
+
+  it('with a reserved ending is told which', () => {
+    expect(() => check('mail:failed')).toThrow("':failed' is what Onqueue's own keys are called");
+  });
+});

@@ -1,0 +1,153 @@
+import type { JobDefinition } from '../../src/job/definition';
+import { InvalidDurationError, InvalidJobOptionError, InvalidQueueNameError } from '../../src/job/errors';
+import type { JobOptions } from '../../src/job/options';
+import { backoffDelay, resolveBackoff, resolveChosen, resolveRoute, resolveRun } from '../../src/job/resolve-options';
+
+const NOW = Date.UTC(2026, 10, 21);
+
+const defined = (options: JobOptions): JobDefinition => ({
+  name: 'SendEmail',
+  aliases: [],
+  version: undefined,
+  upgrade: undefined,
+  target: class SendEmail {},
+  options,
+  file: undefined,
+});
+
+const connectionDefaults = {
+  connection: 'redis',
+  queue: (connection: string) => `default of ${connection}`.replaceAll(' ', '-'),
+};
+
+describe('the route of a dispatch', () => {
+  const all = { connection: 'a', queue: 'a', delay: 1 };
+  const definition = defined({ connection: 'c', queue: 'c', delay: '3s' });
+
+  it('follows the dispatch before the instance before @Job() before the connection', () => {
+    const instance = { connection: 'b', queue: 'b', delay: 2 };
+    const route = (sources: object) =>
+      resolveRoute({ dispatch: {}, instance: {}, definition: undefined, connectionDefaults, ...sources }, NOW);
+    expect(route({ dispatch: all, instance, definition })).toEqual({ connection: 'a', queue: 'a', delay: 1 });
+    expect(route({ instance, definition })).toEqual({ connection: 'b', queue: 'b', delay: 2 });
+    expect(route({ definition })).toEqual({ connection: 'c', queue: 'c', delay: 3 });
+    expect(route({})).toEqual({ connection: 'redis', queue: 'default-of-redis', delay: 0 });
+    expect(route({ dispatch: { connection: 'x' } })).toMatchObject({ connection: 'x', queue: 'default-of-x' });
+  });
+
+  it('counts a moment from now, and takes no delay for an answer', () => {
+    const dispatch = { delay: new Date(NOW + 90_000) };
+    expect(resolveRoute({ dispatch, instance: {}, definition, connectionDefaults }, NOW).delay).toBe(90);
+    expect(resolveRoute({ dispatch: { delay: 0 }, instance: {}, definition, connectionDefaults }, NOW).delay).toBe(0);
+  });
+
+  it('refuses a queue or a delay that cannot be', () => {
+    const of = (dispatch: object) => () =>
+      resolveRoute({ dispatch, instance: {}, definition, connectionDefaults }, NOW);
+    expect(of({ queue: 'a,b' })).toThrow(InvalidQueueNameError);
+    expect(of({ delay: '-5s' })).toThrow("the delay of SendEmail: '-5s' is no duration");
+  });
+});
+
+describe('what an instance chose for its runs', () => {
+  it('is nothing where it has no such methods', () => {
+    expect(resolveChosen({}, defined({ tries: 5, timeout: '1m' }), NOW)).toEqual({});
+  });
+
+  it('comes from its methods, called on it', () => {
+    const job = {
+      enough: 9,
+      tries() {
+        return this.enough;
+      },
+      timeout: () => '2m',
+      retryUntil: () => new Date(NOW + 5),
+    };
+    expect(resolveChosen(job, defined({}), NOW)).toEqual({ tries: 9, timeout: 120, retryUntil: NOW + 5 });
+  });
+
+  it('holds the moment to which a span of retryUntil leads, also one of @Job()', () => {
+    expect(resolveChosen({}, defined({ retryUntil: '1h' }), NOW)).toEqual({ retryUntil: NOW + 3_600_000 });
+    expect(resolveChosen({ retryUntil: () => '1s' }, defined({ retryUntil: '1h' }), NOW)).toEqual({
+      retryUntil: NOW + 1000,
+    });
+  });
+
+  it('may be nothing after all', () => {
+    expect(resolveChosen({ tries: () => undefined }, defined({}), NOW)).toEqual({});
+  });
+
+  it('is refused where it cannot be, naming the method', () => {
+    expect(() => resolveChosen({ tries: async () => 3 }, defined({}), NOW)).toThrow(InvalidJobOptionError);
+    expect(() => resolveChosen({ tries: () => -1 }, defined({}), NOW)).toThrow('tries() of SendEmail: -1 will not do');
+    expect(() => resolveChosen({ timeout: () => 'long' }, defined({}), NOW)).toThrow(InvalidDurationError);
+  });
+});
+
+describe('the options of a run', () => {
+  const worker = { tries: 7, timeout: 70, backoff: { delays: [7], jitter: 0 } };
+
+  it('have defaults where nobody says anything', () => {
+    expect(resolveRun({ payload: {}, definition: undefined, worker: {} })).toEqual({
+      tries: 1,
+      backoff: { delays: [0], jitter: 0 },
+      timeout: 60,
+      failOnTimeout: false,
+      maxCrashes: 3,
+      maxExceptions: undefined,
+      retryUntil: undefined,
+    });
+  });
+
+  it('follow the payload before @Job() before the worker', () => {
+    const definition = defined({ tries: 5, timeout: '50s', backoff: '5s', maxCrashes: 0, failOnTimeout: true });
+    const payload = { tries: 3, timeout: 30, backoff: { delays: [3], jitter: 0 } };
+    expect(resolveRun({ payload, definition, worker })).toMatchObject({
+      ...payload,
+      maxCrashes: 0,
+      failOnTimeout: true,
+    });
+    expect(resolveRun({ payload: {}, definition, worker })).toMatchObject({
+      tries: 5,
+      timeout: 50,
+      backoff: { delays: [5] },
+    });
+    expect(resolveRun({ payload: {}, definition: defined({}), worker })).toMatchObject(worker);
+  });
+
+  it('let 0 mean no limit and no timeout, rather than nothing', () => {
+    const run = resolveRun({ payload: { tries: 0 }, definition: defined({ timeout: 0 }), worker });
+    expect(run).toMatchObject({ tries: 0, timeout: 0 });
+  });
+
+  it('take a moment of retryUntil from @Job(), a span only from the payload', () => {
+    const until = new Date(NOW);
+    const run = (retryUntil: Date | '1h') => resolveRun({ payload: {}, definition: defined({ retryUntil }), worker });
+    expect(run(until).retryUntil).toBe(NOW);
+    expect(run('1h').retryUntil).toBeUndefined();
+  });
+});
+
+describe('backoff', () => {
+  const never = () => {
+    throw new Error('no chance is needed here');
+  };
+
+  it('is one delay for all, or a list whose last repeats', () => {
+    const delays = [1, 2, 3, 4].map((failures) =>
+      backoffDelay(resolveBackoff(['10s', '1m', 300], 'b'), failures, never),
+    );
+    expect(delays).toEqual([10, 60, 300, 300]);
+    expect(backoffDelay(resolveBackoff('5s', 'backoff'), 3, never)).toBe(5);
+  });
+
+  it('spreads by its jitter to both sides', () => {
+    const backoff = resolveBackoff({ delays: '10s', jitter: 0.2 }, 'backoff');
+    const spread = [0, 0.5, 1].map((drawn) => backoffDelay(backoff, 1, () => drawn));
+    expect(spread).toEqual([8, 10, 12]);
+  });
+
+  it('refuses a list in a list', () => {
+    expect(() => resolveBackoff([['10s']], 'backoff')).toThrow(InvalidDurationError);
+  });
+});

@@ -1,0 +1,84 @@
+/** What compiles, and what must not, where a job is dispatched. Checked by the compiler; never run. */
+import type { PendingDispatch } from '../../src/job/dispatcher';
+import { Job } from '../../src/job/job';
+import {
+  Base,
+  Expression,
+  Factory,
+  Generic,
+  NoOptions,
+  NumberId,
+  PrivateConstructor,
+  ProtectedConstructor,
+  Runs,
+} from './job';
+
+@Job()
+class Podcast extends Job {
+  constructor(
+    readonly podcastId: number,
+    readonly publishAt?: Date,
+  ) {
+    super();
+  }
+  async handle(): Promise<{ size: number }> {
+    return { size: this.podcastId };
+  }
+}
+
+class Inherits extends Podcast {}
+
+// --- The constructor's own parameters ---
+
+export const pending: PendingDispatch = Podcast.dispatch(42, new Date());
+export const sent: Promise<string> = Podcast.dispatch(42);
+void Inherits.dispatch(1);
+void NoOptions.dispatch();
+void NumberId.dispatch(1);
+void Expression.dispatch('ada');
+void Factory.dispatch();
+void Generic.dispatch<typeof Generic<string>>('text');
+void Podcast.dispatch(1).onQueue('urgent').onConnection('redis').delay('10m').withoutDelay().through();
+void Podcast.dispatch(1).catch(() => undefined);
+
+// @ts-expect-error -- a parameter is missing
+void Podcast.dispatch();
+// @ts-expect-error -- a parameter of the wrong type
+void Podcast.dispatch('42');
+// @ts-expect-error -- one parameter too many
+void Podcast.dispatch(42, new Date(), 'more');
+// @ts-expect-error -- an abstract class cannot be made
+void Base.dispatch();
+// @ts-expect-error -- a private constructor
+void PrivateConstructor.dispatch('ada');
+// @ts-expect-error -- a protected constructor
+void ProtectedConstructor.dispatch();
+// @ts-expect-error -- no such queue
+void Podcast.dispatch(42).onQueue(5);
+// @ts-expect-error -- no duration
+void Podcast.dispatch(42).delay('soon');
+
+// --- Under a condition ---
+
+export const perhaps: Promise<string | undefined> = Podcast.dispatchIf(true, 42);
+void Podcast.dispatchUnless((job) => job.podcastId > 5, 42);
+// @ts-expect-error -- it may not have been sent
+export const certain: Promise<string> = Podcast.dispatchIf(true, 42);
+// @ts-expect-error -- a promise is always true
+void Podcast.dispatchIf(Promise.resolve(false), 42);
+// @ts-expect-error -- the parameters come after the condition
+void Podcast.dispatchIf(42);
+
+// --- In place: typed as `handle` ---
+
+export const synced: Promise<{ size: number }> = Podcast.dispatchSync(42);
+export const now: Promise<number> = Runs.dispatchNow();
+// @ts-expect-error -- handle gives an object
+export const wrong: Promise<string> = Podcast.dispatchNow(42);
+export const elsewhere: Promise<unknown> = NoOptions.dispatchSync();
+
+// --- An instance ---
+
+export const chosen: Podcast = new Podcast(1).onQueue('urgent').delay('5m').onConnection('redis').withoutDelay();
+// @ts-expect-error -- no duration
+new Podcast(1).delay('five minutes');

@@ -1,0 +1,187 @@
+/** What compiles, and what must not, where a job is declared. Checked by the compiler; never run. */
+import type { JobContext } from '../../src/job/job-context';
+import { Job } from '../../src/job/job';
+import type { JobOptions } from '../../src/job/options';
+
+// --- Options ---
+
+@Job()
+export class NoOptions extends Job {}
+
+@Job({
+  name: 'billing.invoice',
+  aliases: ['invoice'],
+  version: 2,
+  upgrade: (data, from) => ({ ...data, from }),
+  connection: 'redis',
+  queue: 'mail',
+  delay: new Date(),
+  tries: 5,
+  backoff: ['10s', 60],
+  timeout: '2m',
+  failOnTimeout: true,
+  maxCrashes: 3,
+  maxExceptions: 2,
+  retryUntil: '1d',
+})
+export class AllOptions extends Job {}
+
+@Job({ backoff: { delays: '10s', jitter: 0.2 } })
+export class Jitter extends Job {}
+
+// An option from a condition is often undefined, also under exactOptionalPropertyTypes.
+declare const maybe: number | undefined;
+export const conditional: JobOptions = { tries: maybe, timeout: maybe, queue: undefined };
+
+// @ts-expect-error -- an option that there is not
+@Job({ attempts: 3 })
+export class UnknownOption extends Job {}
+
+// @ts-expect-error -- a text where a number belongs
+@Job({ tries: '3' })
+export class TextTries extends Job {}
+
+// @ts-expect-error -- a duration without a unit
+@Job({ timeout: '90' })
+export class NoUnit extends Job {}
+
+// @ts-expect-error -- a moment is no timeout
+@Job({ timeout: new Date() })
+export class MomentTimeout extends Job {}
+
+// @ts-expect-error -- the brackets are missing
+@Job
+export class NoBrackets extends Job {}
+
+// --- Classes ---
+
+@Job()
+export class Plain {
+  constructor(readonly to: string) {}
+}
+
+@Job()
+export class PrivateConstructor extends Job {
+  private constructor(readonly to: string) {
+    super();
+  }
+  static to(to: string): PrivateConstructor {
+    return new PrivateConstructor(to);
+  }
+}
+
+@Job()
+export class ProtectedConstructor extends Job {
+  protected constructor() {
+    super();
+  }
+}
+
+@Job()
+export abstract class Base extends Job {
+  abstract handle(): Promise<void>;
+}
+
+@Job()
+export class Generic<T> extends Job {
+  constructor(readonly data: T) {
+    super();
+  }
+}
+
+// The decorator gives the class back.
+export const Expression = Job()(
+  class Expression extends Job {
+    constructor(readonly to: string) {
+      super();
+    }
+  },
+);
+export const to: string = new Expression('ada').to;
+
+// A static make() of one's own is no clash.
+@Job()
+export class Factory extends Job {
+  static make(_to: string): Factory {
+    return new Factory();
+  }
+}
+
+// --- An own id: data, of any type, without `override` ---
+
+@Job()
+export class NumberId extends Job {
+  constructor(readonly id: number) {
+    super();
+  }
+  double(): number {
+    return this.id * 2;
+  }
+  wrong(): string {
+    // @ts-expect-error -- the own id has its own type
+    return this.id;
+  }
+}
+
+@Job()
+export class FieldId extends Job {
+  id = 'abc';
+}
+
+@Job()
+export class AccessorId extends Job {
+  get id(): bigint {
+    return 1n;
+  }
+}
+
+// --- Inside a run ---
+
+@Job()
+export class Runs extends Job {
+  async handle(): Promise<number> {
+    const context: JobContext = this.job;
+    const id: string = this.id;
+    const jobId: string = this.job.id;
+    const signal: AbortSignal = this.signal;
+    this.release('30s');
+    this.release(new Date());
+    this.fail(new Error(id));
+    this.fail('said so');
+    this.delete();
+    // @ts-expect-error -- the shorts are not to be set
+    this.attempts = 3;
+    // @ts-expect-error -- no such member, however near to `id`
+    void this.idx;
+    // @ts-expect-error -- no duration
+    this.release('soon');
+    return context.attempts + this.attempts + this.fence + jobId.length + Number(signal.aborted);
+  }
+
+  // Not declared by Job: no `override` is needed.
+  failed(_error: Error): void {}
+  middleware(): [] {
+    return [];
+  }
+  tries(): number {
+    return 3;
+  }
+  backoff(_error: Error): number {
+    return 5;
+  }
+}
+
+export class OwnAttempts extends Job {
+  // @ts-expect-error -- an own `attempts` hides the running job's
+  attempts = 'many';
+}
+
+export class OwnSignal extends Job {
+  // @ts-expect-error -- an own `signal` hides the running job's
+  signal = 'green';
+}
+
+export class OwnDelay extends Job {
+  // @ts-expect-error -- an own `delay` reads like the option
+  delay = 5;
+}
