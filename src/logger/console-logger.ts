@@ -52,7 +52,10 @@ export class ConsoleLogger implements Logger {
   #write(level: Level, facts: object, message: string): void {
     if (RANK[level] < this.#least) return;
     const moment = new Date(systemClock.now());
-    const line = this.#stream.isTTY === true ? forPeople(level, moment, facts, message) : forPrograms(level, moment, facts, message);
+    const line =
+      this.#stream.isTTY === true
+        ? forPeople(level, moment, facts, message)
+        : forPrograms(level, moment, facts, message);
     this.#stream.write(`${line}\n`);
   }
 }

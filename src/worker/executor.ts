@@ -79,7 +79,9 @@ export class Executor {
 
   /** Whether `announce` would call anybody, so that the hot path can do without it. */
   announces({ settlement }: Outcome): boolean {
-    return settlement.outcome === 'failed' || (settlement.outcome === 'completed' && this.#application.hooks.has('after'));
+    return (
+      settlement.outcome === 'failed' || (settlement.outcome === 'completed' && this.#application.hooks.has('after'))
+    );
   }
 
   /** Leaves no timer behind. */
@@ -93,7 +95,12 @@ export class Executor {
   }
 
   // The run ends when the handler comes back, or when it was aborted and has not come back within the grace.
-  async #attempt(job: RunningJob, envelope: Envelope, definition: JobDefinition, options: RunOptions): Promise<Outcome> {
+  async #attempt(
+    job: RunningJob,
+    envelope: Envelope,
+    definition: JobDefinition,
+    options: RunOptions,
+  ): Promise<Outcome> {
     const { hooks } = this.#application;
     const thrown = job.ending === undefined ? await this.#ran(job, envelope, definition, options) : undefined;
     if (thrown !== undefined && job.ending !== undefined) this.#reportIgnored(job, thrown);
@@ -105,7 +112,12 @@ export class Executor {
     return outcome;
   }
 
-  #ran(job: RunningJob, envelope: Envelope, definition: JobDefinition, options: RunOptions): Promise<Error | undefined> {
+  #ran(
+    job: RunningJob,
+    envelope: Envelope,
+    definition: JobDefinition,
+    options: RunOptions,
+  ): Promise<Error | undefined> {
     return new Promise((resolve) => {
       const comeBack = (thrown: Error | undefined): void => {
         job.running = false;
@@ -225,7 +237,7 @@ function has<Name extends string>(target: object, name: Name): target is Record<
 
 function call(target: object, owner: Class, method: string, scope: Scope, leading: readonly unknown[]): unknown {
   const run = (target as Record<string, (...args: unknown[]) => unknown>)[method] as (...args: unknown[]) => unknown;
-  return run.apply(target, methodArguments(owner, method, scope, leading));
+  return run.call(target, ...methodArguments(owner, method, scope, leading));
 }
 
 // The first layer is the outermost.

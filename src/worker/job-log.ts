@@ -35,5 +35,8 @@ export function logLost(logger: Logger, { job, outcome, took }: Finished): void 
 }
 
 export function logSetAside(logger: Logger, { queue, id, reason }: SetAside): void {
-  logger.error({ queue, id, outcome: 'failed' }, `A payload on ${queue} was moved to the failed jobs unread: ${reason}`);
+  logger.error(
+    { queue, id, outcome: 'failed' },
+    `A payload on ${queue} was moved to the failed jobs unread: ${reason}`,
+  );
 }

@@ -93,4 +93,3 @@ function nextDelay(job: RunningJob, options: RunOptions, error: Error, failures:
   const backoff = own === undefined ? options.backoff : resolveBackoff(own, `${job.name}.backoff()`);
   return backoffDelay(backoff, failures, random);
 }
-

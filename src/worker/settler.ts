@@ -77,7 +77,9 @@ export class Settler {
         const { reservation, failure, counters } = settlement;
         const { queue, payload } = reservation;
         const { attempts } = counters;
-        await this.#environment.failedStore().put({ ...failure, connection: connection.name, queue, payload, attempts });
+        await this.#environment
+          .failedStore()
+          .put({ ...failure, connection: connection.name, queue, payload, attempts });
         return { outcome: 'completed', reservation } as const;
       }),
     );

@@ -186,7 +186,7 @@ export class WorkLoop {
   // How many jobs to ask for in this turn.
   #limit(): number {
     const now = this.#application.clock.monotonic();
-    if (now >= this.#nextLook || this.#idle.takeWakeUp()) this.#hungry = true;
+    if (this.#idle.takeWakeUp() || now >= this.#nextLook) this.#hungry = true;
     const limit = Math.min(this.#free, this.#conditions.jobsLeft, MOST_AT_ONCE);
     if (!this.#hungry || limit <= 0 || now < this.#vetoedUntil) return 0;
     return this.#isPermitted() ? limit : 0;
@@ -229,7 +229,8 @@ export class WorkLoop {
     const now = this.#application.clock.monotonic();
     const idle = this.#free > 0 && now >= this.#vetoedUntil && !this.#hungry && !this.#trouble.pausing;
     const wakeAt = [
-      now < this.#vetoedUntil ? this.#vetoedUntil : this.#free > 0 ? this.#nextLook : Infinity,
+      idle ? this.#nextLook : Infinity,
+      now < this.#vetoedUntil ? this.#vetoedUntil : Infinity,
       now + this.#conditions.timeLeft,
       this.#open.size === 0 ? now + this.#conditions.patienceLeft : Infinity,
     ];

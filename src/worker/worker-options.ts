@@ -82,7 +82,11 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
   for (const option of Object.keys(options)) {
     if (KNOWN.includes(option)) continue;
     const [meant] = nearest(option, KNOWN, 1);
-    throw new InvalidWorkerOptionError(option, 'set', `there is no such option${meant ? `; did you mean ${meant}?` : ''}`);
+    throw new InvalidWorkerOptionError(
+      option,
+      'set',
+      `there is no such option${meant ? `; did you mean ${meant}?` : ''}`,
+    );
   }
   const seconds = (option: 'maxTime' | 'sleep' | 'rest' | 'grace', otherwise: number): number =>
     options[option] === undefined ? otherwise : durationSeconds(options[option], `${option} of a worker`);

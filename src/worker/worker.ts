@@ -1,5 +1,6 @@
 /** The public face of a worker: its options, and its life from `run()` to `stop()`. */
 import type { Seconds, Timer } from '../clock/clock';
+import { NoFailedStoreError } from '../failed/errors';
 import type { Closable } from '../queue/closable';
 import { CapabilityError } from '../queue/errors';
 import { defaultManager } from '../queue/default-manager';
@@ -72,7 +73,11 @@ export class Worker implements Closable {
       queues: this.#options.queues ?? parseQueues([queue], false),
       lease: retryAfter,
       application: manager,
-      failedStore: () => manager.failedStoreFor(connection),
+      failedStore: () => {
+        const store = manager.failedStoreFor(connection);
+        if (store === undefined) throw new NoFailedStoreError(manager.connectionNames());
+        return store;
+      },
     });
     const untrack = manager.track(this);
     // All that an idle worker waits on is unreferenced: without this the process would end under it.

@@ -105,7 +105,9 @@ export class SyncConnection implements Connection, SyncRunner {
   }
 
   diagnose(): Promise<readonly Diagnosis[]> {
-    return Promise.resolve([{ level: 'ok', subject: this.name, message: 'runs jobs at once, in the process that dispatches' }]);
+    return Promise.resolve([
+      { level: 'ok', subject: this.name, message: 'runs jobs at once, in the process that dispatches' },
+    ]);
   }
 
   async close(): Promise<void> {

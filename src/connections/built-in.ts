@@ -1,0 +1,23 @@
+/** Our own drivers. Each is loaded when a connection of it is first used: nobody pays for a client that is not asked for. */
+import type { ConnectorContext, Connectors } from '../queue/connector';
+import type { DatabaseConfig, MemoryConfig, NullConfig, RedisConfig, SyncConfig } from '../queue/configuration';
+
+/* oxlint-disable typescript/no-require-imports, typescript/consistent-type-imports -- a static import would load every driver with the package */
+export const builtInConnectors: Connectors = {
+  redis: (config: RedisConfig, context: ConnectorContext) =>
+    (require('./redis/redis-connection') as typeof import('./redis/redis-connection')).connectRedis(config, context),
+  database: (config: DatabaseConfig, context: ConnectorContext) =>
+    (require('./database/database-connection') as typeof import('./database/database-connection')).connectDatabase(
+      config,
+      context,
+    ),
+  memory: (config: MemoryConfig, context: ConnectorContext) =>
+    (require('./memory/memory-connection') as typeof import('./memory/memory-connection')).connectMemory(
+      config,
+      context,
+    ),
+  sync: (config: SyncConfig, context: ConnectorContext) =>
+    (require('./sync/sync-connection') as typeof import('./sync/sync-connection')).connectSync(config, context),
+  null: (config: NullConfig, context: ConnectorContext) =>
+    (require('./null/null-connection') as typeof import('./null/null-connection')).connectNull(config, context),
+};

@@ -1,0 +1,69 @@
+/** The public surface of Onqueue, and nothing else. */
+import './composition';
+
+export { OnqueueError } from './errors/onqueue-error';
+export * from './bus/errors';
+export * from './connections/errors';
+export * from './container/errors';
+export * from './failed/errors';
+export * from './job/errors';
+export * from './locks/errors';
+export * from './payload/errors';
+export * from './queue/errors';
+export * from './worker/errors';
+
+export { Job, type JobBase } from './job/job';
+export { Handles } from './job/handles';
+export { type Delay, type Duration, duration } from './job/duration';
+export type { Backoff, JobOptions } from './job/options';
+export { JobContext } from './job/job-context';
+export type { PendingDispatch } from './job/dispatcher';
+export { Middleware } from './middleware/middleware';
+
+export { Inject } from './container/inject';
+export { inject } from './container/scope';
+export type { Container, NamedToken, Scope, Token } from './container/container';
+
+export { Bus, dispatch, JobBus } from './bus/bus';
+
+export { Queue } from './queue/queue';
+export { QueueManager, type QueueEnvironment } from './queue/queue-manager';
+export { QueueConnection } from './queue/queue-connection';
+export {
+  type Configuration,
+  type ConnectionConfig,
+  type DatabaseConfig,
+  defineConfig,
+  type Drivers,
+  type MemoryConfig,
+  type NullConfig,
+  type RedisConfig,
+  type SyncConfig,
+} from './queue/configuration';
+export { builtInConnectors } from './connections/built-in';
+
+export type { Connector, ConnectorContext } from './queue/connector';
+export type * from './queue/connection';
+export type { FailedEntry, FailedStore } from './failed/failed-store';
+export type { LockStore } from './locks/lock-store';
+export { type Counters, noCounters, readCounters, readCountersOfAny, withCounters } from './payload/counters';
+export { FailedJobs, type FailedJob } from './failed/failed-jobs';
+export { Lock } from './locks/lock';
+
+export type {
+  AfterEvent,
+  BeforeEvent,
+  ExceptionEvent,
+  FailingEvent,
+  HookEvents,
+  LoopingEvent,
+  StoppingEvent,
+} from './events/events';
+export type { Hook, HookName } from './events/hooks';
+export type { Logger } from './logger/logger';
+export { ConsoleLogger, silentLogger } from './logger/console-logger';
+export type { Clock } from './clock/clock';
+
+export { Worker } from './worker/worker';
+export type { WorkerOptions } from './worker/worker-options';
+export type { StopReason } from './worker/stop-conditions';
