@@ -6,8 +6,6 @@ declare const produces: unique symbol;
 /** A name for what has no class. `Symbol('smtp') as NamedToken<Smtp>` tells the compiler what it resolves to. */
 export type NamedToken<T = unknown> = (string | symbol) & { readonly [produces]?: T };
 
-export type Token<T = unknown> = Class<T & object> | NamedToken<T> | object;
-
 /** One run's scope. */
 export interface Scope {
   /** Resolves a token within this run. */

@@ -1,4 +1,5 @@
 /** One run's dependencies: its scope, and what is resolved within it. */
+import 'reflect-metadata';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { container as root } from 'tsyringe';
 import type { Class } from '../job/definition';

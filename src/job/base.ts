@@ -124,7 +124,7 @@ export function hiddenMember(job: string, member: string): ReservedPropertyError
   return new ReservedPropertyError(job, member, meanings);
 }
 
-export function nameOf(job: object): string {
+function nameOf(job: object): string {
   return job.constructor.name;
 }
 

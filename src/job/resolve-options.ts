@@ -13,8 +13,8 @@ import { nearest } from './nearest';
 import type { ChosenOptions, JobOptions, ResolvedBackoff, Route, RunOptions, WorkerDefaults } from './options';
 import { checkQueueName } from './queue-name';
 
-export const DEFAULT_TRIES = 1;
-export const DEFAULT_TIMEOUT: Seconds = 60;
+const DEFAULT_TRIES = 1;
+const DEFAULT_TIMEOUT: Seconds = 60;
 export const DEFAULT_MAX_CRASHES = 3;
 const NO_BACKOFF: ResolvedBackoff = Object.freeze({ delays: [0], jitter: 0 });
 
