@@ -1,0 +1,94 @@
+/** What can be wrong with a database connection: its address, its tables, its file. */
+import { OnqueueError } from '../../errors/onqueue-error';
+
+/** `url` names no store that this version has. Of the address only the scheme is told: the rest may hold a password. */
+export class DatabaseUrlError extends OnqueueError<{ readonly connection: string; readonly scheme: string }> {
+  readonly code = 'E_DATABASE_URL';
+
+  constructor(connection: string, scheme: string, problem: string) {
+    super(
+      `connections.${connection}.url: ${problem} Write 'sqlite:./onqueue.sqlite', or 'sqlite:/an/absolute/path.sqlite'.`,
+      { connection, scheme },
+    );
+  }
+}
+
+/** `table` would not be safe, or not possible, as a table's name. */
+export class DatabaseTableNameError extends OnqueueError<{ readonly connection: string; readonly table: string }> {
+  readonly code = 'E_DATABASE_TABLE_NAME';
+
+  constructor(connection: string, table: string) {
+    super(
+      `connections.${connection}.table: '${table}' is no name for a table. Use letters, digits and _, at most 48, ` +
+        "beginning with a letter or _ and not with sqlite_; for example 'jobs'.",
+      { connection, table },
+    );
+  }
+}
+
+/** A table of that name is there, and Onqueue did not make it. It is left as it is. */
+export class ForeignTableError extends OnqueueError<{ readonly file: string; readonly table: string }> {
+  readonly code = 'E_DATABASE_FOREIGN_TABLE';
+
+  constructor(file: string, table: string) {
+    super(
+      `${file} has a table '${table}' that Onqueue did not make; it was left untouched. ` +
+        "Give the connection tables of its own: table: 'onqueue_jobs'.",
+      { file, table },
+    );
+  }
+}
+
+/** The tables were made by a later version of Onqueue, which may keep what this one would lose. */
+export class NewerTablesError extends OnqueueError<{
+  readonly file: string;
+  readonly found: number;
+  readonly known: number;
+}> {
+  readonly code = 'E_DATABASE_NEWER_TABLES';
+
+  constructor(file: string, found: number, known: number) {
+    super(
+      `The tables in ${file} have version ${found}; this Onqueue knows ${known}. ` +
+        'Update onqueue here as well: all that share a file need the newest version among them.',
+      { file, found, known },
+    );
+  }
+}
+
+/** The file cannot be used: it, or its folder, is missing, forbidden, damaged or something else. */
+export class DatabaseFileError extends OnqueueError<{
+  readonly file: string;
+  readonly reason: string | undefined;
+}> {
+  readonly code = 'E_DATABASE_FILE';
+
+  /** `reason`: SQLite's own word for it, such as SQLITE_CORRUPT. */
+  constructor(file: string, problem: string, reason: string | undefined, options?: { cause?: unknown }) {
+    super(`${file} ${problem}`, { file, reason }, options);
+  }
+}
+
+/** No room is left on the disk. What was stored before is intact. */
+export class DatabaseFullError extends OnqueueError<{ readonly file: string; readonly consequence: string }> {
+  readonly code = 'E_DATABASE_FULL';
+
+  constructor(file: string, consequence: string, options?: { cause?: unknown }) {
+    super(
+      `No space is left for ${file}; ${consequence}. Free some on its disk; what was stored before is intact.`,
+      { file, consequence },
+      options,
+    );
+  }
+}
+
+/** A value that the engine cannot take; handed to it, it would end the process without a word. */
+export class UnboundValueError extends OnqueueError<{ readonly type: string }> {
+  readonly code = 'E_DATABASE_VALUE';
+
+  constructor(value: unknown) {
+    const type = typeof value === 'object' ? (value?.constructor?.name ?? 'object') : typeof value;
+    const given = Number.isNaN(value) ? 'NaN' : `A value of type ${type}`;
+    super(`${given} cannot be stored; expected a string, a number, a Buffer or null.`, { type });
+  }
+}

@@ -1,0 +1,255 @@
+/** The waiting and running jobs of one file, and their moves from state to state: each method is part of a transaction. */
+import { isUtf8 } from 'node:buffer';
+import type { Seconds } from '../../../clock/clock';
+import type { Counters } from '../../../payload/counters';
+import type { Counts, WaitingState } from '../../../queue/connection';
+import { toMicroseconds } from './moment';
+import type { SqliteDatabase, SqliteRow, SqliteStatement, SqliteValue } from './sqlite-database';
+import type { TableNames } from './table-names';
+import { DELAYED, READY, RESERVED, TEXT_END, TEXT_LENGTH } from './tables';
+
+export interface NewJob {
+  readonly payload: string | Buffer;
+  readonly counters: Counters;
+  readonly delay: Seconds;
+}
+
+/** A payload as it was pushed; the counters in its text are those of that time. */
+export interface StoredJob {
+  readonly id: number;
+  readonly payload: Buffer;
+  readonly counters: Counters;
+  /** Seconds since 1970: when it becomes ready, or its lease ends. */
+  readonly at: Seconds | undefined;
+}
+
+/** What is known of a queue without a lock. */
+export interface Outlook {
+  readonly ready: boolean;
+  /** When the first delayed job becomes ready, seconds since 1970. */
+  readonly due: Seconds;
+  /** When the first lease ends. */
+  readonly leaseEnd: Seconds;
+}
+
+/** How much one call may move. */
+export interface Bounds {
+  readonly jobs: number;
+  readonly bytes: number;
+  /** Nothing was moved yet: the first job may be moved however long it is, or it would stay for ever. */
+  readonly first: boolean;
+}
+
+const COUNTERS = 'attempts, crashes, exceptions, releases';
+const PAYLOAD = 'CAST(payload AS BLOB)';
+/** Grows by one with each reservation of a job: with its id it tells a reservation from all others. */
+const FENCE = 'attempts + crashes + releases';
+
+export class JobTable {
+  readonly #insert: SqliteStatement;
+  readonly #isDelayed: SqliteStatement;
+  readonly #outlook: SqliteStatement;
+  readonly #tail: SqliteStatement;
+  readonly #head: SqliteStatement;
+  readonly #reclaim: SqliteStatement;
+  readonly #promote: SqliteStatement;
+  readonly #take: SqliteStatement;
+  readonly #rewrite: SqliteStatement;
+  readonly #delete: SqliteStatement;
+  readonly #complete: SqliteStatement;
+  readonly #release: SqliteStatement;
+  readonly #renew: SqliteStatement;
+  readonly #counts: SqliteStatement;
+  readonly #peek: { readonly [State in WaitingState]: SqliteStatement };
+  readonly #newest: SqliteStatement;
+  readonly #clear: SqliteStatement;
+  readonly #remember: SqliteStatement;
+  readonly #queues: SqliteStatement;
+
+  constructor(database: SqliteDatabase, { jobs, queues }: TableNames) {
+    const prepare = (sql: string): SqliteStatement => database.prepare(sql);
+    this.#insert = prepare(
+      `INSERT INTO ${jobs} (queue, payload, ${COUNTERS}, available_at, created_at, place) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#isDelayed = prepare(
+      `SELECT 1 FROM ${jobs}
+       WHERE queue = ?1 AND ${DELAYED} AND ${TEXT_LENGTH} = length(?2) AND ${TEXT_END} = substr(?2, -64) AND ${PAYLOAD} = ?2`,
+    );
+    this.#outlook = prepare(`SELECT
+      (SELECT 1 FROM ${jobs} WHERE queue = ?1 AND ${READY} LIMIT 1),
+      (SELECT min(available_at) FROM ${jobs} WHERE queue = ?1 AND ${DELAYED}),
+      (SELECT min(lease_until) FROM ${jobs} WHERE queue = ?1 AND ${RESERVED})`);
+    this.#tail = prepare(`SELECT max(place) FROM ${jobs} WHERE queue = ? AND ${READY}`);
+    this.#head = prepare(`SELECT min(place) FROM ${jobs} WHERE queue = ? AND ${READY}`);
+    this.#reclaim = prepare(`UPDATE ${jobs}
+      SET place = ?6 + n, reserved_at = NULL, lease_until = NULL, attempts = attempts - 1, crashes = crashes + 1
+      FROM (${within(jobs, `${RESERVED} AND lease_until <= ?2`, 'lease_until, place')}) WHERE id = chosen
+      RETURNING ${TEXT_LENGTH}`);
+    this.#promote = prepare(`UPDATE ${jobs} SET place = ?6 + n
+      FROM (${within(jobs, `${DELAYED} AND available_at <= ?2`, 'available_at, chosen')}) WHERE id = chosen
+      RETURNING ${TEXT_LENGTH}`);
+    this.#take = prepare(`UPDATE ${jobs} SET reserved_at = ?2, lease_until = ?6, attempts = attempts + 1
+      FROM (${within(jobs, READY, 'place')}) WHERE id = chosen
+      RETURNING id, ${PAYLOAD}, ${COUNTERS}, NULL, place`);
+    this.#rewrite = prepare(`UPDATE ${jobs} SET payload = ? WHERE id = ?`);
+    this.#delete = prepare(`DELETE FROM ${jobs} WHERE id = ?`);
+    this.#complete = prepare(`DELETE FROM ${jobs} WHERE id = ? AND ${RESERVED} AND ${FENCE} = ?`);
+    this.#release = prepare(`UPDATE ${jobs}
+      SET reserved_at = NULL, lease_until = NULL, attempts = ?3, crashes = ?4, exceptions = ?5, releases = ?6, available_at = ?7, place = ?8
+      WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2`);
+    this.#renew = prepare(`UPDATE ${jobs} SET lease_until = ?3 WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2`);
+    this.#counts = prepare(
+      `SELECT ${[READY, DELAYED, RESERVED]
+        .map((state) => `(SELECT count(*) FROM ${jobs} WHERE queue = ?1 AND ${state})`)
+        .join(', ')}`,
+    );
+    const peek = (state: string, at: string, order: string): SqliteStatement =>
+      prepare(
+        `SELECT id, ${PAYLOAD}, ${COUNTERS}, ${at} FROM ${jobs} WHERE queue = ? AND ${state} ORDER BY ${order} LIMIT ?`,
+      );
+    this.#peek = {
+      ready: peek(READY, 'NULL', 'place'),
+      delayed: peek(DELAYED, 'available_at', 'available_at, id'),
+      reserved: peek(RESERVED, 'lease_until', 'lease_until, place'),
+    };
+    this.#newest = prepare(`SELECT max(id) FROM ${jobs}`);
+    this.#clear = prepare(
+      `DELETE FROM ${jobs} WHERE id IN (${[READY, DELAYED, RESERVED]
+        .map((state) => `SELECT * FROM (SELECT id FROM ${jobs} WHERE queue = ?1 AND ${state} AND id <= ?2 LIMIT ?3)`)
+        .join(' UNION ALL ')} LIMIT ?3)`,
+    );
+    this.#remember = prepare(`INSERT OR IGNORE INTO ${queues} (name) VALUES (?)`);
+    this.#queues = prepare(`SELECT CAST(name AS BLOB) FROM ${queues} ORDER BY name`);
+  }
+
+  /** From then on the queue is known, also when it is empty again. */
+  insert(queue: string, entries: readonly NewJob[], now: Seconds): void {
+    this.#remember.run([queue]);
+    let end = this.#endOf(queue);
+    for (const { payload, counters, delay } of entries) {
+      const { attempts, crashes, exceptions, releases } = counters;
+      const place = delay > 0 ? null : (end += 1);
+      const due = toMicroseconds(now + Math.max(delay, 0));
+      this.#insert.run([queue, storable(payload), attempts, crashes, exceptions, releases, due, now, place]);
+    }
+  }
+
+  isDelayed(queue: string, payload: string): boolean {
+    return this.#isDelayed.get([queue, Buffer.from(payload)]) !== undefined;
+  }
+
+  outlook(queue: string): Outlook {
+    const [ready = null, due = null, leaseEnd = null] = this.#outlook.get([queue]) ?? [];
+    const moment = (value: SqliteValue): Seconds => (value === null ? Infinity : Number(value));
+    return { ready: ready !== null, due: moment(due), leaseEnd: moment(leaseEnd) };
+  }
+
+  /** Jobs whose lease has ended go to the head, in the order of the ends. Returns their lengths. */
+  reclaim(queue: string, now: Seconds, bounds: Bounds): readonly number[] {
+    const before = Number(this.#head.get([queue])?.[0] ?? 1) - 1 - bounds.jobs;
+    const rows = this.#reclaim.all([queue, now, bounds.jobs, bounds.bytes, bounds.first ? 1 : 0, before]);
+    return rows.map(([length]) => Number(length));
+  }
+
+  /** Delayed jobs that are due go to the tail, in the order of their moments. Returns their lengths. */
+  promote(queue: string, now: Seconds, bounds: Bounds): readonly number[] {
+    const end = this.#endOf(queue);
+    const rows = this.#promote.all([queue, now, bounds.jobs, bounds.bytes, bounds.first ? 1 : 0, end]);
+    return rows.map(([length]) => Number(length));
+  }
+
+  /** Reserves the first in line. */
+  take(queue: string, now: Seconds, lease: Seconds, bounds: Bounds): readonly StoredJob[] {
+    const leaseEnd = toMicroseconds(now + lease);
+    const rows = this.#take.all([queue, now, bounds.jobs, bounds.bytes, bounds.first ? 1 : 0, leaseEnd]);
+    // An UPDATE gives its rows in an order of its own.
+    return [...rows].sort((a, b) => Number(a[7]) - Number(b[7])).map(jobOf);
+  }
+
+  rewrite(id: number, payload: Buffer): void {
+    this.#rewrite.run([storable(payload), id]);
+  }
+
+  delete(id: number): void {
+    this.#delete.run([id]);
+  }
+
+  /** False: the reservation is no longer the one it was. So with the others below. */
+  complete(id: number, fence: number): boolean {
+    return this.#complete.run([id, fence]) > 0;
+  }
+
+  release(id: number, fence: number, queue: string, counters: Counters, now: Seconds, delay: Seconds): boolean {
+    const { attempts, crashes, exceptions, releases } = counters;
+    const place = delay > 0 ? null : this.#endOf(queue) + 1;
+    const due = toMicroseconds(now + Math.max(delay, 0));
+    return this.#release.run([id, fence, attempts, crashes, exceptions, releases, due, place]) > 0;
+  }
+
+  renew(id: number, fence: number, leaseEnd: Seconds): boolean {
+    return this.#renew.run([id, fence, leaseEnd]) > 0;
+  }
+
+  counts(queue: string): Counts {
+    const [ready, delayed, reserved] = this.#counts.get([queue]) ?? [];
+    return { ready: Number(ready), delayed: Number(delayed), reserved: Number(reserved) };
+  }
+
+  peek(queue: string, state: WaitingState, limit: number): readonly StoredJob[] {
+    return this.#peek[state].all([queue, limit]).map(jobOf);
+  }
+
+  /** The id that no job older than now exceeds. */
+  newest(): number {
+    return Number(this.#newest.get([])?.[0] ?? 0);
+  }
+
+  /** Removes up to `limit` jobs that are no newer than `newest`; returns how many. */
+  clear(queue: string, newest: number, limit: number): number {
+    return this.#clear.run([queue, newest, limit]);
+  }
+
+  queues(): readonly string[] {
+    return this.#queues.all([]).map(([name]) => String(name));
+  }
+
+  #endOf(queue: string): number {
+    return Number(this.#tail.get([queue])?.[0] ?? 0);
+  }
+}
+
+/**
+ * The first jobs in a state, as many as the bounds allow, each with its number.
+ *
+ * ?1 queue, ?2 now, ?3 jobs, ?4 bytes, ?5 whether the first one passes however long it is.
+ */
+function within(jobs: string, condition: string, order: string): string {
+  return `SELECT chosen, n FROM (
+    SELECT chosen, row_number() OVER up_to_here AS n, sum(size) OVER up_to_here AS total
+    FROM (
+      SELECT id AS chosen, ${TEXT_LENGTH} AS size, place, available_at, lease_until
+      FROM ${jobs} WHERE queue = ?1 AND ${condition} ORDER BY ${order} LIMIT ?3
+    )
+    WINDOW up_to_here AS (ORDER BY ${order} ROWS UNBOUNDED PRECEDING)
+  ) WHERE total <= ?4 OR (n = 1 AND ?5)`;
+}
+
+/** As text where it is one, so that it can be read in any client. */
+export function storable(payload: string | Buffer): string | Buffer {
+  return typeof payload === 'string' || !isUtf8(payload) ? payload : payload.toString();
+}
+
+function jobOf(row: SqliteRow): StoredJob {
+  const [id, payload, attempts, crashes, exceptions, releases, at] = row;
+  return {
+    id: Number(id),
+    payload: payload as Buffer,
+    counters: {
+      attempts: Number(attempts),
+      crashes: Number(crashes),
+      exceptions: Number(exceptions),
+      releases: Number(releases),
+    },
+    at: at == null ? undefined : Number(at),
+  };
+}

@@ -1,0 +1,29 @@
+/**
+ * The text of a stored job. Its counters stand in columns while it is in the table, and the payload stays as it was
+ * pushed; whoever sees the job sees one text with the counters in it, as on every other driver.
+ */
+import { noCounters, readCounters, readCountersOfAny, withCounters } from '../../../payload/counters';
+import type { Counters } from '../../../payload/counters';
+import type { StoredJob } from './job-table';
+
+/** Undefined: the payload is no JSON object. */
+export function countersIn(payload: Buffer): Counters | undefined {
+  return readCounters(payload)?.counters ?? readCountersOfAny(payload);
+}
+
+/** What a pushed text says that it went through already; what is no JSON object is pushed all the same. */
+export function countersOfPushed(payload: string | Buffer): Counters {
+  return countersIn(typeof payload === 'string' ? Buffer.from(payload) : payload) ?? noCounters;
+}
+
+/** As it would stand in the list of another driver: nothing is added to a text that was never touched. */
+export function shownText({ payload, counters }: StoredJob): Buffer {
+  const inText = countersIn(payload);
+  return inText === undefined || same(inText, counters) ? payload : withCounters(payload, counters);
+}
+
+function same(a: Counters, b: Counters): boolean {
+  return (
+    a.attempts === b.attempts && a.crashes === b.crashes && a.exceptions === b.exceptions && a.releases === b.releases
+  );
+}

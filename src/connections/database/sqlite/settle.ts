@@ -1,0 +1,26 @@
+/** How a reservation ends in the tables. Part of a transaction: a job that fails is in one table or in the other. */
+import type { Seconds } from '../../../clock/clock';
+import { withCounters } from '../../../payload/counters';
+import type { Settlement, SettleResult } from '../../../queue/connection';
+import type { ReservationToken } from './reserve';
+import type { SqliteTables } from './sqlite-tables';
+
+export function settle(tables: SqliteTables, settlement: Settlement, connection: string, now: Seconds): SettleResult {
+  return settled(tables, settlement, connection, now) ? 'settled' : 'lost';
+}
+
+function settled({ jobs, failed }: SqliteTables, settlement: Settlement, connection: string, now: Seconds): boolean {
+  const { reservation } = settlement;
+  const { queue } = reservation;
+  const { id, fence } = reservation.token as ReservationToken;
+  if (settlement.outcome === 'released') {
+    return jobs.release(id, fence, queue, settlement.counters, now, settlement.delay);
+  }
+  if (!jobs.complete(id, fence)) return false;
+  if (settlement.outcome === 'failed') {
+    const { counters, failure } = settlement;
+    const payload = withCounters(reservation.payload, counters);
+    failed.put({ ...failure, connection, queue, payload, attempts: counters.attempts }, now);
+  }
+  return true;
+}

@@ -1,0 +1,269 @@
+/**
+ * The `database` driver on an embedded SQLite file, which several processes may share.
+ *
+ * The clock of the process is the clock of the store: all that share a file share a machine. What is pushed is on disk
+ * when its promise resolves; the end of a job may be lost with the power, and then the job runs again.
+ */
+import type { Clock, Seconds } from '../../../clock/clock';
+import type { Logger } from '../../../logger/logger';
+import type {
+  Capabilities,
+  Connection,
+  Counts,
+  Diagnosis,
+  Entry,
+  PeekedJob,
+  Reservation,
+  ReserveReply,
+  ReserveRequest,
+  Settlement,
+  SettleResult,
+  Waiter,
+  WaitingState,
+} from '../../../queue/connection';
+import { ConnectionClosedError, DuplicatePayloadError } from '../../errors';
+import { diagnose } from './diagnosis';
+import { watchOf } from './file-watch';
+import type { FileWatch } from './file-watch';
+import { countersOfPushed, shownText } from './job-text';
+import { toMicroseconds } from './moment';
+import { nextIn, reserve } from './reserve';
+import type { ReservationToken } from './reserve';
+import { settle } from './settle';
+import { SqliteFailedStore } from './sqlite-failed-store';
+import { SqliteLockStore } from './sqlite-lock-store';
+import { SqliteStore } from './sqlite-store';
+import { SqliteTables } from './sqlite-tables';
+import { SqliteWaiter } from './sqlite-waiter';
+import { tableNames } from './table-names';
+import { prepareTables } from './tables';
+
+export interface SqliteOptions {
+  /** The connection's name in the configuration. */
+  readonly name: string;
+  /** Its canonical path. */
+  readonly file: string;
+  readonly table: string;
+  /** Seconds until a call gives up on a file that others keep locked. */
+  readonly deadline: Seconds;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Where the address came from, as a clause, if not from the configuration. */
+  readonly origin: string | undefined;
+}
+
+const CAPABILITIES: Capabilities = {
+  delay: true,
+  reserve: true,
+  renew: true,
+  counts: true,
+  clear: true,
+  peek: true,
+  wake: true,
+  failed: true,
+  locks: true,
+};
+
+/** What one transaction pushes or removes at most, so that neither the file nor the event loop is held for long. */
+const PAGE_JOBS = 500;
+const PAGE_CHARACTERS = 1024 * 1024;
+
+const SETTLED_NOTHING = 'no outcome was recorded';
+const RESERVED_NOTHING = 'no job was reserved';
+
+export class SqliteConnection implements Connection {
+  readonly name: string;
+  readonly driver = 'database';
+  readonly address: string;
+  readonly capabilities = CAPABILITIES;
+  readonly failed: SqliteFailedStore;
+  readonly locks: SqliteLockStore;
+  readonly #clock: Clock;
+  readonly #store: SqliteStore<SqliteTables>;
+  readonly #watch: FileWatch;
+  readonly #waiters = new Set<SqliteWaiter>();
+  #closed = false;
+
+  constructor({ name, file, table, deadline, clock, logger, origin }: SqliteOptions) {
+    const names = tableNames(table, name);
+    this.name = name;
+    this.address = file;
+    this.#clock = clock;
+    this.#watch = watchOf(file);
+    this.#store = new SqliteStore({ connection: name, file, deadline, logger, origin }, (database) => {
+      prepareTables(database, names, file);
+      return new SqliteTables(database, names);
+    });
+    const store = this.#store;
+    const checkOpen = (operation: string): void => this.#checkOpen(operation);
+    const wroteTo = (queue: string): void => this.#watch.wroteTo(queue);
+    this.failed = new SqliteFailedStore({ store, clock, checkOpen, wroteTo });
+    this.locks = new SqliteLockStore(store, clock, checkOpen);
+  }
+
+  async push(queue: string, entries: readonly Entry[]): Promise<void> {
+    this.#checkOpen('push');
+    let pushed = 0;
+    for (const page of pagesOf(entries)) {
+      const before = pushed === 0 ? '' : `the first ${pushed} of ${entries.length} jobs were queued, `;
+      const consequence = `${before}${entries.length - pushed === 1 ? 'the job was' : 'the other jobs were'} not queued`;
+      await this.#store.write({ consequence, durable: true }, (tables) => this.#insert(tables, queue, page));
+      this.#watch.wroteTo(queue);
+      pushed += page.length;
+    }
+  }
+
+  async reserve(request: ReserveRequest): Promise<ReserveReply> {
+    this.#checkOpen('reserve');
+    // Mostly an idle worker's look: it takes no lock, and so hinders nobody.
+    const next = await this.#store.read(RESERVED_NOTHING, ({ jobs }) => nextIn(jobs, request.queues, this.#now));
+    if (next > 0) return { reservations: [], setAside: [], nextIn: next };
+    return this.#store.write({ consequence: RESERVED_NOTHING }, (tables) =>
+      reserve(tables, request, this.name, this.#now),
+    );
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
+    this.#checkOpen('settle');
+    if (settlements.length === 0) return [];
+    const results = await this.#store.write({ consequence: SETTLED_NOTHING }, (tables) =>
+      this.#settle(tables, settlements),
+    );
+    this.#announce(settlements);
+    return results;
+  }
+
+  async settleAndReserve(
+    settlements: readonly Settlement[],
+    request: ReserveRequest,
+  ): Promise<{ readonly results: readonly SettleResult[]; readonly reply: ReserveReply }> {
+    this.#checkOpen('settleAndReserve');
+    if (settlements.length === 0) return { results: [], reply: await this.reserve(request) };
+    const done = await this.#store.write({ consequence: `${SETTLED_NOTHING}, and ${RESERVED_NOTHING}` }, (tables) => ({
+      results: this.#settle(tables, settlements),
+      reply: reserve(tables, request, this.name, this.#now),
+    }));
+    this.#announce(settlements);
+    return done;
+  }
+
+  async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly ('renewed' | 'lost')[]> {
+    this.#checkOpen('renew');
+    if (reservations.length === 0) return [];
+    return this.#store.write({ consequence: 'no lease was renewed' }, ({ jobs }) => {
+      const leaseEnd = toMicroseconds(this.#now + lease);
+      return reservations.map(({ token }) => {
+        const { id, fence } = token as ReservationToken;
+        return jobs.renew(id, fence, leaseEnd) ? 'renewed' : 'lost';
+      });
+    });
+  }
+
+  async counts(queue: string): Promise<Counts> {
+    this.#checkOpen('counts');
+    return this.#store.read('nothing was counted', ({ jobs }) => jobs.counts(queue));
+  }
+
+  async clear(queue: string): Promise<number> {
+    this.#checkOpen('clear');
+    const consequence = `not all jobs of queue '${queue}' were removed`;
+    // What is pushed meanwhile stays: it would never come to an end otherwise.
+    const newest = await this.#store.read(consequence, ({ jobs }) => jobs.newest());
+    for (let removed = 0; ;) {
+      const page = await this.#store.write({ consequence }, ({ jobs }) => jobs.clear(queue, newest, PAGE_JOBS));
+      removed += page;
+      if (page < PAGE_JOBS) return removed;
+    }
+  }
+
+  async peek(queue: string, state: WaitingState, limit: number): Promise<readonly PeekedJob[]> {
+    this.#checkOpen('peek');
+    const jobs = await this.#store.read('nothing was shown', (tables) => tables.jobs.peek(queue, state, limit));
+    return jobs.map((job) => ({
+      payload: shownText(job),
+      ...(job.at === undefined ? {} : { at: Math.round(job.at * 1000) }),
+    }));
+  }
+
+  async queues(): Promise<readonly string[]> {
+    this.#checkOpen('queues');
+    return this.#store.read('no queues were listed', ({ jobs }) => jobs.queues());
+  }
+
+  waiter(queues: readonly string[]): Waiter {
+    this.#checkOpen('waiter');
+    const glance = <T>(work: (tables: SqliteTables) => T): T | undefined => this.#store.glance(work);
+    const waiter = new SqliteWaiter(queues, {
+      connection: this.name,
+      clock: this.#clock,
+      watch: this.#watch,
+      nextIn: (names) => glance(({ jobs }) => nextIn(jobs, names, this.#now)) ?? Infinity,
+      version: () => glance((tables) => tables.version),
+    });
+    this.#waiters.add(waiter);
+    return waiter;
+  }
+
+  async diagnose(): Promise<readonly Diagnosis[]> {
+    this.#checkOpen('diagnose');
+    return diagnose(this.address, this.#store);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#waiters].map((waiter) => waiter.close()));
+    this.#waiters.clear();
+    await this.#store.close();
+  }
+
+  #checkOpen(operation: string): void {
+    if (this.#closed) throw new ConnectionClosedError(this.name, operation);
+  }
+
+  get #now(): Seconds {
+    return toMicroseconds(this.#clock.now() / 1000);
+  }
+
+  /** All are checked before the first is written. */
+  #insert({ jobs }: SqliteTables, queue: string, entries: readonly Entry[]): void {
+    const unique = new Set<string>();
+    for (const { payload, delay = 0 } of entries.filter((entry) => entry.unique === true)) {
+      if (delay <= 0) continue;
+      if (unique.has(payload) || jobs.isDelayed(queue, payload)) {
+        throw new DuplicatePayloadError(this.name, queue, payload);
+      }
+      unique.add(payload);
+    }
+    const made = entries.map(({ payload, delay = 0 }) => ({ payload, delay, counters: countersOfPushed(payload) }));
+    jobs.insert(queue, made, this.#now);
+  }
+
+  #settle(tables: SqliteTables, settlements: readonly Settlement[]): readonly SettleResult[] {
+    const now = this.#now;
+    return settlements.map((settlement) => settle(tables, settlement, this.name, now));
+  }
+
+  /** Wakes those who wait for what was given back. */
+  #announce(settlements: readonly Settlement[]): void {
+    const queues = new Set<string>();
+    for (const { outcome, reservation } of settlements) {
+      if (outcome === 'released') queues.add(reservation.queue);
+    }
+    for (const queue of queues) this.#watch.wroteTo(queue);
+  }
+}
+
+function* pagesOf(entries: readonly Entry[]): Generator<readonly Entry[]> {
+  let page: Entry[] = [];
+  let characters = 0;
+  for (const entry of entries) {
+    if (page.length > 0 && (page.length === PAGE_JOBS || characters + entry.payload.length > PAGE_CHARACTERS)) {
+      yield page;
+      page = [];
+      characters = 0;
+    }
+    page.push(entry);
+    characters += entry.payload.length;
+  }
+  if (page.length > 0) yield page;
+}

@@ -1,0 +1,92 @@
+/**
+ * The few things that are asked of an SQLite engine, and libsql as the one that gives them.
+ *
+ * The engine is synchronous: a call that returns is done. It has traps that end the whole process: a bound value of
+ * another type, and a TEXT column read that is not UTF-8. So every value is checked here, and every statement reads text
+ * as `CAST(… AS BLOB)`, which also keeps what follows a NUL character.
+ */
+import { UnboundValueError } from '../errors';
+
+export type SqliteValue = string | number | null | Buffer;
+
+/** The columns of one row, in the order of the statement. */
+export type SqliteRow = readonly SqliteValue[];
+
+export interface SqliteStatement {
+  /** Returns the number of rows that it changed. */
+  run(values: readonly SqliteValue[]): number;
+  /** The first row. */
+  get(values: readonly SqliteValue[]): SqliteRow | undefined;
+  all(values: readonly SqliteValue[]): readonly SqliteRow[];
+}
+
+export interface SqliteDatabase {
+  readonly inTransaction: boolean;
+  prepare(sql: string): SqliteStatement;
+  exec(sql: string): void;
+  close(): void;
+}
+
+interface Engine {
+  readonly inTransaction: boolean;
+  prepare(sql: string): EngineStatement;
+  exec(sql: string): void;
+  close(): void;
+}
+
+interface EngineStatement {
+  /** Whether it gives rows. */
+  readonly reader: boolean;
+  raw(): EngineStatement;
+  run(values: readonly SqliteValue[]): { readonly changes: number };
+  get(values: readonly SqliteValue[]): SqliteRow | undefined;
+  all(values: readonly SqliteValue[]): readonly SqliteRow[];
+}
+
+type EngineClass = new (file: string, options: { readonly timeout: number }) => Engine;
+
+/** `busyTimeout`: milliseconds for which a call may block on a file that others have locked. */
+export function openSqlite(file: string, busyTimeout: number): SqliteDatabase {
+  // Loaded on first use: a program on Redis pays nothing for it.
+  const Libsql = require('libsql') as EngineClass; // oxlint-disable-line typescript/no-require-imports
+  const engine = new Libsql(file, { timeout: busyTimeout });
+  return {
+    get inTransaction() {
+      return engine.inTransaction;
+    },
+    prepare: (sql) => new CheckedStatement(engine.prepare(sql)),
+    exec: (sql) => engine.exec(sql),
+    close: () => engine.close(),
+  };
+}
+
+class CheckedStatement implements SqliteStatement {
+  readonly #statement: EngineStatement;
+
+  constructor(statement: EngineStatement) {
+    // Rows come as arrays: as objects they would carry a `_metadata` of the engine's.
+    this.#statement = statement.reader ? statement.raw() : statement;
+  }
+
+  run(values: readonly SqliteValue[]): number {
+    return this.#statement.run(checked(values)).changes;
+  }
+
+  get(values: readonly SqliteValue[]): SqliteRow | undefined {
+    return this.#statement.get(checked(values));
+  }
+
+  all(values: readonly SqliteValue[]): readonly SqliteRow[] {
+    return this.#statement.all(checked(values));
+  }
+}
+
+function checked(values: readonly SqliteValue[]): readonly SqliteValue[] {
+  for (const value of values) {
+    if (typeof value === 'string' || value === null || Buffer.isBuffer(value)) continue;
+    // In place of NaN the engine would store what the same parameter was before.
+    if (typeof value === 'number' && !Number.isNaN(value)) continue;
+    throw new UnboundValueError(value);
+  }
+  return values;
+}

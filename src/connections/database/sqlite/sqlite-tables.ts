@@ -1,0 +1,32 @@
+/** The tables of one connection, with their statements prepared. */
+import { FailedTable } from './failed-table';
+import { JobTable } from './job-table';
+import { LockTable } from './lock-table';
+import type { SqliteDatabase, SqliteStatement } from './sqlite-database';
+import type { TableNames } from './table-names';
+
+export class SqliteTables {
+  readonly jobs: JobTable;
+  readonly failed: FailedTable;
+  readonly locks: LockTable;
+  readonly #version: SqliteStatement;
+  readonly #facts: SqliteStatement;
+
+  constructor(database: SqliteDatabase, names: TableNames) {
+    this.jobs = new JobTable(database, names);
+    this.failed = new FailedTable(database, names);
+    this.locks = new LockTable(database, names);
+    this.#version = database.prepare('PRAGMA data_version');
+    this.#facts = database.prepare('SELECT sqlite_version(), journal_mode FROM pragma_journal_mode');
+  }
+
+  /** Differs from what it was when anyone else has written to the file meanwhile. */
+  get version(): number {
+    return Number(this.#version.get([])?.[0]);
+  }
+
+  facts(): { readonly version: string; readonly journal: string } {
+    const [version, journal] = this.#facts.get([]) ?? [];
+    return { version: String(version), journal: String(journal) };
+  }
+}

@@ -1,0 +1,21 @@
+/** What the tables of one connection are called. All names derive from `table`, and are safe to stand in a statement. */
+import { DatabaseTableNameError } from '../errors';
+
+export interface TableNames {
+  /** Waiting and running jobs: Laravel's columns and our own. */
+  readonly jobs: string;
+  /** Jobs that are out of tries. */
+  readonly failed: string;
+  /** The names of the queues that were pushed to. */
+  readonly queues: string;
+  readonly locks: string;
+}
+
+/** The versions of all tables that Onqueue made in a file. `PRAGMA user_version` belongs to the file's other users. */
+export const VERSIONS_TABLE = 'onqueue_versions';
+
+/** @throws DatabaseTableNameError */
+export function tableNames(table: string, connection: string): TableNames {
+  if (!/^(?!sqlite_)[a-z_][a-z\d_]{0,47}$/i.test(table)) throw new DatabaseTableNameError(connection, table);
+  return { jobs: table, failed: `failed_${table}`, queues: `${table}_queues`, locks: `${table}_locks` };
+}

@@ -1,0 +1,104 @@
+/** Makes the tables on the first use of a file, and checks that those that are there are ours. */
+import { ForeignTableError, NewerTablesError } from '../errors';
+import type { SqliteDatabase } from './sqlite-database';
+import { VERSIONS_TABLE } from './table-names';
+import type { TableNames } from './table-names';
+
+/** Raised by one, with a step that leads there, whenever the tables change. */
+const VERSION = 1;
+
+/** A job in line: it has a place there, and nobody holds it. */
+export const READY = 'place IS NOT NULL AND reserved_at IS NULL';
+/** A job that waits for its moment; also one that another program has inserted, which knows no places. */
+export const DELAYED = 'place IS NULL AND reserved_at IS NULL';
+export const RESERVED = 'reserved_at IS NOT NULL';
+
+/** Together they tell texts apart without a copy of the whole in an index: ids stand at the end. */
+export const TEXT_LENGTH = 'octet_length(payload)';
+export const TEXT_END = 'substr(CAST(payload AS BLOB), -64)';
+
+/**
+ * The moments are seconds since 1970, with a fraction. `id` is never used twice, for it is part of what a reservation is
+ * known by. The indexes hold `reserved_at`, though it is known, so that counting reads nothing but them.
+ */
+const statements = (names: TableNames): string => `
+  CREATE TABLE ${names.jobs} (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    queue TEXT NOT NULL,
+    payload TEXT NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    reserved_at REAL,
+    available_at REAL NOT NULL,
+    created_at REAL NOT NULL,
+    crashes INTEGER NOT NULL DEFAULT 0,
+    exceptions INTEGER NOT NULL DEFAULT 0,
+    releases INTEGER NOT NULL DEFAULT 0,
+    place INTEGER,
+    lease_until REAL
+  );
+  CREATE INDEX ${names.jobs}_ready ON ${names.jobs} (queue, place, reserved_at) WHERE ${READY};
+  CREATE INDEX ${names.jobs}_delayed ON ${names.jobs} (queue, place, reserved_at, available_at) WHERE ${DELAYED};
+  CREATE INDEX ${names.jobs}_texts ON ${names.jobs} (queue, ${TEXT_LENGTH}, ${TEXT_END}) WHERE ${DELAYED};
+  CREATE INDEX ${names.jobs}_reserved ON ${names.jobs} (queue, lease_until, reserved_at) WHERE ${RESERVED};
+  CREATE TABLE ${names.failed} (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    uuid TEXT NOT NULL UNIQUE,
+    connection TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    payload TEXT NOT NULL,
+    exception TEXT NOT NULL,
+    failed_at REAL NOT NULL,
+    name TEXT NOT NULL DEFAULT '',
+    attempts INTEGER NOT NULL DEFAULT 0
+  );
+  CREATE INDEX ${names.failed}_queue ON ${names.failed} (queue);
+  CREATE INDEX ${names.failed}_failed_at ON ${names.failed} (failed_at);
+  CREATE TABLE ${names.queues} (name TEXT PRIMARY KEY) WITHOUT ROWID;
+  CREATE TABLE ${names.locks} (
+    name TEXT PRIMARY KEY,
+    token TEXT NOT NULL,
+    expires_at REAL NOT NULL
+  ) WITHOUT ROWID;
+  CREATE INDEX ${names.locks}_expires_at ON ${names.locks} (expires_at);
+  INSERT INTO ${VERSIONS_TABLE} (name, version) VALUES ('${names.jobs}', ${VERSION});
+`;
+
+/**
+ * Writes only where there is something to make. Throws SQLite's own error when others hold the file.
+ *
+ * @throws ForeignTableError
+ * @throws NewerTablesError
+ */
+export function prepareTables(database: SqliteDatabase, names: TableNames, file: string): void {
+  if (isCurrent(database, names, file)) return;
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    // Another process may have made them while this one waited for its turn.
+    if (!isCurrent(database, names, file)) makeTables(database, names, file);
+    database.exec('COMMIT');
+  } catch (error) {
+    if (database.inTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+function isCurrent(database: SqliteDatabase, names: TableNames, file: string): boolean {
+  if (!exists(database, VERSIONS_TABLE)) return false;
+  const row = database.prepare(`SELECT version FROM ${VERSIONS_TABLE} WHERE name = ? COLLATE NOCASE`).get([names.jobs]);
+  if (row === undefined) return false;
+  const found = Number(row[0]);
+  if (found > VERSION) throw new NewerTablesError(file, found, VERSION);
+  return true;
+}
+
+function makeTables(database: SqliteDatabase, names: TableNames, file: string): void {
+  for (const name of Object.values<string>({ ...names })) {
+    if (exists(database, name)) throw new ForeignTableError(file, name);
+  }
+  database.exec(`CREATE TABLE IF NOT EXISTS ${VERSIONS_TABLE} (name TEXT PRIMARY KEY, version INTEGER NOT NULL)`);
+  database.exec(statements(names));
+}
+
+function exists(database: SqliteDatabase, table: string): boolean {
+  return database.prepare('SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE').get([table]) !== undefined;
+}

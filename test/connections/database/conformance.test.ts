@@ -1,0 +1,19 @@
+import { conformance } from '../../../src/testing/conformance';
+import type { ConformanceHarness } from '../../../src/testing/conformance';
+import { TestClock } from '../../../src/testing/test-clock';
+import { TemporaryDatabase } from './open-database';
+
+async function openSqliteFile(): Promise<ConformanceHarness> {
+  const clock = new TestClock();
+  const database = new TemporaryDatabase();
+  return {
+    connection: database.connect({}, { clock }),
+    second: () => database.connect({}, { clock }),
+    advance: (seconds) => clock.advance(seconds),
+    dispose: () => database.dispose(),
+  };
+}
+
+describe('the database driver on SQLite', () => {
+  for (const { name, run } of conformance(openSqliteFile)) it(name, run);
+});
