@@ -6,6 +6,9 @@ declare const produces: unique symbol;
 /** A name for what has no class. `Symbol('smtp') as NamedToken<Smtp>` tells the compiler what it resolves to. */
 export type NamedToken<T = unknown> = (string | symbol) & { readonly [produces]?: T };
 
+/** What a container resolves to a `T`: its class, a name, or an object that the container understands. */
+export type Token<T = unknown> = Class<T & object> | NamedToken<T> | object;
+
 /** One run's scope. */
 export interface Scope {
   /** Resolves a token within this run. */
