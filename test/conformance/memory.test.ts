@@ -29,9 +29,13 @@ const REAL_TIME = new Set([
 ]);
 
 describe('the memory driver', () => {
-  for (const { name, run } of conformance(openMemory)) it(name, run);
+  it.each(conformance(openMemory))('$name', async ({ run }) => {
+    await expect(run()).resolves.toBeUndefined();
+  });
 });
 
 describe('the memory driver by the clock of the machine', () => {
-  for (const { name, run } of conformance(openMemoryInRealTime).filter((it) => REAL_TIME.has(it.name))) it(name, run);
+  it.each(conformance(openMemoryInRealTime).filter((it) => REAL_TIME.has(it.name)))('$name', async ({ run }) => {
+    await expect(run()).resolves.toBeUndefined();
+  });
 });

@@ -1,3 +1,4 @@
+import { systemClock } from '../../src/clock/clock';
 import { TestClock } from '../../src/testing/test-clock';
 
 const START = 1_700_000_000_000;
@@ -11,10 +12,10 @@ describe('the test clock', () => {
   });
 
   it('starts at the present unless told otherwise', () => {
-    const before = Date.now();
+    const before = systemClock.now();
     const started = new TestClock().now();
     expect(started).toBeGreaterThanOrEqual(before);
-    expect(started).toBeLessThanOrEqual(Date.now());
+    expect(started).toBeLessThanOrEqual(systemClock.now());
   });
 
   it('calls timers back in the order of their moments, each at its moment', async () => {

@@ -60,7 +60,7 @@ export class MemoryFailedStore implements FailedStore {
   }
 
   #newestFirst(queue?: string): readonly FailedEntry[] {
-    const entries = [...this.#store.failed.values()].reverse();
+    const entries = [...this.#store.failed.values()].toReversed();
     return queue === undefined ? entries : entries.filter((entry) => entry.queue === queue);
   }
 

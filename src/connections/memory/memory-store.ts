@@ -143,6 +143,6 @@ export class MemoryStore {
   }
 
   #changed(): void {
-    for (const watcher of [...this.#watchers]) watcher();
+    for (const watcher of this.#watchers) watcher();
   }
 }

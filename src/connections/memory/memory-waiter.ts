@@ -47,6 +47,6 @@ export class MemoryWaiter implements Waiter {
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const finish of [...this.#waits]) finish();
+    for (const finish of this.#waits) finish();
   }
 }

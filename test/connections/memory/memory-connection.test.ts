@@ -30,9 +30,10 @@ describe('the memory connection', () => {
     await push(['a', 'b', 'c']);
     await push(['d'], 1.5);
     const { reservations } = await reserve(2);
-    const [, b] = reservations;
     const failure = { id: 'b', name: 'Probe', exception: 'Error' };
-    await connection.settle([{ outcome: 'failed', reservation: b!, counters: b!.counters, failure }]);
+    for (const reservation of reservations.slice(1)) {
+      await connection.settle([{ outcome: 'failed', reservation, counters: reservation.counters, failure }]);
+    }
     expect(connection.snapshot()).toEqual({
       queues: new Map([
         [

@@ -1,13 +1,14 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { SortedTexts } from '../../../src/connections/memory/sorted-texts';
 
 type Member = readonly [text: string, score: number];
+type Step = readonly [step: string, text: string, score: number];
 
 const texts = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'é', '{}');
 const steps = fc.array(fc.tuple(fc.constantFrom('set', 'delete'), texts, fc.integer({ min: 0, max: 4 })));
 
 /** What a sorted set holds after the steps, told the slow way. */
-function expected(all: readonly (readonly [string, string, number])[]): readonly Member[] {
+function expected(all: readonly Step[]): readonly Member[] {
   const members = new Map<string, { score: number; rank: number }>();
   for (const [rank, [step, text, score]] of all.entries()) {
     members.delete(text);
@@ -18,15 +19,20 @@ function expected(all: readonly (readonly [string, string, number])[]): readonly
     .map(([text, { score }]) => [text, score]);
 }
 
+function after(all: readonly Step[]): SortedTexts {
+  const sorted = new SortedTexts();
+  for (const [rank, [step, text, score]] of all.entries()) {
+    if (step === 'set') sorted.set(text, score, rank);
+    else sorted.delete(text);
+  }
+  return sorted;
+}
+
 describe('sorted texts', () => {
   it('stand by score, then by rank, each once, whatever was set and deleted', () => {
     fc.assert(
       fc.property(steps, (all) => {
-        const sorted = new SortedTexts();
-        for (const [rank, [step, text, score]] of all.entries()) {
-          if (step === 'set') sorted.set(text, score, rank);
-          else sorted.delete(text);
-        }
+        const sorted = after(all);
         const members = expected(all);
         expect(sorted.firstOf(Infinity).map(({ text, score }) => [text, score])).toEqual(members);
         expect(sorted.size).toBe(members.length);
