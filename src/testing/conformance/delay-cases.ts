@@ -29,6 +29,23 @@ export const delayCases: readonly CaseDefinition[] = [
     },
   },
   {
+    name: 'the moment to look again is the earliest of all queues that were asked for',
+    requires: ['reserve', 'delay', 'renew'],
+    async run(world) {
+      const queues = ['first', 'second', 'third'];
+      await world.connection.push('first', [{ payload: probe('a'), delay: 600 }]);
+      await world.connection.push('second', [{ payload: probe('b'), delay: 300 }]);
+      await world.pushTo('third', [probe('c')]);
+      await world.reserveOne({ queues: ['third'], lease: 450 });
+      const { nextIn } = await world.reserve({ queues });
+      assert(nextIn > 280 && nextIn <= 300, `the second queue has a job in 300 s, not in ${nextIn} s`);
+      await world.advance(301);
+      await world.reserveOne({ queues });
+      const later = await world.reserve({ queues });
+      assert(later.nextIn > 130 && later.nextIn <= 149, `a lease ends in 149 s, not in ${later.nextIn} s`);
+    },
+  },
+  {
     name: 'a fraction of a second is part of a delay',
     requires: ['reserve', 'delay', 'peek'],
     async run(world) {
