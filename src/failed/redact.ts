@@ -5,8 +5,8 @@
 
 const MASK = '***';
 
-/** `scheme://user:password@host`: up to the last `@` of the word, because a password may hold one. */
-const URL_PASSWORD = /([a-z][a-z\d+.-]{0,30}:\/\/[^\s:@/?#"'`]{0,256}):([^\s"'`]+)@/gi;
+/** `scheme://user:password@host`: up to the last `@` of the word, because a password may hold one; bounded, for its cost. */
+const URL_PASSWORD = /([a-z][a-z\d+.-]{0,30}:\/\/[^\s:@/?#"'`]{0,256}):([^\s"'`]{1,512})@/gi;
 
 /** How the name of a secret ends, whatever stands before: `DB_PASSWORD`, `client_secret`, `x-api-key`. */
 const KEY = '(?:password|passwd|pwd|passphrase|secret|secret[_-]?key|token|api[_-]?key|access[_-]?key|private[_-]?key)';

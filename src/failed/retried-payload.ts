@@ -7,10 +7,10 @@ import { decodeEnvelope, type Envelope } from '../payload/envelope';
 const LAST_MOMENTS = ['retryUntil', 'timeoutAt'];
 
 export function retriedPayload(payload: Buffer, now: Milliseconds): Buffer {
+  const counters = readCounters(payload)?.counters ?? readCountersOfAny(payload);
   const envelope = readable(payload);
-  // It goes back as it is, and is set aside again with its reason: there are no counters to change.
-  if (envelope === undefined) return payload;
-  const counters = readCounters(payload)?.counters ?? readCountersOfAny(payload.toString());
+  // It goes back as it is, and will be set aside again with its reason.
+  if (counters === undefined || envelope === undefined) return payload;
   const retried = withCounters(payload, afterRetry(counters));
   const { retryUntil } = envelope.chosen;
   return retryUntil === undefined || retryUntil > now ? retried : withoutLastMoment(retried, envelope);

@@ -31,7 +31,7 @@ export function loadConfiguration(file: string): Configuration {
   if (typeof exported !== 'object' || exported === null || Array.isArray(exported)) {
     throw new ConfigFileError(
       file,
-      `it exports ${typeof exported === 'object' ? 'no object' : `a ${typeof exported}`} as its default. ` +
+      `its default export is ${Array.isArray(exported) ? 'an array' : `of type ${typeof exported}`}, and no configuration. ` +
         'Write: export default defineConfig({ … }), or module.exports = { … }.',
     );
   }

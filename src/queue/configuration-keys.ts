@@ -60,7 +60,9 @@ const complaint = (check: (subject: string) => void): string | undefined => {
 const queueName: Check = (value) => complaint((subject) => checkQueueName(value, subject));
 
 const span: Check = (value) =>
-  value === 0 ? 'expected more than 0' : complaint((subject) => void durationSeconds(value, subject));
+  complaint((subject) => {
+    if (durationSeconds(value, subject) === 0) throw new RangeError('expected more than 0');
+  });
 
 const lease: Check = (value) =>
   value === null
@@ -80,7 +82,10 @@ export const STORE_KEYS: KeysOf<StoreConfig> = { queue: queueName, retryAfter: l
 
 const driver: Check = text;
 
-const OUR_KEYS: { readonly [Driver in keyof Drivers]: KeysOf<Drivers[Driver]> } = {
+/** By name: a user's own driver, merged into `Drivers`, has its own keys. */
+type OurDriver = 'redis' | 'database' | 'sync' | 'null' | 'memory';
+
+const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
   redis: {
     ...STORE_KEYS,
     driver,

@@ -1,17 +1,8 @@
 /** The manager behind `Queue`: made on first use, and anew after it was closed. */
-import { OnqueueError } from '../errors/onqueue-error';
 import type { Connector } from './connector';
 import type { Drivers } from './configuration';
+import { NoManagerError } from './errors';
 import type { QueueManager } from './queue-manager';
-
-/** Onqueue's own entry point was not loaded, and with it nothing that managers are made of. */
-export class NoManagerError extends OnqueueError {
-  readonly code = 'E_NO_MANAGER';
-
-  constructor() {
-    super("Queue cannot be used yet: import from 'onqueue', not from a file inside the package.", {});
-  }
-}
 
 let factory: (() => QueueManager) | undefined;
 let current: QueueManager | undefined;

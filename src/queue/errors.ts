@@ -210,16 +210,21 @@ export class MisnamedConnectionError extends OnqueueError<{ readonly name: strin
   }
 }
 
-/** `pushRaw` takes a payload's text, and a text with half a character in it comes out of no store as it went in. */
-export class MalformedTextError extends OnqueueError<{ readonly queue: string }> {
-  readonly code = 'E_MALFORMED_TEXT';
+/** Onqueue's own entry point was not loaded, and with it nothing that managers are made of. */
+export class NoManagerError extends OnqueueError {
+  readonly code = 'E_NO_MANAGER';
 
-  constructor(queue: string, kind: string) {
-    super(
-      `Queue '${queue}' was given a raw payload that is ${kind}; it was not queued. Give a string of well-formed Unicode ` +
-        '(text.toWellFormed() mends one).',
-      { queue },
-    );
+  constructor() {
+    super("Queue cannot be used yet: import from 'onqueue', not from a file inside the package.", {});
+  }
+}
+
+/** The test kit was not loaded. */
+export class NoFakeError extends OnqueueError {
+  readonly code = 'E_NO_FAKE';
+
+  constructor() {
+    super("Queue.fake() belongs to the test kit: import 'onqueue/testing' first.", {});
   }
 }
 

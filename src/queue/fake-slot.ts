@@ -1,5 +1,5 @@
 /** Where the test kit puts what `Queue.fake()` does: it lies above, and says its types by merging with `FakeSlot`. */
-import { OnqueueError } from '../errors/onqueue-error';
+import { NoFakeError } from './errors';
 
 /** The test kit adds `fake`, the function, to it. */
 // oxlint-disable-next-line typescript/no-empty-object-type -- it is filled by declaration merging
@@ -8,15 +8,6 @@ export interface FakeSlot {}
 export type FakeFunction = FakeSlot extends { readonly fake: infer Fake extends (...options: never[]) => object }
   ? Fake
   : (...options: never[]) => object;
-
-/** The test kit was not loaded. */
-export class NoFakeError extends OnqueueError {
-  readonly code = 'E_NO_FAKE';
-
-  constructor() {
-    super("Queue.fake() belongs to the test kit: import 'onqueue/testing' first.", {});
-  }
-}
 
 let slot: FakeFunction | undefined;
 

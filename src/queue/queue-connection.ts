@@ -1,9 +1,10 @@
 /** The public face of one connection: Laravel's names, over a driver that knows only payloads. */
 import type { Delay } from '../job/duration';
 import type { InstanceChoice } from '../job/chosen';
+import { InvalidPayloadError } from '../payload/errors';
 import type { Connection, Counts } from './connection';
 import type { ConnectionSettings } from './connector';
-import { CapabilityError, MalformedTextError } from './errors';
+import { CapabilityError } from './errors';
 import type { Capability } from './errors';
 import type { EncodedJob, JobEncoder } from './job-encoder';
 import { send, sendAll } from './send';
@@ -21,6 +22,11 @@ export class QueueConnection {
     this.defaultQueue = settings.queue;
     this.#driver = driver;
     this.#encoder = encoder;
+  }
+
+  /** The absolute path or address of the store, for people: never a password. */
+  get address(): string {
+    return this.#driver().address;
   }
 
   /**
@@ -61,7 +67,11 @@ export class QueueConnection {
     return typeof job === 'string' ? this.#pushString(job, data, { delay, queue }) : this.#push(job, { delay, queue });
   }
 
-  /** Queues a text that is a payload already, as it is; gives the `id` in it, if it has one. */
+  /**
+   * Queues a text that is a payload already, as it is; gives the `id` in it, if it has one.
+   *
+   * @throws InvalidPayloadError it is no well-formed string
+   */
   pushRaw(payload: string, queue?: string): Promise<string | undefined> {
     return this.#pushRaw(payload, { queue }, false);
   }
@@ -122,9 +132,9 @@ export class QueueConnection {
 
   async #pushRaw(payload: string, choice: InstanceChoice, unique: boolean): Promise<string | undefined> {
     const { queue = this.defaultQueue } = choice;
-    // A text of another kind would be stored as its bytes or '[object Object]', and never be settled.
-    if (typeof payload !== 'string') throw new MalformedTextError(queue, `no string but ${typeof payload}`);
-    if (!payload.isWellFormed()) throw new MalformedTextError(queue, 'no well-formed Unicode');
+    if (typeof payload !== 'string') throw unsendable(queue, `it is no string but of type ${typeof payload}`);
+    // Half a character comes out of no store as it went in, so such a reservation could never be settled.
+    if (!payload.isWellFormed()) throw unsendable(queue, 'it is no well-formed Unicode (toWellFormed() mends it)');
     const encoded = this.#encoder.encodeRaw(payload, { ...choice, connection: this.name });
     const delayed = unique && encoded.entry.delay !== undefined;
     await send(this.#driver(), delayed ? { ...encoded, entry: { ...encoded.entry, unique } } : encoded);
@@ -136,6 +146,10 @@ export class QueueConnection {
     if (!driver.capabilities[capability]) throw new CapabilityError(this.name, driver.driver, capability);
     return driver;
   }
+}
+
+function unsendable(queue: string, reason: string): InvalidPayloadError {
+  return new InvalidPayloadError(`${reason}, and was not sent to the queue '${queue}'`);
 }
 
 function idIn(payload: string): string | undefined {

@@ -1,0 +1,164 @@
+import { Job } from '../../src/job/job';
+import { registry } from '../../src/job/registry';
+import { checkConfiguration } from '../../src/queue/check-configuration';
+import type { Configuration } from '../../src/queue/configuration';
+
+@Job()
+class Declared extends Job {}
+
+class Undeclared {}
+
+const drivers = ['redis', 'database', 'memory', 'sync', 'null'];
+
+function check(configuration: unknown) {
+  return checkConfiguration(configuration, { drivers, registry: registry() });
+}
+
+function mistakesIn(configuration: unknown): string[] {
+  return check(configuration).mistakes.map(({ path, problem }) => `${path}: ${problem}`);
+}
+
+function inRedis(config: object): string[] {
+  return mistakesIn({ connections: { main: { driver: 'redis', ...config } } });
+}
+
+describe('a configuration', () => {
+  it('may use every key there is', () => {
+    const configuration: Configuration<'redis' | 'database' | 'sync' | 'null' | 'memory'> = {
+      default: 'redis',
+      failed: 'database',
+      connections: {
+        redis: {
+          driver: 'redis',
+          url: 'rediss://u:p@h:6379/1',
+          queue: 'a',
+          prefix: '',
+          retryAfter: '1m',
+          deadline: 2,
+          tls: {},
+        },
+        database: {
+          driver: 'database',
+          url: 'sqlite:./x.sqlite',
+          table: 'jobs',
+          queue: 'b',
+          retryAfter: 30,
+          deadline: '5s',
+        },
+        sync: { driver: 'sync', queue: 'c' },
+        null: { driver: 'null', queue: 'd' },
+        memory: { driver: 'memory', queue: 'e', retryAfter: undefined },
+      },
+      jobs: [Declared],
+      container: { resolve: () => undefined },
+      logger: console,
+    };
+
+    expect(check(configuration)).toMatchObject({ mistakes: [], warnings: [] });
+  });
+
+  it('names every mistake at once, each with its path', () => {
+    const mistakes = mistakesIn({
+      default: 'rediss',
+      failed: 'quux',
+      conections: {},
+      jobs: [Undeclared, 'SendMail'],
+      logger: { info: () => undefined },
+      connections: {
+        redis: { driver: 'redis', url: 'localhost:6379', retryAfter: '2 minutes', queue: 'a,b', prefx: 'x' },
+        other: { driver: 'redsi' },
+        third: 7,
+      },
+    });
+
+    expect(mistakes).toEqual([
+      'logger: expected a logger with debug(), info(), warn(), error(), got an object',
+      "conections: unknown key; did you mean 'connections'?",
+      "connections.redis.queue: 'a,b' is no queue name: for several queues use an array.",
+      expect.stringMatching(/^connections\.redis\.retryAfter: '2 minutes' is no duration\. Write '2m'/),
+      "connections.redis.url: expected an address like redis://127.0.0.1:6379/0, got 'localhost:6379'",
+      "connections.redis.prefx: unknown key; did you mean 'prefix'?",
+      expect.stringContaining("connections.other.driver: unknown driver 'redsi'; did you mean 'redis'?"),
+      "connections.third: expected an object like { driver: 'redis' }, got a number",
+      "default: there is no connection 'rediss'; did you mean 'redis'?",
+      "failed: there is no connection 'quux'; there is redis, other, third",
+      'jobs[0]: class Undeclared has neither @Job() nor @Handles(); add one above it',
+      'jobs[1]: expected a class decorated with @Job(), got a string',
+    ]);
+  });
+
+  it('refuses a lease of null, with the reason', () => {
+    expect(inRedis({ retryAfter: null })).toEqual([
+      expect.stringMatching(
+        /^connections\.main\.retryAfter: null is refused: the job of a worker that died would never/,
+      ),
+    ]);
+  });
+
+  it.each([0, '0s', -1, NaN, true])('refuses a lease of %p', (retryAfter) => {
+    expect(inRedis({ retryAfter })).toEqual([expect.stringMatching(/^connections\.main\.retryAfter: /)]);
+  });
+
+  it.each([
+    ['lockDuration', 'retryAfter'],
+    ['retry_after', 'retryAfter'],
+    ['attempts', 'tries'],
+    ['defaultJobOptions', '@Job()'],
+    ['connection', 'url'],
+    ['keyPrefix', 'prefix'],
+    ['concurrency', 'worker'],
+  ])('tells whoever writes %s in a connection about %s', (key, meant) => {
+    expect(inRedis({ [key]: 1 })).toEqual([
+      expect.stringMatching(new RegExp(`^connections.main.${key}: unknown key; .*${meant}`)),
+    ]);
+  });
+
+  it('tells whoever writes a connection at the top where it stands', () => {
+    expect(mistakesIn({ redis: { host: 'localhost' } })).toEqual([
+      expect.stringMatching(/^redis: unknown key; a connection stands in connections: \{ redis: /),
+    ]);
+  });
+
+  it('takes one address for Redis, not two, and wants the name of the master of sentinels', () => {
+    expect(inRedis({ url: 'redis://h', host: 'h' })).toEqual(['connections.main: give only one of url, host']);
+    expect(inRedis({ sentinels: [{ host: 'h' }] })).toEqual([
+      expect.stringMatching(/^connections\.main\.name: missing/),
+    ]);
+  });
+
+  it('never shows a password, also where it stands in the wrong place', () => {
+    const mistakes = inRedis({ url: 'https://ada:hunter2@host', password: 2345, host: 'redis://ada:hunter2@host' });
+
+    expect(mistakes.join()).not.toMatch(/hunter2|2345/);
+    expect(mistakes).toHaveLength(3);
+  });
+
+  it('wants a default where there are several connections', () => {
+    const connections = { a: { driver: 'memory' }, b: { driver: 'memory' } };
+
+    expect(mistakesIn({ connections })).toEqual([expect.stringMatching(/^default: missing; .* a, b$/)]);
+    expect(mistakesIn({ connections: { a: { driver: 'memory' } } })).toEqual([]);
+  });
+
+  it('leaves a driver that resembles none of ours for a connector that comes later, with its own keys', () => {
+    expect(mistakesIn({ connections: { mine: { driver: 'pigeons', wings: 2 } } })).toEqual([]);
+    expect(mistakesIn({ connections: { mine: { driver: 'pigeons', retryAfter: null } } })).toHaveLength(1);
+  });
+
+  it("keeps the name 'sync' for its driver, because dispatchSync goes by it", () => {
+    expect(mistakesIn({ connections: { sync: { driver: 'memory' } } })).toEqual([
+      expect.stringMatching(/^connections\.sync\.driver: the name 'sync' is kept/),
+    ]);
+  });
+
+  it('warns of a number of seconds that is probably one of milliseconds', () => {
+    const { mistakes, warnings } = check({ connections: { main: { driver: 'redis', retryAfter: 30_000 } } });
+
+    expect(mistakes).toEqual([]);
+    expect(warnings).toEqual([expect.stringContaining('connections.main.retryAfter: 30000 means 30000 seconds')]);
+  });
+
+  it.each([undefined, null, 'redis://host', []])('is an object, not %p', (value) => {
+    expect(mistakesIn(value)).toEqual([expect.stringMatching(/expected an object/)]);
+  });
+});

@@ -1,0 +1,150 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { transformSync } from '@swc/core';
+import { findConfigFile, loadConfiguration, projectFolder } from '../../src/queue/config-file';
+
+const root = resolve(__dirname, '../..');
+const run = promisify(execFile);
+
+/** What loads a file, compiled as in the package: Jest's own `require` would hide what Node.js does. */
+const LOADER = ['errors/onqueue-error', 'queue/errors', 'queue/typescript-loader', 'queue/config-file'];
+
+const COMPILED = { module: { type: 'commonjs' }, jsc: { target: 'es2022', parser: { syntax: 'typescript' } } } as const;
+
+let folder: string;
+
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'onqueue-config-')));
+});
+
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function write(files: Readonly<Record<string, string>>): void {
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+}
+
+/** What a Node.js process of its own says of the configuration file in the folder. */
+async function loadedByNode(expression = 'loaded', ...options: string[]): Promise<unknown> {
+  for (const name of LOADER) {
+    const source = readFileSync(join(root, 'src', `${name}.ts`), 'utf8');
+    const options = {
+      module: { type: 'commonjs' },
+      jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
+    } as const;
+    write({ [`loader/${name}.js`]: transformSync(source, options).code });
+  }
+  write({ 'loader/package.json': '{"type":"commonjs"}' });
+  const program = `
+    const { findConfigFile, loadConfiguration } = require(${JSON.stringify(join(folder, 'loader/queue/config-file'))});
+    let loaded, error;
+    try { loaded = loadConfiguration(findConfigFile(${JSON.stringify(folder)})); } catch (thrown) { error = thrown; }
+    console.log(JSON.stringify(error ? { code: error.code, message: error.message } : ${expression}));`;
+  const { JEST_WORKER_ID: _jest, ...env } = process.env;
+  const { stdout } = await run(process.execPath, ['--no-warnings', ...options, '-e', program], { cwd: folder, env });
+  return JSON.parse(stdout);
+}
+
+const withCompiler = (): void => symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+
+describe("the project's folder", () => {
+  it('is the nearest with a package.json, from the working one upward', () => {
+    write({ 'package.json': '{}', 'packages/api/package.json': '{}', 'packages/api/src/deep/file': '' });
+
+    expect(projectFolder(join(folder, 'packages/api/src/deep'))).toBe(join(folder, 'packages/api'));
+    expect(projectFolder(join(folder, 'packages'))).toBe(folder);
+  });
+
+  it('is where its configuration file stands; TypeScript comes first', () => {
+    expect(findConfigFile(folder)).toBeUndefined();
+    write({ 'onqueue.config.mjs': '' });
+    expect(findConfigFile(folder)).toBe(join(folder, 'onqueue.config.mjs'));
+    write({ 'onqueue.config.ts': '' });
+    expect(findConfigFile(folder)).toBe(join(folder, 'onqueue.config.ts'));
+  });
+});
+
+describe('a configuration file', () => {
+  const expected = { default: 'a', connections: { a: { driver: 'memory' } } };
+  const object = JSON.stringify(expected);
+
+  it.each([
+    ['CommonJS', 'onqueue.config.js', `module.exports = ${object};`],
+    ['CommonJS with a default export', 'onqueue.config.cjs', `exports.default = ${object};`],
+    ['an ES module', 'onqueue.config.mjs', `export default ${object};`],
+    ['an ES module of a compiled default export', 'onqueue.config.mjs', `export default { default: ${object} };`],
+  ])('may be %s', async (_kind, name, text) => {
+    write({ 'package.json': '{}', [name]: text });
+
+    expect(await loadedByNode()).toEqual(expected);
+  });
+
+  it('may be TypeScript, with decorators that keep their types, in a project of ES modules', async () => {
+    withCompiler();
+    write({
+      'package.json': '{"type":"module"}',
+      'onqueue.config.ts': `import { mail } from './mail.js';\nexport default { connections: { [mail]: { driver: 'memory' } } };`,
+      'mail.ts': `
+        const seen: string[] = [];
+        (Reflect as any).metadata = (key: string, types: any) => () => void seen.push(key + [].concat(types ?? []).map((type: any) => type.name));
+        const declare = (target: any) => void seen.push(target.name);
+        class Mailer {}
+        @declare class Mail { constructor(private readonly mailer: Mailer) {} }
+        export const mail = seen.join(' ');`,
+    });
+
+    expect(await loadedByNode('Object.keys(loaded.connections)')).toEqual([
+      expect.stringMatching(/design:paramtypesMailer .* Mail$/),
+    ]);
+  });
+
+  it('of TypeScript says what to install where nothing can compile it', async () => {
+    write({ 'package.json': '{}', 'onqueue.config.ts': `export default ${object};` });
+
+    expect(await loadedByNode()).toEqual({
+      code: 'E_TYPESCRIPT_LOADER',
+      message: expect.stringContaining('npm install --save-dev @swc/core') as string,
+    });
+  });
+
+  it('is compiled by whatever compiles TypeScript already', async () => {
+    write({
+      'package.json': '{}',
+      'onqueue.config.ts': `this is for another compiler`,
+      'loader/register.cjs': `require.extensions['.ts'] = (module) => { module.exports = ${object}; };`,
+    });
+
+    expect(await loadedByNode('loaded', '--require', join(folder, 'loader/register.cjs'))).toEqual(expected);
+  });
+
+  it('that throws, or waits at its top level, is an error with the file and the reason', async () => {
+    write({ 'package.json': '{}', 'onqueue.config.js': `require('./not-there.js')` });
+    expect(await loadedByNode()).toMatchObject({
+      code: 'E_CONFIG_FILE',
+      message: expect.stringMatching(
+        /onqueue\.config\.js could not be loaded: Cannot find module '\.\/not-there\.js'/,
+      ) as string,
+    });
+
+    rmSync(join(folder, 'onqueue.config.js'));
+    write({ 'onqueue.config.mjs': `await null;\nexport default {};` });
+    expect(await loadedByNode()).toMatchObject({
+      code: 'E_CONFIG_FILE',
+      message: expect.stringContaining('uses await at its top level') as string,
+    });
+  });
+
+  it.each([
+    ['a function', 'module.exports = () => ({});', 'its default export is of type function'],
+    ['nothing', 'module.exports = undefined;', 'its default export is of type undefined'],
+  ])('that exports %s is refused', (_what, text, message) => {
+    write({ 'onqueue.config.js': text });
+
+    expect(() => loadConfiguration(join(folder, 'onqueue.config.js'))).toThrow(message);
+  });
+});

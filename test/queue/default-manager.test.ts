@@ -1,0 +1,92 @@
+import {
+  addDefaultConnector,
+  closeDefaultManager,
+  defaultManager,
+  replaceDefaultManager,
+  setManagerFactory,
+} from '../../src/queue/default-manager';
+import { Queue } from '../../src/queue/queue';
+import { QueueManager } from '../../src/queue/queue-manager';
+import { TestClock } from '../../src/testing/test-clock';
+import { KeptLog, WatchedConnection } from '../support/application';
+
+const clock = new TestClock();
+const memory = { connections: { main: { driver: 'memory' } } } as const;
+
+beforeEach(() => {
+  replaceDefaultManager(undefined);
+  const connectors = { memory: (_config: object, { name }: { name: string }) => new WatchedConnection(name, clock) };
+  setManagerFactory(() => new QueueManager({ connectors, logger: new KeptLog(), clock, folder: '/nowhere' }));
+});
+
+afterEach(() => closeDefaultManager());
+
+describe('the manager behind Queue', () => {
+  it('is one, and starts afresh after it was closed', async () => {
+    Queue.configure(memory);
+    const first = defaultManager();
+    Queue.before(() => undefined);
+    first.driver();
+
+    await Queue.close();
+    Queue.configure({ connections: { other: { driver: 'memory' } } });
+
+    expect(defaultManager()).not.toBe(first);
+    expect(defaultManager().hooks.has('before')).toBe(false);
+    expect(Queue.connection().name).toBe('other');
+  });
+
+  it('serves whoever uses it while it closes', async () => {
+    Queue.configure(memory);
+    const manager = defaultManager();
+    const used: unknown[] = [];
+    manager.track({ close: async () => void used.push(defaultManager(), Queue.connection().name) });
+
+    await Queue.close();
+
+    expect(used).toEqual([manager, 'main']);
+  });
+
+  it('keeps the connectors that were made known, over its end', async () => {
+    const asked: string[] = [];
+    addDefaultConnector('null', (_config, { name }) => (asked.push(name), new WatchedConnection(name, clock)));
+    Queue.configure({ connections: { first: { driver: 'null' } } });
+    defaultManager().driver();
+    await Queue.close();
+
+    Queue.configure({ connections: { second: { driver: 'null' } } });
+    defaultManager().driver();
+
+    expect(asked).toEqual(['first', 'second']);
+  });
+
+  it('can be replaced for a test', () => {
+    const manager = defaultManager();
+    const other = new QueueManager({ connectors: {}, logger: new KeptLog() });
+
+    expect(replaceDefaultManager(other)).toBe(manager);
+    expect(defaultManager()).toBe(other);
+  });
+
+  it('can be closed before it was used', async () => {
+    await expect(Queue.close()).resolves.toBeUndefined();
+  });
+
+  it('takes callbacks before it is configured', async () => {
+    const heard: unknown[] = [];
+    Queue.onError((error) => void heard.push(error));
+    Queue.stopping(({ reason }) => void heard.push(reason));
+    Queue.configure(memory);
+
+    defaultManager().report('error', { during: 'a test' });
+    await defaultManager().hooks.emit('stopping', { connectionName: 'main', reason: 'empty' });
+
+    expect(heard).toEqual(['error', 'empty']);
+  });
+});
+
+describe('Queue.fake', () => {
+  it('says that it belongs to the test kit as long as that was not loaded', () => {
+    expect(() => (Queue.fake as () => object)()).toThrow(expect.objectContaining({ code: 'E_NO_FAKE' }));
+  });
+});

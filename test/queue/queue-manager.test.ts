@@ -1,0 +1,271 @@
+import { MemoryConnection } from '../../src/connections/memory/memory-connection';
+import { MemoryStore } from '../../src/connections/memory/memory-store';
+import type { Connector, ConnectorContext, Connectors } from '../../src/queue/connector';
+import { QueueManager } from '../../src/queue/queue-manager';
+import { TestClock } from '../../src/testing/test-clock';
+import { application, KeptLog } from '../support/application';
+
+/** Connectors of all drivers, which remember what they are asked for. */
+function recordingConnectors() {
+  const asked: { config: object; context: ConnectorContext }[] = [];
+  const connect: Connector<object> = (config, context) => {
+    asked.push({ config, context });
+    return new MemoryConnection(context.name, new MemoryStore(context.name, context.clock));
+  };
+  const connectors: Connectors = { redis: connect, database: connect, memory: connect };
+  return { asked, connectors };
+}
+
+describe('a queue manager', () => {
+  it('makes a connection when it is first used, once, from its settings', () => {
+    const { asked, connectors } = recordingConnectors();
+    const config = { driver: 'memory', retryAfter: '2m', queue: 'mails' } as const;
+    const manager = new QueueManager({ connectors, logger: new KeptLog() }, { connections: { main: config } });
+    expect(asked).toEqual([]);
+
+    const driver = manager.driver();
+
+    expect(manager.driver('main')).toBe(driver);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]?.config).toBe(config);
+    expect(asked[0]?.context).toMatchObject({
+      name: 'main',
+      queue: 'mails',
+      retryAfter: 120,
+      deadline: 5,
+      origin: undefined,
+    });
+    expect(manager.settings()).toMatchObject({ name: 'main', driver: 'memory', queue: 'mails', retryAfter: 120 });
+  });
+
+  it('takes another configuration until a connection was used, and again after it was closed', async () => {
+    const { manager } = application();
+    manager.configure({ connections: { other: { driver: 'memory' } } });
+    manager.driver();
+
+    expect(() => manager.configure({ connections: { third: { driver: 'memory' } } })).toThrow(
+      "Queue.configure() came too late: 'other' is in use already, from given to Queue.configure.",
+    );
+    await manager.close();
+    expect(() => manager.configure({})).toThrow(expect.objectContaining({ code: 'E_MANAGER_CLOSED' }));
+  });
+
+  it('names all mistakes of a configuration, and keeps the one it had', () => {
+    const { manager } = application();
+
+    expect(() =>
+      manager.configure({ connections: { main: { driver: 'memory', retryAfter: 0, queue: 'a b' } } }),
+    ).toThrow(
+      /^The configuration \(given to Queue\.configure\) has 2 mistakes:\n {2}connections\.main\.queue: .*\n {2}connections\.main\.retryAfter: /,
+    );
+    expect(manager.settings().queue).toBe('default');
+  });
+
+  it('asks for the connection that may be meant when it knows none of that name', () => {
+    const { manager } = application({ connections: { primary: { driver: 'memory' } } });
+
+    expect(() => manager.connection('primray')).toThrow(
+      /No connection 'primray' .*it has primary\. Did you mean 'primary'\?/,
+    );
+    expect(() => manager.driver('elsewhere')).toThrow(expect.objectContaining({ code: 'E_UNKNOWN_CONNECTION' }));
+  });
+
+  it('takes a driver of the user’s own, also one made known after the configuration', () => {
+    const configuration = { connections: { mine: { driver: 'pigeons', wings: 2 } } } as object;
+    const { manager, clock } = application(configuration);
+    const addConnector = manager.addConnector.bind(manager) as (driver: string, connector: Connector) => void;
+    expect(() => manager.driver()).toThrow(
+      /'mine' has the driver 'pigeons', which is none of .*Queue\.addConnector\('pigeons', …\)/,
+    );
+
+    addConnector('pigeons', (_config, { name }) => new MemoryConnection(name, new MemoryStore(name, clock)));
+
+    expect(manager.driver().name).toBe('mine');
+  });
+
+  it('refuses a connection that a connector gave another name', () => {
+    const { manager, clock } = application();
+    manager.addConnector('memory', () => new MemoryConnection('own', new MemoryStore('own', clock)));
+
+    expect(() => manager.driver('main')).toThrow(expect.objectContaining({ code: 'E_MISNAMED_CONNECTION' }));
+  });
+
+  it('has a sync connection without being told', () => {
+    const { manager } = application();
+
+    expect(manager.driver('sync')).toMatchObject({ name: 'sync', driver: 'sync' });
+    expect(manager.connectionNames()).toEqual(['main']);
+  });
+
+  it('hands out locks of its default connection, and says which drivers can where that one cannot', async () => {
+    const { manager } = application({
+      default: 'main',
+      connections: { main: { driver: 'memory' }, none: { driver: 'null' } },
+    });
+
+    expect(await manager.lock('report', '10s').acquire()).toBe(true);
+    await expect(manager.lock('report', '10s', 'none').acquire()).rejects.toMatchObject({ code: 'E_CAPABILITY' });
+  });
+});
+
+describe('without a configuration', () => {
+  function unconfigured(variables: NodeJS.ProcessEnv) {
+    const recorded = recordingConnectors();
+    const log = new KeptLog();
+    const manager = new QueueManager({
+      connectors: recorded.connectors,
+      logger: log,
+      folder: '/nowhere/at/all',
+      variables,
+    });
+    return { ...recorded, log, manager };
+  }
+
+  it('jobs go to the Redis that REDIS_URL names, and errors can say so', () => {
+    const { asked, log, manager } = unconfigured({ REDIS_URL: 'redis://10.0.0.1:6379' });
+
+    expect(manager.driver().name).toBe('redis');
+    expect(asked[0]?.config).toEqual({ driver: 'redis', url: 'redis://10.0.0.1:6379' });
+    expect(asked[0]?.context.origin).toBe('REDIS_URL came from the environment');
+    expect(log.lines).toEqual([]);
+  });
+
+  it("jobs go to a SQLite file in the project's folder, which is said once, on first use", () => {
+    const { asked, log, manager } = unconfigured({});
+    expect(manager.settings().name).toBe('database');
+    expect(log.lines).toEqual([]);
+
+    manager.driver();
+    manager.driver('database');
+
+    expect(asked[0]?.config).toEqual({ driver: 'database', url: 'sqlite:/nowhere/at/all/onqueue.sqlite' });
+    expect(log.lines).toEqual([
+      expect.stringMatching(/^info: .* jobs are kept in \/nowhere\/at\/all\/onqueue\.sqlite\.$/),
+    ]);
+  });
+
+  it('that store is warned of in production', () => {
+    const { log, manager } = unconfigured({ NODE_ENV: 'production' });
+
+    manager.driver();
+
+    expect(log.lines).toEqual([expect.stringMatching(/^warn: No connection is configured/)]);
+  });
+
+  it('one without connections keeps what else it says, and gets the same store', () => {
+    const { asked, manager } = unconfigured({ REDIS_URL: 'redis://h' });
+    const container = { resolve: () => undefined };
+    manager.configure({ container });
+
+    expect(manager.driver().name).toBe('redis');
+    expect(manager.container).toBe(container);
+    expect(asked[0]?.context.origin).toBe('REDIS_URL came from the environment');
+  });
+});
+
+describe('errors that nobody awaits', () => {
+  it('are logged, without passwords, as long as nobody hears them', () => {
+    const { manager, log } = application();
+    const heard: unknown[] = [];
+
+    manager.report(new Error('redis://a:hunter2@h is away'), { during: 'a test' });
+    const off = manager.onError((error, { during }) => void heard.push([during, (error as Error).message]));
+    manager.report(new Error('two'), { during: 'a test' });
+    off();
+    manager.report('three', { during: 'a test' });
+
+    expect(log.lines).toEqual(['error: a test: redis://a:***@h is away', 'error: a test: three']);
+    expect(heard).toEqual([['a test', 'two']]);
+  });
+
+  it('are logged too when the one who hears them fails', async () => {
+    const { manager, log } = application();
+    manager.onError(() => Promise.reject(new Error('broken')));
+
+    manager.report(new Error('one'), { during: 'a test' });
+    await new Promise(setImmediate);
+
+    expect(log.lines).toEqual(['error: a test: one', 'error: Queue.onError: broken']);
+  });
+
+  it('include what a hook throws', async () => {
+    const { manager, log } = application();
+    manager.hooks.on('stopping', () => Promise.reject(new Error('broken')));
+
+    await manager.hooks.emit('stopping', { connectionName: 'main', reason: 'stopped' });
+
+    expect(log.lines).toEqual(['error: the hook stopping: broken']);
+  });
+});
+
+describe('closing a manager', () => {
+  it('sends what is on its way, stops workers, sends what they left, and closes connections, in this order', async () => {
+    const { manager, watched } = application();
+    const steps: string[] = [];
+    const close = watched().close.bind(watched());
+    jest.spyOn(watched(), 'close').mockImplementation(() => (steps.push('connection'), close()));
+    manager.outbox.add({ send: async () => void steps.push('sent') });
+    manager.track({
+      close: async () => {
+        steps.push('worker');
+        manager.outbox.add({ send: async () => void steps.push("sent by the worker's last job") });
+      },
+    });
+
+    const closing = manager.close();
+
+    expect(manager.close()).toBe(closing);
+    await closing;
+    expect(steps).toEqual(['sent', 'worker', "sent by the worker's last job", 'connection']);
+    expect(() => manager.driver()).toThrow(expect.objectContaining({ code: 'E_MANAGER_CLOSED' }));
+  });
+
+  it('loads no configuration', async () => {
+    const { connectors } = recordingConnectors();
+    const manager = new QueueManager({ connectors, logger: new KeptLog(), folder: '/nowhere' });
+
+    await manager.close();
+
+    expect(manager.isConfigured).toBe(false);
+  });
+
+  it('leaves behind what does not end in time, and says so', async () => {
+    const { manager, clock, log, watched } = application();
+    const forever = new Promise<never>(() => undefined);
+    jest.spyOn(watched(), 'close').mockReturnValue(forever);
+    manager.outbox.add({ send: () => forever });
+    manager.track({ close: () => forever, closeDeadline: 30 });
+
+    const closing = manager.close();
+    await clock.advance('1m');
+    await closing;
+
+    expect(log.lines).toEqual([
+      'warn: Queue.close(): sending what was dispatched and not awaited took longer than 10 s; it was left behind.',
+      'warn: Queue.close(): stopping a worker took longer than 30 s; it was left behind.',
+      'warn: Queue.close(): sending what was dispatched and not awaited took longer than 10 s; it was left behind.',
+      "warn: Queue.close(): closing the connection 'main' took longer than 5 s; it was left behind.",
+    ]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('goes on when a step fails, and reports it', async () => {
+    const { manager, log, watched } = application();
+    jest.spyOn(watched(), 'close').mockRejectedValue(new Error('no'));
+    manager.track({ close: () => Promise.reject(new Error('never')) });
+
+    await manager.close();
+
+    expect(log.lines).toEqual(['error: stopping a worker: never', "error: closing the connection 'main': no"]);
+  });
+
+  it('lets go of what is no longer tracked', async () => {
+    const { manager } = application();
+    const close = jest.fn();
+    manager.track({ close })();
+
+    await manager.close();
+
+    expect(close).not.toHaveBeenCalled();
+  });
+});

@@ -1,0 +1,59 @@
+/** An application of its own for one test: a manager on a memory connection, a clock that the test moves, a log it reads. */
+import { JobBus } from '../../src/bus/bus';
+import { builtInConnectors } from '../../src/connections/built-in';
+import type { Logger } from '../../src/logger/logger';
+import type { Configuration } from '../../src/queue/configuration';
+import { QueueManager } from '../../src/queue/queue-manager';
+import { TestClock } from '../../src/testing/test-clock';
+
+export interface LogLine {
+  readonly level: keyof Logger;
+  readonly message: string;
+  readonly facts: object;
+}
+
+export class RecordingLogger implements Logger {
+  readonly lines: LogLine[] = [];
+
+  debug = (facts: object, message: string): void => this.#add('debug', facts, message);
+  info = (facts: object, message: string): void => this.#add('info', facts, message);
+  warn = (facts: object, message: string): void => this.#add('warn', facts, message);
+  error = (facts: object, message: string): void => this.#add('error', facts, message);
+
+  messages(level: keyof Logger): string[] {
+    return this.lines.filter((line) => line.level === level).map(({ message }) => message);
+  }
+
+  #add(level: keyof Logger, facts: object, message: string): void {
+    this.lines.push({ level, facts, message });
+  }
+}
+
+export interface TestApplication {
+  readonly manager: QueueManager;
+  readonly bus: JobBus;
+  readonly clock: TestClock;
+  readonly log: RecordingLogger;
+}
+
+export function testApplication(configuration: Configuration = {}): TestApplication {
+  const clock = new TestClock();
+  const log = new RecordingLogger();
+  const manager = new QueueManager(
+    { connectors: builtInConnectors, logger: log, clock, random: () => 0.5 },
+    { connections: { memory: { driver: 'memory', retryAfter: 30 } }, default: 'memory', ...configuration },
+  );
+  return { manager, bus: new JobBus(() => manager), clock, log };
+}
+
+/** A promise and the functions that settle it: what a test holds a job back with. */
+export class Gate {
+  readonly opened: Promise<void>;
+  open!: () => void;
+
+  constructor() {
+    this.opened = new Promise((resolve) => {
+      this.open = resolve;
+    });
+  }
+}
