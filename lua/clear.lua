@@ -1,0 +1,23 @@
+-- clear.lua: remove all jobs of a queue that are ready, delayed or reserved. Failed ones stay.
+--
+--   KEYS[1] client      string  the recorded answer of this client
+--   KEYS[2] ready       list    payloads ready to run
+--   KEYS[3] delayed     zset    payload -> due time (s)
+--   KEYS[4] reserved    zset    payload -> lease end (s)
+--   KEYS[5] notify      list    wake-up hints
+--   ARGV[1] offset      number  see prelude.lua
+--   ARGV[2] sequence    number  see prelude.lua
+--
+--   returns  {'cleared', count} | {'stale'}      ('stale' writes nothing)
+--   keeps    I3 I7
+--   cost     O(1): the memory is freed in the background
+
+local client, ready, delayed, reserved, notify = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local sequence = tonumber(ARGV[2])
+
+local known = recall(client, sequence)
+if known then return known end
+
+local count = call('LLEN', ready) + call('ZCARD', delayed) + call('ZCARD', reserved)
+call('UNLINK', ready, delayed, reserved, notify)
+return record(client, sequence, { 'cleared', count })

@@ -1,0 +1,286 @@
+-- exchange.lua: settle what has ended, then reserve what comes next: the whole of a worker's traffic.
+--
+--   KEYS[1] client                   string  the recorded answer of this client
+--   KEYS[6i-4] ready                 list    for each queue i: payloads ready to run
+--   KEYS[6i-3] delayed               zset    for each queue i: payload -> due time (s)
+--   KEYS[6i-2] reserved              zset    for each queue i: payload -> lease end (s)
+--   KEYS[6i-1] notify                list    for each queue i: wake-up hints
+--   KEYS[6i] failed                  zset    for each queue i: id -> when it failed (s)
+--   KEYS[6i+1] failed_jobs           hash    for each queue i: id -> meta line, payload
+--   ARGV[1] offset                   number  see prelude.lua
+--   ARGV[2] sequence                 number  see prelude.lua
+--   ARGV[3] client_id                string  what ids that we give start with
+--   ARGV[4] lease                    number  seconds until a silent holder loses its job
+--   ARGV[5] limit                    number  reservations wanted; 0: only settle
+--   ARGV[6] sources                  number  reserve from the first so many queues, in their order
+--   ARGV[7..] outcomes               groups of: kind, queue, count, then for each of `count` outcomes
+--                                    completed: token; released: token, keep, tail, delay;
+--                                    failed: token, keep, tail, id, meta
+--
+--   A token is the reservation's exact text: the fencing token. The text that goes on is its first `keep` bytes and
+--   `tail`, so that no byte of a user's data passes an encoder.
+--
+--   returns  {'exchanged', lost, jobs, aside, next_in} | {'stale'}        ('stale' writes nothing)
+--            lost: places (from 1) of outcomes whose reservation is no longer there: nothing was written for them;
+--            jobs: for each queue that gave some, {queue, text, ...}; aside: {queue, id, reason, ...} of what is no
+--            JSON object and went to failed; next_in: seconds until another look is worth while, '0' now, 'never'
+--   keeps    I1 I2 I3 I4 I5 I6 I7
+--   cost     O(log n) for each job moved; at most 100 jobs or 1 MiB of text for each of promote, reclaim and reserve
+
+local client, sequence, client_id = KEYS[1], tonumber(ARGV[2]), ARGV[3]
+local lease, limit, sources = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local FIRST_OUTCOME = 7
+
+local queues = {}
+for first = 2, #KEYS, 6 do
+  local ready, delayed, reserved, notify, failed, failed_jobs = unpack(KEYS, first, first + 5)
+  queues[#queues + 1] = {
+    ready = ready, delayed = delayed, reserved = reserved, notify = notify, failed = failed, failed_jobs = failed_jobs,
+  }
+end
+
+-- A repeat is given the jobs that bear the recorded score: they are still its own, or they are not there any more.
+local known = recall(client, sequence)
+if known then
+  local jobs = {}
+  for i = 1, #(known[3] or {}), 2 do
+    local place, lease_end = known[3][i], known[3][i + 1]
+    jobs[#jobs + 1] = { place, unpack(call('ZRANGEBYSCORE', queues[place].reserved, lease_end, lease_end)) }
+  end
+  if known[3] then known[3] = jobs end
+  return known
+end
+
+local moment = clock()
+local now = score(moment)
+local given = 0
+local aside = {}
+
+local function give_id()
+  given = given + 1
+  return format('%s-%d-%d', client_id, sequence, given)
+end
+
+local function set_aside(place, queue, text)
+  local id, reason = give_id(), 'The payload is not a JSON object.'
+  keep_failed(queue.failed, queue.failed_jobs, id, moment, '{"name":"","exception":"' .. reason .. '"}', text)
+  aside[#aside + 1], aside[#aside + 2], aside[#aside + 3] = place, id, reason
+end
+
+-- 1. Settle. -----------------------------------------------------------------------------------------------------
+
+local function release(queue, token, at)
+  local keep, tail, delay = tonumber(ARGV[at + 1]), ARGV[at + 2], tonumber(ARGV[at + 3])
+  local text = sub(token, 1, keep) .. tail
+  if delay <= 0 then
+    call('RPUSH', queue.ready, text)
+    queue.filled = true
+    return
+  end
+  local due = score(moment + math.floor(delay * 1000000))
+  -- A twin that waits with the very same text would swallow this one: it goes on under an id of its own.
+  if call('ZADD', queue.delayed, 'NX', due, text) == 0 then
+    call('ZADD', queue.delayed, due, sub(token, 1, keep) .. ',"id":"' .. give_id() .. '"' .. tail)
+  end
+  if call('ZCOUNT', queue.delayed, '-inf', '(' .. due) == 0 then queue.first_due = true end
+end
+
+local function fail(queue, token, at)
+  local keep, tail, id, meta = tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
+  keep_failed(queue.failed, queue.failed_jobs, id, moment, meta, sub(token, 1, keep) .. tail)
+end
+
+local WIDTH = { completed = 1, released = 4, failed = 5 }
+local lost, place, at = {}, 0, FIRST_OUTCOME
+while ARGV[at] do
+  local kind, queue, count = ARGV[at], queues[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
+  at = at + 3
+  for _ = 1, count do
+    place = place + 1
+    local token = ARGV[at]
+    if call('ZREM', queue.reserved, token) == 0 then
+      lost[#lost + 1] = place
+    elseif kind == 'released' then
+      release(queue, token, at)
+    elseif kind == 'failed' then
+      fail(queue, token, at)
+    end
+    at = at + WIDTH[kind]
+  end
+end
+
+-- 2. Promote and reclaim. ----------------------------------------------------------------------------------------
+
+-- Due jobs go to the tail of the ready list, in the order in which they came due. Removed before they are added: a
+-- server that is full refuses additions until a script has written something.
+local function promote(queue, budget)
+  if call('ZCOUNT', queue.delayed, '-inf', now) == 0 then return end
+  repeat
+    local page = call('ZRANGEBYSCORE', queue.delayed, '-inf', now, 'LIMIT', 0, PAGE)
+    local count = 0
+    while page[count + 1] and charge(budget, page[count + 1]) do count = count + 1 end
+    if count > 0 then
+      call('ZREMRANGEBYRANK', queue.delayed, 0, count - 1)
+      call('RPUSH', queue.ready, unpack(page, 1, count))
+      queue.filled = true
+    end
+  until count < PAGE
+end
+
+-- Jobs whose lease ran out go to the head, before all that waits, in the order in which they were lost. The attempt
+-- is taken back and counted as a crash.
+local function reclaim(place, queue, budget)
+  if call('ZCOUNT', queue.reserved, '-inf', now) == 0 then return end
+  local texts, unreadable = {}, {}
+  repeat
+    local page = call('ZRANGEBYSCORE', queue.reserved, '-inf', now, 'LIMIT', 0, PAGE)
+    local count = 0
+    while page[count + 1] and charge(budget, page[count + 1]) do
+      count = count + 1
+      local text = page[count]
+      local body_end, attempts, crashes, exceptions, releases = read_counters(text)
+      if body_end then
+        local tail = counters(math.max(attempts - 1, 0), crashes + 1, exceptions, releases)
+        texts[#texts + 1] = join(sub(text, 1, body_end), tail)
+      else
+        unreadable[#unreadable + 1] = text
+      end
+    end
+    if count > 0 then call('ZREMRANGEBYRANK', queue.reserved, 0, count - 1) end
+  until count < PAGE
+  for _, text in ipairs(unreadable) do set_aside(place, queue, text) end
+  if #texts == 0 then return end
+  local last_first = {}
+  for i = #texts, 1, -1 do last_first[#last_first + 1] = texts[i] end
+  call('LPUSH', queue.ready, unpack(last_first))
+  queue.filled = true
+end
+
+-- 3. Reserve. ----------------------------------------------------------------------------------------------------
+
+local lease_ends, jobs, taken, moved = {}, {}, 0, new_budget()
+
+-- The text of the reservation: one attempt more, and an id where it has none. Nothing: it is not a JSON object.
+local function reserved_text(text)
+  local body_end, attempts, crashes, exceptions, releases, fields = read_counters(text)
+  if not body_end then return nil end
+  local body = sub(text, 1, body_end)
+  if byte(text, body_end) ~= 34 or not find(sub(body, -LONGEST_ID), '[{,]"id":"[^"\\]+"$') then
+    if not fields then
+      local well_formed
+      well_formed, fields = pcall(cjson.decode, text)
+      if not well_formed then return nil end
+    end
+    if type(fields.id) ~= 'string' or fields.id == '' then body = join(body, '"id":"' .. give_id() .. '"') end
+  end
+  return join(body, counters(attempts + 1, crashes, exceptions, releases))
+end
+
+-- The same text twice, of two jobs that were pushed alike: the later one is given an id of its own.
+local function reserve_twins(queue, lease_end, texts)
+  local ours = {}
+  for i, text in ipairs(texts) do
+    if ours[text] or tonumber(call('ZSCORE', queue.reserved, text)) ~= tonumber(lease_end) then
+      local body_end, attempts, crashes, exceptions, releases = read_counters(text)
+      local body = join(sub(text, 1, body_end), '"id":"' .. give_id() .. '"')
+      text = join(body, counters(attempts, crashes, exceptions, releases))
+      call('ZADD', queue.reserved, lease_end, text)
+      texts[i] = text
+    end
+    ours[text] = true
+  end
+end
+
+local function reserve(place, queue)
+  local texts, unreadable, full = {}, {}, false
+  repeat
+    local wanted = math.min(PAGE, limit - taken - #texts)
+    local page = call('LPOP', queue.ready, wanted) or {}
+    for i, text in ipairs(page) do
+      full = not charge(moved, text)
+      if full then
+        for back = #page, i, -1 do call('LPUSH', queue.ready, page[back]) end
+        break
+      end
+      local reservation = reserved_text(text)
+      if reservation then texts[#texts + 1] = reservation else unreadable[#unreadable + 1] = text end
+    end
+  until full or #page < wanted or taken + #texts == limit
+  for _, text in ipairs(unreadable) do set_aside(place, queue, text) end
+  if #texts == 0 then return end
+  local lease_end = free_score(queue.reserved, moment + math.floor(lease * 1000000))
+  local members = {}
+  for i, text in ipairs(texts) do members[2 * i - 1], members[2 * i] = lease_end, text end
+  if call('ZADD', queue.reserved, 'NX', unpack(members)) < #texts then reserve_twins(queue, lease_end, texts) end
+  taken = taken + #texts
+  lease_ends[#lease_ends + 1], lease_ends[#lease_ends + 2] = place, lease_end
+  jobs[#jobs + 1] = { place, unpack(texts) }
+end
+
+-- A queue after the other is emptied, until the limit is reached. Two others are refreshed in rotation, so that the
+-- delayed and the lost jobs of a low queue are not forgotten while a higher one is never empty.
+if limit > 0 then
+  local promoted, reclaimed = new_budget(), new_budget()
+  local function refresh(place)
+    local queue = queues[place]
+    queue.refreshed = true
+    promote(queue, promoted)
+    reclaim(place, queue, reclaimed)
+  end
+  for place = 1, sources do
+    if taken == limit then break end
+    refresh(place)
+    reserve(place, queues[place])
+    queues[place].visited = true
+  end
+  local others = 0
+  for step = 0, sources - 1 do
+    local place = (2 * sequence + step) % sources + 1
+    if others < 2 and not queues[place].refreshed then
+      others = others + 1
+      refresh(place)
+    end
+  end
+end
+
+-- 4. Hints, and when to look again. ------------------------------------------------------------------------------
+
+-- A caller that got all it asked for may look away from what comes due: then somebody else must learn of it.
+local satisfied = taken == limit
+local function hint(queue)
+  local exist = call('EXISTS', queue.ready, queue.notify)
+  if exist == 2 then return true end
+  local left = exist == 1 and call('EXISTS', queue.ready) == 1
+  if left or (satisfied and queue.first_due) then
+    leave_hint(queue.notify)
+  elseif exist == 1 and queue.visited then
+    call('DEL', queue.notify)
+  end
+  return left
+end
+
+local left = false
+for place, queue in ipairs(queues) do
+  if queue.visited or queue.filled or queue.first_due then left = hint(queue) and place <= sources or left end
+end
+
+local function first_score(key)
+  return tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or math.huge)
+end
+
+local function next_look()
+  if left then return '0' end
+  for place = 1, sources do
+    if not queues[place].visited and call('EXISTS', queues[place].ready) == 1 then return '0' end
+  end
+  local first = math.huge
+  for place = 1, sources do
+    first = math.min(first, first_score(queues[place].delayed), first_score(queues[place].reserved))
+  end
+  if first == math.huge then return 'never' end
+  return format('%.6f', math.max(first - moment / 1000000, 0))
+end
+
+local next_in = limit > 0 and next_look() or 'never'
+record(client, sequence, { 'exchanged', lost, lease_ends, aside, next_in })
+return { 'exchanged', lost, jobs, aside, next_in }

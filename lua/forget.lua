@@ -1,0 +1,22 @@
+-- forget.lua: remove one failed job.
+--
+--   KEYS[1] client        string  the recorded answer of this client
+--   KEYS[2] failed        zset    id -> when it failed (s)
+--   KEYS[3] failed_jobs   hash    id -> meta line, payload
+--   ARGV[1] offset        number  see prelude.lua
+--   ARGV[2] sequence      number  see prelude.lua
+--   ARGV[3] id            string
+--
+--   returns  {'forgotten'} | {'absent'} | {'stale'}      ('absent' and 'stale' write nothing)
+--   keeps    I4 I7
+--   cost     O(log n)
+
+local client, failed, failed_jobs = KEYS[1], KEYS[2], KEYS[3]
+local sequence, id = tonumber(ARGV[2]), ARGV[3]
+
+local known = recall(client, sequence)
+if known then return known end
+
+if call('ZREM', failed, id) == 0 then return { 'absent' } end
+call('HDEL', failed_jobs, id)
+return record(client, sequence, { 'forgotten' })

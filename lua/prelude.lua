@@ -1,0 +1,118 @@
+-- prelude.lua: what stands before every script: the clock, the record of answers, hints, and counters in texts.
+--
+--   Every script has ARGV[1] offset: seconds to add to the server's clock; 0 outside tests, which move time by it.
+--   A script that writes has KEYS[1] client and ARGV[2] sequence: see `recall`.
+
+-- What one call moves at most, so that no call blocks the server; texts are read page by page for the same reason.
+local MOST_JOBS, MOST_BYTES, PAGE = 100, 1048576, 10
+-- Seconds for which an answer is kept for a repeat: longer than any client goes on asking.
+local KEPT = 3600
+-- Where our counters, and the id before them, are looked for: a pattern over the whole of a long text would cost
+-- milliseconds. The last counter ends the text.
+local WINDOW, LONGEST_COUNTER, LONGEST_ID = 96, 28, 64
+local OPENING = 123 -- {
+
+local call, sub, find, byte, format = redis.call, string.sub, string.find, string.byte, string.format
+
+-- The server's time in microseconds: a whole number, which a double holds exactly.
+local function clock()
+  local time = call('TIME')
+  return time[1] * 1000000 + time[2] + math.floor(ARGV[1] * 1000000)
+end
+
+-- A moment as a score. Seconds, as in Laravel; `%.6f`, because Lua's own rendering has 14 digits and drops the fraction.
+local function score(moment)
+  return format('%.6f', moment / 1000000)
+end
+
+-- The first moment from `moment` on that is nobody's score in `key`: by it, jobs that were moved together are found.
+local function free_score(key, moment)
+  while call('ZCOUNT', key, score(moment), score(moment)) > 0 do moment = moment + 1 end
+  return score(moment)
+end
+
+-- The answer to a call that was carried out before: its reply was lost, and the client asks again. 'stale': an older
+-- call, from a socket that was given up, arrives after its successor. Nothing: the call is new.
+local function recall(client, sequence)
+  local recorded = call('GET', client)
+  if not recorded then return nil end
+  local space = find(recorded, ' ', 1, true)
+  local last = tonumber(sub(recorded, 1, space - 1))
+  if last > sequence then return { 'stale' } end
+  if last == sequence then return cmsgpack.unpack(sub(recorded, space + 1)) end
+end
+
+local function record(client, sequence, answer)
+  call('SET', client, sequence .. ' ' .. cmsgpack.pack(answer), 'EX', KEPT)
+  return answer
+end
+
+-- One hint is enough: whoever takes it leaves another as long as there is work.
+local function leave_hint(notify)
+  if call('LLEN', notify) == 0 then call('RPUSH', notify, '1') end
+end
+
+-- Keeps a job in the failed store; a second failure of the same job replaces the first.
+local function keep_failed(failed, failed_jobs, id, moment, meta, payload)
+  call('ZADD', failed, score(moment), id)
+  call('HSET', failed_jobs, id, meta .. '\n' .. payload)
+end
+
+-- Whether one more text may be moved. Always the first, however long: else it would stay for ever.
+local function new_budget()
+  return { jobs = MOST_JOBS, bytes = MOST_BYTES }
+end
+local function charge(budget, text)
+  if budget.jobs == 0 or (budget.jobs < MOST_JOBS and #text > budget.bytes) then return false end
+  budget.jobs, budget.bytes = budget.jobs - 1, budget.bytes - #text
+  return true
+end
+
+local function counted(fields, name)
+  local value = fields[name]
+  if type(value) == 'number' and value >= 0 and value < 1e14 then return math.floor(value) end
+  return 0
+end
+
+-- The counter `name` at the end of `text`, and the text before it.
+local function pop_counter(text, name)
+  local start, _, digits = find(text, '[{,]"' .. name .. '":([1-9]%d*)$')
+  if not start then return 0, text end
+  return tonumber(digits), sub(text, 1, byte(text, start) == OPENING and start or start - 1)
+end
+
+-- Where the body of a payload ends, its attempts, crashes, exceptions and releases, and its fields where they had to be
+-- decoded. Nothing: it is not a JSON object. `src/payload/counters.ts` has the rule in words, and keeps it too.
+local function read_counters(text)
+  local start, _, attempts = find(text, '[{,]"attempts":(%d+)}$', -LONGEST_COUNTER)
+  if start and byte(text, 1) == OPENING then
+    if byte(text, start) == OPENING then return start, tonumber(attempts), 0, 0, 0 end
+    local last = byte(text, start - 1)
+    if last < 48 or last > 57 then return start - 1, tonumber(attempts), 0, 0, 0 end
+    local before = sub(text, -WINDOW, start - 1)
+    local length = #before
+    local crashes, exceptions, releases
+    releases, before = pop_counter(before, 'releases')
+    exceptions, before = pop_counter(before, 'exceptions')
+    crashes, before = pop_counter(before, 'crashes')
+    return start - 1 - length + #before, tonumber(attempts), crashes, exceptions, releases
+  end
+  local well_formed, fields = pcall(cjson.decode, text)
+  if not well_formed or not find(text, '^%s*{') then return nil end
+  return find(text, '}%s*$') - 1, counted(fields, 'attempts'), counted(fields, 'crashes'),
+    counted(fields, 'exceptions'), counted(fields, 'releases'), fields
+end
+
+-- A body with more members behind it. Only in an empty object does no comma stand between the two.
+local function join(body, members)
+  if find(body, '^%s*{%s*$') then return body .. members end
+  return body .. ',' .. members
+end
+
+local function counters(attempts, crashes, exceptions, releases)
+  local text = '"attempts":' .. attempts .. '}'
+  if releases > 0 then text = '"releases":' .. releases .. ',' .. text end
+  if exceptions > 0 then text = '"exceptions":' .. exceptions .. ',' .. text end
+  if crashes > 0 then text = '"crashes":' .. crashes .. ',' .. text end
+  return text
+end

@@ -1,0 +1,43 @@
+-- push.lua: put payloads into a queue, ready or delayed.
+--
+--   KEYS[1] client      string  the recorded answer of this client
+--   KEYS[2] ready       list    payloads ready to run
+--   KEYS[3] delayed     zset    payload -> due time (s)
+--   KEYS[4] notify      list    wake-up hints
+--   ARGV[1] offset      number  see prelude.lua
+--   ARGV[2] sequence    number  see prelude.lua
+--   ARGV[3] count       number  how many entries are ready at once
+--   ARGV[4..] entries           the payloads of those, then for each delayed one: rule, delay, payload
+--                               rule 'unique': refuse what waits as delayed already; 'any': give it the new due time
+--
+--   returns  {'pushed', duplicates} | {'stale'}      ('stale' writes nothing)
+--            duplicates: places (from 1, among the delayed) of entries that were refused; the others went in
+--   keeps    I1 I5 I6 I7
+--   cost     O(1) for a ready entry, O(log n) for a delayed one
+
+local client, ready, delayed, notify = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local sequence, count = tonumber(ARGV[2]), tonumber(ARGV[3])
+local FIRST_ENTRY = 4
+
+local known = recall(client, sequence)
+if known then return known end
+
+if count > 0 then call('RPUSH', ready, unpack(ARGV, FIRST_ENTRY, FIRST_ENTRY + count - 1)) end
+
+local duplicates, first_due, place = {}, false, 0
+local moment = #ARGV >= FIRST_ENTRY + count and clock()
+for at = FIRST_ENTRY + count, #ARGV, 3 do
+  place = place + 1
+  local rule, delay, payload = ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2]
+  if rule == 'unique' and call('ZSCORE', delayed, payload) then
+    duplicates[#duplicates + 1] = place
+  else
+    -- A microsecond apart, so that what was pushed in order with one delay comes up in that order.
+    local due = score(moment + math.floor(delay * 1000000) + place - 1)
+    call('ZADD', delayed, due, payload)
+    if call('ZCOUNT', delayed, '-inf', '(' .. due) == 0 then first_due = true end
+  end
+end
+
+if count > 0 or first_due then leave_hint(notify) end
+return record(client, sequence, { 'pushed', duplicates })

@@ -1,0 +1,31 @@
+-- retry.lua: move a failed job back to its queue.
+--
+--   KEYS[1] client        string  the recorded answer of this client
+--   KEYS[2] failed        zset    id -> when it failed (s)
+--   KEYS[3] failed_jobs   hash    id -> meta line, payload
+--   KEYS[4] ready         list    payloads ready to run
+--   KEYS[5] notify        list    wake-up hints
+--   ARGV[1] offset        number  see prelude.lua
+--   ARGV[2] sequence      number  see prelude.lua
+--   ARGV[3] id            string
+--   ARGV[4] expected      string  the payload as it was read: it may have failed again, or been retried, since
+--   ARGV[5] payload       string  what goes to the queue
+--
+--   returns  {'retried'} | {'absent'} | {'stale'}      ('absent' and 'stale' write nothing)
+--   keeps    I1 I4 I5 I7
+--   cost     O(log n)
+
+local client, failed, failed_jobs, ready, notify = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local sequence, id, expected, payload = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
+
+local known = recall(client, sequence)
+if known then return known end
+
+local entry = call('HGET', failed_jobs, id)
+if not entry or sub(entry, find(entry, '\n', 1, true) + 1) ~= expected then return { 'absent' } end
+
+call('ZREM', failed, id)
+call('HDEL', failed_jobs, id)
+call('RPUSH', ready, payload)
+leave_hint(notify)
+return record(client, sequence, { 'retried' })

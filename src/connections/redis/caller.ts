@@ -1,0 +1,209 @@
+/**
+ * Carries a call out, within a deadline, whatever becomes of the connection meanwhile.
+ *
+ * Every call may be sent twice: commands that are asked here are idempotent, scripts are by nature or by their record.
+ * What may have been carried out unseen is asked again, so that its answer is not lost with the reply.
+ */
+import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../clock/clock';
+import type { Logger } from '../../logger/logger';
+import { QueueUnavailableError } from '../errors';
+import { RedisReplyError } from './errors';
+import type { LinkCall, RedisLink } from './link';
+import { isReply, isUnavailable, isUnknownScript } from './refusals';
+import type { Script } from './scripts';
+
+export interface CallerSettings {
+  /** The connection's name in the configuration. */
+  readonly name: string;
+  readonly address: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly deadline: Seconds;
+  readonly origin?: string | undefined;
+  /** Seconds to add to the server's clock: 0 outside tests. */
+  readonly offset?: (() => Seconds) | undefined;
+}
+
+export interface Patience {
+  /** What a failure means to the caller, as a clause: `2 jobs were not queued`. */
+  readonly consequence: string;
+  /** From when on the deadline counts, by the monotonic clock. Default: now. */
+  readonly since?: Milliseconds;
+  /**
+   * Ask for as long as it takes: `once-sent`, where the server may have seen the call, since its answer stands for
+   * jobs; `always`, where others that belong to it were carried out. Default: give up at the deadline.
+   */
+  readonly insist?: 'once-sent' | 'always' | undefined;
+}
+
+/** How a call is written, and how where the server does not know the script. */
+type Form = (known: boolean) => readonly [command: string, args: Arguments];
+
+type Arguments = readonly (string | Buffer | number)[];
+
+const FIRST_PAUSE = 50;
+const LONGEST_PAUSE = 1000;
+
+/** Nothing came before the deadline. */
+const SILENCE = Symbol('silence');
+
+export class RedisCaller {
+  readonly settings: CallerSettings;
+  readonly #link: RedisLink;
+  #answeredAt: Milliseconds = -Infinity;
+  #complained = false;
+  #underWay = 0;
+  #onDone: (() => void) | undefined;
+
+  constructor(link: RedisLink, settings: CallerSettings) {
+    this.#link = link;
+    this.settings = settings;
+  }
+
+  /** When the server answered last, by the monotonic clock. */
+  get answeredAt(): Milliseconds {
+    return this.#answeredAt;
+  }
+
+  /** Only for commands that may be carried out twice. @throws QueueUnavailableError, RedisReplyError */
+  command(command: string, args: Arguments, patience: Patience): Promise<unknown> {
+    return this.#carryOut(command, () => [command, args], patience);
+  }
+
+  /** @throws QueueUnavailableError, RedisReplyError */
+  async script(script: Script, keys: readonly string[], args: Arguments, patience: Patience): Promise<readonly unknown[]> {
+    const tail = [keys.length, ...keys, this.settings.offset?.() ?? 0, ...args];
+    const forms = [
+      ['evalsha', [script.sha, ...tail]],
+      ['eval', [script.source, ...tail]],
+    ] as const;
+    const operation = `script ${script.name}`;
+    const reply = (await this.#carryOut(operation, (known) => forms[known ? 0 : 1], patience)) as [Buffer, ...unknown[]];
+    // Another call under our name was carried out after this one: its jobs would be taken for ours.
+    if (String(reply[0]) === 'stale') throw this.#replyError(operation, new Error('stale'));
+    return reply;
+  }
+
+  /** Resolves when nothing is under way any more, at the latest after `milliseconds`. */
+  async idle(milliseconds: Milliseconds): Promise<void> {
+    const { clock } = this.settings;
+    const end = clock.monotonic() + milliseconds;
+    while (this.#underWay > 0 && clock.monotonic() < end) {
+      await new Promise<void>((resolve) => {
+        const timer = clock.after(end - clock.monotonic(), resolve, true);
+        this.#onDone = () => {
+          timer.cancel();
+          resolve();
+        };
+      });
+      // What waited for this answer is sent now.
+      await endOfTurn();
+    }
+  }
+
+  async #carryOut(operation: string, form: Form, patience: Patience): Promise<unknown> {
+    this.#underWay += 1;
+    try {
+      return await this.#insist(operation, form, patience);
+    } finally {
+      this.#underWay -= 1;
+      this.#onDone?.();
+    }
+  }
+
+  async #insist(operation: string, form: Form, patience: Patience): Promise<unknown> {
+    const { clock, deadline } = this.settings;
+    let until = (patience.since ?? clock.monotonic()) + deadline * 1000;
+    let known = true;
+    let uncertain = false;
+    for (let attempt = 0; ; attempt += 1) {
+      const call = this.#link.send(...form(known));
+      const answer = await this.#answer(call, until - clock.monotonic());
+      if ('value' in answer) return this.#answered(answer.value);
+      const { error } = answer;
+      if (isUnknownScript(error)) {
+        known = false;
+        continue;
+      }
+      uncertain ||= call.sent && !isReply(error);
+      if (error === SILENCE) this.#link.replace(call.client);
+      const pause = Math.min(FIRST_PAUSE * 2 ** Math.min(attempt, 10), LONGEST_PAUSE);
+      const late = clock.monotonic() + pause >= until;
+      if (late || isReply(error) || this.#link.refused) {
+        const failure = this.#failure(operation, error, late, uncertain, patience);
+        const insists = patience.insist === 'always' || (patience.insist === 'once-sent' && uncertain);
+        if (this.#link.closed || !insists) throw failure;
+        this.#complain(failure);
+        if (late) until = clock.monotonic() + pause + deadline * 1000;
+      }
+      await this.#pause(pause);
+    }
+  }
+
+  #answer(call: LinkCall, milliseconds: Milliseconds): Promise<{ value: unknown } | { error: unknown }> {
+    return new Promise((resolve) => {
+      // An unanswered call keeps the process alive, up to its deadline.
+      const timer = this.settings.clock.after(milliseconds, () => resolve({ error: SILENCE }), true);
+      call.reply.then(
+        (value) => {
+          timer.cancel();
+          resolve({ value });
+        },
+        (error: unknown) => {
+          timer.cancel();
+          resolve({ error });
+        },
+      );
+    });
+  }
+
+  #answered(value: unknown): unknown {
+    this.#answeredAt = this.settings.clock.monotonic();
+    this.#complained = false;
+    return value;
+  }
+
+  #failure(operation: string, error: unknown, late: boolean, uncertain: boolean, patience: Patience): Error {
+    const { name, address, deadline, origin } = this.settings;
+    if (isReply(error) && !isUnavailable(error)) return this.#replyError(operation, error);
+    const cause = isReply(error) ? error : (this.#link.failure ?? (error === SILENCE ? undefined : error));
+    return new QueueUnavailableError(
+      {
+        connection: name,
+        store: 'Redis',
+        address,
+        consequence: patience.consequence,
+        uncertain,
+        ...(late && { deadline }),
+        ...(cause instanceof Error && { reason: reasonOf(cause) }),
+        ...(origin !== undefined && { origin }),
+      },
+      { cause },
+    );
+  }
+
+  #replyError(operation: string, cause: Error): RedisReplyError {
+    return new RedisReplyError(this.settings.name, this.settings.address, operation, cause.message, { cause });
+  }
+
+  #complain(failure: Error): void {
+    if (this.#complained) return;
+    this.#complained = true;
+    const { name, address, logger } = this.settings;
+    logger.warn(
+      { connection: name, address },
+      `${failure.message} A call without an answer is repeated until Redis gives it.`,
+    );
+  }
+
+  #pause(milliseconds: Milliseconds): Promise<void> {
+    return new Promise((resolve) => void this.settings.clock.after(milliseconds, resolve, true));
+  }
+}
+
+/** An attempt on several addresses of a host fails with an error that says nothing itself. */
+function reasonOf(error: Error): string {
+  if (error.message !== '') return error.message;
+  if (error instanceof AggregateError) return error.errors.map((one: Error) => one.message).join(', ');
+  return (error as NodeJS.ErrnoException).code ?? error.name;
+}

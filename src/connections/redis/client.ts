@@ -1,0 +1,125 @@
+/** Makes clients of ioredis, always with the options that the queue depends on: from an address, or from a user's client. */
+import Redis, { Cluster, type ClusterNode, type ClusterOptions, type RedisOptions } from 'ioredis';
+import type { RedisConfig, RedisNode } from '../../queue/configuration';
+
+export type Client = Redis | Cluster;
+
+/** Our options name the mapping of replies: by it ioredis types them. */
+type Options = Omit<RedisOptions, 'replyMapping'> & { readonly replyMapping: 'legacy' };
+
+/** Milliseconds until the next attempt to connect; null: no further one. */
+export type Retry = (attempt: number) => number | null;
+
+export interface ClientSource {
+  /** For people: without a password. */
+  readonly address: string;
+  readonly cluster: boolean;
+  /** What the user's client puts before every key. Ours do not: it becomes a part of our names. */
+  readonly keyPrefix: string;
+  /** A client of its own, which connects with its first command. */
+  open(retry: Retry): Client;
+}
+
+/** A host that drops packets must not use up the deadline of a dispatch. */
+const CONNECT_TIMEOUT = 2000;
+/** A silent server does not close its end of a connection: after so many milliseconds ours is torn down. */
+const DISCONNECT_TIMEOUT = 500;
+
+export function clientSource(config: RedisConfig): ClientSource {
+  const template = config.client === undefined ? templateOf(config) : (config.client as unknown as Client);
+  return template.isCluster ? sourceOfCluster(template as Cluster) : sourceOfSingle(template as Redis);
+}
+
+function sourceOfSingle(template: Redis): ClientSource {
+  const { options } = template;
+  return {
+    address: addressOf(options),
+    cluster: false,
+    keyPrefix: options.keyPrefix ?? '',
+    open: (retry) => template.duplicate(ours(retry)),
+  };
+}
+
+function sourceOfCluster(template: Cluster): ClientSource {
+  const { keyPrefix, redisOptions } = template.options as ClusterOptions;
+  const { startupNodes } = template as unknown as { readonly startupNodes: readonly (string | number | RedisNode)[] };
+  return {
+    address: `cluster ${startupNodes.map(nodeText).join(', ')}`,
+    cluster: true,
+    keyPrefix: keyPrefix ?? redisOptions?.keyPrefix ?? '',
+    open: (retry) =>
+      template.duplicate([], {
+        lazyConnect: true,
+        enableOfflineQueue: true,
+        enableReadyCheck: true,
+        enableAutoPipelining: false,
+        scaleReads: 'master',
+        keyPrefix: '',
+        clusterRetryStrategy: retry,
+        redisOptions: ours(retry),
+      }),
+  };
+}
+
+/** A client that never connects: ioredis alone reads addresses, and the ones that do connect are its duplicates. */
+function templateOf(config: RedisConfig): Client {
+  const { url, host, port, path, username, password, db, tls, sentinels, name, sentinelPassword, cluster } = config;
+  const written = { host, port, path, username, password, db, sentinels, name, sentinelPassword };
+  const options: Options = {
+    connectTimeout: CONNECT_TIMEOUT,
+    ...config.options,
+    ...Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined)),
+    lazyConnect: true,
+    replyMapping: 'legacy',
+  };
+  if (tls !== undefined && tls !== false) options.tls = tls === true ? {} : tls;
+  if (cluster !== undefined) {
+    return new Cluster([...cluster] as ClusterNode[], { lazyConnect: true, redisOptions: options });
+  }
+  return url === undefined ? new Redis({ host: '127.0.0.1', ...options }) : new Redis(url, options);
+}
+
+/** What the queue depends on, whatever the user's client or options say. */
+function ours(retry: Retry): Options {
+  return {
+    lazyConnect: true,
+    // Calls have deadlines of our own; a client that gives up by itself would reject them for another reason.
+    maxRetriesPerRequest: null,
+    enableOfflineQueue: true,
+    enableReadyCheck: true,
+    autoResendUnfulfilledCommands: true,
+    autoResubscribe: false,
+    retryStrategy: retry,
+    // After a failover the old master answers so; the connection that follows finds the new one.
+    reconnectOnError: (error) => error.message.includes('READONLY'),
+    disconnectTimeout: DISCONNECT_TIMEOUT,
+    // They would reject a blocking read, or settle it with an answer that Redis never gave.
+    commandTimeout: undefined as never,
+    socketTimeout: undefined as never,
+    blockingTimeout: undefined as never,
+    enableAutoPipelining: false,
+    keyPrefix: '',
+    readOnly: false,
+    monitor: false,
+    stringNumbers: false,
+    protocol: 2,
+    replyMapping: 'legacy',
+    disableClientInfo: true,
+    scripts: undefined as never,
+  };
+}
+
+function addressOf({ sentinels, name, path, tls, host, port, db }: RedisOptions): string {
+  if (sentinels !== null && sentinels !== undefined) {
+    return `${name} of the sentinels ${sentinels.map((node) => nodeText(node as RedisNode)).join(', ')}`;
+  }
+  const scheme = tls === undefined || tls === null ? 'redis' : 'rediss';
+  const place = path === null || path === undefined ? `${scheme}://${host}:${port}` : `unix:${path}`;
+  return `${place}/${db ?? 0}`;
+}
+
+function nodeText(node: string | number | RedisNode): string {
+  if (typeof node === 'object') return `${node.host}:${node.port ?? 6379}`;
+  // An address in words may hold a password.
+  return String(node).replace(/\/\/[^@/]*@/, '//');
+}

@@ -1,0 +1,89 @@
+/** Looks for settings of a Redis that lose jobs: what `onqueue check` prints of it. */
+import type { Diagnosis } from '../../queue/connection';
+import type { RedisCaller } from './caller';
+
+const OLDEST = [6, 2] as const;
+/** Milliseconds; every job takes at least one such round trip. */
+const SLOW = 20;
+
+export async function diagnoseRedis(caller: RedisCaller): Promise<readonly Diagnosis[]> {
+  const consequence = 'its settings were not read';
+  const { clock } = caller.settings;
+  const info = fieldsOf(String(await caller.command('info', [], { consequence })));
+  const sentAt = clock.monotonic();
+  await caller.command('ping', [], { consequence });
+  return [
+    version(info),
+    eviction(info),
+    persistence(info, await snapshots(caller)),
+    latency(Math.round((clock.monotonic() - sentAt) * 10) / 10),
+  ];
+}
+
+type Info = ReadonlyMap<string, string>;
+
+function fieldsOf(info: string): Info {
+  const lines = info.split('\r\n').filter((line) => line.includes(':'));
+  return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
+}
+
+function version(info: Info): Diagnosis {
+  const valkey = info.get('valkey_version');
+  const text = valkey === undefined ? `Redis ${info.get('redis_version')}` : `Valkey ${valkey}`;
+  const [major = 0, minor = 0] = (info.get('redis_version') ?? '').split('.').map(Number);
+  const old = major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]);
+  const message = old ? `${text} lacks commands that the scripts use. Install Redis 6.2 or newer, or Valkey.` : text;
+  return { level: old ? 'error' : 'ok', subject: 'version', message };
+}
+
+function eviction(info: Info): Diagnosis {
+  const subject = 'maxmemory-policy';
+  const policy = info.get('maxmemory_policy');
+  if (policy === 'noeviction') return { level: 'ok', subject, message: policy };
+  const limited = info.get('maxmemory') !== '0';
+  return {
+    level: limited ? 'error' : 'warning',
+    subject,
+    message:
+      `${policy}: Redis ${limited ? 'throws' : 'would throw'} whole queues away when its memory is full. ` +
+      'Set maxmemory-policy noeviction; a full Redis then refuses new jobs and keeps the ones it has.',
+  };
+}
+
+function persistence(info: Info, save: string | undefined): Diagnosis {
+  const subject = 'persistence';
+  if (info.get('aof_enabled') === '1') return { level: 'ok', subject, message: 'append-only file' };
+  if (save === '') {
+    return {
+      level: 'warning',
+      subject,
+      message: 'none: a restart of Redis loses all jobs. Set appendonly yes.',
+    };
+  }
+  return {
+    level: 'warning',
+    subject,
+    message: 'snapshots only: a crash of Redis loses the jobs since the last one. Set appendonly yes.',
+  };
+}
+
+/** What `save` says; undefined where CONFIG is not allowed, as with many hosted servers. */
+async function snapshots(caller: RedisCaller): Promise<string | undefined> {
+  try {
+    const [, save] = (await caller.command('config', ['get', 'save'], {
+      consequence: 'its settings were not read',
+    })) as readonly Buffer[];
+    return save?.toString();
+  } catch {
+    return undefined;
+  }
+}
+
+function latency(milliseconds: number): Diagnosis {
+  const slow = milliseconds > SLOW;
+  return {
+    level: slow ? 'warning' : 'ok',
+    subject: 'latency',
+    message: `${milliseconds} ms for a round trip${slow ? '; each job takes at least one. Bring the worker nearer to Redis.' : ''}`,
+  };
+}

@@ -1,0 +1,193 @@
+/**
+ * Settles and reserves: what ends while a call is under way is settled by the next, which also reserves.
+ *
+ * Its calls are asked until they are answered. Given up, a reserve that was carried out would leave jobs with nobody
+ * until their leases end, and a settle would end as `lost` when it is asked again under another number.
+ */
+import type { Milliseconds } from '../../clock/clock';
+import { type Counters, countersTail, noCounters, readCounters, readCountersOfAny } from '../../payload/counters';
+import type {
+  Reservation,
+  ReserveReply,
+  ReserveRequest,
+  SetAside,
+  Settlement,
+  SettleResult,
+} from '../../queue/connection';
+import type { RedisCaller } from './caller';
+import { failureMeta } from './failed-meta';
+import type { Keys } from './keys';
+import { Lane } from './lane';
+import { MOST_BYTES, MOST_JOBS } from './pages';
+import { script } from './scripts';
+
+export interface Exchanged {
+  readonly results: readonly SettleResult[];
+  /** Where nothing was asked for: nothing. */
+  readonly reply: ReserveReply;
+}
+
+interface Exchange {
+  readonly settlements: readonly Settlement[];
+  readonly request: ReserveRequest | undefined;
+  /** Asked until it is answered: other outcomes of the same settle were written already. */
+  readonly insists: boolean;
+  readonly bytes: number;
+  readonly since: Milliseconds;
+  resolve(exchanged: Exchanged): void;
+  reject(error: unknown): void;
+}
+
+type Argument = string | number | Buffer;
+
+/** Outcomes of one kind on one queue, as the script takes them. */
+interface Group {
+  readonly kind: Settlement['outcome'];
+  readonly queue: number;
+  readonly args: Argument[];
+  /** Whose outcomes they are. */
+  readonly origins: { readonly results: SettleResult[]; readonly index: number }[];
+}
+
+export class ExchangeLane extends Lane<Exchange> {
+  readonly #keys: Keys;
+
+  constructor(caller: RedisCaller, keys: Keys) {
+    super(caller);
+    this.#keys = keys;
+  }
+
+  /** At most 100 settlements of 1 MiB in all; one may be longer. */
+  exchange(
+    settlements: readonly Settlement[],
+    request: ReserveRequest | undefined,
+    insists: boolean,
+  ): Promise<Exchanged> {
+    const bytes = settlements.reduce((sum, { reservation }) => sum + reservation.payload.length, 0);
+    const since = this.caller.settings.clock.monotonic();
+    return new Promise((resolve, reject) => {
+      this.enqueue({ settlements, request, insists, bytes, since, resolve, reject });
+    });
+  }
+
+  protected fitting(exchanges: readonly Exchange[]): number {
+    let jobs = 0;
+    let bytes = 0;
+    let requests = 0;
+    let count = 0;
+    for (const exchange of exchanges) {
+      jobs += exchange.settlements.length;
+      bytes += exchange.bytes;
+      requests += exchange.request === undefined ? 0 : 1;
+      if (count > 0 && (jobs > MOST_JOBS || bytes > MOST_BYTES || requests > 1)) break;
+      count += 1;
+    }
+    return count;
+  }
+
+  protected async carry(exchanges: readonly Exchange[], sequence: number): Promise<void> {
+    const request = exchanges.find((exchange) => exchange.request !== undefined)?.request;
+    const queues = [...new Set(request?.queues)];
+    const sources = queues.length;
+    const results = exchanges.map(({ settlements }) => settlements.map((): SettleResult => 'settled'));
+    const groups = grouped(exchanges, results, queues);
+    const { id } = this;
+    const keys = [this.#keys.queue(queues[0]!).client(id)];
+    for (const queue of queues) {
+      const { ready, delayed, reserved, notify, failed, failedJobs } = this.#keys.queue(queue);
+      keys.push(ready, delayed, reserved, notify, failed, failedJobs);
+    }
+    const args: Argument[] = [sequence, id, request?.lease ?? 0, Math.min(request?.limit ?? 0, MOST_JOBS), sources];
+    for (const { kind, queue, args: outcomes, origins } of groups) {
+      args.push(kind, queue, origins.length);
+      for (const outcome of outcomes) args.push(outcome);
+    }
+    const [, lost, jobs, aside, nextIn] = (await this.caller.script(script('exchange'), keys, args, {
+      consequence: consequenceOf(exchanges),
+      since: Math.max(exchanges[0]!.since, this.caller.answeredAt),
+      insist: exchanges.some(({ insists }) => insists) ? 'always' : 'once-sent',
+    })) as [Buffer, readonly number[], readonly [number, ...Buffer[]][], readonly (number | Buffer)[], Buffer];
+    if (lost.length > 0) markLost(groups, lost);
+    const reply: ReserveReply = {
+      reservations: jobs.flatMap(([place, ...texts]) => texts.map((text) => reservation(queues[place - 1]!, text))),
+      setAside: setAside(aside, queues),
+      nextIn: secondsOf(nextIn.toString()),
+    };
+    exchanges.forEach((exchange, index) => exchange.resolve({ results: results[index]!, reply }));
+  }
+}
+
+// Adds to `queues` those that are only settled on: the ones to reserve from stand first.
+function grouped(
+  exchanges: readonly Exchange[],
+  results: readonly SettleResult[][],
+  queues: string[],
+): readonly Group[] {
+  const groups = new Map<string, Group>();
+  exchanges.forEach(({ settlements }, number) => {
+    settlements.forEach((settlement, index) => {
+      const { queue } = settlement.reservation;
+      const name = `${settlement.outcome}:${queue}`;
+      let group = groups.get(name);
+      if (group === undefined) {
+        if (!queues.includes(queue)) queues.push(queue);
+        group = { kind: settlement.outcome, queue: queues.indexOf(queue) + 1, args: [], origins: [] };
+        groups.set(name, group);
+      }
+      addOutcome(group.args, settlement);
+      group.origins.push({ results: results[number]!, index });
+    });
+  });
+  return [...groups.values()];
+}
+
+function addOutcome(args: Argument[], settlement: Settlement): void {
+  const { payload } = settlement.reservation;
+  if (settlement.outcome === 'completed') {
+    args.push(payload);
+    return;
+  }
+  args.push(payload, bodyEndOf(payload), countersTail(settlement.counters));
+  if (settlement.outcome === 'released') args.push(settlement.delay);
+  else args.push(settlement.failure.id, failureMeta(settlement.failure));
+}
+
+function markLost(groups: readonly Group[], lost: readonly number[]): void {
+  const origins = groups.flatMap((group) => group.origins);
+  for (const place of lost) {
+    const { results, index } = origins[place - 1]!;
+    results[index] = 'lost';
+  }
+}
+
+function reservation(queue: string, payload: Buffer): Reservation {
+  return { queue, payload, counters: countersOf(payload), token: undefined };
+}
+
+// The script that reserves a text puts our counters at its end. They are not found so only where white space leads, or
+// where Redis takes for JSON what is none: such a job must not keep those that came with it from being run.
+function countersOf(payload: Buffer): Counters {
+  return readCounters(payload)?.counters ?? readCountersOfAny(payload) ?? { ...noCounters, attempts: 1 };
+}
+
+function bodyEndOf(payload: Buffer): number {
+  return readCounters(payload)?.bodyEnd ?? payload.lastIndexOf('}');
+}
+
+function setAside(aside: readonly (number | Buffer)[], queues: readonly string[]): readonly SetAside[] {
+  const found: SetAside[] = [];
+  for (let at = 0; at < aside.length; at += 3) {
+    const [place, id, reason] = aside.slice(at, at + 3);
+    found.push({ queue: queues[Number(place) - 1]!, id: String(id), reason: String(reason) });
+  }
+  return found;
+}
+
+function secondsOf(nextIn: string): number {
+  return nextIn === 'never' ? Infinity : Number(nextIn);
+}
+
+function consequenceOf(exchanges: readonly Exchange[]): string {
+  const outcomes = exchanges.reduce((sum, { settlements }) => sum + settlements.length, 0);
+  return outcomes === 0 ? 'no jobs were reserved' : `${outcomes === 1 ? 'an outcome was' : `${outcomes} outcomes were`} not written`;
+}

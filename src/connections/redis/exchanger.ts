@@ -1,0 +1,85 @@
+/** Settles and reserves, in as many calls as it takes: mostly one, in a cluster at least one for each queue. */
+import type { ReserveReply, ReserveRequest, SetAside, Settlement, SettleResult } from '../../queue/connection';
+import type { Reservation } from '../../queue/connection';
+import type { RedisCaller } from './caller';
+import { type Exchanged, ExchangeLane } from './exchange-lane';
+import type { Keys } from './keys';
+import { pagesOf } from './pages';
+import type { QueueNames } from './queue-names';
+
+const NOTHING: ReserveReply = { reservations: [], setAside: [], nextIn: Infinity };
+
+/** All queues of a server that is no cluster go through this lane. */
+const COMMON = '';
+
+export class Exchanger {
+  readonly #caller: RedisCaller;
+  readonly #keys: Keys;
+  readonly #names: QueueNames;
+  readonly #cluster: boolean;
+  readonly #lanes = new Map<string, ExchangeLane>();
+
+  constructor(caller: RedisCaller, keys: Keys, names: QueueNames, cluster: boolean) {
+    this.#caller = caller;
+    this.#keys = keys;
+    this.#names = names;
+    this.#cluster = cluster;
+  }
+
+  async exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Exchanged> {
+    // Before the failure is written: the lists of failed jobs look only at queues whose name is known.
+    for (const { outcome, reservation } of settlements) if (outcome === 'failed') await this.#names.add(reservation.queue);
+    const exchanged = await (this.#cluster ? this.#slotBySlot(settlements, request) : this.#together(settlements, request));
+    for (const { queue } of exchanged.reply.setAside) this.#names.add(queue).catch(() => undefined);
+    return exchanged;
+  }
+
+  /** The last page reserves as well. Once one was answered, the others must be: the caller takes all or nothing. */
+  async #together(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Exchanged> {
+    const pages = [...pagesOf(settlements, ({ reservation }) => reservation.payload.length)];
+    const results: SettleResult[] = [];
+    const last = Math.max(pages.length - 1, 0);
+    for (let at = 0; at < last; at += 1) {
+      results.push(...(await this.#lane(COMMON).exchange(pages[at]!, undefined, at > 0)).results);
+    }
+    const exchanged = await this.#lane(COMMON).exchange(pages[last] ?? [], request, last > 0);
+    if (last === 0) return exchanged;
+    return { results: [...results, ...exchanged.results], reply: exchanged.reply };
+  }
+
+  async #slotBySlot(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Exchanged> {
+    const results: SettleResult[] = [];
+    let answered = false;
+    for (const [at, settlement] of settlements.entries()) {
+      const lane = this.#lane(settlement.reservation.queue);
+      results[at] = (await lane.exchange([settlement], undefined, answered)).results[0]!;
+      answered = true;
+    }
+    return { results, reply: request === undefined ? NOTHING : await this.#reserveSlotBySlot(request, answered) };
+  }
+
+  async #reserveSlotBySlot({ queues, limit, lease }: ReserveRequest, answered: boolean): Promise<ReserveReply> {
+    const reservations: Reservation[] = [];
+    const setAside: SetAside[] = [];
+    let nextIn = Infinity;
+    for (const queue of queues) {
+      // What the others hold is not known: it may be looked for now.
+      if (reservations.length === limit) return { reservations, setAside, nextIn: 0 };
+      const request = { queues: [queue], limit: limit - reservations.length, lease };
+      const { reply } = await this.#lane(queue).exchange([], request, answered || reservations.length > 0);
+      reservations.push(...reply.reservations);
+      setAside.push(...reply.setAside);
+      nextIn = Math.min(nextIn, reply.nextIn);
+    }
+    return { reservations, setAside, nextIn };
+  }
+
+  #lane(name: string): ExchangeLane {
+    let lane = this.#lanes.get(name);
+    if (lane === undefined) {
+      lane = new ExchangeLane(this.#caller, this.#keys);
+      this.#lanes.set(name, lane);
+    }
+    return lane;
+  }
+}

@@ -1,0 +1,93 @@
+/** Pushes to one queue: dispatches that come while a call is under way travel together in the next. */
+import type { Milliseconds } from '../../clock/clock';
+import type { Entry } from '../../queue/connection';
+import { DuplicatePayloadError } from '../errors';
+import type { RedisCaller } from './caller';
+import type { QueueKeys } from './keys';
+import { Lane } from './lane';
+import { MOST_BYTES, MOST_JOBS, pagesOf } from './pages';
+import { script } from './scripts';
+
+interface Push {
+  readonly entries: readonly Entry[];
+  readonly bytes: number;
+  readonly since: Milliseconds;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+export class PushLane extends Lane<Push> {
+  readonly #queue: string;
+  readonly #keys: QueueKeys;
+
+  constructor(caller: RedisCaller, queue: string, keys: QueueKeys) {
+    super(caller);
+    this.#queue = queue;
+    this.#keys = keys;
+  }
+
+  /** Longer lists go in several calls, one after another: where one fails, those after it are not sent. */
+  async push(entries: readonly Entry[]): Promise<void> {
+    for (const page of pagesOf(entries, bytesOf)) await this.#pushPage(page);
+  }
+
+  #pushPage(entries: readonly Entry[]): Promise<void> {
+    const bytes = entries.reduce((sum, entry) => sum + bytesOf(entry), 0);
+    const since = this.caller.settings.clock.monotonic();
+    return new Promise((resolve, reject) => {
+      this.enqueue({ entries, bytes, since, resolve, reject });
+    });
+  }
+
+  protected fitting(pushes: readonly Push[]): number {
+    let jobs = 0;
+    let bytes = 0;
+    let count = 0;
+    for (const push of pushes) {
+      jobs += push.entries.length;
+      bytes += push.bytes;
+      if (count > 0 && (jobs > MOST_JOBS || bytes > MOST_BYTES)) break;
+      count += 1;
+    }
+    return count;
+  }
+
+  protected async carry(pushes: readonly Push[], sequence: number): Promise<void> {
+    const ready: string[] = [];
+    const delayed: (string | number)[] = [];
+    const delayedOf: Push[] = [];
+    const payloadsOf: string[] = [];
+    for (const push of pushes) {
+      for (const { payload, delay = 0, unique = false } of push.entries) {
+        if (delay <= 0) {
+          ready.push(payload);
+          continue;
+        }
+        delayed.push(unique ? 'unique' : 'any', delay, payload);
+        delayedOf.push(push);
+        payloadsOf.push(payload);
+      }
+    }
+    const { client, ready: readyKey, delayed: delayedKey, notify } = this.#keys;
+    const jobs = ready.length + delayedOf.length;
+    const [, duplicates] = (await this.caller.script(
+      script('push'),
+      [client(this.id), readyKey, delayedKey, notify],
+      [sequence, ready.length, ...ready, ...delayed],
+      {
+        consequence: `${jobs === 1 ? 'a job was' : `${jobs} jobs were`} not queued`,
+        // A long line of pushes is no silence: the deadline counts from the last answer.
+        since: Math.max(pushes[0]!.since, this.caller.answeredAt),
+      },
+    )) as [word: unknown, duplicates: readonly number[]];
+    for (const place of duplicates) {
+      const error = new DuplicatePayloadError(this.caller.settings.name, this.#queue, payloadsOf[place - 1]!);
+      delayedOf[place - 1]!.reject(error);
+    }
+    for (const push of pushes) push.resolve();
+  }
+}
+
+function bytesOf({ payload }: Entry): number {
+  return Buffer.byteLength(payload);
+}

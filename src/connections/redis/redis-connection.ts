@@ -1,0 +1,247 @@
+/** The `redis` driver: moves payloads between the keys of a Redis by scripts, in Laravel's layout. */
+import type { Clock, Seconds } from '../../clock/clock';
+import type { Logger } from '../../logger/logger';
+import type { RedisConfig } from '../../queue/configuration';
+import type {
+  Capabilities,
+  Connection,
+  Counts,
+  Diagnosis,
+  Entry,
+  PeekedJob,
+  Reservation,
+  ReserveReply,
+  ReserveRequest,
+  Settlement,
+  SettleResult,
+  Waiter,
+  WaitingState,
+} from '../../queue/connection';
+import { ConnectionClosedError } from '../errors';
+import { RedisCaller } from './caller';
+import { type ClientSource, clientSource } from './client';
+import { clientId } from './client-id';
+import { diagnoseRedis } from './diagnose';
+import { Exchanger } from './exchanger';
+import { HintRead } from './hint-read';
+import { Keys } from './keys';
+import { RedisLink } from './link';
+import { pagesOf } from './pages';
+import { PushLane } from './push-lane';
+import { QueueNames } from './queue-names';
+import { RedisFailedStore } from './redis-failed-store';
+import { RedisLockStore } from './redis-lock-store';
+import { RedisWaiter } from './redis-waiter';
+import { script } from './scripts';
+
+const PEEK_PAGE = 100;
+
+const DEFAULT_PREFIX = 'queues:';
+
+const CAPABILITIES: Capabilities = {
+  delay: true,
+  reserve: true,
+  renew: true,
+  counts: true,
+  clear: true,
+  peek: true,
+  wake: true,
+  failed: true,
+  locks: true,
+};
+
+export interface RedisContext {
+  /** The connection's name in the configuration. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** How long a call waits for an answer. */
+  readonly deadline: Seconds;
+  readonly origin?: string | undefined;
+  /** Seconds to add to the server's clock: 0 outside tests. */
+  readonly offset?: (() => Seconds) | undefined;
+}
+
+export class RedisConnection implements Connection {
+  readonly name: string;
+  readonly driver = 'redis';
+  readonly address: string;
+  readonly capabilities = CAPABILITIES;
+  readonly failed: RedisFailedStore;
+  readonly locks: RedisLockStore;
+  readonly #source: ClientSource;
+  readonly #link: RedisLink;
+  readonly #caller: RedisCaller;
+  readonly #keys: Keys;
+  readonly #names: QueueNames;
+  readonly #exchanger: Exchanger;
+  readonly #pushes = new Map<string, PushLane>();
+  readonly #waiters = new Set<RedisWaiter>();
+  readonly #clock: Clock;
+  readonly #deadline: Seconds;
+  #closing: Promise<void> | undefined;
+
+  constructor(source: ClientSource, prefix: string, context: RedisContext) {
+    this.name = context.name;
+    this.address = source.address;
+    this.#clock = context.clock;
+    this.#deadline = context.deadline;
+    this.#source = source;
+    this.#link = new RedisLink(source);
+    this.#caller = new RedisCaller(this.#link, { ...context, address: source.address });
+    this.#keys = new Keys(source.keyPrefix + prefix, source.cluster);
+    this.#names = new QueueNames(this.#caller, this.#keys);
+    this.#exchanger = new Exchanger(this.#caller, this.#keys, this.#names, source.cluster);
+    const checkOpen = (operation: string): void => this.#checkOpen(operation);
+    this.failed = new RedisFailedStore(this.#caller, this.#keys, this.#names, checkOpen);
+    this.locks = new RedisLockStore(this.#caller, this.#keys, checkOpen);
+  }
+
+  async push(queue: string, entries: readonly Entry[]): Promise<void> {
+    this.#checkOpen('push');
+    let lane = this.#pushes.get(queue);
+    if (lane === undefined) {
+      lane = new PushLane(this.#caller, queue, this.#keys.queue(queue));
+      this.#pushes.set(queue, lane);
+    }
+    // Sent before the push, so that no job is in a queue that nobody lists. Where it fails, the next push sends it.
+    if (!this.#names.has(queue)) this.#names.add(queue).catch(() => undefined);
+    await lane.push(entries);
+  }
+
+  async reserve(request: ReserveRequest): Promise<ReserveReply> {
+    this.#checkOpen('reserve');
+    return (await this.#exchanger.exchange([], request)).reply;
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
+    this.#checkOpen('settle');
+    if (settlements.length === 0) return [];
+    return (await this.#exchanger.exchange(settlements, undefined)).results;
+  }
+
+  async settleAndReserve(
+    settlements: readonly Settlement[],
+    request: ReserveRequest,
+  ): Promise<{ readonly results: readonly SettleResult[]; readonly reply: ReserveReply }> {
+    this.#checkOpen('settleAndReserve');
+    return this.#exchanger.exchange(settlements, request);
+  }
+
+  async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly ('renewed' | 'lost')[]> {
+    this.#checkOpen('renew');
+    const answers = new Map<Reservation, 'renewed' | 'lost'>();
+    for (const queue of new Set(reservations.map((reservation) => reservation.queue))) {
+      const held = reservations.filter((reservation) => reservation.queue === queue);
+      for (const page of pagesOf(held, ({ payload }) => payload.length)) {
+        const texts = page.map(({ payload }) => payload);
+        const [, lost] = (await this.#caller.script(
+          script('renew'),
+          [this.#keys.queue(queue).reserved],
+          [lease, ...texts],
+          { consequence: `the leases of ${page.length} jobs were not renewed` },
+        )) as [word: Buffer, lost: readonly number[]];
+        page.forEach((reservation, at) => answers.set(reservation, lost.includes(at + 1) ? 'lost' : 'renewed'));
+      }
+    }
+    return reservations.map((reservation) => answers.get(reservation)!);
+  }
+
+  async counts(queue: string): Promise<Counts> {
+    this.#checkOpen('counts');
+    const { ready: readyKey, delayed: delayedKey, reserved: reservedKey } = this.#keys.queue(queue);
+    const [, ready, delayed, reserved] = (await this.#caller.script(
+      script('counts'),
+      [readyKey, delayedKey, reservedKey],
+      [],
+      { consequence: `queue '${queue}' was not counted` },
+    )) as [word: Buffer, ready: number, delayed: number, reserved: number];
+    return { ready, delayed, reserved };
+  }
+
+  async clear(queue: string): Promise<number> {
+    this.#checkOpen('clear');
+    const { client, ready, delayed, reserved, notify } = this.#keys.queue(queue);
+    const [, count] = (await this.#caller.script(
+      script('clear'),
+      [client(clientId()), ready, delayed, reserved, notify],
+      [1],
+      { consequence: `queue '${queue}' was not cleared` },
+    )) as [word: Buffer, count: number];
+    return count;
+  }
+
+  async peek(queue: string, state: WaitingState, limit: number): Promise<readonly PeekedJob[]> {
+    this.#checkOpen('peek');
+    const key = this.#keys.queue(queue)[state];
+    const jobs: PeekedJob[] = [];
+    // Read in pages: the texts may be long.
+    for (let start = 0; start < limit; start += PEEK_PAGE) {
+      const page = await this.#peekPage(key, state, start, Math.min(start + PEEK_PAGE, limit) - 1);
+      jobs.push(...page);
+      if (page.length < PEEK_PAGE) break;
+    }
+    return jobs;
+  }
+
+  async #peekPage(key: string, state: WaitingState, first: number, last: number): Promise<readonly PeekedJob[]> {
+    const consequence = 'the jobs were not read';
+    if (state === 'ready') {
+      const texts = await this.#caller.command('lrange', [key, first, last], { consequence });
+      return (texts as readonly Buffer[]).map((payload) => ({ payload }));
+    }
+    const flat = (await this.#caller.command('zrange', [key, first, last, 'WITHSCORES'], { consequence })) as Buffer[];
+    const jobs: PeekedJob[] = [];
+    for (let at = 0; at < flat.length; at += 2) {
+      jobs.push({ payload: flat[at]!, at: Math.round(Number(flat[at + 1]!.toString()) * 1000) });
+    }
+    return jobs;
+  }
+
+  async queues(): Promise<readonly string[]> {
+    this.#checkOpen('queues');
+    return this.#names.all();
+  }
+
+  waiter(queues: readonly string[]): Waiter {
+    this.#checkOpen('waiter');
+    const keys = [...new Set(queues)].map((queue) => this.#keys.queue(queue).notify);
+    const slots = this.#source.cluster ? keys.map((key) => [key]) : [keys];
+    const giveBack = (key: string): void => {
+      // One that is lost all the same costs another worker its longest wait, no job.
+      this.#caller.command('rpush', [key, '1'], { consequence: 'a hint was not given back' }).catch(() => undefined);
+    };
+    const reads = slots.map(
+      (slot) => new HintRead(new RedisLink(this.#source), slot, { clock: this.#clock, giveBack }),
+    );
+    const waiter = new RedisWaiter(this.name, this.#clock, reads);
+    this.#waiters.add(waiter);
+    return waiter;
+  }
+
+  async diagnose(): Promise<readonly Diagnosis[]> {
+    this.#checkOpen('diagnose');
+    return diagnoseRedis(this.#caller);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await Promise.all([...this.#waiters].map((waiter) => waiter.close()));
+    this.#waiters.clear();
+    await this.#caller.idle(this.#deadline * 1000);
+    this.#link.close();
+  }
+
+  #checkOpen(operation: string): void {
+    if (this.#closing !== undefined) throw new ConnectionClosedError(this.name, operation);
+  }
+}
+
+/** Connects with the first call, not before. */
+export function connectRedis(config: RedisConfig, context: RedisContext): RedisConnection {
+  return new RedisConnection(clientSource(config), config.prefix ?? DEFAULT_PREFIX, context);
+}

@@ -1,0 +1,188 @@
+/** The failed jobs of a Redis: each queue keeps its own, beside its other keys. */
+import type { Milliseconds, Seconds } from '../../clock/clock';
+import type { FailedEntry, FailedStore } from '../../failed/failed-store';
+import type { RedisCaller } from './caller';
+import { clientId } from './client-id';
+import { failedEntry, foreignMeta } from './failed-meta';
+import type { Keys, QueueKeys } from './keys';
+import type { QueueNames } from './queue-names';
+import { script } from './scripts';
+
+/** An entry without its texts. */
+interface Listed {
+  readonly queue: string;
+  readonly id: string;
+  /** With a fraction: several fail in one millisecond, and have an order. */
+  readonly failedAt: Milliseconds;
+}
+
+/** What one call of `prune` is asked to remove. */
+interface Pruning {
+  readonly olderThan: Seconds | 'any';
+  readonly keep: number;
+}
+
+/** How many entries are read at once: their texts may be long. */
+const PAGE = 100;
+
+export class RedisFailedStore implements FailedStore {
+  readonly #caller: RedisCaller;
+  readonly #keys: Keys;
+  readonly #names: QueueNames;
+  readonly #checkOpen: (operation: string) => void;
+
+  constructor(caller: RedisCaller, keys: Keys, names: QueueNames, checkOpen: (operation: string) => void) {
+    this.#caller = caller;
+    this.#keys = keys;
+    this.#names = names;
+    this.#checkOpen = checkOpen;
+  }
+
+  async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<void> {
+    this.#checkOpen('failed.put');
+    await this.#names.add(entry.queue);
+    const { failed, failedJobs } = this.#keys.queue(entry.queue);
+    const consequence = `the failure of ${entry.name} was not kept`;
+    await this.#caller.script(script('keep'), [failed, failedJobs], [entry.id, foreignMeta(entry), entry.payload], {
+      consequence,
+    });
+  }
+
+  async list(options: { queue?: string | undefined; limit: number; offset?: number | undefined }) {
+    this.#checkOpen('failed.list');
+    const { queue, limit, offset = 0 } = options;
+    const listed = await this.#newest(await this.#queues(queue), offset + limit);
+    const entries: FailedEntry[] = [];
+    for (let start = offset; start < offset + limit && start < listed.length; start += PAGE) {
+      const page = listed.slice(start, Math.min(start + PAGE, offset + limit));
+      const found = await Promise.all(page.map((one) => this.#read(one)));
+      // One that was retried or forgotten since is left out.
+      entries.push(...found.filter((entry) => entry !== undefined));
+    }
+    return entries;
+  }
+
+  async get(id: string): Promise<FailedEntry | undefined> {
+    this.#checkOpen('failed.get');
+    for (const queue of await this.#names.all()) {
+      const score = (await this.#ask('zscore', [this.#keys.queue(queue).failed, id])) as Buffer | null;
+      if (score === null) continue;
+      const entry = await this.#read({ queue, id, failedAt: millisecondsOf(score) });
+      if (entry !== undefined) return entry;
+    }
+    return undefined;
+  }
+
+  async count(queue?: string): Promise<number> {
+    this.#checkOpen('failed.count');
+    const queues = await this.#queues(queue);
+    const counts = await Promise.all(queues.map((name) => this.#ask('zcard', [this.#keys.queue(name).failed])));
+    return counts.reduce<number>((sum, count) => sum + (count as number), 0);
+  }
+
+  async retry(entry: FailedEntry, payload: Buffer): Promise<boolean> {
+    this.#checkOpen('failed.retry');
+    const keys = this.#keys.queue(entry.queue);
+    const [word] = await this.#caller.script(
+      script('retry'),
+      [keys.client(clientId()), keys.failed, keys.failedJobs, keys.ready, keys.notify],
+      [1, entry.id, entry.payload, payload],
+      { consequence: `the failed job ${entry.id} was not sent back` },
+    );
+    return String(word) === 'retried';
+  }
+
+  async forget(id: string): Promise<boolean> {
+    this.#checkOpen('failed.forget');
+    let forgotten = false;
+    for (const queue of await this.#names.all()) {
+      const keys = this.#keys.queue(queue);
+      const [word] = await this.#caller.script(
+        script('forget'),
+        [keys.client(clientId()), keys.failed, keys.failedJobs],
+        [1, id],
+        { consequence: `the failed job ${id} was not forgotten` },
+      );
+      forgotten = String(word) === 'forgotten' || forgotten;
+    }
+    return forgotten;
+  }
+
+  async flush(queue?: string): Promise<number> {
+    this.#checkOpen('failed.flush');
+    let flushed = 0;
+    for (const name of await this.#queues(queue)) flushed += await this.#remove(name, { olderThan: 'any', keep: 0 });
+    return flushed;
+  }
+
+  async prune(options: { olderThan?: Seconds | undefined; keep?: number | undefined }): Promise<number> {
+    this.#checkOpen('failed.prune');
+    const { olderThan, keep } = options;
+    const queues = await this.#names.all();
+    let pruned = 0;
+    if (olderThan !== undefined) {
+      for (const queue of queues) pruned += await this.#remove(queue, { olderThan, keep: 0 });
+    }
+    if (keep !== undefined) {
+      const newest = await this.#newest(queues, keep);
+      for (const queue of queues) {
+        const own = newest.filter((one) => one.queue === queue).length;
+        pruned += await this.#remove(queue, { olderThan: 'any', keep: own });
+      }
+    }
+    return pruned;
+  }
+
+  async #queues(queue: string | undefined): Promise<readonly string[]> {
+    return queue === undefined ? this.#names.all() : [queue];
+  }
+
+  /** The newest `limit` of all the queues together. */
+  async #newest(queues: readonly string[], limit: number): Promise<readonly Listed[]> {
+    if (limit === 0) return [];
+    const lists = await Promise.all(queues.map((queue) => this.#newestOf(queue, this.#keys.queue(queue), limit)));
+    return lists
+      .flat()
+      .toSorted((a, b) => b.failedAt - a.failedAt)
+      .slice(0, limit);
+  }
+
+  async #newestOf(queue: string, { failed }: QueueKeys, limit: number): Promise<readonly Listed[]> {
+    const flat = (await this.#ask('zrevrange', [failed, 0, limit - 1, 'WITHSCORES'])) as readonly Buffer[];
+    const listed: Listed[] = [];
+    for (let at = 0; at < flat.length; at += 2) {
+      listed.push({ queue, id: flat[at]!.toString(), failedAt: millisecondsOf(flat[at + 1]!) });
+    }
+    return listed;
+  }
+
+  async #read({ queue, id, failedAt }: Listed): Promise<FailedEntry | undefined> {
+    const kept = (await this.#ask('hget', [this.#keys.queue(queue).failedJobs, id])) as Buffer | null;
+    return kept === null ? undefined : failedEntry(id, queue, Math.floor(failedAt), kept, this.#caller.settings.name);
+  }
+
+  /** Page by page, so that no call blocks the server. */
+  async #remove(queue: string, { olderThan, keep }: Pruning): Promise<number> {
+    const { client, failed, failedJobs } = this.#keys.queue(queue);
+    const id = clientId();
+    let removed = 0;
+    for (let sequence = 1; ; sequence += 1) {
+      const [, count, rest] = (await this.#caller.script(
+        script('prune'),
+        [client(id), failed, failedJobs],
+        [sequence, olderThan, keep],
+        { consequence: `failed jobs of queue '${queue}' were not removed` },
+      )) as [word: Buffer, count: number, rest: Buffer];
+      removed += count;
+      if (rest.toString() === 'done') return removed;
+    }
+  }
+
+  #ask(command: string, args: readonly (string | number)[]): Promise<unknown> {
+    return this.#caller.command(command, args, { consequence: 'the failed jobs were not read' });
+  }
+}
+
+function millisecondsOf(score: Buffer): Milliseconds {
+  return Number(score.toString()) * 1000;
+}

@@ -1,0 +1,42 @@
+/** Locks in Redis: a key that holds the owner's token, and expires by itself. */
+import type { Seconds } from '../../clock/clock';
+import type { LockStore } from '../../locks/lock-store';
+import type { RedisCaller } from './caller';
+import type { Keys } from './keys';
+import { script, type ScriptName } from './scripts';
+
+export class RedisLockStore implements LockStore {
+  readonly #caller: RedisCaller;
+  readonly #keys: Keys;
+  readonly #checkOpen: (operation: string) => void;
+
+  constructor(caller: RedisCaller, keys: Keys, checkOpen: (operation: string) => void) {
+    this.#caller = caller;
+    this.#keys = keys;
+    this.#checkOpen = checkOpen;
+  }
+
+  async acquire(name: string, token: string, ttl: Seconds): Promise<boolean> {
+    return (await this.#ask('lock-acquire', name, [token, millisecondsOf(ttl)])) === 'acquired';
+  }
+
+  async renew(name: string, token: string, ttl: Seconds): Promise<boolean> {
+    return (await this.#ask('lock-renew', name, [token, millisecondsOf(ttl)])) === 'renewed';
+  }
+
+  async release(name: string, token: string): Promise<boolean> {
+    return (await this.#ask('lock-release', name, [token])) === 'released';
+  }
+
+  async #ask(verb: ScriptName, lock: string, args: readonly (string | number)[]): Promise<string> {
+    this.#checkOpen(verb);
+    const consequence = `nothing is known of lock '${lock}'`;
+    const [word] = await this.#caller.script(script(verb), [this.#keys.lock(lock)], args, { consequence });
+    return String(word);
+  }
+}
+
+/** Redis takes whole milliseconds, at least one. */
+function millisecondsOf(ttl: Seconds): number {
+  return Math.max(1, Math.round(ttl * 1000));
+}

@@ -1,0 +1,78 @@
+/** Connections to a test's own Redis, each test under a prefix of its own, with a clock that the test moves on. */
+import Redis from 'ioredis';
+import { systemClock } from '../../../src/clock/clock';
+import { connectRedis } from '../../../src/connections/redis/redis-connection';
+import type { RedisConnection, RedisContext } from '../../../src/connections/redis/redis-connection';
+import type { Logger } from '../../../src/logger/logger';
+import type { RedisConfig } from '../../../src/queue/configuration';
+import { type RedisServer, startRedisServer } from '../../support/redis-server';
+import { keyspace } from './keyspace';
+
+export const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+let prefixes = 0;
+
+/** One server for a test file; `fresh()` gives each test keys of its own. */
+export class RedisWorld {
+  readonly #server: RedisServer;
+  readonly client: Redis;
+  readonly #connections: RedisConnection[] = [];
+  prefix = '';
+  offset = 0;
+
+  private constructor(server: RedisServer) {
+    this.#server = server;
+    this.client = new Redis(server.url, { protocol: 2 });
+  }
+
+  static async start(args: readonly string[] = []): Promise<RedisWorld> {
+    return new RedisWorld(await startRedisServer({ args }));
+  }
+
+  get url(): string {
+    return this.#server.url;
+  }
+
+  get server(): RedisServer {
+    return this.#server;
+  }
+
+  fresh(): void {
+    this.prefix = `t${++prefixes}:`;
+    this.offset = 0;
+  }
+
+  connect(config: Partial<RedisConfig> = {}, context: Partial<RedisContext> = {}): RedisConnection {
+    const connection = connectRedis(
+      { driver: 'redis', url: this.url, prefix: this.prefix, ...config },
+      { name: 'redis', clock: systemClock, logger: silent, deadline: 5, offset: () => this.offset, ...context },
+    );
+    this.#connections.push(connection);
+    return connection;
+  }
+
+  /** The clock of the scripts goes on; locks, which expire by Redis's own, are told to. */
+  async advance(seconds: number): Promise<void> {
+    this.offset += seconds;
+    for (const lock of await this.client.keys(`${this.prefix}:lock:*`)) {
+      const left = (await this.client.pttl(lock)) - seconds * 1000;
+      if (left > 0) await this.client.pexpire(lock, left);
+      else await this.client.del(lock);
+    }
+  }
+
+  /** All keys of the present test, with what they hold. */
+  keys(): Promise<Record<string, unknown>> {
+    return keyspace(this.client, this.prefix);
+  }
+
+  async closeConnections(): Promise<void> {
+    await Promise.all(this.#connections.splice(0).map((connection) => connection.close()));
+  }
+
+  async stop(): Promise<void> {
+    await this.closeConnections();
+    this.client.disconnect();
+    await this.#server.stop();
+  }
+}

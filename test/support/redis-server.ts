@@ -1,0 +1,84 @@
+/** Starts a Redis of a test's own: on a free port of this machine, in a folder of its own, without persistence. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface RedisServer {
+  readonly port: number;
+  readonly url: string;
+  /** To freeze and to kill it. */
+  readonly process: ChildProcess;
+  /** Ends the server and removes its folder. May be called again. */
+  stop(): Promise<void>;
+}
+
+export interface RedisServerOptions {
+  /** Default: a free one. */
+  readonly port?: number;
+  /** More arguments of `redis-server`: `['--requirepass', 'secret']`. */
+  readonly args?: readonly string[];
+}
+
+const STARTED = 'Ready to accept connections';
+const DEADLINE_MS = 10_000;
+
+/** @throws when `redis-server` is missing or does not start; the message holds what it printed */
+export async function startRedisServer({ port, args = [] }: RedisServerOptions = {}): Promise<RedisServer> {
+  const chosen = port ?? (await freePort());
+  const folder = await mkdtemp(join(tmpdir(), 'onqueue-redis-'));
+  const common = ['--port', String(chosen), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'no'];
+  const child = spawn('redis-server', [...common, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve());
+    child.once('error', () => resolve());
+  });
+  const stop = async (): Promise<void> => {
+    // Not SIGTERM: a frozen server would not hear it.
+    child.kill('SIGKILL');
+    await exited;
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await started(child);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { port: chosen, url: `redis://127.0.0.1:${chosen}/0`, process: child, stop };
+}
+
+function started(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let printed = '';
+    const fail = (problem: string): void => {
+      clearTimeout(timer);
+      reject(new Error(`redis-server ${problem}. It printed:\n${printed}`));
+    };
+    const timer = setTimeout(() => fail(`was not ready after ${DEADLINE_MS} ms`), DEADLINE_MS);
+    child.stdout!.on('data', (chunk: Buffer) => {
+      printed += chunk.toString();
+      if (!printed.includes(STARTED)) return;
+      clearTimeout(timer);
+      // Read on, unheeded: a full pipe would stop the server.
+      child.stdout!.removeAllListeners('data').resume();
+      resolve();
+    });
+    child.stderr!.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+    child.once('error', (error) => fail(`could not be started (${error.message}): apt-get install redis-server`));
+    child.once('exit', (code) => fail(`ended with ${code}`));
+  });
+}
+
+/** A port that nobody listens on at the moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
