@@ -8,7 +8,7 @@ import {
 import { Queue } from '../../src/queue/queue';
 import { QueueManager } from '../../src/queue/queue-manager';
 import { TestClock } from '../../src/testing/test-clock';
-import { KeptLog, WatchedConnection } from '../support/application';
+import { KeptLog, WatchedConnection } from '../support/watched-application';
 
 const clock = new TestClock();
 const memory = { connections: { main: { driver: 'memory' } } } as const;

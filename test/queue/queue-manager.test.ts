@@ -3,7 +3,7 @@ import { MemoryStore } from '../../src/connections/memory/memory-store';
 import type { Connector, ConnectorContext, Connectors } from '../../src/queue/connector';
 import { QueueManager } from '../../src/queue/queue-manager';
 import { TestClock } from '../../src/testing/test-clock';
-import { application, KeptLog } from '../support/application';
+import { watchedApplication, KeptLog } from '../support/watched-application';
 
 /** Connectors of all drivers, which remember what they are asked for. */
 function recordingConnectors() {
@@ -39,7 +39,7 @@ describe('a queue manager', () => {
   });
 
   it('takes another configuration until a connection was used, and again after it was closed', async () => {
-    const { manager } = application();
+    const { manager } = watchedApplication();
     manager.configure({ connections: { other: { driver: 'memory' } } });
     manager.driver();
 
@@ -51,7 +51,7 @@ describe('a queue manager', () => {
   });
 
   it('names all mistakes of a configuration, and keeps the one it had', () => {
-    const { manager } = application();
+    const { manager } = watchedApplication();
 
     expect(() =>
       manager.configure({ connections: { main: { driver: 'memory', retryAfter: 0, queue: 'a b' } } }),
@@ -62,7 +62,7 @@ describe('a queue manager', () => {
   });
 
   it('asks for the connection that may be meant when it knows none of that name', () => {
-    const { manager } = application({ connections: { primary: { driver: 'memory' } } });
+    const { manager } = watchedApplication({ connections: { primary: { driver: 'memory' } } });
 
     expect(() => manager.connection('primray')).toThrow(
       /No connection 'primray' .*it has primary\. Did you mean 'primary'\?/,
@@ -72,7 +72,7 @@ describe('a queue manager', () => {
 
   it('takes a driver of the user’s own, also one made known after the configuration', () => {
     const configuration = { connections: { mine: { driver: 'pigeons', wings: 2 } } } as object;
-    const { manager, clock } = application(configuration);
+    const { manager, clock } = watchedApplication(configuration);
     const addConnector = manager.addConnector.bind(manager) as (driver: string, connector: Connector) => void;
     expect(() => manager.driver()).toThrow(
       /'mine' has the driver 'pigeons', which is none of .*Queue\.addConnector\('pigeons', …\)/,
@@ -84,21 +84,21 @@ describe('a queue manager', () => {
   });
 
   it('refuses a connection that a connector gave another name', () => {
-    const { manager, clock } = application();
+    const { manager, clock } = watchedApplication();
     manager.addConnector('memory', () => new MemoryConnection('own', new MemoryStore('own', clock)));
 
     expect(() => manager.driver('main')).toThrow(expect.objectContaining({ code: 'E_MISNAMED_CONNECTION' }));
   });
 
   it('has a sync connection without being told', () => {
-    const { manager } = application();
+    const { manager } = watchedApplication();
 
     expect(manager.driver('sync')).toMatchObject({ name: 'sync', driver: 'sync' });
     expect(manager.connectionNames()).toEqual(['main']);
   });
 
   it('hands out locks of its default connection, and says which drivers can where that one cannot', async () => {
-    const { manager } = application({
+    const { manager } = watchedApplication({
       default: 'main',
       connections: { main: { driver: 'memory' }, none: { driver: 'null' } },
     });
@@ -127,19 +127,19 @@ describe('without a configuration', () => {
     expect(manager.driver().name).toBe('redis');
     expect(asked[0]?.config).toEqual({ driver: 'redis', url: 'redis://10.0.0.1:6379' });
     expect(asked[0]?.context.origin).toBe('REDIS_URL came from the environment');
-    expect(log.lines).toEqual([]);
+    expect(log.texts).toEqual([]);
   });
 
   it("jobs go to a SQLite file in the project's folder, which is said once, on first use", () => {
     const { asked, log, manager } = unconfigured({});
     expect(manager.settings().name).toBe('database');
-    expect(log.lines).toEqual([]);
+    expect(log.texts).toEqual([]);
 
     manager.driver();
     manager.driver('database');
 
     expect(asked[0]?.config).toEqual({ driver: 'database', url: 'sqlite:/nowhere/at/all/onqueue.sqlite' });
-    expect(log.lines).toEqual([
+    expect(log.texts).toEqual([
       expect.stringMatching(/^info: .* jobs are kept in \/nowhere\/at\/all\/onqueue\.sqlite\.$/),
     ]);
   });
@@ -149,7 +149,7 @@ describe('without a configuration', () => {
 
     manager.driver();
 
-    expect(log.lines).toEqual([expect.stringMatching(/^warn: No connection is configured/)]);
+    expect(log.texts).toEqual([expect.stringMatching(/^warn: No connection is configured/)]);
   });
 
   it('one without connections keeps what else it says, and gets the same store', () => {
@@ -165,7 +165,7 @@ describe('without a configuration', () => {
 
 describe('errors that nobody awaits', () => {
   it('are logged, without passwords, as long as nobody hears them', () => {
-    const { manager, log } = application();
+    const { manager, log } = watchedApplication();
     const heard: unknown[] = [];
 
     manager.report(new Error('redis://a:hunter2@h is away'), { during: 'a test' });
@@ -174,33 +174,33 @@ describe('errors that nobody awaits', () => {
     off();
     manager.report('three', { during: 'a test' });
 
-    expect(log.lines).toEqual(['error: a test: redis://a:***@h is away', 'error: a test: three']);
+    expect(log.texts).toEqual(['error: a test: redis://a:***@h is away', 'error: a test: three']);
     expect(heard).toEqual([['a test', 'two']]);
   });
 
   it('are logged too when the one who hears them fails', async () => {
-    const { manager, log } = application();
+    const { manager, log } = watchedApplication();
     manager.onError(() => Promise.reject(new Error('broken')));
 
     manager.report(new Error('one'), { during: 'a test' });
     await new Promise(setImmediate);
 
-    expect(log.lines).toEqual(['error: a test: one', 'error: Queue.onError: broken']);
+    expect(log.texts).toEqual(['error: a test: one', 'error: Queue.onError: broken']);
   });
 
   it('include what a hook throws', async () => {
-    const { manager, log } = application();
+    const { manager, log } = watchedApplication();
     manager.hooks.on('stopping', () => Promise.reject(new Error('broken')));
 
     await manager.hooks.emit('stopping', { connectionName: 'main', reason: 'stopped' });
 
-    expect(log.lines).toEqual(['error: the hook stopping: broken']);
+    expect(log.texts).toEqual(['error: the hook stopping: broken']);
   });
 });
 
 describe('closing a manager', () => {
   it('sends what is on its way, stops workers, sends what they left, and closes connections, in this order', async () => {
-    const { manager, watched } = application();
+    const { manager, watched } = watchedApplication();
     const steps: string[] = [];
     const close = watched().close.bind(watched());
     jest.spyOn(watched(), 'close').mockImplementation(() => (steps.push('connection'), close()));
@@ -230,7 +230,7 @@ describe('closing a manager', () => {
   });
 
   it('leaves behind what does not end in time, and says so', async () => {
-    const { manager, clock, log, watched } = application();
+    const { manager, clock, log, watched } = watchedApplication();
     const forever = new Promise<never>(() => undefined);
     jest.spyOn(watched(), 'close').mockReturnValue(forever);
     manager.outbox.add({ send: () => forever });
@@ -240,7 +240,7 @@ describe('closing a manager', () => {
     await clock.advance('1m');
     await closing;
 
-    expect(log.lines).toEqual([
+    expect(log.texts).toEqual([
       'warn: Queue.close(): sending what was dispatched and not awaited took longer than 10 s; it was left behind.',
       'warn: Queue.close(): stopping a worker took longer than 30 s; it was left behind.',
       'warn: Queue.close(): sending what was dispatched and not awaited took longer than 10 s; it was left behind.',
@@ -250,17 +250,17 @@ describe('closing a manager', () => {
   });
 
   it('goes on when a step fails, and reports it', async () => {
-    const { manager, log, watched } = application();
+    const { manager, log, watched } = watchedApplication();
     jest.spyOn(watched(), 'close').mockRejectedValue(new Error('no'));
     manager.track({ close: () => Promise.reject(new Error('never')) });
 
     await manager.close();
 
-    expect(log.lines).toEqual(['error: stopping a worker: never', "error: closing the connection 'main': no"]);
+    expect(log.texts).toEqual(['error: stopping a worker: never', "error: closing the connection 'main': no"]);
   });
 
   it('lets go of what is no longer tracked', async () => {
-    const { manager } = application();
+    const { manager } = watchedApplication();
     const close = jest.fn();
     manager.track({ close })();
 

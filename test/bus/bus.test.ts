@@ -1,0 +1,244 @@
+import { JobBus } from '../../src/bus/bus';
+import { Inject } from '../../src/container/inject';
+import { Handles } from '../../src/job/handles';
+import { Job } from '../../src/job/job';
+import { JobContext } from '../../src/job/job-context';
+import type { Middleware } from '../../src/job/middleware';
+import type { QueueConnection } from '../../src/queue/queue-connection';
+import { watchedApplication } from '../support/watched-application';
+
+class Mailer {
+  readonly sent: string[] = [];
+
+  send(to: string): string {
+    this.sent.push(to);
+    return `sent to ${to}`;
+  }
+}
+
+@Job({ queue: 'mails' })
+class SendMail extends Job {
+  constructor(readonly to: string) {
+    super();
+  }
+
+  middleware(): Middleware['handle'][] {
+    return [async (_job, next) => `[${String(await next())}]`];
+  }
+
+  async handle(@Inject(Mailer) mailer: Mailer): Promise<string> {
+    if (this.to === '') throw new Error('nobody');
+    return `${mailer.send(this.to)}, attempt ${this.attempts}`;
+  }
+}
+
+@Job()
+class Plain {
+  constructor(readonly n: number) {}
+}
+
+@Handles(Plain)
+class PlainHandler {
+  constructor(readonly mailer: Mailer) {}
+
+  handle(plain: Plain, @Inject(JobContext) job: JobContext): string {
+    if (plain.n === 0) job.release('1m');
+    if (plain.n === 1) job.fail('one is not enough');
+    if (plain.n === 2) job.delete();
+    return this.mailer.send(`${job.name} ${plain.n} ${job.signal.aborted}`);
+  }
+}
+
+@Job()
+class PushesItself extends Job {
+  constructor(readonly gives: string | undefined) {
+    super();
+  }
+
+  async queue(connection: QueueConnection, route: object): Promise<string | undefined> {
+    await connection.pushRaw(JSON.stringify({ job: connection.name, ...route }), 'raw');
+    return this.gives;
+  }
+}
+
+@Job()
+class Idle extends Job {}
+
+class Undecorated extends Job {}
+
+class Greet {
+  constructor(readonly name: string) {}
+}
+
+class GreetHandler {
+  constructor(@Inject(Mailer) readonly mailer: Mailer) {}
+
+  handle(greet: Greet): string {
+    return this.mailer.send(greet.name);
+  }
+}
+
+function given() {
+  const mailer = new Mailer();
+  const resolve = (token: unknown): unknown => (token === Mailer ? mailer : undefined);
+  const app = watchedApplication({
+    default: 'main',
+    connections: { main: { driver: 'memory' }, other: { driver: 'memory' } },
+    container: { resolve },
+  });
+  return { ...app, mailer, bus: new JobBus(() => app.manager) };
+}
+
+describe('Bus.dispatch', () => {
+  it('sends a job to its queue, whether its class extends Job or is plain', async () => {
+    const { bus, watched } = given();
+
+    await bus.dispatch(new SendMail('ada'));
+    await bus.dispatchToQueue(new Plain(7)).onQueue('x');
+
+    expect(watched().pushes.map(({ queue }) => queue)).toEqual(['mails', 'x']);
+  });
+
+  it('runs the mapped handler of an object that is no job, at once', async () => {
+    const { bus, watched } = given();
+    bus.map([[Greet, GreetHandler]]);
+
+    const values = [
+      await bus.dispatch(new Greet('a')),
+      await bus.dispatchSync(new Greet('b')),
+      await bus.dispatchNow(new Greet('c')),
+    ];
+
+    expect(values).toEqual(['sent to a', 'sent to b', 'sent to c']);
+    expect(watched().pushes).toEqual([]);
+  });
+
+  it('says what is missing where it knows no handler, and where a job has no decorator', async () => {
+    const { bus } = given();
+
+    await expect(bus.dispatch(new Greet('a'))).rejects.toMatchObject({ code: 'E_UNMAPPED_COMMAND' });
+    await expect(bus.dispatch(new Undecorated())).rejects.toMatchObject({ code: 'E_UNDECORATED_JOB' });
+    await expect(bus.dispatchToQueue(new Greet('a'))).rejects.toMatchObject({ code: 'E_UNDECORATED_JOB' });
+  });
+
+  it('calls a job’s own queue() in place of the push', async () => {
+    const { bus, watched } = given();
+
+    const ids = [
+      await bus.dispatch(new PushesItself('own id')).onQueue('x').delay('1m'),
+      await bus.dispatch(new PushesItself(undefined)),
+    ];
+
+    expect(ids).toEqual(['own id', '']);
+    expect(await watched().payloads('raw')).toEqual([
+      { job: 'main', queue: 'x', delay: 60 },
+      { job: 'main', queue: 'default', delay: 0 },
+    ]);
+  });
+});
+
+describe('Bus.dispatchSync', () => {
+  it('runs the job through payload, middleware and hooks, and gives what comes out', async () => {
+    const { bus, manager, watched } = given();
+    const seen: string[] = [];
+    manager.hooks.on('before', ({ connectionName, job }) => void seen.push(`${connectionName} ${job.name}`));
+
+    expect(await bus.dispatchSync(new SendMail('ada'))).toBe('[sent to ada, attempt 1]');
+
+    expect(seen).toEqual(['sync SendMail']);
+    expect(watched().pushes).toEqual([]);
+  });
+
+  it('rejects with what the job throws', async () => {
+    const { bus } = given();
+
+    await expect(bus.dispatchSync(new SendMail(''))).rejects.toThrow('nobody');
+  });
+});
+
+describe('Bus.dispatchNow', () => {
+  it('runs the very instance in place, with injection and without middleware', async () => {
+    const { bus, mailer } = given();
+
+    expect(await bus.dispatchNow(new SendMail('ada'))).toBe('sent to ada, attempt 1');
+    expect(mailer.sent).toEqual(['ada']);
+    await expect(bus.dispatchNow(new SendMail(''))).rejects.toThrow('nobody');
+  });
+
+  it('gives a handler the job, its own dependencies, and a context', async () => {
+    const { bus } = given();
+
+    expect(await bus.dispatchNow(new Plain(7))).toBe('sent to Plain 7 false');
+  });
+
+  it('cannot release, rejects when the job fails itself, and completes when it deletes itself', async () => {
+    const { bus } = given();
+
+    await expect(bus.dispatchNow(new Plain(0))).rejects.toMatchObject({ code: 'E_NOT_QUEUED' });
+    await expect(bus.dispatchNow(new Plain(1))).rejects.toThrow('one is not enough');
+    expect(await bus.dispatchNow(new Plain(2))).toBe('sent to Plain 2 false');
+  });
+
+  it('refuses a job that nothing can run', async () => {
+    const { bus } = given();
+
+    await expect(bus.dispatchNow(new Idle())).rejects.toMatchObject({ code: 'E_NOTHING_TO_RUN' });
+  });
+});
+
+describe('Bus.bulk', () => {
+  it('sends jobs to the connection and queue of each, with one call for each of them', async () => {
+    const { bus, watched } = given();
+    const jobs = [new SendMail('a'), new Plain(7), new SendMail('b').onConnection('other'), new SendMail('c')];
+
+    const ids = await bus.bulk(jobs);
+
+    expect(watched().pushes.map(({ queue, entries }) => [queue, entries.length])).toEqual([
+      ['mails', 2],
+      ['default', 1],
+    ]);
+    expect((await watched().payloads('mails')).map(({ id }) => id)).toEqual([ids[0], ids[3]]);
+    expect((await watched('other').payloads('mails')).map(({ id }) => id)).toEqual([ids[2]]);
+    expect(new Set(ids).size).toBe(4);
+  });
+
+  it('lets jobs with a push of their own do it, and keeps the order of the ids', async () => {
+    const { bus, watched } = given();
+
+    const ids = await bus.bulk([new PushesItself('mine'), new Plain(7), new PushesItself('too')]);
+
+    expect([ids[0], ids[2]]).toEqual(['mine', 'too']);
+    expect(await watched().payloads('default')).toMatchObject([{ id: ids[1] }]);
+  });
+
+  it('sends nothing when one of them is no job', async () => {
+    const { bus, watched } = given();
+
+    await expect(bus.bulk([new Plain(7), new Greet('a')])).rejects.toMatchObject({ code: 'E_UNDECORATED_JOB' });
+    expect(watched().pushes).toEqual([]);
+  });
+});
+
+describe('Bus.map', () => {
+  it('gives a job its handler, as @Handles does', async () => {
+    const { bus } = given();
+    class IdleHandler {
+      handle(_idle: Idle): string {
+        return 'done';
+      }
+    }
+
+    bus.map(new Map([[Idle, IdleHandler]]));
+
+    expect(await bus.dispatchSync(new Idle())).toBe('done');
+  });
+
+  it('refuses a handler whose dependencies nobody could fill', () => {
+    const { bus } = given();
+    class Wrong {
+      handle(_greet: Greet, @Inject(Mailer) _mailer: Mailer, _extra: string): void {}
+    }
+
+    expect(() => bus.map([[Greet, Wrong]])).toThrow(/Wrong\.handle, parameter 2/);
+  });
+});
