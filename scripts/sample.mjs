@@ -26,8 +26,9 @@ if (!existsSync(program)) {
   process.exit(1);
 }
 const sample = spawn(process.execPath, ['--enable-source-maps', program, ...rest], { stdio: 'inherit' });
-// Ctrl+C reaches the sample by the terminal; a signal sent to this process alone has to be handed on.
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => sample.kill(signal));
+// Ctrl+C reaches the sample by the terminal as well, and a second one would end it at once.
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => sample.kill('SIGTERM'));
 sample.on('exit', (code, signal) => {
   process.exitCode = signal ? 1 : (code ?? 1);
 });

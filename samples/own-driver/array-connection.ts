@@ -1,0 +1,208 @@
+/**
+ * A driver of one's own: jobs in arrays of this process.
+ *
+ * It keeps the contract of `Connection`, which the conformance suite checks (`onqueue/testing/conformance`), and
+ * declares what it cannot do. A worker that dies takes its store with it here, so there are no leases to renew.
+ */
+import {
+  CapabilityError,
+  type Connection,
+  ConnectionClosedError,
+  type ConnectorContext,
+  type Counters,
+  type Counts,
+  DuplicatePayloadError,
+  type Entry,
+  hasId,
+  InvalidPayloadError,
+  type PeekedJob,
+  readCounters,
+  readCountersOfAny,
+  type Reservation,
+  type ReserveReply,
+  type ReserveRequest,
+  type Settlement,
+  type SettleResult,
+  type Waiter,
+  type WaitingState,
+  withCounters,
+  withId,
+} from 'onqueue';
+import { randomUUID } from 'node:crypto';
+import { ArrayWaiter } from './array-waiter';
+
+/** What the configuration of this driver takes. */
+export interface ArrayConfig {
+  readonly driver: 'array';
+  readonly queue?: string | undefined;
+}
+
+interface Waiting {
+  readonly payload: Buffer;
+  /** When it becomes ready, in milliseconds since 1970. */
+  readonly due: number;
+}
+
+interface ArrayQueue {
+  /** In the order in which they become ready. */
+  readonly waiting: Waiting[];
+  readonly reserved: Set<Reservation>;
+}
+
+export class ArrayConnection implements Connection {
+  readonly driver = 'array';
+  readonly address = `arrays of process ${process.pid}`;
+  readonly name: string;
+  readonly capabilities = {
+    delay: true,
+    reserve: true,
+    renew: false,
+    counts: true,
+    clear: true,
+    peek: true,
+    wake: true,
+    failed: false,
+    locks: false,
+  };
+  readonly #now: () => number;
+  readonly #queues = new Map<string, ArrayQueue>();
+  readonly #waiters = new Set<ArrayWaiter>();
+  #closed = false;
+
+  constructor(name: string, now: () => number = Date.now) {
+    this.name = name;
+    this.#now = now;
+  }
+
+  async push(queue: string, entries: readonly Entry[]): Promise<void> {
+    this.#checkOpen('push');
+    const jobs = entries.map(({ payload, delay = 0, unique = false }) => {
+      // Without a failed store there is no place to set aside what is no job: it must not come in.
+      if (readCountersOfAny(payload) === undefined) throw new InvalidPayloadError('it is no JSON object');
+      const job = { payload: Buffer.from(payload), due: this.#now() + Math.max(delay, 0) * 1000 };
+      if (unique && this.#isDelayed(queue, job.payload)) throw new DuplicatePayloadError(this.name, queue, payload);
+      return job;
+    });
+    for (const job of jobs) this.#add(queue, job);
+  }
+
+  async reserve({ queues, limit }: ReserveRequest): Promise<ReserveReply> {
+    this.#checkOpen('reserve');
+    const reservations: Reservation[] = [];
+    for (const name of queues) {
+      const { waiting, reserved } = this.#queue(name);
+      while (reservations.length < limit && waiting[0] !== undefined && waiting[0].due <= this.#now()) {
+        const [{ payload }] = waiting.splice(0, 1) as [Waiting];
+        const reservation = reservationOf(name, payload);
+        reserved.add(reservation);
+        reservations.push(reservation);
+      }
+    }
+    const next = Math.min(...queues.map((name) => this.#queue(name).waiting[0]?.due ?? Infinity));
+    return { reservations, setAside: [], nextIn: Math.max((next - this.#now()) / 1000, 0) };
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
+    this.#checkOpen('settle');
+    return settlements.map((settlement) => {
+      const { queue, payload } = settlement.reservation;
+      // The reservation itself is the fencing token: who settles it second finds it gone.
+      if (!this.#queue(queue).reserved.delete(settlement.reservation)) return 'lost';
+      if (settlement.outcome === 'released') {
+        const due = this.#now() + settlement.delay * 1000;
+        this.#add(queue, { payload: withCounters(payload, settlement.counters), due });
+      }
+      // A failed job has been written to the connection that `failed` of the configuration names.
+      return 'settled';
+    });
+  }
+
+  async renew(): Promise<never> {
+    this.#checkOpen('renew');
+    throw new CapabilityError(this.name, this.driver, 'renew');
+  }
+
+  async counts(queue: string): Promise<Counts> {
+    this.#checkOpen('counts');
+    const { waiting, reserved } = this.#queue(queue);
+    const ready = waiting.filter(({ due }) => due <= this.#now()).length;
+    return { ready, delayed: waiting.length - ready, reserved: reserved.size };
+  }
+
+  async clear(queue: string): Promise<number> {
+    this.#checkOpen('clear');
+    const { waiting, reserved } = this.#queue(queue);
+    this.#queues.set(queue, { waiting: [], reserved: new Set() });
+    return waiting.length + reserved.size;
+  }
+
+  async peek(queue: string, state: WaitingState, limit: number): Promise<readonly PeekedJob[]> {
+    this.#checkOpen('peek');
+    const { waiting, reserved } = this.#queue(queue);
+    if (state === 'reserved') return [...reserved].slice(0, limit).map(({ payload }) => ({ payload }));
+    return waiting
+      .filter(({ due }) => due <= this.#now() === (state === 'ready'))
+      .slice(0, limit)
+      .map(({ payload, due }) => (state === 'ready' ? { payload } : { payload, at: due }));
+  }
+
+  async queues(): Promise<readonly string[]> {
+    this.#checkOpen('queues');
+    return [...this.#queues.keys()];
+  }
+
+  waiter(queues: readonly string[]): Waiter {
+    this.#checkOpen('waiter');
+    const waiter = new ArrayWaiter(() => queues.some((name) => this.#isReady(name)));
+    this.#waiters.add(waiter);
+    return waiter;
+  }
+
+  async diagnose() {
+    return [{ level: 'warning' as const, subject: 'array', message: 'Jobs are lost when the process ends.' }];
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#waiters].map((waiter) => waiter.close()));
+  }
+
+  #queue(name: string): ArrayQueue {
+    return this.#queues.get(name) ?? { waiting: [], reserved: new Set() };
+  }
+
+  #add(name: string, job: Waiting): void {
+    const queue = this.#queue(name);
+    this.#queues.set(name, queue);
+    const behind = queue.waiting.findIndex(({ due }) => due > job.due);
+    queue.waiting.splice(behind === -1 ? queue.waiting.length : behind, 0, job);
+    for (const waiter of this.#waiters) waiter.wake();
+  }
+
+  #isReady(name: string): boolean {
+    const [first] = this.#queue(name).waiting;
+    return first !== undefined && first.due <= this.#now();
+  }
+
+  #isDelayed(name: string, payload: Buffer): boolean {
+    return this.#queue(name).waiting.some((job) => job.due > this.#now() && job.payload.equals(payload));
+  }
+
+  #checkOpen(operation: string): void {
+    if (this.#closed) throw new ConnectionClosedError(this.name, operation);
+  }
+}
+
+/** For `Queue.addConnector`. */
+export function connectArrays(_config: ArrayConfig, context: ConnectorContext): ArrayConnection {
+  return new ArrayConnection(context.name, () => context.clock.now());
+}
+
+/** Counts the attempt; what comes without an id gets one, so that the job can be named. */
+function reservationOf(queue: string, payload: Buffer): Reservation {
+  const before = (readCounters(payload)?.counters ?? readCountersOfAny(payload)) as Counters;
+  const counters = { ...before, attempts: before.attempts + 1 };
+  const counted = withCounters(payload, counters);
+  const text = hasId(payload) ? counted : withId(counted, randomUUID());
+  return { queue, payload: text, counters, token: undefined };
+}
