@@ -1,0 +1,206 @@
+import type { FailedEntry } from '../../src/failed/failed-store';
+import { watchedApplication } from '../support/watched-application';
+
+type Put = Omit<FailedEntry, 'failedAt'>;
+
+function entry(id: string, more: Partial<Put> = {}): Put {
+  const payload = Buffer.from(`{"job":"Mail@send","data":{"to":"${id}"},"id":"${id}","exceptions":1,"attempts":1}`);
+  return {
+    id,
+    connection: 'main',
+    queue: 'mails',
+    name: 'Mail',
+    payload,
+    exception: `Error: ${id}`,
+    attempts: 1,
+    ...more,
+  };
+}
+
+/** Three connections: two that keep failed jobs, one that does not. */
+function given() {
+  const app = watchedApplication({
+    default: 'main',
+    connections: { main: { driver: 'memory' }, other: { driver: 'memory' }, none: { driver: 'null' } },
+  });
+  const store = (name: string) => app.watched(name).failed;
+  const { failed } = app.manager;
+  const ids = async () => (await failed.list({ limit: 1000 })).map(({ id }) => id);
+  return { ...app, failed, store, ids };
+}
+
+describe('failed jobs', () => {
+  it('are listed over all connections, newest first, as people read them', async () => {
+    const { clock, failed, store } = given();
+    await store('main').put(entry('a'));
+    await clock.advance('1s');
+    await store('other').put(entry('b', { connection: 'other', queue: 'reports' }));
+    await clock.advance('1s');
+    await store('main').put(entry('c'));
+
+    expect((await failed.list()).map(({ id }) => id)).toEqual(['c', 'b', 'a']);
+    expect((await failed.list({ queue: 'reports' })).map(({ id }) => id)).toEqual(['b']);
+    expect((await failed.list({ limit: 1, offset: 1 })).map(({ id }) => id)).toEqual(['b']);
+    expect(await failed.get('b')).toEqual({
+      id: 'b',
+      connection: 'other',
+      queue: 'reports',
+      name: 'Mail',
+      payload: '{"job":"Mail@send","data":{"to":"b"},"id":"b","exceptions":1,"attempts":1}',
+      exception: 'Error: b',
+      failedAt: new Date(clock.now() - 1000),
+      attempts: 1,
+    });
+    expect(await failed.get('x')).toBeUndefined();
+  });
+
+  it('go back to their queue once, with all their tries', async () => {
+    const { failed, ids, store, watched } = given();
+    await store('main').put(entry('a'));
+
+    expect(await failed.retry('a')).toBe(true);
+    expect(await failed.retry('a')).toBe(false);
+
+    expect(await ids()).toEqual([]);
+    expect(await watched('main').payloads('mails')).toEqual([
+      { job: 'Mail@send', data: { to: 'a' }, id: 'a', releases: 1, attempts: 0 },
+    ]);
+  });
+
+  it('go back to the connection that they came from, when another keeps them', async () => {
+    const { failed, ids, store, watched } = given();
+    await store('main').put(entry('a', { connection: 'other' }));
+
+    expect(await failed.retry('a')).toBe(true);
+
+    expect(await ids()).toEqual([]);
+    expect(await watched('other').payloads('mails')).toMatchObject([{ id: 'a', attempts: 0 }]);
+    expect(await watched('main').payloads('mails')).toEqual([]);
+  });
+
+  it('are still there when the connection that they came from cannot take them', async () => {
+    const { failed, ids, store, watched } = given();
+    await store('main').put(entry('a', { connection: 'other' }));
+    watched('other').beforePush = () => Promise.reject(new Error('away'));
+
+    await expect(failed.retry('a')).rejects.toThrow('away');
+
+    expect(await ids()).toEqual(['a']);
+  });
+
+  it('go to the connection that keeps them when theirs is configured no more, which is said', async () => {
+    const { failed, log, store, watched } = given();
+    await store('main').put(entry('a', { connection: 'gone' }));
+
+    expect(await failed.retry('a')).toBe(true);
+
+    expect(await watched('main').payloads('mails')).toMatchObject([{ id: 'a' }]);
+    expect(log.texts).toEqual([expect.stringMatching(/^warn: Failed job a came from the connection 'gone'/)]);
+  });
+
+  it('go back all together, in pages', async () => {
+    const { failed, ids, store, watched } = given();
+    for (let n = 0; n < 250; n += 1) await store('main').put(entry(`job ${n}`));
+    await store('other').put(entry('other', { connection: 'other' }));
+
+    expect(await failed.retry('all')).toBe(251);
+
+    expect(await ids()).toEqual([]);
+    expect(new Set((await watched('main').payloads('mails')).map(({ id }) => id)).size).toBe(250);
+    expect(await failed.retry('all')).toBe(0);
+  });
+
+  it('go back once when two processes retry all of them', async () => {
+    const { failed, store, watched } = given();
+    for (let n = 0; n < 150; n += 1) await store('main').put(entry(`job ${n}`));
+    for (let n = 0; n < 150; n += 1) await store('main').put(entry(`foreign ${n}`, { connection: 'other' }));
+
+    const [one, two] = await Promise.all([failed.retry('all'), failed.retry('all')]);
+
+    expect(one + two).toBe(300);
+    const sent = [...(await watched('main').payloads('mails')), ...(await watched('other').payloads('mails'))];
+    expect(new Set(sent.map(({ id }) => id)).size).toBe(300);
+    expect(sent).toHaveLength(300);
+  });
+
+  it('that fail again while all are retried are left for the next time', async () => {
+    const { clock, failed, ids, store, watched } = given();
+    for (let n = 0; n < 150; n += 1) await store('main').put(entry(`job ${n}`));
+    const retry = store('main').retry.bind(store('main'));
+    jest.spyOn(store('main'), 'retry').mockImplementation(async (kept, payload) => {
+      const done = await retry(kept, payload);
+      await clock.advance('1s');
+      await store('main').put(entry(kept.id));
+      return done;
+    });
+
+    expect(await failed.retry('all')).toBe(150);
+
+    expect(await ids()).toHaveLength(150);
+    expect(await watched('main').payloads('mails')).toHaveLength(150);
+  });
+
+  it('that cannot go back are named, and hold no others up', async () => {
+    const { failed, ids, store, watched } = given();
+    for (let n = 0; n < 120; n += 1) await store('main').put(entry(`stuck ${n}`, { connection: 'other' }));
+    for (let n = 0; n < 120; n += 1) await store('main').put(entry(`free ${n}`));
+    watched('other').beforePush = () => Promise.reject(new Error('away'));
+
+    const error = await failed.retry('all').catch((error: unknown) => error);
+
+    expect(error).toMatchObject({ code: 'E_RETRY_INCOMPLETE', facts: { retried: 120 }, cause: { message: 'away' } });
+    expect((error as { facts: { left: unknown[] } }).facts.left).toHaveLength(120);
+    expect(watched('other').pushes).toEqual([]);
+    expect((await ids()).every((id) => id.startsWith('stuck'))).toBe(true);
+  });
+
+  it('are forgotten: one, those of a queue, all', async () => {
+    const { failed, ids, store } = given();
+    for (const id of ['a', 'b', 'c']) await store('main').put(entry(id));
+    for (const id of ['d', 'e']) await store('other').put(entry(id, { queue: 'reports' }));
+
+    expect([await failed.forget('a'), await failed.forget('a')]).toEqual([true, false]);
+    expect(await failed.flush('reports')).toBe(2);
+    expect((await ids()).toSorted()).toEqual(['b', 'c']);
+    expect(await failed.flush()).toBe(2);
+  });
+
+  it('are pruned by age and by number', async () => {
+    const { clock, failed, ids, store } = given();
+    for (const id of ['a', 'b', 'c', 'd']) {
+      await store('main').put(entry(id));
+      await clock.advance('1h');
+    }
+
+    expect(await failed.prune({ olderThan: '3.5h' })).toBe(1);
+    expect(await failed.prune({ keep: 2 })).toBe(1);
+    expect(await failed.prune({})).toBe(0);
+    expect(await ids()).toEqual(['d', 'c']);
+  });
+
+  it('need a connection that keeps them', async () => {
+    const { manager } = watchedApplication({ connections: { none: { driver: 'null' } } });
+
+    await expect(manager.failed.list()).rejects.toMatchObject({ code: 'E_NO_FAILED_STORE' });
+    await expect(manager.failed.retry('all')).rejects.toMatchObject({ code: 'E_NO_FAILED_STORE' });
+  });
+});
+
+describe('the failed store of a connection', () => {
+  it('is its own, else that of the connection that `failed` names, else that of the default one', () => {
+    const connections = { main: { driver: 'memory' }, other: { driver: 'memory' }, none: { driver: 'null' } } as const;
+    const named = watchedApplication({ default: 'main', failed: 'other', connections });
+    const usual = watchedApplication({ default: 'main', connections });
+    const storeOf = ({ manager }: typeof named, name: string) => manager.failedStoreFor(manager.driver(name));
+
+    expect(storeOf(named, 'main')).toBe(named.watched('main').failed);
+    expect(storeOf(named, 'none')).toBe(named.watched('other').failed);
+    expect(storeOf(usual, 'none')).toBe(usual.watched('main').failed);
+  });
+
+  it('is none where nobody keeps failed jobs', () => {
+    const { manager } = watchedApplication({ connections: { none: { driver: 'null' } } });
+
+    expect(manager.failedStoreFor(manager.driver())).toBeUndefined();
+  });
+});

@@ -1,0 +1,62 @@
+import { JobBus } from '../../src/bus/bus';
+import { Job } from '../../src/job/job';
+import type { JobContext } from '../../src/job/job-context';
+import { Middleware } from '../../src/middleware/middleware';
+import { watchedApplication } from '../support/watched-application';
+
+const steps: string[] = [];
+
+@Middleware()
+class Note implements Middleware {
+  constructor(readonly word: string) {}
+
+  async handle(job: JobContext, next: () => Promise<unknown>): Promise<unknown> {
+    steps.push(`${this.word} before ${job.name}`);
+    const value = await next();
+    steps.push(`${this.word} after`);
+    return `${this.word}(${String(value)})`;
+  }
+}
+
+@Job()
+class Wrapped extends Job {
+  middleware(): Middleware[] {
+    return [new Note('own')];
+  }
+
+  handle(): string {
+    steps.push('handle');
+    return 'value';
+  }
+}
+
+describe('middleware', () => {
+  it('wraps the run like an onion: that of the job outside, that of the dispatch inside', async () => {
+    const { manager } = watchedApplication();
+
+    const value = await new JobBus(() => manager).dispatchSync(
+      new Wrapped().through(new Note('first'), new Note('second')),
+    );
+
+    expect(value).toBe('own(first(second(value)))');
+    expect(steps).toEqual([
+      'own before Wrapped',
+      'first before Wrapped',
+      'second before Wrapped',
+      'handle',
+      'second after',
+      'first after',
+      'own after',
+    ]);
+  });
+
+  it('shares its names with jobs: no two classes have one', () => {
+    expect(() =>
+      Middleware({ name: 'Wrapped' })(
+        class implements Middleware {
+          handle(): void {}
+        },
+      ),
+    ).toThrow(expect.objectContaining({ code: 'E_DUPLICATE_JOB' }));
+  });
+});
