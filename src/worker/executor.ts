@@ -175,7 +175,9 @@ export class Executor {
     const own = has(instance, 'middleware') ? call(instance, definition.target, 'middleware', scope, []) : [];
     const through = envelope.middleware === undefined ? [] : decodeMiddleware(envelope, this.#application.registry);
     const layers = [...(own as readonly unknown[]), ...through] as (Middleware | MiddlewareFunction)[];
-    return layers.map((layer) => (typeof layer === 'function' ? layer : (job, next) => layer.handle(job, next)));
+    return layers.map((layer) =>
+      typeof layer === 'function' ? layer : (job, next) => call(layer, layer.constructor, 'handle', scope, [job, next]),
+    );
   }
 
   // On a fresh instance: what the failed run left in the old one is not what was dispatched.

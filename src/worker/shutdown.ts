@@ -48,7 +48,9 @@ export class Shutdown {
     job.abort(new WorkerStoppingError(job.name, job.id), ABORT_GRACE);
   }
 
+  /** Leaves no timer behind; a `begin` that comes later does nothing. */
   close(): void {
+    this.#phase = 'over';
     for (const timer of this.#timers) timer.cancel();
   }
 

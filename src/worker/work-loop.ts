@@ -46,6 +46,7 @@ export class WorkLoop {
   readonly #leases: LeaseKeeper;
   readonly #idle: IdleWait;
   readonly #trouble: Trouble;
+  readonly #shutdown: Shutdown;
 
   /** Runs that have a slot: running ones, those that outlived their outcome, and those that rest. */
   readonly #busy = new Set<RunningJob>();
@@ -69,6 +70,7 @@ export class WorkLoop {
     this.#application = application;
     this.#conditions = new StopConditions(options, clock);
     this.#trouble = new Trouble(application, connection, ring);
+    this.#shutdown = new Shutdown(options.grace, clock, ring);
     this.#executor = new Executor(application, { defaults: options.defaults, grace: options.grace });
     this.#leases = new LeaseKeeper(connection, lease, clock, (error) => this.#trouble.note(error, 'renewing leases'));
     const names = queues.map(({ name }) => name);
@@ -88,6 +90,7 @@ export class WorkLoop {
   /** Asks the loop to end; `run` resolves when it has. */
   stop(): void {
     this.#conditions.stopRequested = true;
+    this.#shutdown.begin();
     this.#bell.ring();
   }
 
@@ -102,6 +105,7 @@ export class WorkLoop {
       this.#executor.close();
       this.#leases.close();
       this.#trouble.close();
+      this.#shutdown.close();
       await this.#idle.close();
     }
   }
@@ -243,19 +247,14 @@ export class WorkLoop {
 
   // Runs finish and are settled; after `stop()` only for as long as the grace, then they are given back.
   async #drain(): Promise<void> {
-    const shutdown = new Shutdown(this.#options.grace, this.#application.clock, () => this.#bell.ring());
-    try {
-      while (this.#open.size + this.#finished.length > 0) {
-        if (this.#conditions.stopRequested) shutdown.begin();
-        if (shutdown.phase === 'over') return this.#giveUp();
-        if (shutdown.phase === 'abort') for (const job of this.#open) shutdown.interrupt(job);
-        if (this.#finished.length === 0 || this.#trouble.pausing) await this.#bell.heard();
-        else await Promise.race([this.#turn(0), shutdown.over]);
-      }
-      await Promise.race([this.#settler.announced(), shutdown.over]);
-    } finally {
-      shutdown.close();
+    const shutdown = this.#shutdown;
+    while (this.#open.size + this.#finished.length > 0) {
+      if (shutdown.phase === 'over') return this.#giveUp();
+      if (shutdown.phase === 'abort') for (const job of this.#open) shutdown.interrupt(job);
+      if (this.#finished.length === 0 || this.#trouble.pausing) await this.#bell.heard();
+      else await Promise.race([this.#turn(0), shutdown.over]);
     }
+    await Promise.race([this.#settler.announced(), shutdown.over]);
   }
 
   #giveUp(): void {

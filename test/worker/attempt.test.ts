@@ -1,0 +1,81 @@
+import type { RunOptions } from '../../src/job/options';
+import { noCounters } from '../../src/payload/counters';
+import { isLastAttempt, refusalOf, unknownJobDelay } from '../../src/worker/attempt';
+import { MaxAttemptsExceededError, PoisonJobError } from '../../src/worker/errors';
+
+const options: RunOptions = {
+  tries: 3,
+  backoff: { delays: [0], jitter: 0 },
+  timeout: 60,
+  failOnTimeout: false,
+  maxCrashes: 3,
+  maxExceptions: undefined,
+  retryUntil: undefined,
+};
+const job = { name: 'SendEmail', id: '1' };
+const counters = (some: Partial<typeof noCounters>): typeof noCounters => ({ ...noCounters, ...some });
+
+describe('a reserved job is refused', () => {
+  it('when this would be one attempt more than its tries', () => {
+    expect(refusalOf(job, counters({ attempts: 3 }), options, 0)).toBeUndefined();
+    expect(refusalOf(job, counters({ attempts: 4 }), options, 0)).toBeInstanceOf(MaxAttemptsExceededError);
+  });
+
+  it('never for its attempts when tries is 0', () => {
+    expect(refusalOf(job, counters({ attempts: 1000 }), { ...options, tries: 0 }, 0)).toBeUndefined();
+  });
+
+  it('when retryUntil has passed, whatever its tries say', () => {
+    const until = { ...options, retryUntil: 1000 };
+
+    expect(refusalOf(job, counters({ attempts: 9 }), until, 1000)).toBeUndefined();
+    expect(refusalOf(job, counters({ attempts: 1 }), until, 1001)).toBeInstanceOf(MaxAttemptsExceededError);
+  });
+
+  it('as poison when its leases ran out maxCrashes times', () => {
+    expect(refusalOf(job, counters({ attempts: 1, crashes: 2 }), options, 0)).toBeUndefined();
+    expect(refusalOf(job, counters({ attempts: 1, crashes: 3 }), options, 0)).toBeInstanceOf(PoisonJobError);
+  });
+
+  it('never as poison when maxCrashes is 0', () => {
+    expect(refusalOf(job, counters({ attempts: 1, crashes: 99 }), { ...options, maxCrashes: 0 }, 0)).toBeUndefined();
+  });
+});
+
+describe('a throw is the last', () => {
+  it('when the attempt was the last of its tries', () => {
+    expect(isLastAttempt(counters({ attempts: 2 }), options, 0, false)).toBe(false);
+    expect(isLastAttempt(counters({ attempts: 3 }), options, 0, false)).toBe(true);
+  });
+
+  it('never when tries is 0', () => {
+    expect(isLastAttempt(counters({ attempts: 500 }), { ...options, tries: 0 }, 0, false)).toBe(false);
+  });
+
+  it('when it is the last exception that maxExceptions allows', () => {
+    const few = { ...options, tries: 10, maxExceptions: 2 };
+
+    expect(isLastAttempt(counters({ attempts: 1 }), few, 0, false)).toBe(false);
+    expect(isLastAttempt(counters({ attempts: 5, exceptions: 1 }), few, 0, false)).toBe(true);
+  });
+
+  it('when retryUntil has come, and not before, however many attempts there were', () => {
+    const until = { ...options, retryUntil: 1000 };
+
+    expect(isLastAttempt(counters({ attempts: 99 }), until, 999, false)).toBe(false);
+    expect(isLastAttempt(counters({ attempts: 1 }), until, 1000, false)).toBe(true);
+  });
+
+  it('at the first timeout under failOnTimeout', () => {
+    const strict = { ...options, failOnTimeout: true };
+
+    expect(isLastAttempt(counters({ attempts: 1 }), strict, 0, true)).toBe(true);
+    expect(isLastAttempt(counters({ attempts: 1 }), strict, 0, false)).toBe(false);
+  });
+});
+
+it('a job of an unknown name comes back after 5 s, doubling up to 5 min', () => {
+  const delays = [0, 1, 2, 3, 4, 5, 6, 7, 288].map((releases) => unknownJobDelay(counters({ releases })));
+
+  expect(delays).toEqual([5, 10, 20, 40, 80, 160, 300, 300, 300]);
+});

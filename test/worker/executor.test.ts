@@ -1,0 +1,459 @@
+import { Inject } from '../../src/container/inject';
+import { Handles } from '../../src/job/handles';
+import { Job } from '../../src/job/job';
+import { JobContext } from '../../src/job/job-context';
+import type { Middleware } from '../../src/job/middleware';
+import { registry } from '../../src/job/registry';
+import { noCounters, withCounters, type Counters } from '../../src/payload/counters';
+import { encodePayload } from '../../src/payload/envelope';
+import {
+  JobTimedOutError,
+  MaxAttemptsExceededError,
+  NoHandlerError,
+  PoisonJobError,
+  UnknownJobError,
+} from '../../src/worker/errors';
+import { Executor } from '../../src/worker/executor';
+import type { Outcome } from '../../src/worker/outcome';
+import { RunningJob } from '../../src/worker/running-job';
+import { Gate, testApplication, type TestApplication } from '../support/application';
+
+let application: TestApplication;
+let executor: Executor;
+let calls: string[];
+
+beforeEach(() => {
+  application = testApplication();
+  executor = new Executor(application.manager, { defaults: {}, grace: 5 });
+  calls = [];
+});
+
+afterEach(async () => {
+  executor.close();
+  await application.manager.close();
+});
+
+class Journal {
+  write(line: string): void {
+    calls.push(line);
+  }
+}
+
+let behave: (job: Act) => unknown;
+
+@Job({ tries: 3, backoff: [10, 60] })
+class Act extends Job {
+  constructor(readonly line: string = 'line') {
+    super();
+  }
+  handle(@Inject(Journal) journal: Journal): unknown {
+    journal.write(`handle ${this.line}`);
+    return behave(this);
+  }
+  failed(error: Error, @Inject(Journal) journal: Journal): void {
+    journal.write(`failed ${this.line}: ${error.message}`);
+  }
+}
+
+function payloadOf(job: object, fields: Record<string, unknown> = {}): Buffer {
+  const definition = registry().definitionOf(job.constructor);
+  if (definition === undefined) throw new Error('no job');
+  return Buffer.from(encodePayload({ definition, job, chosen: {}, id: 'the-id', extra: fields, classes: registry() }));
+}
+
+function reserved(payload: Buffer, counters: Partial<Counters> = {}): RunningJob {
+  const all = { ...noCounters, attempts: 1, ...counters };
+  return new RunningJob(
+    { queue: 'default', payload: withCounters(payload, all), counters: all, token: undefined },
+    'memory',
+  );
+}
+
+const run = (job: object, counters?: Partial<Counters>): Promise<Outcome> =>
+  executor.run(reserved(payloadOf(job), counters));
+
+describe('an outcome', () => {
+  it('is completed when handle returns', async () => {
+    behave = () => 'done';
+    const job = reserved(payloadOf(new Act()));
+
+    const outcome = await executor.run(job);
+
+    expect(outcome.settlement.outcome).toBe('completed');
+    expect(job.value).toBe('done');
+  });
+
+  it('is a release after the backoff of this failure when handle throws and tries are left', async () => {
+    behave = () => {
+      throw new Error('no luck');
+    };
+
+    const first = await run(new Act());
+    const second = await run(new Act(), { attempts: 2, exceptions: 1 });
+
+    expect(first.settlement).toMatchObject({
+      outcome: 'released',
+      delay: 10,
+      counters: { attempts: 1, exceptions: 1 },
+    });
+    expect(second.settlement).toMatchObject({
+      outcome: 'released',
+      delay: 60,
+      counters: { attempts: 2, exceptions: 2 },
+    });
+  });
+
+  it('moves on in the backoff by failures, not by releases that the job asked for', async () => {
+    behave = () => {
+      throw new Error('no luck');
+    };
+
+    const { settlement } = await run(new Act(), { attempts: 2, exceptions: 0 });
+
+    expect(settlement).toMatchObject({ delay: 10 });
+  });
+
+  it('is a failure with the text of the error when the last try throws', async () => {
+    behave = () => {
+      throw new Error('for good', { cause: new Error('the root') });
+    };
+
+    const { settlement, error } = await run(new Act(), { attempts: 3, exceptions: 2 });
+
+    expect(error?.message).toBe('for good');
+    expect(settlement).toMatchObject({ outcome: 'failed', failure: { id: 'the-id', name: 'Act' } });
+    expect(settlement).toHaveProperty(
+      'failure.exception',
+      expect.stringMatching(/for good[\s\S]*Caused by: .*the root/),
+    );
+  });
+
+  it('is a failure at once when no payload can be read', async () => {
+    const { settlement, error } = await executor.run(reserved(Buffer.from('{"job":"onqueue"}')));
+
+    expect(settlement.outcome).toBe('failed');
+    expect(error).toHaveProperty('code', 'E_INVALID_PAYLOAD');
+  });
+
+  it.each([
+    ['release', 'released', (job: Act) => job.release('2m')],
+    ['fail', 'failed', (job: Act) => job.fail('enough')],
+    ['delete', 'completed', (job: Act) => job.delete()],
+  ] as const)('follows %s, and a throw after it is only reported', async (_name, outcome, end) => {
+    const reported: unknown[] = [];
+    application.manager.onError((error) => reported.push(error));
+    const afterwards = new Error('too late');
+    behave = (job) => {
+      end(job);
+      throw afterwards;
+    };
+
+    const { settlement } = await run(new Act());
+
+    expect(settlement.outcome).toBe(outcome);
+    expect(reported).toEqual([afterwards]);
+  });
+
+  it('follows the first of release, fail and delete', async () => {
+    behave = (job) => {
+      job.release('1m');
+      job.fail('no');
+      job.delete();
+    };
+
+    expect((await run(new Act())).settlement).toMatchObject({ outcome: 'released', delay: 60 });
+  });
+
+  it('leaves the try spent when the job releases itself', async () => {
+    behave = (job) => job.release();
+
+    expect((await run(new Act())).settlement).toMatchObject({ delay: 0, counters: { attempts: 1, releases: 0 } });
+  });
+
+  it('turns a thrown value that is no error into one', async () => {
+    behave = () => {
+      throw 'just text';
+    };
+
+    expect((await run(new Act(), { attempts: 3 })).error?.message).toContain('just text');
+  });
+});
+
+describe('a job is not run', () => {
+  it('when its tries are used up, and fails', async () => {
+    const { settlement, error } = await run(new Act(), { attempts: 4 });
+
+    expect(settlement.outcome).toBe('failed');
+    expect(error).toBeInstanceOf(MaxAttemptsExceededError);
+    expect(calls).toEqual([]);
+  });
+
+  it('when its leases ran out too often, and fails as poison', async () => {
+    expect((await run(new Act(), { crashes: 3 })).error).toBeInstanceOf(PoisonJobError);
+    expect(calls).toEqual([]);
+  });
+
+  it('nor is its payload parsed, when it crashed more often than any job may', async () => {
+    const { error } = await executor.run(reserved(Buffer.from('{"not":"readable"}'), { crashes: 4 }));
+
+    expect(error).toBeInstanceOf(PoisonJobError);
+  });
+
+  it('when a before hook ends it', async () => {
+    application.manager.hooks.on('before', ({ job }) => job.delete());
+
+    expect((await run(new Act())).settlement.outcome).toBe('completed');
+    expect(calls).toEqual([]);
+  });
+});
+
+describe('a job of an unknown name', () => {
+  const unknown = Buffer.from(
+    '{"displayName":"Akt","job":"onqueue","data":{"commandName":"Akt","command":{}},"id":"1"}',
+  );
+
+  it('is released at no cost in tries, with the nearest known name in the reason', async () => {
+    const { settlement, notRun } = await executor.run(reserved(unknown));
+
+    expect(settlement).toMatchObject({ outcome: 'released', delay: 5, counters: { attempts: 0, releases: 1 } });
+    expect(notRun).toBeInstanceOf(UnknownJobError);
+    expect(notRun?.message).toMatch(/No job 'Akt' here.*Act/);
+  });
+
+  it('fails when it was released 288 times', async () => {
+    const { settlement, error } = await executor.run(reserved(unknown, { releases: 288 }));
+
+    expect(settlement.outcome).toBe('failed');
+    expect(error).toBeInstanceOf(UnknownJobError);
+  });
+
+  it('is never failed by us when it is one of Laravel’s own', async () => {
+    const illuminate = Buffer.from(
+      '{"uuid":"u","displayName":"App\\\\Jobs\\\\Mail","job":"Illuminate\\\\Queue\\\\CallQueuedHandler@call","data":{"commandName":"App\\\\Jobs\\\\Mail","command":"O:1"},"id":"1"}',
+    );
+
+    const { settlement } = await executor.run(reserved(illuminate, { releases: 9999 }));
+
+    expect(settlement).toMatchObject({ outcome: 'released', delay: 300 });
+  });
+});
+
+describe('a timeout', () => {
+  it('aborts the signal, and records a failed attempt when the handler stops', async () => {
+    behave = (job) =>
+      new Promise((_, reject) => {
+        job.signal.addEventListener('abort', () => reject(job.signal.reason as Error));
+      });
+
+    const outcome = run(new Act());
+    await application.clock.advance('60s');
+
+    expect((await outcome).settlement).toMatchObject({ outcome: 'released', counters: { exceptions: 1 } });
+    expect((await outcome).error).toBeInstanceOf(JobTimedOutError);
+  });
+
+  it('is recorded after the grace without the handler, whose later result is refused', async () => {
+    const gate = new Gate();
+    behave = () => gate.opened;
+    const job = reserved(payloadOf(new Act()));
+    const returned = new Promise<void>((resolve) => {
+      job.onLateReturn = resolve;
+    });
+
+    const outcome = executor.run(job);
+    await application.clock.advance('64s');
+    expect(job.closed).toBe(false);
+    await application.clock.advance('1s');
+
+    expect((await outcome).error).toBeInstanceOf(JobTimedOutError);
+    expect(job.running).toBe(true);
+    gate.open();
+    await returned;
+    expect(job.running).toBe(false);
+  });
+
+  it('refuses a result that comes within the grace: the attempt has failed', async () => {
+    const gate = new Gate();
+    behave = () => gate.opened;
+
+    const outcome = run(new Act());
+    await application.clock.advance('61s');
+    gate.open();
+
+    expect((await outcome).error).toBeInstanceOf(JobTimedOutError);
+  });
+});
+
+describe('middleware', () => {
+  let layers: Middleware[];
+
+  @Job()
+  class Wrapped extends Job {
+    middleware(): Middleware[] {
+      return layers;
+    }
+    handle(): string {
+      calls.push('handle');
+      return 'value';
+    }
+  }
+
+  const layer = (name: string): Middleware => ({
+    async handle(_job, next) {
+      calls.push(`${name} in`);
+      const value = await next();
+      calls.push(`${name} out`);
+      return value;
+    },
+  });
+
+  it('wraps the run, the first outermost, and hands the value of handle out', async () => {
+    layers = [layer('outer'), layer('inner')];
+    const job = reserved(payloadOf(new Wrapped()));
+
+    await executor.run(job);
+
+    expect(calls).toEqual(['outer in', 'inner in', 'handle', 'inner out', 'outer out']);
+    expect(job.value).toBe('value');
+  });
+
+  it('that does not go on completes the job without running it', async () => {
+    layers = [{ handle: () => undefined }];
+
+    expect((await run(new Wrapped())).settlement.outcome).toBe('completed');
+    expect(calls).toEqual([]);
+  });
+
+  it('can release the job', async () => {
+    layers = [{ handle: (job) => job.release('1h') }];
+
+    expect((await run(new Wrapped())).settlement).toMatchObject({ outcome: 'released', delay: 3600 });
+  });
+
+  it('has its own dependencies injected', async () => {
+    class Journalled {
+      handle(_job: JobContext, next: () => Promise<unknown>, @Inject(Journal) journal: Journal): Promise<unknown> {
+        journal.write('journalled');
+        return next();
+      }
+    }
+    layers = [new Journalled()];
+
+    await run(new Wrapped());
+
+    expect(calls).toEqual(['journalled', 'handle']);
+  });
+});
+
+describe('a handler class', () => {
+  @Job()
+  class Greet {
+    constructor(readonly name: string) {}
+  }
+
+  @Handles(Greet)
+  class GreetHandler {
+    constructor(@Inject(Journal) readonly journal: Journal) {}
+    handle(job: Greet, @Inject(JobContext) context: JobContext): void {
+      this.journal.write(`hello ${job.name}, attempt ${context.attempts}`);
+      if (job.name === 'nobody') throw new Error('nobody there');
+    }
+    failed(job: Greet, error: Error): void {
+      this.journal.write(`no hello to ${job.name}: ${error.message}`);
+    }
+  }
+
+  it('runs the job, with its own dependencies and the context injected', async () => {
+    expect(GreetHandler).toBeDefined();
+
+    await run(new Greet('Ada'));
+
+    expect(calls).toEqual(['hello Ada, attempt 1']);
+  });
+
+  it('hears of the failure', async () => {
+    const job = reserved(payloadOf(new Greet('nobody')));
+
+    await executor.announce(job, await executor.run(job));
+
+    expect(calls).toEqual(['hello nobody, attempt 1', 'no hello to nobody: nobody there']);
+  });
+
+  it('or a handle() must be there', async () => {
+    @Job()
+    class Idle {}
+
+    expect((await run(new Idle())).error).toBeInstanceOf(NoHandlerError);
+  });
+});
+
+describe('announce', () => {
+  it('calls failed() on a fresh instance, then the failing hooks', async () => {
+    application.manager.hooks.on('failing', ({ exception }) => calls.push(`failing: ${exception.message}`));
+    behave = (job) => {
+      Object.assign(job, { line: 'changed by the run' });
+      throw new Error('for good');
+    };
+    const job = reserved(payloadOf(new Act('as dispatched')), { attempts: 3 });
+
+    await executor.announce(job, await executor.run(job));
+
+    expect(calls).toEqual(['handle as dispatched', 'failed as dispatched: for good', 'failing: for good']);
+  });
+
+  it('reports what failed() throws, and goes on', async () => {
+    @Job()
+    class FailsTwice extends Job {
+      handle(): void {
+        throw new Error('first');
+      }
+      failed(): void {
+        throw new Error('second');
+      }
+    }
+    const reported: unknown[] = [];
+    application.manager.onError((error, { during }) => reported.push(during, (error as Error).message));
+    const job = reserved(payloadOf(new FailsTwice()));
+
+    await executor.announce(job, await executor.run(job));
+
+    expect(reported).toEqual(['failed()', 'second']);
+  });
+
+  it('tells the after hooks of a completed job, and nobody of a released one', async () => {
+    behave = () => undefined;
+    application.manager.hooks.on('after', () => calls.push('after'));
+    const completed = reserved(payloadOf(new Act()));
+    await executor.announce(completed, await executor.run(completed));
+    behave = (job) => job.release();
+    const released = reserved(payloadOf(new Act()));
+    await executor.announce(released, await executor.run(released));
+
+    expect(calls).toEqual(['handle line', 'after', 'handle line']);
+  });
+});
+
+it('exceptionOccurred hears a throw before its outcome is stored', async () => {
+  application.manager.hooks.on('exceptionOccurred', ({ exception }) => calls.push(exception.message));
+  behave = () => {
+    throw new Error('no luck');
+  };
+
+  await run(new Act());
+
+  expect(calls).toEqual(['handle line', 'no luck']);
+});
+
+it('a job’s own backoff(error) is asked when an attempt fails', async () => {
+  @Job({ tries: 2 })
+  class Patient extends Job {
+    backoff(error: Error): number {
+      return error.message.length;
+    }
+    handle(): void {
+      throw new Error('12345');
+    }
+  }
+
+  expect((await run(new Patient())).settlement).toMatchObject({ outcome: 'released', delay: 5 });
+});

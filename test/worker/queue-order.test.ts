@@ -1,0 +1,61 @@
+import fc from 'fast-check';
+import { InvalidQueueNameError } from '../../src/job/errors';
+import { InvalidWorkerOptionError } from '../../src/worker/errors';
+import { drawOrder, parseQueues } from '../../src/worker/queue-order';
+
+describe('the queues of a worker', () => {
+  it('are given as one text with commas or as a list', () => {
+    const names = [
+      { name: 'high', weight: 1 },
+      { name: 'low', weight: 1 },
+    ];
+
+    expect(parseQueues('high, low', false)).toEqual(names);
+    expect(parseQueues(['high', 'low'], false)).toEqual(names);
+  });
+
+  it('carry weights only under fair, so that a name may end in a number', () => {
+    expect(parseQueues('tenant:7', false)).toEqual([{ name: 'tenant:7', weight: 1 }]);
+    expect(parseQueues('high:3,default', true)).toEqual([
+      { name: 'high', weight: 3 },
+      { name: 'default', weight: 1 },
+    ]);
+  });
+
+  it.each(['', 'a,,b', 'a b', 'a{b}'])('are refused when a name cannot be: %p', (queue) => {
+    expect(() => parseQueues(queue, false)).toThrow(InvalidQueueNameError);
+  });
+
+  it('are refused when one is named twice, when there is none, and when a weight is 0', () => {
+    expect(() => parseQueues('a,a', false)).toThrow(InvalidWorkerOptionError);
+    expect(() => parseQueues([], false)).toThrow(InvalidWorkerOptionError);
+    expect(() => parseQueues('a:0', true)).toThrow(InvalidWorkerOptionError);
+  });
+});
+
+describe('a drawn order', () => {
+  const weights = fc.uniqueArray(fc.record({ name: fc.string(), weight: fc.integer({ min: 1, max: 50 }) }), {
+    selector: ({ name }) => name,
+  });
+
+  it('holds every queue exactly once, whatever the dice say', () => {
+    fc.assert(
+      fc.property(weights, fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })), (queues, dice) => {
+        const rolls = [...dice];
+        const order = drawOrder(queues, () => rolls.shift() ?? 0.999999);
+
+        expect([...order].sort()).toEqual(queues.map(({ name }) => name).sort());
+      }),
+    );
+  });
+
+  it('puts a queue first in proportion to its weight', () => {
+    const queues = [
+      { name: 'high', weight: 3 },
+      { name: 'low', weight: 1 },
+    ];
+    const firsts = [0, 0.2, 0.4, 0.74, 0.76, 0.99].map((roll) => drawOrder(queues, () => roll)[0]);
+
+    expect(firsts).toEqual(['high', 'high', 'high', 'high', 'low', 'low']);
+  });
+});

@@ -1,0 +1,67 @@
+import { InvalidDurationError } from '../../src/job/errors';
+import { InvalidWorkerOptionError } from '../../src/worker/errors';
+import { resolveWorkerOptions, type WorkerOptions } from '../../src/worker/worker-options';
+
+describe('the options of a worker', () => {
+  it('have defaults', () => {
+    expect(resolveWorkerOptions({})).toEqual({
+      connection: undefined,
+      queues: undefined,
+      fair: false,
+      concurrency: 1,
+      defaults: { tries: undefined, backoff: undefined, timeout: undefined },
+      maxJobs: Infinity,
+      maxTime: Infinity,
+      memory: Infinity,
+      sleep: 1,
+      rest: 0,
+      once: false,
+      stopWhenEmpty: false,
+      grace: 30,
+    });
+  });
+
+  it('take durations with units and memory in MB', () => {
+    const resolved = resolveWorkerOptions({
+      maxTime: '1h',
+      sleep: '500ms',
+      rest: 2,
+      grace: '1m',
+      timeout: '2m',
+      memory: 2,
+    });
+
+    expect(resolved).toMatchObject({ maxTime: 3600, sleep: 0.5, rest: 2, grace: 60, memory: 2 * 1024 * 1024 });
+    expect(resolved.defaults.timeout).toBe(120);
+  });
+
+  it('read 0 as no limit where Laravel does', () => {
+    expect(resolveWorkerOptions({ maxJobs: 0, maxTime: 0, memory: 0 })).toMatchObject({
+      maxJobs: Infinity,
+      maxTime: Infinity,
+      memory: Infinity,
+    });
+  });
+
+  it('make once one job at most', () => {
+    expect(resolveWorkerOptions({ once: true, maxJobs: 50 }).maxJobs).toBe(1);
+  });
+
+  it.each<WorkerOptions>([{ concurrency: 0 }, { concurrency: 1.5 }, { tries: -1 }, { maxJobs: NaN }, { memory: -5 }])(
+    'refuse what is no whole number in range: %p',
+    (options) => {
+      expect(() => resolveWorkerOptions(options)).toThrow(InvalidWorkerOptionError);
+    },
+  );
+
+  it('refuse a duration that is none, with the option in the message', () => {
+    expect(() => resolveWorkerOptions({ grace: '30 seconds' as '30s' })).toThrow(InvalidDurationError);
+    expect(() => resolveWorkerOptions({ grace: '30 seconds' as '30s' })).toThrow(/grace of a worker/);
+  });
+
+  it('refuse an unknown one and name the nearest', () => {
+    const misspelt = { concurency: 3 } as WorkerOptions;
+
+    expect(() => resolveWorkerOptions(misspelt)).toThrow(/concurency.*did you mean concurrency/);
+  });
+});

@@ -1,0 +1,345 @@
+import { Job } from '../../src/job/job';
+import { CapabilityError, UnknownConnectionError } from '../../src/queue/errors';
+import { WorkerAlreadyRunError } from '../../src/worker/errors';
+import { Worker } from '../../src/worker/worker';
+import type { WorkerOptions } from '../../src/worker/worker-options';
+import { Gate, testApplication, type TestApplication } from '../support/application';
+
+let application: TestApplication;
+let ran: string[];
+let gate: Gate;
+let atOnce: number;
+let most: number;
+
+beforeEach(() => {
+  application = testApplication();
+  ran = [];
+  gate = new Gate();
+  atOnce = 0;
+  most = 0;
+});
+
+afterEach(() => {
+  gate.open();
+  return application.manager.close();
+});
+
+@Job()
+class Note extends Job {
+  constructor(readonly text: string) {
+    super();
+  }
+  handle(): void {
+    ran.push(this.text);
+  }
+}
+
+@Job()
+class Gated extends Job {
+  constructor(readonly text: string) {
+    super();
+  }
+  async handle(): Promise<void> {
+    atOnce += 1;
+    most = Math.max(most, atOnce);
+    await gate.opened;
+    atOnce -= 1;
+    ran.push(this.text);
+  }
+}
+
+@Job()
+class UntilAborted extends Job {
+  async handle(): Promise<void> {
+    ran.push('started');
+    await new Promise((_, reject) => {
+      this.signal.addEventListener('abort', () => reject(this.signal.reason as Error));
+    });
+  }
+}
+
+const worker = (options: WorkerOptions = {}): Worker => new Worker(options, application.manager);
+const counts = (queue = 'default'): Promise<object> => application.manager.driver().counts(queue);
+
+/** Lets the loop take its turns until `condition` holds; the clock stands still. */
+async function until(condition: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 1000; turn += 1) {
+    if (condition()) return;
+    await application.clock.advance(0);
+  }
+  throw new Error('the condition did not come to hold');
+}
+
+describe('a worker', () => {
+  it('runs what waits in the order of dispatch, and stops when nothing is left', async () => {
+    await application.bus.bulk(['a', 'b', 'c'].map((text) => new Note(text)));
+
+    const reason = await worker({ stopWhenEmpty: true }).run();
+
+    expect(reason).toBe('empty');
+    expect(ran).toEqual(['a', 'b', 'c']);
+    expect(await counts()).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+  });
+
+  it('runs as many jobs at once as its concurrency says, and no more', async () => {
+    await application.bus.bulk(Array.from({ length: 9 }, (_, index) => new Gated(`${index}`)));
+    const running = worker({ concurrency: 4, stopWhenEmpty: true }).run();
+
+    await until(() => atOnce === 4);
+    expect(await counts()).toMatchObject({ reserved: 4, ready: 5 });
+    gate.open();
+    await running;
+
+    expect(most).toBe(4);
+    expect(ran).toHaveLength(9);
+  });
+
+  it('empties its queues strictly in their order', async () => {
+    await application.bus.dispatch(new Note('low')).onQueue('low');
+    await application.bus.dispatch(new Note('high 1')).onQueue('high');
+    await application.bus.dispatch(new Note('high 2')).onQueue('high');
+
+    await worker({ queue: 'high,low', stopWhenEmpty: true }).run();
+
+    expect(ran).toEqual(['high 1', 'high 2', 'low']);
+  });
+
+  it('draws the order of its queues under fair, so that a flooded one starves none', async () => {
+    await application.manager.close();
+    application = testApplication();
+    const rolls = [0.9, 0.1, 0.9, 0.1];
+    Object.assign(application.manager, { random: () => rolls.shift() ?? 0.1 });
+    await application.bus.bulk([1, 2, 3].map((count) => new Note(`flood ${count}`).onQueue('flood')));
+    await application.bus.dispatch(new Note('other')).onQueue('other');
+
+    await worker({ queue: ['flood', 'other'], fair: true, stopWhenEmpty: true }).run();
+
+    expect(ran[0]).toBe('other');
+    expect(ran).toHaveLength(4);
+  });
+
+  it('is woken by a job that comes while it waits', async () => {
+    const running = worker();
+    const ended = running.run();
+    await application.clock.advance('1s');
+
+    await application.bus.dispatch(new Note('late'));
+    await until(() => ran.length === 1);
+    await running.stop();
+
+    expect(await ended).toBe('stopped');
+  });
+
+  it('runs a delayed job when its time has come, and not before', async () => {
+    await application.bus.dispatch(new Note('later')).delay('10m');
+    const running = worker();
+    void running.run();
+
+    await application.clock.advance('599s');
+    expect(ran).toEqual([]);
+    await application.clock.advance('1s');
+    await until(() => ran.length === 1);
+
+    await running.stop();
+  });
+
+  it('waits under stopWhenEmpty for what is delayed', async () => {
+    await application.bus.dispatch(new Note('later')).delay('10m');
+    const ended = worker({ stopWhenEmpty: true }).run();
+
+    await application.clock.advance('10m');
+
+    expect(await ended).toBe('empty');
+    expect(ran).toEqual(['later']);
+  });
+
+  it('renews the leases of its jobs for as long as they run', async () => {
+    await application.bus.dispatch(new Gated('long'));
+    const running = worker({ stopWhenEmpty: true, timeout: 0 }).run();
+    await until(() => atOnce === 1);
+
+    await application.clock.advance('300s');
+    expect(await application.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 })).toMatchObject({
+      reservations: [],
+    });
+    gate.open();
+    await running;
+
+    expect(ran).toEqual(['long']);
+  });
+
+  it('pauses a slot after each job under rest', async () => {
+    await application.bus.bulk(['a', 'b'].map((text) => new Note(text)));
+    const ended = worker({ rest: '10s', stopWhenEmpty: true }).run();
+
+    await until(() => ran.length === 1);
+    await application.clock.advance('9s');
+    expect(ran).toEqual(['a']);
+    await application.clock.advance('10s');
+    await until(() => ran.length === 2);
+    await application.clock.advance('10s');
+
+    expect(await ended).toBe('empty');
+  });
+
+  it('cannot be run twice', async () => {
+    const once = worker({ stopWhenEmpty: true });
+    await once.run();
+
+    await expect(once.run()).rejects.toThrow(WorkerAlreadyRunError);
+  });
+
+  it('touches nothing until it is run, and then refuses a connection that is not there', async () => {
+    const astray = worker({ connection: 'elsewhere' });
+
+    await expect(astray.run()).rejects.toThrow(UnknownConnectionError);
+  });
+
+  it('refuses a connection that hands out no jobs', async () => {
+    await expect(worker({ connection: 'sync' }).run()).rejects.toThrow(CapabilityError);
+  });
+});
+
+describe('a worker stops', () => {
+  it('at once when it was stopped before it was run', async () => {
+    const early = worker();
+    await early.stop();
+
+    expect(await early.run()).toBe('stopped');
+  });
+
+  it('when maxJobs have run, without having reserved any more', async () => {
+    await application.bus.bulk(['a', 'b', 'c'].map((text) => new Note(text)));
+
+    const reason = await worker({ maxJobs: 2, concurrency: 10 }).run();
+
+    expect(reason).toBe('max-jobs');
+    expect(ran).toEqual(['a', 'b']);
+    expect(await counts()).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+  });
+
+  it('after one job under once', async () => {
+    await application.bus.bulk(['a', 'b'].map((text) => new Note(text)));
+
+    expect(await worker({ once: true }).run()).toBe('once');
+    expect(ran).toEqual(['a']);
+  });
+
+  it('under once when no job came within sleep', async () => {
+    const ended = worker({ once: true, sleep: '3s' }).run();
+
+    await application.clock.advance('3s');
+
+    expect(await ended).toBe('empty');
+  });
+
+  it('when maxTime has passed, also when it is idle', async () => {
+    const ended = worker({ maxTime: '1m' }).run();
+
+    await application.clock.advance('1m');
+
+    expect(await ended).toBe('max-time');
+  });
+
+  it('when the process has more memory than it may', async () => {
+    expect(await worker({ memory: 1 }).run()).toBe('memory');
+  });
+
+  it('letting what runs finish within the grace', async () => {
+    await application.bus.dispatch(new Gated('finishes'));
+    const running = worker({ grace: '10s' });
+    void running.run();
+    await until(() => atOnce === 1);
+
+    const stopped = running.stop();
+    await application.clock.advance('9s');
+    gate.open();
+    await stopped;
+
+    expect(ran).toEqual(['finishes']);
+    expect(await counts()).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+  });
+
+  it('giving back what outlives the grace, at no cost in tries, with its signal aborted', async () => {
+    await application.bus.dispatch(new UntilAborted());
+    const running = worker({ grace: '10s' });
+    void running.run();
+    await until(() => ran.length === 1);
+
+    const stopped = running.stop();
+    await application.clock.advance('11s');
+    await stopped;
+
+    const [job] = await application.manager.driver().peek('default', 'ready', 1);
+    expect(JSON.parse(String(job?.payload))).toMatchObject({ attempts: 0, releases: 1 });
+  });
+
+  it('giving back a job that ignores its signal, and refuses what it does later', async () => {
+    await application.bus.dispatch(new Gated('stubborn'));
+    const running = worker({ grace: '1s', timeout: 0 });
+    void running.run();
+    await until(() => atOnce === 1);
+
+    const stopped = running.stop();
+    await application.clock.advance('2s');
+    await stopped;
+    gate.open();
+    await until(() => ran.length === 1);
+
+    expect(await counts()).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+  });
+
+  it('with its manager', async () => {
+    const ended = worker().run();
+    await application.clock.advance('1s');
+
+    await application.manager.close();
+
+    expect(await ended).toBe('stopped');
+  });
+});
+
+describe('looping', () => {
+  it('is asked before each reserve, and a veto reserves nothing for the time of sleep', async () => {
+    await application.bus.dispatch(new Note('a'));
+    let allowed = false;
+    application.manager.hooks.on('looping', () => allowed);
+    const running = worker({ sleep: '5s' });
+    void running.run();
+
+    await application.clock.advance('4s');
+    expect(ran).toEqual([]);
+    allowed = true;
+    await application.clock.advance('1s');
+    await until(() => ran.length === 1);
+
+    await running.stop();
+  });
+
+  it('counts a veto as an empty queue for stopWhenEmpty', async () => {
+    await application.bus.dispatch(new Note('a'));
+    application.manager.hooks.on('looping', () => false);
+
+    expect(await worker({ stopWhenEmpty: true }).run()).toBe('empty');
+    expect(ran).toEqual([]);
+  });
+
+  it('never delays a settle, however long a hook takes', async () => {
+    await application.bus.bulk(['a', 'b'].map((text) => new Note(text)));
+    const slow = new Gate();
+    let asked = 0;
+    application.manager.hooks.on('looping', () => {
+      asked += 1;
+      return asked === 1 ? true : slow.opened;
+    });
+    const running = worker();
+    void running.run();
+
+    await until(() => ran.length === 1);
+    await application.clock.advance('1s');
+    expect(await counts()).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+
+    slow.open();
+    await running.stop();
+  });
+});
