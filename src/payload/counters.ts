@@ -1,8 +1,21 @@
 /**
  * The counters that stand at the very end of every payload, and how a text is given new ones without re-encoding it.
  *
- * `lua/prelude.lua` does the same in Redis; `test/payload/counters.test.ts` and the model test hold the two together.
+ * The rule, which `lua/prelude.lua` follows in Redis:
+ *
+ * 1. The canonical tail ends the text, to the byte: `,"crashes":1,"exceptions":2,"releases":3,"attempts":4}`. The order
+ *    is fixed, no white space stands in it, and those but `attempts` are there only when above 0. It is looked for in
+ *    the last 96 bytes, and counts only where the text begins with `{`.
+ * 2. Where there is one, it alone says what the counters are: a name that it leaves out is 0, whatever the body says.
+ *    New counters replace it; not a byte before it changes.
+ * 3. Otherwise the text is parsed: a counter is the member of its name if that is a number from 0 to 1e14, rounded down;
+ *    else 0. New counters replace the final `}` and what white space follows it by `,` and a canonical tail. In an
+ *    object without members no comma stands before it. Of duplicate keys the last wins, in JavaScript, PHP and Lua.
+ * 4. A text that is no JSON object has no counters, and is given none.
+ * 5. An `id` is put directly before the counters in the same way; one that stands there is found without parsing.
  */
+import { InvalidPayloadError } from './errors';
+
 export interface Counters {
   /** Tries used, with the run under way. */
   readonly attempts: number;
@@ -12,4 +25,159 @@ export interface Counters {
   readonly exceptions: number;
   /** Reservations that were given back at no cost in tries. */
   readonly releases: number;
+}
+
+export const noCounters: Counters = { attempts: 0, crashes: 0, exceptions: 0, releases: 0 };
+
+const WINDOW = 96;
+const ID_WINDOW = 64;
+const LARGEST = 1e14;
+const OPENING = 0x7b;
+const CLOSING = 0x7d;
+
+const TAIL =
+  /([{,])(?:"crashes":([1-9]\d{0,14}),)?(?:"exceptions":([1-9]\d{0,14}),)?(?:"releases":([1-9]\d{0,14}),)?"attempts":(\d{1,15})}$/;
+const ID = /[{,]"id":"[^"\\]+"$/;
+
+/**
+ * The counters of the canonical tail, and the length of the body before it; undefined: there is none.
+ *
+ * Looks at the last 96 bytes alone. What comes before is not checked: a text that is no JSON may have a tail too.
+ */
+export function readCounters(payload: Buffer): { counters: Counters; bodyEnd: number } | undefined {
+  if (payload[0] !== OPENING) return undefined;
+  const tail = TAIL.exec(payload.toString('latin1', Math.max(payload.length - WINDOW, 0)));
+  if (tail === null) return undefined;
+  const [text, separator, crashes, exceptions, releases, attempts] = tail;
+  return {
+    counters: {
+      attempts: Number(attempts),
+      crashes: Number(crashes ?? 0),
+      exceptions: Number(exceptions ?? 0),
+      releases: Number(releases ?? 0),
+    },
+    bodyEnd: payload.length - text.length + (separator === '{' ? 1 : 0),
+  };
+}
+
+/** The counters of a text without a canonical tail, by parsing it; undefined: it is no JSON object. */
+export function readCountersOfAny(payload: Buffer | string): Counters | undefined {
+  const fields = parseObject(payload);
+  if (fields === undefined) return undefined;
+  return {
+    attempts: counted(fields['attempts']),
+    crashes: counted(fields['crashes']),
+    exceptions: counted(fields['exceptions']),
+    releases: counted(fields['releases']),
+  };
+}
+
+/** The canonical tail, with the comma that separates it from a body. */
+export function countersTail({ attempts, crashes, exceptions, releases }: Counters): string {
+  let tail = `,"attempts":${attempts}}`;
+  if (releases > 0) tail = `,"releases":${releases}${tail}`;
+  if (exceptions > 0) tail = `,"exceptions":${exceptions}${tail}`;
+  if (crashes > 0) tail = `,"crashes":${crashes}${tail}`;
+  return tail;
+}
+
+/**
+ * The same payload with these counters at its end.
+ *
+ * @throws InvalidPayloadError when the text has no closing brace to put them before
+ */
+export function withCounters(payload: Buffer, counters: Counters): Buffer {
+  return joined(bodyOf(payload), countersTail(counters));
+}
+
+/**
+ * The same payload with this `id` directly before its counters.
+ *
+ * @throws InvalidPayloadError when the text has no closing brace to put it before
+ */
+export function withId(payload: Buffer, id: string): Buffer {
+  const body = bodyOf(payload);
+  const counters = readCounters(payload)?.counters;
+  return joined(body, `,"id":${JSON.stringify(id)}${counters === undefined ? '}' : countersTail(counters)}`);
+}
+
+/** Whether the payload has an `id` that is a text and not empty. */
+export function hasId(payload: Buffer): boolean {
+  const canonical = readCounters(payload);
+  if (canonical !== undefined) {
+    const { bodyEnd } = canonical;
+    if (ID.test(payload.toString('latin1', Math.max(bodyEnd - ID_WINDOW, 0), bodyEnd))) return true;
+  }
+  const id = parseObject(payload)?.['id'];
+  return typeof id === 'string' && id !== '';
+}
+
+/** Grows by 1 with every reservation of a job. */
+export const fenceOf = ({ attempts, crashes, releases }: Counters): number => attempts + crashes + releases;
+
+/** A worker takes the job. */
+export const afterReserve = (counters: Counters): Counters => ({ ...counters, attempts: counters.attempts + 1 });
+
+/** Given back at no cost: the try is taken back. */
+export const afterFreeRelease = (counters: Counters): Counters => ({
+  ...counters,
+  attempts: Math.max(counters.attempts - 1, 0),
+  releases: counters.releases + 1,
+});
+
+/** The attempt ended by a throw: the try stays spent. */
+export const afterFailedAttempt = (counters: Counters): Counters => ({
+  ...counters,
+  exceptions: counters.exceptions + 1,
+});
+
+/** The lease ran out: the try is taken back, and the crash counted. */
+export const afterReclaim = (counters: Counters): Counters => ({
+  ...counters,
+  attempts: Math.max(counters.attempts - 1, 0),
+  crashes: counters.crashes + 1,
+});
+
+/** A failed job starts anew; `releases` takes over what was there, so that neither text nor fence ever returns. */
+export const afterRetry = (counters: Counters): Counters => ({ ...noCounters, releases: fenceOf(counters) });
+
+function counted(value: unknown): number {
+  return typeof value === 'number' && value >= 0 && value < LARGEST ? Math.floor(value) : 0;
+}
+
+// As Latin-1: all that JSON is made of is ASCII, and a text that is not UTF-8 still has its counters.
+function parseObject(payload: Buffer | string): Record<string, unknown> | undefined {
+  try {
+    const parsed: unknown = JSON.parse(typeof payload === 'string' ? payload : payload.toString('latin1'));
+    const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
+    return isObject ? (parsed as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** All before the counters, or, without a canonical tail, before the final brace. */
+function bodyOf(payload: Buffer): Buffer {
+  const canonical = readCounters(payload);
+  if (canonical !== undefined) return payload.subarray(0, canonical.bodyEnd);
+  const end = lastOther(payload, payload.length);
+  if (payload[end] !== CLOSING) throw new InvalidPayloadError('it does not end in }, as a JSON object does');
+  return payload.subarray(0, end);
+}
+
+// A body that is only a brace is that of an object without members: nothing stands there for a comma to separate.
+function joined(body: Buffer, members: string): Buffer {
+  const isEmpty = body[lastOther(body, body.length)] === OPENING;
+  return Buffer.concat([body, Buffer.from(isEmpty ? members.slice(1) : members)]);
+}
+
+/** Where the last byte before `end` stands that is no white space. */
+function lastOther(text: Buffer, end: number): number {
+  let place = end - 1;
+  while (place >= 0 && isWhiteSpace(text[place])) place--;
+  return place;
+}
+
+function isWhiteSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }

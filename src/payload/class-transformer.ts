@@ -1,0 +1,84 @@
+/**
+ * Finds class-transformer's own store of decorators and the class that carries a transformation out.
+ *
+ * Neither is exported: both are read from inside the package, whose last release is 0.5.1. They are only worth anything
+ * if they belong to the copy that the application's decorators write to, so that is tried out.
+ */
+import { ClassTransformerError } from './errors';
+
+export interface Executor {
+  transform(
+    source: object | undefined,
+    value: unknown,
+    targetType: unknown,
+    arrayType: unknown,
+    isMap: boolean | undefined,
+    level?: number,
+  ): unknown;
+  getKeys(target: unknown, object: object, isMap: boolean | undefined): string[];
+}
+
+/** By class: what the decorators on it said. */
+type Metadata = ReadonlyMap<unknown, unknown>;
+
+interface Storage {
+  readonly _typeMetadatas: Metadata;
+  readonly _transformMetadatas: Metadata;
+  readonly _exposeMetadatas: Metadata;
+  readonly _excludeMetadatas: Metadata;
+  findExposeMetadataByCustomName(target: unknown, name: string): { readonly propertyName: string } | undefined;
+}
+
+interface Library {
+  Expose(): (target: object, property: string) => void;
+  readonly TransformationType: { readonly PLAIN_TO_CLASS: number; readonly CLASS_TO_PLAIN: number };
+}
+
+export interface ClassTransformer {
+  readonly storage: Storage;
+  readonly Executor: new (type: number, options: { readonly exposeUnsetFields: boolean }) => Executor;
+  readonly TransformationType: Library['TransformationType'];
+}
+
+type Build = () => readonly [
+  { defaultMetadataStorage: Storage },
+  { TransformOperationExecutor: ClassTransformer['Executor'] },
+];
+
+/** The first is what Node.js loads; the second what some bundlers put in. Written out, so that they find them. */
+const BUILDS: readonly Build[] = [
+  () => [require('class-transformer/cjs/storage'), require('class-transformer/cjs/TransformOperationExecutor')],
+  () => [require('class-transformer/esm5/storage'), require('class-transformer/esm5/TransformOperationExecutor')],
+];
+
+let found: ClassTransformer | null | undefined;
+
+/** Null: it is not installed, so no class bears its decorators. @throws ClassTransformerError */
+export function classTransformer(): ClassTransformer | null {
+  // Only when first asked for: a program that never sends a job should not load it.
+  if (found === undefined) found = find();
+  return found;
+}
+
+function find(): ClassTransformer | null {
+  let library: Library;
+  try {
+    library = require('class-transformer');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return null;
+    throw error;
+  }
+  class Probe {}
+  library.Expose()(Probe.prototype, 'probe');
+  let cause: unknown;
+  for (const build of BUILDS) {
+    try {
+      const [{ defaultMetadataStorage: storage }, { TransformOperationExecutor: Executor }] = build();
+      const { TransformationType } = library;
+      if (storage._exposeMetadatas.has(Probe)) return { storage, Executor, TransformationType };
+    } catch (error) {
+      cause ??= error;
+    }
+  }
+  throw new ClassTransformerError({ cause });
+}

@@ -1,0 +1,117 @@
+/** Puts in place what JSON could not hold: each value that `types` names, the innermost first. */
+import { bufferOf, bytesOf, TYPED_ARRAYS } from './bytes';
+import type { CodecClasses, Types } from './codec';
+import { ERRORS, errorOf } from './error-form';
+import { InvalidPayloadError, UnknownClassError } from './errors';
+import { toInstance } from './mapping';
+import { depthOf, locate } from './pointer';
+
+/** Gives undefined where the form is not that of the type; may throw a RangeError or SyntaxError for the same reason. */
+type Build = (form: unknown) => unknown;
+
+const NUMBERS: ReadonlyMap<unknown, number> = new Map([
+  ['NaN', NaN],
+  ['Infinity', Infinity],
+  ['-Infinity', -Infinity],
+  ['-0', -0],
+]);
+
+const BUILDERS: ReadonlyMap<string, Build> = new Map<string, Build>([
+  ['Date', dateOf],
+  ['Map', mapOf],
+  ['Set', (form) => listOf(form) && new Set(listOf(form))],
+  ['RegExp', regExpOf],
+  ['URL', (form) => (typeof form === 'string' && URL.canParse(form) ? new URL(form) : undefined)],
+  ['ArrayBuffer', (form) => bytesOf(form) && bufferOf(bytesOf(form)!)],
+  ['bigint', (form) => (typeof form === 'string' && /^-?\d+$/.test(form) ? BigInt(form) : undefined)],
+  ['number', (form) => NUMBERS.get(form)],
+  ['string', (form) => bytesOf(form)?.toString('utf16le')],
+  ...[...TYPED_ARRAYS].map(([type, build]): [string, Build] => [
+    type,
+    (form) => bytesOf(form) && build(bytesOf(form)!),
+  ]),
+  ...[...ERRORS.keys()].map((type): [string, Build] => [type, (form) => isRecord(form) && errorOf(type, form)]),
+]);
+
+const CLASS = 'class:';
+
+export class Decoder {
+  readonly #classes: CodecClasses;
+  readonly #place: string;
+
+  constructor(classes: CodecClasses, place: string) {
+    this.#classes = classes;
+    this.#place = place;
+  }
+
+  decode(command: unknown, types: Types): unknown {
+    const root = { value: command };
+    // What stands deeper first: it can only be found while all above it is still plain JSON.
+    const pointers = Object.keys(types).map((pointer) => ({ pointer, depth: depthOf(pointer) }));
+    pointers.sort((a, b) => b.depth - a.depth);
+    for (const { pointer } of pointers) {
+      const { parent, key } = locate(root, pointer);
+      parent[key] = this.#build(types[pointer], parent[key], this.#place + pointer);
+    }
+    return root.value;
+  }
+
+  #build(type: unknown, form: unknown, place: string): unknown {
+    if (typeof type !== 'string') throw new InvalidPayloadError('the name of a type is a string', place);
+    if (type.startsWith(CLASS)) return this.#instance(type.slice(CLASS.length), form, place);
+    if (type === 'undefined' && form === null) return undefined;
+    const build = BUILDERS.get(type);
+    if (build === undefined && type !== 'undefined') {
+      throw new InvalidPayloadError(`there is no type '${type.slice(0, 40)}'`, place);
+    }
+    const value = built(build, form);
+    if (value === undefined || value === false) {
+      throw new InvalidPayloadError(`what stands there is not the JSON form of a ${type}`, place);
+    }
+    return value;
+  }
+
+  #instance(name: string, form: unknown, place: string): object {
+    const target = this.#classes.classOf(name);
+    if (target === undefined) throw new UnknownClassError(name, place);
+    if (!isRecord(form)) throw new InvalidPayloadError(`the data of a ${name} are an object`, place);
+    return toInstance(target, form, place);
+  }
+}
+
+function built(build: Build | undefined, form: unknown): unknown {
+  try {
+    return build?.(form);
+  } catch {
+    return undefined;
+  }
+}
+
+function dateOf(form: unknown): Date | undefined {
+  if (form === null) return new Date(NaN);
+  const date = new Date(typeof form === 'string' ? form : NaN);
+  return Number.isNaN(date.getTime()) ? undefined : date;
+}
+
+function mapOf(form: unknown): Map<unknown, unknown> | undefined {
+  const entries = listOf(form);
+  const isMap = entries?.every((entry) => Array.isArray(entry) && entry.length === 2);
+  return isMap === true ? new Map(entries as [unknown, unknown][]) : undefined;
+}
+
+function regExpOf(form: unknown): RegExp | undefined {
+  if (!isRecord(form)) return undefined;
+  const { source, flags, lastIndex = 0 } = form;
+  if (typeof source !== 'string' || typeof flags !== 'string' || !Number.isSafeInteger(lastIndex)) return undefined;
+  return Object.assign(new RegExp(source, flags), { lastIndex });
+}
+
+// PHP and cjson write an empty list as {}, and cannot tell.
+function listOf(form: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(form)) return form;
+  return isRecord(form) && Object.keys(form).length === 0 ? [] : undefined;
+}
+
+function isRecord(form: unknown): form is Record<string, unknown> {
+  return typeof form === 'object' && form !== null && !Array.isArray(form);
+}

@@ -1,0 +1,192 @@
+/** Walks a value once and gives it back as JSON can hold it; what JSON has already is not copied. */
+import { types } from 'node:util';
+import type { Class } from '../job/definition';
+import { base64, TYPED_ARRAYS, utf16 } from './bytes';
+import type { CodecClasses } from './codec';
+import { errorForm, isError } from './error-form';
+import { UnserializableValueError } from './errors';
+import { mapsByClassTransformer, toPlain } from './mapping';
+import { MAX_DEPTH, toPath, toPointer, type Segment } from './pointer';
+import { classOf, described, isPlain, LEAVE_OUT, remedyFor, symbolKeyOf } from './kinds';
+
+export class Encoder {
+  /** What JSON could not hold so far. */
+  types: Record<string, string> | undefined;
+  readonly #classes: CodecClasses;
+  readonly #subject: string;
+  /** The way to the value being encoded, as far as `#depth`; kept as it is so that a plain value costs nothing. */
+  readonly #way: Segment[] = [];
+  readonly #ancestors: object[] = [];
+  #depth = 0;
+
+  constructor(classes: CodecClasses, subject: string) {
+    this.#classes = classes;
+    this.#subject = subject;
+  }
+
+  encode(value: unknown): unknown {
+    switch (typeof value) {
+      case 'string':
+        return value.isWellFormed() ? value : this.#typed('string', utf16(value));
+      case 'number':
+        if (Number.isFinite(value) && !Object.is(value, -0)) return value;
+        return this.#typed('number', value === 0 ? '-0' : String(value));
+      case 'boolean':
+        return value;
+      case 'undefined':
+        return this.#typed('undefined', null);
+      case 'bigint':
+        return this.#typed('bigint', String(value));
+      case 'object':
+        return value === null ? null : this.#object(value);
+      default:
+        return this.#refuse(described(value), remedyFor(value));
+    }
+  }
+
+  /** The own properties of an instance, by way of class-transformer where its class asks for that. */
+  encodeData(instance: object): unknown {
+    this.#enter(instance);
+    const data = this.#data(instance, classOf(instance)!);
+    this.#ancestors.pop();
+    return data;
+  }
+
+  #object(value: object): unknown {
+    this.#enter(value);
+    const form = this.#form(value);
+    this.#ancestors.pop();
+    return form;
+  }
+
+  #form(value: object): unknown {
+    if (Array.isArray(value) && value.constructor?.name === 'Array') return this.#list(value);
+    if (isPlain(value)) return this.#record(value);
+    const target = classOf(value);
+    const name = target && this.#classes.nameOf(target);
+    if (target !== undefined && name !== undefined) return this.#typed(`class:${name}`, this.#data(value, target));
+    return this.#builtIn(value);
+  }
+
+  // By the name of its constructor, so that values of another realm are known, and so are those of a faked `Date`.
+  #builtIn(value: object): unknown {
+    const type = value.constructor?.name ?? '';
+    if (ArrayBuffer.isView(value)) {
+      if (TYPED_ARRAYS.has(type)) return this.#typed(type, base64(value));
+    } else if (isError(value)) {
+      const { type, form } = errorForm(value);
+      return this.#typed(type, this.#record(form));
+    } else if (type === 'Date' && types.isDate(value)) {
+      return this.#bare(value, type, Number.isNaN(value.getTime()) ? null : value.toISOString());
+    } else if (type === 'Map' && types.isMap(value)) {
+      return this.#bare(value, type, this.#entries(value));
+    } else if (type === 'Set' && types.isSet(value)) {
+      return this.#bare(value, type, this.#items([...value]));
+    } else if (type === 'RegExp' && types.isRegExp(value)) {
+      const { source, flags, lastIndex } = value;
+      return this.#bare(value, type, this.#record(lastIndex === 0 ? { source, flags } : { source, flags, lastIndex }));
+    } else if (type === 'ArrayBuffer' && types.isArrayBuffer(value)) {
+      return this.#bare(value, type, base64(new Uint8Array(value)));
+    } else if (type === 'URL' && value instanceof URL) {
+      return this.#bare(value, type, value.href);
+    }
+    return this.#refuse(described(value), remedyFor(value));
+  }
+
+  #data(instance: object, target: Class): object {
+    if (Object.hasOwn(instance, 'constructor')) {
+      return this.#refuse('an object with a property `constructor` of its own', 'Give the property another name.');
+    }
+    if (mapsByClassTransformer(target)) {
+      return this.#record(toPlain(instance, target, (kind, remedy, way) => this.#refuse(kind, remedy, way)));
+    }
+    const plain = this.#record(instance);
+    // JSON.stringify would call it, and write what it gives.
+    return plain === instance && 'toJSON' in instance ? { ...instance } : plain;
+  }
+
+  #record(source: object): object {
+    const symbol = symbolKeyOf(source);
+    if (symbol !== undefined) this.#refuse(`an object with the property ${symbol}`, 'Name it by a string.');
+    let copy: Record<string, unknown> | undefined;
+    const depth = this.#descend();
+    for (const key in source) {
+      if (!Object.hasOwn(source, key)) continue;
+      const value = (source as Record<string, unknown>)[key];
+      this.#way[depth] = key;
+      if (key === '__proto__' || !key.isWellFormed()) this.#refuse('a property of that name', 'Rename it.');
+      const encoded = this.encode(value);
+      if (encoded !== value) (copy ??= { ...source } as Record<string, unknown>)[key] = encoded;
+    }
+    this.#depth = depth;
+    return copy ?? source;
+  }
+
+  #list(source: readonly unknown[]): readonly unknown[] {
+    const keys = Object.keys(source);
+    const { length } = source;
+    if (keys.length !== length || (length > 0 && keys[length - 1] !== String(length - 1)))
+      this.#refuseList(source, keys);
+    return this.#items(source);
+  }
+
+  #items(source: readonly unknown[]): readonly unknown[] {
+    let copy: unknown[] | undefined;
+    const depth = this.#descend();
+    for (let index = 0; index < source.length; index++) {
+      const value = source[index];
+      this.#way[depth] = index;
+      const encoded = this.encode(value);
+      if (encoded !== value) (copy ??= [...source])[index] = encoded;
+    }
+    this.#depth = depth;
+    return copy ?? source;
+  }
+
+  #entries(map: ReadonlyMap<unknown, unknown>): readonly unknown[] {
+    const depth = this.#descend();
+    let index = 0;
+    const entries: unknown[] = [];
+    for (const entry of map) {
+      this.#way[depth] = index++;
+      entries.push(this.#items(entry));
+    }
+    this.#depth = depth;
+    return entries;
+  }
+
+  #typed(type: string, form: unknown): unknown {
+    (this.types ??= {})[toPointer(this.#way.slice(0, this.#depth))] = type;
+    return form;
+  }
+
+  /** For types of which only the content travels. */
+  #bare(value: object, type: string, form: unknown): unknown {
+    const [own] = Object.keys(value);
+    if (own === undefined) return this.#typed(type, form);
+    return this.#refuse(`${described(value)} with the property \`${own}\``, LEAVE_OUT);
+  }
+
+  #descend(): number {
+    if (this.#depth === MAX_DEPTH) this.#refuse(`more than ${MAX_DEPTH} levels down`, 'Make the data flatter.');
+    return this.#depth++;
+  }
+
+  #enter(value: object): void {
+    if (this.#ancestors.includes(value)) {
+      this.#refuse('a way back to an object that holds it', 'Carry an id instead.');
+    }
+    this.#ancestors.push(value);
+  }
+
+  #refuseList(source: readonly unknown[], keys: readonly string[]): never {
+    const hole = source.findIndex((_, index) => !Object.hasOwn(source, index));
+    if (hole !== -1) return this.#refuse(`an array with a hole at [${hole}]`, 'Fill it with null or undefined.');
+    return this.#refuse(`an array with the property \`${keys[source.length]}\``, 'Carry it in a field of its own.');
+  }
+
+  #refuse(kind: string, remedy: string, further: readonly Segment[] = []): never {
+    const way = [...this.#way.slice(0, this.#depth), ...further];
+    throw new UnserializableValueError(toPath(this.#subject, way), kind, remedy);
+  }
+}

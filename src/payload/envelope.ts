@@ -1,0 +1,192 @@
+/** Reads payloads: what a job is called, how it wants to be run, and the job itself. */
+import { isUtf8 } from 'node:buffer';
+import type { JobDefinition } from '../job/definition';
+import type { ChosenOptions } from '../job/options';
+import { readChosen } from './chosen-fields';
+import { decodeValue, type CodecClasses, type Types } from './codec';
+import { InvalidPayloadError, PayloadVersionError } from './errors';
+import { isPlain } from './kinds';
+import { toInstance } from './mapping';
+import { checkNesting } from './nesting';
+import { HANDLER } from './payload-text';
+
+export { encodePayload, encodeStringJob, type PayloadParts, type StringJobParts } from './payload-text';
+
+/**
+ * `onqueue`: a job class of ours. `string`: a name and JSON data, as Laravel's string jobs are. `illuminate`: one of
+ * Laravel's own classes, which only its workers can run.
+ */
+export type PayloadKind = 'onqueue' | 'string' | 'illuminate';
+
+type Fields = Record<string, unknown>;
+
+/** Laravel's own classes. */
+const ILLUMINATE = 'Illuminate\\';
+
+/** The method that Laravel calls where a string job names none. */
+const DEFAULT_METHOD = 'fire';
+
+/** A payload as it was read, before any class is known. */
+export class Envelope {
+  /** Undefined where the payload has none that is a text. */
+  readonly id: string | undefined;
+  readonly kind: PayloadKind;
+  /** Under which the job is registered; of a string job the part before `@`. */
+  readonly name: string;
+  /** The names to look a job up by, in order: `App\Jobs\SendEmail` is a `SendEmail` too. */
+  readonly names: readonly string[];
+  /** Of a string job, the part behind `@`. */
+  readonly method: string | undefined;
+  readonly displayName: string;
+  readonly chosen: ChosenOptions;
+  /** Of the data; undefined where they have none. */
+  readonly version: number | undefined;
+  /** What `through()` gave the dispatch, encoded; undefined: nothing. `decodeMiddleware` reads it. */
+  readonly middleware: unknown;
+  readonly #text: string;
+  /** What is taken out of it belongs to the job, which may change it. */
+  readonly #parsed: Fields;
+  readonly #taken = { data: false, middleware: false };
+  #fields: Fields | undefined;
+
+  /** @throws InvalidPayloadError */
+  constructor(text: string, fields: Fields) {
+    this.#text = text;
+    this.#parsed = fields;
+    const { id, job, displayName, middleware } = fields;
+    if (typeof job !== 'string') throw new InvalidPayloadError('it does not say which job it is of', '/job');
+    this.id = typeof id === 'string' && id !== '' ? id : undefined;
+    this.kind = job === HANDLER ? 'onqueue' : job.startsWith(ILLUMINATE) ? 'illuminate' : 'string';
+    const { name, method } = this.kind === 'string' ? stringJob(job) : { name: job, method: undefined };
+    const data = this.kind === 'onqueue' ? jobData(fields['data']) : undefined;
+    this.name = data?.commandName ?? name;
+    this.names = this.kind === 'string' ? [...new Set([name, name.slice(name.lastIndexOf('\\') + 1)])] : [this.name];
+    this.method = method;
+    this.displayName = typeof displayName === 'string' && displayName !== '' ? displayName : this.name;
+    this.chosen = this.kind === 'illuminate' ? {} : readChosen(fields, this.kind === 'string');
+    this.version = data?.version;
+    this.middleware = middleware ?? undefined;
+  }
+
+  /** All that the payload says, for reading. A copy of its own: `handle` changing its data changes nothing here. */
+  get fields(): Readonly<Fields> {
+    return (this.#fields ??= JSON.parse(this.#text) as Fields);
+  }
+
+  get data(): unknown {
+    return this.fields['data'];
+  }
+
+  /** A field for the taker to change; parsed anew when it was taken before. */
+  take(field: 'data' | 'middleware'): unknown {
+    if (this.#taken[field]) return (JSON.parse(this.#text) as Fields)[field];
+    this.#taken[field] = true;
+    return this.#parsed[field];
+  }
+}
+
+/** @throws InvalidPayloadError when it is no payload; the reason is safe to show */
+export function decodeEnvelope(payload: Buffer): Envelope {
+  if (!isUtf8(payload)) throw new InvalidPayloadError('it is not UTF-8');
+  const text = payload.toString('utf8');
+  const fields = parse(text);
+  if (!isRecord(fields)) throw new InvalidPayloadError('it is JSON, but no object');
+  checkNesting(text, fields);
+  return new Envelope(text, fields);
+}
+
+/**
+ * The job itself, anew at each call. Its constructor is not run, and its class's field initialisers are not either.
+ *
+ * @throws InvalidPayloadError, UnknownClassError
+ * @throws PayloadVersionError when the data are of a later version than the class
+ */
+export function decodeJob(envelope: Envelope, definition: JobDefinition, classes: CodecClasses): object {
+  if (envelope.kind === 'illuminate') throw new InvalidPayloadError('only a worker of Laravel can run it', '/job');
+  const taken = envelope.take('data');
+  if (envelope.kind === 'string') return toInstance(definition.target, propertiesOf(taken), '/data');
+  const { command, types } = jobData(taken);
+  const data = decodeValue(command, types, classes, '/data/command') as Fields;
+  return toInstance(definition.target, upgraded(data, envelope.version ?? 0, definition), '/data/command');
+}
+
+/**
+ * What `through()` gave the dispatch, anew at each call.
+ *
+ * @throws InvalidPayloadError, UnknownClassError
+ */
+export function decodeMiddleware(envelope: Envelope, classes: CodecClasses): unknown[] {
+  if (envelope.middleware === undefined) return [];
+  const taken = envelope.take('middleware');
+  const { command, types } = isRecord(taken) ? taken : { command: undefined, types: undefined };
+  const middleware = decodeValue(command, typesOf(types, '/middleware/types'), classes, '/middleware/command');
+  if (!Array.isArray(middleware)) throw new InvalidPayloadError('expected a list', '/middleware/command');
+  return middleware;
+}
+
+function upgraded(data: Fields, from: number, { name, version = 0, upgrade }: JobDefinition): Fields {
+  if (from > version) throw new PayloadVersionError(name, from, version);
+  if (from === version || upgrade === undefined) return data;
+  const result: unknown = upgrade(data, from);
+  if (isRecord(result) && isPlain(result)) return result;
+  throw new InvalidPayloadError(`upgrade() of ${name} gave no plain object for version ${from}`, '/data/command');
+}
+
+interface JobData {
+  readonly commandName: string;
+  readonly command: Fields;
+  readonly types: Types | undefined;
+  readonly version: number | undefined;
+}
+
+function jobData(data: unknown): JobData {
+  if (!isRecord(data)) throw new InvalidPayloadError('expected an object', '/data');
+  const { commandName, command, types, version } = data;
+  if (typeof commandName !== 'string' || commandName === '') {
+    throw new InvalidPayloadError('expected the name of a job', '/data/commandName');
+  }
+  if (version !== undefined && version !== null && !(Number.isSafeInteger(version) && (version as number) >= 0)) {
+    throw new InvalidPayloadError('expected a whole number from 0', '/data/version');
+  }
+  return {
+    commandName,
+    command: recordOf(command, '/data/command'),
+    types: typesOf(types, '/data/types'),
+    version: (version as number | null | undefined) ?? undefined,
+  };
+}
+
+function typesOf(types: unknown, place: string): Types | undefined {
+  return types === undefined || types === null ? undefined : (recordOf(types, place) as Types);
+}
+
+// PHP writes an object without members as [].
+function recordOf(value: unknown, place: string): Fields {
+  if (Array.isArray(value) && value.length === 0) return {};
+  if (!isRecord(value)) throw new InvalidPayloadError('expected an object', place);
+  return value;
+}
+
+function stringJob(job: string): { readonly name: string; readonly method: string } {
+  const [name = '', method = DEFAULT_METHOD] = job.split('@');
+  if (name === '') throw new InvalidPayloadError('it names no job', '/job');
+  return { name, method };
+}
+
+function propertiesOf(data: unknown): Fields {
+  if (data === undefined || data === null) return {};
+  return isRecord(data) ? data : { data };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Without the parser's message, which quotes the payload.
+    throw new InvalidPayloadError('it is not JSON');
+  }
+}
+
+function isRecord(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

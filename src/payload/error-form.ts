@@ -1,0 +1,77 @@
+/** Takes errors apart and puts them together again: their name, message, stack, cause and what else stands on them. */
+import { types } from 'node:util';
+
+interface ErrorConstructor {
+  new (message?: string): Error;
+  readonly prototype: Error;
+}
+
+/** A subclass comes back as the nearest of these, with its name kept: nothing else is built from a payload. */
+export const ERRORS: ReadonlyMap<string, ErrorConstructor> = new Map<string, ErrorConstructor>([
+  ...[Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map(
+    (Native): [string, ErrorConstructor] => [Native.name, Native],
+  ),
+  ['AggregateError', AggregateError.bind(undefined, []) as unknown as ErrorConstructor],
+]);
+
+/** Not enumerable on an error, and so in their places again. All others are ordinary properties. */
+const HIDDEN = ['name', 'message', 'stack', 'cause'];
+
+export function isError(value: object): value is Error {
+  return types.isNativeError(value) || value instanceof Error;
+}
+
+export function errorForm(error: Error): { readonly type: string; readonly form: object } {
+  const type = nativeNameOf(error);
+  const className = (error.constructor as { name?: string } | undefined)?.name ?? type;
+  // Anybody may have assigned anything to these; the form has texts.
+  const { name, message, stack } = error as { name: unknown; message: unknown; stack?: unknown };
+  const form: [string, unknown][] = [];
+  // A subclass that set no name would come back without its own.
+  const shown = name === type && className !== type ? className : name;
+  if (shown !== type) form.push(['name', String(shown)]);
+  if (message !== '' || Object.hasOwn(error, 'message')) form.push(['message', String(message)]);
+  if (typeof stack === 'string') form.push(['stack', stack]);
+  if (Object.hasOwn(error, 'cause')) form.push(['cause', error.cause]);
+  if (type === 'AggregateError') form.push(['errors', (error as AggregateError).errors]);
+  const known = new Set([...HIDDEN, ...(type === 'AggregateError' ? ['errors'] : [])]);
+  for (const key of Object.keys(error)) {
+    if (!known.has(key)) form.push([key, (error as unknown as Record<string, unknown>)[key]]);
+  }
+  return { type, form: Object.fromEntries(form) };
+}
+
+/** Undefined: the form is not that of an error. */
+export function errorOf(type: string, form: Readonly<Record<string, unknown>>): Error | undefined {
+  const Native = ERRORS.get(type);
+  if (Native === undefined || !['name', 'message', 'stack'].every((key) => isTextOrAbsent(form[key]))) return undefined;
+  if (type === 'AggregateError' && !Array.isArray(form['errors'])) return undefined;
+  const error = new Native(form['message'] as string | undefined);
+  // That of this place would tell nothing of the one where the error came from.
+  hide(error, 'stack', `${(form['name'] as string | undefined) ?? type}: ${error.message}`);
+  for (const [key, value] of Object.entries(form)) {
+    if (HIDDEN.includes(key) || (key === 'errors' && type === 'AggregateError')) hide(error, key, value);
+    else Object.defineProperty(error, key, { value, writable: true, enumerable: true, configurable: true });
+  }
+  return error;
+}
+
+function nativeNameOf(error: Error): string {
+  for (
+    let prototype: object | null = Object.getPrototypeOf(error);
+    prototype;
+    prototype = Object.getPrototypeOf(prototype)
+  ) {
+    const { name } = prototype.constructor;
+    if (ERRORS.has(name)) return name;
+  }
+  return 'Error';
+}
+
+function isTextOrAbsent(value: unknown): boolean {
+  return value === undefined || typeof value === 'string';
+}
+
+function hide(error: Error, key: string, value: unknown): void {
+  Object.defineProperty(error, key, { value, writable: true, enumerable: false, configurable: true });
+}

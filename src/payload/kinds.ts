@@ -1,0 +1,44 @@
+/** Tells what kind of value something is, and what a user can do who tried to send it. */
+import { types } from 'node:util';
+import type { Class } from '../job/definition';
+
+export const LEAVE_OUT = 'Leave it out.';
+
+/** An object literal, also of another realm, or an object without a prototype. */
+export function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Object.prototype || prototype === null) return true;
+  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, 'isPrototypeOf');
+}
+
+/** The class of an instance, by its prototype: an own `constructor` is data. */
+export function classOf(value: object): Class | undefined {
+  const prototype = Object.getPrototypeOf(value) as { constructor?: unknown } | null;
+  const target = prototype?.constructor;
+  return typeof target === 'function' && target.prototype === prototype ? target : undefined;
+}
+
+/** A property that is named by a symbol, which JSON would leave out without a word. */
+export function symbolKeyOf(value: object): string | undefined {
+  const symbols = Object.getOwnPropertySymbols(value);
+  if (symbols.length === 0) return undefined;
+  const shown = symbols.find((symbol) => Object.prototype.propertyIsEnumerable.call(value, symbol));
+  return shown === undefined ? undefined : String(shown);
+}
+
+/** With its article: "a Logger". */
+export function described(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return `a ${typeof value}`;
+  const name = classOf(value)?.name ?? '';
+  if (name === '') return 'an instance of a class without a name';
+  if (types.isBoxedPrimitive(value)) return `a boxed ${name}`;
+  return `${/^[AEIOU]/i.test(name) ? 'an' : 'a'} ${name}`;
+}
+
+export function remedyFor(value: unknown): string {
+  if (typeof value === 'function') return 'Make it a method or static, or inject it in handle().';
+  if (typeof value === 'symbol') return 'Write a string instead.';
+  if (types.isBoxedPrimitive(value)) return 'Write the bare value.';
+  if (types.isPromise(value)) return 'Await it before the dispatch.';
+  return 'Make it static, or inject it in handle().';
+}

@@ -1,0 +1,127 @@
+/** Writes payloads: the text that stands for one dispatched job. */
+import type { JobDefinition } from '../job/definition';
+import type { ChosenOptions } from '../job/options';
+import { CHOSEN_FIELDS, writeChosen } from './chosen-fields';
+import { encodeInstance, encodeValue, type CodecClasses, type Encoded } from './codec';
+import { InvalidJobNameError, ReservedFieldError, UnserializableValueError } from './errors';
+import { toPath } from './pointer';
+
+/** What `job` says in every payload of a job class. */
+export const HANDLER = 'onqueue';
+
+export interface PayloadParts {
+  readonly definition: JobDefinition;
+  readonly job: object;
+  readonly chosen: ChosenOptions;
+  readonly id: string;
+  /** Fields to add, of JSON alone; those that are undefined are left out. */
+  readonly extra?: Readonly<Record<string, unknown>> | undefined;
+  /** Instances of registered classes. */
+  readonly middleware?: readonly unknown[] | undefined;
+  readonly classes: CodecClasses;
+}
+
+export interface StringJobParts {
+  /** `Class@method`, or the name of a job. */
+  readonly name: string;
+  /** JSON alone: whoever reads it knows nothing of other types. Undefined: null. */
+  readonly data: unknown;
+  readonly id: string;
+  readonly extra?: Readonly<Record<string, unknown>> | undefined;
+}
+
+const COUNTERS = ['attempts', 'crashes', 'exceptions', 'releases'];
+
+const RESERVED: ReadonlySet<string> = new Set<string>(
+  ['displayName', 'job', 'data', 'middleware', 'uuid', 'id', '__proto__'].concat(CHOSEN_FIELDS, COUNTERS),
+);
+
+const NO_CLASSES: CodecClasses = { nameOf: () => undefined, classOf: () => undefined };
+
+/**
+ * The payload of a job of a class. Always well-formed Unicode.
+ *
+ * @throws UnserializableValueError with the path to what cannot be carried
+ * @throws ReservedFieldError
+ */
+export function encodePayload(parts: PayloadParts): string {
+  const { definition, job, chosen, id, extra, middleware = [], classes } = parts;
+  const { name, version, target } = definition;
+  return (
+    beginning(definition) +
+    encodedMembers(encodeInstance(job, classes, target.name)) +
+    (version === undefined ? '},' : `,"version":${version}},`) +
+    writeChosen(chosen) +
+    writeExtra(name, extra) +
+    writeMiddleware(name, middleware, classes) +
+    ending(id)
+  );
+}
+
+/**
+ * The payload of a job that is a name and JSON data, in the form that Laravel's workers understand.
+ *
+ * @throws InvalidJobNameError
+ * @throws UnserializableValueError with the path to what JSON has not
+ * @throws ReservedFieldError
+ */
+export function encodeStringJob({ name, data, id, extra }: StringJobParts): string {
+  if (typeof name !== 'string' || !/^[^@]+(@[^@]+)?$/.test(name) || name === HANDLER)
+    throw new InvalidJobNameError(name);
+  const displayName = JSON.stringify(name.split('@')[0]);
+  const shownData = data === undefined ? 'null' : encodeJson(data, `the data of ${name}`);
+  return (
+    `{"uuid":${JSON.stringify(id)},"displayName":${displayName},"job":${JSON.stringify(name)},"data":${shownData},` +
+    writeExtra(name, extra) +
+    ending(id)
+  );
+}
+
+/** The same for all jobs of a class. */
+const beginnings = new WeakMap<JobDefinition, string>();
+
+function beginning(definition: JobDefinition): string {
+  let text = beginnings.get(definition);
+  if (text === undefined) {
+    const name = JSON.stringify(definition.name);
+    text = `{"displayName":${name},"job":"${HANDLER}","data":{"commandName":${name},`;
+    beginnings.set(definition, text);
+  }
+  return text;
+}
+
+function encodedMembers({ command, types }: Encoded): string {
+  const members = `"command":${JSON.stringify(command)}`;
+  return types === undefined ? members : `${members},"types":${JSON.stringify(types)}`;
+}
+
+function writeMiddleware(name: string, middleware: readonly unknown[], classes: CodecClasses): string {
+  if (middleware.length === 0) return '';
+  return `"middleware":{${encodedMembers(encodeValue(middleware, classes, `${name}.through()`))}},`;
+}
+
+function writeExtra(job: string, extra: PayloadParts['extra']): string {
+  if (extra === undefined) return '';
+  let members = '';
+  for (const [field, value] of Object.entries(extra)) {
+    if (RESERVED.has(field)) throw new ReservedFieldError(job, field);
+    if (value === undefined) continue;
+    members += `${JSON.stringify(field)}:${encodeJson(value, toPath('createPayloadUsing()', [field]))},`;
+  }
+  return members;
+}
+
+function encodeJson(value: unknown, subject: string): string {
+  const { command, types } = encodeValue(value, NO_CLASSES, subject);
+  if (types === undefined) return JSON.stringify(command);
+  const [[pointer, type]] = Object.entries(types) as [[string, string]];
+  const way = pointer
+    .split('/')
+    .slice(1)
+    .map((step) => (/^\d+$/.test(step) ? Number(step) : step));
+  throw new UnserializableValueError(toPath(subject, way), `of type ${type}`, 'Only JSON goes here: write a string.');
+}
+
+function ending(id: string): string {
+  return `"id":${JSON.stringify(id)},"attempts":0}`;
+}

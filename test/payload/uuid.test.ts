@@ -1,0 +1,39 @@
+import { systemClock } from '../../src/clock/clock';
+import { uuidv7 } from '../../src/payload/uuid';
+
+describe('the ids of jobs', () => {
+  afterEach(() => jest.restoreAllMocks());
+
+  it('are UUIDs of version 7, with the moment in front', () => {
+    const before = Date.now();
+
+    const id = uuidv7();
+
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    const milliseconds = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
+    expect(milliseconds).toBeGreaterThanOrEqual(before);
+    expect(milliseconds).toBeLessThanOrEqual(Date.now() + 1);
+  });
+
+  it('grow strictly, also within a millisecond', () => {
+    const ids = Array.from({ length: 50_000 }, uuidv7);
+
+    expect(ids).toEqual([...new Set(ids)].toSorted());
+  });
+
+  it('grow when the clock goes back', () => {
+    const last = uuidv7();
+    jest.spyOn(systemClock, 'now').mockReturnValue(Date.now() - 3_600_000);
+
+    const [first, second] = [uuidv7(), uuidv7()];
+
+    expect(first > last).toBe(true);
+    expect(second > first).toBe(true);
+  });
+
+  it('end at random, so that two processes do not meet', () => {
+    const ends = Array.from({ length: 10_000 }, () => uuidv7().slice(-10));
+
+    expect(new Set(ends).size).toBe(10_000);
+  });
+});
