@@ -26,6 +26,8 @@ module.exports = {
   },
   // Jest leaves one core idle by default: on two cores, everything would run one after the other.
   maxWorkers: '100%',
+  // A slow machine is no failure; a hang still is one, and says which test it was.
+  testTimeout: 30_000,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/types/'],
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/build/', '<rootDir>/bench/'],

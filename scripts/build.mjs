@@ -2,7 +2,8 @@
  * Compiles `src` into `dist`, and with `--samples` also `samples` into `build/samples`.
  *
  * What is up to date is left alone: `npm test`, `npm start` and `npm pack` all build, and only the first of them pays.
- * Whether it is, a hash of all that goes in decides, not file times: a checkout sets those as it likes.
+ * Whether it is, a hash of all that goes in decides, not file times: a checkout sets those as it likes. `--check` builds
+ * nothing and fails when something is out of date: tests of what was built ask it, and may run side by side.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -75,6 +76,12 @@ function build(name) {
   const { inputs, output: folder, project, finish } = targets[name];
   const current = fingerprint(inputs);
   if (isUpToDate(name, current)) return;
+  if (process.argv.includes('--check')) {
+    console.error(
+      `build: ${folder} is not what the sources say. Run \`npm run build\` (\`-- --samples\` for samples).`,
+    );
+    process.exit(1);
+  }
 
   const output = join(root, folder);
   rmSync(stampOf(name), { force: true });

@@ -15,7 +15,6 @@ import {
   type Entry,
   hasId,
   InvalidPayloadError,
-  type PeekedJob,
   readCounters,
   readCountersOfAny,
   type Reservation,
@@ -24,7 +23,6 @@ import {
   type Settlement,
   type SettleResult,
   type Waiter,
-  type WaitingState,
   withCounters,
   withId,
 } from 'onqueue';
@@ -59,7 +57,7 @@ export class ArrayConnection implements Connection {
     renew: false,
     counts: true,
     clear: true,
-    peek: true,
+    peek: false,
     wake: true,
     failed: false,
     locks: false,
@@ -93,7 +91,7 @@ export class ArrayConnection implements Connection {
       const { waiting, reserved } = this.#queue(name);
       while (reservations.length < limit && waiting[0] !== undefined && waiting[0].due <= this.#now()) {
         const [{ payload }] = waiting.splice(0, 1) as [Waiting];
-        const reservation = reservationOf(name, payload);
+        const reservation = this.#reservationOf(name, payload);
         reserved.add(reservation);
         reservations.push(reservation);
       }
@@ -136,14 +134,9 @@ export class ArrayConnection implements Connection {
     return waiting.length + reserved.size;
   }
 
-  async peek(queue: string, state: WaitingState, limit: number): Promise<readonly PeekedJob[]> {
+  async peek(): Promise<never> {
     this.#checkOpen('peek');
-    const { waiting, reserved } = this.#queue(queue);
-    if (state === 'reserved') return [...reserved].slice(0, limit).map(({ payload }) => ({ payload }));
-    return waiting
-      .filter(({ due }) => due <= this.#now() === (state === 'ready'))
-      .slice(0, limit)
-      .map(({ payload, due }) => (state === 'ready' ? { payload } : { payload, at: due }));
+    throw new CapabilityError(this.name, this.driver, 'peek');
   }
 
   async queues(): Promise<readonly string[]> {
@@ -179,6 +172,16 @@ export class ArrayConnection implements Connection {
     for (const waiter of this.#waiters) waiter.wake();
   }
 
+  /** Counts the attempt. What comes without an id, or is reserved by another with the very same text, gets a new one. */
+  #reservationOf(queue: string, payload: Buffer): Reservation {
+    const before = (readCounters(payload)?.counters ?? readCountersOfAny(payload)) as Counters;
+    const counters = { ...before, attempts: before.attempts + 1 };
+    const counted = withCounters(payload, counters);
+    const isTwin = [...this.#queue(queue).reserved].some((other) => other.payload.equals(counted));
+    const text = hasId(payload) && !isTwin ? counted : withId(counted, randomUUID());
+    return { queue, payload: text, counters, token: undefined };
+  }
+
   #isReady(name: string): boolean {
     const [first] = this.#queue(name).waiting;
     return first !== undefined && first.due <= this.#now();
@@ -196,13 +199,4 @@ export class ArrayConnection implements Connection {
 /** For `Queue.addConnector`. */
 export function connectArrays(_config: ArrayConfig, context: ConnectorContext): ArrayConnection {
   return new ArrayConnection(context.name, () => context.clock.now());
-}
-
-/** Counts the attempt; what comes without an id gets one, so that the job can be named. */
-function reservationOf(queue: string, payload: Buffer): Reservation {
-  const before = (readCounters(payload)?.counters ?? readCountersOfAny(payload)) as Counters;
-  const counters = { ...before, attempts: before.attempts + 1 };
-  const counted = withCounters(payload, counters);
-  const text = hasId(payload) ? counted : withId(counted, randomUUID());
-  return { queue, payload: text, counters, token: undefined };
 }

@@ -1,0 +1,22 @@
+import { systemClock } from '../../src/clock/clock';
+import { ArrayConnection } from '../../samples/own-driver/array-connection';
+import { conformance, type ConformanceHarness } from '../../src/testing/conformance';
+
+/** A store whose clock is moved on by hand. */
+async function open(): Promise<ConformanceHarness> {
+  let moved = 0;
+  const connection = new ArrayConnection('arrays', () => systemClock.now() + moved);
+  return {
+    connection,
+    advance: (seconds) => {
+      moved += seconds * 1000;
+    },
+    dispose: () => connection.close(),
+  };
+}
+
+describe('the driver of the sample own-driver', () => {
+  it.each(conformance(open, { renew: false, peek: false, failed: false, locks: false }))('$name', async ({ run }) => {
+    await expect(run()).resolves.toBeUndefined();
+  });
+});

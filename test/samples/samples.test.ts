@@ -1,0 +1,141 @@
+import { join } from 'node:path';
+import { Project, requireBuild, root } from '../support/project';
+import { type RedisServer, startRedisServer } from '../support/redis-server';
+
+const programOf = (name: string): string => join('samples', name, 'main.js');
+
+/** A project that holds the built samples, so that what they store stays in it. */
+function projectWithSamples(): Project {
+  const project = new Project();
+  project.linkPackage();
+  for (const name of ['nodemailer', 'smtp-server']) project.link(name);
+  project.copy(join(root, 'build/samples'), 'samples');
+  return project;
+}
+
+// Whole programs, which talk to a mail server and wait for delays.
+jest.setTimeout(90_000);
+
+describe('the samples', () => {
+  let project: Project;
+  let server: RedisServer;
+
+  beforeAll(async () => {
+    requireBuild();
+    project = projectWithSamples();
+    server = await startRedisServer();
+  });
+  afterAll(async () => {
+    project.remove();
+    await server.stop();
+  });
+
+  const run = async (name: string, variables: NodeJS.ProcessEnv = {}): Promise<string[]> => {
+    const { code, stdout, stderr } = await project.run([programOf(name)], variables);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return stdout.trimEnd().split('\n');
+  };
+
+  const expectAllWelcomed = (lines: readonly string[]): void => {
+    const table = Object.fromEntries(
+      lines
+        .flatMap((line) => [...line.matchAll(/^ (\S.*?) +(\d+)$/g)])
+        .map(([, name, figure]) => [name, Number(figure)]),
+    );
+    expect(table).toEqual({
+      subscribers: 200,
+      'got the welcome mail': 199,
+      '… and the follow-up': 199,
+      'refused for the time being': 17,
+      'jobs that were tried again': 12,
+      'refused for good': 1,
+      'jobs left in the queue': 0,
+    });
+    expect(lines.filter((line) => line.startsWith('Alert: '))).toEqual([
+      expect.stringMatching(/@gone\.example.* 550 /),
+    ]);
+  };
+
+  it('welcome-mails sends each mail once, on the embedded default', async () => {
+    const lines = await run('welcome-mails');
+    expect(lines[0]).toContain(join(project.folder, 'onqueue.sqlite'));
+    expectAllWelcomed(lines);
+  });
+
+  it('welcome-mails sends each mail once, on Redis where REDIS_URL is set', async () => {
+    const lines = await run('welcome-mails', { REDIS_URL: server.url });
+    expect(lines[0]).toContain(server.url);
+    expectAllWelcomed(lines);
+  });
+
+  it('delay-and-retry waits, tries again, gives up and starts anew', async () => {
+    const lines = await run('delay-and-retry');
+    expect(lines[0]).toBe('4 jobs are ready, 2 are delayed');
+    expect(lines.filter((line) => line.startsWith('reminder'))).toEqual([
+      'reminder: at once',
+      'reminder: at a moment',
+      'reminder: in 800 ms',
+    ]);
+    expect(lines).toEqual(expect.arrayContaining(['figures fetched in attempt 3', 'file found at look 3']));
+    expect(lines.filter((line) => line === 'PrintReport failed: the printer has no paper')).toHaveLength(2);
+    expect(lines.slice(-4)).toEqual([
+      'failed for good: PrintReport after 2 attempts',
+      'there is paper again; sent back: 1',
+      'report printed in attempt 1',
+      'left: 0 jobs, 0 failed ones',
+    ]);
+  });
+
+  it('injection gives each run its own, and singletons to all', async () => {
+    expect(await run('injection')).toEqual([
+      'order of tea and cake: 10 euro',
+      '  basket with 10 put away',
+      'order of tea: 4 euro',
+      '  basket with 4 put away',
+      'receipt for Ada: a tea is 4 (attempt 1)',
+      'stock counted by one and the same price list: true',
+    ]);
+  });
+
+  it('several-queues keeps the order, shares by weight, and serves with two workers', async () => {
+    expect(await run('several-queues')).toEqual([
+      'strictly in order: high, default, low',
+      'fair: 80 jobs ran, both queues got their turn: true',
+      'two workers shared the other 80',
+      'high: 0 left',
+      'default: 0 left',
+      'low: 0 left',
+    ]);
+  });
+
+  it('hooks shows the order of hooks and middleware', async () => {
+    const lines = await run('hooks');
+    expect(lines.slice(0, 7)).toEqual([
+      'before, attempt 1',
+      '  { for museum',
+      '    cat.png',
+      '  }',
+      'after',
+      'reported: a hook that fails, once',
+      'stopping: empty',
+    ]);
+    expect(lines.slice(-6)).toEqual([
+      'before, attempt 2',
+      '  { for museum',
+      '  }',
+      'exception: no picture',
+      'failing: Resize after 2 attempts',
+      'stopping: empty',
+    ]);
+  });
+
+  it('own-driver delivers by a driver that is not ours', async () => {
+    expect(await run('own-driver')).toEqual([
+      'the jobs are kept in: arrays of process this one',
+      'delivered to Ada in attempt 1',
+      'delivered to Edsger in attempt 1',
+      'delivered to Grace in attempt 2',
+      'left: 0',
+    ]);
+  });
+});
