@@ -83,7 +83,6 @@ export class QueueManager implements Application {
   #loaded: LoadedConfiguration | undefined;
   #closing: Promise<void> | undefined;
   #closed = false;
-  #noticed = false;
 
   /** @param configuration by default what the project's `onqueue.config.*` or the environment says, on first use */
   constructor(environment: QueueEnvironment, configuration?: Configuration) {
@@ -176,7 +175,7 @@ export class QueueManager implements Application {
     const open = this.#drivers.get(name);
     if (open !== undefined) return open;
     const settings = this.settings(name);
-    const { connections, root, origin } = this.#load();
+    const { connections, root, origin, notice } = this.#load();
     const connector = this.#connectors.get(settings.driver);
     if (connector === undefined) throw new UnknownDriverError(settings.driver, name, [...this.#connectors.keys()]);
     const { clock, logger } = this;
@@ -185,7 +184,8 @@ export class QueueManager implements Application {
     // Settings and failed jobs are found by this name.
     if (driver.name !== name) throw new MisnamedConnectionError(name, driver.name, settings.driver);
     this.#drivers.set(name, driver);
-    this.#notice();
+    // A store that nobody chose is named on its first use; `sync` is none.
+    if (notice !== undefined && Object.hasOwn(connections, name)) this.#tellOfStore(notice);
     return driver;
   }
 
@@ -259,11 +259,7 @@ export class QueueManager implements Application {
     await shutdown.disconnect();
   }
 
-  /** A store that nobody chose is named when it is first used. */
-  #notice(): void {
-    const { notice } = this.#load();
-    if (notice === undefined || this.#noticed) return;
-    this.#noticed = true;
+  #tellOfStore(notice: string): void {
     const { NODE_ENV } = this.#environment.variables ?? process.env;
     this.logger[NODE_ENV === 'production' ? 'warn' : 'info']({}, notice);
   }

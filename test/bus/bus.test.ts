@@ -38,7 +38,7 @@ class Plain {
 }
 
 @Handles(Plain)
-class PlainHandler {
+class _PlainHandler {
   constructor(readonly mailer: Mailer) {}
 
   handle(plain: Plain, @Inject(JobContext) job: JobContext): string {

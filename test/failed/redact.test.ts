@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { redact } from '../../src/failed/redact';
 
 /** Nothing that ends a value in one of the places where a secret may stand. */
@@ -58,9 +58,14 @@ describe('redact', () => {
 
   it('changes nothing more when it is used again', () => {
     fc.assert(
-      fc.property(fc.string({ unit: fc.constantFrom(...'ab:/@=?&"\'{}', ' ', 'password', 'token', '://') }), (text) => {
-        expect(redact(redact(text))).toBe(redact(text));
-      }),
+      fc.property(
+        fc.string({
+          unit: fc.constantFrom('a', ':', '/', '@', '=', '?', '&', '"', "'", '{', '}', ' ', 'password', 'token', '://'),
+        }),
+        (text) => {
+          expect(redact(redact(text))).toBe(redact(text));
+        },
+      ),
       { numRuns: 500 },
     );
   });

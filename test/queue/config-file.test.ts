@@ -33,11 +33,7 @@ function write(files: Readonly<Record<string, string>>): void {
 async function loadedByNode(expression = 'loaded', ...options: string[]): Promise<unknown> {
   for (const name of LOADER) {
     const source = readFileSync(join(root, 'src', `${name}.ts`), 'utf8');
-    const options = {
-      module: { type: 'commonjs' },
-      jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
-    } as const;
-    write({ [`loader/${name}.js`]: transformSync(source, options).code });
+    write({ [`loader/${name}.js`]: transformSync(source, COMPILED).code });
   }
   write({ 'loader/package.json': '{"type":"commonjs"}' });
   const program = `

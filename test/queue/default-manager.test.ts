@@ -68,6 +68,15 @@ describe('the manager behind Queue', () => {
     expect(defaultManager()).toBe(other);
   });
 
+  it('that replaced another while that was closing stays', async () => {
+    const other = new QueueManager({ connectors: {}, logger: new KeptLog() });
+    defaultManager().track({ close: async () => void replaceDefaultManager(other) });
+
+    await closeDefaultManager();
+
+    expect(defaultManager()).toBe(other);
+  });
+
   it('can be closed before it was used', async () => {
     await expect(Queue.close()).resolves.toBeUndefined();
   });
@@ -87,6 +96,6 @@ describe('the manager behind Queue', () => {
 
 describe('Queue.fake', () => {
   it('says that it belongs to the test kit as long as that was not loaded', () => {
-    expect(() => (Queue.fake as () => object)()).toThrow(expect.objectContaining({ code: 'E_NO_FAKE' }));
+    expect(() => Queue.fake()).toThrow(expect.objectContaining({ code: 'E_NO_FAKE' }));
   });
 });

@@ -2,7 +2,6 @@ import { MemoryConnection } from '../../src/connections/memory/memory-connection
 import { MemoryStore } from '../../src/connections/memory/memory-store';
 import type { Connector, ConnectorContext, Connectors } from '../../src/queue/connector';
 import { QueueManager } from '../../src/queue/queue-manager';
-import { TestClock } from '../../src/testing/test-clock';
 import { watchedApplication, KeptLog } from '../support/watched-application';
 
 /** Connectors of all drivers, which remember what they are asked for. */
@@ -12,7 +11,7 @@ function recordingConnectors() {
     asked.push({ config, context });
     return new MemoryConnection(context.name, new MemoryStore(context.name, context.clock));
   };
-  const connectors: Connectors = { redis: connect, database: connect, memory: connect };
+  const connectors: Connectors = { redis: connect, database: connect, memory: connect, sync: connect };
   return { asked, connectors };
 }
 
@@ -133,12 +132,13 @@ describe('without a configuration', () => {
   it("jobs go to a SQLite file in the project's folder, which is said once, on first use", () => {
     const { asked, log, manager } = unconfigured({});
     expect(manager.settings().name).toBe('database');
+    manager.driver('sync');
     expect(log.texts).toEqual([]);
 
     manager.driver();
     manager.driver('database');
 
-    expect(asked[0]?.config).toEqual({ driver: 'database', url: 'sqlite:/nowhere/at/all/onqueue.sqlite' });
+    expect(asked[1]?.config).toEqual({ driver: 'database', url: 'sqlite:/nowhere/at/all/onqueue.sqlite' });
     expect(log.texts).toEqual([
       expect.stringMatching(/^info: .* jobs are kept in \/nowhere\/at\/all\/onqueue\.sqlite\.$/),
     ]);
