@@ -75,7 +75,8 @@ const address =
   (value) =>
     typeof value === 'string' && schemes.test(value)
       ? undefined
-      : `expected an address like ${example}, got ${shown(value)}`;
+      : // Without a scheme, nothing tells a password in it from a name.
+        `expected an address like ${example}, got ${shown(typeof value === 'string' ? value.replace(/^.*@/s, '***@') : value)}`;
 
 /** What connections with a store have in common; a driver of the user's own is held to these alone. */
 export const STORE_KEYS: KeysOf<StoreConfig> = { queue: queueName, retryAfter: lease, deadline: span };

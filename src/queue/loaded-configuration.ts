@@ -1,7 +1,7 @@
 /** A configuration that was found, checked, and filled in. */
 import type { JobRegistry } from '../job/registry';
 import type { Logger } from '../logger/logger';
-import { checkConfiguration } from './check-configuration';
+import { checkConfiguration, type KnownParts } from './check-configuration';
 import { findConfigFile, loadConfiguration, projectFolder } from './config-file';
 import type { Configuration, ConnectionConfig } from './configuration';
 import { settingsOf } from './connection-settings';
@@ -26,8 +26,8 @@ export interface LoadedConfiguration {
 }
 
 export interface ConfigurationSources {
-  /** Without one, the project's file is loaded, where there is one. */
-  readonly given: Configuration | undefined;
+  /** Undefined: the project's file is loaded, where there is one. */
+  readonly given: Configuration | null | undefined;
   /** Where the project is looked for, upward. */
   readonly folder: string;
   /** Loaded in place of the project's file. */
@@ -41,16 +41,15 @@ export interface ConfigurationSources {
 
 /** @throws ConfigurationError, ConfigFileError, TypeScriptLoaderError */
 export function loadedConfiguration(sources: ConfigurationSources): LoadedConfiguration {
-  const { given, drivers, registry, variables } = sources;
+  const { drivers, registry, variables } = sources;
   const root = projectFolder(sources.folder);
-  const file = given === undefined ? (sources.configFile ?? findConfigFile(root)) : undefined;
-  const configuration = given ?? (file === undefined ? {} : loadConfiguration(file));
-  const source = given === undefined ? file : 'given to Queue.configure';
-  const { mistakes, warnings } = checkConfiguration(configuration, { drivers, registry });
-  if (mistakes.length > 0) throw new ConfigurationError(mistakes, source ?? 'empty');
+  const known = { drivers, registry };
+  const { source, ...found } = foundConfiguration(sources, root);
+  const { configuration, warnings } = checked(found.configuration, source, known);
   const { connections = {}, logger = sources.logger } = configuration;
-  const store: ImplicitStore =
-    Object.keys(connections).length > 0 ? { connections, source: source ?? '' } : implicitStore(root, variables);
+  const isNamed = Object.keys(connections).length > 0;
+  const store: ImplicitStore = isNamed ? { connections, source } : implicitStore(root, variables);
+  if (!isNamed) checked({ connections: store.connections }, store.source, known);
   for (const warning of warnings) logger.warn({}, warning);
   const entries = Object.entries(store.connections);
   return {
@@ -64,4 +63,28 @@ export function loadedConfiguration(sources: ConfigurationSources): LoadedConfig
     notice: store.notice,
     root,
   };
+}
+
+interface Found {
+  readonly configuration: unknown;
+  readonly source: string;
+}
+
+function foundConfiguration({ given, configFile }: ConfigurationSources, root: string): Found {
+  if (given !== undefined) return { configuration: given, source: 'given to Queue.configure' };
+  const file = configFile ?? findConfigFile(root);
+  return file === undefined
+    ? { configuration: {}, source: 'none' }
+    : { configuration: loadConfiguration(file), source: file };
+}
+
+interface Checked {
+  readonly configuration: Configuration;
+  readonly warnings: readonly string[];
+}
+
+function checked(configuration: unknown, source: string, known: KnownParts): Checked {
+  const { mistakes, warnings } = checkConfiguration(configuration, known);
+  if (mistakes.length > 0) throw new ConfigurationError(mistakes, source);
+  return { configuration: configuration as Configuration, warnings };
 }

@@ -116,7 +116,9 @@ export class QueueManager implements Application {
   configure(configuration: Configuration): void {
     this.#checkOpen();
     if (this.#drivers.size > 0) throw new AlreadyConfiguredError([...this.#drivers.keys()], this.#load().source);
-    this.#loaded = this.#check(configuration);
+    // In JavaScript, a forgotten argument must not be taken for a call to look for a file.
+    this.#loaded = this.#check(configuration ?? null);
+    this.#connections.clear();
   }
 
   get configuration(): Configuration {
@@ -270,7 +272,7 @@ export class QueueManager implements Application {
     return this.#loaded;
   }
 
-  #check(configuration: Configuration | undefined): LoadedConfiguration {
+  #check(configuration: Configuration | null | undefined): LoadedConfiguration {
     const { folder = process.cwd(), configFile, variables = process.env, logger } = this.#environment;
     return loadedConfiguration({
       given: configuration,

@@ -39,11 +39,13 @@ describe('a queue manager', () => {
 
   it('takes another configuration until a connection was used, and again after it was closed', async () => {
     const { manager } = watchedApplication();
-    manager.configure({ connections: { other: { driver: 'memory' } } });
+    expect(manager.connection('main').defaultQueue).toBe('default');
+    manager.configure({ connections: { main: { driver: 'memory', queue: 'mails' } } });
+    expect(manager.connection('main').defaultQueue).toBe('mails');
     manager.driver();
 
     expect(() => manager.configure({ connections: { third: { driver: 'memory' } } })).toThrow(
-      "Queue.configure() came too late: 'other' is in use already, from given to Queue.configure.",
+      "Queue.configure() came too late: 'main' is in use already, from given to Queue.configure.",
     );
     await manager.close();
     expect(() => manager.configure({})).toThrow(expect.objectContaining({ code: 'E_MANAGER_CLOSED' }));
@@ -58,6 +60,12 @@ describe('a queue manager', () => {
       /^The configuration \(given to Queue\.configure\) has 2 mistakes:\n {2}connections\.main\.queue: .*\n {2}connections\.main\.retryAfter: /,
     );
     expect(manager.settings().queue).toBe('default');
+  });
+
+  it('takes no missing argument for a call to look for a file', () => {
+    const { manager } = watchedApplication();
+
+    expect(() => manager.configure(undefined as never)).toThrow(/expected an object like .*, got null/);
   });
 
   it('asks for the connection that may be meant when it knows none of that name', () => {
@@ -127,6 +135,14 @@ describe('without a configuration', () => {
     expect(asked[0]?.config).toEqual({ driver: 'redis', url: 'redis://10.0.0.1:6379' });
     expect(asked[0]?.context.origin).toBe('REDIS_URL came from the environment');
     expect(log.texts).toEqual([]);
+  });
+
+  it('a REDIS_URL that is no address is a mistake, and no reason to take another store', () => {
+    const { manager } = unconfigured({ REDIS_URL: 'ada:hunter2@localhost:6379' });
+
+    expect(() => manager.driver()).toThrow(
+      /^The configuration \(REDIS_URL\) has a mistake:\n {2}connections\.redis\.url: .* got '\*\*\*@localhost:6379'$/,
+    );
   });
 
   it("jobs go to a SQLite file in the project's folder, which is said once, on first use", () => {
