@@ -4,30 +4,24 @@ import { type RedisServer, startRedisServer } from '../support/redis-server';
 
 const programOf = (name: string): string => join('samples', name, 'main.js');
 
-/** A project that holds the built samples, so that what they store stays in it. */
-function projectWithSamples(): Project {
-  const project = new Project();
-  project.linkPackage();
-  for (const name of ['nodemailer', 'smtp-server']) project.link(name);
-  project.copy(join(root, 'build/samples'), 'samples');
-  return project;
-}
-
 // Whole programs, which talk to a mail server and wait for delays.
 jest.setTimeout(90_000);
 
 describe('the samples', () => {
-  let project: Project;
-  let server: RedisServer;
+  /** Holds the built samples, so that what they store stays in it. */
+  const project = new Project();
+  let server: RedisServer | undefined;
 
   beforeAll(async () => {
     requireBuild();
-    project = projectWithSamples();
+    project.linkPackage();
+    for (const name of ['nodemailer', 'smtp-server']) project.link(name);
+    project.copy(join(root, 'build/samples'), 'samples');
     server = await startRedisServer();
   });
   afterAll(async () => {
     project.remove();
-    await server.stop();
+    await server?.stop();
   });
 
   const run = async (name: string, variables: NodeJS.ProcessEnv = {}): Promise<string[]> => {
@@ -63,8 +57,8 @@ describe('the samples', () => {
   });
 
   it('welcome-mails sends each mail once, on Redis where REDIS_URL is set', async () => {
-    const lines = await run('welcome-mails', { REDIS_URL: server.url });
-    expect(lines[0]).toContain(server.url);
+    const lines = await run('welcome-mails', { REDIS_URL: server?.url });
+    expect(lines[0]).toContain(server?.url);
     expectAllWelcomed(lines);
   });
 

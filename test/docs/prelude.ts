@@ -1,0 +1,56 @@
+/* oxlint-disable no-unused-vars -- it stands before every fragment, and no fragment uses all of it */
+/** What fragments in the documentation may use without saying where it comes from. */
+import {
+  Bus,
+  dispatch,
+  Handles,
+  Inject,
+  inject,
+  Job,
+  JobContext,
+  Middleware,
+  OnqueueError,
+  Queue,
+  Worker,
+} from 'onqueue';
+import { container } from 'tsyringe';
+
+class Mailer {
+  async send(to: string, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    console.log(to);
+  }
+}
+
+class Alerts {
+  async send(error: Error): Promise<void> {
+    console.log(error.message);
+  }
+}
+
+@Job({ queue: 'mail' })
+class SendWelcome extends Job {
+  constructor(readonly email: string) {
+    super();
+  }
+
+  async handle(@Inject(Mailer) mailer: Mailer): Promise<void> {
+    await mailer.send(this.email, this.signal);
+  }
+}
+
+@Job()
+class ProcessPodcast extends Job {
+  constructor(
+    readonly podcastId: number,
+    readonly publishAt?: Date,
+  ) {
+    super();
+  }
+
+  async handle(): Promise<void> {
+    console.log(this.podcastId);
+  }
+}
+
+const worker = new Worker();

@@ -1,0 +1,67 @@
+/** The TypeScript in README and docs: where each block stands, and what it wants to be. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface Snippet {
+  /** `docs/jobs.md:12`: the line of its first line. */
+  readonly place: string;
+  /** Unique, and good as a file's name. */
+  readonly name: string;
+  /** What stands in the file that is compiled. */
+  readonly source: string;
+  /** How many lines stand before the block's own. */
+  readonly offset: number;
+  readonly line: number;
+  /** Marked by `ts run`. */
+  readonly runs: boolean;
+  /** The block of `text output` that follows it: what it prints. */
+  readonly output: string | undefined;
+}
+
+const BLOCK = /^```(\w+)([^\n]*)\n([\s\S]*?)^```$/gm;
+
+/** All blocks of `ts` in the pages of a folder. */
+export function snippetsOf(root: string): Snippet[] {
+  const pages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => `docs/${file}`);
+  return ['README.md', ...pages.toSorted()].flatMap((page) => snippetsIn(page, readFileSync(join(root, page), 'utf8')));
+}
+
+/**
+ * - `ts`: a whole module, with its imports.
+ * - `ts run`: is run as well, and must end by itself; a block `text output` after it says what it prints.
+ * - `ts fragment`: some lines of one; what stands in `test/docs/prelude.ts` is there.
+ */
+export function snippetsIn(page: string, text: string): Snippet[] {
+  const blocks = [...text.matchAll(BLOCK)];
+  return blocks.flatMap((block, index) => {
+    const [, language, words = '', code = ''] = block;
+    if (language !== 'ts') return [];
+    const line = text.slice(0, block.index).split('\n').length + 1;
+    const marks = words.trim().split(/\s+/).filter(Boolean);
+    const unknown = marks.find((mark) => mark !== 'run' && mark !== 'fragment');
+    if (unknown !== undefined)
+      throw new Error(`${page}:${line}: a block can be 'run' or 'fragment', not '${unknown}'.`);
+    const next = blocks[index + 1];
+    const isOutput = next?.[1] === 'text' && next[2]?.trim() === 'output';
+    const [source, offset] = marks.includes('fragment') ? wrapped(code) : [code, 0];
+    return {
+      place: `${page}:${line}`,
+      name: `${page.replaceAll(/\W+/g, '-')}-${line}`,
+      source,
+      offset,
+      line,
+      runs: marks.includes('run'),
+      output: isOutput ? next[3] : undefined,
+    };
+  });
+}
+
+const prelude = readFileSync(join(__dirname, 'prelude.ts'), 'utf8');
+
+/** In a function, so that a fragment may await, and declare what the prelude has under the same name. */
+function wrapped(code: string): [source: string, offset: number] {
+  const head = `${prelude}\nexport async function fragment() {\n`;
+  return [`${head}${code}}\n`, head.split('\n').length - 1];
+}

@@ -1,0 +1,105 @@
+import { join } from 'node:path';
+import { type Ended, Project, requireBuild, root } from '../support/project';
+import { snippetsIn, snippetsOf } from './snippet';
+
+// All of it is compiled at once, before the first test.
+jest.setTimeout(120_000);
+
+const snippets = snippetsOf(root);
+const running = snippets.filter(({ runs }) => runs);
+
+/** Packages that snippets import beside ours. */
+const PACKAGES = ['@types/node', 'nodemailer', '@types/nodemailer'];
+
+const TSCONFIG = {
+  compilerOptions: {
+    target: 'es2022',
+    module: 'nodenext',
+    moduleResolution: 'nodenext',
+    moduleDetection: 'force',
+    strict: true,
+    experimentalDecorators: true,
+    emitDecoratorMetadata: true,
+    types: ['node'],
+    outDir: 'out',
+    rootDir: '.',
+  },
+  include: ['*.ts'],
+};
+
+/** What went wrong, where something did. The log goes to standard error, and is not looked at otherwise. */
+const summary = ({ code, stdout, stderr }: Ended): object => (code === 0 ? { stdout } : { code, stdout, stderr });
+
+describe('the TypeScript in README and docs', () => {
+  let project: Project;
+  let compiled: Ended;
+
+  beforeAll(async () => {
+    // Modules: a page may await at its top level.
+    project = new Project({ type: 'module' });
+    requireBuild();
+    project.linkPackage();
+    for (const name of PACKAGES) project.link(name);
+    project.write('tsconfig.json', JSON.stringify(TSCONFIG));
+    for (const { name, source } of snippets) project.write(`${name}.ts`, source);
+    compiled = await project.run([join(root, 'node_modules/typescript/bin/tsc'), '-p', '.']);
+  });
+  afterAll(() => project.remove());
+
+  it('is there', () => {
+    expect(snippets.length).toBeGreaterThan(0);
+  });
+
+  it.each(snippets)('$place compiles', ({ name, line, offset }) => {
+    const errors = [...compiled.stdout.matchAll(/^([\w-]+)\.ts\((\d+),\d+\): (.*)$/gm)]
+      .filter(([, file]) => file === name)
+      .map(([, , at, message]) => `line ${Number(at) - offset + line - 1}: ${message}`);
+    expect(errors).toEqual([]);
+  });
+
+  it('compiles as a whole', () => {
+    expect(compiled).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+
+  it('runs, ends by itself and prints what the page says, where it is marked so', async () => {
+    const seen = [];
+    for (const { place, name } of running) {
+      seen.push({ place, ...summary(await project.run([join('out', `${name}.js`)])) });
+    }
+    expect(seen).toEqual(running.map(({ place, output = expect.any(String) }) => ({ place, stdout: output })));
+  });
+});
+
+describe('a page', () => {
+  const page = [
+    'one',
+    '```ts run',
+    'a();',
+    '```',
+    '```text output',
+    'A',
+    '```',
+    '```ts fragment',
+    'b();',
+    '```',
+    '',
+  ].join('\n');
+
+  it('gives its blocks with their place and marks', () => {
+    const [whole, fragment] = snippetsIn('docs/a.md', page);
+    expect(whole).toMatchObject({
+      place: 'docs/a.md:3',
+      name: 'docs-a-md-3',
+      source: 'a();\n',
+      runs: true,
+      output: 'A\n',
+    });
+    expect(fragment).toMatchObject({ place: 'docs/a.md:9', runs: false, source: expect.stringContaining('b();') });
+  });
+
+  it('is refused where a block is marked with an unknown word', () => {
+    expect(() => snippetsIn('docs/a.md', '```ts runs\na();\n```\n')).toThrow(
+      "docs/a.md:2: a block can be 'run' or 'fragment', not 'runs'",
+    );
+  });
+});

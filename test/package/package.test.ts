@@ -1,0 +1,205 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { Project, requireBuild, root } from '../support/project';
+
+// Compilers and test runners start for each of these.
+jest.setTimeout(120_000);
+
+/** Dispatches, works, closes, and must then end by itself. In a language without decorators. */
+const PROGRAM = `
+const SayHello = Job({ queue: 'greetings', name: 'SayHello' })(
+  class extends Job {
+    constructor(name) {
+      super();
+      this.name = name;
+    }
+    async handle() {
+      console.log('hello ' + this.name);
+    }
+  },
+);
+(async () => {
+  Queue.configure({
+    connections: { database: { driver: 'database', url: 'sqlite:./jobs.sqlite' } },
+    logger: silentLogger,
+  });
+  await SayHello.dispatch('Ada');
+  console.log(await new Worker({ queue: 'greetings', stopWhenEmpty: true }).run());
+  await Queue.close();
+  console.log('closed');
+})();
+`;
+
+const TYPED_PROGRAM = `
+import 'reflect-metadata';
+import { Inject, Job, OnqueueError, Queue, silentLogger, Worker } from 'onqueue';
+
+class Greeter {
+  greet(name: string): string {
+    return 'hello ' + name;
+  }
+}
+
+@Job({ queue: 'greetings', tries: 3, backoff: ['1s', '5s'] })
+class SayHello extends Job {
+  constructor(readonly name: string) {
+    super();
+  }
+
+  async handle(@Inject() greeter: Greeter): Promise<void> {
+    console.log(greeter.greet(this.name));
+  }
+}
+
+async function main(): Promise<void> {
+  Queue.configure({
+    connections: { database: { driver: 'database', url: 'sqlite:./jobs.sqlite' } },
+    logger: silentLogger,
+  });
+  const id: string = await SayHello.dispatch('Ada');
+  if (id === '') throw new Error('no id');
+  // @ts-expect-error the constructor takes a text
+  const refused = (): unknown => SayHello.dispatch(1);
+  if (refused instanceof OnqueueError) return;
+  console.log(await new Worker({ queue: 'greetings', stopWhenEmpty: true }).run());
+  await Queue.close();
+  console.log('closed');
+}
+
+void main();
+`;
+
+const WORKED = { code: 0, stdout: 'hello Ada\nempty\nclosed\n', stderr: '' };
+const compiler = join(root, 'node_modules/typescript/bin/tsc');
+
+const compilerOptions = {
+  target: 'es2022',
+  strict: true,
+  experimentalDecorators: true,
+  emitDecoratorMetadata: true,
+  types: ['node'],
+  outDir: 'out',
+  rootDir: '.',
+};
+
+describe('the packed package', () => {
+  let tarball: string;
+  const pack = new Project();
+  const projects = [pack];
+
+  beforeAll(() => {
+    requireBuild();
+    const packed = spawnSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', pack.folder], {
+      cwd: root,
+      encoding: 'utf8',
+    });
+    const [{ filename }] = JSON.parse(packed.stdout) as [{ filename: string }];
+    tarball = join(pack.folder, filename);
+  });
+  afterAll(() => {
+    for (const project of projects) project.remove();
+  });
+
+  function projectWith(files: Readonly<Record<string, string>>, manifest: object = {}): Project {
+    const project = new Project(manifest);
+    projects.push(project);
+    project.install(tarball);
+    for (const [path, text] of Object.entries(files)) project.write(path, text);
+    return project;
+  }
+
+  it('works in a program that requires it, which ends by itself', async () => {
+    const project = projectWith({
+      'main.cjs': `const { Job, Queue, silentLogger, Worker } = require('onqueue');${PROGRAM}`,
+    });
+    expect(await project.run(['main.cjs'])).toEqual(WORKED);
+  });
+
+  it('works in a program that imports it, which ends by itself', async () => {
+    const project = projectWith(
+      { 'main.js': `import { Job, Queue, silentLogger, Worker } from 'onqueue';${PROGRAM}` },
+      { type: 'module' },
+    );
+    expect(await project.run(['main.js'])).toEqual(WORKED);
+  });
+
+  it('is one and the same for what requires it and what imports it', async () => {
+    const project = projectWith({
+      'main.mjs': `
+        import { createRequire } from 'node:module';
+        import { Job, Queue } from 'onqueue';
+        const required = createRequire(import.meta.url)('onqueue');
+        console.log(required.Job === Job, required.Queue === Queue);
+      `,
+    });
+    expect(await project.run(['main.mjs'])).toEqual({ code: 0, stdout: 'true true\n', stderr: '' });
+  });
+
+  it('lets a program that awaited its dispatches end by itself, without a close', async () => {
+    const project = projectWith({
+      'main.cjs': `
+        const { Job, Queue, silentLogger } = require('onqueue');
+        const Wait = Job({ name: 'Wait' })(class extends Job { async handle() {} });
+        Queue.configure({ logger: silentLogger });
+        Wait.dispatch().then(() => console.log('sent'));
+      `,
+    });
+    expect(await project.run(['main.cjs'])).toEqual({ code: 0, stdout: 'sent\n', stderr: '' });
+  });
+
+  it.each([
+    ['nodenext, as CommonJS', { module: 'nodenext', moduleResolution: 'nodenext' }, 'commonjs'],
+    ['nodenext, as a module', { module: 'nodenext', moduleResolution: 'nodenext' }, 'module'],
+    ['the bundler resolution', { module: 'esnext', moduleResolution: 'bundler' }, 'module'],
+  ])('compiles and works in TypeScript: %s', async (_name, options, type) => {
+    const project = projectWith({ 'main.ts': TYPED_PROGRAM }, { type });
+    project.link('@types/node');
+    project.write(
+      'tsconfig.json',
+      JSON.stringify({ compilerOptions: { ...compilerOptions, ...options }, files: ['main.ts'] }),
+    );
+    expect(await project.run([compiler, '-p', '.'])).toEqual({ code: 0, stdout: '', stderr: '' });
+    expect(await project.run(['out/main.js'])).toEqual(WORKED);
+  });
+
+  it('has types for every entry point, without a need to skip their check', async () => {
+    const project = projectWith({
+      'main.ts': `
+        import { Queue } from 'onqueue';
+        import { conformance } from 'onqueue/testing/conformance';
+        import * as testing from 'onqueue/testing';
+        export { conformance, Queue, testing };
+      `,
+    });
+    project.link('@types/node');
+    const options = {
+      ...compilerOptions,
+      module: 'nodenext',
+      moduleResolution: 'nodenext',
+      noEmit: true,
+      skipLibCheck: false,
+    };
+    project.write('tsconfig.json', JSON.stringify({ compilerOptions: options, files: ['main.ts'] }));
+    expect(await project.run([compiler, '-p', '.'])).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+
+  it('works in a project that is tested by Jest, and leaves nothing open there', async () => {
+    const project = projectWith({
+      'hello.test.js': `
+        const { Job, Queue } = require('onqueue');
+        require('onqueue/testing');
+        const SayHello = Job({ name: 'SayHello' })(class extends Job { async handle() {} });
+        test('a hello is dispatched', async () => {
+          const queue = Queue.fake();
+          await SayHello.dispatch();
+          queue.assertPushed(SayHello);
+          queue.restore();
+        });
+      `,
+      'jest.config.js': 'module.exports = { rootDir: __dirname };',
+    });
+    const { code, stderr } = await project.run([join(root, 'node_modules/jest/bin/jest.js'), '--ci']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('Tests:       1 passed, 1 total') });
+    expect(stderr).not.toContain('did not exit');
+  });
+});
