@@ -34,6 +34,19 @@ export class ConfigFileError extends OnqueueError<{ readonly file: string }> {
   }
 }
 
+/** The configuration was asked for by the very file that gives it, or by one that it imports. */
+export class ConfigurationLoadingError extends OnqueueError {
+  readonly code = 'E_CONFIGURATION_LOADING';
+
+  constructor() {
+    super(
+      'Queue was used while onqueue.config was being loaded, by that file or one that it imports. ' +
+        'There, only declare jobs and export the configuration; use Queue inside of functions that are called later.',
+      {},
+    );
+  }
+}
+
 /** A TypeScript file was to be loaded, and nothing here compiles it. */
 export class TypeScriptLoaderError extends OnqueueError<{ readonly file: string }> {
   readonly code = 'E_TYPESCRIPT_LOADER';

@@ -27,6 +27,7 @@ import { settingsOf } from './connection-settings';
 import type { Connector, Connectors, ConnectionSettings } from './connector';
 import {
   AlreadyConfiguredError,
+  ConfigurationLoadingError,
   CapabilityError,
   ManagerClosedError,
   MisnamedConnectionError,
@@ -81,6 +82,7 @@ export class QueueManager implements Application {
   readonly #payloadCreators = new Set<PayloadCreator>();
   readonly #closables = new Set<Closable>();
   #loaded: LoadedConfiguration | undefined;
+  #loading = false;
   #closing: Promise<void> | undefined;
   #closed = false;
 
@@ -267,9 +269,16 @@ export class QueueManager implements Application {
   }
 
   #load(): LoadedConfiguration {
-    if (this.#loaded === undefined) this.#checkOpen();
-    this.#loaded ??= this.#check(undefined);
-    return this.#loaded;
+    if (this.#loaded !== undefined) return this.#loaded;
+    this.#checkOpen();
+    // Half of a file would be taken for one that says nothing, and jobs for another store.
+    if (this.#loading) throw new ConfigurationLoadingError();
+    this.#loading = true;
+    try {
+      return (this.#loaded = this.#check(undefined));
+    } finally {
+      this.#loading = false;
+    }
   }
 
   #check(configuration: Configuration | null | undefined): LoadedConfiguration {

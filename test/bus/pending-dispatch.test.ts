@@ -216,7 +216,7 @@ describe('a dispatch that fails', () => {
       ) as string,
       cause: 'E_UNSERIALIZABLE_VALUE',
     });
-  });
+  }, 30_000);
 
   it('that is awaited after all, in the same turn, is handled', async () => {
     const { bus } = given();

@@ -14,6 +14,9 @@ const LOADER = ['errors/onqueue-error', 'queue/errors', 'queue/typescript-loader
 
 const COMPILED = { module: { type: 'commonjs' }, jsc: { target: 'es2022', parser: { syntax: 'typescript' } } } as const;
 
+// Each process has to start and load a compiler, beside other tests that do the same.
+jest.setTimeout(30_000);
+
 let folder: string;
 
 beforeEach(() => {

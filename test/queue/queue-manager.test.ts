@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../src/connections/memory/memory-store';
 import type { Connector, ConnectorContext, Connectors } from '../../src/queue/connector';
@@ -176,6 +179,45 @@ describe('without a configuration', () => {
     expect(manager.driver().name).toBe('redis');
     expect(manager.container).toBe(container);
     expect(asked[0]?.context.origin).toBe('REDIS_URL came from the environment');
+  });
+});
+
+describe('a configuration file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'onqueue-manager-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  function configuredBy(text: string) {
+    writeFileSync(join(folder, 'package.json'), '{}');
+    writeFileSync(join(folder, 'onqueue.config.js'), text);
+    const recorded = recordingConnectors();
+    const variables = { REDIS_URL: 'redis://h' };
+    return { ...recorded, manager: new QueueManager({ ...recorded, logger: new KeptLog(), folder, variables }) };
+  }
+
+  it('beats the environment, and is named where something is wrong', () => {
+    const { manager } = configuredBy(`module.exports = { connections: { mine: { driver: 'memory' } } }`);
+
+    expect(manager.driver().name).toBe('mine');
+    expect(() => manager.driver('other')).toThrow(join(folder, 'onqueue.config.js'));
+  });
+
+  it('that cannot be loaded is an error, and no reason to take another store', () => {
+    jest.resetModules();
+    const { asked, manager } = configuredBy(`throw new Error('broken');`);
+
+    expect(() => manager.driver()).toThrow(/onqueue\.config\.js could not be loaded: broken/);
+    expect(asked).toEqual([]);
+  });
+
+  it('must not use what it configures', () => {
+    jest.resetModules();
+    const { asked, manager } = configuredBy(`globalThis.useQueue(); module.exports = {};`);
+    Object.assign(globalThis, { useQueue: () => manager.driver() });
+
+    expect(() => manager.driver()).toThrow(
+      expect.objectContaining({ cause: expect.objectContaining({ code: 'E_CONFIGURATION_LOADING' }) as object }),
+    );
+    expect(asked).toEqual([]);
   });
 });
 
