@@ -26,6 +26,10 @@ interface Storage {
   readonly _transformMetadatas: Metadata;
   readonly _exposeMetadatas: Metadata;
   readonly _excludeMetadatas: Metadata;
+  findTypeMetadata(
+    target: unknown,
+    property: string,
+  ): { readonly options?: { readonly discriminator?: unknown } } | undefined;
   findExposeMetadataByCustomName(target: unknown, name: string): { readonly propertyName: string } | undefined;
 }
 

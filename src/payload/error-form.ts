@@ -18,7 +18,7 @@ export const ERRORS: ReadonlyMap<string, ErrorConstructor> = new Map<string, Err
 const HIDDEN = ['name', 'message', 'stack', 'cause'];
 
 export function isError(value: object): value is Error {
-  return types.isNativeError(value) || value instanceof Error;
+  return types.isNativeError(value) || value instanceof Error || value instanceof DOMException;
 }
 
 export function errorForm(error: Error): { readonly type: string; readonly form: object } {

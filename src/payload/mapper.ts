@@ -34,6 +34,8 @@ export function createMapper({ Executor, storage, TransformationType }: ClassTra
   class CarefulExecutor extends Executor {
     readonly #refuse: RefuseValue | undefined;
     readonly #ancestors: object[] = [];
+    /** Of a property with a discriminator, which class-transformer takes apart by their own class. */
+    readonly #discriminated = new WeakSet<object>();
 
     constructor(refuse?: RefuseValue) {
       super(refuse === undefined ? TransformationType.PLAIN_TO_CLASS : TransformationType.CLASS_TO_PLAIN, {
@@ -44,12 +46,12 @@ export function createMapper({ Executor, storage, TransformationType }: ClassTra
 
     override transform(...given: TransformArguments): unknown {
       const [, value, targetType, , , level = 0] = given;
-      if (typeof value !== 'object' || value === null) return super.transform(...given);
-      if (level > 0 && isHeldOut(value, targetType)) return value;
-      if (this.#ancestors.includes(value))
-        this.#refuseHere('a way back to an object that holds it', 'Carry an id instead.');
-      if (level > MAX_DEPTH) this.#refuseHere(`more than ${MAX_DEPTH} levels down`, 'Make the data flatter.');
+      if (!isObject(value)) return super.transform(...given);
+      if (level > 0 && isHeldOut(value, targetType) && !this.#discriminated.has(value)) return value;
+      const isCycle = this.#ancestors.includes(value);
       this.#ancestors.push(value);
+      if (isCycle) this.#refuseHere('a way back to an object that holds it', 'Carry an id instead.');
+      if (level > MAX_DEPTH) this.#refuseHere(`more than ${MAX_DEPTH} levels down`, 'Make the data flatter.');
       const transformed = this.#transformItems(value, targetType, level) ?? super.transform(...given);
       this.#ancestors.pop();
       return transformed;
@@ -66,6 +68,8 @@ export function createMapper({ Executor, storage, TransformationType }: ClassTra
         if (key === '__proto__') this.#refuseHere('a property of that name', 'Rename it.', key);
         const value = (object as Record<string, unknown>)[key];
         if (typeof value === 'function') this.#refuseHere(described(value), remedyFor(value), key);
+        const hasDiscriminator = storage.findTypeMetadata(target, key)?.options?.discriminator !== undefined;
+        if (hasDiscriminator) for (const item of [value].flat()) if (isObject(item)) this.#discriminated.add(item);
       }
       return keys;
     }
@@ -99,6 +103,10 @@ export function createMapper({ Executor, storage, TransformationType }: ClassTra
       return instance;
     },
   };
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 function isHeldOut(value: object, targetType: unknown): boolean {

@@ -166,19 +166,24 @@ describe('the id before the counters', () => {
     expect(JSON.parse(payload.toString())).toEqual({ id: 'new', attempts: 1 });
   });
 
-  it.each(['{"a":1,"id":"x","attempts":1}', '{"id":"x","a":1,"attempts":1}', '{"id":"x\\n"}', '{"id":"x","attempts":1,"delay":null}'])(
-    'is found in %s',
-    (text) => {
-      expect(hasId(Buffer.from(text))).toBe(true);
-    },
-  );
+  it.each([
+    '{"a":1,"id":"x","attempts":1}',
+    '{"id":"x","a":1,"attempts":1}',
+    '{"id":"x\\n"}',
+    '{"id":"x","attempts":1,"delay":null}',
+  ])('is found in %s', (text) => {
+    expect(hasId(Buffer.from(text))).toBe(true);
+  });
 
-  it.each(['{"a":1,"attempts":1}', '{"id":"","attempts":1}', '{"id":7,"attempts":1}', '{"data":{"id":"x"},"attempts":1}', '[]'])(
-    'is not found in %s',
-    (text) => {
-      expect(hasId(Buffer.from(text))).toBe(false);
-    },
-  );
+  it.each([
+    '{"a":1,"attempts":1}',
+    '{"id":"","attempts":1}',
+    '{"id":7,"attempts":1}',
+    '{"data":{"id":"x"},"attempts":1}',
+    '[]',
+  ])('is not found in %s', (text) => {
+    expect(hasId(Buffer.from(text))).toBe(false);
+  });
 });
 
 describe('the steps of a job through its counters', () => {

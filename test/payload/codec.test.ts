@@ -1,0 +1,320 @@
+import fc from 'fast-check';
+import type { Class } from '../../src/job/definition';
+import { decodeValue, encodeInstance, encodeValue, type CodecClasses, type Types } from '../../src/payload/codec';
+import { InvalidPayloadError, UnknownClassError, UnserializableValueError } from '../../src/payload/errors';
+import { differences } from './exactly';
+import { anyValue, jsonLeaf, nested } from './values';
+
+class RateLimited {
+  constructor(
+    readonly key: string,
+    readonly until: Date,
+  ) {}
+}
+
+class Logger {
+  level = 'info';
+}
+
+const known = new Map<string, Class>([['RateLimited', RateLimited]]);
+const classes: CodecClasses = {
+  nameOf: (target) => [...known].find(([, registered]) => registered === target)?.[0],
+  classOf: (name) => known.get(name),
+};
+
+const encode = (value: unknown) => encodeValue(value, classes, 'X');
+const overTheWire = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+const roundTrip = (value: unknown): unknown => {
+  const { command, types } = overTheWire(encode(value));
+  return decodeValue(command, types, classes);
+};
+const decode = (command: unknown, types: Record<string, unknown>): unknown =>
+  decodeValue(overTheWire(command), types as Types, classes);
+
+const errorOf = (act: () => unknown): unknown => {
+  try {
+    act();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+};
+
+describe('what JSON cannot hold', () => {
+  it('comes back exactly, nested anywhere', () => {
+    fc.assert(
+      fc.property(anyValue, (value) => {
+        expect(differences(roundTrip(value), value)).toEqual([]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('is named in types by a JSON Pointer to its place', () => {
+    const value = { 'a/b': { 'c~d': [new Date(0)] }, map: new Map([[1n, new Set([NaN])]]) };
+
+    expect(encode(value)).toEqual({
+      command: { 'a/b': { 'c~d': ['1970-01-01T00:00:00.000Z'] }, map: [['1', ['NaN']]] },
+      types: { '/a~1b/c~0d/0': 'Date', '/map': 'Map', '/map/0/0': 'bigint', '/map/0/1': 'Set', '/map/0/1/0': 'number' },
+    });
+  });
+
+  it('is understood whatever the order in which types names it', () => {
+    const map = decode([['1', ['NaN']]], { '': 'Map', '/0/0': 'bigint', '/0/1': 'Set', '/0/1/0': 'number' });
+
+    expect(map).toEqual(new Map([[1n, new Set([NaN])]]));
+  });
+
+  it('may be the whole of a value', () => {
+    expect(encode(undefined)).toEqual({ command: null, types: { '': 'undefined' } });
+    expect(differences(roundTrip(new Date(NaN)), new Date(NaN))).toEqual([]);
+  });
+
+  it('is always written as well-formed Unicode', () => {
+    const lone = '\ud800';
+
+    expect(JSON.stringify(encode({ lone, list: [lone] }))).not.toContain('\\ud800');
+    expect(roundTrip({ lone })).toEqual({ lone });
+  });
+
+  it('becomes copies where a reference was shared', () => {
+    const shared = { at: new Date(0) };
+
+    const { a, b } = roundTrip({ a: shared, b: shared }) as Record<string, unknown>;
+
+    expect(a).toEqual(shared);
+    expect(b).toEqual(a);
+    expect(b).not.toBe(a);
+  });
+
+  it('keeps dates of a faked clock', () => {
+    const real = new Date(5);
+    jest.useFakeTimers();
+    try {
+      expect(encode([real, new Date(7)]).types).toEqual({ '/0': 'Date', '/1': 'Date' });
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  it('is not changed by being encoded', () => {
+    const inner = { when: new Date(0), list: [1n] };
+    const value = { inner };
+
+    encode(value);
+
+    expect(value).toEqual({ inner: { when: new Date(0), list: [1n] } });
+    expect(value.inner).toBe(inner);
+  });
+});
+
+describe('what JSON can hold', () => {
+  it('is given back as it is, without types and without a copy', () => {
+    fc.assert(
+      fc.property(
+        nested(jsonLeaf).filter((value) => encode(value).types === undefined),
+        (value) => {
+          const { command, ...rest } = encode(value);
+          expect(command).toBe(value);
+          expect(rest).toEqual({});
+        },
+      ),
+    );
+  });
+
+  it('is read from an object without a prototype, and from a getter, as plain data', () => {
+    const bare = Object.assign(Object.create(null) as object, { a: 1 });
+    const counting = Object.defineProperty({}, 'b', { get: () => 2, enumerable: true });
+
+    expect(roundTrip({ bare, counting })).toStrictEqual({ bare: { a: 1 }, counting: { b: 2 } });
+  });
+});
+
+describe('errors', () => {
+  it('keep name, message, stack, cause and the properties that programs put on them', () => {
+    const cause = new RangeError('inner');
+    const error = Object.assign(new TypeError('outer', { cause }), { code: 'ECONNREFUSED', at: new Date(0) });
+
+    const back = roundTrip(error) as typeof error;
+
+    expect(back).toBeInstanceOf(TypeError);
+    expect(back.stack).toBe(error.stack);
+    expect(back.cause).toBeInstanceOf(RangeError);
+    expect({ ...back }).toEqual({ code: 'ECONNREFUSED', at: new Date(0) });
+  });
+
+  it('of a subclass come back as the nearest built-in one, under their name', () => {
+    class PaymentRefused extends RangeError {}
+
+    const back = roundTrip(new PaymentRefused('no')) as Error;
+
+    expect(Object.getPrototypeOf(back)).toBe(RangeError.prototype);
+    expect(back.name).toBe('PaymentRefused');
+    expect(Object.keys(back)).toEqual([]);
+  });
+
+  it('without a stack do not claim one of the place where they were read', () => {
+    const back = decode({ name: 'Refused', message: 'no' }, { '': 'Error' }) as Error;
+
+    expect(back.stack).toBe('Refused: no');
+  });
+
+  it('of the platform keep what their getters say', () => {
+    const back = roundTrip(new DOMException('stopped', 'AbortError')) as Error;
+
+    expect(back.name).toBe('AbortError');
+    expect(back.message).toBe('stopped');
+  });
+});
+
+describe('instances of registered classes', () => {
+  it('travel by name, and come back without running a constructor', () => {
+    const value = [new RateLimited('mail', new Date(0))];
+
+    expect(encode(value).types).toEqual({ '/0': 'class:RateLimited', '/0/until': 'Date' });
+    expect(differences(roundTrip(value), value)).toEqual([]);
+  });
+
+  it('are written by their properties, not by a toJSON of theirs', () => {
+    class Odd {
+      value = 1;
+      toJSON(): string {
+        return 'lost';
+      }
+    }
+    known.set('Odd', Odd);
+
+    expect(JSON.stringify(encodeInstance(new Odd(), classes, 'Odd').command)).toBe('{"value":1}');
+    expect(roundTrip([new Odd()])).toEqual([new Odd()]);
+  });
+
+  it('are refused when nobody registered the class here', () => {
+    expect(errorOf(() => decode({}, { '': 'class:Gone' }))).toMatchObject({
+      constructor: UnknownClassError,
+      facts: { name: 'Gone' },
+    });
+  });
+});
+
+describe('what a queue cannot carry', () => {
+  const cycle: { self?: unknown } = {};
+  cycle.self = cycle;
+  const polluted = JSON.parse('{"__proto__":{"admin":true}}') as object;
+  const accessed = [Object.assign([1], { index: 0 }), Object.assign(new Map(), { extra: 1 })];
+
+  it.each<[string, unknown, string]>([
+    [
+      'an instance of a class',
+      { logger: new Logger() },
+      'X.logger is a Logger, which a queue cannot carry. Make it static, or inject it in handle().',
+    ],
+    ['one deep inside', { items: [1, 2, 3, { owner: new Logger() }] }, 'X.items[3].owner is a Logger'],
+    ['one as a key of a map', { map: new Map([[new Logger(), 1]]) }, 'X.map[0][0] is a Logger'],
+    [
+      'one on an error',
+      { error: Object.assign(new Error('e'), { client: new Logger() }) },
+      'X.error.client is a Logger',
+    ],
+    ['one under an odd name', { 'a b': new Logger() }, 'X["a b"] is a Logger'],
+    ['an unnamed class', [new (class {})()], 'X[0] is an instance of a class without a name'],
+    ['a subclass of a built-in', { at: new (class Moment extends Date {})() }, 'X.at is a Moment'],
+    ['a subclass of Array', new (class List extends Array<number> {})(), 'X is a List'],
+    ['a function', { done: () => 1 }, 'X.done is a function'],
+    ['a symbol', [Symbol('s')], 'X[0] is a symbol'],
+    ['a symbol as a key', { a: { [Symbol('s')]: 1 } }, 'X.a is an object with the property Symbol(s)'],
+    ['a boxed number', [Object(1)], 'X[0] is a boxed Number'],
+    ['a promise', { result: Promise.resolve(1) }, 'X.result is a Promise, which a queue cannot carry. Await it'],
+    ['a weak map', new WeakMap(), 'X is a WeakMap'],
+    ['a data view', new DataView(new ArrayBuffer(1)), 'X is a DataView'],
+    ['shared memory', [new SharedArrayBuffer(1)], 'X[0] is a SharedArrayBuffer'],
+    ['a cycle', { a: cycle }, 'X.a.self is a way back to an object that holds it'],
+    ['a hole', { list: [0, , 2] }, 'X.list is an array with a hole at [1]'], // oxlint-disable-line no-sparse-arrays
+    ['a list with a property', accessed[0], 'X is an array with the property `index`'],
+    ['a map with a property', accessed[1], 'X is a Map with the property `extra`'],
+    ['a key that would change a prototype', { polluted }, 'X.polluted.__proto__ is a property of that name'],
+    ['a key that is not well formed', { '\ud800': 1 }, 'X["\\ud800"] is a property of that name'],
+    [
+      'a constructor of its own',
+      Object.assign(new RateLimited('', new Date(0)), { constructor: 1 }),
+      'X is an object with a property `constructor`',
+    ],
+  ])('is %s, and the path says where', (_, value, message) => {
+    const error = errorOf(() => encode(value));
+
+    expect(error).toBeInstanceOf(UnserializableValueError);
+    expect((error as Error).message).toContain(message);
+  });
+
+  it('is what stands 513 levels deep; 512 are fine', () => {
+    const deep = (levels: number): unknown => Array.from({ length: levels }).reduce((inner) => [inner], 1);
+
+    expect(roundTrip(deep(512))).toEqual(deep(512));
+    expect(errorOf(() => encode(deep(513)))).toMatchObject({
+      message: expect.stringContaining('more than 512 levels'),
+    });
+    expect(errorOf(() => encode(deep(100_000)))).toBeInstanceOf(UnserializableValueError);
+  });
+});
+
+describe('types that do not fit the data', () => {
+  it.each<[string, unknown, Record<string, unknown>, string]>([
+    ['a place that is not there', { a: 1 }, { '/b': 'Date' }, '/b'],
+    ['a place within a text', { a: 'x' }, { '/a/length': 'Date' }, '/a/length'],
+    ['an index behind the end', [1], { '/1': 'Date' }, '/1'],
+    ['an index with a zero before it', [1], { '/00': 'Date' }, '/00'],
+    ['a property of all arrays', [1], { '/length': 'Date' }, '/length'],
+    ['a way into a prototype', {}, { '/constructor/prototype': 'Map' }, '/constructor/prototype'],
+    ['the prototype itself', {}, { '/__proto__': 'Map' }, '/__proto__'],
+    ['a pointer without a slash', { a: 1 }, { a: 'Date' }, 'a'],
+    ['a pointer with a bare ~', { '~': 1 }, { '/~': 'Date' }, '/~'],
+    ['a type that is not there', { a: 1 }, { '/a': 'Function' }, '/a'],
+    ['a type that all objects have', { a: 1 }, { '/a': 'toString' }, '/a'],
+    ['a type that is no text', { a: 1 }, { '/a': 1 }, '/a'],
+    ['a date that is none', ['tomorrow'], { '/0': 'Date' }, '/0'],
+    ['a date as a number', [0], { '/0': 'Date' }, '/0'],
+    ['a map of single values', [[1]], { '': 'Map' }, ''],
+    ['a set of an object', { a: 1 }, { '': 'Set' }, ''],
+    ['a bigint with a point', ['1.5'], { '/0': 'bigint' }, '/0'],
+    ['a number that JSON has', ['1'], { '/0': 'number' }, '/0'],
+    ['bytes that are no base64', ['!!!!'], { '/0': 'Buffer' }, '/0'],
+    ['too few bytes for the last element', ['AAAA'], { '/0': 'Float64Array' }, '/0'],
+    ['a value in the place of undefined', [1], { '/0': 'undefined' }, '/0'],
+    ['a URL without a scheme', ['example.org'], { '/0': 'URL' }, '/0'],
+    ['an expression that does not compile', [{ source: '(', flags: '' }], { '/0': 'RegExp' }, '/0'],
+    ['flags that are not there', [{ source: 'a', flags: 'q' }], { '/0': 'RegExp' }, '/0'],
+    ['an error with a message of another type', [{ message: 1 }], { '/0': 'Error' }, '/0'],
+    ['several errors that are none', [{ message: '' }], { '/0': 'AggregateError' }, '/0'],
+    ['an instance of no object', [[]], { '/0': 'class:RateLimited' }, '/0'],
+    ['an instance that hides its class', [{ constructor: 1 }], { '/0': 'class:RateLimited' }, '/0'],
+  ])('are refused with the pointer: %s', (_, command, types, pointer) => {
+    const error = errorOf(() => decode(command, types));
+
+    expect(error).toBeInstanceOf(InvalidPayloadError);
+    expect((error as InvalidPayloadError).facts).toMatchObject({ pointer });
+  });
+
+  it('never change a prototype, whatever they say', () => {
+    const pointer = fc.array(fc.constantFrom('__proto__', 'constructor', 'prototype', 'a', '0'), { maxLength: 4 });
+    const type = fc.constantFrom('Map', 'Error', 'class:RateLimited', 'Date', 'undefined');
+    const command = JSON.parse('{"a":[{"__proto__":{"polluted":1},"constructor":{"prototype":{}}}]}') as unknown;
+    fc.assert(
+      fc.property(fc.array(fc.tuple(pointer, type), { maxLength: 4 }), (entries) => {
+        const types = Object.fromEntries(
+          entries.map(([steps, name]) => [steps.map((step) => `/${step}`).join(''), name]),
+        );
+
+        errorOf(() => decode(command, types));
+
+        expect(Object.getPrototypeOf(Object.prototype)).toBeNull();
+        expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+        expect(Object.keys(Object.prototype)).toEqual([]);
+        expect(Object.getOwnPropertyNames(RateLimited.prototype)).toEqual(['constructor']);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('take {} for an empty list, as PHP and cjson write it', () => {
+    expect(decode({ map: {}, set: {} }, { '/map': 'Map', '/set': 'Set' })).toEqual({ map: new Map(), set: new Set() });
+  });
+});

@@ -1,0 +1,249 @@
+import type { Class, JobDefinition } from '../../src/job/definition';
+import type { CodecClasses } from '../../src/payload/codec';
+import { decodeEnvelope, decodeJob, decodeMiddleware, encodePayload } from '../../src/payload/envelope';
+import { InvalidPayloadError, PayloadVersionError, UnknownClassError } from '../../src/payload/errors';
+
+class SendEmail {
+  constructor(
+    readonly to: string,
+    readonly at?: Date,
+  ) {
+    throw new Error('The constructor ran.');
+  }
+}
+
+class RateLimited {
+  limit = 1;
+}
+
+const definition = (more: Partial<JobDefinition> = {}): JobDefinition => ({
+  name: 'SendEmail',
+  aliases: [],
+  version: undefined,
+  upgrade: undefined,
+  target: SendEmail,
+  options: {},
+  file: undefined,
+  ...more,
+});
+
+const known = new Map<string, Class>([['RateLimited', RateLimited]]);
+const classes: CodecClasses = {
+  nameOf: (target) => [...known].find(([, registered]) => registered === target)?.[0],
+  classOf: (name) => known.get(name),
+};
+
+const payload = (fields: Record<string, unknown>): Buffer => Buffer.from(JSON.stringify(fields));
+const ours = (data: Record<string, unknown>, more: Record<string, unknown> = {}): Buffer =>
+  payload({ job: 'onqueue', data: { commandName: 'SendEmail', command: {}, ...data }, id: 'i', attempts: 0, ...more });
+const decode = (text: Buffer, more: Partial<JobDefinition> = {}): object =>
+  decodeJob(decodeEnvelope(text), definition(more), classes);
+
+describe('an envelope of a job class', () => {
+  it('says all that is known before the class is', () => {
+    const envelope = decodeEnvelope(
+      ours({ version: 3 }, { displayName: 'Mail', maxTries: 5, backoff: '10,60', jitter: 0.1, trace: 't1' }),
+    );
+
+    expect(envelope).toMatchObject({
+      id: 'i',
+      kind: 'onqueue',
+      name: 'SendEmail',
+      names: ['SendEmail'],
+      method: undefined,
+      displayName: 'Mail',
+      version: 3,
+      chosen: { tries: 5, backoff: { delays: [10, 60], jitter: 0.1 } },
+      middleware: undefined,
+    });
+    expect(envelope.fields).toMatchObject({ trace: 't1', maxTries: 5 });
+    expect(envelope.data).toEqual({ commandName: 'SendEmail', command: {}, version: 3 });
+  });
+
+  it('gives the job with its data, and does not run its constructor', () => {
+    const command = { to: 'ada', at: '2026-11-21T00:00:00.000Z' };
+
+    const job = decode(ours({ command, types: { '/at': 'Date' } })) as SendEmail;
+
+    expect(job).toBeInstanceOf(SendEmail);
+    expect({ ...job }).toEqual({ to: 'ada', at: new Date('2026-11-21') });
+  });
+
+  it('gives another job at each call, which changing the first does not touch', () => {
+    const text = ours({ command: { to: ['ada'], at: [null] }, types: { '/at/0': 'undefined' } });
+    const envelope = decodeEnvelope(text);
+
+    const first = decodeJob(envelope, definition(), classes) as unknown as { to: string[]; at: unknown[] };
+    first.to.push('bo');
+    const second = decodeJob(envelope, definition(), classes);
+
+    expect({ ...second }).toEqual({ to: ['ada'], at: [undefined] });
+    expect(envelope.fields).toEqual(JSON.parse(text.toString()));
+  });
+
+  it('takes [] for an object without members, as PHP writes it', () => {
+    expect(decode(ours({ command: [], types: [] }))).toEqual(Object.create(SendEmail.prototype));
+  });
+
+  it('refuses a constructor of its own among the data', () => {
+    expect(() => decode(ours({ command: { constructor: 'x' } }))).toThrow(InvalidPayloadError);
+  });
+});
+
+describe('the version of the data', () => {
+  const upgrade = (data: Record<string, unknown>, from: number): Record<string, unknown> => ({
+    to: data['email'] ?? data['to'],
+    at: data['at'],
+    from,
+  });
+
+  it('is 0 where the payload has none, and older data are upgraded with their typed values in place', () => {
+    const job = decode(ours({ command: { email: 'ada', at: null }, types: { '/at': 'Date' } }), {
+      version: 2,
+      upgrade,
+    });
+
+    expect({ ...job }).toEqual({ to: 'ada', at: expect.any(Date) as Date, from: 0 });
+    expect(job).toBeInstanceOf(SendEmail);
+  });
+
+  it('is left alone where it is that of the class', () => {
+    expect({ ...decode(ours({ command: { to: 'ada' }, version: 2 }), { version: 2, upgrade }) }).toEqual({ to: 'ada' });
+  });
+
+  it('later than that of the class is an error that another worker may solve', () => {
+    expect(() => decode(ours({ version: 3 }), { version: 2, upgrade })).toThrow(PayloadVersionError);
+    expect(() => decode(ours({ version: 1 }))).toThrow('have version 1, and the class here knows versions up to 0');
+  });
+
+  it.each([undefined, [], new Map(), Promise.resolve({})])('must become data again: not %p', (result) => {
+    const bad = (() => result) as unknown as NonNullable<JobDefinition['upgrade']>;
+
+    expect(() => decode(ours({}), { version: 1, upgrade: bad })).toThrow('upgrade() of SendEmail gave no plain object');
+  });
+});
+
+describe('middleware of the dispatch', () => {
+  it('comes back as instances of registered classes, anew at each call', () => {
+    const job = Object.create(SendEmail.prototype) as object;
+    const text = encodePayload({
+      definition: definition(),
+      job,
+      chosen: {},
+      id: 'i',
+      classes,
+      middleware: [new RateLimited()],
+    });
+    const envelope = decodeEnvelope(Buffer.from(text));
+
+    const [first] = decodeMiddleware(envelope, classes);
+    const [second] = decodeMiddleware(envelope, classes);
+
+    expect(envelope.middleware).toBeDefined();
+    expect(first).toEqual(new RateLimited());
+    expect(first).toBeInstanceOf(RateLimited);
+    expect(second).toEqual(first);
+    expect(second).not.toBe(first);
+  });
+
+  it('is an empty list where there is none', () => {
+    expect(decodeMiddleware(decodeEnvelope(ours({})), classes)).toEqual([]);
+  });
+
+  it.each([
+    [{}, '/middleware/command'],
+    ['x', '/middleware/command'],
+    [{ command: [], types: 'x' }, '/middleware/types'],
+  ])('is refused when it is %j', (middleware, pointer) => {
+    const envelope = decodeEnvelope(ours({}, { middleware }));
+
+    expect(() => decodeMiddleware(envelope, classes)).toThrow(pointer);
+  });
+
+  it('of a class that is not registered here is an error that another worker may solve', () => {
+    const envelope = decodeEnvelope(ours({}, { middleware: { command: [{}], types: { '/0': 'class:Gone' } } }));
+
+    expect(() => decodeMiddleware(envelope, classes)).toThrow(UnknownClassError);
+  });
+});
+
+describe('a string job', () => {
+  it('is looked up by the name before @, and by the last part of a namespace', () => {
+    const envelope = decodeEnvelope(payload({ job: 'App\\Jobs\\SendEmail@deliver', data: { to: 'ada' }, id: 'i' }));
+
+    expect(envelope).toMatchObject({
+      kind: 'string',
+      name: 'App\\Jobs\\SendEmail',
+      names: ['App\\Jobs\\SendEmail', 'SendEmail'],
+      method: 'deliver',
+      displayName: 'App\\Jobs\\SendEmail',
+    });
+    expect(decodeEnvelope(payload({ job: 'SendEmail' }))).toMatchObject({
+      names: ['SendEmail'],
+      method: 'fire',
+      id: undefined,
+    });
+  });
+
+  it('has its data as properties, and those that are no object in `data`', () => {
+    const job = (data: unknown): object => ({ ...decode(payload({ job: 'SendEmail@handle', data })) });
+
+    expect(job({ to: 'ada', nested: [] })).toEqual({ to: 'ada', nested: [] });
+    expect(job([1])).toEqual({ data: [1] });
+    expect(job('ada')).toEqual({ data: 'ada' });
+    expect(job(null)).toEqual({});
+    expect({ ...decode(payload({ job: 'SendEmail' })) }).toEqual({});
+  });
+
+  it("is not upgraded: its data are in nobody else's version", () => {
+    const upgrade = (): Record<string, unknown> => ({ upgraded: true });
+
+    expect({ ...decode(payload({ job: 'SendEmail', data: { version: 9 } }), { version: 2, upgrade }) }).toEqual({
+      version: 9,
+    });
+  });
+});
+
+describe('what is no payload', () => {
+  it.each<[string, Buffer, string]>([
+    ['bytes that are not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]), 'it is not UTF-8'],
+    ['a byte order mark', Buffer.from('\ufeff{}'), 'it is not JSON'],
+    ['half an object', Buffer.from('{"job":"onque'), 'it is not JSON'],
+    ['nothing', Buffer.alloc(0), 'it is not JSON'],
+    ['a list', Buffer.from('[]'), 'it is JSON, but no object'],
+    ['null', Buffer.from('null'), 'it is JSON, but no object'],
+    ['an object without a job', Buffer.from('{}'), '/job'],
+    ['a job that is a number', payload({ job: 1 }), '/job'],
+    ['a job without a name', payload({ job: '@fire' }), '/job'],
+    ['no data', payload({ job: 'onqueue' }), '/data'],
+    ['data without a name', ours({ commandName: undefined }), '/data/commandName'],
+    ['no command', ours({ command: undefined }), '/data/command'],
+    ['a command that is a list', ours({ command: [1] }), '/data/command'],
+    ['types that are a list', ours({ types: ['Date'] }), '/data/types'],
+    ['a version that is a text', ours({ version: '1' }), '/data/version'],
+    ['a version below 0', ours({ version: -1 }), '/data/version'],
+    ['a key __proto__', Buffer.from('{"job":"SendEmail","data":{"a":{"__proto__":{"b":1}}}}'), '__proto__'],
+    ['one written with an escape', Buffer.from('{"job":"SendEmail","data":{"\\u005f_proto__":{}}}'), '__proto__'],
+    ['515 lists in each other', Buffer.from(`{"job":"x","data":${'['.repeat(514)}${']'.repeat(514)}}`), '512 levels'],
+    ['a million of them', Buffer.from(`{"job":"x","data":${'['.repeat(1e6)}${']'.repeat(1e6)}}`), '512 levels'],
+  ])('is refused with the reason: %s', (_, text, reason) => {
+    expect(() => decodeEnvelope(text)).toThrow(InvalidPayloadError);
+    expect(() => decodeEnvelope(text)).toThrow(reason);
+  });
+
+  it('is not quoted in the error', () => {
+    expect(() => decodeEnvelope(Buffer.from('secret-token'))).toThrow(/^((?!secret).)*$/s);
+  });
+
+  it('does not include data as deep as they may be dispatched', () => {
+    const deep = Array.from({ length: 511 }).reduce<unknown>((inner) => [inner], new Date(0));
+    const job = Object.assign(Object.create(SendEmail.prototype) as SendEmail, { deep });
+    const text = encodePayload({ definition: definition(), job, chosen: {}, id: 'i', classes });
+
+    expect(decode(Buffer.from(text))).toMatchObject({ deep });
+  });
+
+  it('does not include a text that speaks of __proto__', () => {
+    expect({ ...decode(ours({ command: { to: '__proto__' } })) }).toEqual({ to: '__proto__' });
+  });
+});

@@ -1,0 +1,164 @@
+import fc from 'fast-check';
+import type { JobDefinition } from '../../src/job/definition';
+import type { ChosenOptions } from '../../src/job/options';
+import type { CodecClasses } from '../../src/payload/codec';
+import { decodeEnvelope, decodeJob, encodePayload, encodeStringJob } from '../../src/payload/envelope';
+import type { PayloadParts } from '../../src/payload/envelope';
+import { InvalidJobNameError, ReservedFieldError, UnserializableValueError } from '../../src/payload/errors';
+import { differences } from './exactly';
+import { anyFields } from './values';
+
+class ProcessPodcast {
+  podcastId = 42;
+  publishAt = new Date('2026-11-21');
+}
+
+const definition: JobDefinition = {
+  name: 'ProcessPodcast',
+  aliases: [],
+  version: undefined,
+  upgrade: undefined,
+  target: ProcessPodcast,
+  options: {},
+  file: undefined,
+};
+const classes: CodecClasses = { nameOf: () => undefined, classOf: () => undefined };
+
+const encode = (parts: Partial<PayloadParts> = {}): string =>
+  encodePayload({ definition, job: new ProcessPodcast(), chosen: {}, id: '0193', classes, ...parts });
+
+describe('the payload of a job class', () => {
+  it('is, to the byte, what the format says', () => {
+    expect(encode()).toBe(
+      '{"displayName":"ProcessPodcast","job":"onqueue",' +
+        '"data":{"commandName":"ProcessPodcast","command":{"podcastId":42,"publishAt":"2026-11-21T00:00:00.000Z"},"types":{"/publishAt":"Date"}},' +
+        '"id":"0193","attempts":0}',
+    );
+  });
+
+  it('has no types where JSON has all', () => {
+    expect(encode({ job: Object.create(ProcessPodcast.prototype) as object })).toBe(
+      '{"displayName":"ProcessPodcast","job":"onqueue","data":{"commandName":"ProcessPodcast","command":{}},"id":"0193","attempts":0}',
+    );
+  });
+
+  it('carries the version of its class', () => {
+    expect(encode({ definition: { ...definition, version: 3 } })).toContain(
+      '"types":{"/publishAt":"Date"},"version":3}',
+    );
+  });
+
+  it('carries what was chosen under the names of Laravel, and nothing that was not', () => {
+    const chosen: ChosenOptions = {
+      tries: 0,
+      maxExceptions: 2,
+      failOnTimeout: true,
+      backoff: { delays: [10, 0.5], jitter: 0.25 },
+      timeout: 90,
+      retryUntil: 1_763_683_200_500,
+      maxCrashes: 1,
+    };
+
+    expect(encode({ chosen })).toContain(
+      '},"maxTries":0,"maxExceptions":2,"failOnTimeout":true,"backoff":"10,0.5","jitter":0.25,"timeout":90,' +
+        '"retryUntil":1763683200.5,"maxCrashes":1,"id":',
+    );
+    expect(decodeEnvelope(Buffer.from(encode({ chosen }))).chosen).toEqual(chosen);
+  });
+
+  it('carries the fields of createPayloadUsing, but those that are undefined', () => {
+    expect(encode({ extra: { trace: { id: 't1' }, tenant: undefined } })).toContain('},"trace":{"id":"t1"},"id":');
+    expect(encode({ extra: { tenant: undefined } })).toBe(encode());
+  });
+
+  it.each([
+    'id',
+    'uuid',
+    'job',
+    'data',
+    'displayName',
+    'middleware',
+    'attempts',
+    'crashes',
+    'exceptions',
+    'releases',
+    'maxTries',
+    'timeoutAt',
+  ])('does not let createPayloadUsing set %s', (field) => {
+    expect(() => encode({ extra: { [field]: 'x' } })).toThrow(ReservedFieldError);
+  });
+
+  it('does not let createPayloadUsing set what would make it unreadable', () => {
+    const extra = JSON.parse('{"__proto__":1}') as Record<string, unknown>;
+
+    expect(() => encode({ extra })).toThrow(ReservedFieldError);
+    expect(() => encode({ extra: { at: { when: [new Date(0)] } } })).toThrow(
+      'createPayloadUsing().at.when[0] is of type Date',
+    );
+  });
+
+  it('names the job and the path of what cannot be carried', () => {
+    const job = Object.assign(new ProcessPodcast(), { done: () => 1 });
+
+    expect(() => encode({ job })).toThrow('ProcessPodcast.done is a function, which a queue cannot carry.');
+    expect(() => encode({ middleware: [() => 1] })).toThrow('ProcessPodcast.through()[0] is a function');
+  });
+
+  it('is well-formed Unicode, and gives back the same data, whatever they are', () => {
+    fc.assert(
+      fc.property(anyFields, fc.string({ unit: 'binary' }), (fields, name) => {
+        const job = Object.assign(Object.create(ProcessPodcast.prototype) as object, fields);
+
+        const text = encode({ job, definition: { ...definition, name: `${name}\ud800` } });
+
+        expect(text.isWellFormed()).toBe(true);
+        const back = decodeJob(decodeEnvelope(Buffer.from(text)), definition, classes);
+        expect(differences(back, job)).toEqual([]);
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
+
+describe('the payload of a string job', () => {
+  it('is what a worker of Laravel understands', () => {
+    const text = encodeStringJob({
+      name: 'App\\Jobs\\SendEmail@handle',
+      data: { to: ['ada'] },
+      id: '0193',
+      extra: { trace: 't1' },
+    });
+
+    expect(text).toBe(
+      '{"uuid":"0193","displayName":"App\\\\Jobs\\\\SendEmail","job":"App\\\\Jobs\\\\SendEmail@handle",' +
+        '"data":{"to":["ada"]},"trace":"t1","id":"0193","attempts":0}',
+    );
+  });
+
+  it('can be read back', () => {
+    const envelope = decodeEnvelope(
+      Buffer.from(encodeStringJob({ name: 'ProcessPodcast', data: { podcastId: 7 }, id: 'i' })),
+    );
+
+    expect(envelope).toMatchObject({ kind: 'string', name: 'ProcessPodcast', id: 'i', chosen: {} });
+    expect(decodeJob(envelope, definition, classes)).toMatchObject({ podcastId: 7 });
+  });
+
+  it('has null for data that are not there', () => {
+    expect(encodeStringJob({ name: 'Clean', data: undefined, id: 'i' })).toContain('"data":null,');
+  });
+
+  it('refuses data that JSON has not, with the path', () => {
+    const encode = (data: unknown): string => encodeStringJob({ name: 'Clean@up', data, id: 'i' });
+
+    expect(() => encode({ list: [0, { at: new Date(0) }] })).toThrow(UnserializableValueError);
+    expect(() => encode({ list: [0, { at: new Date(0) }] })).toThrow('the data of Clean@up.list[1].at is of type Date');
+  });
+
+  it.each(['', '@handle', 'Clean@', 'a@b@c', 'onqueue', undefined as unknown as string])(
+    'refuses the name %j',
+    (name) => {
+      expect(() => encodeStringJob({ name, data: {}, id: 'i' })).toThrow(InvalidJobNameError);
+    },
+  );
+});
