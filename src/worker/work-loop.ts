@@ -53,6 +53,10 @@ export class WorkLoop {
   /** Runs without an outcome. */
   readonly #open = new Set<RunningJob>();
   readonly #finished: Finished[] = [];
+  /** Ended runs whose outcomes are on their way to the store. */
+  #settling: readonly Finished[] = [];
+  /** The turn under way, if one is. */
+  #turning: Promise<void> = Promise.resolve();
   /** More jobs may be there for the asking. */
   #hungry = true;
   /** When delayed jobs or ended leases make another look worth while, by the monotonic clock. */
@@ -116,12 +120,14 @@ export class WorkLoop {
       if (reason !== undefined) return reason;
       const limit = this.#trouble.pausing ? 0 : this.#limit();
       if (limit === 0 && (this.#finished.length === 0 || this.#trouble.pausing)) await this.#sleep();
-      else await this.#turn(limit);
+      // A store that never answers must not keep a stopped worker.
+      else await Promise.race([(this.#turning = this.#turn(limit)), this.#shutdown.over]);
     }
   }
 
   async #turn(limit: number): Promise<void> {
     const finished = this.#finished.splice(0, MOST_AT_ONCE);
+    this.#settling = finished;
     const combined = limit > 0 && this.#settler.combines;
     const askedAt = this.#application.clock.monotonic();
     try {
@@ -141,6 +147,8 @@ export class WorkLoop {
     } catch (error) {
       this.#finished.unshift(...finished);
       this.#trouble.note(error, 'settling and reserving');
+    } finally {
+      this.#settling = [];
     }
   }
 
@@ -214,7 +222,7 @@ export class WorkLoop {
 
   // A veto counts as an empty queue, as in Laravel: a paused worker can be told to end when it has nothing to do.
   async #emptiness(): Promise<StopReason | undefined> {
-    if (this.#open.size + this.#finished.length + this.#settler.announcing > 0) return undefined;
+    if (this.#unsettled + this.#settler.announcing > 0) return undefined;
     if (this.#conditions.patienceLeft <= 0) return 'empty';
     if (!this.#options.stopWhenEmpty) return undefined;
     if (this.#application.clock.monotonic() < this.#vetoedUntil) return 'empty';
@@ -248,17 +256,22 @@ export class WorkLoop {
   // Runs finish and are settled; after `stop()` only for as long as the grace, then they are given back.
   async #drain(): Promise<void> {
     const shutdown = this.#shutdown;
-    while (this.#open.size + this.#finished.length > 0) {
+    while (this.#unsettled > 0) {
       if (shutdown.phase === 'over') return this.#giveUp();
       if (shutdown.phase === 'abort') for (const job of this.#open) shutdown.interrupt(job);
-      if (this.#finished.length === 0 || this.#trouble.pausing) await this.#bell.heard();
-      else await Promise.race([this.#turn(0), shutdown.over]);
+      const idle = this.#finished.length === 0 || this.#trouble.pausing;
+      const step = this.#settling.length > 0 ? this.#turning : idle ? this.#bell.heard() : this.#turn(0);
+      await Promise.race([step, shutdown.over]);
     }
     await Promise.race([this.#settler.announced(), shutdown.over]);
   }
 
+  get #unsettled(): number {
+    return this.#open.size + this.#finished.length + this.#settling.length;
+  }
+
   #giveUp(): void {
-    const jobs = this.#open.size + this.#finished.length;
+    const jobs = this.#unsettled;
     this.#application.logger.error(
       { jobs, connection: this.#connection.name },
       `The worker stopped without having settled ${jobs} jobs: the store did not answer. They run again when their leases end.`,

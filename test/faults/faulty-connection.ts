@@ -1,0 +1,47 @@
+/** A real connection whose calls a test rejects, holds back, or carries out without an answer. */
+import type { Connection } from '../../src/queue/connection';
+
+type Operation = 'push' | 'reserve' | 'settle' | 'settleAndReserve' | 'renew' | 'counts';
+
+/** What becomes of one call. */
+export type Fault =
+  | { readonly kind: 'reject'; readonly error: Error }
+  /** Carried out only once `until` resolves. */
+  | { readonly kind: 'hold'; readonly until: Promise<void> }
+  /** Carried out, and then rejected: the reply is lost. */
+  | { readonly kind: 'lose'; readonly error: Error };
+
+export class Faults {
+  readonly calls: Operation[] = [];
+  readonly #planned = new Map<Operation, Fault[]>();
+
+  /** The next call of `operation` that has no fault yet meets this one. */
+  next(operation: Operation, ...faults: readonly Fault[]): void {
+    this.#planned.set(operation, [...(this.#planned.get(operation) ?? []), ...faults]);
+  }
+
+  take(operation: Operation): Fault | undefined {
+    this.calls.push(operation);
+    return this.#planned.get(operation)?.shift();
+  }
+}
+
+const OPERATIONS = new Set<string>(['push', 'reserve', 'settle', 'settleAndReserve', 'renew', 'counts']);
+
+export function faulty(connection: Connection, faults: Faults): Connection {
+  return new Proxy(connection, {
+    get(target, property): unknown {
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value !== 'function') return value;
+      if (typeof property === 'symbol' || !OPERATIONS.has(property)) return value.bind(target) as unknown;
+      return async (...args: unknown[]): Promise<unknown> => {
+        const fault = faults.take(property as Operation);
+        if (fault?.kind === 'reject') throw fault.error;
+        if (fault?.kind === 'hold') await fault.until;
+        const reply: unknown = await value.apply(target, args);
+        if (fault?.kind === 'lose') throw fault.error;
+        return reply;
+      };
+    },
+  });
+}

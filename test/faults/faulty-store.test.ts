@@ -1,0 +1,158 @@
+import { connectMemory } from '../../src/connections/memory/memory-connection';
+import { Job } from '../../src/job/job';
+import type { Connection } from '../../src/queue/connection';
+import type { Connector } from '../../src/queue/connector';
+import type { MemoryConfig } from '../../src/queue/configuration';
+import { LeaseLostError } from '../../src/worker/errors';
+import { Worker } from '../../src/worker/worker';
+import { Gate, testApplication, type TestApplication } from '../support/application';
+import { type Fault, faulty, Faults } from './faulty-connection';
+
+let application: TestApplication;
+let faults: Faults;
+let connection: Connection;
+let ran: string[];
+let gate: Gate;
+let reasons: unknown[];
+
+@Job({ tries: 3 })
+class Note extends Job {
+  constructor(readonly text: string) {
+    super();
+  }
+  handle(): void {
+    ran.push(this.text);
+  }
+}
+
+@Job({ timeout: 0 })
+class Held extends Job {
+  async handle(): Promise<void> {
+    this.signal.addEventListener('abort', () => reasons.push(this.signal.reason));
+    ran.push('held');
+    await gate.opened;
+  }
+}
+
+beforeEach(() => {
+  ran = [];
+  reasons = [];
+  gate = new Gate();
+  faults = new Faults();
+  application = testApplication();
+  const connector: Connector<MemoryConfig> = (config, context) => {
+    connection = faulty(connectMemory(config, context), faults);
+    return connection;
+  };
+  application.manager.addConnector('memory', connector);
+});
+
+afterEach(async () => {
+  gate.open();
+  await application.manager.close();
+});
+
+const away: Fault = { kind: 'reject', error: new Error('the store is away') };
+const worker = (): Worker => new Worker({ stopWhenEmpty: true }, application.manager);
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 1000; turn += 1) {
+    if (condition()) return;
+    await application.clock.advance(0);
+  }
+  throw new Error('the condition did not come to hold');
+}
+
+/** Moves the clock in steps, so that what is armed on the way is met as well. */
+async function elapse(seconds: number): Promise<void> {
+  for (let step = 0; step < seconds * 4; step += 1) await application.clock.advance('250ms');
+}
+
+it('a store that is away is asked again until it answers, and said to be away once', async () => {
+  await application.bus.dispatch(new Note('a'));
+  faults.next('reserve', away, away, away);
+
+  const ended = worker().run();
+  await elapse(10);
+  await ended;
+
+  expect(ran).toEqual(['a']);
+  expect(application.log.messages('error')).toEqual([expect.stringContaining('the store is away')]);
+  expect(application.log.messages('info')).toContainEqual(expect.stringContaining('answers again'));
+});
+
+it('an outcome that could not be written is written later, and the job runs once', async () => {
+  await application.bus.dispatch(new Note('a'));
+  faults.next('settleAndReserve', away, away);
+  faults.next('settle', away);
+
+  const ended = worker().run();
+  await elapse(20);
+  await ended;
+
+  expect(ran).toEqual(['a']);
+  expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+});
+
+it('an outcome whose reply was lost is refused the second time, and the job runs once', async () => {
+  await application.bus.dispatch(new Note('a'));
+  faults.next('settleAndReserve', { kind: 'lose', error: new Error('the reply was lost') });
+
+  const ended = worker().run();
+  await elapse(20);
+  await ended;
+
+  expect(ran).toEqual(['a']);
+  expect(application.log.messages('warn')).toEqual([expect.stringContaining('was lost')]);
+});
+
+it('a renewal that fails is asked again before the lease has ended', async () => {
+  await application.bus.dispatch(new Held());
+  faults.next('renew', away, away);
+  const ended = worker().run();
+  await until(() => ran.length === 1);
+
+  await application.clock.advance('120s');
+
+  expect(reasons).toEqual([]);
+  gate.open();
+  await application.clock.advance('10s');
+  expect(await ended).toBe('empty');
+});
+
+it('a job whose lease went to another worker has its signal aborted, and its outcome is refused', async () => {
+  await application.bus.dispatch(new Held());
+  const renewal = new Gate();
+  faults.next('renew', { kind: 'hold', until: renewal.opened });
+  const running = new Worker({}, application.manager);
+  void running.run();
+  await until(() => ran.length === 1);
+  await application.clock.advance('31s');
+  await connection.reserve({ queues: ['default'], limit: 1, lease: 3600 });
+
+  renewal.open();
+  await until(() => reasons.length === 1);
+
+  expect(reasons).toEqual([expect.any(LeaseLostError)]);
+  gate.open();
+  await running.stop();
+  expect(await connection.counts('default')).toMatchObject({ reserved: 1 });
+});
+
+it('a stop with a store that never answers ends all the same, and says what it left', async () => {
+  await application.bus.dispatch(new Note('a'));
+  const never = new Gate();
+  faults.next('settleAndReserve', { kind: 'hold', until: never.opened });
+  const running = new Worker({ grace: '1s' }, application.manager);
+  const ended = running.run();
+  await until(() => ran.length === 1);
+  await application.clock.advance('1s');
+
+  const stopped = running.stop();
+  await elapse(10);
+
+  await stopped;
+  expect(await ended).toBe('stopped');
+  expect(application.log.messages('error')).toEqual([expect.stringContaining('without having settled 1 jobs')]);
+  never.open();
+});
