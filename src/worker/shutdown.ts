@@ -16,16 +16,10 @@ export class Shutdown {
   #phase: 'waiting' | 'finish' | 'abort' | 'over' = 'waiting';
   #end: () => void = () => undefined;
 
-  /** Resolves when the last deadline has passed. */
-  readonly over: Promise<void>;
-
   constructor(grace: Seconds, clock: Clock, ring: () => void) {
     this.#grace = grace;
     this.#clock = clock;
     this.#ring = ring;
-    this.over = new Promise((resolve) => {
-      this.#end = resolve;
-    });
   }
 
   get phase(): 'waiting' | 'finish' | 'abort' | 'over' {
@@ -41,6 +35,18 @@ export class Shutdown {
     this.#after(this.#grace + ABORT_GRACE + SETTLE_GRACE, () => {
       this.#phase = 'over';
       this.#end();
+    });
+  }
+
+  /**
+   * Resolves with `step`, or when the last deadline has passed; one step at a time. No `Promise.race`: on a promise that
+   * lives as long as the worker, each of its losers would be kept.
+   */
+  within(step: Promise<void>): Promise<void> {
+    if (this.#phase === 'over') return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      this.#end = resolve;
+      step.then(resolve, reject);
     });
   }
 

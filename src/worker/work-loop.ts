@@ -121,7 +121,7 @@ export class WorkLoop {
       const limit = this.#trouble.pausing ? 0 : this.#limit();
       if (limit === 0 && (this.#finished.length === 0 || this.#trouble.pausing)) await this.#sleep();
       // A store that never answers must not keep a stopped worker.
-      else await Promise.race([(this.#turning = this.#turn(limit)), this.#shutdown.over]);
+      else await this.#shutdown.within((this.#turning = this.#turn(limit)));
     }
   }
 
@@ -261,9 +261,9 @@ export class WorkLoop {
       if (shutdown.phase === 'abort') for (const job of this.#open) shutdown.interrupt(job);
       const idle = this.#finished.length === 0 || this.#trouble.pausing;
       const step = this.#settling.length > 0 ? this.#turning : idle ? this.#bell.heard() : this.#turn(0);
-      await Promise.race([step, shutdown.over]);
+      await shutdown.within(step);
     }
-    await Promise.race([this.#settler.announced(), shutdown.over]);
+    await shutdown.within(this.#settler.announced());
   }
 
   get #unsettled(): number {
