@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import type { Class } from '../../src/job/definition';
 import { decodeValue, encodeInstance, encodeValue, type CodecClasses, type Types } from '../../src/payload/codec';
 import { InvalidPayloadError, UnknownClassError, UnserializableValueError } from '../../src/payload/errors';
@@ -140,7 +140,10 @@ describe('errors', () => {
     expect(back).toBeInstanceOf(TypeError);
     expect(back.stack).toBe(error.stack);
     expect(back.cause).toBeInstanceOf(RangeError);
-    expect({ ...back }).toEqual({ code: 'ECONNREFUSED', at: new Date(0) });
+    expect(Object.entries(back)).toEqual([
+      ['code', 'ECONNREFUSED'],
+      ['at', new Date(0)],
+    ]);
   });
 
   it('of a subclass come back as the nearest built-in one, under their name', () => {

@@ -66,7 +66,7 @@ describe('an envelope of a job class', () => {
     const job = decode(ours({ command, types: { '/at': 'Date' } })) as SendEmail;
 
     expect(job).toBeInstanceOf(SendEmail);
-    expect({ ...job }).toEqual({ to: 'ada', at: new Date('2026-11-21') });
+    expect(job).toMatchObject({ to: 'ada', at: new Date('2026-11-21') });
   });
 
   it('gives another job at each call, which changing the first does not touch', () => {

@@ -1,19 +1,22 @@
 /** Says where two values differ, down to −0, prototypes, hidden properties of errors and the order of keys. */
 type Pair = readonly [unknown, unknown];
 
-/** The paths at which they differ; an empty list: they are the same. */
+/** The paths at which they differ; an empty list: they are the same, and share nothing. */
 export function differences(actual: unknown, expected: unknown, path = '$'): string[] {
-  if (Object.is(actual, expected)) return [];
-  if (!isObject(actual) || !isObject(expected)) return [path];
+  if (!isObject(actual) || !isObject(expected)) return Object.is(actual, expected) ? [] : [path];
+  if (actual === expected) return [`${path} (shared)`];
   if (Object.getPrototypeOf(actual) !== Object.getPrototypeOf(expected)) return [`${path} (prototype)`];
-  if (actual === (expected as unknown)) return [`${path} (shared)`];
-  return [...contents(actual), ...own(actual)].length === [...contents(expected), ...own(expected)].length
-    ? zip([...contents(actual), ...own(actual)], [...contents(expected), ...own(expected)]).flatMap(([a, b]) => {
-        const [[keyA, valueA], [keyB, valueB]] = [a as [unknown, unknown], b as [unknown, unknown]];
-        const place = `${path}.${String(isObject(keyA) ? 'key' : keyA)}`;
-        return [...differences(keyA, keyB, `${place} (key)`), ...differences(valueA, valueB, place)];
-      })
-    : [`${path} (size)`];
+  const [found, wanted] = [membersOf(actual), membersOf(expected)];
+  if (found.length !== wanted.length) return [`${path} (size)`];
+  return found.flatMap(([key, value], index) => {
+    const [wantedKey, wantedValue] = wanted.at(index)!;
+    const place = `${path}.${isObject(key) ? index : String(key)}`;
+    return [...differences(key, wantedKey, `${place} (key)`), ...differences(value, wantedValue, place)];
+  });
+}
+
+function membersOf(value: object): Pair[] {
+  return [...contents(value), ...(ArrayBuffer.isView(value) ? [] : Object.entries(value))];
 }
 
 /** What an object holds beside its properties, as pairs. */
@@ -34,17 +37,9 @@ function contents(value: object): Pair[] {
   }
   if (value instanceof Error) {
     const hidden = ['name', 'message', 'stack', 'cause', 'errors'].filter((key) => Object.hasOwn(value, key));
-    return [...hidden.map((key): Pair => [key, Reflect.get(value, key)]), ['shown', `${value.name}`]];
+    return [...hidden.map((key): Pair => [key, Reflect.get(value, key)]), ['shown', value.name]];
   }
   return [];
-}
-
-function own(value: object): Pair[] {
-  return ArrayBuffer.isView(value) ? [] : Object.entries(value);
-}
-
-function zip<T>(a: readonly T[], b: readonly T[]): (readonly [T, T])[] {
-  return a.map((item, index) => [item, b[index] as T]);
 }
 
 function isObject(value: unknown): value is object {

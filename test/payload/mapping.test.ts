@@ -1,5 +1,5 @@
 import { Exclude, Expose, Transform, Type } from 'class-transformer';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import type { Class } from '../../src/job/definition';
 import { decodeValue, encodeInstance, type CodecClasses } from '../../src/payload/codec';
 import { UnserializableValueError } from '../../src/payload/errors';
@@ -20,8 +20,9 @@ const wire = (instance: object): unknown => JSON.parse(JSON.stringify(encode(ins
 const roundTrip = <T extends object>(instance: T): T => {
   const { command, types } = JSON.parse(JSON.stringify(encode(instance))) as ReturnType<typeof encode>;
   const data = decodeValue(command, types, classes) as Record<string, unknown>;
-  return toInstance(instance.constructor as Class, data, '') as T;
+  return toInstance(instance.constructor, data, '') as T;
 };
+const dataOf = (instance: object): object => Object.fromEntries(Object.entries(instance));
 const messageOf = (act: () => unknown): string => {
   try {
     act();
@@ -106,7 +107,7 @@ describe('both ways of mapping', () => {
         const decorated = Object.assign(Object.create(Decorated.prototype) as Decorated, { value, marker: 1 });
 
         expect(JSON.stringify(encode(decorated))).toBe(JSON.stringify(encode(plain)));
-        expect(differences({ ...roundTrip(decorated) }, { ...roundTrip(plain) })).toEqual([]);
+        expect(differences(dataOf(roundTrip(decorated)), dataOf(roundTrip(plain)))).toEqual([]);
         expect(Object.getPrototypeOf(roundTrip(decorated))).toBe(Decorated.prototype);
       }),
       { numRuns: 150 },
@@ -244,7 +245,7 @@ describe('decorators of class-transformer', () => {
     const own = new WithId();
     own.id = 'mine';
 
-    expect({ ...roundTrip(own) }).toEqual({ marker: 1, id: 'mine' });
+    expect(dataOf(roundTrip(own))).toEqual({ marker: 1, id: 'mine' });
     expect(Object.entries(roundTrip(new Renamed()))).toEqual([['identifier', 7]]);
   });
 
@@ -260,7 +261,7 @@ describe('decorators of class-transformer', () => {
 
     expect(encode(instance).types).toEqual({ '/inner': 'class:Registered', '/inner/at': 'Date' });
     expect(back.inner).toBeInstanceOf(Registered);
-    expect({ ...back.inner }).toEqual({ at: new Date(0) });
+    expect(dataOf(back.inner)).toEqual({ at: new Date(0) });
   });
 });
 

@@ -5,14 +5,14 @@ describe('the ids of jobs', () => {
   afterEach(() => jest.restoreAllMocks());
 
   it('are UUIDs of version 7, with the moment in front', () => {
-    const before = Date.now();
+    const before = systemClock.now();
 
     const id = uuidv7();
 
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     const milliseconds = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
     expect(milliseconds).toBeGreaterThanOrEqual(before);
-    expect(milliseconds).toBeLessThanOrEqual(Date.now() + 1);
+    expect(milliseconds).toBeLessThanOrEqual(systemClock.now() + 1);
   });
 
   it('grow strictly, also within a millisecond', () => {
@@ -23,7 +23,8 @@ describe('the ids of jobs', () => {
 
   it('grow when the clock goes back', () => {
     const last = uuidv7();
-    jest.spyOn(systemClock, 'now').mockReturnValue(Date.now() - 3_600_000);
+    const anHourAgo = systemClock.now() - 3_600_000;
+    jest.spyOn(systemClock, 'now').mockReturnValue(anHourAgo);
 
     const [first, second] = [uuidv7(), uuidv7()];
 

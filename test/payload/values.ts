@@ -1,5 +1,5 @@
 /** Arbitrary values of all the kinds that a queue carries, nested anywhere. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 
 const TYPED_ARRAYS = [
   fc.int8Array(),
