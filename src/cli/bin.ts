@@ -1,0 +1,53 @@
+#!/usr/bin/env node
+/** The command `onqueue`: hands the process to the program, and ends it with the program's code. */
+import { createInterface } from 'node:readline/promises';
+import { systemClock } from '../clock/clock';
+import '../composition';
+import { builtInConnectors } from '../connections/built-in';
+import { STOP_SIGNALS } from './exit-codes';
+import { watchForOrphaning } from './orphan-watch';
+import { run } from './program';
+import type { Surroundings } from './session';
+
+/** For what files of the project opened when they were loaded, and nobody closes: it must not keep the process alive. */
+const FAREWELL_MS = 500;
+
+const surroundings: Surroundings = {
+  stdout: process.stdout,
+  stderr: process.stderr,
+  clock: systemClock,
+  folder: process.cwd(),
+  environment: process.env,
+  connectors: builtInConnectors,
+  ask: process.stdin.isTTY ? ask : undefined,
+  onStopSignal(hear) {
+    for (const signal of STOP_SIGNALS) process.on(signal, hear);
+    return () => {
+      for (const signal of STOP_SIGNALS) process.off(signal, hear);
+    };
+  },
+  onOrphaned: watchForOrphaning,
+  exit: (code) => process.exit(code),
+};
+
+async function ask(question: string): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await terminal.question(question);
+  } finally {
+    terminal.close();
+  }
+}
+
+// The reader of a pipe may leave early (`onqueue failed | head`): there is nobody to tell.
+function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+}
+process.stdout.on('error', ignoreBrokenPipe);
+process.stderr.on('error', ignoreBrokenPipe);
+
+void run(process.argv.slice(2), surroundings).then((code) => {
+  process.exitCode = code;
+  if (process.connected) process.disconnect();
+  systemClock.after(FAREWELL_MS, () => process.exit());
+});

@@ -1,0 +1,49 @@
+/** `check`: looks at everything that a worker needs, and says what is wrong. */
+import type { Command } from 'commander';
+import { projectFolder } from '../../queue/config-file';
+import type { Diagnosis } from '../../queue/connection';
+import type { QueueManager } from '../../queue/queue-manager';
+import { newCommand } from '../command';
+import { diagnoseConnections, diagnoseJobs, diagnoseVersions } from '../diagnosis';
+import { errorText } from '../error-text';
+import { ExitCode } from '../exit-codes';
+import { addJsonOption, addProjectOptions, type ProjectFlags } from '../options';
+import type { Session } from '../session';
+
+export function checkCommand(session: Session): Command {
+  const command = newCommand('check', {
+    summary: 'check configuration, connections, versions and jobs',
+    description: 'The exit code is 1 when there is an error, and 0 when there are warnings only.',
+    examples: [
+      ['onqueue check', 'before a deploy, with its environment'],
+      ['onqueue check --json | jq \'.[] | select(.level != "ok")\'', 'for a program'],
+    ],
+  });
+  return addJsonOption(addProjectOptions(command)).action((flags: ProjectFlags) => check(session, flags));
+}
+
+async function check(session: Session, flags: ProjectFlags): Promise<void> {
+  const { output, surroundings } = session;
+  const found = diagnoseVersions(projectFolder(surroundings.folder));
+  const manager = opened(session, flags, found);
+  if (manager !== undefined) {
+    found.push({ level: 'ok', subject: 'configuration', message: manager.configurationSource });
+    found.push(...(await diagnoseConnections(manager)), ...diagnoseJobs(manager));
+  }
+  if (flags.json === true) output.json(found);
+  else
+    output.table(
+      ['', 'what', 'found'],
+      found.map(({ level, subject, message }) => [level, subject, message]),
+    );
+  if (found.some(({ level }) => level === 'error')) session.exitCode = ExitCode.error;
+}
+
+function opened(session: Session, flags: ProjectFlags, found: Diagnosis[]): QueueManager | undefined {
+  try {
+    return session.open(flags);
+  } catch (error) {
+    found.push({ level: 'error', subject: 'configuration', message: errorText(error) });
+    return undefined;
+  }
+}

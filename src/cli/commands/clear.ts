@@ -1,0 +1,68 @@
+/** `clear`: removes the jobs of queues, without running them. */
+import type { Command } from 'commander';
+import type { QueueConnection } from '../../queue/queue-connection';
+import { newCommand } from '../command';
+import {
+  addConnectionOption,
+  addJsonOption,
+  addProjectOptions,
+  namesIn,
+  type ProjectFlags,
+  queueOption,
+} from '../options';
+import type { Session } from '../session';
+
+interface ClearFlags extends ProjectFlags {
+  readonly connection?: string | undefined;
+  readonly queue?: string | undefined;
+  readonly force?: boolean | undefined;
+}
+
+export function clearCommand(session: Session): Command {
+  const command = newCommand('clear', {
+    summary: 'remove all jobs of queues: ready, delayed and reserved ones',
+    description:
+      'Failed jobs stay (see flush). A job that runs meanwhile ends as lost. Under NODE_ENV=production it asks first, and where ' +
+      'there is no terminal it refuses without --force.',
+    examples: [
+      ['onqueue clear', "the default connection's own queue"],
+      ['onqueue clear high,default', 'these two'],
+      ['onqueue clear --force', 'in a script, also in production'],
+    ],
+  })
+    .argument('[queues]', "names separated by commas (default: the connection's own queue)")
+    .addOption(queueOption('the same, as an option'))
+    .option('--force', 'do not ask, also in production');
+  return addJsonOption(addProjectOptions(addConnectionOption(command))).action(
+    (queues: string | undefined, flags: ClearFlags) => clear(session, queues, flags),
+  );
+}
+
+async function clear(session: Session, queues: string | undefined, flags: ClearFlags): Promise<void> {
+  const { output } = session;
+  const manager = session.open(flags);
+  const connection = manager.connection(flags.connection);
+  const named = [...namesIn(queues ?? ''), ...namesIn(flags.queue ?? '')];
+  const names = named.length === 0 ? [connection.defaultQueue] : [...new Set(named)];
+  const { address } = manager.driver(flags.connection);
+  await session.confirm(
+    `Clear ${names.join(', ')} on ${address} (${await sizeOf(connection, names)} jobs)`,
+    flags.force,
+  );
+  const cleared: { queue: string; cleared: number }[] = [];
+  for (const queue of names) {
+    const count = await output.counting(
+      `Clearing ${queue}`,
+      () => connection.size(queue),
+      () => connection.clear(queue),
+    );
+    cleared.push({ queue, cleared: count });
+  }
+  if (flags.json === true) output.json(cleared);
+  else for (const one of cleared) output.line(`Removed ${one.cleared} jobs from ${one.queue}.`);
+}
+
+async function sizeOf(connection: QueueConnection, queues: readonly string[]): Promise<number> {
+  const sizes = await Promise.all(queues.map((queue) => connection.size(queue)));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}

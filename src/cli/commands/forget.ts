@@ -1,0 +1,30 @@
+/** `forget`: removes single failed jobs for good. */
+import type { Command } from 'commander';
+import { newCommand } from '../command';
+import { ExitCode } from '../exit-codes';
+import { addJsonOption, addProjectOptions, type ProjectFlags } from '../options';
+import type { Session } from '../session';
+
+export function forgetCommand(session: Session): Command {
+  const command = newCommand('forget', {
+    summary: 'remove failed jobs for good',
+    examples: [['onqueue forget 0193a6c1-…', 'this one']],
+  }).argument('<ids...>', 'ids, as onqueue failed lists them');
+  return addJsonOption(addProjectOptions(command)).action((ids: readonly string[], flags: ProjectFlags) =>
+    forget(session, ids, flags),
+  );
+}
+
+async function forget(session: Session, ids: readonly string[], flags: ProjectFlags): Promise<void> {
+  const { output } = session;
+  const { failed } = session.open(flags);
+  const unknown: string[] = [];
+  for (const id of ids) {
+    if (!(await failed.forget(id))) unknown.push(id);
+  }
+  for (const id of unknown) output.note(`There is no failed job '${id}'.`);
+  if (unknown.length > 0) session.exitCode = ExitCode.error;
+  const forgotten = ids.length - unknown.length;
+  if (flags.json === true) output.json({ forgotten, unknown });
+  else output.line(`Forgot ${forgotten} failed jobs.`);
+}

@@ -1,0 +1,25 @@
+/** `jobs`: what is registered here, as a worker would find it. */
+import type { Command } from 'commander';
+import { newCommand } from '../command';
+import { HOW_TO_REGISTER, JOB_HEADINGS, jobRow, listedJobs } from '../job-list';
+import { addJsonOption, addProjectOptions, type ProjectFlags } from '../options';
+import type { Session } from '../session';
+
+export function jobsCommand(session: Session): Command {
+  const command = newCommand('jobs', {
+    summary: 'show the registered jobs, as a worker finds them',
+    examples: [
+      ['onqueue jobs', 'those that onqueue.config.* imports'],
+      ["onqueue jobs --require 'dist/jobs/**/*.js'", 'and those of these files'],
+    ],
+  });
+  return addJsonOption(addProjectOptions(command)).action((flags: ProjectFlags) => jobs(session, flags));
+}
+
+function jobs(session: Session, flags: ProjectFlags): void {
+  const { output } = session;
+  const listed = listedJobs(session.open(flags));
+  if (flags.json === true) output.json(listed);
+  else if (listed.length > 0) output.table(JOB_HEADINGS, listed.map(jobRow));
+  else output.note(HOW_TO_REGISTER);
+}

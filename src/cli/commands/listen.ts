@@ -1,0 +1,136 @@
+/** `listen`: like `work`, with a fresh process for each job, so that changed code is picked up. For development. */
+import { fork } from 'node:child_process';
+import type { Command } from 'commander';
+import type { Clock, Milliseconds, Seconds, Timer } from '../../clock/clock';
+import { durationSeconds } from '../../job/duration';
+import { resolveWorkerOptions } from '../../worker/worker-options';
+import { newCommand } from '../command';
+import { ExitCode, exitCodeOfSignal, type StopSignal } from '../exit-codes';
+import { commandLineOf } from '../options';
+import type { Session } from '../session';
+import { hearStopSignals } from '../stop-signals';
+import { addListenOptions, type ListenFlags, remarksOn, renamed, workerOptions } from '../worker-flags';
+
+/** How long a process waits for its job before a new one takes its place. Its code is not old for that: see `--fresh`. */
+const DEFAULT_SLEEP: Seconds = 10;
+
+/** Beyond the grace, for a process that stops to write its outcome; then it is blocked, and killed. */
+const STOP_MARGIN: Seconds = 10;
+
+/** After a second signal. */
+const HASTE: Milliseconds = 1000;
+
+/** After a process that could not even start: whoever mends the file it stumbled over should not wait long. */
+const FIRST_PAUSE: Milliseconds = 500;
+const LONGEST_PAUSE: Milliseconds = 5000;
+
+export function listenCommand(session: Session): Command {
+  const command = newCommand('listen', {
+    summary: 'like work, with a fresh process for each job, so that changed code is picked up',
+    description:
+      'For development: starting a process for each job costs some hundred milliseconds. It runs one job at a time.',
+    examples: [
+      ['onqueue listen', 'the default connection and its queue'],
+      ['onqueue listen --queue=high,default --tries=3', 'two queues'],
+      ["onqueue listen --require 'src/jobs/**/*.ts'", 'jobs in TypeScript (needs @swc/core)'],
+    ],
+  });
+  return addListenOptions(
+    command.argument('[connection]', 'connection of the configuration (default: its default)'),
+    `how long a process waits for its job before the next takes its place (default: ${DEFAULT_SLEEP}s)`,
+  ).action((connection: string | undefined, flags: ListenFlags) => new Listener(session, connection, flags).run());
+}
+
+class Listener {
+  readonly #session: Session;
+  readonly #clock: Clock;
+  readonly #arguments: readonly string[];
+  readonly #rest: Milliseconds;
+  readonly #patience: Milliseconds;
+  #stopped = false;
+  #passOn: (signal: StopSignal, patience: Milliseconds) => void = () => undefined;
+
+  constructor(session: Session, connection: string | undefined, given: ListenFlags) {
+    for (const remark of remarksOn(given)) session.output.note(remark);
+    const { sleep = DEFAULT_SLEEP, rest = 0, ...flags } = renamed(given);
+    const { grace } = resolveWorkerOptions(workerOptions(connection, { ...flags, sleep, rest }));
+    this.#session = session;
+    this.#clock = session.surroundings.clock;
+    const where = connection === undefined ? [] : [connection];
+    this.#arguments = ['work', ...where, '--once', `--sleep=${sleep}`, ...commandLineOf(flags)];
+    this.#rest = durationSeconds(rest, '--rest') * 1000;
+    this.#patience = (grace + STOP_MARGIN) * 1000;
+  }
+
+  async run(): Promise<void> {
+    const stopListening = hearStopSignals(this.#session.surroundings, {
+      first: (signal) => this.#stop(signal, this.#patience),
+      again: (signal) => {
+        this.#session.exitCode = exitCodeOfSignal(signal);
+        this.#stop(signal, HASTE);
+      },
+    });
+    try {
+      let turn: 'first' | 'again' = 'first';
+      let failures = 0;
+      while (!this.#stopped) {
+        const code = await this.#runOne(turn);
+        // Mistyped flags do not get better by being tried again.
+        if (code === ExitCode.usage) this.#session.exitCode = code;
+        if (code === ExitCode.usage || this.#stopped) break;
+        failures = code === ExitCode.done ? 0 : failures + 1;
+        if (code === ExitCode.done) turn = 'again';
+        await this.#pause(failures === 0 ? this.#rest : Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** failures));
+      }
+    } finally {
+      stopListening();
+    }
+  }
+
+  /** One process from its start to its end; its exit code, as a shell has it. */
+  #runOne(turn: 'first' | 'again'): Promise<number> {
+    const { output } = this.#session;
+    return new Promise((resolve, reject) => {
+      // The channel is how the process notices that this one was killed; see `onOrphaned`.
+      const child = fork(process.argv[1] ?? '', [...this.#arguments, `--fresh=${turn}`], {
+        cwd: this.#session.surroundings.folder,
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      });
+      let killer: Timer | undefined;
+      let killAt = Infinity;
+      this.#passOn = (signal, patience) => {
+        child.kill(signal);
+        const at = this.#clock.monotonic() + patience;
+        if (at >= killAt) return;
+        killAt = at;
+        killer?.cancel();
+        // A blocked event loop hears no signal; it must not outlive this process.
+        killer = this.#clock.after(patience, () => child.kill('SIGKILL'), true);
+      };
+      child.once('error', reject);
+      child.once('exit', (code, signal) => {
+        this.#passOn = () => undefined;
+        killer?.cancel();
+        if (signal !== null && !this.#stopped) {
+          output.note(`The process of a job was ended by ${signal}. Its job runs again when its lease ends.`);
+        }
+        resolve(code ?? 1);
+      });
+    });
+  }
+
+  #stop(signal: StopSignal, patience: Milliseconds): void {
+    this.#stopped = true;
+    this.#passOn(signal, patience);
+  }
+
+  #pause(milliseconds: Milliseconds): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#clock.after(milliseconds, resolve, true);
+      this.#passOn = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+  }
+}

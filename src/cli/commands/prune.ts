@@ -1,0 +1,44 @@
+/** `prune`: removes the failed jobs that nobody will look at any more. */
+import type { Command } from 'commander';
+import type { Duration } from '../../job/duration';
+import { newCommand, refuse } from '../command';
+import { failedCount } from '../failed-count';
+import { addJsonOption, addProjectOptions, countOption, durationOption, type ProjectFlags } from '../options';
+import type { Session } from '../session';
+
+interface PruneFlags extends ProjectFlags {
+  readonly olderThan?: Duration | undefined;
+  readonly keep?: number | undefined;
+}
+
+export function pruneCommand(session: Session): Command {
+  const command = newCommand('prune', {
+    summary: 'remove old failed jobs for good',
+    description: 'Nothing else ever removes them: run it daily.',
+    examples: [
+      ['onqueue prune --older-than=30d', 'what failed more than 30 days ago'],
+      ['onqueue prune --keep=1000', 'all but the newest 1000'],
+    ],
+  })
+    .addOption(durationOption('--older-than <time>', 'those that failed longer ago than this'))
+    .addOption(countOption('--keep <count>', 'all but so many of the newest, of each store'));
+  return addJsonOption(addProjectOptions(command)).action((flags: PruneFlags, command: Command) =>
+    prune(session, flags, command),
+  );
+}
+
+async function prune(session: Session, flags: PruneFlags, command: Command): Promise<void> {
+  const { olderThan, keep } = flags;
+  if (olderThan === undefined && keep === undefined) {
+    refuse(command, 'say which: --older-than=30d, --keep=1000, or both. (onqueue flush removes all.)');
+  }
+  const { output } = session;
+  const manager = session.open(flags);
+  const pruned = await output.counting(
+    'Removing failed jobs',
+    () => failedCount(manager),
+    () => manager.failed.prune({ olderThan, keep }),
+  );
+  if (flags.json === true) output.json({ pruned });
+  else output.line(`Removed ${pruned} failed jobs.`);
+}

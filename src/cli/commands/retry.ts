@@ -1,0 +1,52 @@
+/** `retry`: sends failed jobs back to their queues. */
+import type { Command } from 'commander';
+import type { QueueManager } from '../../queue/queue-manager';
+import { newCommand } from '../command';
+import { ExitCode } from '../exit-codes';
+import { failedCount } from '../failed-count';
+import { addJsonOption, addProjectOptions, type ProjectFlags } from '../options';
+import type { Session } from '../session';
+
+export function retryCommand(session: Session): Command {
+  const command = newCommand('retry', {
+    summary: 'send failed jobs back to their queues, with all their tries',
+    examples: [
+      ['onqueue retry 0193a6c1-…', 'this one'],
+      ['onqueue retry all', 'all that have failed until now'],
+    ],
+  }).argument('<ids...>', "ids, as onqueue failed lists them, or 'all'");
+  return addJsonOption(addProjectOptions(command)).action((ids: readonly string[], flags: ProjectFlags) =>
+    retry(session, ids, flags),
+  );
+}
+
+async function retry(session: Session, ids: readonly string[], flags: ProjectFlags): Promise<void> {
+  const { output } = session;
+  const manager = session.open(flags);
+  const { retried, unknown } = ids.includes('all')
+    ? { retried: await retryAll(session, manager), unknown: [] }
+    : await retryEach(manager, ids);
+  for (const id of unknown) output.note(`There is no failed job '${id}'; it may have been retried already.`);
+  if (unknown.length > 0) session.exitCode = ExitCode.error;
+  if (flags.json === true) output.json({ retried, unknown });
+  else output.line(`Sent ${retried} failed jobs back to their queues.`);
+}
+
+function retryAll({ output }: Session, manager: QueueManager): Promise<number> {
+  return output.counting(
+    'Sending failed jobs back',
+    () => failedCount(manager),
+    () => manager.failed.retry('all'),
+  );
+}
+
+async function retryEach(
+  manager: QueueManager,
+  ids: readonly string[],
+): Promise<{ retried: number; unknown: string[] }> {
+  const unknown: string[] = [];
+  for (const id of ids) {
+    if (!(await manager.failed.retry(id))) unknown.push(id);
+  }
+  return { retried: ids.length - unknown.length, unknown };
+}

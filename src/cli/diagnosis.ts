@@ -1,0 +1,133 @@
+/** What `check` finds: each of these looks at one thing, and gives lines; none of them throws. */
+import 'reflect-metadata';
+import { constructorInjections, constructorOwner, injectionsOf } from '../container/parameters';
+import type { Class, JobDefinition } from '../job/definition';
+import { placed } from '../job/errors';
+import type { Diagnosis } from '../queue/connection';
+import type { QueueManager } from '../queue/queue-manager';
+import { errorText } from './error-text';
+import { HOW_TO_REGISTER } from './job-list';
+import { installedPackage, ownPackage } from './package-versions';
+
+const OLDEST_NODE = [20, 19] as const;
+
+const PEERS = ['reflect-metadata', 'tsyringe', 'class-transformer'] as const;
+
+/** @param folder the project's */
+export function diagnoseVersions(folder: string): Diagnosis[] {
+  const own = ownPackage();
+  return [
+    diagnoseNode(process.versions.node),
+    { level: 'ok', subject: 'onqueue', message: own.version },
+    ...secondCopy('onqueue', own.folder, folder, 'Run the command of the project: npx onqueue.'),
+    ...PEERS.flatMap((name) => diagnosePeer(name, own.folder, folder)),
+  ];
+}
+
+export function diagnoseNode(version: string): Diagnosis {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [oldestMajor, oldestMinor] = OLDEST_NODE;
+  return major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)
+    ? { level: 'ok', subject: 'node', message: version }
+    : { level: 'error', subject: 'node', message: `${version} is too old: install ${OLDEST_NODE.join('.')} or newer.` };
+}
+
+function diagnosePeer(name: string, ownFolder: string, folder: string): Diagnosis[] {
+  const found = installedPackage(name, ownFolder);
+  if (found === undefined) {
+    return [{ level: 'error', subject: name, message: `not installed. Run: npm install ${name}` }];
+  }
+  const twice = secondCopy(
+    name,
+    found.folder,
+    folder,
+    'What one of them registers, the other does not know. Install it once: npm dedupe.',
+  );
+  return [{ level: 'ok', subject: name, message: found.version }, ...twice];
+}
+
+function secondCopy(name: string, used: string, folder: string, remedy: string): Diagnosis[] {
+  const theirs = installedPackage(name, folder);
+  if (theirs === undefined || theirs.folder === used) return [];
+  return [
+    {
+      level: 'warning',
+      subject: name,
+      message: `the project has another copy, ${theirs.version} in ${theirs.folder}. ${remedy}`,
+    },
+  ];
+}
+
+export function diagnoseJobs(manager: QueueManager): Diagnosis[] {
+  const jobs = manager.registry.all();
+  if (jobs.length === 0) return [{ level: 'warning', subject: 'jobs', message: HOW_TO_REGISTER }];
+  const found = jobs.flatMap((job) => [...diagnoseRoute(job, manager), ...diagnoseHandler(job, manager)]);
+  // With a container of the project's own, how things are made is its affair.
+  const untyped = manager.container === undefined ? diagnoseInjection(manager) : [];
+  return [{ level: 'ok', subject: 'jobs', message: `${jobs.length} registered` }, ...found, ...untyped];
+}
+
+function diagnoseRoute({ name, file, options: { connection } }: JobDefinition, manager: QueueManager): Diagnosis[] {
+  const known = [...manager.connectionNames(), 'sync'];
+  if (connection === undefined || known.includes(connection)) return [];
+  const message = `${placed(name, file)} goes to the connection '${connection}', which is not configured; there is ${known.join(', ')}.`;
+  return [{ level: 'error', subject: 'jobs', message }];
+}
+
+function diagnoseHandler({ name, file, target }: JobDefinition, { registry }: QueueManager): Diagnosis[] {
+  if ('handle' in target.prototype || registry.handlerOf(target) !== undefined) return [];
+  const message = `${placed(name, file)} has no handle(), and no class is decorated with @Handles(${target.name}).`;
+  return [{ level: 'error', subject: 'jobs', message }];
+}
+
+// A declaration refuses what lacks a token; what the token's own constructor lacks shows in the first run only, or here.
+function diagnoseInjection({ registry }: QueueManager): Diagnosis[] {
+  const tokens = new Set<unknown>();
+  for (const { target } of registry.all()) {
+    const handler = registry.handlerOf(target);
+    const injections =
+      handler === undefined
+        ? [...injectionsOf(target, 'handle', 0), ...injectionsOf(target, 'failed', 1)]
+        : [
+            ...injectionsOf(handler, 'handle', 1),
+            ...injectionsOf(handler, 'failed', 2),
+            ...constructorInjections(handler),
+          ];
+    for (const { token } of injections) tokens.add(token);
+  }
+  return [...tokens].flatMap((token) => (typeof token === 'function' ? diagnoseTypes(token) : []));
+}
+
+function diagnoseTypes(token: Class): Diagnosis[] {
+  const { length } = constructorOwner(token);
+  if (length === 0 || Reflect.hasMetadata('design:paramtypes', constructorOwner(token))) return [];
+  const message =
+    `the constructor of ${token.name} takes ${length} parameters, and TypeScript emitted no types for them. Put @injectable() ` +
+    `above class ${token.name} (tsx and esbuild emit none: write @inject(Token) at each parameter too), or register an instance of it.`;
+  return [{ level: 'warning', subject: 'metadata', message }];
+}
+
+export async function diagnoseConnections(manager: QueueManager): Promise<Diagnosis[]> {
+  const found = await Promise.all(manager.connectionNames().map((name) => diagnoseConnection(manager, name)));
+  return found.flat();
+}
+
+async function diagnoseConnection(manager: QueueManager, name: string): Promise<Diagnosis[]> {
+  const subject = `connection ${name}`;
+  try {
+    const driver = manager.driver(name);
+    const lines = await driver.diagnose();
+    const opening: Diagnosis = { level: 'ok', subject, message: `${driver.driver} at ${driver.address}` };
+    // A driver speaks of itself by its name, and of a setting of its store by the setting's.
+    const itself = [name, driver.driver];
+    return [
+      opening,
+      ...lines.map((line) => ({
+        ...line,
+        subject: itself.includes(line.subject) ? subject : `${subject}, ${line.subject}`,
+      })),
+    ];
+  } catch (error) {
+    return [{ level: 'error', subject, message: errorText(error) }];
+  }
+}

@@ -1,0 +1,25 @@
+/** How an error is shown: what a user can mend by its message and code, what nobody foresaw with its stack. */
+import { dirname, sep } from 'node:path';
+import { OnqueueError } from '../errors/onqueue-error';
+import { ConfigFileError } from '../queue/errors';
+import { RequiredFileError } from './errors';
+
+/** The folder that this package's compiled files, or its sources, lie in. */
+const OURS = `${dirname(__dirname)}${sep}`;
+
+export function errorText(error: unknown): string {
+  if (!(error instanceof OnqueueError)) return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  const told = `${error.message} (${error.code})`;
+  // The mistake is in a file of the user's: its stack leads there.
+  const isTheirs = error instanceof ConfigFileError || error instanceof RequiredFileError;
+  const frames = isTheirs && error.cause instanceof Error ? framesOf(error.cause) : [];
+  return [told, ...frames].join('\n');
+}
+
+function framesOf({ stack = '', message }: Error): string[] {
+  // A syntax error begins with the line it stands in, before the message.
+  const [excerpt = '', rest = ''] = stack.split(message, 2);
+  const before = excerpt.includes('\n') ? excerpt.split('\n').slice(0, -1) : [];
+  const frames = rest.split('\n').filter((line) => /^\s+at /.test(line));
+  return [...before, ...frames.filter((line) => !line.includes(OURS) && !line.includes('node:internal'))];
+}

@@ -1,0 +1,42 @@
+/** What can be wrong with a command line. */
+import { OnqueueError } from '../errors/onqueue-error';
+
+/** An option of the command line with a value that it cannot have. */
+export class InvalidOptionError extends OnqueueError<{ readonly option: string; readonly value: string }> {
+  readonly code = 'E_INVALID_OPTION';
+
+  constructor(option: string, value: string, remedy: string) {
+    super(`${option}: '${value}' will not do. ${remedy}`, { option, value });
+  }
+}
+
+/** A file or pattern that was to be loaded, and is not there. */
+export class NothingMatchedError extends OnqueueError<{ readonly pattern: string; readonly folder: string }> {
+  readonly code = 'E_NOTHING_MATCHED';
+
+  constructor(option: string, pattern: string, folder: string, remedy: string) {
+    super(`${option}: nothing matches '${pattern}' in ${folder}. ${remedy}`, { pattern, folder });
+  }
+}
+
+/** A file that was named by `--require` threw while it was loaded. */
+export class RequiredFileError extends OnqueueError<{ readonly file: string }> {
+  readonly code = 'E_REQUIRED_FILE';
+
+  constructor(file: string, cause: unknown) {
+    super(
+      `${file} could not be loaded: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { file },
+      { cause },
+    );
+  }
+}
+
+/** What removes jobs was not confirmed. */
+export class UnconfirmedError extends OnqueueError<{ readonly action: string }> {
+  readonly code = 'E_UNCONFIRMED';
+
+  constructor(action: string, problem: string) {
+    super(`${action}: ${problem} Nothing was done. Pass --force to go ahead without being asked.`, { action });
+  }
+}

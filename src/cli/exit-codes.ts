@@ -1,0 +1,51 @@
+/** What the command's exit codes mean; `docs/cli.md` and `--help` say the same. */
+import { InvalidDurationError, InvalidQueueNameError } from '../job/errors';
+import { UnknownConnectionError } from '../queue/errors';
+import { InvalidWorkerOptionError } from '../worker/errors';
+import { InvalidOptionError, NothingMatchedError, UnconfirmedError } from './errors';
+
+export const ExitCode = {
+  /** Done; for a worker: stopped by a signal or by one of its stop conditions. */
+  done: 0,
+  /** Something went wrong; standard error says what. */
+  error: 1,
+  /** The command was not understood; nothing was done. */
+  usage: 2,
+  /** The worker stopped because its process used more than `--memory` (Laravel's code). */
+  memory: 12,
+} as const;
+
+const SIGNAL_NUMBERS = { SIGINT: 2, SIGQUIT: 3, SIGTERM: 15 } as const;
+
+export type StopSignal = keyof typeof SIGNAL_NUMBERS;
+
+export const STOP_SIGNALS = Object.keys(SIGNAL_NUMBERS) as StopSignal[];
+
+/** The code of a process that a signal ended at once, as shells count it: 130, 131, 143. */
+export function exitCodeOfSignal(signal: StopSignal): number {
+  return 128 + SIGNAL_NUMBERS[signal];
+}
+
+const USAGE_ERRORS = [
+  InvalidOptionError,
+  NothingMatchedError,
+  UnconfirmedError,
+  InvalidDurationError,
+  InvalidQueueNameError,
+  InvalidWorkerOptionError,
+  UnknownConnectionError,
+];
+
+export function exitCodeOf(error: unknown): number {
+  return USAGE_ERRORS.some((kind) => error instanceof kind) ? ExitCode.usage : ExitCode.error;
+}
+
+/** The paragraph below every `--help`. */
+export const EXIT_CODES_HELP = [
+  'Exit codes:',
+  '  0    done; for a worker: stopped by a signal, or by one of its stop conditions',
+  '  1    something went wrong',
+  '  2    the command was not understood; nothing was done',
+  '  12   a worker stopped because it used more than --memory',
+  '  130, 131, 143   ended at once by a second SIGINT, SIGQUIT or SIGTERM',
+].join('\n');

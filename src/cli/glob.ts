@@ -1,0 +1,64 @@
+/** Finds files by a pattern with `*`, `**` and `?`: Node.js 20 has no matcher of its own. */
+import { readdirSync, statSync } from 'node:fs';
+import { join, resolve, sep } from 'node:path';
+
+const LOADABLE = /(?<!\.d)\.[cm]?[jt]s$/;
+
+/**
+ * The files that `pattern` names, sorted; a pattern without wildcards names itself.
+ *
+ * Wildcards find scripts alone (a folder of compiled files holds maps and declarations beside them), never look into
+ * `node_modules`, and reach into folders that begin with a dot only where the pattern says so.
+ */
+export function filesMatching(pattern: string, folder: string): string[] {
+  const path = resolve(folder, pattern);
+  if (!/[*?]/.test(pattern)) return isFile(path) ? [path] : [];
+  const parts = path.split(sep);
+  const wild = parts.findIndex((part) => /[*?]/.test(part));
+  return [...new Set(walk(parts.slice(0, wild).join(sep) || sep, parts.slice(wild)))].toSorted();
+}
+
+function walk(folder: string, parts: readonly string[]): string[] {
+  const [part, ...rest] = parts;
+  if (part === undefined) return [];
+  if (part === '**') {
+    const below = foldersIn(folder).flatMap((name) => (isPassedOver(name) ? [] : walk(join(folder, name), parts)));
+    return [...walk(folder, rest.length === 0 ? ['*'] : rest), ...below];
+  }
+  const matcher = matcherOf(part);
+  if (rest.length === 0) {
+    return entriesOf(folder)
+      .filter((name) => matcher.test(name) && LOADABLE.test(name) && isFile(join(folder, name)))
+      .map((name) => join(folder, name));
+  }
+  return foldersIn(folder)
+    .filter((name) => matcher.test(name) && (name === part || !isPassedOver(name)))
+    .flatMap((name) => walk(join(folder, name), rest));
+}
+
+function matcherOf(part: string): RegExp {
+  const source = part
+    .replace(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
+    .replaceAll('*', '.*')
+    .replaceAll('?', '.');
+  // A leading wildcard does not stand for the dot of a hidden file.
+  return new RegExp(`^${/^[*?]/.test(part) ? String.raw`(?!\.)` : ''}${source}$`, 'su');
+}
+
+function isPassedOver(folder: string): boolean {
+  return folder === 'node_modules' || folder.startsWith('.');
+}
+
+function foldersIn(folder: string): string[] {
+  return entriesOf(folder).filter(
+    (name) => statSync(join(folder, name), { throwIfNoEntry: false })?.isDirectory() === true,
+  );
+}
+
+function entriesOf(folder: string): string[] {
+  return statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true ? readdirSync(folder) : [];
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}

@@ -1,0 +1,67 @@
+/** The registered jobs, as `work` opens with them and `jobs` lists them. */
+import type { Seconds } from '../clock/clock';
+import { relativeFile } from '../job/declared-in';
+import type { WorkerDefaults } from '../job/options';
+import { resolveRun } from '../job/resolve-options';
+import type { QueueManager } from '../queue/queue-manager';
+import type { Cell } from './table';
+
+export interface ListedJob {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly connection: string;
+  readonly queue: string;
+  /** 0: no limit. */
+  readonly tries: number;
+  /** 0: none. */
+  readonly timeout: Seconds;
+  /** The class decorated with `@Handles`, where the job does not handle itself. */
+  readonly handler: string | undefined;
+  readonly file: string | undefined;
+}
+
+/** @param worker what a worker's flags say for jobs that say nothing themselves */
+export function listedJobs(manager: QueueManager, worker: WorkerDefaults = {}): ListedJob[] {
+  return manager.registry
+    .all()
+    .map((definition) => {
+      const { connection = manager.defaultConnection, queue } = definition.options;
+      const { tries, timeout } = resolveRun({ payload: {}, definition, worker });
+      return {
+        name: definition.name,
+        aliases: definition.aliases,
+        connection,
+        queue: queue ?? defaultQueue(manager, connection),
+        tries,
+        timeout,
+        handler: manager.registry.handlerOf(definition.target)?.name,
+        file: definition.file === undefined ? undefined : relativeFile(definition.file),
+      };
+    })
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+export const JOB_HEADINGS = ['job', 'queue', 'tries', 'timeout', 'file'];
+
+export function jobRow({ name, queue, tries, timeout, file }: ListedJob): Cell[] {
+  return [name, queue, tries === 0 ? 'no limit' : String(tries), timeout === 0 ? 'none' : secondsText(timeout), file];
+}
+
+/** What to do where no job is registered: the worker would give every job back. */
+export const HOW_TO_REGISTER =
+  "No job is registered here. Import the files of your jobs in onqueue.config.*, or pass --require 'dist/jobs/**/*.js'.";
+
+function defaultQueue(manager: QueueManager, connection: string): string {
+  // A job may name a connection that only another application has.
+  return manager.connectionNames().includes(connection) ? manager.settings(connection).queue : '?';
+}
+
+function secondsText(seconds: Seconds): string {
+  const units = [
+    ['d', 86_400],
+    ['h', 3600],
+    ['m', 60],
+  ] as const;
+  const [unit, size] = units.find(([, size]) => seconds >= size && seconds % size === 0) ?? ['s', 1];
+  return `${seconds / size}${unit}`;
+}

@@ -1,0 +1,73 @@
+/** Everything that a command prints: results to standard output, the rest to standard error, progress to a terminal alone. */
+import type { Clock, Milliseconds, Timer } from '../clock/clock';
+import { type Cell, formatTable } from './table';
+
+/** What is needed of `process.stdout` and `process.stderr`. */
+export interface OutputStream {
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+  write(text: string): unknown;
+}
+
+/** How often the counter line is written anew; each time costs the store a question. */
+const COUNTING_INTERVAL: Milliseconds = 250;
+
+const CLEAR_LINE = '\r\u001B[K';
+
+export class Output {
+  readonly #stdout: OutputStream;
+  readonly #stderr: OutputStream;
+  readonly #clock: Clock;
+
+  constructor(stdout: OutputStream, stderr: OutputStream, clock: Clock) {
+    this.#stdout = stdout;
+    this.#stderr = stderr;
+    this.#clock = clock;
+  }
+
+  line(text: string): void {
+    this.#stdout.write(`${text}\n`);
+  }
+
+  /** One document: laid out for people on a terminal, on one line elsewhere. */
+  json(value: unknown): void {
+    this.line(JSON.stringify(value, undefined, this.#stdout.isTTY === true ? 2 : undefined));
+  }
+
+  table(headings: readonly string[], rows: readonly (readonly Cell[])[]): void {
+    const width = this.#stdout.isTTY === true ? this.#stdout.columns : undefined;
+    this.line(formatTable(headings, rows, { width }));
+  }
+
+  /** What is no result: a warning, an error, what was not found. */
+  note(text: string): void {
+    this.#stderr.write(`${text}\n`);
+  }
+
+  /**
+   * Carries `work` out; on a terminal, a line counts down what is left as long as it takes. Elsewhere nothing is
+   * written: it would fill a log.
+   */
+  async counting<T>(doing: string, left: () => Promise<number>, work: () => Promise<T>): Promise<T> {
+    if (this.#stderr.isTTY !== true) return work();
+    let timer: Timer | undefined;
+    let isOver = false;
+    let isShown = false;
+    const show = async (): Promise<void> => {
+      // A count that fails is not worth a word: the work itself meets the same trouble and tells it.
+      const count = await left().catch(() => undefined);
+      if (isOver) return;
+      if (count !== undefined) this.#stderr.write(`${CLEAR_LINE}${doing}: ${count.toLocaleString('en-US')} left`);
+      isShown ||= count !== undefined;
+      timer = this.#clock.after(COUNTING_INTERVAL, () => void show());
+    };
+    timer = this.#clock.after(COUNTING_INTERVAL, () => void show());
+    try {
+      return await work();
+    } finally {
+      isOver = true;
+      timer.cancel();
+      if (isShown) this.#stderr.write(CLEAR_LINE);
+    }
+  }
+}

@@ -1,0 +1,39 @@
+/** Which versions of this package and of its peers a project has, and whether it has them once. */
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+
+export interface InstalledPackage {
+  readonly version: string;
+  readonly folder: string;
+}
+
+/** This package. */
+export function ownPackage(): InstalledPackage {
+  const found = packageAbove(__dirname, undefined);
+  if (found === undefined) throw new Error(`There is no package.json above ${__dirname}.`);
+  return found;
+}
+
+/** As a file in `folder` would import it. */
+export function installedPackage(name: string, folder: string): InstalledPackage | undefined {
+  try {
+    // Its package.json cannot be asked for by name: `exports` may hide it.
+    return packageAbove(dirname(createRequire(join(folder, 'package.json')).resolve(name)), name);
+  } catch {
+    return undefined;
+  }
+}
+
+function packageAbove(start: string, name: string | undefined): InstalledPackage | undefined {
+  for (let folder = start; dirname(folder) !== folder; folder = dirname(folder)) {
+    const file = join(folder, 'package.json');
+    if (!existsSync(file)) continue;
+    const found = JSON.parse(readFileSync(file, 'utf8')) as { readonly name?: string; readonly version?: string };
+    // Packages put further package.json files, without a version, into their folders of ES modules.
+    if (found.version !== undefined && (name === undefined || found.name === name)) {
+      return { version: found.version, folder: realpathSync(folder) };
+    }
+  }
+  return undefined;
+}

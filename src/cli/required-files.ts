@@ -1,0 +1,47 @@
+/** What `--require` names: files of jobs, patterns of them, or packages to load before. */
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { loadTypeScript } from '../queue/typescript-loader';
+import { NothingMatchedError, RequiredFileError } from './errors';
+import { filesMatching } from './glob';
+
+/**
+ * Loads all that the patterns name, in order.
+ *
+ * @throws NothingMatchedError, RequiredFileError, TypeScriptLoaderError
+ */
+export function requireAll(patterns: readonly string[], folder: string): void {
+  for (const file of patterns.flatMap((pattern) => filesOf(pattern, folder))) load(file);
+}
+
+function filesOf(pattern: string, folder: string): readonly string[] {
+  const files = filesMatching(pattern, folder);
+  if (files.length > 0) return files;
+  const found = packageFile(pattern, folder);
+  if (found !== undefined) return [found];
+  throw new NothingMatchedError(
+    '--require',
+    pattern,
+    folder,
+    'Name a file, or a pattern such as "dist/jobs/**/*.js" (in quotes; it knows *, ** and ?). A worker without its jobs could run none of them.',
+  );
+}
+
+// `--require dotenv/config`, as Node.js itself takes it.
+function packageFile(name: string, folder: string): string | undefined {
+  if (/^[./]|[*?]/.test(name)) return undefined;
+  try {
+    return createRequire(join(folder, 'package.json')).resolve(name);
+  } catch {
+    return undefined;
+  }
+}
+
+function load(file: string): void {
+  if (/\.[cm]?ts$/.test(file)) loadTypeScript(file);
+  try {
+    require(file);
+  } catch (cause) {
+    throw new RequiredFileError(file, cause);
+  }
+}

@@ -1,0 +1,99 @@
+/** One command under way: what it prints to, the project that it loads, and the code that it ends with. */
+import { dirname, resolve } from 'node:path';
+import type { Clock, Milliseconds } from '../clock/clock';
+import { ConsoleLogger, type LogStream } from '../logger/console-logger';
+import type { Connectors } from '../queue/connector';
+import { replaceDefaultManager } from '../queue/default-manager';
+import { QueueManager } from '../queue/queue-manager';
+import { NothingMatchedError, UnconfirmedError } from './errors';
+import { ExitCode, type StopSignal } from './exit-codes';
+import { filesMatching } from './glob';
+import type { ProjectFlags } from './options';
+import { Output, type OutputStream } from './output';
+import { requireAll } from './required-files';
+
+/** The process around a command; a test gives one of its own. */
+export interface Surroundings {
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  readonly clock: Clock;
+  readonly folder: string;
+  readonly environment: Readonly<NodeJS.ProcessEnv>;
+  readonly connectors: Connectors;
+  /** Asks on the terminal; undefined where there is none. */
+  readonly ask: ((question: string) => Promise<string>) | undefined;
+  /** Hears SIGTERM, SIGINT and SIGQUIT. Returns the function that stops listening. */
+  readonly onStopSignal: (hear: (signal: StopSignal) => void) => () => void;
+  /**
+   * Calls back when the process that started this one has gone, and ends this one if it is still there after
+   * `patience`. Returns the function that stops watching.
+   */
+  readonly onOrphaned: (hear: () => void, patience: Milliseconds) => () => void;
+  /** Ends the process at once. */
+  readonly exit: (code: number) => void;
+}
+
+export class Session {
+  readonly surroundings: Surroundings;
+  readonly output: Output;
+  exitCode: number = ExitCode.done;
+  #manager: QueueManager | undefined;
+  #previous: QueueManager | undefined;
+
+  constructor(surroundings: Surroundings) {
+    this.surroundings = surroundings;
+    this.output = new Output(surroundings.stdout, surroundings.stderr, surroundings.clock);
+  }
+
+  /**
+   * Loads the project: its configuration, then the files of `--require`. Its manager is the one behind `Queue` as well,
+   * because jobs that run here dispatch others.
+   *
+   * @param logs where log lines go that the configuration has no logger for
+   * @throws NothingMatchedError, RequiredFileError, ConfigurationError, ConfigFileError, TypeScriptLoaderError
+   */
+  open({ config, require: required = [] }: ProjectFlags, logs: LogStream = this.surroundings.stderr): QueueManager {
+    const { folder, environment, connectors } = this.surroundings;
+    const configFile = config === undefined ? undefined : existing(config, folder);
+    const manager = new QueueManager({
+      connectors,
+      logger: new ConsoleLogger(logs),
+      folder: configFile === undefined ? folder : dirname(configFile),
+      variables: environment,
+      configFile,
+    });
+    this.#manager = manager;
+    this.#previous = replaceDefaultManager(manager);
+    // Here, and not on first use: a mistake in it should be told before anything else.
+    void manager.configuration;
+    requireAll(required, folder);
+    return manager;
+  }
+
+  /**
+   * In production, what removes jobs is asked about first.
+   *
+   * @throws UnconfirmedError
+   */
+  async confirm(action: string, force: boolean | undefined): Promise<void> {
+    const { environment, ask } = this.surroundings;
+    if (force === true || environment['NODE_ENV'] !== 'production') return;
+    if (ask === undefined) {
+      throw new UnconfirmedError(action, 'NODE_ENV is production, and there is no terminal to ask on.');
+    }
+    const answer = await ask(`${action}? NODE_ENV is production. [y/N] `);
+    if (!/^y(es)?$/i.test(answer.trim())) throw new UnconfirmedError(action, 'it was not confirmed.');
+  }
+
+  async close(): Promise<void> {
+    if (this.#manager === undefined) return;
+    await this.#manager.close();
+    replaceDefaultManager(this.#previous);
+  }
+}
+
+function existing(config: string, folder: string): string {
+  const path = resolve(folder, config);
+  if (filesMatching(path, folder).length > 0) return path;
+  throw new NothingMatchedError('--config', config, folder, 'Name the file that exports the configuration.');
+}

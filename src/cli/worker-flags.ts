@@ -1,0 +1,93 @@
+/** The options of `work` and `listen`, under Laravel's names, and the worker's options that they make. */
+import { type Command, Option } from 'commander';
+import type { Duration } from '../job/duration';
+import type { WorkerOptions } from '../worker/worker-options';
+import {
+  addJsonOption,
+  addProjectOptions,
+  countOption,
+  durationOption,
+  durationsOption,
+  type ProjectFlags,
+  queueOption,
+  suspiciousDurations,
+} from './options';
+
+/** What `listen` takes: options of the job that each of its processes runs. */
+export interface ListenFlags extends ProjectFlags {
+  readonly queue?: string | undefined;
+  readonly fair?: boolean | undefined;
+  readonly tries?: number | undefined;
+  readonly timeout?: Duration | undefined;
+  readonly backoff?: readonly Duration[] | undefined;
+  /** The old name of `backoff`. */
+  readonly delay?: readonly Duration[] | undefined;
+  readonly sleep?: Duration | undefined;
+  readonly rest?: Duration | undefined;
+  readonly grace?: Duration | undefined;
+}
+
+export interface WorkFlags extends ListenFlags {
+  readonly concurrency?: number | undefined;
+  readonly maxJobs?: number | undefined;
+  readonly maxTime?: Duration | undefined;
+  readonly memory?: number | undefined;
+  readonly once?: boolean | undefined;
+  readonly stopWhenEmpty?: boolean | undefined;
+  /** Set by `listen` for its processes: the first opens as `work` does, and all stop before they run code that has changed. */
+  readonly fresh?: 'first' | 'again' | undefined;
+}
+
+export function addListenOptions(command: Command, sleep: string): Command {
+  return addJsonOption(
+    addProjectOptions(
+      command
+        .addOption(queueOption("queues to work on, in this order: high,default (default: the connection's)"))
+        .option('--fair', 'draw the order of queues for each job, by weight: --queue=high:3,default:1')
+        .addOption(
+          countOption('--tries <count>', 'attempts of jobs that say nothing themselves; 0: no limit (default: 1)'),
+        )
+        .addOption(durationOption('--timeout <time>', 'for jobs that say nothing themselves; 0: none (default: 60s)'))
+        .addOption(
+          durationsOption(
+            '--backoff <times>',
+            'wait before the next attempt: 10s, or 10s,1m,5m; the last repeats (default: 0)',
+          ),
+        )
+        .addOption(durationsOption('--delay <times>', 'old name of --backoff').hideHelp())
+        .addOption(durationOption('--sleep <time>', sleep))
+        .addOption(durationOption('--rest <time>', 'pause after each job (default: 0)'))
+        .addOption(
+          durationOption('--grace <time>', 'time for running jobs to finish when the worker stops (default: 30s)'),
+        ),
+    ),
+    'print JSON lines, the log among them, to standard output',
+  );
+}
+
+export function addWorkOptions(command: Command): Command {
+  return addListenOptions(command, 'pause when there is no work and the store cannot wake us (default: 1s)')
+    .addOption(countOption('--concurrency <count>', 'jobs at once (default: 1)', 1))
+    .addOption(countOption('--max-jobs <count>', 'stop after so many jobs'))
+    .addOption(durationOption('--max-time <time>', 'stop after this time'))
+    .addOption(countOption('--memory <MB>', 'stop when the process uses more than so many megabytes'))
+    .option('--once', 'run one job at most; wait for it as long as --sleep says')
+    .option('--stop-when-empty', 'stop when the queues hold nothing that is ready or delayed')
+    .addOption(new Option('--fresh <turn>').choices(['first', 'again']).hideHelp());
+}
+
+/** What to say of the flags before they are used: an old name, and numbers that look like milliseconds. */
+export function remarksOn(flags: ListenFlags): string[] {
+  const old = flags.delay === undefined ? [] : ['--delay is the old name of --backoff; please write --backoff.'];
+  return [...old, ...suspiciousDurations(flags)];
+}
+
+/** The flags with `--delay` under its new name. */
+export function renamed<Flags extends ListenFlags>({ delay, ...flags }: Flags): Omit<Flags, 'delay'> {
+  return delay === undefined ? flags : { ...flags, backoff: flags.backoff ?? delay };
+}
+
+export function workerOptions(connection: string | undefined, flags: Omit<WorkFlags, 'delay'>): WorkerOptions {
+  const { config: _config, require: _require, json: _json, fresh: _fresh, ...options } = flags;
+  return { connection, ...options };
+}

@@ -1,0 +1,123 @@
+import type { Diagnosis } from '../../src/queue/connection';
+import { diagnoseNode } from '../../src/cli/diagnosis';
+import { CommandKit } from './kit/command-kit';
+
+describe('check', () => {
+  let kit: CommandKit;
+
+  beforeEach(() => {
+    kit = new CommandKit();
+  });
+
+  afterEach(() => kit.close());
+
+  async function check(...line: readonly string[]): Promise<{ code: number; of: (subject: string) => Diagnosis[] }> {
+    const { code, stdout } = await kit.run('check', '--json', ...line);
+    const found = JSON.parse(stdout) as Diagnosis[];
+    return { code, of: (subject) => found.filter((one) => one.subject.startsWith(subject)) };
+  }
+
+  it('names versions, configuration and stores, and ends with 0 when there are warnings only', async () => {
+    const { code, of } = await check();
+
+    expect(of('node')).toEqual([{ level: 'ok', subject: 'node', message: process.versions.node }]);
+    expect(of('reflect-metadata')).toMatchObject([{ level: 'ok' }]);
+    expect(of('configuration')).toMatchObject([
+      { level: 'ok', message: expect.stringContaining('onqueue.config.js') as string },
+    ]);
+    expect(of('connection memory')).toMatchObject([{ level: 'ok' }, { level: 'warning' }]);
+    expect(of('jobs')).toMatchObject([{ level: 'warning', message: expect.stringContaining('--require') as string }]);
+    expect(code).toBe(0);
+  });
+
+  it('prints a table', async () => {
+    const { stdout } = await kit.run('check');
+
+    expect(stdout).toMatch(/^ +what +found$/m);
+    expect(stdout).toMatch(/^ok +node +\d/m);
+  });
+
+  it('ends with 1 when the configuration cannot be loaded, and names versions all the same', async () => {
+    kit.project.write({ 'onqueue.config.js': "throw new Error('no secrets here');" });
+
+    const { code, of } = await check();
+
+    expect(of('configuration')).toMatchObject([
+      { level: 'error', message: expect.stringContaining('no secrets here') as string },
+    ]);
+    expect(of('node')).toHaveLength(1);
+    expect(code).toBe(1);
+  });
+
+  it('ends with 1 when a store does not answer, and asks the others', async () => {
+    const config =
+      "module.exports = { default: 'a', connections: { a: { driver: 'memory' }, b: { driver: 'memory' } } };";
+    kit.project.write({ 'onqueue.config.js': config });
+    const stopped = Object.assign(kit.store.duplicate(), {
+      name: 'a',
+      diagnose: () => Promise.reject(new Error('no answer')),
+    });
+    const well = Object.assign(kit.store.duplicate(), { name: 'b' });
+    kit.connectors = { memory: (_config, { name }) => ({ a: stopped, b: well })[name]! };
+
+    const { code, of } = await check();
+
+    expect(of('connection a')).toMatchObject([
+      { level: 'error', message: expect.stringContaining('no answer') as string },
+    ]);
+    expect(of('connection b')[0]).toMatchObject({ level: 'ok' });
+    expect(code).toBe(1);
+  });
+
+  it('finds what is wrong with jobs: no handler, no such connection, a dependency without types', async () => {
+    kit.project.write({
+      'jobs.js': `const { Job, Inject } = require('onqueue');
+        class Smtp { constructor(host, port) {} }
+        class SendMail extends Job { handle(smtp) {} }
+        Inject(Smtp)(SendMail.prototype, 'handle', 0);
+        Job()(SendMail);
+        Job({ connection: 'nowhere' })(class Lost { handle() {} });
+        Job()(class Forgotten {});`,
+    });
+
+    const { code, of } = await check('--require=jobs.js');
+
+    const messages = of('jobs').map(({ message }) => message);
+    expect(messages).toContainEqual('3 registered');
+    expect(messages).toContainEqual(
+      expect.stringMatching(/^Lost .*'nowhere', which is not configured; there is memory/),
+    );
+    expect(messages).toContainEqual(expect.stringMatching(/^Forgotten .*@Handles\(Forgotten\)/));
+    expect(of('metadata')).toEqual([
+      {
+        level: 'warning',
+        subject: 'metadata',
+        message: expect.stringContaining('constructor of Smtp takes 2 parameters') as string,
+      },
+    ]);
+    expect(code).toBe(1);
+  });
+
+  it('finds a second copy of a package that must be there once', async () => {
+    kit.project.write({
+      'node_modules/tsyringe/package.json': '{ "name": "tsyringe", "version": "4.0.0", "main": "index.js" }',
+      'node_modules/tsyringe/index.js': '',
+    });
+
+    const { of } = await check();
+
+    expect(of('tsyringe')).toMatchObject([
+      { level: 'ok' },
+      { level: 'warning', message: expect.stringContaining('another copy, 4.0.0') as string },
+    ]);
+  });
+
+  it.each([
+    ['20.19.0', 'ok'],
+    ['22.0.0', 'ok'],
+    ['20.18.3', 'error'],
+    ['18.20.0', 'error'],
+  ])('finds Node.js %s %s', (version, level) => {
+    expect(diagnoseNode(version)).toMatchObject({ level });
+  });
+});

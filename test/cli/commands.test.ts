@@ -1,0 +1,306 @@
+import { UnconfirmedError } from '../../src/cli/errors';
+import { systemClock } from '../../src/clock/clock';
+import { CommandKit } from './kit/command-kit';
+
+let kit: CommandKit;
+
+beforeEach(() => {
+  kit = new CommandKit();
+});
+
+afterEach(() => kit.close());
+
+describe('size', () => {
+  it('shows every queue that was used, and the default one', async () => {
+    await kit.push('high', 'A', 'B');
+    await kit.store.push('low', [{ payload: '{}', delay: 60 }]);
+    await kit.fail('1', { queue: 'high' });
+
+    const { stdout, code } = await kit.run('size');
+
+    expect(stdout.trimEnd().split('\n')).toEqual([
+      'queue    ready  delayed  reserved  failed',
+      'default      0        0         0       0',
+      'high         2        0         0       1',
+      'low          0        1         0       0',
+    ]);
+    expect(code).toBe(0);
+  });
+
+  it('shows the queues that are named, as JSON where that is wanted', async () => {
+    await kit.push('high', 'A');
+
+    const { stdout } = await kit.run('size', 'high,other', '--json');
+
+    expect(JSON.parse(stdout)).toEqual([
+      { queue: 'high', ready: 1, delayed: 0, reserved: 0, failed: 0 },
+      { queue: 'other', ready: 0, delayed: 0, reserved: 0, failed: 0 },
+    ]);
+  });
+
+  it('refuses a connection that is not configured, with the nearest', async () => {
+    const { stderr, code } = await kit.run('size', '--connection=memroy');
+
+    expect(stderr).toMatch(/No connection 'memroy'.*Did you mean 'memory'\?.*\(E_UNKNOWN_CONNECTION\)/);
+    expect(code).toBe(2);
+  });
+});
+
+describe('failed', () => {
+  it('lists failed jobs with the first line of their errors', async () => {
+    await kit.fail('id-1', { name: 'SendMail', queue: 'mail' });
+
+    const { stdout, code } = await kit.run('failed');
+
+    const [headings, row] = stdout.split('\n');
+    expect(headings).toMatch(/^id +job +queue +attempts +failed at +error$/);
+    expect(row).toMatch(/^id-1 +SendMail +mail +3 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC +Error: refused$/);
+    expect(code).toBe(0);
+  });
+
+  it('takes a queue and a limit, and says when there are more', async () => {
+    for (const id of ['1', '2', '3']) await kit.fail(id, { queue: 'mail' });
+    await kit.fail('4', { queue: 'other' });
+
+    const { stdout, stderr } = await kit.run('failed', '--queue=mail', '--limit=2', '--json');
+
+    const listed = JSON.parse(stdout) as { queue: string }[];
+    expect(listed.map(({ queue }) => queue)).toEqual(['mail', 'mail']);
+    expect(stderr).toContain('more than these 2');
+  });
+
+  it('says so when there are none', async () => {
+    expect((await kit.run('failed')).stdout).toBe('No failed jobs.\n');
+    expect((await kit.run('failed', '--json')).stdout).toBe('[]\n');
+  });
+
+  it('shows all of one job when its id is given', async () => {
+    await kit.fail('id-1');
+
+    const { stdout } = await kit.run('failed', 'id-1');
+
+    expect(stdout).toContain('"commandName":"SendMail"');
+    expect(stdout).toContain('Error: refused\n    at mail');
+  });
+
+  it('ends with 1 when there is no job of that id', async () => {
+    const { stderr, code } = await kit.run('failed', 'nothing');
+
+    expect(stderr).toContain("no failed job 'nothing'");
+    expect(code).toBe(1);
+  });
+});
+
+describe('retry', () => {
+  it('sends jobs back by their ids', async () => {
+    await kit.fail('1');
+    await kit.fail('2');
+    await kit.fail('3');
+
+    const { stdout, code } = await kit.run('retry', '1', '3');
+
+    expect(stdout).toContain('Sent 2 failed jobs back');
+    expect(code).toBe(0);
+    expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
+    expect(await kit.store.failed.count()).toBe(1);
+  });
+
+  it('sends all of them back', async () => {
+    await kit.fail('1');
+    await kit.fail('2');
+
+    const { stdout } = await kit.run('retry', 'all', '--json');
+
+    expect(JSON.parse(stdout)).toEqual({ retried: 2, unknown: [] });
+    expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
+  });
+
+  it('names the ids that it does not know, retries the others, and ends with 1', async () => {
+    await kit.fail('1');
+
+    const { stderr, code } = await kit.run('retry', 'x', '1');
+
+    expect(stderr).toContain("no failed job 'x'");
+    expect(code).toBe(1);
+    expect(await kit.store.counts('default')).toMatchObject({ ready: 1 });
+  });
+
+  it('asks for ids', async () => {
+    const { stderr, code } = await kit.run('retry');
+
+    expect(stderr).toContain("missing required argument 'ids'");
+    expect(code).toBe(2);
+  });
+});
+
+describe('forget, flush and prune', () => {
+  beforeEach(async () => {
+    await kit.fail('1', { queue: 'mail' });
+    await kit.fail('2', { queue: 'mail' });
+    await kit.fail('3', { queue: 'other' });
+  });
+
+  it('forget removes single ones, and ends with 1 for what is not there', async () => {
+    const { stdout, code } = await kit.run('forget', '1', 'x', '--json');
+
+    expect(JSON.parse(stdout)).toEqual({ forgotten: 1, unknown: ['x'] });
+    expect(code).toBe(1);
+    expect(await kit.store.failed.count()).toBe(2);
+  });
+
+  it('flush removes all', async () => {
+    expect((await kit.run('flush')).stdout).toBe('Removed 3 failed jobs.\n');
+    expect(await kit.store.failed.count()).toBe(0);
+  });
+
+  it('flush removes those of one queue', async () => {
+    await kit.run('flush', '--queue=mail');
+
+    expect(await kit.store.failed.count('mail')).toBe(0);
+    expect(await kit.store.failed.count()).toBe(1);
+  });
+
+  it('prune keeps the newest', async () => {
+    expect((await kit.run('prune', '--keep=1')).stdout).toBe('Removed 2 failed jobs.\n');
+  });
+
+  it('prune goes by age', async () => {
+    expect((await kit.run('prune', '--older-than=1h', '--json')).stdout).toBe('{"pruned":0}\n');
+    expect((await kit.run('prune', '--older-than=0')).code).toBe(0);
+  });
+
+  it('prune does nothing without being told which', async () => {
+    const { stderr, code } = await kit.run('prune');
+
+    expect(stderr).toContain('--older-than=30d');
+    expect(code).toBe(2);
+    expect(await kit.store.failed.count()).toBe(3);
+  });
+});
+
+describe('clear', () => {
+  beforeEach(async () => {
+    await kit.push('default', 'A', 'B');
+    await kit.push('high', 'C');
+    await kit.push('low', 'D');
+  });
+
+  it("empties the connection's own queue, and no other", async () => {
+    const { stdout, code } = await kit.run('clear');
+
+    expect(stdout).toBe('Removed 2 jobs from default.\n');
+    expect(code).toBe(0);
+    expect(await kit.store.counts('high')).toMatchObject({ ready: 1 });
+  });
+
+  it.each([[['high,low']], [['--queue=high,low']], [['high', '--queue=low']]])(
+    'empties the queues of %j',
+    async (line) => {
+      const { stdout } = await kit.run('clear', ...line, '--json');
+
+      expect(JSON.parse(stdout)).toEqual([
+        { queue: 'high', cleared: 1 },
+        { queue: 'low', cleared: 1 },
+      ]);
+      expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
+    },
+  );
+
+  it('refuses in production where there is no terminal to ask on', async () => {
+    kit.environment = { NODE_ENV: 'production' };
+
+    const { stderr, code } = await kit.run('clear');
+
+    expect(stderr).toContain('--force');
+    expect(stderr).toContain(new UnconfirmedError('', '').code);
+    expect(code).toBe(2);
+    expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
+  });
+
+  it('asks in production, with what is at stake', async () => {
+    kit.environment = { NODE_ENV: 'production' };
+    kit.answer = 'y';
+
+    await kit.run('clear', 'default,high');
+
+    expect(kit.asked).toEqual([expect.stringMatching(/Clear default, high on memory .*\(3 jobs\)\?.*\[y\/N\]/)]);
+    expect(await kit.store.counts('default')).toMatchObject({ ready: 0 });
+  });
+
+  it.each(['', 'n', 'yeah'])('takes %j for a no', async (answer) => {
+    kit.environment = { NODE_ENV: 'production' };
+    kit.answer = answer;
+
+    expect((await kit.run('clear')).code).toBe(2);
+    expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
+  });
+
+  it('does not ask with --force, nor outside of production', async () => {
+    kit.answer = 'n';
+    await kit.run('clear', 'high');
+    kit.environment = { NODE_ENV: 'production' };
+    await kit.run('clear', 'low', '--force');
+
+    expect(kit.asked).toEqual([]);
+    expect(await kit.store.counts('low')).toMatchObject({ ready: 0 });
+  });
+});
+
+describe('any command', () => {
+  it('shows an unexpected error with its stack', async () => {
+    kit.connectors = {
+      memory: () => {
+        throw new TypeError('nobody foresaw this');
+      },
+    };
+
+    const { stderr, code } = await kit.run('size');
+
+    expect(stderr).toMatch(/TypeError: nobody foresaw this\n\s+at /);
+    expect(code).toBe(1);
+  });
+
+  it('shows every mistake of a configuration, without a stack', async () => {
+    kit.project.write({
+      'onqueue.config.js': "module.exports = { connections: { memory: { driver: 'memroy' } }, jobz: [] };",
+    });
+
+    const { stderr, code } = await kit.run('size');
+
+    expect(stderr).toContain('connections.memory.driver');
+    expect(stderr).toContain('jobz');
+    expect(stderr).toContain('(E_CONFIGURATION)');
+    expect(stderr).not.toMatch(/^\s+at /m);
+    expect(code).toBe(1);
+  });
+
+  it('takes another configuration with --config, and the folder of that one for the project', async () => {
+    const other = `module.exports = { default: 'b', connections: { a: { driver: 'memory' }, b: { driver: 'null' } } };`;
+    kit.project.write({ 'other/package.json': '{}', 'other/mine.js': other });
+    kit.connectors = {
+      ...kit.connectors,
+      null: (_config, { root }) => Object.assign(kit.store.duplicate(), { name: 'b', root }),
+    };
+
+    const { stdout } = await kit.run('size', '--config=other/mine.js', '--json');
+
+    expect(JSON.parse(stdout)).toEqual([expect.objectContaining({ queue: 'default' })]);
+  });
+
+  it('says when the file of --config is not there', async () => {
+    const { stderr, code } = await kit.run('size', '--config=mine.js');
+
+    expect(stderr).toContain(`--config: nothing matches 'mine.js' in ${kit.project.folder}`);
+    expect(code).toBe(2);
+  });
+
+  it('closes what it has opened', async () => {
+    const opened = kit.store.duplicate();
+    kit.connectors = { memory: () => opened };
+
+    await kit.run('size');
+
+    await expect(opened.counts('default')).rejects.toThrow('closed');
+    expect(systemClock.now()).toBeGreaterThan(0);
+  });
+});

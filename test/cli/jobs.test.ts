@@ -1,0 +1,77 @@
+import { CommandKit } from './kit/command-kit';
+
+describe('jobs', () => {
+  let kit: CommandKit;
+
+  beforeEach(() => {
+    kit = new CommandKit();
+  });
+
+  afterEach(() => kit.close());
+
+  // First, while this process knows no job.
+  it('says how to register jobs when there are none', async () => {
+    const { stdout, stderr, code } = await kit.run('jobs');
+
+    expect(stderr).toContain("--require 'dist/jobs/**/*.js'");
+    expect(stdout).toBe('');
+    expect(code).toBe(0);
+  });
+
+  it('lists the jobs of the files that a pattern names, with what a worker would go by', async () => {
+    kit.project.write({
+      'jobs/mail.js': `const { Job } = require('onqueue');
+        Job({ queue: 'mail', tries: 5, timeout: '2m' })(class SendMail extends Job { handle() {} });`,
+      'jobs/deep/tidy.js': `const { Job } = require('onqueue');
+        Job({ tries: 0, timeout: 0 })(class TidyUp extends Job { handle() {} });`,
+    });
+
+    const { stdout, code } = await kit.run('jobs', '--require=jobs/**/*.js');
+
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines[0]).toMatch(/^job +queue +tries +timeout +file$/);
+    expect(lines[1]).toMatch(/^SendMail +mail +5 +2m +.*mail\.js$/);
+    expect(lines[2]).toMatch(/^TidyUp +default +no limit +none +.*tidy\.js$/);
+    expect(code).toBe(0);
+  });
+
+  it('lists them as JSON, with handlers and aliases', async () => {
+    kit.project.write({
+      'handled.js': `const { Job, Handles } = require('onqueue');
+        const Bill = Job({ aliases: ['Invoice'], connection: 'elsewhere' })(class Bill {});
+        Handles(Bill)(class BillHandler { handle(job) {} });`,
+    });
+
+    const { stdout } = await kit.run('jobs', '--require', './handled.js', '--json');
+
+    const listed = JSON.parse(stdout) as { name: string }[];
+    expect(listed.find(({ name }) => name === 'Bill')).toEqual({
+      name: 'Bill',
+      aliases: ['Invoice'],
+      connection: 'elsewhere',
+      queue: '?',
+      tries: 1,
+      timeout: 60,
+      handler: 'BillHandler',
+      file: expect.stringContaining('handled.js') as string,
+    });
+  });
+
+  it('shows where a file broke that was to be loaded', async () => {
+    kit.project.write({ 'broken.js': "function mail() { throw new Error('no address'); }\nmail();" });
+
+    const { stderr, code } = await kit.run('jobs', '--require=broken.js');
+
+    expect(stderr).toContain(`broken.js could not be loaded: no address (E_REQUIRED_FILE)`);
+    expect(stderr).toMatch(/^\s+at mail .*broken\.js:1/m);
+    expect(code).toBe(1);
+  });
+
+  it('loads packages by their names, as Node.js does', async () => {
+    kit.project.write({
+      'node_modules/my-jobs/index.js': "require('onqueue').Job()(class FromPackage { handle() {} });",
+    });
+
+    expect((await kit.run('jobs', '--require=my-jobs')).stdout).toContain('FromPackage');
+  });
+});

@@ -1,0 +1,68 @@
+/** Runs the real command, and programs of a project, in processes of their own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { eventually } from '../../support/eventually';
+
+const REGISTER = join(__dirname, '../../support/register-typescript.cjs');
+const BIN = join(__dirname, '../../../src/cli/bin.ts');
+
+export interface ChildEnd {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export class ChildCommand {
+  stdout = '';
+  stderr = '';
+  readonly ended: Promise<ChildEnd>;
+  readonly #child: ChildProcess;
+
+  constructor(folder: string, line: readonly string[], variables: NodeJS.ProcessEnv = {}) {
+    // Jest's own variables would tell the child that it runs under Jest.
+    const { JEST_WORKER_ID: _worker, NODE_ENV: _mode, REDIS_URL: _redis, ...environment } = process.env;
+    this.#child = spawn(process.execPath, ['--require', REGISTER, ...line], {
+      cwd: folder,
+      env: { ...environment, ...variables },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    this.ended = new Promise((resolve) => this.#child.once('close', (code, signal) => resolve({ code, signal })));
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** Waits until the command has printed something. */
+  async prints(text: string): Promise<void> {
+    await eventually(() => (this.stdout + this.stderr).includes(text), {
+      of: `a line with "${text}"`,
+    });
+  }
+
+  /** The end of a test that went wrong must not leave it behind. */
+  async end(): Promise<void> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) this.kill('SIGKILL');
+    await this.ended;
+  }
+}
+
+/** `onqueue …` in the folder of a project. */
+export function command(folder: string, line: readonly string[], variables?: NodeJS.ProcessEnv): ChildCommand {
+  return new ChildCommand(folder, [BIN, ...line], variables);
+}
+
+/** Whether there is a process of this id. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,119 @@
+/** Runs commands in this process, on a store in memory, in a project in a temporary folder. */
+import type { StopSignal } from '../../../src/cli/exit-codes';
+import { run } from '../../../src/cli/program';
+import type { Surroundings } from '../../../src/cli/session';
+import { systemClock } from '../../../src/clock/clock';
+import { MemoryConnection } from '../../../src/connections/memory/memory-connection';
+import { MemoryStore } from '../../../src/connections/memory/memory-store';
+import type { FailedEntry } from '../../../src/failed/failed-store';
+import type { Connectors } from '../../../src/queue/connector';
+import { TestClock } from '../../../src/testing/test-clock';
+import { Project } from './project';
+
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const CONFIG = "module.exports = { connections: { memory: { driver: 'memory' } } };";
+
+export class CommandKit {
+  readonly project: Project;
+  readonly store = new MemoryConnection('memory', new MemoryStore('memory', systemClock));
+  readonly clock = new TestClock();
+  /** What the command would have ended the process with. */
+  readonly exits: number[] = [];
+  environment: NodeJS.ProcessEnv = {};
+  /** Answers questions; undefined: there is no terminal. */
+  answer: string | undefined;
+  readonly asked: string[] = [];
+  connectors: Connectors = { memory: () => this.store.duplicate() };
+  #hear: ((signal: StopSignal) => void) | undefined;
+  #stdout = '';
+  #stderr = '';
+
+  constructor(files: Readonly<Record<string, string>> = {}) {
+    this.project = new Project({ 'onqueue.config.js': CONFIG, ...files });
+  }
+
+  async run(...line: readonly string[]): Promise<Ended> {
+    this.#stdout = '';
+    this.#stderr = '';
+    const code = await run(line, this.#surroundings());
+    return { code, stdout: this.#stdout, stderr: this.#stderr };
+  }
+
+  /** What the running command has printed until now. */
+  get printed(): string {
+    return this.#stdout + this.#stderr;
+  }
+
+  /** Whether a command listens for signals. */
+  get listens(): boolean {
+    return this.#hear !== undefined;
+  }
+
+  signal(signal: StopSignal): void {
+    this.#hear?.(signal);
+  }
+
+  push(queue: string, ...names: readonly string[]): Promise<void> {
+    return this.store.push(
+      queue,
+      names.map((name) => ({ payload: payloadOf(name) })),
+    );
+  }
+
+  fail(id: string, more: Partial<Omit<FailedEntry, 'id'>> = {}): Promise<void> {
+    const { name = 'SendMail', payload = Buffer.from(payloadOf(name, id)) } = more;
+    const entry = {
+      connection: 'memory',
+      queue: 'default',
+      exception: 'Error: refused\n    at mail',
+      attempts: 3,
+      ...more,
+    };
+    return this.store.failed.put({ ...entry, id, name, payload });
+  }
+
+  async close(): Promise<void> {
+    await this.store.close();
+    this.project.remove();
+  }
+
+  #surroundings(): Surroundings {
+    const { answer } = this;
+    return {
+      stdout: { write: (text) => (this.#stdout += text) },
+      stderr: { write: (text) => (this.#stderr += text) },
+      clock: this.clock,
+      folder: this.project.folder,
+      environment: this.environment,
+      connectors: this.connectors,
+      ask:
+        answer === undefined
+          ? undefined
+          : async (question) => {
+              this.asked.push(question);
+              return answer;
+            },
+      onStopSignal: (hear) => {
+        this.#hear = hear;
+        return () => (this.#hear = undefined);
+      },
+      onOrphaned: () => () => undefined,
+      exit: (code) => void this.exits.push(code),
+    };
+  }
+}
+
+function payloadOf(name: string, id = name): string {
+  return JSON.stringify({
+    displayName: name,
+    job: 'onqueue',
+    data: { commandName: name, command: {} },
+    id,
+    attempts: 0,
+  });
+}

@@ -1,0 +1,32 @@
+/** A user's project in a temporary folder. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+export class Project {
+  readonly folder = mkdtempSync(join(tmpdir(), 'onqueue-cli-'));
+
+  constructor(files: Readonly<Record<string, string>>) {
+    this.write({ 'package.json': '{}', ...files });
+  }
+
+  write(files: Readonly<Record<string, string>>): void {
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(this.folder, name)), { recursive: true });
+      writeFileSync(join(this.folder, name), text);
+    }
+  }
+
+  /** What a job of the project has written; empty while it has not. */
+  read(name: string): string {
+    try {
+      return readFileSync(join(this.folder, name), 'utf8');
+    } catch {
+      return '';
+    }
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,101 @@
+import { Command } from 'commander';
+import { InvalidOptionError } from '../../src/cli/errors';
+import { commandLineOf } from '../../src/cli/options';
+import { addWorkOptions, remarksOn, renamed, type WorkFlags, workerOptions } from '../../src/cli/worker-flags';
+import { InvalidDurationError } from '../../src/job/errors';
+
+function parse(...line: string[]): WorkFlags {
+  const command = addWorkOptions(new Command('work')).exitOverride();
+  return command.parse(line, { from: 'user' }).opts();
+}
+
+describe('the options of a worker', () => {
+  it("are Laravel's", () => {
+    const stops = '--max-jobs=5 --max-time=3600 --memory=128 --once --stop-when-empty';
+    const flags = parse(
+      ...`--queue=high,default --tries=3 --timeout=60 --backoff=10 --sleep=3 --rest=0.5 ${stops}`.split(' '),
+    );
+
+    expect(workerOptions('redis', renamed(flags))).toEqual({
+      connection: 'redis',
+      queue: 'high,default',
+      tries: 3,
+      timeout: 60,
+      backoff: [10],
+      sleep: 3,
+      rest: 0.5,
+      maxJobs: 5,
+      maxTime: 3600,
+      memory: 128,
+      once: true,
+      stopWhenEmpty: true,
+    });
+  });
+
+  it('take durations with units, and lists of them', () => {
+    const flags = parse('--timeout=90s', '--backoff=500ms,10s, 1m', '--grace', '2m');
+
+    expect(flags).toMatchObject({ timeout: '90s', backoff: ['500ms', '10s', '1m'], grace: '2m' });
+  });
+
+  it('may be repeated where they are lists', () => {
+    expect(parse('--queue=a', '--queue=b', '--require=x.js', '--require=y.js')).toEqual({
+      queue: 'a,b',
+      require: ['x.js', 'y.js'],
+    });
+  });
+
+  it('take --delay as the old name of --backoff, and say so', () => {
+    const flags = parse('--delay=5s');
+
+    expect(remarksOn(flags)).toEqual([expect.stringContaining('--backoff')]);
+    expect(renamed(flags)).toEqual({ backoff: ['5s'] });
+    expect(renamed(parse('--delay=5s', '--backoff=1s'))).toEqual({ backoff: ['1s'] });
+  });
+
+  it('say what a number means that was probably thought of as milliseconds', () => {
+    expect(remarksOn(parse('--timeout=60000', '--backoff=1s,5000'))).toEqual([
+      expect.stringContaining('--timeout: 60000 means 60000 seconds'),
+      expect.stringContaining('--backoff: 5000 means'),
+    ]);
+  });
+
+  it("leave --max-time=3600 alone, which Laravel's own pages use", () => {
+    expect(remarksOn(parse('--max-time=3600'))).toEqual([]);
+  });
+
+  it.each([['--tries=many'], ['--tries=-1'], ['--tries=1.5'], ['--tries='], ['--concurrency=0'], ['--memory=128MB']])(
+    '%s is refused with the option, the value and the remedy',
+    (option) => {
+      const [name, value] = option.split('=');
+
+      expect(() => parse(option)).toThrow(InvalidOptionError);
+      expect(() => parse(option)).toThrow(`${name}: '${value}' will not do. Give a whole number from`);
+    },
+  );
+
+  it.each([
+    ['--timeout=2 minutes', "--timeout: '2 minutes' is no duration. Write '2m'"],
+    ['--timeout=1e3', "--timeout: '1e3' is no duration"],
+    ['--backoff=10s,soon', "--backoff: 'soon' is no duration"],
+    ['--sleep=-1', "--sleep: '-1' is no duration"],
+  ])('%s is refused with the option, the value and the remedy', (option, message) => {
+    expect(() => parse(option)).toThrow(InvalidDurationError);
+    expect(() => parse(option)).toThrow(message);
+  });
+
+  it('can be written down again for another process', () => {
+    const line = [
+      '--queue=high,default',
+      '--fair',
+      '--tries=0',
+      '--backoff=10s,60',
+      '--require=a.js',
+      '--require=b*.js',
+      '--grace=2m',
+    ];
+
+    expect(commandLineOf(parse(...line))).toEqual(line);
+    expect(parse(...commandLineOf(parse(...line)))).toEqual(parse(...line));
+  });
+});

@@ -1,0 +1,64 @@
+import * as fc from 'fast-check';
+import { formatTable, visibleWidth } from '../../src/cli/table';
+
+describe('a table', () => {
+  it('aligns its columns, texts to the left and numbers to the right', () => {
+    const table = formatTable(
+      ['queue', 'ready', 'note'],
+      [
+        ['high', 7, 'a'],
+        ['default', 12_345, 'b'],
+      ],
+    );
+
+    expect(table.split('\n')).toEqual(['queue    ready  note', 'high         7  a', 'default  12345  b']);
+  });
+
+  it('counts what a terminal shows: wide signs take two places, combined ones no more than one sign', () => {
+    expect(visibleWidth('日本')).toBe(4);
+    expect(visibleWidth('👩‍🚀')).toBe(2);
+    expect(visibleWidth('e\u0301')).toBe(1);
+    expect(
+      formatTable(
+        ['a', 'b'],
+        [
+          ['日本', 'x'],
+          ['four', 'x'],
+        ],
+      ).split('\n'),
+    ).toEqual(['a     b', '日本  x', 'four  x']);
+  });
+
+  it('lets no control character out, which could move the cursor or break the line', () => {
+    const table = formatTable(['error'], [['first\nsecond \u001B[2Jthird\u009B0m']]);
+
+    expect(table).toBe('error\nfirst second  [2Jthird 0m');
+  });
+
+  it('cuts the last column to the width of the terminal, and says that it did', () => {
+    const table = formatTable(['id', 'error'], [['1', 'the connection was refused']], { width: 20 });
+
+    expect(table.split('\n')[1]).toBe('1   the connection…');
+  });
+
+  it('leaves a missing cell empty', () => {
+    expect(formatTable(['a', 'b'], [[undefined, 'x']])).toBe('a  b\n   x');
+  });
+
+  it('starts the second column at the same place in every row', () => {
+    const cell = fc.string({ unit: 'grapheme' });
+    fc.assert(
+      fc.property(fc.array(cell, { minLength: 1, maxLength: 8 }), (names) => {
+        const lines = formatTable(
+          ['name', 'mark'],
+          names.map((name) => [name, '|']),
+        )
+          .split('\n')
+          .slice(1);
+        const places = lines.map((line) => visibleWidth(line.slice(0, line.lastIndexOf('|'))));
+
+        expect(new Set(places).size).toBe(1);
+      }),
+    );
+  });
+});

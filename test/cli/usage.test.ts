@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CommandKit } from './kit/command-kit';
+
+const COMMANDS = ['work', 'listen', 'size', 'jobs', 'failed', 'retry', 'forget', 'flush', 'prune', 'clear', 'check'];
+
+describe('the command line', () => {
+  let kit: CommandKit;
+
+  beforeEach(() => {
+    kit = new CommandKit();
+  });
+
+  afterEach(() => kit.close());
+
+  it('names the nearest command for a mistyped one', async () => {
+    const { stdout, stderr, code } = await kit.run('wrok');
+
+    expect(stderr).toContain("unknown command 'wrok'");
+    expect(stderr).toContain('Did you mean work?');
+    expect(stdout).toBe('');
+    expect(code).toBe(2);
+  });
+
+  it.each([
+    ['work', '--tires=3', '--tries'],
+    ['listen', '--backof=3', '--backoff'],
+    ['failed', '--qeue=3', '--queue'],
+    ['clear', '--forse', '--force'],
+  ])('names the nearest flag of %s for %s', async (command, flag, meant) => {
+    const { stderr, code } = await kit.run(command, flag);
+
+    expect(stderr).toContain(`Did you mean ${meant}?`);
+    expect(code).toBe(2);
+  });
+
+  it.each([
+    [['work', 'memory', 'other'], 'too many arguments'],
+    [['work', '--tries'], "option '--tries <count>' argument missing"],
+    [['work', '--tries=many'], "--tries: 'many' will not do"],
+    [['work', '--queue='], 'no queue name'],
+    [['work', '--queue=a,a'], 'name each queue once'],
+    [['work', 'memroy'], "Did you mean 'memory'?"],
+    [['size', '--require=jobs/*.js'], "--require: nothing matches 'jobs/*.js'"],
+    [['size', '--require=no-such-package'], "--require: nothing matches 'no-such-package'"],
+  ])('ends with 2 for %j', async (line, message) => {
+    const { stderr, code } = await kit.run(...line);
+
+    expect(stderr).toContain(message);
+    expect(code).toBe(2);
+  });
+
+  it('shows its commands, and ends with 2, when none is given', async () => {
+    const { stderr, code } = await kit.run();
+
+    for (const command of COMMANDS) expect(stderr).toMatch(new RegExp(`^  ${command} `, 'm'));
+    expect(code).toBe(2);
+  });
+
+  it('tells its version', async () => {
+    const { version } = JSON.parse(readFileSync(join(__dirname, '../../package.json'), 'utf8')) as { version: string };
+
+    expect(await kit.run('--version')).toMatchObject({ code: 0, stdout: `${version}\n` });
+  });
+
+  it.each(COMMANDS)('explains %s with examples and exit codes', async (command) => {
+    const { stdout, stderr, code } = await kit.run(command, '--help');
+
+    expect(stdout).toContain(`Usage: onqueue ${command}`);
+    expect(stdout).toMatch(new RegExp(`^Examples:\\n  onqueue ${command}`, 'm'));
+    expect(stdout).toContain('Exit codes:');
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+  });
+
+  it.each(COMMANDS)('has a section on %s in its page', (command) => {
+    const page = readFileSync(join(__dirname, '../../docs/cli.md'), 'utf8');
+
+    expect(page).toMatch(new RegExp(`^## ${command}$`, 'm'));
+  });
+
+  it('hides what is only for its own processes, and old names', async () => {
+    const { stdout } = await kit.run('work', '--help');
+
+    expect(stdout).not.toContain('--fresh');
+    expect(stdout).not.toContain('--delay');
+  });
+});

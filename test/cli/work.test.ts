@@ -1,0 +1,161 @@
+import { CommandKit, type Ended } from './kit/command-kit';
+import { Job } from '../../src/job/job';
+
+/** What the jobs of these tests do; each test sets its own. */
+let handle: () => void | Promise<void>;
+
+@Job({ queue: 'mail', tries: 5 })
+class SendMail extends Job {
+  handle(): void | Promise<void> {
+    return handle();
+  }
+}
+
+describe('work', () => {
+  let kit: CommandKit;
+
+  beforeEach(() => {
+    kit = new CommandKit();
+    handle = () => undefined;
+  });
+
+  afterEach(() => kit.close());
+
+  it('opens with the store, the queues and the jobs that it knows', async () => {
+    const { stdout, code } = await kit.run('work', '--queue=mail,default', '--timeout=5m', '--stop-when-empty');
+
+    expect(stdout).toMatch(
+      /^Store +memory of process \d+ \(connection memory, driver memory\)\nQueues +mail, default\n\n/,
+    );
+    expect(stdout).toMatch(/^SendMail +mail +5 +5m +.*work\.test\.ts$/m);
+    expect(code).toBe(0);
+  });
+
+  it('runs jobs until the queues are empty, and logs each', async () => {
+    let runs = 0;
+    handle = () => void runs++;
+    await kit.push('mail', SendMail.name, SendMail.name);
+
+    const { stderr, code } = await kit.run('work', 'memory', '--queue=mail', '--stop-when-empty');
+
+    expect(runs).toBe(2);
+    const lines = stderr
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { msg: string });
+    expect(lines.map(({ msg }) => msg)).toEqual([
+      'SendMail completed',
+      'SendMail completed',
+      'The worker stopped: its queues are empty.',
+    ]);
+    expect(code).toBe(0);
+  });
+
+  it('prints nothing but JSON lines with --json', async () => {
+    await kit.push('mail', SendMail.name);
+
+    const { stdout, stderr } = await kit.run('work', '--queue=mail', '--once', '--json');
+
+    const lines = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object);
+    expect(lines).toMatchObject([
+      {
+        level: 'info',
+        connection: 'memory',
+        driver: 'memory',
+        queues: ['mail'],
+        jobs: [{ name: 'SendMail', queue: 'mail', tries: 5 }],
+      },
+      { level: 'info', job: 'SendMail', outcome: 'completed' },
+      { level: 'info', reason: 'once' },
+    ]);
+    expect(stderr).toBe('');
+  });
+
+  it('gives the flags to the worker', async () => {
+    handle = () => {
+      throw new Error('refused');
+    };
+    await kit.push('default', SendMail.name);
+
+    await kit.run('work', '--backoff=1h', '--once');
+
+    expect(await kit.store.counts('default')).toMatchObject({ delayed: 1 });
+  });
+
+  it('takes --delay for --backoff, and says so once', async () => {
+    const { stderr } = await kit.run('work', '--delay=5s', '--stop-when-empty');
+
+    expect(stderr.match(/--delay is the old name of --backoff/g)).toHaveLength(1);
+  });
+
+  it("ends with Laravel's code when the process grew too large", async () => {
+    expect((await kit.run('work', '--memory=1')).code).toBe(12);
+  });
+
+  it('refuses a connection that no worker can work on', async () => {
+    kit.project.write({ 'onqueue.config.js': "module.exports = { connections: { sync: { driver: 'sync' } } };" });
+    kit.connectors = { sync: () => Object.assign(kit.store.duplicate(), { name: 'sync', capabilities: {} }) };
+
+    expect((await kit.run('work')).stderr).toContain('E_CAPABILITY');
+  });
+
+  describe('with a job that runs', () => {
+    let finish: () => void;
+    let ended: Promise<Ended>;
+
+    beforeEach(async () => {
+      const started = new Promise<void>((resolve) => {
+        handle = () => {
+          resolve();
+          return new Promise((resolve) => (finish = resolve));
+        };
+      });
+      await kit.push('default', SendMail.name);
+      ended = kit.run('work');
+      await started;
+    });
+
+    it.each(['SIGTERM', 'SIGINT', 'SIGQUIT'] as const)(
+      'stops at %s when the job has finished, with 0',
+      async (signal) => {
+        kit.signal(signal);
+        finish();
+
+        const { code, stderr } = await ended;
+        expect(code).toBe(0);
+        expect(stderr).toContain('SendMail completed');
+        expect(stderr).toContain('The worker stopped: it was told to.');
+        expect(kit.exits).toEqual([]);
+        expect(kit.listens).toBe(false);
+      },
+    );
+
+    it.each([
+      ['SIGINT', 130],
+      ['SIGQUIT', 131],
+      ['SIGTERM', 143],
+    ] as const)('ends at once at a second %s, with %d', async (signal, code) => {
+      kit.signal('SIGTERM');
+      await kit.clock.advance('201ms');
+      kit.signal(signal);
+
+      expect(kit.exits).toEqual([code]);
+      expect(kit.printed).toContain('Running jobs run again when their leases end.');
+      finish();
+      await ended;
+    });
+
+    it('takes one signal that came twice, as through npm, for one', async () => {
+      kit.signal('SIGINT');
+      await kit.clock.advance('50ms');
+      kit.signal('SIGINT');
+
+      expect(kit.exits).toEqual([]);
+      finish();
+      expect((await ended).code).toBe(0);
+    });
+  });
+});
