@@ -46,7 +46,15 @@ export type { Connector, ConnectorContext } from './queue/connector';
 export type * from './queue/connection';
 export type { FailedEntry, FailedStore } from './failed/failed-store';
 export type { LockStore } from './locks/lock-store';
-export { type Counters, hasId, noCounters, readCounters, readCountersOfAny, withCounters, withId } from './payload/counters';
+export {
+  type Counters,
+  hasId,
+  noCounters,
+  readCounters,
+  readCountersOfAny,
+  withCounters,
+  withId,
+} from './payload/counters';
 export { FailedJobs, type FailedJob } from './failed/failed-jobs';
 export { Lock } from './locks/lock';
 
