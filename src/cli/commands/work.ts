@@ -71,7 +71,7 @@ async function work(session: Session, connection: string | undefined, given: Wor
 }
 
 /** What the worker works on: the store, the queues, the jobs it knows. */
-function open(
+function printOpening(
   { output, surroundings }: Session,
   manager: QueueManager,
   connection: string | undefined,
