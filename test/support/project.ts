@@ -66,7 +66,7 @@ export class Project {
   /** Installs the package as this repository builds it, without packing it. */
   linkPackage(): void {
     this.link('onqueue', root);
-    this.#linkDependencies();
+    this.linkDependencies();
   }
 
   /** Installs a packed package: its files alone, and beside it what it says that it depends on. */
@@ -75,7 +75,7 @@ export class Project {
     mkdirSync(place, { recursive: true });
     const unpacked = spawnSync('tar', ['-xzf', tarball, '--strip-components=1', '-C', place], { encoding: 'utf8' });
     if (unpacked.status !== 0) throw new Error(`${tarball} could not be unpacked: ${unpacked.stderr}`);
-    this.#linkDependencies();
+    this.linkDependencies();
   }
 
   run(args: readonly string[], variables: NodeJS.ProcessEnv = {}): Promise<Ended> {
@@ -103,7 +103,8 @@ export class Project {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  #linkDependencies(): void {
+  /** Installs what the package depends on, and what it asks its users to have. */
+  linkDependencies(): void {
     const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
     for (const name of Object.keys({ ...dependencies, ...peerDependencies })) this.link(name);
   }

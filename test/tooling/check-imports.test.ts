@@ -1,0 +1,42 @@
+import { join } from 'node:path';
+import { Project, root } from '../support/project';
+
+const program = join(root, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
+
+/** Each file breaks the rule of its line. */
+const BREACHES = [
+  ['src/job/a.ts', `import '../worker/worker';`, 'job-knows-only-what-is-below'],
+  ['src/queue/a.ts', `import type { A } from '../worker/worker'; export type B = A;`, 'bus-knows-only-what-is-below'],
+  ['src/connections/redis/a.ts', `import '../memory/store';`, 'drivers-do-not-know-each-other'],
+  ['src/worker/a.ts', `import '../connections/memory/store';`, 'the-worker-knows-no-driver'],
+  ['src/connections/memory/a.ts', `import '../../worker/worker';`, 'no-driver-runs-jobs'],
+  ['src/bus/a.ts', `import 'ioredis';`, 'ioredis-only-in-connections-redis'],
+  ['src/events/a.ts', `import 'tsyringe';`, 'tsyringe-only-in-container'],
+  ['src/locks/a.ts', `import 'class-transformer';`, 'class-transformer-only-in-payload'],
+  ['src/failed/a.ts', `import '../index';`, 'nobody-imports-the-public-surface'],
+  ['src/clock/a.ts', `import './missing';`, 'no-unresolved'],
+] as const;
+
+describe('the check of imports', () => {
+  const project = new Project({ dependencies: { ioredis: '*', tsyringe: '*', 'class-transformer': '*' } });
+  afterAll(() => project.remove());
+
+  it('names each rule that is broken, and why it is there', async () => {
+    project.linkDependencies();
+    for (const path of ['src/worker/worker.ts', 'src/connections/memory/store.ts', 'src/index.ts']) {
+      project.write(path, 'export type A = string;');
+    }
+    for (const [path, text] of BREACHES) project.write(path, text);
+    const { stdout } = await project.run([
+      program,
+      '--config',
+      join(root, '.dependency-cruiser.cjs'),
+      '--output-type',
+      'err-long',
+      'src',
+    ]);
+    const found = [...stdout.matchAll(/^ +error ([\w-]+): (\S+)/gm)].map(([, rule, path]) => `${path} ${rule}`);
+    expect(found.toSorted()).toEqual(BREACHES.map(([path, , rule]) => `${path} ${rule}`).toSorted());
+    expect(stdout).toContain('tsyringe is imported in src/container alone');
+  });
+});
