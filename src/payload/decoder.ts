@@ -16,7 +16,8 @@ const NUMBERS: ReadonlyMap<unknown, number> = new Map([
   ['-0', -0],
 ]);
 
-const BUILDERS: ReadonlyMap<string, Build> = new Map<string, Build>([
+/** Every type but `undefined` and `class:…`; docs/format.md shows the form of each. */
+export const BUILDERS: ReadonlyMap<string, Build> = new Map<string, Build>([
   ['Date', dateOf],
   ['Map', mapOf],
   ['Set', (form) => listOf(form) && new Set(listOf(form))],
@@ -50,8 +51,9 @@ export class Decoder {
     const pointers = Object.keys(types).map((pointer) => ({ pointer, depth: depthOf(pointer) }));
     pointers.sort((a, b) => b.depth - a.depth);
     for (const { pointer } of pointers) {
-      const { parent, key } = locate(root, pointer);
-      parent[key] = this.#build(types[pointer], parent[key], this.#place + pointer);
+      const place = this.#place + pointer;
+      const { parent, key } = locate(root, pointer, place);
+      parent[key] = this.#build(types[pointer], parent[key], place);
     }
     return root.value;
   }

@@ -106,7 +106,9 @@ export function decodeJob(envelope: Envelope, definition: JobDefinition, classes
   const taken = envelope.take('data');
   if (envelope.kind === 'string') return toInstance(definition.target, propertiesOf(taken), '/data');
   const { command, types } = jobData(taken);
-  const data = decodeValue(command, types, classes, '/data/command') as Fields;
+  const data = decodeValue(command, types, classes, '/data/command');
+  if (!isRecord(data) || !isPlain(data))
+    throw new InvalidPayloadError('the data as a whole have a type', '/data/types');
   return toInstance(definition.target, upgraded(data, envelope.version ?? 0, definition), '/data/command');
 }
 

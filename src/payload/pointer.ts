@@ -45,25 +45,26 @@ export function depthOf(pointer: string): number {
 /**
  * Finds what `pointer` names in `root.value`, through own members of plain objects and arrays only.
  *
+ * @param place what the pointer is called in errors
  * @throws InvalidPayloadError when it is no pointer, or nothing stands there
  */
-export function locate(root: { value: unknown }, pointer: string): Location {
+export function locate(root: { value: unknown }, pointer: string, place: string): Location {
   let parent = root as unknown as Record<Segment, unknown>;
   let key: Segment = 'value';
   if (pointer === '') return { parent, key };
   const [start, ...segments] = pointer.split('/');
-  if (start !== '') throw new InvalidPayloadError('a JSON Pointer starts with /', pointer);
+  if (start !== '') throw new InvalidPayloadError('a JSON Pointer starts with /', place);
   for (const segment of segments) {
     parent = parent[key] as Record<Segment, unknown>;
-    key = unescaped(segment, pointer);
-    if (!holds(parent, key)) throw new InvalidPayloadError('nothing stands there', pointer);
+    key = unescaped(segment, place);
+    if (!holds(parent, key)) throw new InvalidPayloadError('nothing stands there', place);
   }
   return { parent, key };
 }
 
-function unescaped(segment: string, pointer: string): string {
+function unescaped(segment: string, place: string): string {
   if (!segment.includes('~')) return segment;
-  if (/~(?![01])/.test(segment)) throw new InvalidPayloadError('in a JSON Pointer, ~ is written ~0', pointer);
+  if (/~(?![01])/.test(segment)) throw new InvalidPayloadError('in a JSON Pointer, ~ is written ~0', place);
   return segment.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 

@@ -85,6 +85,14 @@ describe('an envelope of a job class', () => {
     expect(decode(ours({ command: [], types: [] }))).toEqual(Object.create(SendEmail.prototype));
   });
 
+  it('refuses a type for the data as a whole', () => {
+    expect(() => decode(ours({ types: { '': 'Map' } }))).toThrow('/data/types: the data as a whole have a type');
+  });
+
+  it('names the place of a type that does not fit, from the payload on', () => {
+    expect(() => decode(ours({ types: { '/at': 'Date' } }))).toThrow('/data/command/at: nothing stands there');
+  });
+
   it('refuses a constructor of its own among the data', () => {
     expect(() => decode(ours({ command: { constructor: 'x' } }))).toThrow(InvalidPayloadError);
   });

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Class, JobDefinition } from '../../src/job/definition';
+import { decodeValue, encodeValue, type CodecClasses } from '../../src/payload/codec';
+import { noCounters, readCounters } from '../../src/payload/counters';
+import { BUILDERS } from '../../src/payload/decoder';
+import { decodeEnvelope, decodeJob, decodeMiddleware, encodePayload } from '../../src/payload/envelope';
+
+const page = readFileSync(join(__dirname, '../../docs/format.md'), 'utf8');
+
+const matches = (pattern: RegExp): string[] => [...page.matchAll(pattern)].map((match) => match[1]!);
+
+const blocks = matches(/```json\n(.*?)\n```/gs);
+const commands = matches(/RPUSH queues:default '(.*)'/g);
+const rows = [...page.matchAll(/^\| `([\w:]+)` \| `(["[{n].*?)` \|/gm)].map(
+  ([, type, form]) => [type!, form!] as const,
+);
+
+class RateLimited {
+  declare key: string;
+}
+class AnyJob {}
+
+const known = new Map<string, Class>([['RateLimited', RateLimited]]);
+const classes: CodecClasses = {
+  nameOf: (target) => [...known].find(([, registered]) => registered === target)?.[0],
+  classOf: (name) => known.get(name),
+};
+const definition = (name: string, version = 2): JobDefinition => ({
+  name,
+  aliases: [],
+  version,
+  upgrade: undefined,
+  target: AnyJob,
+  options: {},
+  file: undefined,
+});
+
+describe('the page on the data format', () => {
+  it('has examples of every kind', () => {
+    expect(blocks).toHaveLength(7);
+    expect(commands).toHaveLength(1);
+    expect(rows.length).toBeGreaterThan(30);
+  });
+
+  it.each([...blocks, ...commands])('shows a payload that can be read: %s', (text) => {
+    const envelope = decodeEnvelope(Buffer.from(text));
+
+    expect(envelope.id).toMatch(/./);
+    expect(decodeJob(envelope, definition(envelope.name), classes)).toBeInstanceOf(AnyJob);
+    expect(decodeMiddleware(envelope, classes)).toEqual(expect.any(Array));
+    expect(readCounters(Buffer.from(text))).toBeDefined();
+  });
+
+  it('shows first what is really written', () => {
+    const job = Object.assign(new AnyJob(), { podcastId: 42, publishAt: new Date('2026-11-21') });
+    const { version: _, ...unversioned } = definition('ProcessPodcast');
+    const written = { ...unversioned, version: undefined };
+    const id = decodeEnvelope(Buffer.from(blocks[0]!)).id!;
+
+    expect(encodePayload({ definition: written, job, chosen: {}, id, classes })).toBe(blocks[0]);
+  });
+
+  it('names all options and counters as they are read', () => {
+    const [, everything, counters] = blocks.map((text) => Buffer.from(text));
+
+    expect(decodeEnvelope(everything!).chosen).toEqual({
+      tries: 5,
+      maxExceptions: 3,
+      failOnTimeout: true,
+      backoff: { delays: [10, 60, 300], jitter: 0.1 },
+      timeout: 120,
+      retryUntil: 1_795_219_200_000,
+      maxCrashes: 3,
+    });
+    expect(readCounters(counters!)?.counters).toEqual({ attempts: 1, crashes: 1, exceptions: 2, releases: 3 });
+    expect(readCounters(Buffer.from(commands[0]!))?.counters).toEqual(noCounters);
+  });
+
+  it.each(rows)('gives the form of a %s as it is written and read: %s', (type, form) => {
+    const value = decodeValue(JSON.parse(form), { '': type }, classes);
+
+    const { command, types } = encodeValue(value, classes, 'X');
+
+    expect(JSON.parse(JSON.stringify(command))).toEqual(JSON.parse(form));
+    expect(types).toEqual({ '': type });
+  });
+
+  it('leaves out no type', () => {
+    const listed = rows.map(([type]) => type);
+
+    expect(listed.toSorted()).toEqual([...BUILDERS.keys(), 'undefined', 'class:RateLimited'].toSorted());
+  });
+});
