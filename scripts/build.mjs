@@ -8,7 +8,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join, relative, sep } from 'node:path';
+import { basename, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -33,6 +33,26 @@ const targets = {
 function finishPackage(output) {
   const command = join(output, 'cli/bin.js');
   if (existsSync(command)) chmodSync(command, 0o755);
+  embedScripts(join(output, 'connections/redis/script-text.js'));
+}
+
+/** Replaces the module that reads `lua` by one that holds it: a bundler takes modules along, and no folder. */
+function embedScripts(module) {
+  const texts = Object.fromEntries(
+    filesBelow('lua')
+      .filter((file) => file.endsWith('.lua'))
+      .map((file) => [basename(file, '.lua'), readFileSync(join(root, file), 'utf8')]),
+  );
+  const lines = [
+    '"use strict";',
+    '/** The texts of the Lua scripts, put here by the build. */',
+    'Object.defineProperty(exports, "__esModule", { value: true });',
+    'exports.scriptText = (name) => texts[name];',
+    `const texts = ${JSON.stringify(texts, undefined, 2)};`,
+    '',
+  ];
+  writeFileSync(module, lines.join('\n'));
+  rmSync(`${module}.map`);
 }
 
 /** The compiler leaves behind what is not TypeScript. */

@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Project, requireBuild, root } from '../support/project';
+import { startRedisServer } from '../support/redis-server';
 
 // Compilers and test runners start for each of these.
 jest.setTimeout(120_000);
@@ -29,6 +31,12 @@ const SayHello = Job({ queue: 'greetings', name: 'SayHello' })(
   console.log('closed');
 })();
 `;
+
+/** The same where no connection is named, and the environment names a Redis. */
+const REDIS_PROGRAM = `const { Job, Queue, silentLogger, Worker } = require('onqueue');${PROGRAM}`.replace(
+  /connections: .*\n/,
+  '',
+);
 
 const TYPED_PROGRAM = `
 import 'reflect-metadata';
@@ -70,6 +78,7 @@ void main();
 `;
 
 const WORKED = { code: 0, stdout: 'hello Ada\nempty\nclosed\n', stderr: '' };
+const { version } = jest.requireActual<{ version: string }>('../../package.json');
 const compiler = join(root, 'node_modules/typescript/bin/tsc');
 
 const compilerOptions = {
@@ -181,6 +190,21 @@ describe('the packed package', () => {
     };
     project.write('tsconfig.json', JSON.stringify({ compilerOptions: options, files: ['main.ts'] }));
     expect(await project.run([compiler, '-p', '.'])).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+
+  it('works on Redis where the folder of the scripts is missing, as in a bundle', async () => {
+    const project = projectWith({ 'main.cjs': REDIS_PROGRAM });
+    rmSync(join(project.folder, 'node_modules/onqueue/lua'), { recursive: true });
+    const server = await startRedisServer();
+    const ended = await project.run(['main.cjs'], { REDIS_URL: server.url });
+    await server.stop();
+    expect(ended).toEqual(WORKED);
+  });
+
+  it('brings its command along', async () => {
+    const project = projectWith({});
+    const { code, stdout } = await project.run(['node_modules/onqueue/dist/cli/bin.js', '--version']);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${version}\n` });
   });
 
   it('works in a project that is tested by Jest, and leaves nothing open there', async () => {

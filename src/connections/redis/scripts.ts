@@ -1,7 +1,6 @@
 /** Reads the Lua scripts, once for a process and script, each with the prelude before it. */
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { scriptText } from './script-text';
 
 export type ScriptName =
   | 'push'
@@ -24,21 +23,14 @@ export interface Script {
   readonly sha: string;
 }
 
-/** The same depth from `src` and from `dist`. */
-const FOLDER = join(__dirname, '..', '..', '..', 'lua');
-
 const scripts = new Map<ScriptName, Script>();
 
 export function script(name: ScriptName): Script {
   let found = scripts.get(name);
   if (found === undefined) {
-    const source = `${read('prelude')}\n${read(name)}`;
+    const source = `${scriptText('prelude')}\n${scriptText(name)}`;
     found = { name, source, sha: createHash('sha1').update(source).digest('hex') };
     scripts.set(name, found);
   }
   return found;
-}
-
-function read(name: string): string {
-  return readFileSync(join(FOLDER, `${name}.lua`), 'utf8');
 }

@@ -1,0 +1,13 @@
+/**
+ * Reads the texts of the Lua scripts from their folder. The build puts a module that holds them in the place of this one:
+ * a bundled application has no folder `lua` beside it.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const FOLDER = join(__dirname, '..', '..', '..', 'lua');
+
+/** @param name `prelude`, or that of a script */
+export function scriptText(name: string): string {
+  return readFileSync(join(FOLDER, `${name}.lua`), 'utf8');
+}
