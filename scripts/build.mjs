@@ -52,7 +52,6 @@ function embedScripts(module) {
     '',
   ];
   writeFileSync(module, lines.join('\n'));
-  rmSync(`${module}.map`);
 }
 
 /** The compiler leaves behind what is not TypeScript. */
