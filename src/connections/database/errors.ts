@@ -56,16 +56,23 @@ export class NewerTablesError extends OnqueueError<{
   }
 }
 
-/** The file cannot be used: it, or its folder, is missing, forbidden, damaged or something else. */
-export class DatabaseFileError extends OnqueueError<{
+export interface FileTrouble {
   readonly file: string;
+  /** SQLite's own word for it, such as SQLITE_CORRUPT, where it has one. */
   readonly reason: string | undefined;
-}> {
+  /** As a predicate: `is damaged`. */
+  readonly what: string;
+  /** What was not done, as a clause. */
+  readonly consequence: string;
+  readonly remedy: string;
+}
+
+/** The file cannot be used: it, or its folder, is missing, forbidden, damaged or something else. */
+export class DatabaseFileError extends OnqueueError<FileTrouble> {
   readonly code = 'E_DATABASE_FILE';
 
-  /** `reason`: SQLite's own word for it, such as SQLITE_CORRUPT. */
-  constructor(file: string, problem: string, reason: string | undefined, options?: { cause?: unknown }) {
-    super(`${file} ${problem}`, { file, reason }, options);
+  constructor(facts: FileTrouble, options?: { cause?: unknown }) {
+    super(`${facts.file} ${facts.what}; ${facts.consequence}. ${facts.remedy}`, facts, options);
   }
 }
 

@@ -1,7 +1,7 @@
 /** The failed jobs of one file: each method is part of a transaction. */
 import type { Seconds } from '../../../clock/clock';
 import type { FailedEntry } from '../../../failed/failed-store';
-import { storable } from './job-table';
+import { rowLimit, storable } from './job-table';
 import type { SqliteDatabase, SqliteRow, SqliteStatement } from './sqlite-database';
 import type { TableNames } from './table-names';
 
@@ -55,7 +55,8 @@ export class FailedTable {
 
   /** Newest first. */
   list(queue: string | undefined, limit: number, offset: number): readonly FailedEntry[] {
-    const rows = queue === undefined ? this.#list.all([limit, offset]) : this.#listQueue.all([queue, limit, offset]);
+    const page = [rowLimit(limit), rowLimit(offset)];
+    const rows = queue === undefined ? this.#list.all(page) : this.#listQueue.all([queue, ...page]);
     return rows.map(entryOf);
   }
 
@@ -85,7 +86,7 @@ export class FailedTable {
 
   /** The newest row but `keep`. */
   beyond(keep: number): number {
-    return Number(this.#beyond.get([keep])?.[0] ?? 0);
+    return Number(this.#beyond.get([rowLimit(keep)])?.[0] ?? 0);
   }
 
   /** Removes up to `limit` entries that are no newer than row `newest`; returns how many. */

@@ -61,7 +61,7 @@ export class FileWatch {
   }
 
   wroteTo(queue: string): void {
-    for (const watcher of [...this.#watchers]) watcher.wroteTo(queue);
+    for (const watcher of this.#watchers) watcher.wroteTo(queue);
   }
 
   #castNet(): void {
@@ -107,7 +107,7 @@ export class FileWatch {
   }
 
   #look(): void {
-    for (const watcher of [...this.#watchers]) watcher.look();
+    for (const watcher of this.#watchers) watcher.look();
   }
 
   #stop(): void {

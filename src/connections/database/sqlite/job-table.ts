@@ -163,7 +163,7 @@ export class JobTable {
     const leaseEnd = toMicroseconds(now + lease);
     const rows = this.#take.all([queue, now, bounds.jobs, bounds.bytes, bounds.first ? 1 : 0, leaseEnd]);
     // An UPDATE gives its rows in an order of its own.
-    return [...rows].sort((a, b) => Number(a[7]) - Number(b[7])).map(jobOf);
+    return rows.toSorted((a, b) => Number(a[7]) - Number(b[7])).map(jobOf);
   }
 
   rewrite(id: number, payload: Buffer): void {
@@ -196,7 +196,7 @@ export class JobTable {
   }
 
   peek(queue: string, state: WaitingState, limit: number): readonly StoredJob[] {
-    return this.#peek[state].all([queue, limit]).map(jobOf);
+    return this.#peek[state].all([queue, rowLimit(limit)]).map(jobOf);
   }
 
   /** The id that no job older than now exceeds. */
@@ -234,6 +234,9 @@ function within(jobs: string, condition: string, order: string): string {
   ) WHERE total <= ?4 OR (n = 1 AND ?5)`;
 }
 
+/** SQLite counts rows in integers, and refuses Infinity. */
+export const rowLimit = (limit: number): number => Math.min(Math.max(Math.ceil(limit), 0), Number.MAX_SAFE_INTEGER);
+
 /** As text where it is one, so that it can be read in any client. */
 export function storable(payload: string | Buffer): string | Buffer {
   return typeof payload === 'string' || !isUtf8(payload) ? payload : payload.toString();
@@ -250,6 +253,6 @@ function jobOf(row: SqliteRow): StoredJob {
       exceptions: Number(exceptions),
       releases: Number(releases),
     },
-    at: at == null ? undefined : Number(at),
+    at: at === null || at === undefined ? undefined : Number(at),
   };
 }

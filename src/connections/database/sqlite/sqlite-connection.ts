@@ -65,7 +65,7 @@ const CAPABILITIES: Capabilities = {
 };
 
 /** What one transaction pushes or removes at most, so that neither the file nor the event loop is held for long. */
-const PAGE_JOBS = 500;
+const PAGE_JOBS = 250;
 const PAGE_CHARACTERS = 1024 * 1024;
 
 const SETTLED_NOTHING = 'no outcome was recorded';

@@ -11,6 +11,7 @@ import type { Milliseconds } from '../../../clock/clock';
 import { systemRandom } from '../../../clock/random';
 import type { Logger } from '../../../logger/logger';
 import { ConnectionClosedError } from '../../errors';
+import { turnEnd } from './event-loop-turn';
 import { openSqlite } from './sqlite-database';
 import type { SqliteDatabase, SqliteStatement } from './sqlite-database';
 import { explain, isBusy } from './trouble';
@@ -22,8 +23,6 @@ const SHORTEST_PAUSE: Milliseconds = 4;
 const LONGEST_PAUSE: Milliseconds = 100;
 /** Operations that share a transaction at most. */
 const MOST_TOGETHER = 100;
-/** How long transactions may follow one another before the event loop gets a turn. */
-const LONGEST_TURN: Milliseconds = 10;
 /** How often it is looked whether the file is still there; before a push it is always looked. */
 const LOOK_EVERY: Milliseconds = 1000;
 
@@ -90,6 +89,7 @@ export class SqliteStore<Tables> {
     if (this.#closed) throw this.#closedError();
     const end = systemClock.monotonic() + this.#options.deadline * 1000;
     for (let tries = 1; ; tries += 1) {
+      await turnEnd();
       try {
         return work(this.#open(false).tables);
       } catch (error) {
@@ -131,16 +131,13 @@ export class SqliteStore<Tables> {
   }
 
   async #run(): Promise<void> {
-    await undefined;
     let tries = 0;
-    let since = systemClock.monotonic();
     while (this.#pending.length > 0) {
+      await turnEnd();
       const batch = this.#nextBatch();
       const busy = this.#attempt(batch);
       if (busy === undefined) {
         tries = 0;
-        if (systemClock.monotonic() - since < LONGEST_TURN) continue;
-        await new Promise<void>((resolve) => systemClock.after(0, resolve, true));
       } else {
         tries += 1;
         this.#pending.unshift(...batch);
@@ -149,7 +146,6 @@ export class SqliteStore<Tables> {
         const [first] = this.#pending;
         if (first !== undefined) await this.#pause(tries, first.end);
       }
-      since = systemClock.monotonic();
     }
     this.#running = undefined;
   }

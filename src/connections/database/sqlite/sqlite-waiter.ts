@@ -66,6 +66,6 @@ export class SqliteWaiter implements Waiter {
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const finish of [...this.#waits]) finish();
+    for (const finish of this.#waits) finish();
   }
 }

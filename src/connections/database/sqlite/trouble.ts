@@ -14,10 +14,11 @@ export interface Circumstances {
   readonly origin: string | undefined;
 }
 
-const codeOf = (error: unknown): string | undefined => {
+/** SQLite's word for it; undefined where the engine, or the file system, refused before SQLite was asked. */
+function codeOf(error: unknown): string | undefined {
   const code = (error as { readonly code?: unknown } | null)?.code;
-  return typeof code === 'string' ? code : undefined;
-};
+  return typeof code === 'string' && code.startsWith('SQLITE_') ? code : undefined;
+}
 
 /** Others hold the file: worth another try. */
 export function isBusy(error: unknown): boolean {
@@ -31,7 +32,8 @@ export function explain(error: unknown, consequence: string, circumstances: Circ
   const code = codeOf(error);
   if (isBusy(error)) return busy(error, consequence, circumstances);
   if (code?.startsWith('SQLITE_FULL')) return new DatabaseFullError(file, consequence, { cause: error });
-  return new DatabaseFileError(file, `${problem(error, code, file)} (${consequence})`, code, { cause: error });
+  const { what, remedy } = problem(error, code, file);
+  return new DatabaseFileError({ file, reason: code, what, consequence, remedy }, { cause: error });
 }
 
 function busy(error: unknown, consequence: string, circumstances: Circumstances): QueueUnavailableError {
@@ -51,30 +53,47 @@ function busy(error: unknown, consequence: string, circumstances: Circumstances)
   );
 }
 
-function problem(error: unknown, code: string | undefined, file: string): string {
+interface Problem {
+  readonly what: string;
+  readonly remedy: string;
+}
+
+function problem(error: unknown, code: string | undefined, file: string): Problem {
   if (code === undefined || code.startsWith('SQLITE_CANTOPEN')) return whyItCannotBeOpened(error, file);
   if (code.startsWith('SQLITE_NOTADB')) {
-    return 'is no SQLite database, and was left as it is. Let `url` name another file, or move this one away.';
+    return {
+      what: 'is no SQLite database',
+      remedy: 'It was left as it is: let `url` name another file, or move it away.',
+    };
   }
   if (code.startsWith('SQLITE_CORRUPT')) {
-    return 'is damaged. Restore it from a backup, or save what can be read with: sqlite3 FILE .recover';
+    return {
+      what: 'is damaged',
+      remedy: `Restore it from a backup, or save what can be read: sqlite3 ${file} .recover`,
+    };
   }
   if (/^SQLITE_(READONLY|PERM|AUTH)/.test(code)) {
-    return 'cannot be written by this process. Give its user the right to write the file and its folder, where SQLite keeps its log.';
+    return {
+      what: 'cannot be written',
+      remedy: "Give this process's user the right to write the file and its folder, where SQLite keeps its log.",
+    };
   }
-  if (code.startsWith('SQLITE_IOERR')) return `could not be read or written: ${textOf(error)}. Look at its disk.`;
-  return `refused a statement: ${textOf(error)}. Were its tables changed by hand?`;
+  if (code.startsWith('SQLITE_IOERR')) {
+    return { what: `could not be read or written (${textOf(error)})`, remedy: 'Look at its disk.' };
+  }
+  return { what: `refused a statement (${textOf(error)})`, remedy: 'Were its tables changed by hand?' };
 }
 
 /** The engine gives a bare number here; the folder and the file say more. */
-function whyItCannotBeOpened(error: unknown, file: string): string {
+function whyItCannotBeOpened(error: unknown, file: string): Problem {
   const folder = dirname(file);
-  if (!existsSync(folder)) return `cannot be made: the folder ${folder} does not exist. Create it, or correct \`url\`.`;
-  if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true) {
-    return 'is a folder. Let `url` name a file in it.';
+  if (!existsSync(folder)) {
+    return { what: `cannot be made: the folder ${folder} does not exist`, remedy: 'Create it, or correct `url`.' };
   }
-  const right = existsSync(file) ? 'read and write it' : `write the folder ${folder}`;
-  return `cannot be opened: ${textOf(error)}. Give this process's user the right to ${right}.`;
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found?.isDirectory() === true) return { what: 'is a folder', remedy: 'Let `url` name a file in it.' };
+  const right = found === undefined ? `write the folder ${folder}` : 'read and write it';
+  return { what: `cannot be opened (${textOf(error)})`, remedy: `Give this process's user the right to ${right}.` };
 }
 
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const textOf = (error: unknown): string => String((error as { readonly message?: unknown } | null)?.message ?? error);

@@ -1,0 +1,48 @@
+/** A Node.js process that runs a script in TypeScript, and says what it does line by line. */
+import { spawn } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+
+const HOOK = join(__dirname, '../../support/register-typescript.cjs');
+
+export class Child {
+  readonly lines: string[] = [];
+  readonly exited: Promise<number | string>;
+  readonly #process: ChildProcessByStdio<null, Readable, null>;
+  readonly #waiting = new Set<() => void>();
+
+  /** `script`: its path. */
+  constructor(script: string, ...args: readonly string[]) {
+    this.#process = spawn(process.execPath, ['-r', HOOK, script, ...args], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    createInterface(this.#process.stdout).on('line', (line) => {
+      this.lines.push(line);
+      for (const look of this.#waiting) look();
+    });
+    // 'close' comes when its last line has been read.
+    this.exited = once(this.#process, 'close').then(([code, signal]) => (code ?? signal) as number | string);
+  }
+
+  /** Resolves when it has said so many lines. */
+  async said(count: number): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      const look = (): void => {
+        if (this.lines.length < count) return;
+        this.#waiting.delete(look);
+        resolve();
+      };
+      this.#waiting.add(look);
+      void this.exited.then((end) => reject(new Error(`The child ended (${end}) after: ${this.lines.join(' | ')}`)));
+      look();
+    });
+  }
+
+  async kill(): Promise<void> {
+    this.#process.kill('SIGKILL');
+    await this.exited;
+  }
+}
