@@ -1,4 +1,4 @@
-import { Child } from './child-process';
+import { Child } from '../../support/child-process';
 import { idOf, payload, reserveAll, TemporaryDatabase } from './open-database';
 import { openSqlite } from '../../../src/connections/database/sqlite/sqlite-database';
 
