@@ -251,10 +251,11 @@ describe('listen', () => {
     listen.kill('SIGTERM');
     await eventually(() => {
       listen.kill('SIGTERM');
-      return !isAlive(pid);
+      return listen.stderr.includes('ending at once');
     });
 
     expect(await listen.ended).toEqual({ code: 143, signal: null });
+    expect(isAlive(pid)).toBe(false);
   });
 
   it('waits for a file to be mended that cannot be loaded', async () => {

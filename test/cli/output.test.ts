@@ -55,14 +55,34 @@ describe('the output', () => {
     expect(stderr.text).toBe('\r\u001B[KClearing: 1,100 left\r\u001B[KClearing: 1,000 left\r\u001B[K');
   });
 
-  it('writes no counter where there is no terminal, and none for what is quick', async () => {
+  it('writes no counter where there is no terminal', async () => {
+    const clock = new TestClock();
     const log = new Stream();
-    const terminal = new Stream(true);
-    const never = (): Promise<number> => Promise.reject(new Error('asked'));
-    await new Output(new Stream(), log, new TestClock()).counting('Clearing', never, async () => undefined);
-    await new Output(new Stream(), terminal, new TestClock()).counting('Clearing', never, async () => undefined);
+    let finish: () => void = () => undefined;
+    const work = new Promise<void>((resolve) => (finish = resolve));
 
-    expect(log.text + terminal.text).toBe('');
+    const counted = new Output(new Stream(), log, clock).counting(
+      'Clearing',
+      async () => 1,
+      () => work,
+    );
+    await clock.advance('1s');
+    finish();
+    await counted;
+
+    expect(log.text).toBe('');
+  });
+
+  it('writes no counter for what is quick', async () => {
+    const terminal = new Stream(true);
+
+    await new Output(new Stream(), terminal, new TestClock()).counting(
+      'Clearing',
+      async () => 1,
+      async () => undefined,
+    );
+
+    expect(terminal.text).toBe('');
   });
 
   it('passes on what went wrong with the work', async () => {

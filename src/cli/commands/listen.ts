@@ -66,6 +66,7 @@ class Listener {
     const stopListening = hearStopSignals(this.#session.surroundings, {
       first: (signal) => this.#stop(signal, this.#patience),
       again: (signal) => {
+        this.#session.output.note(`${signal} again: ending at once. The running job runs again when its lease ends.`);
         this.#session.exitCode = exitCodeOfSignal(signal);
         this.#stop(signal, HASTE);
       },
