@@ -30,6 +30,17 @@ describe('check', () => {
     expect(code).toBe(0);
   });
 
+  it('names the file as well as what stands in for connections that it leaves out', async () => {
+    kit.project.write({ 'onqueue.config.js': 'module.exports = { jobs: [] };' });
+    kit.connectors = { database: () => Object.assign(kit.store.duplicate(), { name: 'database' }) };
+
+    const { of } = await check();
+
+    expect(of('configuration')[0]?.message).toMatch(
+      /onqueue\.config\.js; the connection is the default, a SQLite file$/,
+    );
+  });
+
   it('prints a table', async () => {
     const { stdout } = await kit.run('check');
 

@@ -1,6 +1,6 @@
 /** `check`: looks at everything that a worker needs, and says what is wrong. */
 import type { Command } from 'commander';
-import { projectFolder } from '../../queue/config-file';
+import { findConfigFile, projectFolder } from '../../queue/config-file';
 import type { Diagnosis } from '../../queue/connection';
 import type { QueueManager } from '../../queue/queue-manager';
 import { newCommand } from '../command';
@@ -27,7 +27,7 @@ async function check(session: Session, flags: ProjectFlags): Promise<void> {
   const found = diagnoseVersions(projectFolder(surroundings.folder));
   const manager = opened(session, flags, found);
   if (manager !== undefined) {
-    found.push({ level: 'ok', subject: 'configuration', message: manager.configurationSource });
+    found.push({ level: 'ok', subject: 'configuration', message: sourceOf(manager, surroundings.folder, flags) });
     found.push(...(await diagnoseConnections(manager)), ...diagnoseJobs(manager));
   }
   if (flags.json === true) output.json(found);
@@ -37,6 +37,13 @@ async function check(session: Session, flags: ProjectFlags): Promise<void> {
       found.map(({ level, subject, message }) => [level, subject, message]),
     );
   if (found.some(({ level }) => level === 'error')) session.exitCode = ExitCode.error;
+}
+
+function sourceOf({ configurationSource }: QueueManager, folder: string, { config }: ProjectFlags): string {
+  const file = config ?? findConfigFile(projectFolder(folder));
+  // A file may leave the connections to the environment.
+  if (file === undefined || configurationSource.endsWith(file)) return configurationSource;
+  return `${file}; the connection is ${configurationSource}`;
 }
 
 function opened(session: Session, flags: ProjectFlags, found: Diagnosis[]): QueueManager | undefined {
