@@ -24,7 +24,9 @@ interface Handle {
 /** Undocumented, and there since the first Node.js: the only way to see which socket is open, not only how many. */
 function openHandles(): Handle[] {
   const { _getActiveHandles: handles } = process as unknown as { _getActiveHandles(): Handle[] };
-  return handles.call(process);
+  // Made when they are first written to, by whichever file that is, and the process's own.
+  const standard: readonly Handle[] = [process.stdout, process.stderr];
+  return handles.call(process).filter((handle) => !standard.includes(handle));
 }
 
 function countOpen(): Map<string, number> {
@@ -38,7 +40,8 @@ function countOpen(): Map<string, number> {
 function describeHandle(handle: Handle): string {
   if (handle instanceof ChildProcess) return `process ${handle.pid} (${handle.spawnargs.join(' ')})`;
   if (handle instanceof Server) return `server on ${JSON.stringify(handle.address())}`;
-  if (handle instanceof Socket) return `socket to ${handle.remoteAddress ?? 'nobody'}:${handle.remotePort ?? ''}`;
+  if (handle instanceof Socket && handle.remoteAddress === undefined) return 'pipe';
+  if (handle instanceof Socket) return `socket to ${handle.remoteAddress}:${handle.remotePort}`;
   return handle.constructor.name;
 }
 
