@@ -40,7 +40,8 @@ function countOpen(): Map<string, number> {
 function describeHandle(handle: Handle): string {
   if (handle instanceof ChildProcess) return `process ${handle.pid} (${handle.spawnargs.join(' ')})`;
   if (handle instanceof Server) return `server on ${JSON.stringify(handle.address())}`;
-  if (handle instanceof Socket && handle.remoteAddress === undefined) return 'pipe';
+  if (handle instanceof Socket && handle.remoteAddress === undefined)
+    return `pipe (descriptor ${(handle as { _handle?: { fd?: number } })._handle?.fd})`;
   if (handle instanceof Socket) return `socket to ${handle.remoteAddress}:${handle.remotePort}`;
   return handle.constructor.name;
 }
