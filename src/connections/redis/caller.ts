@@ -9,7 +9,7 @@ import type { Logger } from '../../logger/logger';
 import { QueueUnavailableError } from '../errors';
 import { RedisReplyError } from './errors';
 import type { LinkCall, RedisLink } from './link';
-import { isReply, isUnavailable, isUnknownScript } from './refusals';
+import { isReply, isUnavailable, isUnknownScript, wordsOf } from './refusals';
 import type { Script } from './scripts';
 
 export interface CallerSettings {
@@ -71,16 +71,25 @@ export class RedisCaller {
   }
 
   /** @throws QueueUnavailableError, RedisReplyError */
-  async script(script: Script, keys: readonly string[], args: Arguments, patience: Patience): Promise<readonly unknown[]> {
+  async script(
+    script: Script,
+    keys: readonly string[],
+    args: Arguments,
+    patience: Patience,
+  ): Promise<readonly unknown[]> {
     const tail = [keys.length, ...keys, this.settings.offset?.() ?? 0, ...args];
     const forms = [
       ['evalsha', [script.sha, ...tail]],
       ['eval', [script.source, ...tail]],
     ] as const;
     const operation = `script ${script.name}`;
-    const reply = (await this.#carryOut(operation, (known) => forms[known ? 0 : 1], patience)) as [Buffer, ...unknown[]];
-    // Another call under our name was carried out after this one: its jobs would be taken for ours.
-    if (String(reply[0]) === 'stale') throw this.#replyError(operation, new Error('stale'));
+    const reply = (await this.#carryOut(operation, (known) => forms[known ? 0 : 1], patience)) as [
+      Buffer,
+      ...unknown[],
+    ];
+    const word = String(reply[0]);
+    // `stale` is one such word: what another call under our name has done would be taken for ours.
+    if (!script.answers.includes(word)) throw this.#replyError(operation, new Error(word));
     return reply;
   }
 
@@ -167,6 +176,7 @@ export class RedisCaller {
     const { name, address, deadline, origin } = this.settings;
     if (isReply(error) && !isUnavailable(error)) return this.#replyError(operation, error);
     const cause = isReply(error) ? error : (this.#link.failure ?? (error === SILENCE ? undefined : error));
+    const reason = wordsOf(cause);
     return new QueueUnavailableError(
       {
         connection: name,
@@ -175,7 +185,7 @@ export class RedisCaller {
         consequence: patience.consequence,
         uncertain,
         ...(late && { deadline }),
-        ...(cause instanceof Error && { reason: reasonOf(cause) }),
+        ...(reason !== undefined && { reason }),
         ...(origin !== undefined && { origin }),
       },
       { cause },
@@ -199,11 +209,4 @@ export class RedisCaller {
   #pause(milliseconds: Milliseconds): Promise<void> {
     return new Promise((resolve) => void this.settings.clock.after(milliseconds, resolve, true));
   }
-}
-
-/** An attempt on several addresses of a host fails with an error that says nothing itself. */
-function reasonOf(error: Error): string {
-  if (error.message !== '') return error.message;
-  if (error instanceof AggregateError) return error.errors.map((one: Error) => one.message).join(', ');
-  return (error as NodeJS.ErrnoException).code ?? error.name;
 }

@@ -189,5 +189,7 @@ function secondsOf(nextIn: string): number {
 
 function consequenceOf(exchanges: readonly Exchange[]): string {
   const outcomes = exchanges.reduce((sum, { settlements }) => sum + settlements.length, 0);
-  return outcomes === 0 ? 'no jobs were reserved' : `${outcomes === 1 ? 'an outcome was' : `${outcomes} outcomes were`} not written`;
+  return outcomes === 0
+    ? 'no jobs were reserved'
+    : `${outcomes === 1 ? 'an outcome was' : `${outcomes} outcomes were`} not written`;
 }

@@ -28,8 +28,11 @@ export class Exchanger {
 
   async exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Exchanged> {
     // Before the failure is written: the lists of failed jobs look only at queues whose name is known.
-    for (const { outcome, reservation } of settlements) if (outcome === 'failed') await this.#names.add(reservation.queue);
-    const exchanged = await (this.#cluster ? this.#slotBySlot(settlements, request) : this.#together(settlements, request));
+    for (const { outcome, reservation } of settlements)
+      if (outcome === 'failed') await this.#names.add(reservation.queue);
+    const exchanged = await (this.#cluster
+      ? this.#slotBySlot(settlements, request)
+      : this.#together(settlements, request));
     for (const { queue } of exchanged.reply.setAside) this.#names.add(queue).catch(() => undefined);
     return exchanged;
   }

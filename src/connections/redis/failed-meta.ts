@@ -1,6 +1,6 @@
 /** How a failed job is kept: one line of JSON that says why, then the payload as it is. */
 import type { FailedEntry } from '../../failed/failed-store';
-import { readCounters } from '../../payload/counters';
+import { readCounters, readCountersOfAny } from '../../payload/counters';
 import type { Failure } from '../../queue/connection';
 
 interface Meta {
@@ -33,6 +33,6 @@ export function failedEntry(id: string, queue: string, failedAt: number, kept: B
     name,
     exception,
     connection: connection ?? keeper,
-    attempts: attempts ?? readCounters(payload)?.counters.attempts ?? 0,
+    attempts: attempts ?? (readCounters(payload)?.counters ?? readCountersOfAny(payload))?.attempts ?? 0,
   };
 }

@@ -15,7 +15,7 @@ export interface QueueKeys {
   /** hash: id → meta line, payload */
   readonly failedJobs: string;
   /** string: the last answer that a client of this name was given */
-  client(id: string): string;
+  readonly client: (id: string) => string;
 }
 
 export class Keys {

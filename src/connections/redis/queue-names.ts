@@ -30,7 +30,9 @@ export class QueueNames {
   }
 
   async all(): Promise<readonly string[]> {
-    const names = await this.#caller.command('smembers', [this.#keys.names], { consequence: 'the queues were not read' });
+    const names = await this.#caller.command('smembers', [this.#keys.names], {
+      consequence: 'the queues were not read',
+    });
     return (names as readonly Buffer[]).map(String).toSorted();
   }
 }

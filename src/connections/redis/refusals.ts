@@ -6,9 +6,9 @@ const UNAVAILABLE =
 
 const CREDENTIALS = /\b(NOAUTH|WRONGPASS|invalid password)\b/;
 
-/** An error that the server answered, as opposed to one of the connection. */
+/** An error that the server answered, as opposed to one of the connection. Told by its name: ioredis may be there twice. */
 export function isReply(error: unknown): error is Error {
-  return error instanceof Error && error.name === 'ReplyError';
+  return (error as Partial<Error> | undefined)?.name === 'ReplyError';
 }
 
 export function isUnknownScript(error: unknown): boolean {
@@ -22,4 +22,11 @@ export function isUnavailable(error: Error): boolean {
 /** Asking again cannot help before somebody mends the configuration: wrong credentials, a host that does not exist. */
 export function isRefusedForGood(error: Error): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOTFOUND' || (isReply(error) && CREDENTIALS.test(error.message));
+}
+
+/** What the server or the system said; undefined: nothing. An attempt on several addresses speaks through its parts. */
+export function wordsOf(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null) return undefined;
+  const { message, code, errors } = error as Partial<AggregateError> & NodeJS.ErrnoException;
+  return message || errors?.map(wordsOf).join(', ') || code;
 }

@@ -15,7 +15,7 @@ async function contentOf(client: Redis, key: string): Promise<unknown> {
     case 'list':
       return (await client.lrangeBuffer(key, 0, -1)).map(latin1);
     case 'zset':
-      return pairs((await client.zrangeBuffer(key, 0, -1, 'WITHSCORES')).map(latin1));
+      return pairs((await client.zrangeBuffer(key, '0', '-1', 'WITHSCORES')).map(latin1));
     case 'hash':
       return Object.fromEntries(
         Object.entries(await client.hgetallBuffer(key)).map(([field, value]) => [field, latin1(value)]),

@@ -1,0 +1,127 @@
+/**
+ * Holds the headers of the Lua scripts to what the scripts do, and both to the rest of the project.
+ *
+ * A header that declares a slot which the body never reads, or an answer that the TypeScript side does not know, is how
+ * a script and its caller come apart without a test that fails.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+const problems = [];
+
+const tests = readTree(join(root, 'test/lua'), '.test.ts');
+const names = readdirSync(join(root, 'lua'))
+  .filter((file) => file.endsWith('.lua') && file !== 'prelude.lua')
+  .map((file) => file.slice(0, -'.lua'.length));
+
+/** Script → the words that `src/connections/redis/scripts.ts` takes for its answer. */
+const answersKnown = new Map(
+  [...read('src/connections/redis/scripts.ts').matchAll(/^ {2}'?([\w-]+)'?: \[('[^\]]+)\],$/gm)].map(
+    ([, name, words]) => [name, words.match(/\w+/g)],
+  ),
+);
+const known = [...answersKnown.keys()];
+const invariants = new Set(read('lua/README.md').match(/\bI\d+\b/g));
+
+for (const name of names) check(name);
+
+for (const name of known.filter((one) => !names.includes(one))) report(name, 'is in scripts.ts, but not in lua/');
+for (const name of names.filter((one) => !known.includes(one))) report(name, 'is in lua/, but not in scripts.ts');
+
+if (problems.length > 0) {
+  console.error(problems.join('\n'));
+  process.exit(1);
+}
+console.log(`${names.length} scripts agree with their headers, their callers and their tests`);
+
+function check(name) {
+  const source = read(`lua/${name}.lua`);
+  const lines = source.split('\n');
+  const end = lines.findIndex((line) => !line.startsWith('--'));
+  const header = lines.slice(0, end).join('\n');
+  const body = lines.slice(end).filter((line) => !line.trim().startsWith('--'));
+  const complain = (problem) => report(name, problem);
+
+  if (!header.startsWith(`-- ${name}.lua: `))
+    complain(`its header does not begin with "-- ${name}.lua: " and what it does`);
+  for (const word of ['returns', 'keeps', 'cost']) {
+    if (!new RegExp(`^--   ${word} `, 'm').test(header)) complain(`its header says nothing of "${word}"`);
+  }
+  if (body.length > 0 && lines.some((line) => line.length > 120)) complain('it has a line of more than 120 characters');
+
+  checkSlots(header, body, complain);
+  for (const invariant of /keeps {4}(.*)/.exec(header)?.[1].match(/\bI\d+\b/g) ?? []) {
+    if (!invariants.has(invariant)) complain(`it keeps ${invariant}, which lua/README.md does not have`);
+  }
+  for (const word of answers(header)) {
+    if (!body.join('\n').includes(`'${word}'`) && word !== 'stale') complain(`it never answers '${word}'`);
+    if (word !== 'stale' && !answersKnown.get(name)?.includes(word)) {
+      complain(`its answer '${word}' is not one that src/connections/redis/scripts.ts knows`);
+    }
+  }
+  for (const [, word] of body.join('\n').matchAll(/(?:return|record\([\w, ]+,) \{ '(\w+)'/g)) {
+    if (!answers(header).includes(word)) complain(`it answers '${word}', which its header does not say`);
+  }
+  if (!new RegExp(`['\`]${name}['\`]|lock-\\$\\{`).test(tests)) complain('no test in test/lua runs it');
+}
+
+/** Each slot is declared, is bound to the name that the header gives it, in the first lines, and is not named again. */
+function checkSlots(header, body, complain) {
+  const declared = [...header.matchAll(/^-- {3}(KEYS|ARGV)\[([^\]]+)\] (\w+)/gm)].map(([, table, slot, name]) => ({
+    slot: `${table}[${slot}]`,
+    name,
+    single: /^\d+$/.test(slot),
+  }));
+  const binding = body.filter((line) => /^local .*\b(KEYS|ARGV)\[\d+\]/.test(line));
+  const bound = new Map(binding.flatMap(pairs));
+  for (const { slot, name, single } of declared) {
+    // The clock of the prelude reads it. Groups are read in a loop, which binds them to these names.
+    if (slot === 'ARGV[1]') {
+      if (name !== 'offset') complain('ARGV[1] is the offset of the clock in every script');
+    } else if (single && bound.get(slot) !== name) {
+      complain(`${slot} is declared as ${name}, and bound to ${bound.get(slot) ?? 'nothing'}`);
+    } else if (!single && slot.startsWith('KEYS') && !body.some((line) => new RegExp(`\\b${name}\\b`).test(line))) {
+      complain(`${slot} ${name} is declared, and never read`);
+    }
+    if (name !== 'offset' && single && uses(body, name) < 2) complain(`${slot} ${name} is bound, and never read`);
+  }
+  for (const slot of bound.keys()) {
+    if (!declared.some((one) => one.slot === slot)) complain(`${slot} is read, and not declared`);
+  }
+  const elsewhere = body.filter((line) => !binding.includes(line) && /\b(KEYS|ARGV)\[\d+\]/.test(line));
+  if (elsewhere.length > 0) complain(`a slot is named outside the first lines: ${elsewhere[0].trim()}`);
+}
+
+/** `local a, b = KEYS[1], tonumber(ARGV[2])` → ['KEYS[1]', 'a'], ['ARGV[2]', 'b']. */
+function pairs(line) {
+  const [, left, right] = /^local ([\w, ]+) = (.*)$/.exec(line) ?? [];
+  const locals = left?.split(', ') ?? [];
+  const slots = right?.match(/\b(KEYS|ARGV)\[\d+\]/g) ?? [];
+  return slots.map((slot, at) => [slot, locals[at]]);
+}
+
+function uses(body, name) {
+  return body.join('\n').match(new RegExp(`\\b${name}\\b`, 'g'))?.length ?? 0;
+}
+
+/** The words before the first comma of each answer: `{'pushed', …} | {'stale'}`. */
+function answers(header) {
+  const [, returns] = /--   returns ([\s\S]*?)--   keeps/.exec(header) ?? [];
+  return [...(returns ?? '').matchAll(/\{'(\w+)'/g)].map(([, word]) => word);
+}
+
+function report(name, problem) {
+  problems.push(`lua/${name}.lua: ${problem}`);
+}
+
+function read(path) {
+  return readFileSync(join(root, path), 'utf8');
+}
+
+function readTree(folder, ending) {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(ending))
+    .map((file) => readFileSync(join(folder, file), 'utf8'))
+    .join('\n');
+}

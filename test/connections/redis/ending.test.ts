@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { RedisWorld } from './open-redis';
+
+const ROOT = join(__dirname, '../../..');
+
+/** Runs a program as a user would write one, and waits until it has ended by itself. */
+async function outputOf(program: string, url: string): Promise<string> {
+  const source = `
+    const { connectRedis } = require('./src/connections/redis/redis-connection');
+    const { systemClock: clock } = require('./src/clock/clock');
+    const logger = { debug() {}, info() {}, warn() {}, error() {} };
+    const connect = (url, deadline = 5) => connectRedis({ driver: 'redis', url }, { name: 'redis', clock, logger, deadline });
+    const entry = { payload: '{"id":"a","attempts":0}' };
+    (async () => { ${program} })();`;
+  const register = join(ROOT, 'test/support/register-typescript.cjs');
+  const options = { cwd: ROOT, timeout: 15_000, env: { ...process.env, REDIS_AT: url } };
+  const { stdout } = await promisify(execFile)(process.execPath, ['--require', register, '--eval', source], options);
+  return stdout.trim();
+}
+
+describe('a program with a redis connection', () => {
+  let world: RedisWorld;
+
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+
+  afterAll(() => world.stop());
+
+  it('ends by itself when its dispatches are done, without closing anything', async () => {
+    const program = `await connect(process.env.REDIS_AT).push('q', [entry]); console.log('done');`;
+    expect(await outputOf(program, world.url)).toBe('done');
+  });
+
+  it('stays for a dispatch that was not answered yet, up to its deadline', async () => {
+    const program = `connect('redis://127.0.0.1:1', 0.3).push('q', [entry]).catch((error) => console.log(error.code));`;
+    expect(await outputOf(program, world.url)).toBe('E_QUEUE_UNAVAILABLE');
+  });
+
+  it('ends after it has waited for work and closed its connection', async () => {
+    const program = `
+      const connection = connect(process.env.REDIS_AT);
+      const stop = new AbortController();
+      const waited = connection.waiter(['nothing']).wait(60, stop.signal);
+      setImmediate(() => stop.abort());
+      await waited;
+      await connection.close();
+      console.log('closed');`;
+    expect(await outputOf(program, world.url)).toBe('closed');
+  });
+});

@@ -1,0 +1,27 @@
+import { Keys } from '../../../src/connections/redis/keys';
+
+describe('the names of keys', () => {
+  it('are those of Laravel for the jobs of a queue, and our own beside them', () => {
+    const { client, ...keys } = new Keys('queues:', false).queue('mail');
+    expect({ ...keys, client: client('abc') }).toEqual({
+      ready: 'queues:mail',
+      delayed: 'queues:mail:delayed',
+      reserved: 'queues:mail:reserved',
+      notify: 'queues:mail:notify',
+      failed: 'queues:mail:failed',
+      failedJobs: 'queues:mail:failed:jobs',
+      client: 'queues:mail:client:abc',
+    });
+  });
+
+  it('share a slot in a cluster: the name alone is the hash tag', () => {
+    const { client, ...keys } = new Keys('queues:', true).queue('mail');
+    const names = [...Object.values(keys), client('abc')];
+    expect(names.map((name) => name.startsWith('queues:{mail}'))).toEqual(names.map(() => true));
+  });
+
+  it('of what belongs to no queue stand where no queue can stand', () => {
+    const keys = new Keys('queues:', false);
+    expect([keys.names, keys.lock('report')]).toEqual(['queues::queues', 'queues::lock:report']);
+  });
+});

@@ -1,0 +1,139 @@
+import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import type { Reservation, Settlement } from '../../../src/queue/connection';
+import { FaultyProxy } from './faulty-proxy';
+import { RedisWorld } from './open-redis';
+
+const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
+const request = { queues: ['q'], limit: 10, lease: 600 };
+const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
+
+/** Each call is carried out by Redis; its answer never arrives, and the connection is cut. */
+describe('a redis connection whose replies are lost', () => {
+  let world: RedisWorld;
+  let proxy: FaultyProxy;
+  let connection: RedisConnection;
+
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+    proxy = await FaultyProxy.start(world.server.port);
+  });
+
+  beforeEach(async () => {
+    world.fresh();
+    connection = world.connect({ url: proxy.url });
+    // The scripts are known, and the connection is made: what is lost from here on is an answer.
+    await connection.push('warm', [{ payload: payload('warm') }]);
+    await connection.reserve({ ...request, queues: ['warm'] });
+  });
+
+  afterEach(() => world.closeConnections());
+
+  afterAll(async () => {
+    await proxy.stop();
+    await world.stop();
+  });
+
+  const texts = async (state: 'ready' | 'delayed' | 'reserved'): Promise<string[]> =>
+    (await connection.peek('q', state, 100)).map((job) => job.payload.toString());
+
+  it('pushes each job once, however often the answer is lost', async () => {
+    proxy.loseReplies(3);
+    await connection.push('q', [{ payload: payload('a') }, { payload: payload('b'), delay: 300 }]);
+    expect(await texts('ready')).toEqual([payload('a')]);
+    expect(await texts('delayed')).toEqual([payload('b')]);
+  });
+
+  it('does not take its own repeat for a duplicate', async () => {
+    proxy.loseReplies();
+    await connection.push('q', [{ payload: payload('a'), delay: 300, unique: true }]);
+    expect(await texts('delayed')).toEqual([payload('a')]);
+  });
+
+  it('gets the jobs that it reserved, and no others', async () => {
+    await connection.push('q', [{ payload: payload('a') }, { payload: payload('b') }]);
+    proxy.loseReplies();
+    const { reservations } = await connection.reserve({ ...request, limit: 1 });
+    expect(reservations).toHaveLength(1);
+    expect(await texts('reserved')).toEqual(reservations.map((reservation) => reservation.payload.toString()));
+    expect(await texts('ready')).toEqual([payload('b')]);
+  });
+
+  it('learns that its outcomes were written, each as it was', async () => {
+    await connection.push(
+      'q',
+      ['a', 'b', 'c'].map((id) => ({ payload: payload(id) })),
+    );
+    const [a, b, c] = (await connection.reserve(request)).reservations;
+    const failure = { id: 'c', name: 'Probe', exception: 'no' };
+    proxy.loseReplies();
+    const results = await connection.settle([
+      completed(a!),
+      completed(a!),
+      { outcome: 'released', reservation: b!, delay: 0, counters: b!.counters },
+      { outcome: 'failed', reservation: c!, counters: c!.counters, failure },
+    ]);
+    expect(results).toEqual(['settled', 'lost', 'settled', 'settled']);
+    expect(await texts('ready')).toEqual([b!.payload.toString()]);
+    expect(await texts('reserved')).toEqual([]);
+    expect(await connection.failed.count()).toBe(1);
+  });
+
+  it('settles and reserves once where both travel together', async () => {
+    await connection.push(
+      'q',
+      ['a', 'b', 'c'].map((id) => ({ payload: payload(id) })),
+    );
+    const [first] = (await connection.reserve({ ...request, limit: 1 })).reservations;
+    proxy.loseReplies(2);
+    const { results, reply } = await connection.settleAndReserve([completed(first!)], { ...request, limit: 1 });
+    expect(results).toEqual(['settled']);
+    expect(await texts('reserved')).toEqual(reply.reservations.map((reservation) => reservation.payload.toString()));
+    expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 1 });
+  });
+
+  it('promotes each job once', async () => {
+    await connection.push('q', [{ payload: payload('a'), delay: 300 }]);
+    world.offset = 500;
+    proxy.loseReplies();
+    expect((await connection.reserve(request)).reservations).toHaveLength(1);
+    expect(await connection.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+  });
+
+  it('renews', async () => {
+    await connection.push('q', [{ payload: payload('a') }]);
+    const { reservations } = await connection.reserve(request);
+    proxy.loseReplies();
+    expect(await connection.renew(reservations, 900)).toEqual(['renewed']);
+  });
+
+  it('sends a failed job back once', async () => {
+    await connection.push('q', [{ payload: payload('a') }]);
+    const [reservation] = (await connection.reserve(request)).reservations;
+    const failure = { id: 'a', name: 'Probe', exception: 'no' };
+    await connection.settle([
+      { outcome: 'failed', reservation: reservation!, counters: reservation!.counters, failure },
+    ]);
+    proxy.loseReplies();
+    expect(await connection.failed.retry((await connection.failed.get('a'))!, Buffer.from(payload('a')))).toBe(true);
+    expect(await texts('ready')).toEqual([payload('a')]);
+  });
+
+  it('removes failed jobs and clears queues once, and counts them right', async () => {
+    const entry = {
+      name: 'Probe',
+      exception: 'no',
+      connection: 'x',
+      queue: 'q',
+      payload: Buffer.from('{}'),
+      attempts: 1,
+    };
+    for (const id of ['a', 'b']) await connection.failed.put({ ...entry, id });
+    await connection.push('q', [{ payload: payload('a') }]);
+    proxy.loseReplies();
+    expect(await connection.failed.forget('a')).toBe(true);
+    proxy.loseReplies();
+    expect(await connection.failed.flush()).toBe(1);
+    proxy.loseReplies();
+    expect(await connection.clear('q')).toBe(1);
+  });
+});

@@ -1,0 +1,249 @@
+import { type Clock, systemClock } from '../../../src/clock/clock';
+import type { Logger } from '../../../src/logger/logger';
+import { eventually } from '../../support/eventually';
+import { freePort, startRedisServer } from '../../support/redis-server';
+import { FaultyProxy } from './faulty-proxy';
+import { RedisWorld, silent } from './open-redis';
+
+const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
+const request = { queues: ['q'], limit: 10, lease: 600 };
+const never = new AbortController().signal;
+
+async function failureOf(action: Promise<unknown>): Promise<Error> {
+  return action.then(
+    () => new Error('nothing failed'),
+    (error: Error) => error,
+  );
+}
+
+describe('a redis connection whose server is away', () => {
+  let world: RedisWorld;
+  let proxy: FaultyProxy;
+
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+
+  beforeEach(async () => {
+    world.fresh();
+    proxy = await FaultyProxy.start(world.server.port);
+  });
+
+  afterEach(async () => {
+    await proxy.stop();
+    await world.closeConnections();
+  });
+
+  afterAll(() => world.stop());
+
+  it('fails a push at the deadline, says what the system said, and that nothing was queued', async () => {
+    const port = await freePort();
+    const connection = world.connect({ url: `redis://:secret@127.0.0.1:${port}/0` }, { deadline: 0.2 });
+    const failure = await failureOf(connection.push('q', [{ payload: payload('a') }]));
+    expect(failure).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { uncertain: false, deadline: 0.2 } });
+    expect(failure.message).toContain(`Redis at redis://127.0.0.1:${port}/0 did not answer in 0.2 s`);
+    expect(failure.message).toContain('ECONNREFUSED');
+    expect(failure.message).not.toContain('secret');
+  });
+
+  it('does not queue later what it has said was not queued', async () => {
+    const port = await freePort();
+    const connection = world.connect({ url: `redis://127.0.0.1:${port}/0` }, { deadline: 0.2 });
+    await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toThrow('not queued');
+    const server = await startRedisServer({ port });
+    try {
+      await connection.push('q', [{ payload: payload('b') }]);
+      expect((await connection.peek('q', 'ready', 10)).map((job) => job.payload.toString())).toEqual([payload('b')]);
+    } finally {
+      await connection.close();
+      await server.stop();
+    }
+  });
+
+  it('goes on when the server comes within the deadline', async () => {
+    const port = await freePort();
+    const connection = world.connect({ url: `redis://127.0.0.1:${port}/0` });
+    const pushed = connection.push('q', [{ payload: payload('a') }]);
+    const server = await startRedisServer({ port });
+    try {
+      await pushed;
+      expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    } finally {
+      await connection.close();
+      await server.stop();
+    }
+  });
+
+  it('fails a reserve that was not carried out, so that the worker can say so', async () => {
+    const connection = world.connect({ url: `redis://127.0.0.1:${await freePort()}/0` }, { deadline: 0.2 });
+    await expect(connection.reserve(request)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+  });
+
+  it('says of a push without an answer that it may have been carried out', async () => {
+    const connection = world.connect({ url: proxy.url }, { deadline: 0.2 });
+    await connection.counts('q');
+    proxy.goSilent();
+    await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toMatchObject({
+      code: 'E_QUEUE_UNAVAILABLE',
+      message: expect.stringContaining('unless only its answer was lost') as string,
+      facts: { uncertain: true },
+    });
+  });
+
+  it('asks for a reserve without an answer until it has it, on another connection, and says so once', async () => {
+    const warnings: string[] = [];
+    const logger: Logger = { ...silent, warn: (_, message) => warnings.push(message) };
+    const connection = world.connect({ url: proxy.url }, { deadline: 0.1, logger });
+    await connection.push('q', [{ payload: payload('a') }]);
+    proxy.goSilent();
+    const reserved = connection.reserve(request);
+    await eventually(() => proxy.connections >= 4);
+    proxy.heal();
+    expect((await reserved).reservations).toHaveLength(1);
+    expect(warnings).toEqual([expect.stringContaining('repeated')]);
+  });
+
+  it.each([
+    ['a wrong password', 'wrong', 'WRONGPASS'],
+    ['no password where one is asked for', '', 'NOAUTH'],
+  ])('refuses %s at once, in the words of the server', async (_, password, words) => {
+    const server = await startRedisServer({ args: ['--requirepass', 'right'] });
+    const connection = world.connect({ url: undefined, port: server.port, password });
+    try {
+      const failure = await failureOf(connection.push('q', [{ payload: payload('a') }]));
+      expect(failure).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { uncertain: false } });
+      expect(failure.message).toContain(words);
+      expect(failure.message).not.toMatch(/wrong|right/);
+    } finally {
+      await connection.close();
+      await server.stop();
+    }
+  });
+
+  it('refuses a host that does not exist at once', async () => {
+    const connection = world.connect({ url: 'redis://no-such-host.invalid:6379' });
+    await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toThrow(/ENOTFOUND|EAI_AGAIN/);
+  });
+
+  it('loads its scripts again when the server has forgotten them', async () => {
+    const connection = world.connect();
+    await connection.push('q', [{ payload: payload('a') }]);
+    await world.client.script('FLUSH');
+    await connection.push('q', [{ payload: payload('b') }]);
+    expect((await connection.reserve(request)).reservations).toHaveLength(2);
+  });
+
+  it('says in the words of the server that it is full, and settles and reserves all the same', async () => {
+    const connection = world.connect();
+    await connection.push(
+      'q',
+      ['a', 'b', '7'].map((id) => ({ payload: payload(id) })),
+    );
+    await connection.push('q', [{ payload: 'no JSON' }, { payload: payload('c') }]);
+    const [first] = (await connection.reserve({ ...request, limit: 1 })).reservations;
+    await world.client.config('SET', 'maxmemory', '1');
+    try {
+      await expect(connection.push('q', [{ payload: payload('d') }])).rejects.toThrow('OOM');
+      const outcome = { outcome: 'completed', reservation: first! } as const;
+      const { results, reply } = await connection.settleAndReserve([outcome], request);
+      expect([results, reply.reservations.length, reply.setAside.length]).toEqual([['settled'], 3, 1]);
+      expect((await connection.reserve(request)).reservations).toEqual([]);
+    } finally {
+      await world.client.config('SET', 'maxmemory', '0');
+    }
+  });
+
+  it('promotes and reclaims in a server that is full', async () => {
+    const connection = world.connect();
+    await connection.push('q', [{ payload: payload('a') }]);
+    await connection.reserve({ ...request, lease: 100 });
+    await connection.push('q', [{ payload: payload('b'), delay: 100 }]);
+    world.offset = 500;
+    await world.client.config('SET', 'maxmemory', '1');
+    try {
+      expect((await connection.reserve(request)).reservations).toHaveLength(2);
+    } finally {
+      await world.client.config('SET', 'maxmemory', '0');
+    }
+  });
+
+  it('names what is wrong when a key is used by somebody else', async () => {
+    const connection = world.connect();
+    await world.client.set(`${world.prefix}q`, 'not a list');
+    await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toMatchObject({
+      code: 'E_REDIS_REPLY',
+      message: expect.stringContaining('WRONGTYPE') as string,
+    });
+  });
+});
+
+describe('a redis waiter whose connection fails', () => {
+  let world: RedisWorld;
+
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+  beforeEach(() => world.fresh());
+  afterEach(() => world.closeConnections());
+  afterAll(() => world.stop());
+
+  const blocked = async (): Promise<string | undefined> => {
+    const clients = (await world.client.client('LIST')) as string;
+    return /id=(\d+).*cmd=blpop/.exec(clients)?.[1];
+  };
+
+  it('waits again when its blocking connection is killed', async () => {
+    const connection = world.connect();
+    const waited = connection.waiter(['q']).wait(2, never);
+    const id = await eventually(blocked);
+    await world.client.client('KILL', 'ID', id!);
+    await eventually(async () => {
+      const again = await blocked();
+      return again !== undefined && again !== id;
+    });
+    await connection.push('q', [{ payload: payload('a') }]);
+    await waited;
+    expect(await world.client.exists(`${world.prefix}q:notify`)).toBe(0);
+  });
+
+  it('ends in time on a connection that has gone silent, and reads on another', async () => {
+    const proxy = await FaultyProxy.start(world.server.port);
+    const connection = world.connect({ url: proxy.url });
+    const waiter = connection.waiter(['q']);
+    await waiter.wait(0.01, never);
+    proxy.goSilent();
+    await waiter.wait(0.02, never);
+    proxy.heal();
+    const before = proxy.connections;
+    await eventually(async () => {
+      await waiter.wait(0.02, never);
+      return proxy.connections > before;
+    });
+    await connection.close();
+    await proxy.stop();
+  });
+
+  it('gives back a hint that came when nobody waited any more', async () => {
+    const connection = world.connect();
+    const waiter = connection.waiter(['q']);
+    const given = new AbortController();
+    const waited = waiter.wait(2, given.signal);
+    await eventually(blocked);
+    given.abort();
+    await waited;
+    await connection.push('q', [{ payload: payload('a') }]);
+    await eventually(async () => (await world.client.llen(`${world.prefix}q:notify`)) === 1);
+  });
+
+  it('waits two seconds at most, whatever it is asked', async () => {
+    const asked: number[] = [];
+    const after: Clock['after'] = (milliseconds, callback) => {
+      asked.push(milliseconds);
+      void Promise.resolve().then(callback);
+      return { cancel: () => {} };
+    };
+    const connection = world.connect({}, { clock: { ...systemClock, after } });
+    await connection.waiter(['q']).wait(Infinity, never);
+    expect(asked[0]).toBe(2000);
+  });
+});

@@ -1,0 +1,176 @@
+import { probe, probes, ScriptWorld } from './script-world';
+
+const MEGABYTE = 1024 * 1024;
+
+describe('exchange.lua, reserving', () => {
+  let world: ScriptWorld;
+
+  beforeAll(async () => {
+    world = await ScriptWorld.start();
+  });
+  beforeEach(() => world.fresh());
+  afterAll(() => world.stop());
+
+  it('hands out the head of the ready list under a lease, one attempt more', async () => {
+    await world.push([probe('a'), probe('b'), probe('c')]);
+    const { jobs, nextIn } = await world.exchange({ limit: 2 });
+    expect(jobs).toEqual([[1, probe('a', 1), probe('b', 1)]]);
+    expect(nextIn).toBe('0');
+    expect(await world.state()).toEqual({
+      q: [probe('c')],
+      'q:notify': ['1'],
+      'q:reserved': [
+        [probe('a', 1), 600],
+        [probe('b', 1), 600],
+      ],
+    });
+  });
+
+  it('finds nothing in an empty queue, and leaves nothing there', async () => {
+    expect(await world.exchange({ limit: 5 })).toMatchObject({ jobs: [], aside: [], nextIn: 'never' });
+    expect(await world.state()).toEqual({});
+  });
+
+  it('reserves nothing when it is only to settle', async () => {
+    await world.push([probe('a')]);
+    const before = await world.state();
+    expect((await world.exchange({ limit: 0 })).jobs).toEqual([]);
+    expect(await world.state()).toEqual(before);
+  });
+
+  it('empties one queue before the next', async () => {
+    await world.push([probe('low')], { queue: 'low' });
+    await world.push([probe('a'), probe('b')], { queue: 'high' });
+    const { jobs } = await world.exchange({ queues: ['high', 'low'], limit: 3 });
+    expect(jobs).toEqual([
+      [1, probe('a', 1), probe('b', 1)],
+      [2, probe('low', 1)],
+    ]);
+  });
+
+  it('moves a hundred jobs at most', async () => {
+    await world.push(probes(101));
+    expect(await world.reserve(1000)).toHaveLength(100);
+    expect((await world.state())['q']).toEqual([probe('p100')]);
+  });
+
+  it('moves a mebibyte of text at most, in the order of the list', async () => {
+    const long = (id: string): string => probe(id).replace('{}', `"${'x'.repeat(0.4 * MEGABYTE)}"`);
+    await world.push(['a', 'b', 'c', 'd'].map(long));
+    expect((await world.reserve(10)).map((text) => text.length > 0.4 * MEGABYTE)).toEqual([true, true]);
+    expect((await world.state())['q']).toEqual([long('c'), long('d')]);
+  });
+
+  it('moves one job always, however long', async () => {
+    const long = probe('a').replace('{}', `"${'x'.repeat(2 * MEGABYTE)}"`);
+    await world.push([long, probe('b')]);
+    expect(await world.reserve(10)).toEqual([long.replace('"attempts":0}', '"attempts":1}')]);
+    expect((await world.state())['q']).toEqual([probe('b')]);
+  });
+
+  it.each([
+    [
+      'our counters',
+      '{"a":[],"id":"x","crashes":1,"exceptions":2,"releases":3,"attempts":4}',
+      '{"a":[],"id":"x","crashes":1,"exceptions":2,"releases":3,"attempts":5}',
+    ],
+    [
+      'the attempts of Laravel',
+      '{"n":12345678901234567890,"id":"x","attempts":0}',
+      '{"n":12345678901234567890,"id":"x","attempts":1}',
+    ],
+    [
+      'attempts that others follow',
+      '{"id":"x","attempts":2,"delay":null}',
+      '{"id":"x","attempts":2,"delay":null,"attempts":3}',
+    ],
+    ['no attempts', '{"id":"x"}', '{"id":"x","attempts":1}'],
+    ['attempts that are no number', '{"id":"x","attempts":"3"}', '{"id":"x","attempts":"3","attempts":1}'],
+    ['an id that stands elsewhere', '{"id":"x","data":{},"attempts":0}', '{"id":"x","data":{},"attempts":1}'],
+    ['white space at the end', '{"id":"x"} \n', '{"id":"x","attempts":1}'],
+    ['escapes', '{"s":"\\u00e9\\/","id":"x","attempts":0}', '{"s":"\\u00e9\\/","id":"x","attempts":1}'],
+  ])('counts an attempt in a text with %s', async (_, pushed, reserved) => {
+    await world.push([pushed]);
+    expect(await world.reserve()).toEqual([reserved]);
+  });
+
+  it.each([
+    ['an empty object', '{}', '{"id":"worker-1000000-1","attempts":1}'],
+    ['no id', '{"data":{},"attempts":0}', '{"data":{},"id":"worker-1000000-1","attempts":1}'],
+    ['an id that is no text', '{"id":5,"attempts":0}', '{"id":5,"id":"worker-1000000-1","attempts":1}'],
+    ['an id within', '{"data":{"id":"x"},"attempts":0}', '{"data":{"id":"x"},"id":"worker-1000000-1","attempts":1}'],
+  ])('gives an id to a text with %s', async (_, pushed, reserved) => {
+    await world.push([pushed]);
+    expect((await world.exchange({ limit: 1, sequence: 1e6 })).jobs).toEqual([[1, reserved]]);
+  });
+
+  it('gives an id of its own to a text that is reserved already, in this call or before', async () => {
+    await world.push([probe('a'), probe('a'), probe('a')]);
+    await world.reserve();
+    const { jobs } = await world.exchange({ limit: 2, sequence: 1e6 });
+    const twin = (n: number): string => `{"job":"probe","data":{},"id":"a","id":"worker-1000000-${n}","attempts":1}`;
+    expect(jobs).toEqual([[1, twin(1), twin(2)]]);
+    expect((await world.state())['q:reserved']).toEqual([
+      [probe('a', 1), 600],
+      [twin(1), 600],
+      [twin(2), 600],
+    ]);
+  });
+
+  it.each(['[]', '""', '"text"', '7', '', 'no JSON', '{"a":1', 'null', '[1,2,{}]'])(
+    'sets %j aside with its bytes and the reason, and goes on to the good one',
+    async (bad) => {
+      await world.push([bad, probe('good')]);
+      const { jobs, aside } = await world.exchange({ limit: 1, sequence: 1e6 });
+      const reason = 'The payload is not a JSON object.';
+      expect(jobs).toEqual([[1, probe('good', 1)]]);
+      expect(aside).toEqual([1, 'worker-1000000-1', reason]);
+      expect(await world.state()).toEqual({
+        'q:reserved': [[probe('good', 1), 600]],
+        'q:failed': [['worker-1000000-1', 0]],
+        'q:failed:jobs': { 'worker-1000000-1': `{"name":"","exception":"${reason}"}\n${bad}` },
+      });
+    },
+  );
+
+  it('sets aside what only looks like ours at its end', async () => {
+    await world.push(['{nonsense,"attempts":0}']);
+    expect((await world.exchange({ limit: 1 })).aside).toHaveLength(3);
+    expect(await world.client.exists(world.queue().ready, world.queue().reserved)).toBe(0);
+  });
+
+  it('keeps bytes that are no UTF-8', async () => {
+    const payload = Buffer.concat([
+      Buffer.from('{"s":"'),
+      Buffer.from([0xff, 0xfe]),
+      Buffer.from('","id":"x","attempts":0}'),
+    ]);
+    await world.push([payload]);
+    expect(await world.reserve()).toEqual([payload.toString('latin1').replace('"attempts":0', '"attempts":1')]);
+  });
+
+  it('gives the same jobs to a call whose reply was lost, and reserves no others', async () => {
+    await world.push([probe('a'), probe('b'), '7', probe('c')]);
+    const first = await world.exchange({ limit: 3, sequence: 1e6 });
+    const before = await world.whole();
+    expect(await world.exchange({ limit: 3, sequence: 1e6 })).toEqual(first);
+    expect(await world.whole()).toEqual(before);
+  });
+
+  it('gives a repeated call only those of its jobs that nobody else has got meanwhile', async () => {
+    await world.push([probe('a'), probe('b')]);
+    await world.exchange({ limit: 2, lease: 100, sequence: 1e6 });
+    world.offset = 200;
+    await world.exchange({ limit: 1, client: 'other' });
+    expect((await world.exchange({ limit: 2, lease: 100, sequence: 1e6 })).jobs).toEqual([[1]]);
+  });
+
+  it('never gives two calls one score, so that a repeat finds its own jobs alone', async () => {
+    world.frozen = true;
+    await world.push([probe('a'), probe('b')]);
+    await world.exchange({ limit: 1, client: 'other' });
+    const first = await world.exchange({ limit: 1, sequence: 1e6 });
+    expect(first.jobs).toEqual([[1, probe('b', 1)]]);
+    expect(await world.exchange({ limit: 1, sequence: 1e6 })).toEqual(first);
+  });
+});

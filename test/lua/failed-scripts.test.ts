@@ -1,0 +1,151 @@
+import { probe, ScriptWorld } from './script-world';
+
+const META = '{"name":"Probe","exception":"Error: no"}';
+
+describe('the scripts of failed jobs', () => {
+  let world: ScriptWorld;
+
+  beforeAll(async () => {
+    world = await ScriptWorld.start();
+  });
+  beforeEach(() => world.fresh());
+  afterAll(() => world.stop());
+
+  const keep = (id: string, payload = probe(id)): Promise<unknown[]> => {
+    const { failed, failedJobs } = world.queue();
+    return world.run('keep', [failed, failedJobs], [id, META, payload]);
+  };
+  const retry = (id: string, expected: string, payload: string, sequence = 1): Promise<unknown[]> => {
+    const { client, failed, failedJobs, ready, notify } = world.queue();
+    return world.run('retry', [client('c'), failed, failedJobs, ready, notify], [sequence, id, expected, payload]);
+  };
+  const forget = (id: string, sequence = 1): Promise<unknown[]> => {
+    const { client, failed, failedJobs } = world.queue();
+    return world.run('forget', [client('c'), failed, failedJobs], [sequence, id]);
+  };
+  const prune = (olderThan: number | 'any', newest: number, sequence = 1): Promise<unknown[]> => {
+    const { client, failed, failedJobs } = world.queue();
+    return world.run('prune', [client('c'), failed, failedJobs], [sequence, olderThan, newest]);
+  };
+  /** `a` failed first, a thousand seconds before `b`, and so on. */
+  const failInTurn = async (...ids: string[]): Promise<void> => {
+    for (const id of ids) {
+      await keep(id);
+      world.offset += 1000;
+    }
+  };
+  const left = (): Promise<string[]> => world.client.zrange(world.queue().failed, '0', '-1');
+
+  describe('keep.lua', () => {
+    it('keeps a failed job with its reason and its bytes', async () => {
+      expect(await keep('a')).toEqual(['kept']);
+      expect(await world.whole()).toMatchObject({ 'q:failed:jobs': { a: `${META}\n${probe('a')}` } });
+    });
+
+    it('replaces an earlier one of the same id, also when its reply was lost', async () => {
+      await keep('a', 'old');
+      await keep('a');
+      await keep('a');
+      expect(await world.state()).toEqual({ 'q:failed': [['a', 0]], 'q:failed:jobs': { a: `${META}\n${probe('a')}` } });
+    });
+  });
+
+  describe('retry.lua', () => {
+    it('moves the job to the tail of its queue, and leaves a hint', async () => {
+      await keep('a');
+      await world.push([probe('b')]);
+      await world.client.del(world.queue().notify);
+      expect(await retry('a', probe('a'), 'again')).toEqual(['retried']);
+      expect(await world.state()).toEqual({ q: [probe('b'), 'again'], 'q:notify': ['1'] });
+    });
+
+    it('finds a payload that has line breaks in it', async () => {
+      await keep('a', '{\n"x":1\n}');
+      expect(await retry('a', '{\n"x":1\n}', 'again')).toEqual(['retried']);
+    });
+
+    it.each([
+      ['is not there', 'b', probe('b')],
+      ['has failed again since it was read', 'a', probe('a', 7)],
+    ])('does nothing with a job that %s', async (_, id, expected) => {
+      await keep('a');
+      const before = await world.whole();
+      expect(await retry(id, expected, 'again')).toEqual(['absent']);
+      expect(await world.whole()).toEqual(before);
+    });
+
+    it('gives the recorded answer when its reply was lost, and sends nothing back twice', async () => {
+      await keep('a');
+      await retry('a', probe('a'), 'again');
+      await keep('a');
+      const before = await world.whole();
+      expect(await retry('a', probe('a'), 'again')).toEqual(['retried']);
+      expect(await world.whole()).toEqual(before);
+    });
+
+    it('refuses a call that is older than one it has carried out', async () => {
+      await keep('a');
+      await retry('a', probe('a'), 'again', 2);
+      expect(await retry('a', probe('a'), 'again', 1)).toEqual(['stale']);
+    });
+  });
+
+  describe('forget.lua', () => {
+    it('removes one failed job, and leaves the others', async () => {
+      await keep('a');
+      await keep('b');
+      expect(await forget('a')).toEqual(['forgotten']);
+      expect(await world.state()).toEqual({ 'q:failed': [['b', 0]], 'q:failed:jobs': { b: `${META}\n${probe('b')}` } });
+    });
+
+    it('does nothing with one that is not there', async () => {
+      expect(await forget('a')).toEqual(['absent']);
+      expect(await world.whole()).toEqual({});
+    });
+
+    it('gives the recorded answer when its reply was lost, and refuses an older call', async () => {
+      await keep('a');
+      await forget('a', 2);
+      expect(await forget('a', 2)).toEqual(['forgotten']);
+      expect(await forget('a', 1)).toEqual(['stale']);
+    });
+  });
+
+  describe('prune.lua', () => {
+    it('removes what failed longer ago than it is told', async () => {
+      await failInTurn('a', 'b', 'c');
+      expect(await prune(1500, 0)).toEqual(['pruned', 2, 'done']);
+      expect(await left()).toEqual(['c']);
+      expect(await world.client.hkeys(world.queue().failedJobs)).toEqual(['c']);
+    });
+
+    it('keeps the newest', async () => {
+      await failInTurn('a', 'b', 'c');
+      expect(await prune('any', 2)).toEqual(['pruned', 1, 'done']);
+      expect(await left()).toEqual(['b', 'c']);
+    });
+
+    it('removes nothing where nothing is, or all is to be kept', async () => {
+      expect(await prune('any', 0)).toEqual(['pruned', 0, 'done']);
+      await failInTurn('a');
+      expect(await prune('any', 5, 2)).toEqual(['pruned', 0, 'done']);
+      expect(await prune(5000, 0, 3)).toEqual(['pruned', 0, 'done']);
+    });
+
+    it('removes a hundred in one call at most, the oldest first, and says that there are more', async () => {
+      const ids = Array.from({ length: 101 }, (_, at) => `f${at}`);
+      await failInTurn(...ids);
+      expect(await prune('any', 0)).toEqual(['pruned', 100, 'more']);
+      expect(await left()).toEqual(['f100']);
+    });
+
+    it('removes no others when its reply was lost, and refuses an older call', async () => {
+      await failInTurn('a');
+      await prune('any', 0, 2);
+      await failInTurn('b');
+      expect(await prune('any', 0, 2)).toEqual(['pruned', 1, 'done']);
+      expect(await prune('any', 0, 1)).toEqual(['stale']);
+      expect(await left()).toEqual(['b']);
+    });
+  });
+});

@@ -1,0 +1,214 @@
+import fc from 'fast-check';
+import { MemoryConnection } from '../../src/connections/memory/memory-connection';
+import { MemoryStore } from '../../src/connections/memory/memory-store';
+import { afterFailedAttempt, afterFreeRelease, afterRetry, withCounters } from '../../src/payload/counters';
+import type { Connection, Reservation, Settlement } from '../../src/queue/connection';
+import { TestClock } from '../../src/testing/test-clock';
+import { RedisWorld } from '../connections/redis/open-redis';
+
+/**
+ * Times are chosen so that no two of them meet: what is delayed or leased ends fifty seconds off any moment at which
+ * something is done, and the milliseconds that a run takes decide nothing.
+ */
+const QUEUES = ['high', 'low'] as const;
+const DELAYS = [0, 250, 750] as const;
+const LEASES = [350, 850] as const;
+const ADVANCES = [100, 500] as const;
+
+const BODIES = {
+  ours: (n: number) => `{"job":"probe","data":{"big":12345678901234567890,"none":[]},"id":"job-${n}","attempts":0}`,
+  twin: () => '{"job":"probe","data":{},"id":"twin","attempts":0}',
+  nameless: () => '{"job":"probe","data":{}}',
+  spaced: (n: number) => ` { "job" : "probe", "id" : "job-${n}" } `,
+  counted: (n: number) => `{"id":"job-${n}","attempts":2,"crashes":1,"delay":null}`,
+  nothing: () => '[]',
+} as const;
+
+type Step =
+  | { readonly do: 'push'; readonly queue: string; readonly body: keyof typeof BODIES; readonly delay: number }
+  | { readonly do: 'reserve'; readonly queues: readonly string[]; readonly lease: number }
+  | { readonly do: 'settle'; readonly which: number; readonly outcome: Settlement['outcome']; readonly delay: number }
+  | { readonly do: 'renew'; readonly which: number; readonly lease: number }
+  | { readonly do: 'advance'; readonly seconds: number }
+  | { readonly do: 'retry' | 'forget'; readonly which: number }
+  | { readonly do: 'clear'; readonly queue: string };
+
+const queue = fc.constantFrom(...QUEUES);
+const which = fc.nat(9);
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        do: fc.constant('push' as const),
+        queue,
+        body: fc.constantFrom(...(Object.keys(BODIES) as (keyof typeof BODIES)[])),
+        delay: fc.constantFrom(...DELAYS),
+      }),
+    },
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        do: fc.constant('reserve' as const),
+        queues: fc.shuffledSubarray([...QUEUES], { minLength: 1 }),
+        lease: fc.constantFrom(...LEASES),
+      }),
+    },
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        do: fc.constant('settle' as const),
+        which,
+        outcome: fc.constantFrom('completed' as const, 'released' as const, 'failed' as const),
+        delay: fc.constantFrom(...DELAYS),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({ do: fc.constant('renew' as const), which, lease: fc.constantFrom(...LEASES) }),
+    },
+    { weight: 3, arbitrary: fc.record({ do: fc.constant('advance' as const), seconds: fc.constantFrom(...ADVANCES) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('retry' as const, 'forget' as const), which }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('clear' as const), queue }) },
+  ),
+  { maxLength: 40 },
+);
+
+/** One back end, driven step by step. What it answers is compared, and so is all that it holds. */
+class Actor {
+  readonly #connection: Connection;
+  readonly #advance: (seconds: number) => Promise<void>;
+  readonly #reservations: Reservation[] = [];
+  #pushed = 0;
+
+  constructor(connection: Connection, advance: (seconds: number) => Promise<void>) {
+    this.#connection = connection;
+    this.#advance = advance;
+  }
+
+  async take(step: Step): Promise<unknown> {
+    const connection = this.#connection;
+    switch (step.do) {
+      case 'push':
+        await connection.push(step.queue, [{ payload: BODIES[step.body](++this.#pushed), delay: step.delay }]);
+        return 'pushed';
+      case 'reserve': {
+        const { reservations, setAside, nextIn } = await connection.reserve({
+          queues: step.queues,
+          limit: 1,
+          lease: step.lease,
+        });
+        this.#reservations.push(...reservations);
+        const shown = reservations.map(({ queue, payload, counters }) => [queue, anonymous(payload), counters]);
+        return [shown, setAside.map(({ queue, reason }) => [queue, reason]), rounded(nextIn)];
+      }
+      case 'settle':
+        return this.#held(step.which, (reservation) =>
+          connection.settle([settlementOf(reservation, step.outcome, step.delay)]),
+        );
+      case 'renew':
+        return this.#held(step.which, (reservation) => connection.renew([reservation], step.lease));
+      case 'advance':
+        await this.#advance(step.seconds);
+        return 'advanced';
+      case 'retry':
+      case 'forget': {
+        const entries = await connection.failed!.list({ limit: 100 });
+        const entry = entries[step.which % (entries.length || 1)];
+        if (entry === undefined) return 'none';
+        if (step.do === 'forget') return connection.failed!.forget(entry.id);
+        return connection.failed!.retry(
+          entry,
+          withCounters(
+            Buffer.from(BODIES.ours(0)),
+            afterRetry({ attempts: entry.attempts, crashes: 0, exceptions: 0, releases: 0 }),
+          ),
+        );
+      }
+      case 'clear':
+        return connection.clear(step.queue);
+    }
+  }
+
+  async state(moment: number): Promise<unknown> {
+    const states: unknown[] = [];
+    for (const name of QUEUES) {
+      for (const state of ['ready', 'delayed', 'reserved'] as const) {
+        const jobs = await this.#connection.peek(name, state, 100);
+        states.push([
+          name,
+          state,
+          jobs.map(({ payload, at }) => [anonymous(payload), at && rounded(at / 1000 - moment)]),
+        ]);
+      }
+    }
+    const entries = await this.#connection.failed!.list({ limit: 100 });
+    const failed = entries.map(({ queue, name, exception, payload, attempts }) => [
+      queue,
+      name,
+      exception,
+      anonymous(payload),
+      attempts,
+    ]);
+    return [states, failed];
+  }
+
+  #held<T>(which: number, act: (reservation: Reservation) => Promise<T>): Promise<T | 'none'> {
+    const reservation = this.#reservations[which % (this.#reservations.length || 1)];
+    return reservation === undefined ? Promise.resolve('none') : act(reservation);
+  }
+}
+
+function settlementOf(reservation: Reservation, outcome: Settlement['outcome'], delay: number): Settlement {
+  const { counters } = reservation;
+  if (outcome === 'completed') return { outcome, reservation };
+  if (outcome === 'released') return { outcome, reservation, delay, counters: afterFreeRelease(counters) };
+  const id =
+    /"id" ?: ?"([^"]*)"[^"]*"(?:crashes|exceptions|releases|attempts)/.exec(reservation.payload.toString())?.[1] ?? '?';
+  return {
+    outcome,
+    reservation,
+    counters: afterFailedAttempt(counters),
+    failure: { id: anonymous(Buffer.from(id)), name: 'probe', exception: 'no' },
+  };
+}
+
+/** Ids that a store gave are its own. */
+function anonymous(payload: Buffer): string {
+  return payload
+    .toString('latin1')
+    .replaceAll(/[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g, 'given')
+    .replaceAll(/[\da-f]{16}-\d+-\d+/g, 'given');
+}
+
+const rounded = (seconds: number): number => Math.round(seconds / 10) * 10;
+
+describe('the scripts and the memory connection', () => {
+  let world: RedisWorld;
+
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+
+  afterAll(() => world.stop());
+
+  it('answer alike and hold alike after any sequence of steps', async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (sequence) => {
+        world.fresh();
+        const clock = new TestClock();
+        const redis = new Actor(world.connect(), (seconds) => world.advance(seconds));
+        const memory = new Actor(new MemoryConnection('redis', new MemoryStore('redis', clock)), (seconds) =>
+          clock.advance(seconds),
+        );
+        const [redisStart, memoryStart] = [Date.now() / 1000, clock.now() / 1000];
+        for (const step of sequence) {
+          expect(await redis.take(step)).toEqual(await memory.take(step));
+          expect(await redis.state(redisStart)).toEqual(await memory.state(memoryStart));
+        }
+        await world.closeConnections();
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

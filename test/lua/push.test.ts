@@ -1,0 +1,102 @@
+import { probe, probes, ScriptWorld } from './script-world';
+
+describe('push.lua', () => {
+  let world: ScriptWorld;
+
+  beforeAll(async () => {
+    world = await ScriptWorld.start();
+  });
+  beforeEach(() => world.fresh());
+  afterAll(() => world.stop());
+
+  it('puts payloads at the tail of the ready list, in their order, and leaves one hint', async () => {
+    await world.push([probe('a')]);
+    expect(await world.push([probe('b'), probe('c')])).toEqual(['pushed', []]);
+    expect(await world.state()).toEqual({ q: [probe('a'), probe('b'), probe('c')], 'q:notify': ['1'] });
+  });
+
+  it('writes nothing but its record when nothing is pushed', async () => {
+    expect(await world.push([])).toEqual(['pushed', []]);
+    expect(await world.state()).toEqual({});
+  });
+
+  it('keeps every byte: empty containers, long numbers, Unicode, bytes that are no UTF-8', async () => {
+    const bodies = ['[]', '{}', '""', '{"a":[],"n":12345678901234567890}', '{"s":"\\u00e9😀"}'].map((text) =>
+      Buffer.from(text),
+    );
+    const payloads = [...bodies, Buffer.from([0x7b, 0xff, 0x00, 0xfe, 0x7d])];
+    await world.push(payloads);
+    expect((await world.state())['q']).toEqual(payloads.map((bytes) => bytes.toString('latin1')));
+  });
+
+  it('takes as many as one call carries, and one more', async () => {
+    await world.push(probes(101));
+    expect((await world.state())['q']).toEqual(probes(101));
+  });
+
+  it('makes delayed payloads wait, those of one delay in the order in which they were pushed', async () => {
+    await world.pushLater([
+      ['any', 300, probe('z')],
+      ['any', 300, probe('a')],
+      ['any', 100, probe('m')],
+    ]);
+    expect(await world.state()).toEqual({
+      'q:delayed': [
+        [probe('m'), 100],
+        [probe('z'), 300],
+        [probe('a'), 300],
+      ],
+      'q:notify': ['1'],
+    });
+  });
+
+  it('counts a delay from the moved clock', async () => {
+    world.offset = 1000;
+    await world.pushLater([['any', 100, probe('a')]]);
+    expect((await world.state())['q:delayed']).toEqual([[probe('a'), 1100]]);
+  });
+
+  it('leaves a hint for a delayed payload only when it is the first to become due', async () => {
+    await world.pushLater([['any', 100, probe('first')]]);
+    await world.client.del(world.queue().notify);
+    await world.pushLater([['any', 200, probe('second')]]);
+    expect(await world.client.llen(world.queue().notify)).toBe(0);
+    await world.pushLater([['any', 50, probe('before')]]);
+    expect(await world.client.llen(world.queue().notify)).toBe(1);
+  });
+
+  it('refuses a unique payload that waits as delayed already, and takes the others of the call', async () => {
+    await world.pushLater([['unique', 100, probe('a')]]);
+    const reply = await world.pushLater([
+      ['unique', 300, probe('b')],
+      ['unique', 300, probe('a')],
+      ['unique', 300, probe('b')],
+    ]);
+    expect(reply).toEqual(['pushed', [2, 3]]);
+    expect((await world.state())['q:delayed']).toEqual([
+      [probe('a'), 100],
+      [probe('b'), 300],
+    ]);
+  });
+
+  it('gives the recorded answer to a call whose reply was lost, and pushes nothing again', async () => {
+    await world.pushLater([['unique', 100, probe('a')]], { sequence: 7 });
+    const first = await world.pushLater([['unique', 100, probe('a')]], { sequence: 8 });
+    const before = await world.whole();
+    expect(await world.pushLater([['unique', 100, probe('a')]], { sequence: 8 })).toEqual(first);
+    expect(await world.push([probe('b')], { sequence: 8 })).toEqual(first);
+    expect(await world.whole()).toEqual(before);
+  });
+
+  it('refuses a call that is older than one it has carried out', async () => {
+    await world.push([probe('b')], { sequence: 9 });
+    const before = await world.whole();
+    expect(await world.push([probe('a')], { sequence: 8 })).toEqual(['stale']);
+    expect(await world.whole()).toEqual(before);
+  });
+
+  it('keeps its record for an hour', async () => {
+    await world.push([probe('a')]);
+    expect(await world.client.ttl(world.queue().client('pusher'))).toBeGreaterThan(3000);
+  });
+});

@@ -1,0 +1,150 @@
+/** Calls the scripts as the driver does, and shows the whole keyspace before and after. */
+import { Keys, type QueueKeys } from '../../src/connections/redis/keys';
+import { script, type ScriptName } from '../../src/connections/redis/scripts';
+import { keyspace } from '../connections/redis/keyspace';
+import { RedisWorld } from '../connections/redis/open-redis';
+
+export type Argument = string | number | Buffer;
+
+/** Times in states are rounded to this many seconds from the start of the test: tests wait for hundreds, and take none. */
+const ROUNDING = 100;
+
+export const probe = (id: string, attempts = 0): string =>
+  `{"job":"probe","data":{},"id":"${id}","attempts":${attempts}}`;
+
+export const probes = (count: number): string[] => Array.from({ length: count }, (_, at) => probe(`p${at}`));
+
+export class ScriptWorld {
+  readonly #redis: RedisWorld;
+  #start = 0;
+  #sequence = 0;
+  offset = 0;
+  /** Let every call happen at one and the same microsecond. */
+  frozen = false;
+
+  private constructor(redis: RedisWorld) {
+    this.#redis = redis;
+  }
+
+  static async start(): Promise<ScriptWorld> {
+    return new ScriptWorld(await RedisWorld.start());
+  }
+
+  async fresh(): Promise<void> {
+    this.#redis.fresh();
+    this.offset = 0;
+    this.frozen = false;
+    const [seconds] = await this.client.time();
+    this.#start = Number(seconds);
+  }
+
+  stop(): Promise<void> {
+    return this.#redis.stop();
+  }
+
+  get client() {
+    return this.#redis.client;
+  }
+
+  get prefix(): string {
+    return this.#redis.prefix;
+  }
+
+  queue(name = 'q'): QueueKeys {
+    return this.keys.queue(name);
+  }
+
+  get keys(): Keys {
+    return new Keys(this.prefix, false);
+  }
+
+  /** Replies with Latin-1 texts in place of bytes. */
+  async run(name: ScriptName, keys: readonly string[], args: readonly Argument[]): Promise<unknown[]> {
+    const { source } = script(name);
+    const shown = this.frozen ? source.replace("call('TIME')", `{ ${this.#start}, 5 }`) : source;
+    const reply = await this.client.callBuffer('eval', [shown, keys.length, ...keys, this.offset, ...args]);
+    return texts(reply) as unknown[];
+  }
+
+  nextSequence(): number {
+    return ++this.#sequence;
+  }
+
+  async push(payloads: readonly Argument[], { sequence = this.nextSequence(), queue = 'q' } = {}): Promise<unknown[]> {
+    const { client, ready, delayed, notify } = this.queue(queue);
+    return this.run('push', [client('pusher'), ready, delayed, notify], [sequence, payloads.length, ...payloads]);
+  }
+
+  async pushLater(
+    entries: readonly (readonly [rule: 'any' | 'unique', delay: number, payload: string])[],
+    { sequence = this.nextSequence() } = {},
+  ): Promise<unknown[]> {
+    const { client, ready, delayed, notify } = this.queue();
+    return this.run('push', [client('pusher'), ready, delayed, notify], [sequence, 0, ...entries.flat()]);
+  }
+
+  /** Reserves from `queues`, after it has settled `outcomes`, which name queues by their place from 1. */
+  async exchange({
+    outcomes = [],
+    queues = ['q'],
+    limit = 0,
+    lease = 600,
+    sequence = this.nextSequence(),
+    client = 'worker',
+  }: {
+    outcomes?: readonly Argument[];
+    queues?: readonly string[];
+    limit?: number;
+    lease?: number;
+    sequence?: number;
+    client?: string;
+  }): Promise<Exchange> {
+    const keys = [this.queue(queues[0]!).client(client)];
+    for (const name of queues) {
+      const { ready, delayed, reserved, notify, failed, failedJobs } = this.queue(name);
+      keys.push(ready, delayed, reserved, notify, failed, failedJobs);
+    }
+    const args = [sequence, client, lease, limit, queues.length, ...outcomes];
+    const [word, lost, jobs, aside, nextIn] = await this.run('exchange', keys, args);
+    return { word, lost, jobs, aside, nextIn } as Exchange;
+  }
+
+  /** Reserves up to `limit` jobs of the queue `q`, and gives their texts. */
+  async reserve(limit = 1, lease = 600): Promise<string[]> {
+    const { jobs } = await this.exchange({ limit, lease });
+    return jobs.flatMap(([, ...texts]) => texts);
+  }
+
+  /** All keys but the records of answers, with times as rounded seconds from the start. */
+  async state(): Promise<Record<string, unknown>> {
+    const all = Object.entries(await keyspace(this.client, this.prefix));
+    const shown = all.filter(([key]) => !key.includes(':client:'));
+    return Object.fromEntries(shown.map(([key, value]) => [key, this.#rounded(value)]));
+  }
+
+  /** Everything, to the byte. */
+  whole(): Promise<Record<string, unknown>> {
+    return keyspace(this.client, this.prefix);
+  }
+
+  #rounded(value: unknown): unknown {
+    if (!Array.isArray(value) || !Array.isArray(value[0])) return value;
+    return (value as [string, number][]).map(([member, score]) => [
+      member,
+      Math.round((score - this.#start) / ROUNDING) * ROUNDING,
+    ]);
+  }
+}
+
+export interface Exchange {
+  readonly word: string;
+  readonly lost: readonly number[];
+  readonly jobs: readonly (readonly [place: number, ...texts: string[]])[];
+  readonly aside: readonly (number | string)[];
+  readonly nextIn: string;
+}
+
+function texts(reply: unknown): unknown {
+  if (Buffer.isBuffer(reply)) return reply.toString('latin1');
+  return Array.isArray(reply) ? reply.map(texts) : reply;
+}
