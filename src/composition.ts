@@ -5,7 +5,12 @@ import { builtInConnectors } from './connections/built-in';
 import { setJobDispatcher } from './job/dispatcher';
 import { defaultLogger } from './logger/console-logger';
 import { setManagerFactory } from './queue/default-manager';
+import { setFakeFactory } from './queue/fake-slot';
 import { QueueManager } from './queue/queue-manager';
 
 setJobDispatcher(Bus);
 setManagerFactory(() => new QueueManager({ connectors: builtInConnectors, logger: defaultLogger() }));
+// Loaded with the first fake: no program in production pays for the test kit.
+setFakeFactory((options) =>
+  (require('./testing/fake-queue') as typeof import('./testing/fake-queue')).FakeQueue.install(options),
+);

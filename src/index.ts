@@ -75,3 +75,6 @@ export type { Clock } from './clock/clock';
 export { Worker } from './worker/worker';
 export type { WorkerOptions } from './worker/worker-options';
 export type { StopReason } from './worker/stop-conditions';
+
+// Brings the types of `Queue.fake()` along, for those who import nothing else.
+export type { FakeOptions, FakeQueue } from './testing/fake-queue';

@@ -15,6 +15,8 @@ import { DisposeError } from './errors';
 interface Registration {
   readonly provider: unknown;
   readonly options: { readonly lifecycle: Lifecycle };
+  /** What was made of it, if it is made only once. */
+  readonly instance?: unknown;
 }
 
 interface Internals {
@@ -40,6 +42,23 @@ export function makeResolvable(handler: Class): void {
   const tokens: unknown = Reflect.getMetadata('injectionTokens', handler);
   if (tokens !== undefined) Reflect.defineMetadata('injectionTokens', tokens, handler);
   injectable()(handler as never);
+}
+
+/**
+ * A child of `parent` that gives the stubs for their tokens. Singletons that are first needed through it are made with
+ * the stubs, so they end with it; those that exist already are used as they are.
+ */
+export function stubbedChild(
+  parent: DependencyContainer,
+  stubs: readonly (readonly [token: unknown, stub: unknown])[],
+): DependencyContainer {
+  const child = parent.createChildContainer();
+  for (const [token, stub] of stubs) child.register(token as InjectionToken, { useValue: stub });
+  copyDown(
+    child as unknown as Internals,
+    ({ options, instance }) => options.lifecycle === Lifecycle.Singleton && instance === undefined,
+  );
+  return child;
 }
 
 export class TsyringeScope implements Scope {
@@ -99,10 +118,15 @@ function keepToItself(child: Internals, parent: Internals): void {
     registration.options.lifecycle === Lifecycle.Singleton
       ? parent.resolveRegistration(registration, context)
       : resolveHere(registration, context);
+  copyDown(child, ({ options }) => options.lifecycle === Lifecycle.ContainerScoped);
+}
+
+/** Makes those registrations of the containers above that are `wanted` the child's own, so that it makes its own instance. */
+function copyDown(child: Internals, wanted: (registration: Registration) => boolean): void {
   const look = child.getRegistration.bind(child);
   child.getRegistration = (token) => {
     const registration = look(token);
-    if (registration?.options.lifecycle !== Lifecycle.ContainerScoped || child.isRegistered(token)) return registration;
+    if (registration === null || !wanted(registration) || child.isRegistered(token)) return registration;
     const own = { provider: registration.provider, options: registration.options };
     // oxlint-disable-next-line no-underscore-dangle -- tsyringe's name
     child._registry.set(token, own);

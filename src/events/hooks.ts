@@ -38,6 +38,13 @@ export class Hooks {
       );
   }
 
+  /** Calls those of `other` as well, as they are now; what they throw is reported here. */
+  adopt(other: Hooks): void {
+    for (const name of Object.keys(this.#hooks) as HookName[]) {
+      this.#set(name, [...this.#hooks[name], ...other.#hooks[name]]);
+    }
+  }
+
   /** Lets the hot path skip the building of an event that nobody hears. */
   has(name: HookName): boolean {
     return this.#hooks[name].length > 0;
@@ -66,7 +73,7 @@ export class Hooks {
   }
 
   // A new list each time: a hook that takes itself off must not shift the others under a loop that is under way.
-  #set<Name extends HookName>(name: Name, hooks: readonly Hook<Name>[]): void {
-    (this.#hooks as Record<HookName, readonly Hook<HookName>[]>)[name] = hooks as readonly Hook<HookName>[];
+  #set(name: HookName, hooks: readonly Hook<never>[]): void {
+    (this.#hooks as Record<HookName, readonly Hook<never>[]>)[name] = hooks;
   }
 }

@@ -26,6 +26,20 @@ export function replaceDefaultManager(manager: QueueManager | undefined): QueueM
   return previous;
 }
 
+/**
+ * For a test: what `make` gives is behind `Queue` from here on, also after `Queue.close()`. Gives the function that puts
+ * back what was there, which is neither closed nor changed.
+ */
+export function standIn(make: (before: QueueManager | undefined) => QueueManager): () => void {
+  const [factoryBefore, before] = [factory, current];
+  factory = () => make(before);
+  current = undefined;
+  return () => {
+    factory = factoryBefore;
+    current = before;
+  };
+}
+
 export function addDefaultConnector<Driver extends keyof Drivers>(
   driver: Driver,
   connector: Connector<Drivers[Driver]>,

@@ -1,13 +1,9 @@
-/** Where the test kit puts what `Queue.fake()` does: it lies above, and says its types by merging with `FakeSlot`. */
+/** Where the test kit puts what `Queue.fake()` does: it lies above, and says its types by merging with `FakeFunction`. */
 import { NoFakeError } from './errors';
 
-/** The test kit adds `fake`, the function, to it. */
+/** `Queue.fake`. The test kit adds the signature of the call to it. */
 // oxlint-disable-next-line typescript/no-empty-object-type -- it is filled by declaration merging
-export interface FakeSlot {}
-
-export type FakeFunction = FakeSlot extends { readonly fake: infer Fake extends (...options: never[]) => object }
-  ? Fake
-  : (...options: never[]) => object;
+export interface FakeFunction {}
 
 let slot: FakeFunction | undefined;
 

@@ -225,6 +225,11 @@ export class QueueManager implements Application {
     return added(this.#payloadCreators, creator);
   }
 
+  /** What `createPayloadUsing` was given and is still there. */
+  get payloadCreators(): Iterable<PayloadCreator> {
+    return this.#payloadCreators;
+  }
+
   /** Hears errors that nobody awaits. Returns the function that takes it off again. */
   onError(callback: ErrorCallback): () => void {
     return this.#errors.on(callback);

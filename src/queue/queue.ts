@@ -136,7 +136,9 @@ export class Queue {
   static readonly stopping = hook('stopping');
 
   /** Puts a fake in the place of all connections, until it is restored: for tests. */
-  static readonly fake = ((...options) => fakeFactory()(...options)) as FakeFunction;
+  static get fake(): FakeFunction {
+    return fakeFactory();
+  }
 
   /**
    * Sends what was dispatched and not awaited, stops this process's workers, closes the connections. What is used after

@@ -34,7 +34,7 @@ it('adding a hook gives the function that takes off this one and no other', asyn
 it('a hook that takes itself off while it is called does not skip the next one', async () => {
   const hooks = new Hooks(() => undefined);
   const second = jest.fn();
-  const takeOff = hooks.on('after', () => takeOff());
+  const takeOff: () => void = hooks.on('after', () => takeOff());
   hooks.on('after', second);
 
   await hooks.emit('after', event);
@@ -76,4 +76,26 @@ it('a looping hook that throws is no veto', async () => {
   });
 
   expect(await hooks.allowsReserve(looping)).toBe(true);
+});
+
+it('hooks adopt those of others, and report what they throw themselves', async () => {
+  const reported: unknown[] = [];
+  const broken = new Error('broken');
+  const hooks = new Hooks((error) => reported.push(error));
+  const other = new Hooks(() => reported.push('by the other'));
+  const calls: string[] = [];
+  hooks.on('after', () => calls.push('own'));
+  other.on('after', () => calls.push('adopted'));
+  other.on('after', () => {
+    throw broken;
+  });
+  other.on('looping', () => false);
+
+  hooks.adopt(other);
+  other.on('after', () => calls.push('too late'));
+  await hooks.emit('after', event);
+
+  expect(calls).toEqual(['own', 'adopted']);
+  expect(reported).toEqual([broken]);
+  expect(await hooks.allowsReserve(looping)).toBe(false);
 });

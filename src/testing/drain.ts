@@ -1,0 +1,176 @@
+/** Runs what waits on the connections of a fake, one job after another, until nothing is left to run. */
+import { InvalidJobOptionError } from '../job/errors';
+import { InvalidPayloadError } from '../payload/errors';
+import type { Connection, Reservation, SetAside } from '../queue/connection';
+import { Executor } from '../worker/executor';
+import { LeaseKeeper } from '../worker/lease-keeper';
+import { RunningJob } from '../worker/running-job';
+import { EndlessDrainError } from './errors';
+import type { FakeManager } from './fake-manager';
+import { executorSettings, jobRun, type JobRun, type WorkerFlags } from './job-run';
+import type { TestClock } from './test-clock';
+
+export interface DrainOptions extends WorkerFlags {
+  /** Only jobs of this connection. Default: all. */
+  readonly connection?: string | undefined;
+  /** Only jobs of this queue, or of these in this order. Default: all, in the order in which they were first used. */
+  readonly queue?: string | readonly string[] | undefined;
+  /** Also what is delayed: the clock is moved to each moment in turn, until nothing waits any more. Default false. */
+  readonly delayed?: boolean | undefined;
+  /** Runs after which a drain is taken for endless. Default 1000. */
+  readonly limit?: number | undefined;
+  /** Reject with the error of the first job that fails for good, and leave the rest where it is. Default false. */
+  readonly throwOnFailure?: boolean | undefined;
+}
+
+/** What happened, run by run: a job that was released and ran again is in it more than once. */
+export interface DrainReport {
+  readonly completed: readonly JobRun[];
+  /** Given back to the queue: by `this.release()`, or after a failed attempt, which is then the run's `error`. */
+  readonly released: readonly JobRun[];
+  /** Out of tries. `Queue.failed` has them. */
+  readonly failed: readonly JobRun[];
+  readonly lost: readonly JobRun[];
+  /** Errors that changed no outcome: thrown by a hook, by `failed()`, or by `handle` after its outcome stood. */
+  readonly reported: readonly unknown[];
+}
+
+const DEFAULT_LIMIT = 1000;
+
+export class Drain {
+  readonly #manager: FakeManager;
+  readonly #clock: TestClock;
+  readonly #used: ReadonlyMap<string, unknown>;
+  readonly #options: DrainOptions;
+  readonly #limit: number;
+  readonly #executor: Executor;
+  readonly #runs: JobRun[] = [];
+
+  /**
+   * @param used by the names of the connections that may hold jobs
+   * @throws InvalidJobOptionError, InvalidWorkerOptionError, InvalidDurationError
+   */
+  constructor(manager: FakeManager, clock: TestClock, used: ReadonlyMap<string, unknown>, options: DrainOptions) {
+    this.#manager = manager;
+    this.#clock = clock;
+    this.#used = used;
+    this.#options = options;
+    this.#limit = limitOf(options);
+    this.#executor = new Executor(manager, executorSettings(options));
+  }
+
+  /** @throws EndlessDrainError; with `throwOnFailure` also what a job failed with */
+  async run(): Promise<DrainReport> {
+    const { reported } = this.#manager;
+    const before = reported.length;
+    try {
+      while ((await this.#runNext()) || (await this.#moveOn()));
+    } finally {
+      this.#executor.close();
+    }
+    const ended = (outcome: JobRun['outcome']): JobRun[] => this.#runs.filter((run) => run.outcome === outcome);
+    return {
+      completed: ended('completed'),
+      released: ended('released'),
+      failed: ended('failed'),
+      lost: ended('lost'),
+      reported: reported.slice(before),
+    };
+  }
+
+  /** False: nothing is ready. */
+  async #runNext(): Promise<boolean> {
+    await this.#manager.outbox.flush();
+    for (const connection of this.#connections()) {
+      const queues = await this.#queues(connection);
+      const lease = this.#manager.settings(connection.name).retryAfter;
+      const { reservations, setAside } = await connection.reserve({ queues, limit: 1, lease });
+      for (const one of setAside) this.#note(unreadable(connection, one));
+      for (const reservation of reservations) this.#note(await this.#perform(connection, reservation, lease));
+      if (reservations.length + setAside.length > 0) return true;
+    }
+    return false;
+  }
+
+  async #perform(connection: Connection, reservation: Reservation, lease: number): Promise<JobRun> {
+    this.#checkLimit();
+    const manager = this.#manager;
+    const job = new RunningJob(reservation, connection.name);
+    const report = (error: unknown): void => manager.report(error, { during: 'renewing leases', job });
+    const leases = new LeaseKeeper(connection, lease, this.#clock, report);
+    leases.keep(job, this.#clock.monotonic());
+    try {
+      const outcome = await this.#executor.run(job);
+      const [result] = await connection.settle([outcome.settlement]);
+      const run = jobRun(job, outcome);
+      if (result === 'lost') return { ...run, outcome: 'lost', delay: undefined };
+      await this.#executor.announce(job, outcome);
+      return run;
+    } finally {
+      leases.close();
+    }
+  }
+
+  #note(run: JobRun): void {
+    this.#runs.push(run);
+    const { outcome, error } = run;
+    if (this.#options.throwOnFailure === true && outcome === 'failed' && error !== undefined) throw error;
+  }
+
+  /** False: nothing is delayed, or it was not asked for. */
+  async #moveOn(): Promise<boolean> {
+    if (this.#options.delayed !== true) return false;
+    let next = Infinity;
+    for (const connection of this.#connections()) {
+      for (const queue of await this.#queues(connection)) {
+        const [first] = await connection.peek(queue, 'delayed', 1);
+        next = Math.min(next, first?.at ?? Infinity);
+      }
+    }
+    if (next === Infinity) return false;
+    // Rounded, because sums of fractions may come out a hair too early; and never by nothing, which would be for ever.
+    await this.#clock.advance(Math.max(Math.round(next - this.#clock.now()), 1) / 1000);
+    return true;
+  }
+
+  #connections(): Connection[] {
+    const { connection } = this.#options;
+    const names = connection === undefined ? [...this.#used.keys()] : [connection];
+    return names.map((name) => this.#manager.driver(name));
+  }
+
+  async #queues(connection: Connection): Promise<readonly string[]> {
+    const { queue } = this.#options;
+    if (queue === undefined) return connection.queues();
+    return typeof queue === 'string' ? [queue] : queue;
+  }
+
+  #checkLimit(): void {
+    if (this.#runs.length < this.#limit) return;
+    const times = new Map<string, number>();
+    for (const { name } of this.#runs) times.set(name, (times.get(name) ?? 0) + 1);
+    const most = Math.max(...times.values());
+    const [job = ''] = [...times].find(([, count]) => count === most) ?? [];
+    throw new EndlessDrainError(this.#limit, job, most);
+  }
+}
+
+function limitOf({ limit = DEFAULT_LIMIT }: DrainOptions): number {
+  if (Number.isInteger(limit) && limit > 0) return limit;
+  throw new InvalidJobOptionError('limit of drain()', limit, 'Give a whole number from 1.');
+}
+
+function unreadable(connection: Connection, { queue, id, reason }: SetAside): JobRun {
+  return {
+    outcome: 'failed',
+    name: '',
+    id,
+    connection: connection.name,
+    queue,
+    attempts: 0,
+    job: undefined,
+    value: undefined,
+    delay: undefined,
+    error: new InvalidPayloadError(reason),
+  };
+}

@@ -1,0 +1,26 @@
+/** A memory connection that remembers what was pushed. */
+import { MemoryConnection } from '../connections/memory/memory-connection';
+import type { MemoryStore } from '../connections/memory/memory-store';
+import type { Entry } from '../queue/connection';
+import type { PushLog } from './push-log';
+
+export class FakeConnection extends MemoryConnection {
+  readonly #log: PushLog;
+
+  constructor(name: string, store: MemoryStore, log: PushLog) {
+    super(name, store);
+    this.#log = log;
+  }
+
+  // Logged before anything is awaited: an assertion sends what was dispatched and looks at once.
+  override async push(queue: string, entries: readonly Entry[]): Promise<void> {
+    const pushing = super.push(queue, entries);
+    const takeOff = this.#log.add(this.name, queue, entries);
+    try {
+      await pushing;
+    } catch (error) {
+      takeOff();
+      throw error;
+    }
+  }
+}

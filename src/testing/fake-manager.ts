@@ -1,0 +1,91 @@
+/**
+ * The manager behind a fake: the program's own in all but its connections, which are kept in memory, whatever their
+ * drivers, and its clock, which the test moves.
+ */
+import { builtInConnectors } from '../connections/built-in';
+import { SyncConnection } from '../connections/sync/sync-connection';
+import type { Container } from '../container/container';
+import { type Stub, withStubs } from '../container/stubs';
+import { defaultLogger } from '../logger/console-logger';
+import type { ErrorContext } from '../queue/application';
+import type { Configuration } from '../queue/configuration';
+import type { Connection } from '../queue/connection';
+import type { Connectors } from '../queue/connector';
+import { QueueManager } from '../queue/queue-manager';
+import type { SyncRunner } from '../queue/sync-runner';
+import type { TestClock } from './test-clock';
+
+export interface FakeManagerParts {
+  readonly clock: TestClock;
+  readonly stubs: readonly Stub[];
+  /** Whose hooks, payload fields, callbacks for errors and mapped commands stay in force. */
+  readonly program: QueueManager | undefined;
+  /** Undefined: what the program's file or the environment says, on first use. */
+  readonly configuration: Configuration | undefined;
+  readonly connect: (name: string) => Connection;
+}
+
+export class FakeManager extends QueueManager {
+  /** Errors that changed nothing: of hooks, of `failed()`, of a handler whose outcome stood already. */
+  readonly reported: unknown[] = [];
+  readonly #parts: FakeManagerParts;
+  readonly #opened = new Map<string, Connection>();
+  #sync: SyncRunner | undefined;
+  #stubbed: { readonly given: Container | undefined; readonly container: Container | undefined } | undefined;
+
+  constructor(parts: FakeManagerParts) {
+    const { clock, configuration, program } = parts;
+    const connectors = connectorsFor(configuration);
+    super({ connectors, logger: program?.logger ?? defaultLogger(), clock }, configuration);
+    this.#parts = parts;
+    if (program !== undefined) this.#takeOver(program);
+  }
+
+  override get container(): Container | undefined {
+    const given = super.container;
+    if (this.#stubbed?.given !== given || this.#stubbed === undefined) {
+      this.#stubbed = { given, container: withStubs(given, this.#parts.stubs) };
+    }
+    return this.#stubbed.container;
+  }
+
+  override driver(name: string = this.defaultConnection): Connection {
+    const known = this.#opened.get(name);
+    if (known !== undefined) return known;
+    const connection = this.#parts.connect(this.settings(name).name);
+    this.#opened.set(name, connection);
+    return connection;
+  }
+
+  // `dispatchSync` gives a value that the code under test goes on with, so it runs the job as it does in production.
+  override syncRunner(): SyncRunner {
+    const { clock, logger } = this;
+    return (this.#sync ??= new SyncConnection({
+      ...this.settings('sync'),
+      clock,
+      logger,
+      root: process.cwd(),
+      origin: undefined,
+      manager: this,
+    }));
+  }
+
+  override report(error: unknown, context: ErrorContext): void {
+    this.reported.push(error);
+    super.report(error, context);
+  }
+
+  #takeOver(program: QueueManager): void {
+    this.hooks.adopt(program.hooks);
+    if (program.hearsErrors) this.onError((error, context) => program.report(error, context));
+    for (const creator of program.payloadCreators) this.createPayloadUsing(creator);
+    for (const [command, handler] of program.commandHandlers) this.commandHandlers.set(command, handler);
+  }
+}
+
+// Only which there are matters here: none of them is asked for a connection.
+function connectorsFor(configuration: Configuration | undefined): Connectors {
+  const used = Object.values(configuration?.connections ?? {}).map(({ driver }) => driver);
+  const own = Object.fromEntries(used.map((driver) => [driver, builtInConnectors.memory]));
+  return { ...own, ...builtInConnectors };
+}

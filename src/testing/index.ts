@@ -1,0 +1,11 @@
+/** The public surface of the test kit. `Queue.fake()` is there without it. */
+import '../composition';
+
+export { AlreadyFakedError, EndlessDrainError } from './errors';
+export type { DrainOptions, DrainReport } from './drain';
+export type { FakeOptions, FakeQueue, PushedPredicate } from './fake-queue';
+export type { JobRun } from './job-run';
+export type { Push, Pushed } from './push-log';
+export { runJob, type RunJobOptions, type RunJobResult } from './run-job';
+export type { Stub } from '../container/stubs';
+export { TestClock } from './test-clock';

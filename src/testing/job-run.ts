@@ -1,0 +1,51 @@
+/** What became of one run, as a test reads it. */
+import type { Seconds } from '../clock/clock';
+import type { JobContext } from '../job/job-context';
+import type { Outcome } from '../worker/outcome';
+import type { RunningJob } from '../worker/running-job';
+import { resolveWorkerOptions, type WorkerOptions } from '../worker/worker-options';
+import type { ExecutorSettings } from '../worker/executor';
+
+export interface JobRun {
+  /** `lost`: while it ran, its queue was cleared or its lease ended, so its outcome was refused. */
+  readonly outcome: 'completed' | 'released' | 'failed' | 'lost';
+  readonly name: string;
+  readonly id: string;
+  readonly connection: string;
+  readonly queue: string;
+  /** 1 in the first run. */
+  readonly attempts: number;
+  /** The instance that ran, as `handle` left it; undefined where it never came to be. */
+  readonly job: object | undefined;
+  /** What `handle` gave. */
+  readonly value: unknown;
+  /** Of a released job: when it is ready again. */
+  readonly delay: Seconds | undefined;
+  /** Of a failed attempt or a failed job, or why a job was released without having been run. */
+  readonly error: Error | undefined;
+}
+
+/** What a worker's flags say for jobs that say nothing themselves. */
+export type WorkerFlags = Pick<WorkerOptions, 'tries' | 'backoff' | 'timeout'>;
+
+/** @throws InvalidWorkerOptionError, InvalidDurationError */
+export function executorSettings({ tries, backoff, timeout }: WorkerFlags): ExecutorSettings {
+  const { defaults, grace } = resolveWorkerOptions({ tries, backoff, timeout });
+  return { defaults, grace };
+}
+
+export function jobRun(job: RunningJob, { settlement, error, notRun }: Outcome): JobRun {
+  const { id, name, queue, attempts }: JobContext = job;
+  return {
+    outcome: settlement.outcome,
+    name,
+    id,
+    connection: job.connectionName,
+    queue,
+    attempts,
+    job: job.instance,
+    value: job.value,
+    delay: settlement.outcome === 'released' ? settlement.delay : undefined,
+    error: error ?? notRun,
+  };
+}

@@ -1,0 +1,116 @@
+/** What was pushed onto the connections of a fake, in order. */
+import { inspect } from 'node:util';
+import type { Seconds } from '../clock/clock';
+import type { Class, JobDefinition } from '../job/definition';
+import { registry } from '../job/registry';
+import { decodeEnvelope, decodeJob, type Envelope } from '../payload/envelope';
+import type { Entry } from '../queue/connection';
+
+/** One payload as it reached a connection. */
+export interface Push {
+  /** Empty where the payload has none. */
+  readonly id: string;
+  /** The job's name; empty where the payload cannot be read. */
+  readonly name: string;
+  readonly connection: string;
+  readonly queue: string;
+  /** 0: ready at once. */
+  readonly delay: Seconds;
+  /** Its fields; none where it cannot be read. */
+  readonly payload: Readonly<Record<string, unknown>>;
+  /** The whole of it, to the byte. */
+  readonly text: string;
+}
+
+/** One job that was pushed. */
+export interface Pushed<J extends object> extends Push {
+  /** As a worker would get it: made from the payload, anew for each call. */
+  readonly job: J;
+}
+
+interface Logged {
+  readonly push: Push;
+  readonly envelope: Envelope | undefined;
+  readonly definition: JobDefinition | undefined;
+}
+
+/** A failed assertion should fit on a screen. */
+const MOST_LISTED = 20;
+
+export class PushLog {
+  readonly #logged: Logged[] = [];
+
+  get pushes(): readonly Push[] {
+    return this.#logged.map(({ push }) => push);
+  }
+
+  /** Gives the function that takes them off again: the store refused them. */
+  add(connection: string, queue: string, entries: readonly Entry[]): () => void {
+    const added = entries.map((entry) => logged(connection, queue, entry));
+    this.#logged.push(...added);
+    return () => {
+      for (const one of added) this.#logged.splice(this.#logged.indexOf(one), 1);
+    };
+  }
+
+  /** @throws InvalidPayloadError, UnknownClassError: a worker could not make the job either */
+  of<J extends object>(target: Class<J>): Pushed<J>[] {
+    return this.#logged
+      .filter(({ definition }) => definition?.target === target)
+      .map((one) => ({ ...one.push, job: decoded(one) as J }));
+  }
+
+  /** For people: what was pushed, a line for each. */
+  describe(): string {
+    const { length } = this.#logged;
+    if (length === 0) return 'Nothing was pushed.';
+    const lines = this.#logged.slice(0, MOST_LISTED).map((one, index) => `\n  ${index + 1}. ${line(one)}`);
+    const rest = length > MOST_LISTED ? `\n  … and ${length - MOST_LISTED} more` : '';
+    return `What was pushed:${lines.join('')}${rest}`;
+  }
+}
+
+function logged(connection: string, queue: string, { payload: text, delay = 0 }: Entry): Logged {
+  const route = { connection, queue, delay: Math.max(delay, 0), text };
+  const envelope = readable(text);
+  if (envelope === undefined) {
+    return { push: { id: '', name: '', ...route, payload: {} }, envelope, definition: undefined };
+  }
+  const { id = '', names, name, fields } = envelope;
+  const definition = names.map((known) => registry().find(known)).find((found) => found !== undefined);
+  return { push: { id, name: definition?.name ?? name, ...route, payload: fields }, envelope, definition };
+}
+
+function readable(text: string): Envelope | undefined {
+  try {
+    return decodeEnvelope(Buffer.from(text));
+  } catch {
+    // A raw push may be anything; a worker would set it aside.
+    return undefined;
+  }
+}
+
+function decoded({ envelope, definition }: Logged): object | undefined {
+  return envelope && definition && decodeJob(envelope, definition, registry());
+}
+
+function line(one: Logged): string {
+  const { queue, connection, delay } = one.push;
+  const later = delay > 0 ? `, delayed by ${delay} s` : '';
+  return `${shown(one)} on the queue '${queue}' of '${connection}'${later}`;
+}
+
+function shown(one: Logged): string {
+  const { name, text, payload } = one.push;
+  try {
+    const job = decoded(one);
+    if (job !== undefined) return brief(job);
+  } catch (error) {
+    return `${name}, whose data cannot be read (${(error as Error).message})`;
+  }
+  return name === '' ? `the text ${brief(text)}` : `${name} ${brief(payload['data'])}`;
+}
+
+function brief(value: unknown): string {
+  return inspect(value, { depth: 2, breakLength: Infinity, maxStringLength: 60, maxArrayLength: 5 });
+}

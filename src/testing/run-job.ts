@@ -1,0 +1,74 @@
+/** Runs one job as a worker would, without a queue. */
+import type { Stub } from '../container/stubs';
+import { MemoryConnection } from '../connections/memory/memory-connection';
+import { MemoryStore } from '../connections/memory/memory-store';
+import { InvalidJobOptionError } from '../job/errors';
+import type { HandleResult } from '../job/job';
+import { noCounters, withCounters } from '../payload/counters';
+import { defaultManager } from '../queue/default-manager';
+import { Executor } from '../worker/executor';
+import { RunningJob } from '../worker/running-job';
+import { FakeManager } from './fake-manager';
+import { activeFake } from './fake-queue';
+import { executorSettings, jobRun, type JobRun, type WorkerFlags } from './job-run';
+import { TestClock } from './test-clock';
+
+export interface RunJobOptions extends WorkerFlags {
+  /** What stands in for what is injected, by token: `[[Mailer, { send: async () => undefined }]]`. */
+  readonly stubs?: readonly Stub[] | undefined;
+  /** Which run this is: 3 stands for two failed attempts before it. Default 1. */
+  readonly attempts?: number | undefined;
+  /** By which timeouts and moments go. Default: the fake's where one is in place, otherwise one that stands still. */
+  readonly clock?: TestClock | undefined;
+}
+
+/** What became of the run. */
+export interface RunJobResult<J extends object> extends JobRun {
+  readonly outcome: 'completed' | 'released' | 'failed';
+  /** The instance that ran, as `handle` left it, made from the payload; the one given, where none came to run. */
+  readonly job: J;
+  readonly value: HandleResult<J> | undefined;
+  /** Errors that changed nothing: thrown by a hook, by `failed()`, or by `handle` after its outcome stood. */
+  readonly reported: readonly unknown[];
+}
+
+/**
+ * Encodes the job, decodes it, and runs it through the worker's executor: with injection, middleware, hooks and, where it
+ * fails for good, `failed()`. Never rejects for what the job throws.
+ *
+ * @throws what is wrong with the job or its data, as its dispatch would; InvalidJobOptionError, InvalidWorkerOptionError
+ */
+export async function runJob<J extends object>(job: J, options: RunJobOptions = {}): Promise<RunJobResult<J>> {
+  const { attempts = 1 } = options;
+  if (!Number.isInteger(attempts) || attempts < 1) {
+    throw new InvalidJobOptionError('attempts of runJob()', attempts, 'Give a whole number from 1.');
+  }
+  const manager = managerOf(options);
+  const { connection, queue, entry } = manager.encoder.encode(job, {});
+  const counters = { ...noCounters, attempts, exceptions: attempts - 1 };
+  const payload = withCounters(Buffer.from(entry.payload), counters);
+  const running = new RunningJob({ queue, payload, counters, token: undefined }, connection);
+  const executor = new Executor(manager, executorSettings(options));
+  try {
+    const outcome = await executor.run(running);
+    await executor.announce(running, outcome);
+    const run = jobRun(running, outcome);
+    return { ...run, job: run.job ?? job, reported: manager.reported } as JobRun as RunJobResult<J>;
+  } finally {
+    executor.close();
+  }
+}
+
+// One of its own, so that the clock and the stubs are those of this run alone.
+function managerOf({ clock, stubs = [] }: RunJobOptions): FakeManager {
+  const fake = activeFake();
+  const program = defaultManager();
+  const ownClock = clock ?? fake?.clock ?? new TestClock();
+  return new FakeManager({
+    clock: ownClock,
+    stubs: [...(fake?.stubs ?? []), ...stubs],
+    program,
+    configuration: program.configuration,
+    connect: (name) => new MemoryConnection(name, new MemoryStore(name, ownClock)),
+  });
+}

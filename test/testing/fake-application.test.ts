@@ -1,0 +1,275 @@
+import { Bus, type Connector, Job, Queue, Worker } from 'onqueue';
+import type { FakeQueue } from 'onqueue/testing';
+import { defaultManager } from '../../src/queue/default-manager';
+import { KeptLog } from '../support/watched-application';
+import { Mailer, MakeReport, RunScript, seen, SendWelcome } from './jobs';
+
+/** No store of these could be reached: what touches one fails. */
+const connections = {
+  main: { driver: 'redis', url: 'redis://127.0.0.1:1', deadline: '1s', queue: 'standard', retryAfter: '1m' },
+  archive: { driver: 'database', url: 'sqlite:/nowhere/at/all.sqlite' },
+  nothing: { driver: 'null' },
+  sync: { driver: 'sync' },
+} as const;
+
+let queue: FakeQueue | undefined;
+
+afterEach(async () => {
+  queue?.restore();
+  queue = undefined;
+  seen.length = 0;
+  RunScript.script = () => undefined;
+  await Queue.close();
+});
+
+describe('a fake of a configured program', () => {
+  it('has all of its connections, with their queues, and touches no store', async () => {
+    Queue.configure({ default: 'main', connections });
+    queue = Queue.fake();
+
+    await MakeReport.dispatch('a');
+    for (const name of ['archive', 'nothing', 'sync']) await MakeReport.dispatch(name).onConnection(name);
+
+    expect(queue.pushed(MakeReport).map(({ connection, queue }) => [connection, queue])).toEqual([
+      ['main', 'standard'],
+      ['archive', 'default'],
+      ['nothing', 'default'],
+      ['sync', 'default'],
+    ]);
+    expect(await Queue.size()).toBe(1);
+    expect(seen).toEqual([]);
+  });
+
+  it('refuses a connection that the program does not have', async () => {
+    Queue.configure({ default: 'main', connections });
+    queue = Queue.fake();
+
+    await expect(MakeReport.dispatch().onConnection('other')).rejects.toMatchObject({ code: 'E_UNKNOWN_CONNECTION' });
+  });
+
+  it('keeps drivers of its own from being asked, whenever they are made known', async () => {
+    const connector = jest.fn() as unknown as Connector<never>;
+    Queue.addConnector('own' as never, connector);
+    Queue.configure({ default: 'first', connections: { first: { driver: 'own' } } } as never);
+    queue = Queue.fake();
+    Queue.addConnector('other' as never, connector);
+    await MakeReport.dispatch();
+    Queue.configure({ default: 'second', connections: { second: { driver: 'other' } } } as never);
+    await MakeReport.dispatch();
+
+    expect(queue.pushes.map(({ connection }) => connection)).toEqual(['first', 'second']);
+    expect(connector).not.toHaveBeenCalled();
+  });
+
+  it('still runs dispatchSync and dispatchNow, which are no pushes', async () => {
+    const mailer = { send: async (to: string) => `sent to ${to}` };
+    queue = Queue.fake({ stubs: [[Mailer, mailer]] });
+
+    expect(await SendWelcome.dispatchSync('ada@example.org')).toBe('sent to ada@example.org');
+    expect(await SendWelcome.dispatchNow('bob@example.org')).toBe('sent to bob@example.org');
+    queue.assertNothingPushed();
+  });
+
+  it('keeps hooks, payload fields, callbacks for errors and mapped commands of the program', async () => {
+    const heard: unknown[] = [];
+    Queue.configure({ connections: { main: { driver: 'memory' } } });
+    Queue.createPayloadUsing(() => ({ tenant: 7 }));
+    Queue.before(({ job }) => void heard.push(['before', job.payload['tenant']]));
+    Queue.looping(() => false);
+    Queue.onError((error) => void heard.push(error));
+    class Command {}
+    class CommandHandler {
+      handle(): string {
+        return 'handled';
+      }
+    }
+    Bus.map([[Command, CommandHandler]]);
+    queue = Queue.fake();
+
+    await MakeReport.dispatch();
+    await queue.drain({ queue: 'default' });
+    await MakeReport.dispatch('vetoed');
+    await new Worker({ stopWhenEmpty: true }).run();
+    defaultManager().report('unheard', { during: 'a test' });
+
+    expect(await Bus.dispatch(new Command())).toBe('handled');
+    expect(heard).toEqual([['before', 7], 'unheard']);
+  });
+
+  it('forgets the hooks that were added while it was in place', () => {
+    Queue.configure({ connections: { main: { driver: 'memory' } } });
+    queue = Queue.fake();
+    Queue.before(() => undefined);
+
+    queue.restore();
+
+    expect(defaultManager().hooks.has('before')).toBe(false);
+  });
+
+  it('logs where the program does', async () => {
+    const logger = new KeptLog();
+    Queue.configure({ connections: { main: { driver: 'memory' } }, logger });
+    queue = Queue.fake();
+
+    await MakeReport.dispatch();
+    await new Worker({ stopWhenEmpty: true }).run();
+
+    expect(logger.messages('info')).toContain('MakeReport completed');
+  });
+
+  it('serves the container of the program', async () => {
+    const container = { resolve: () => ({ send: async () => 'by the container' }) };
+    Queue.configure({ connections: { main: { driver: 'redis' } }, container });
+    queue = Queue.fake();
+
+    await SendWelcome.dispatch('ada@example.org');
+    const { completed } = await queue.drain();
+
+    expect(completed.map(({ value }) => value)).toEqual(['by the container']);
+  });
+});
+
+describe('a program under a fake', () => {
+  it('may configure itself, and is faked all the same', async () => {
+    queue = Queue.fake();
+    Queue.configure({ default: 'main', connections });
+
+    await MakeReport.dispatch();
+
+    expect(queue.pushes.map(({ connection }) => connection)).toEqual(['main']);
+  });
+
+  it('may close itself: what it left is still there to assert and to run', async () => {
+    const container = { resolve: () => ({ send: async () => 'sent' }) };
+    queue = Queue.fake();
+    Queue.configure({ default: 'main', connections, container });
+    await SendWelcome.dispatch('ada@example.org');
+    void MakeReport.dispatch();
+    await Queue.close();
+
+    queue.assertPushed(SendWelcome);
+    queue.assertPushed(MakeReport);
+    expect((await queue.drain()).completed.map(({ name }) => name)).toEqual([
+      'SendWelcome',
+      'MakeReport',
+      'SendReport',
+    ]);
+    await MakeReport.dispatch();
+    queue.assertPushed(MakeReport, 2);
+  });
+
+  it('has its workers run on the clock of the test', async () => {
+    queue = Queue.fake();
+    await MakeReport.dispatch('late').delay('10m');
+    const worker = new Worker();
+    const running = worker.run();
+
+    await queue.advance('9m');
+    expect(seen).toEqual([]);
+    await queue.advance('1m');
+    expect(seen).toEqual(['report late']);
+
+    await worker.stop();
+    expect(await running).toBe('stopped');
+  });
+
+  it('finds its failed jobs where it always does, and retries them', async () => {
+    queue = Queue.fake();
+    RunScript.script = () => {
+      throw new Error('broken');
+    };
+    await RunScript.dispatch();
+    await queue.drain();
+    const [failed] = await Queue.failed.list();
+    RunScript.script = () => 'mended';
+
+    expect(failed).toMatchObject({ name: 'RunScript', exception: expect.stringContaining('broken') });
+    expect(await Queue.failed.retry('all')).toBe(1);
+    expect((await queue.drain()).completed).toMatchObject([{ name: 'RunScript', value: 'mended' }]);
+    queue.assertCount(1);
+  });
+});
+
+describe('restoring a fake', () => {
+  it('brings back the manager that was there', () => {
+    const manager = defaultManager();
+    queue = Queue.fake();
+    expect(defaultManager()).toBe(queue.manager);
+    expect(defaultManager()).not.toBe(manager);
+
+    queue.restore();
+    queue.restore();
+
+    expect(defaultManager()).toBe(manager);
+  });
+
+  it('starts afresh where there was none', async () => {
+    await Queue.close();
+    queue = Queue.fake();
+    const faked = defaultManager();
+
+    queue.restore();
+
+    expect(defaultManager()).not.toBe(faked);
+    expect(defaultManager().clock).not.toBe(queue.clock);
+  });
+
+  it('comes by itself at the end of a block with using', async () => {
+    const manager = defaultManager();
+    {
+      using faked = Queue.fake();
+      expect(defaultManager()).toBe(faked.manager);
+    }
+    expect(defaultManager()).toBe(manager);
+  });
+
+  it('leaves what was pushed to be asserted', async () => {
+    queue = Queue.fake();
+    await MakeReport.dispatch();
+    queue.restore();
+
+    queue.assertPushed(MakeReport, 1);
+    expect((await queue.drain()).completed).toMatchObject([{ name: 'MakeReport' }]);
+  });
+
+  it('is asked for when another fake is made, which shows where the first one was', () => {
+    queue = Queue.fake();
+
+    expect(() => Queue.fake()).toThrow(
+      expect.objectContaining({
+        code: 'E_ALREADY_FAKED',
+        cause: expect.objectContaining({ stack: expect.stringContaining(__filename) }),
+      }),
+    );
+    queue.assertNothingPushed();
+  });
+
+  it('lets another fake begin empty', async () => {
+    queue = Queue.fake();
+    await MakeReport.dispatch();
+    queue.restore();
+
+    queue = Queue.fake();
+
+    queue.assertNothingPushed();
+    expect(await Queue.size()).toBe(0);
+  });
+});
+
+describe('a dispatch under a fake that nobody awaits and that fails', () => {
+  it('is heard of as in production', async () => {
+    const heard: unknown[] = [];
+    queue = Queue.fake();
+    Queue.onError((error) => void heard.push(error));
+    @Job()
+    class Unsendable extends Job {
+      readonly callback = () => undefined;
+    }
+
+    void Unsendable.dispatch();
+    queue.assertNotPushed(Unsendable);
+
+    await queue.manager.outbox.flush();
+    expect(heard).toEqual([expect.objectContaining({ code: 'E_UNSERIALIZABLE_VALUE' })]);
+  });
+});

@@ -1,0 +1,55 @@
+/** What compiles, and what must not, of the test kit. Checked by the compiler; never run. */
+import { Job, Queue } from 'onqueue';
+import { type DrainReport, runJob } from 'onqueue/testing';
+
+@Job()
+class Add extends Job {
+  constructor(
+    readonly left: number,
+    readonly right: number,
+  ) {
+    super();
+  }
+
+  async handle(): Promise<number> {
+    return this.left + this.right;
+  }
+}
+
+@Job()
+class Guarded {
+  protected constructor(readonly secret: string) {}
+}
+
+// Also for those who import nothing of the test kit.
+using queue = Queue.fake();
+
+queue.assertPushed(Add, (job, { queue, delay }) => job.left > delay && queue === 'default');
+queue.assertPushed(Add, 2);
+queue.assertPushedOn('default', Add, (job) => job.right === 2);
+queue.assertPushed(Guarded, (job) => job.secret === '');
+export const lefts: number[] = queue.pushed(Add).map(({ job }) => job.left);
+export const report: Promise<DrainReport> = queue.drain({ delayed: true, timeout: '1m' });
+export const sum: Promise<number | undefined> = runJob(new Add(1, 2)).then(({ value }) => value);
+export const left: Promise<number> = runJob(new Add(1, 2)).then(({ job }) => job.left);
+
+// @ts-expect-error -- a field that the job does not have
+queue.assertPushed(Add, (job) => job.middle === 0);
+
+// @ts-expect-error -- an expectation instead of an answer: a predicate that says nothing accepts nothing
+queue.assertPushed(Add, (job) => void job.left);
+
+// @ts-expect-error -- an answer that comes later would always be taken for yes
+queue.assertPushed(Add, async (job) => job.left === 1);
+
+// @ts-expect-error -- a queue where the class belongs
+queue.assertPushedOn(Add, 'default');
+
+// @ts-expect-error -- no duration
+void queue.advance('10 minutes');
+
+// @ts-expect-error -- an option that there is not
+void queue.drain({ delay: true });
+
+// @ts-expect-error -- a token without a stub
+void runJob(new Add(1, 2), { stubs: [Add] });
