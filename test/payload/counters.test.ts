@@ -130,7 +130,7 @@ describe('giving a payload new counters', () => {
         expect(others).toEqual(JSON.parse(text));
         expect(readCounters(Buffer.from(changed))?.counters).toEqual(counters);
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 
@@ -145,7 +145,7 @@ describe('giving a payload new counters', () => {
         expect(readCounters(twice)?.counters).toEqual(second);
         expect(twice.length - countersTail(second).length).toBe(once.length - countersTail(first).length);
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 });

@@ -233,7 +233,11 @@ describe('what is no payload', () => {
     ['a key __proto__', Buffer.from('{"job":"SendEmail","data":{"a":{"__proto__":{"b":1}}}}'), '__proto__'],
     ['one written with an escape', Buffer.from('{"job":"SendEmail","data":{"\\u005f_proto__":{}}}'), '__proto__'],
     ['515 lists in each other', Buffer.from(`{"job":"x","data":${'['.repeat(514)}${']'.repeat(514)}}`), '512 levels'],
-    ['a million of them', Buffer.from(`{"job":"x","data":${'['.repeat(1e6)}${']'.repeat(1e6)}}`), '512 levels'],
+    [
+      'a hundred thousand of them',
+      Buffer.from(`{"job":"x","data":${'['.repeat(1e5)}${']'.repeat(1e5)}}`),
+      '512 levels',
+    ],
   ])('is refused with the reason: %s', (_, text, reason) => {
     expect(() => decodeEnvelope(text)).toThrow(InvalidPayloadError);
     expect(() => decodeEnvelope(text)).toThrow(reason);

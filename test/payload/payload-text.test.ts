@@ -106,7 +106,7 @@ describe('the payload of a job class', () => {
 
   it('is well-formed Unicode, and gives back the same data, whatever they are', () => {
     fc.assert(
-      fc.property(anyFields, fc.string({ unit: 'binary' }), (fields, name) => {
+      fc.property(anyFields, fc.string(), (fields, name) => {
         const job = Object.assign(Object.create(ProcessPodcast.prototype) as object, fields);
 
         const text = encode({ job, definition: { ...definition, name: `${name}\ud800` } });
@@ -115,7 +115,7 @@ describe('the payload of a job class', () => {
         const back = decodeJob(decodeEnvelope(Buffer.from(text)), definition, classes);
         expect(differences(back, job)).toEqual([]);
       }),
-      { numRuns: 150 },
+      { numRuns: 80 },
     );
   });
 });

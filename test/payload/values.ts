@@ -1,18 +1,20 @@
 /** Arbitrary values of all the kinds that a queue carries, nested anywhere. */
 import * as fc from 'fast-check';
 
+const few = { maxLength: 3 };
+
 const TYPED_ARRAYS = [
-  fc.int8Array(),
-  fc.uint8Array(),
-  fc.uint8ClampedArray(),
-  fc.int16Array(),
-  fc.uint16Array(),
-  fc.int32Array(),
-  fc.uint32Array(),
-  fc.float32Array(),
-  fc.float64Array(),
-  fc.bigInt64Array(),
-  fc.bigUint64Array(),
+  fc.int8Array(few),
+  fc.uint8Array(few),
+  fc.uint8ClampedArray(few),
+  fc.int16Array(few),
+  fc.uint16Array(few),
+  fc.int32Array(few),
+  fc.uint32Array(few),
+  fc.float32Array(few),
+  fc.float64Array(few),
+  fc.bigInt64Array(few),
+  fc.bigUint64Array(few),
 ];
 
 const utf16Text = fc
@@ -21,13 +23,17 @@ const utf16Text = fc
 
 const bytes = fc.uint8Array({ maxLength: 12 });
 
+/** With a short stack: to have Jest map a real one back to TypeScript takes a millisecond. */
+const short = <E extends Error>(error: E): E =>
+  Object.defineProperty(error, 'stack', { value: `${error.name}: here`, writable: true, configurable: true });
+
 const error = fc
   .tuple(fc.constantFrom(Error, TypeError, RangeError, SyntaxError), fc.string(), fc.option(fc.string()))
-  .map(([Class, message, code]) => Object.assign(new Class(message), code === null ? {} : { code }));
+  .map(([Class, message, code]) => short(Object.assign(new Class(message), code === null ? {} : { code })));
 
-export const jsonLeaf: fc.Arbitrary<unknown> = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null));
+const jsonLeaf: fc.Arbitrary<unknown> = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null));
 
-export const leaf: fc.Arbitrary<unknown> = fc.oneof(
+const leaf: fc.Arbitrary<unknown> = fc.oneof(
   jsonLeaf,
   fc.constantFrom(undefined, -0, NaN, Infinity, -Infinity),
   fc.double(),
@@ -38,7 +44,7 @@ export const leaf: fc.Arbitrary<unknown> = fc.oneof(
   ...TYPED_ARRAYS,
   bytes.map((content) => Buffer.from(content)),
   bytes.map((content) => new Uint8Array(content).buffer),
-  fc.webUrl({ withQueryParameters: true, withFragments: true }).map((text) => new URL(text)),
+  fc.constantFrom('https://a.example/b?c=d#e', 'file:///tmp/x', 'data:,é').map((text) => new URL(text)),
   fc
     .constantFrom(/a\/b[\n]/giu, /(?<year>\d+)/y, new RegExp('\\u{1f600}', 'u'))
     .map((expression) => new RegExp(expression)),
@@ -47,27 +53,22 @@ export const leaf: fc.Arbitrary<unknown> = fc.oneof(
 
 const key = fc.string({ maxLength: 6 }).filter((text) => text !== '__proto__' && text !== 'constructor');
 
-/** Containers of `leaf` values: objects, arrays, maps (with any keys), sets and errors with a cause. */
-export function nested(leaf: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
-  const { value } = fc.letrec<{ value: unknown }>((tie) => ({
-    value: fc.oneof(
-      { depthSize: 'small', withCrossShrink: true },
-      leaf,
-      fc.array(tie('value'), { maxLength: 4 }),
-      fc.dictionary(key, tie('value'), { maxKeys: 4, noNullPrototype: true }),
-      fc.array(fc.tuple(tie('value'), tie('value')), { maxLength: 3 }).map((entries) => new Map(entries)),
-      fc.array(tie('value'), { maxLength: 3 }).map((items) => new Set(items)),
-      tie('value').map((cause) => new Error('outer', { cause })),
-      fc.array(tie('value'), { maxLength: 3 }).map((errors) => new AggregateError(errors, 'several')),
-    ),
-  }));
-  return value;
-}
-
-export const anyValue = nested(leaf);
+/** In objects, arrays, maps (with any keys), sets and errors with a cause. */
+export const { value: anyValue } = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small', maxDepth: 4, withCrossShrink: true },
+    leaf,
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(key, tie('value'), { maxKeys: 3, noNullPrototype: true }),
+    fc.array(fc.tuple(tie('value'), tie('value')), { maxLength: 3 }).map((entries) => new Map(entries)),
+    fc.array(tie('value'), { maxLength: 3 }).map((items) => new Set(items)),
+    tie('value').map((cause) => short(new Error('outer', { cause }))),
+    fc.array(tie('value'), { maxLength: 3 }).map((errors) => short(new AggregateError(errors, 'several'))),
+  ),
+}));
 
 /** Ordinary names of fields with any values. */
 export const anyFields: fc.Arbitrary<Record<string, unknown>> = fc.dictionary(key, anyValue, {
-  maxKeys: 5,
+  maxKeys: 4,
   noNullPrototype: true,
 });
