@@ -10,7 +10,7 @@ import { toInstance } from './mapping';
 import { checkNesting } from './nesting';
 import { HANDLER } from './payload-text';
 
-export { encodePayload, encodeStringJob, type PayloadParts, type StringJobParts } from './payload-text';
+export { encodePayload, encodeStringJob, type PayloadParts } from './payload-text';
 
 /**
  * `onqueue`: a job class of ours. `string`: a name and JSON data, as Laravel's string jobs are. `illuminate`: one of
