@@ -41,15 +41,6 @@ export class UnmappedCommandError extends OnqueueError<{ readonly command: strin
   }
 }
 
-/** A job or a handler has nothing that could be run in place. */
-export class NothingToRunError extends OnqueueError<{ readonly job: string }> {
-  readonly code = 'E_NOTHING_TO_RUN';
-
-  constructor(job: string) {
-    super(`${job} has no handle(), and no class is decorated with @Handles(${job}). Write one of the two.`, { job });
-  }
-}
-
 /** `this.release()` in a job that was run by `dispatchNow`: it came from no queue. */
 export class NotQueuedError extends OnqueueError<{ readonly job: string }> {
   readonly code = 'E_NOT_QUEUED';

@@ -2,16 +2,17 @@
 import type { Scope } from '../container/container';
 import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
 import type { Class } from '../job/definition';
+import { NoHandlerError } from '../job/errors';
 import { JobContext } from '../job/job-context';
 import { attachContext } from '../job/running';
 import { uuidv7 } from '../payload/uuid';
 import type { Application } from '../queue/application';
-import { FailedInPlaceError, NothingToRunError, NotQueuedError } from './errors';
+import { FailedInPlaceError, NotQueuedError } from './errors';
 
 /** Gives what `handle` gives. @throws what it throws, or what it failed itself with */
 export async function runInPlace(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
   const target = job.constructor;
-  if (handler === undefined && !hasHandle(job)) throw new NothingToRunError(target.name);
+  if (handler === undefined && !hasHandle(job)) throw new NoHandlerError(target.name);
   const context = new InPlaceContext(target.name);
   const scope = openScope(application.container);
   try {
@@ -60,7 +61,7 @@ class InPlaceContext extends JobContext {
 }
 
 function call(target: object, owner: Class, scope: Scope, leading: readonly unknown[]): unknown {
-  if (!hasHandle(target)) throw new NothingToRunError(owner.name);
+  if (!hasHandle(target)) throw new NoHandlerError(owner.name);
   return target.handle(...methodArguments(owner, 'handle', scope, leading));
 }
 

@@ -4,7 +4,7 @@
  * Nothing of it is kept on the instance: an own property is data, and travels.
  */
 import { inject } from '../container/scope';
-import { choose } from './chosen';
+import { choose, chosenOf } from './chosen';
 import type { Class } from './definition';
 import { delaySeconds, type Delay } from './duration';
 import { InvalidJobOptionError, NotRunningError, ReservedPropertyError } from './errors';
@@ -101,7 +101,7 @@ export class RunnableJob {
   }
 
   through(...middleware: readonly Middleware[]): this {
-    choose(this, { middleware });
+    choose(this, { middleware: [...(chosenOf(this).middleware ?? []), ...middleware] });
     return this;
   }
 }

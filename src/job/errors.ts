@@ -159,3 +159,12 @@ export class NoDispatcherError extends OnqueueError {
     super("Jobs cannot be dispatched yet: import from 'onqueue', not from a file inside the package.", {});
   }
 }
+
+/** A job class that has neither a `handle()` nor a handler. */
+export class NoHandlerError extends OnqueueError<{ readonly job: string }> {
+  readonly code = 'E_NO_HANDLER';
+
+  constructor(job: string) {
+    super(`${job} has no handle(), and no class is decorated with @Handles(${job}). Write one of the two.`, { job });
+  }
+}

@@ -74,7 +74,7 @@ function forPeople(level: Level, moment: Date, facts: object, message: string): 
   const details = Object.entries(facts)
     .filter(([key, value]) => !UNTOLD.has(key) && value !== undefined)
     .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
-  const took = 'ms' in facts ? ` in ${String(facts.ms)} ms` : '';
+  const took = 'ms' in facts ? ` (${String(facts.ms)} ms)` : '';
   const time = moment.toTimeString().slice(0, 8);
   return [
     styleText('gray', time),

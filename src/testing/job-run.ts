@@ -34,7 +34,7 @@ export function executorSettings({ tries, backoff, timeout }: WorkerFlags): Exec
   return { defaults, grace };
 }
 
-export function jobRun(job: RunningJob, { settlement, error, notRun }: Outcome): JobRun {
+export function jobRun(job: RunningJob, { settlement, error, reason }: Outcome): JobRun {
   const { id, name, queue, attempts }: JobContext = job;
   return {
     outcome: settlement.outcome,
@@ -46,6 +46,6 @@ export function jobRun(job: RunningJob, { settlement, error, notRun }: Outcome):
     job: job.instance,
     value: job.value,
     delay: settlement.outcome === 'released' ? settlement.delay : undefined,
-    error: error ?? notRun,
+    error: error ?? reason,
   };
 }

@@ -1,4 +1,4 @@
-/** What can end a run or keep a worker from starting. The first five are also reasons of a job's `signal`. */
+/** What can end a run or keep a worker from starting. The first three are the reasons of a job's `signal`. */
 import { OnqueueError } from '../errors/onqueue-error';
 
 interface JobFacts {
@@ -51,7 +51,7 @@ export class MaxAttemptsExceededError extends OnqueueError<
   constructor(job: string, id: string, attempts: number, tries: number, retryUntil: number | undefined) {
     super(
       retryUntil === undefined
-        ? `${job} ${id} has used its ${tries} tries; this would be number ${attempts}. Raise tries in @Job() if it should get more.`
+        ? `${job} ${id} has used up its tries (${tries}): this would be attempt ${attempts}. Raise tries in @Job() if it should get more.`
         : `${job} ${id} was to be tried until ${new Date(retryUntil).toISOString()}, which has passed.`,
       { job, id, attempts, tries, retryUntil },
     );
@@ -103,21 +103,12 @@ export class UnknownJobError extends OnqueueError<{
   }
 }
 
-/** A job class that has neither a `handle()` nor a handler. */
-export class NoHandlerError extends OnqueueError<{ readonly job: string }> {
-  readonly code = 'E_NO_HANDLER';
-
-  constructor(job: string) {
-    super(`${job} has no handle(), and no class is decorated with @Handles(${job}). Write one of the two.`, { job });
-  }
-}
-
 /** An option of a worker that cannot be. */
 export class InvalidWorkerOptionError extends OnqueueError<{ readonly option: string; readonly value: unknown }> {
   readonly code = 'E_INVALID_WORKER_OPTION';
 
   constructor(option: string, value: unknown, expected: string) {
-    super(`Worker: ${option} is ${String(value)}; ${expected}.`, { option, value });
+    super(`Worker: ${option} is ${String(value)}; ${expected}${expected.endsWith('?') ? '' : '.'}`, { option, value });
   }
 }
 

@@ -7,6 +7,7 @@
 import type { Scope } from '../container/container';
 import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
 import type { Class, JobDefinition } from '../job/definition';
+import { NoHandlerError } from '../job/errors';
 import { JobContext } from '../job/job-context';
 import type { Middleware, MiddlewareFunction } from '../job/middleware';
 import { nearest } from '../job/nearest';
@@ -14,11 +15,11 @@ import type { RunOptions, WorkerDefaults } from '../job/options';
 import { DEFAULT_MAX_CRASHES, resolveRun } from '../job/resolve-options';
 import { attachContext } from '../job/running';
 import { decodeEnvelope, decodeJob, decodeMiddleware, type Envelope } from '../payload/envelope';
-import { PayloadVersionError } from '../payload/errors';
+import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import type { Application } from '../queue/application';
 import { refusalOf, UNKNOWN_JOB_RELEASES, unknownJobDelay } from './attempt';
 import { Deadlines } from './deadlines';
-import { JobTimedOutError, NoHandlerError, PoisonJobError, UnknownJobError } from './errors';
+import { JobTimedOutError, PoisonJobError, UnknownJobError } from './errors';
 import { toError } from './exception-text';
 import { failed, type Outcome, outcomeOf, releasedForFree } from './outcome';
 import type { RunningJob } from './running-job';
@@ -29,6 +30,14 @@ export interface ExecutorSettings {
   readonly grace: number;
   /** `sync`: one attempt, whatever the job says. */
   readonly single?: boolean | undefined;
+}
+
+/** What a run needs that was found out before it. */
+interface Plan {
+  readonly definition: JobDefinition;
+  readonly options: RunOptions;
+  /** Middleware that the dispatch gave. */
+  readonly through: readonly Middleware[];
 }
 
 export class Executor {
@@ -50,16 +59,17 @@ export class Executor {
         return failed(job, new PoisonJobError(job.name, job.id, job.reservation.counters.crashes));
       }
       const envelope = (job.envelope = decodeEnvelope(job.reservation.payload));
-      const definition = registry.find(envelope.name);
+      const definition = (job.definition = this.#definitionOf(envelope));
       if (definition === undefined) return this.#unknown(job, envelope);
       const options = this.#options(envelope, definition);
       const refusal = refusalOf(job, job.reservation.counters, options, clock.now());
       if (refusal !== undefined) return failed(job, refusal);
       job.instance = decodeJob(envelope, definition, registry);
+      const through = decodeMiddleware(envelope, registry) as readonly Middleware[];
       if (hooks.has('before')) await hooks.emit('before', { connectionName: job.connectionName, job });
-      return await this.#attempt(job, envelope, definition, options);
+      return await this.#attempt(job, { definition, options, through });
     } catch (error) {
-      if (error instanceof PayloadVersionError) return this.#notYet(job, error);
+      if (error instanceof PayloadVersionError || error instanceof UnknownClassError) return this.#notYet(job, error);
       return failed(job, toError(error));
     } finally {
       this.#deadlines.remove(job);
@@ -95,16 +105,11 @@ export class Executor {
   }
 
   // The run ends when the handler comes back, or when it was aborted and has not come back within the grace.
-  async #attempt(
-    job: RunningJob,
-    envelope: Envelope,
-    definition: JobDefinition,
-    options: RunOptions,
-  ): Promise<Outcome> {
+  async #attempt(job: RunningJob, plan: Plan): Promise<Outcome> {
     const { hooks } = this.#application;
-    const thrown = job.ending === undefined ? await this.#ran(job, envelope, definition, options) : undefined;
+    const thrown = job.ending === undefined ? await this.#ran(job, plan) : undefined;
     if (thrown !== undefined && job.ending !== undefined) this.#reportIgnored(job, thrown);
-    const outcome = outcomeOf(job, options, thrown, this.#application);
+    const outcome = outcomeOf(job, plan.options, thrown, this.#application);
     const exception = job.ending === undefined ? outcome.error : undefined;
     if (exception !== undefined && hooks.has('exceptionOccurred')) {
       await hooks.emit('exceptionOccurred', { connectionName: job.connectionName, job, exception });
@@ -112,12 +117,8 @@ export class Executor {
     return outcome;
   }
 
-  #ran(
-    job: RunningJob,
-    envelope: Envelope,
-    definition: JobDefinition,
-    options: RunOptions,
-  ): Promise<Error | undefined> {
+  #ran(job: RunningJob, plan: Plan): Promise<Error | undefined> {
+    const { timeout } = plan.options;
     return new Promise((resolve) => {
       const comeBack = (thrown: Error | undefined): void => {
         job.running = false;
@@ -128,30 +129,39 @@ export class Executor {
       };
       job.onAbort = (grace) => this.#deadlines.set(job, grace * 1000, () => resolve(undefined));
       if (job.abortReason !== undefined) job.onAbort(0);
-      else if (options.timeout > 0) {
-        this.#deadlines.set(job, options.timeout * 1000, () =>
-          job.abort(new JobTimedOutError(job.name, job.id, options.timeout), this.#settings.grace),
+      else if (timeout > 0) {
+        this.#deadlines.set(job, timeout * 1000, () =>
+          job.abort(new JobTimedOutError(job.name, job.id, timeout), this.#settings.grace),
         );
       }
       job.running = true;
-      this.#perform(job, envelope, definition).then(
+      this.#perform(job, plan).then(
         () => comeBack(undefined),
         (error: unknown) => comeBack(toError(error)),
       );
     });
   }
 
-  async #perform(job: RunningJob, envelope: Envelope, definition: JobDefinition): Promise<void> {
+  async #perform(job: RunningJob, { definition, through }: Plan): Promise<void> {
     const instance = job.instance as object;
     const scope = this.#openScope(job, instance);
     try {
       await runInScope(scope, async () => {
         const handle = this.#handle(instance, definition, scope);
-        const layers = this.#middleware(instance, envelope, definition, scope);
+        const layers = middlewareOf(instance, definition, through, scope);
         job.value = await (layers.length === 0 ? handle() : wrap(job, layers, handle));
       });
     } finally {
+      await this.#dispose(job, scope);
+    }
+  }
+
+  // A service that cannot be disposed is a defect of its own: it must not undo what handle() has done.
+  async #dispose(job: RunningJob, scope: Scope): Promise<void> {
+    try {
       await scope.dispose();
+    } catch (error) {
+      this.#application.report(error, { job, during: 'disposing what was injected' });
     }
   }
 
@@ -171,25 +181,17 @@ export class Executor {
     return () => call(resolveHandler(handlerClass, scope), handlerClass, 'handle', scope, [instance]);
   }
 
-  #middleware(instance: object, envelope: Envelope, definition: JobDefinition, scope: Scope): MiddlewareFunction[] {
-    const own = has(instance, 'middleware') ? call(instance, definition.target, 'middleware', scope, []) : [];
-    const through = envelope.middleware === undefined ? [] : decodeMiddleware(envelope, this.#application.registry);
-    const layers = [...(own as readonly unknown[]), ...through] as (Middleware | MiddlewareFunction)[];
-    return layers.map((layer) =>
-      typeof layer === 'function' ? layer : (job, next) => call(layer, layer.constructor, 'handle', scope, [job, next]),
-    );
-  }
-
   // On a fresh instance: what the failed run left in the old one is not what was dispatched.
   async #callFailed(job: RunningJob, error: Error): Promise<void> {
     const { registry } = this.#application;
-    const definition = job.envelope && registry.find(job.envelope.name);
-    if (job.envelope === undefined || definition === undefined) return;
+    const { envelope } = job;
+    const definition = envelope && this.#definitionOf(envelope);
+    if (envelope === undefined || definition === undefined) return;
     try {
       const handlerClass = registry.handlerOf(definition.target);
       const hearer = handlerClass ?? definition.target;
       if (!has(hearer.prototype, 'failed')) return;
-      const instance = decodeJob(job.envelope, definition, registry);
+      const instance = decodeJob(envelope, definition, registry);
       const scope = this.#openScope(job, instance);
       try {
         await runInScope(scope, async () => {
@@ -197,11 +199,20 @@ export class Executor {
           else await call(resolveHandler(handlerClass, scope), hearer, 'failed', scope, [instance, error]);
         });
       } finally {
-        await scope.dispose();
+        await this.#dispose(job, scope);
       }
     } catch (thrown) {
       this.#application.report(thrown, { job, during: 'failed()' });
     }
+  }
+
+  // A string job of `App\Jobs\SendEmail` is one of our `SendEmail` too.
+  #definitionOf({ names }: Envelope): JobDefinition | undefined {
+    for (const name of names) {
+      const definition = this.#application.registry.find(name);
+      if (definition !== undefined) return definition;
+    }
+    return undefined;
   }
 
   #unknown(job: RunningJob, envelope: Envelope): Outcome {
@@ -240,6 +251,19 @@ function has<Name extends string>(target: object, name: Name): target is Record<
 function call(target: object, owner: Class, method: string, scope: Scope, leading: readonly unknown[]): unknown {
   const run = (target as Record<string, (...args: unknown[]) => unknown>)[method] as (...args: unknown[]) => unknown;
   return run.call(target, ...methodArguments(owner, method, scope, leading));
+}
+
+function middlewareOf(
+  instance: object,
+  definition: JobDefinition,
+  through: readonly Middleware[],
+  scope: Scope,
+): MiddlewareFunction[] {
+  const own = has(instance, 'middleware') ? call(instance, definition.target, 'middleware', scope, []) : [];
+  const layers = [...(own as readonly (Middleware | MiddlewareFunction)[]), ...through];
+  return layers.map((layer) =>
+    typeof layer === 'function' ? layer : (job, next) => call(layer, layer.constructor, 'handle', scope, [job, next]),
+  );
 }
 
 // The first layer is the outermost.

@@ -1,10 +1,12 @@
 /** The log lines of a worker: one for each run, none of which holds the job's data. */
+import { redact } from '../failed/redact';
 import type { Logger } from '../logger/logger';
 import type { SetAside } from '../queue/connection';
+import type { RunningJob } from './running-job';
 import type { Finished } from './settler';
 
 export function logOutcome(logger: Logger, { job, outcome, took }: Finished): void {
-  const { settlement, error, notRun } = outcome;
+  const { settlement, error, reason } = outcome;
   const facts = {
     job: job.name,
     id: job.id,
@@ -14,15 +16,15 @@ export function logOutcome(logger: Logger, { job, outcome, took }: Finished): vo
     outcome: settlement.outcome,
     ms: Math.round(took),
   };
-  const told = error ?? notRun;
+  const told = redact((error ?? reason)?.message ?? '');
   if (settlement.outcome === 'completed') logger.info(facts, `${job.name} completed`);
   else if (settlement.outcome === 'failed') {
-    logger.error({ ...facts, error: told?.message }, `${job.name} failed: ${told?.message ?? 'no reason given'}`);
-  } else if (told === undefined) logger.info({ ...facts, delay: settlement.delay }, `${job.name} released`);
+    logger.error({ ...facts, error: told }, `${job.name} failed: ${told}`);
+  } else if (told === '') logger.info({ ...facts, delay: settlement.delay }, `${job.name} released`);
   else {
     logger.warn(
-      { ...facts, delay: settlement.delay, error: told.message },
-      `${job.name} released, next try in ${Math.round(settlement.delay * 1000) / 1000} s: ${told.message}`,
+      { ...facts, delay: settlement.delay, error: told },
+      `${job.name} released, next try in ${Math.round(settlement.delay * 1000) / 1000} s: ${told}`,
     );
   }
 }
@@ -31,6 +33,13 @@ export function logLost(logger: Logger, { job, outcome, took }: Finished): void 
   logger.warn(
     { job: job.name, id: job.id, queue: job.queue, attempts: job.attempts, outcome: 'lost', ms: Math.round(took) },
     `${job.name} was lost: its lease had ended and someone else has it, so its outcome (${outcome.settlement.outcome}) was refused`,
+  );
+}
+
+export function logStubborn(logger: Logger, { name, id, queue }: RunningJob): void {
+  logger.warn(
+    { job: name, id, queue },
+    `${name} ${id} was given up, but its handle() has not come back: it keeps its slot until it does. Let it stop when this.signal aborts.`,
   );
 }
 

@@ -20,8 +20,8 @@ export interface Outcome {
   readonly settlement: Settlement;
   /** The error behind a failed attempt or a failed job. */
   readonly error?: Error | undefined;
-  /** Why a job was given back without having been run, for the log. */
-  readonly notRun?: Error | undefined;
+  /** Why a job was given back for free, for the log. */
+  readonly reason?: Error | undefined;
 }
 
 export interface OutcomeEnvironment {
@@ -45,7 +45,7 @@ export function outcomeOf(
   }
   // A handler that came back by itself, and never looked at its signal, has done its work.
   const finished = !job.running && thrown === undefined && !job.knowsItsSignal;
-  if (abortReason !== undefined && !finished) return releasedForFree(job, 0, counters);
+  if (abortReason !== undefined && !finished) return releasedForFree(job, 0, counters, abortReason);
   if (thrown !== undefined) return attemptFailed(job, options, thrown, environment);
   return { settlement: { outcome: 'completed', reservation } };
 }
@@ -57,9 +57,9 @@ export function failed(job: RunningJob, error: Error, counters: Counters = job.r
 }
 
 /** Back to the queue; the try is given back. */
-export function releasedForFree(job: RunningJob, delay: number, counters: Counters, notRun?: Error): Outcome {
+export function releasedForFree(job: RunningJob, delay: number, counters: Counters, reason: Error): Outcome {
   const { reservation } = job;
-  return { settlement: { outcome: 'released', reservation, delay, counters: afterFreeRelease(counters) }, notRun };
+  return { settlement: { outcome: 'released', reservation, delay, counters: afterFreeRelease(counters) }, reason };
 }
 
 function ownOutcome(job: RunningJob, { clock }: OutcomeEnvironment): Outcome {

@@ -1,6 +1,7 @@
 /** One run of one reservation: what the job sees as `this.job`, and what it has decided about its end so far. */
 import type { Seconds } from '../clock/clock';
-import type { Delay } from '../job/duration';
+import type { JobDefinition } from '../job/definition';
+import { type Delay, delaySeconds } from '../job/duration';
 import { JobContext } from '../job/job-context';
 import { fenceOf } from '../payload/counters';
 import type { Envelope } from '../payload/envelope';
@@ -20,6 +21,8 @@ export class RunningJob extends JobContext {
   readonly attempts: number;
   /** Set once the payload was read. */
   envelope: Envelope | undefined;
+  /** Set once the class was found: a job may have been sent under an old name. */
+  definition: JobDefinition | undefined;
   /** The decoded job, once there is one. */
   instance: object | undefined;
   /** The first of release, fail and delete; undefined while the job has said nothing. */
@@ -51,7 +54,7 @@ export class RunningJob extends JobContext {
   }
 
   get name(): string {
-    return this.envelope?.name ?? '(unreadable)';
+    return this.definition?.name ?? this.envelope?.name ?? '(unreadable)';
   }
 
   get fence(): number {
@@ -77,6 +80,8 @@ export class RunningJob extends JobContext {
   }
 
   release(delay: Delay = 0): void {
+    // Here, where the caller's stack says who gave it.
+    delaySeconds(delay, 0, `the delay of release() in ${this.name}`);
     this.#end({ kind: 'released', delay });
   }
 

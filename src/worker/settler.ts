@@ -23,7 +23,7 @@ export interface SettlerEnvironment {
   readonly connection: Connection;
   readonly executor: Executor;
   /** Where failed jobs go of a connection that keeps none itself. */
-  readonly failedStore: () => FailedStore;
+  readonly failedStore: FailedStore;
   readonly logger: Logger;
   /** Called for each run whose outcome is written, or was refused. */
   readonly settled: (job: RunningJob) => void;
@@ -77,9 +77,7 @@ export class Settler {
         const { reservation, failure, counters } = settlement;
         const { queue, payload } = reservation;
         const { attempts } = counters;
-        await this.#environment
-          .failedStore()
-          .put({ ...failure, connection: connection.name, queue, payload, attempts });
+        await this.#environment.failedStore.put({ ...failure, connection: connection.name, queue, payload, attempts });
         return { outcome: 'completed', reservation } as const;
       }),
     );

@@ -11,7 +11,7 @@ import type { Connection, Reservation, ReserveReply } from '../queue/connection'
 import { Bell } from './bell';
 import { Executor } from './executor';
 import { IdleWait } from './idle-wait';
-import { logSetAside } from './job-log';
+import { logSetAside, logStubborn } from './job-log';
 import { LeaseKeeper } from './lease-keeper';
 import { drawOrder, type WeightedQueue } from './queue-order';
 import { RunningJob } from './running-job';
@@ -30,7 +30,8 @@ export interface WorkLoopSettings {
   readonly queues: readonly WeightedQueue[];
   readonly lease: Seconds;
   readonly application: Application;
-  readonly failedStore: () => FailedStore;
+  /** The connection's own, or where its failed jobs go. */
+  readonly failedStore: FailedStore;
 }
 
 export class WorkLoop {
@@ -175,8 +176,10 @@ export class WorkLoop {
     void this.#executor.run(job).then((outcome) => {
       this.#open.delete(job);
       this.#finished.push({ job, outcome, took: clock.monotonic() - startedAt });
-      if (job.running) job.onLateReturn = () => this.#leaveSlot(job);
-      else this.#leaveSlot(job);
+      if (job.running) {
+        job.onLateReturn = () => this.#leaveSlot(job);
+        logStubborn(this.#application.logger, job);
+      } else this.#leaveSlot(job);
       this.#bell.ring();
     });
   }

@@ -42,7 +42,8 @@ export class Worker implements Closable {
    * Works until it is stopped or a stop condition holds; resolves with the reason when all is settled. A store that is
    * away is waited for. Installs no signal handlers, and never ends the process.
    *
-   * @throws WorkerAlreadyRunError; ConfigurationError and UnknownConnectionError; CapabilityError on `sync` and `null`
+   * @throws WorkerAlreadyRunError; ConfigurationError and UnknownConnectionError; CapabilityError on `sync` and `null`;
+   *   NoFailedStoreError where neither the connection nor the one that `failed` names keeps failed jobs
    */
   run(): Promise<StopReason> {
     if (this.#ended !== undefined) return Promise.reject(new WorkerAlreadyRunError());
@@ -66,6 +67,8 @@ export class Worker implements Closable {
     const manager = this.#manager ?? defaultManager();
     const connection = manager.driver(this.#options.connection);
     if (!connection.capabilities.reserve) throw new CapabilityError(connection.name, connection.driver, 'reserve');
+    const failedStore = manager.failedStoreFor(connection);
+    if (failedStore === undefined) throw new NoFailedStoreError(manager.connectionNames());
     const { queue, retryAfter } = manager.settings(connection.name);
     this.#loop = new WorkLoop({
       options: this.#options,
@@ -73,11 +76,7 @@ export class Worker implements Closable {
       queues: this.#options.queues ?? parseQueues([queue], false),
       lease: retryAfter,
       application: manager,
-      failedStore: () => {
-        const store = manager.failedStoreFor(connection);
-        if (store === undefined) throw new NoFailedStoreError(manager.connectionNames());
-        return store;
-      },
+      failedStore,
     });
     const untrack = manager.track(this);
     // All that an idle worker waits on is unreferenced: without this the process would end under it.

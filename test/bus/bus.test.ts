@@ -182,7 +182,7 @@ describe('Bus.dispatchNow', () => {
   it('refuses a job that nothing can run', async () => {
     const { bus } = given();
 
-    await expect(bus.dispatchNow(new Idle())).rejects.toMatchObject({ code: 'E_NOTHING_TO_RUN' });
+    await expect(bus.dispatchNow(new Idle())).rejects.toMatchObject({ code: 'E_NO_HANDLER' });
   });
 });
 

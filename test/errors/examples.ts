@@ -63,7 +63,6 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   NotQueuedError: ['SendEmail'],
   NotRunningError: ['SendEmail', 'signal'],
   NothingMatchedError: ['--require', './jobs/*.js', 'app', 'Give a path that is there.'],
-  NothingToRunError: ['SendEmail'],
   OutsideRunError: ['mailer'],
   PayloadVersionError: ['SendEmail', 3, 2],
   PoisonJobError: ['SendEmail', '1', 3],

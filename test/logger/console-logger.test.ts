@@ -26,7 +26,7 @@ it('writes a sentence with its facts on a terminal', () => {
   new ConsoleLogger(out).warn({ id: '7', queue: 'mail', ms: 12 }, 'SendEmail released');
 
   expect(stripVTControlCharacters(out.text)).toMatch(
-    /^\d\d:\d\d:\d\d warn {2}SendEmail released in 12 ms id=7 queue=mail\n$/,
+    /^\d\d:\d\d:\d\d warn {2}SendEmail released \(12 ms\) id=7 queue=mail\n$/,
   );
 });
 

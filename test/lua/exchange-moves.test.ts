@@ -170,6 +170,14 @@ describe('exchange.lua, hints and the next look', () => {
     expect(await hints()).toBe(0);
   });
 
+  it('leaves a hint for a delayed job that it gave back to a queue which the caller does not look at', async () => {
+    await world.push([probe('a')]);
+    const [token] = await world.reserve();
+    const outcomes = ['released', 2, 1, token!, token!.length - 14, ',"attempts":1}', 300];
+    await world.exchange({ queues: ['other', 'q'], sources: 1, outcomes, limit: 1 });
+    expect(await hints()).toBe(1);
+  });
+
   it('leaves a hint where it promoted jobs for another', async () => {
     await world.push(probes(2), { queue: 'high' });
     await world.client.zadd(world.queue('low').delayed, 1, probe('low'));

@@ -96,6 +96,7 @@ describe('exchange.lua, reserving', () => {
 
   it.each([
     ['an empty object', '{}', '{"id":"worker-1000000-1","attempts":1}'],
+    ['nothing but attempts', '{"attempts":2}', '{"id":"worker-1000000-1","attempts":3}'],
     ['no id', '{"data":{},"attempts":0}', '{"data":{},"id":"worker-1000000-1","attempts":1}'],
     ['an id that is no text', '{"id":5,"attempts":0}', '{"id":5,"id":"worker-1000000-1","attempts":1}'],
     ['an id within', '{"data":{"id":"x"},"attempts":0}', '{"data":{"id":"x"},"id":"worker-1000000-1","attempts":1}'],
@@ -117,6 +118,14 @@ describe('exchange.lua, reserving', () => {
     ]);
   });
 
+  it('gives an id of its own to the second of two twins that it reserves together', async () => {
+    await world.push([probe('a'), probe('a')]);
+    const { jobs } = await world.exchange({ limit: 2, sequence: 1e6 });
+    const twin = '{"job":"probe","data":{},"id":"a","id":"worker-1000000-1","attempts":1}';
+    expect(jobs).toEqual([[1, probe('a', 1), twin]]);
+    expect(await world.client.zcard(world.queue().reserved)).toBe(2);
+  });
+
   it.each(['[]', '""', '"text"', '7', '', 'no JSON', '{"a":1', 'null', '[1,2,{}]'])(
     'sets %j aside with its bytes and the reason, and goes on to the good one',
     async (bad) => {
@@ -133,8 +142,12 @@ describe('exchange.lua, reserving', () => {
     },
   );
 
-  it('sets aside what only looks like ours at its end', async () => {
-    await world.push(['{nonsense,"attempts":0}']);
+  it.each([
+    '{nonsense,"attempts":0}',
+    'nonsense,"attempts":0}',
+    '["nonsense","id":"01234567-89ab-7def-8123-456789abcdef","attempts":0}',
+  ])('sets aside %s, which only looks like ours at its end', async (nonsense) => {
+    await world.push([nonsense]);
     expect((await world.exchange({ limit: 1 })).aside).toHaveLength(3);
     expect(await world.client.exists(world.queue().ready, world.queue().reserved)).toBe(0);
   });

@@ -18,6 +18,7 @@ const ADVANCES = [100, 500] as const;
 const BODIES = {
   ours: (n: number) => `{"job":"probe","data":{"big":12345678901234567890,"none":[]},"id":"job-${n}","attempts":0}`,
   twin: () => '{"job":"probe","data":{},"id":"twin","attempts":0}',
+  bare: () => '{"releases":2,"attempts":3}',
   nameless: () => '{"job":"probe","data":{}}',
   spaced: (n: number) => ` { "job" : "probe", "id" : "job-${n}" } `,
   counted: (n: number) => `{"id":"job-${n}","attempts":2,"crashes":1,"delay":null}`,

@@ -83,10 +83,11 @@ export class ScriptWorld {
     return this.run('push', [client('pusher'), ready, delayed, notify], [sequence, 0, ...entries.flat()]);
   }
 
-  /** Reserves from `queues`, after it has settled `outcomes`, which name queues by their place from 1. */
+  /** Settles `outcomes`, which name queues by their place from 1, then reserves from the first `sources` of `queues`. */
   async exchange({
     outcomes = [],
     queues = ['q'],
+    sources = queues.length,
     limit = 0,
     lease = 600,
     sequence = this.nextSequence(),
@@ -94,6 +95,7 @@ export class ScriptWorld {
   }: {
     outcomes?: readonly Argument[];
     queues?: readonly string[];
+    sources?: number;
     limit?: number;
     lease?: number;
     sequence?: number;
@@ -104,7 +106,7 @@ export class ScriptWorld {
       const { ready, delayed, reserved, notify, failed, failedJobs } = this.queue(name);
       keys.push(ready, delayed, reserved, notify, failed, failedJobs);
     }
-    const args = [sequence, client, lease, limit, queues.length, ...outcomes];
+    const args = [sequence, client, lease, limit, sources, ...outcomes];
     const [word, lost, jobs, aside, nextIn] = await this.run('exchange', keys, args);
     return { word, lost, jobs, aside, nextIn } as Exchange;
   }

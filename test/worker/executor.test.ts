@@ -1,22 +1,11 @@
 import { Inject } from '../../src/container/inject';
-import { Handles } from '../../src/job/handles';
 import { Job } from '../../src/job/job';
-import { JobContext } from '../../src/job/job-context';
-import type { Middleware } from '../../src/job/middleware';
-import { registry } from '../../src/job/registry';
-import { noCounters, withCounters, type Counters } from '../../src/payload/counters';
-import { encodePayload } from '../../src/payload/envelope';
-import {
-  JobTimedOutError,
-  MaxAttemptsExceededError,
-  NoHandlerError,
-  PoisonJobError,
-  UnknownJobError,
-} from '../../src/worker/errors';
+import type { Counters } from '../../src/payload/counters';
+import { JobTimedOutError, MaxAttemptsExceededError, PoisonJobError, UnknownJobError } from '../../src/worker/errors';
 import { Executor } from '../../src/worker/executor';
 import type { Outcome } from '../../src/worker/outcome';
-import { RunningJob } from '../../src/worker/running-job';
 import { Gate, testApplication, type TestApplication } from '../support/application';
+import { payloadOf, reserved } from '../support/reservation';
 
 let application: TestApplication;
 let executor: Executor;
@@ -53,20 +42,6 @@ class Act extends Job {
   failed(error: Error, @Inject(Journal) journal: Journal): void {
     journal.write(`failed ${this.line}: ${error.message}`);
   }
-}
-
-function payloadOf(job: object, fields: Record<string, unknown> = {}): Buffer {
-  const definition = registry().definitionOf(job.constructor);
-  if (definition === undefined) throw new Error('no job');
-  return Buffer.from(encodePayload({ definition, job, chosen: {}, id: 'the-id', extra: fields, classes: registry() }));
-}
-
-function reserved(payload: Buffer, counters: Partial<Counters> = {}): RunningJob {
-  const all = { ...noCounters, attempts: 1, ...counters };
-  return new RunningJob(
-    { queue: 'default', payload: withCounters(payload, all), counters: all, token: undefined },
-    'memory',
-  );
 }
 
 const run = (job: object, counters?: Partial<Counters>): Promise<Outcome> =>
@@ -170,6 +145,15 @@ describe('an outcome', () => {
     expect((await run(new Act())).settlement).toMatchObject({ delay: 0, counters: { attempts: 1, releases: 0 } });
   });
 
+  it('is a failed attempt when release() is given what is no duration', async () => {
+    behave = (job) => job.release('soon' as '1s');
+
+    const { settlement, error } = await run(new Act());
+
+    expect(settlement).toMatchObject({ outcome: 'released', delay: 10 });
+    expect(error).toHaveProperty('code', 'E_INVALID_DURATION');
+  });
+
   it('turns a thrown value that is no error into one', async () => {
     behave = () => {
       throw 'just text';
@@ -213,11 +197,32 @@ describe('a job of an unknown name', () => {
   );
 
   it('is released at no cost in tries, with the nearest known name in the reason', async () => {
-    const { settlement, notRun } = await executor.run(reserved(unknown));
+    const { settlement, reason } = await executor.run(reserved(unknown));
 
     expect(settlement).toMatchObject({ outcome: 'released', delay: 5, counters: { attempts: 0, releases: 1 } });
-    expect(notRun).toBeInstanceOf(UnknownJobError);
-    expect(notRun?.message).toMatch(/No job 'Akt' here.*Act/);
+    expect(reason).toBeInstanceOf(UnknownJobError);
+    expect(reason?.message).toMatch(/No job 'Akt' here.*Act/);
+  });
+
+  it('is found by the last part of a name with a namespace, as Laravel writes it', async () => {
+    behave = () => undefined;
+    const job = reserved(Buffer.from('{"job":"App\\\\Jobs\\\\Act@handle","data":{"line":"from PHP"},"id":"1"}'));
+
+    await executor.run(job);
+
+    expect(calls).toEqual(['handle from PHP']);
+    expect(job.name).toBe('Act');
+  });
+
+  it('within another job’s data is waited for as well', async () => {
+    const nested = Buffer.from(
+      '{"job":"onqueue","data":{"commandName":"Act","command":{"line":{}},"types":{"/line":"class:Elsewhere"}},"id":"1"}',
+    );
+
+    const { settlement, reason } = await executor.run(reserved(nested));
+
+    expect(settlement).toMatchObject({ outcome: 'released', counters: { attempts: 0 } });
+    expect(reason?.message).toContain('Elsewhere');
   });
 
   it('fails when it was released 288 times', async () => {
@@ -281,109 +286,6 @@ describe('a timeout', () => {
     gate.open();
 
     expect((await outcome).error).toBeInstanceOf(JobTimedOutError);
-  });
-});
-
-describe('middleware', () => {
-  let layers: Middleware[];
-
-  @Job()
-  class Wrapped extends Job {
-    middleware(): Middleware[] {
-      return layers;
-    }
-    handle(): string {
-      calls.push('handle');
-      return 'value';
-    }
-  }
-
-  const layer = (name: string): Middleware => ({
-    async handle(_job, next) {
-      calls.push(`${name} in`);
-      const value = await next();
-      calls.push(`${name} out`);
-      return value;
-    },
-  });
-
-  it('wraps the run, the first outermost, and hands the value of handle out', async () => {
-    layers = [layer('outer'), layer('inner')];
-    const job = reserved(payloadOf(new Wrapped()));
-
-    await executor.run(job);
-
-    expect(calls).toEqual(['outer in', 'inner in', 'handle', 'inner out', 'outer out']);
-    expect(job.value).toBe('value');
-  });
-
-  it('that does not go on completes the job without running it', async () => {
-    layers = [{ handle: () => undefined }];
-
-    expect((await run(new Wrapped())).settlement.outcome).toBe('completed');
-    expect(calls).toEqual([]);
-  });
-
-  it('can release the job', async () => {
-    layers = [{ handle: (job) => job.release('1h') }];
-
-    expect((await run(new Wrapped())).settlement).toMatchObject({ outcome: 'released', delay: 3600 });
-  });
-
-  it('has its own dependencies injected', async () => {
-    class Journalled {
-      handle(_job: JobContext, next: () => Promise<unknown>, @Inject(Journal) journal: Journal): Promise<unknown> {
-        journal.write('journalled');
-        return next();
-      }
-    }
-    layers = [new Journalled()];
-
-    await run(new Wrapped());
-
-    expect(calls).toEqual(['journalled', 'handle']);
-  });
-});
-
-describe('a handler class', () => {
-  @Job()
-  class Greet {
-    constructor(readonly name: string) {}
-  }
-
-  @Handles(Greet)
-  class GreetHandler {
-    constructor(@Inject(Journal) readonly journal: Journal) {}
-    handle(job: Greet, @Inject(JobContext) context: JobContext): void {
-      this.journal.write(`hello ${job.name}, attempt ${context.attempts}`);
-      if (job.name === 'nobody') throw new Error('nobody there');
-    }
-    failed(job: Greet, error: Error): void {
-      this.journal.write(`no hello to ${job.name}: ${error.message}`);
-    }
-  }
-
-  it('runs the job, with its own dependencies and the context injected', async () => {
-    expect(GreetHandler).toBeDefined();
-
-    await run(new Greet('Ada'));
-
-    expect(calls).toEqual(['hello Ada, attempt 1']);
-  });
-
-  it('hears of the failure', async () => {
-    const job = reserved(payloadOf(new Greet('nobody')));
-
-    await executor.announce(job, await executor.run(job));
-
-    expect(calls).toEqual(['hello nobody, attempt 1', 'no hello to nobody: nobody there']);
-  });
-
-  it('or a handle() must be there', async () => {
-    @Job()
-    class Idle {}
-
-    expect((await run(new Idle())).error).toBeInstanceOf(NoHandlerError);
   });
 });
 

@@ -200,6 +200,38 @@ describe('a worker', () => {
   });
 });
 
+describe('the log of a worker', () => {
+  it('warns of a handler that outlives its outcome, and frees its slot when it comes back', async () => {
+    await application.bus.bulk([new Gated('stubborn'), new Note('next')]);
+    const running = worker({ timeout: '1s', grace: '1s' });
+    void running.run();
+    await until(() => atOnce === 1);
+
+    await application.clock.advance('2s');
+    expect(application.log.messages('warn')).toContainEqual(expect.stringContaining('has not come back'));
+    expect(ran).toEqual([]);
+    gate.open();
+    await until(() => ran.includes('next'));
+
+    await running.stop();
+  });
+
+  it('holds no password, although an error does', async () => {
+    @Job()
+    class Connects extends Job {
+      handle(): void {
+        throw new Error('no answer from redis://me:hunter2@elsewhere:6379');
+      }
+    }
+    await application.bus.dispatch(new Connects());
+
+    await worker({ stopWhenEmpty: true }).run();
+
+    expect(application.log.messages('error')).toHaveLength(1);
+    expect(JSON.stringify(application.log.lines)).not.toContain('hunter2');
+  });
+});
+
 describe('a worker stops', () => {
   it('at once when it was stopped before it was run', async () => {
     const early = worker();

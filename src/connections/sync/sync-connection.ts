@@ -28,8 +28,8 @@ const NO_CAPABILITIES: Capabilities = {
   reserve: false,
   renew: false,
   counts: true,
-  clear: false,
-  peek: false,
+  clear: true,
+  peek: true,
   wake: false,
   failed: false,
   locks: false,
@@ -62,7 +62,7 @@ export class SyncConnection implements Connection, SyncRunner {
     const job = new RunningJob(reservation, this.name);
     const outcome = await this.#executor.run(job);
     await this.#executor.announce(job, outcome);
-    if (outcome.settlement.outcome === 'failed') throw outcome.error;
+    if (outcome.error !== undefined) throw outcome.error;
     if (outcome.settlement.outcome === 'released') {
       this.#context.logger.warn(
         { job: job.name, id: job.id, connection: this.name, queue },

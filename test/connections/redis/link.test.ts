@@ -1,0 +1,66 @@
+import { clientSource } from '../../../src/connections/redis/client';
+import { RedisLink } from '../../../src/connections/redis/link';
+import { TestClock } from '../../../src/testing/test-clock';
+import { freePort } from '../../support/redis-server';
+import { RedisWorld } from './open-redis';
+
+const entry = (id: string) => ({ payload: `{"id":"${id}","attempts":0}` });
+
+describe('a link to redis', () => {
+  let world: RedisWorld;
+  let link: RedisLink;
+
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+
+  beforeEach(() => {
+    world.fresh();
+    link = new RedisLink(clientSource({ driver: 'redis', url: world.url }));
+  });
+
+  afterEach(async () => {
+    link.close();
+    await world.closeConnections();
+  });
+
+  afterAll(() => world.stop());
+
+  it('replaces a client once, whoever of those that waited on it gives up later', async () => {
+    const first = link.send('ping', []);
+    await first.reply;
+    link.replace(first.client);
+    const second = link.send('ping', []);
+    link.replace(first.client);
+    expect(String(await second.reply)).toBe('PONG');
+    expect(link.send('ping', []).client).toBe(second.client);
+  });
+
+  it('connects anew with the first call after its connection was lost in idleness', async () => {
+    const first = link.send('client', ['id']);
+    await world.client.client('KILL', 'ID', Number(await first.reply));
+    const second = link.send('client', ['id']);
+    expect(await second.reply).not.toBe(await first.reply);
+  });
+});
+
+describe('pushes that wait in line for a server that is away', () => {
+  it('fail each at its own deadline', async () => {
+    const world = await RedisWorld.start();
+    const clock = new TestClock();
+    const connection = world.connect({ url: `redis://127.0.0.1:${await freePort()}/0` }, { clock });
+    const failed: string[] = [];
+    const push = (id: string): void => void connection.push('q', [entry(id)]).catch(() => failed.push(id));
+    // The first is sent at once; the two that come meanwhile travel together, and are not of one age.
+    push('at 0 s');
+    await clock.advance(1);
+    push('at 1 s');
+    await clock.advance(2);
+    push('at 3 s');
+    await clock.advance(3.5);
+    expect(failed).toEqual(['at 0 s', 'at 1 s']);
+    await clock.advance(2);
+    expect(failed).toEqual(['at 0 s', 'at 1 s', 'at 3 s']);
+    await world.stop();
+  });
+});
