@@ -252,15 +252,16 @@ end
 
 -- 4. Hints, and when to look again. ------------------------------------------------------------------------------
 
--- A caller that got all it asked for may look away from what comes due: then somebody else must learn of it.
+-- A caller that got all it asked for, or does not look at a queue, will not look at what comes due there: then somebody
+-- else must learn of it.
 local satisfied = taken == limit
 local function hint(queue)
   local exist = call('EXISTS', queue.ready, queue.notify)
   if exist == 2 then return true end
   local left = exist == 1 and call('EXISTS', queue.ready) == 1
-  if left or (satisfied and queue.first_due) then
+  if left or (queue.first_due and (satisfied or not queue.visited)) then
     leave_hint(queue.notify)
-  elseif exist == 1 and queue.visited then
+  elseif exist == 1 then
     call('DEL', queue.notify)
   end
   return left
