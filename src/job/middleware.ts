@@ -2,7 +2,10 @@
 import type { JobContext } from './job-context';
 
 export interface Middleware {
-  /** Call `next` to go on; further parameters with `@Inject` are resolved within the run. Return without it, and the job counts as completed unless it was released or failed. */
+  /**
+   * Call `next` to go on; return without it, and the job counts as completed unless it was released or failed. Further
+   * parameters with `@Inject` are resolved within the run.
+   */
   handle(job: JobContext, next: () => Promise<unknown>, ...injected: never[]): unknown;
 }
 
