@@ -126,7 +126,7 @@ class Actor {
           ),
         );
       }
-      case 'clear':
+      default:
         return connection.clear(step.queue);
     }
   }

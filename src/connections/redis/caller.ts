@@ -141,7 +141,8 @@ export class RedisCaller {
       if (late || isReply(error) || this.#link.refused) {
         const failure = this.#failure(operation, error, late, uncertain, patience);
         const insists = patience.insist === 'always' || (patience.insist === 'once-sent' && uncertain);
-        if (this.#link.closed || !insists) throw failure;
+        // A script that ran and failed left no record of an earlier run: there was none, and asking again changes nothing.
+        if (this.#link.closed || failure instanceof RedisReplyError || !insists) throw failure;
         this.#complain(failure);
         if (late) until = clock.monotonic() + pause + deadline * 1000;
       }
