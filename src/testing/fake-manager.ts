@@ -83,7 +83,8 @@ export class FakeManager extends QueueManager {
   }
 }
 
-// Only which there are matters here: none of them is asked for a connection.
+// Only which there are matters, since none is asked: a driver that is not known, and nearly named like one that is, would
+// be taken for a slip.
 function connectorsFor(configuration: Configuration | undefined): Connectors {
   const used = Object.values(configuration?.connections ?? {}).map(({ driver }) => driver);
   const own = Object.fromEntries(used.map((driver) => [driver, builtInConnectors.memory]));

@@ -71,7 +71,7 @@ export class PushLog {
 }
 
 function logged(connection: string, queue: string, { payload: text, delay = 0 }: Entry): Logged {
-  const route = { connection, queue, delay: Math.max(delay, 0), text };
+  const route = { connection, queue, delay, text };
   const envelope = readable(text);
   if (envelope === undefined) {
     return { push: { id: '', name: '', ...route, payload: {} }, envelope, definition: undefined };

@@ -49,8 +49,8 @@ describe('a fake of a configured program', () => {
 
   it('keeps drivers of its own from being asked, whenever they are made known', async () => {
     const connector = jest.fn() as unknown as Connector<never>;
-    Queue.addConnector('own' as never, connector);
-    Queue.configure({ default: 'first', connections: { first: { driver: 'own' } } } as never);
+    Queue.addConnector('redis2' as never, connector);
+    Queue.configure({ default: 'first', connections: { first: { driver: 'redis2' } } } as never);
     queue = Queue.fake();
     Queue.addConnector('other' as never, connector);
     await MakeReport.dispatch();
@@ -130,6 +130,17 @@ describe('a fake of a configured program', () => {
 });
 
 describe('a program under a fake', () => {
+  it('may configure itself anew, with another container', async () => {
+    const containerOf = (text: string) => ({ resolve: () => ({ send: async () => text }) });
+    queue = Queue.fake({ stubs: [['unused', {}]] });
+    Queue.configure({ default: 'main', connections, container: containerOf('first') });
+    expect(await SendWelcome.dispatchSync('ada@example.org')).toBe('first');
+
+    Queue.configure({ default: 'main', connections, container: containerOf('second') });
+
+    expect(await SendWelcome.dispatchSync('ada@example.org')).toBe('second');
+  });
+
   it('may configure itself, and is faked all the same', async () => {
     queue = Queue.fake();
     Queue.configure({ default: 'main', connections });
