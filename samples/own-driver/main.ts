@@ -23,7 +23,13 @@ class DeliverParcel extends Job {
 
 async function main(): Promise<void> {
   Queue.addConnector('array', connectArrays);
-  Queue.configure({ connections: { parcels: { driver: 'array' } }, logger: silentLogger });
+  Queue.configure({
+    default: 'parcels',
+    // The driver keeps no failed jobs itself: they go where `failed` says.
+    connections: { parcels: { driver: 'array' }, failures: { driver: 'memory' } },
+    failed: 'failures',
+    logger: silentLogger,
+  });
   console.log(`the jobs are kept in: ${Queue.connection().address.replace(/\d+/, 'this one')}`);
 
   for (const name of ['Ada', 'Grace', 'Edsger']) await DeliverParcel.dispatch(name);
