@@ -1,5 +1,5 @@
 /** The logger that is used when none is given: for people on a terminal, JSON lines elsewhere, nothing under Jest. */
-import { styleText } from 'node:util';
+import { inspect, styleText } from 'node:util';
 import { systemClock } from '../clock/clock';
 import type { Logger } from './logger';
 
@@ -14,7 +14,7 @@ export interface LogStream {
 const RANK: Readonly<Record<Level, number>> = { debug: 20, info: 30, warn: 40, error: 50 };
 
 /** Facts that stand in the sentence already, or are of use to programs only. */
-const UNTOLD = new Set(['job', 'outcome', 'error', 'connection', 'ms', 'delay']);
+const UNTOLD = new Set(['job', 'outcome', 'error', 'err', 'connection', 'ms', 'delay']);
 
 export const silentLogger: Logger = {
   debug: () => undefined,
@@ -66,14 +66,20 @@ export function defaultLogger(): Logger {
 }
 
 function forPrograms(level: Level, moment: Date, facts: object, message: string): string {
-  return JSON.stringify({ level, time: moment.toISOString(), msg: message, ...facts });
+  const line = { level, time: moment.toISOString(), msg: message };
+  try {
+    return JSON.stringify({ ...line, ...facts });
+  } catch {
+    // A cycle or a bigint among the facts: the line matters more.
+    return JSON.stringify(line);
+  }
 }
 
 function forPeople(level: Level, moment: Date, facts: object, message: string): string {
   const color = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const;
   const details = Object.entries(facts)
     .filter(([key, value]) => !UNTOLD.has(key) && value !== undefined)
-    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : inspect(value, { breakLength: Infinity })}`);
   const took = 'ms' in facts ? ` (${String(facts.ms)} ms)` : '';
   const time = moment.toTimeString().slice(0, 8);
   return [

@@ -1,5 +1,5 @@
 /** Where errors go that nobody awaits: to the callbacks of `Queue.onError`, or else to the log. */
-import { redact } from '../failed/redact';
+import { errorMessage, exceptionText, toError } from '../failed/exception-text';
 import type { Logger } from '../logger/logger';
 import type { ErrorContext } from './application';
 
@@ -39,8 +39,14 @@ export class ErrorReports {
     }
   }
 
-  #log(error: unknown, { during, job, ...rest }: ErrorContext): void {
-    const facts = { err: error, ...rest, ...(job !== undefined && { job: job.name, id: job.id }) };
-    this.#logger().error(facts, `${during}: ${redact(error instanceof Error ? error.message : String(error))}`);
+  // Never the error itself: its own fields may be a request with its headers, or have cycles that no logger can print.
+  #log(thrown: unknown, { during, job, ...rest }: ErrorContext): void {
+    const error = toError(thrown);
+    const message = errorMessage(error);
+    const err = { type: error.name, message, stack: exceptionText(error) };
+    this.#logger().error(
+      { err, ...rest, ...(job !== undefined && { job: job.name, id: job.id }) },
+      `${during}: ${message}`,
+    );
   }
 }

@@ -16,11 +16,11 @@ import { DEFAULT_MAX_CRASHES, resolveRun } from '../job/resolve-options';
 import { attachContext } from '../job/running';
 import { decodeEnvelope, decodeJob, decodeMiddleware, type Envelope } from '../payload/envelope';
 import { PayloadVersionError, UnknownClassError } from '../payload/errors';
+import { toError } from '../failed/exception-text';
 import type { Application } from '../queue/application';
 import { refusalOf, UNKNOWN_JOB_RELEASES, unknownJobDelay } from './attempt';
 import { Deadlines } from './deadlines';
 import { JobTimedOutError, PoisonJobError, UnknownJobError } from './errors';
-import { toError } from './exception-text';
 import { failed, type Outcome, outcomeOf, releasedForFree } from './outcome';
 import type { RunningJob } from './running-job';
 
@@ -111,6 +111,8 @@ export class Executor {
     if (thrown !== undefined && job.ending !== undefined) this.#reportIgnored(job, thrown);
     const outcome = outcomeOf(job, plan.options, thrown, this.#application);
     const exception = job.ending === undefined ? outcome.error : undefined;
+    // From here on the outcome stands, also for the hooks.
+    job.close();
     if (exception !== undefined && hooks.has('exceptionOccurred')) {
       await hooks.emit('exceptionOccurred', { connectionName: job.connectionName, job, exception });
     }
@@ -121,20 +123,22 @@ export class Executor {
     const { timeout } = plan.options;
     return new Promise((resolve) => {
       const comeBack = (thrown: Error | undefined): void => {
-        job.running = false;
+        job.handler = 'came-back';
         resolve(thrown);
         if (!job.closed) return;
         if (thrown !== undefined && thrown !== job.abortReason) this.#reportIgnored(job, thrown);
         job.onLateReturn?.();
       };
-      job.onAbort = (grace) => this.#deadlines.set(job, grace * 1000, () => resolve(undefined));
-      if (job.abortReason !== undefined) job.onAbort(0);
-      else if (timeout > 0) {
+      if (job.abortReason !== undefined) return resolve(undefined);
+      job.onAbort = (grace) => {
+        if (grace < Infinity) this.#deadlines.set(job, grace * 1000, () => resolve(undefined));
+      };
+      if (timeout > 0) {
         this.#deadlines.set(job, timeout * 1000, () =>
           job.abort(new JobTimedOutError(job.name, job.id, timeout), this.#settings.grace),
         );
       }
-      job.running = true;
+      job.handler = 'running';
       this.#perform(job, plan).then(
         () => comeBack(undefined),
         (error: unknown) => comeBack(toError(error)),

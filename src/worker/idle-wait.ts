@@ -9,6 +9,7 @@ export class IdleWait {
   readonly #connection: Connection;
   readonly #queues: readonly string[];
   readonly #seconds: Seconds;
+  readonly #pause: Seconds;
   readonly #clock: Clock;
   readonly #ring: () => void;
   #waiter: Waiter | undefined;
@@ -19,6 +20,7 @@ export class IdleWait {
   constructor(connection: Connection, queues: readonly string[], sleep: Seconds, clock: Clock, ring: () => void) {
     this.#connection = connection;
     this.#queues = queues;
+    this.#pause = sleep;
     this.#seconds = connection.capabilities.wake ? LONGEST_WAIT : sleep;
     this.#clock = clock;
     this.#ring = ring;
@@ -56,9 +58,13 @@ export class IdleWait {
   async #wait(): Promise<void> {
     const waiting = new AbortController();
     this.#waiting = waiting;
-    this.#waiter ??= this.#connection.waiter(this.#queues);
-    // A wait that fails is over like one that was woken; the reserve that follows meets the same trouble and tells it.
-    await this.#waiter.wait(this.#seconds, waiting.signal).catch(() => undefined);
+    try {
+      this.#waiter ??= this.#connection.waiter(this.#queues);
+      await this.#waiter.wait(this.#seconds, waiting.signal);
+    } catch {
+      // The reserve that follows meets the same trouble and tells it; at once, it would be asked without end.
+      await new Promise<void>((resolve) => void this.#clock.after(this.#pause * 1000, resolve));
+    }
     if (waiting.signal.aborted) return;
     this.#waiting = undefined;
     this.#woken = true;

@@ -1,5 +1,5 @@
 /** The log lines of a worker: one for each run, none of which holds the job's data. */
-import { redact } from '../failed/redact';
+import { errorMessage } from '../failed/exception-text';
 import type { Logger } from '../logger/logger';
 import type { SetAside } from '../queue/connection';
 import type { RunningJob } from './running-job';
@@ -16,17 +16,24 @@ export function logOutcome(logger: Logger, { job, outcome, took }: Finished): vo
     outcome: settlement.outcome,
     ms: Math.round(took),
   };
-  const told = redact((error ?? reason)?.message ?? '');
-  if (settlement.outcome === 'completed') logger.info(facts, `${job.name} completed`);
-  else if (settlement.outcome === 'failed') {
+  const why = error ?? reason;
+  if (settlement.outcome === 'completed') return logger.info(facts, `${job.name} completed`);
+  const told = why && messageOf(why);
+  if (settlement.outcome === 'failed') {
     logger.error({ ...facts, error: told }, `${job.name} failed: ${told}`);
-  } else if (told === '') logger.info({ ...facts, delay: settlement.delay }, `${job.name} released`);
+  } else if (told === undefined) logger.info({ ...facts, delay: settlement.delay }, `${job.name} released`);
   else {
     logger.warn(
       { ...facts, delay: settlement.delay, error: told },
       `${job.name} released, next try in ${Math.round(settlement.delay * 1000) / 1000} s: ${told}`,
     );
   }
+}
+
+// Of a run that was aborted, what its handler threw in the end is the cause.
+function messageOf(error: Error): string {
+  const { cause } = error;
+  return cause instanceof Error ? `${errorMessage(error)} Cause: ${errorMessage(cause)}` : errorMessage(error);
 }
 
 export function logLost(logger: Logger, { job, outcome, took }: Finished): void {

@@ -40,6 +40,21 @@ export class LeaseKeeper {
     this.#timer ??= this.#clock.after(this.#third(), () => this.#tick());
   }
 
+  /**
+   * Renews those whose lease has ended, as after an outage. To be awaited before a reserve, which would reclaim them and
+   * hand them out a second time.
+   *
+   * @throws what the store throws
+   */
+  async renewEnded(): Promise<void> {
+    const now = this.#clock.monotonic();
+    const ended: RunningJob[] = [];
+    for (const [job, lease] of this.#leases) if (lease.endsAt <= now) ended.push(job);
+    for (let start = 0; start < ended.length; start += MOST_AT_ONCE) {
+      await this.#renewPage(ended.slice(start, start + MOST_AT_ONCE));
+    }
+  }
+
   /** The job is settled, or about to be: from here on nobody needs its lease. */
   drop(job: RunningJob): void {
     this.#leases.delete(job);
@@ -65,6 +80,8 @@ export class LeaseKeeper {
     if (this.#leases.size === 0) return;
     this.#timer = this.#clock.after(this.#third() / 2, () => this.#tick());
     const now = this.#clock.monotonic();
+    // Somebody else may have it from here on. It is renewed all the same: as long as nobody has, it is ours.
+    for (const [job, lease] of this.#leases) if (lease.endsAt <= now) this.#abort(job);
     const due = [...this.#leases].filter(([, lease]) => lease.renewAt <= now).map(([job]) => job);
     if (due.length > 0 && !this.#renewing) void this.#renew(due);
   }
@@ -75,6 +92,8 @@ export class LeaseKeeper {
       for (let start = 0; start < jobs.length; start += MOST_AT_ONCE) {
         await this.#renewPage(jobs.slice(start, start + MOST_AT_ONCE));
       }
+    } catch (error) {
+      this.#report(error);
     } finally {
       this.#renewing = false;
     }
@@ -82,29 +101,19 @@ export class LeaseKeeper {
 
   async #renewPage(jobs: readonly RunningJob[]): Promise<void> {
     const askedAt = this.#clock.monotonic();
-    try {
-      const answers = await this.#connection.renew(
-        jobs.map(({ reservation }) => reservation),
-        this.#lease,
-      );
-      jobs.forEach((job, index) => {
-        if (!this.#leases.has(job)) return;
-        if (answers[index] === 'lost') this.#lose(job);
-        else this.#leases.set(job, this.#leaseFrom(askedAt));
-      });
-    } catch (error) {
-      this.#report(error);
-      const now = this.#clock.monotonic();
-      for (const job of jobs) {
-        const lease = this.#leases.get(job);
-        if (lease !== undefined && lease.endsAt <= now) this.#lose(job);
-      }
-    }
+    const reservations = jobs.map(({ reservation }) => reservation);
+    const answers = await this.#connection.renew(reservations, this.#lease);
+    jobs.forEach((job, index) => {
+      if (!this.#leases.has(job)) return;
+      if (answers[index] === 'lost') {
+        this.#leases.delete(job);
+        this.#abort(job);
+      } else this.#leases.set(job, this.#leaseFrom(askedAt));
+    });
   }
 
-  #lose(job: RunningJob): void {
-    this.#leases.delete(job);
-    // No grace: the store refuses whatever this run gives from here on.
-    job.abort(new LeaseLostError(job.name, job.id), 0);
+  // The handler is waited for: its outcome is refused by the store if the job is somebody else's now, and right if not.
+  #abort(job: RunningJob): void {
+    job.abort(new LeaseLostError(job.name, job.id), Infinity);
   }
 }

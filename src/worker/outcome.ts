@@ -3,17 +3,16 @@
  *
  * Decides only; nothing is stored and nobody is told here.
  */
-import type { Clock } from '../clock/clock';
-import type { Random } from '../clock/random';
+import { exceptionText } from '../failed/exception-text';
 import { delaySeconds } from '../job/duration';
-import type { RunOptions } from '../job/options';
+import type { ResolvedBackoff, RunOptions } from '../job/options';
 import { backoffDelay, resolveBackoff } from '../job/resolve-options';
 import { afterFailedAttempt, afterFreeRelease, type Counters } from '../payload/counters';
 import { uuidv7 } from '../payload/uuid';
+import type { Application } from '../queue/application';
 import type { Settlement } from '../queue/connection';
 import { isLastAttempt } from './attempt';
 import { JobTimedOutError } from './errors';
-import { exceptionText } from './exception-text';
 import type { RunningJob } from './running-job';
 
 export interface Outcome {
@@ -24,10 +23,7 @@ export interface Outcome {
   readonly reason?: Error | undefined;
 }
 
-export interface OutcomeEnvironment {
-  readonly clock: Clock;
-  readonly random: Random;
-}
+export type OutcomeEnvironment = Pick<Application, 'clock' | 'random' | 'report'>;
 
 /** The end of a run that was started. `thrown`: what `handle` threw; undefined also while it has not come back. */
 export function outcomeOf(
@@ -44,8 +40,11 @@ export function outcomeOf(
     return attemptFailed(job, options, abortReason, environment);
   }
   // A handler that came back by itself, and never looked at its signal, has done its work.
-  const finished = !job.running && thrown === undefined && !job.knowsItsSignal;
-  if (abortReason !== undefined && !finished) return releasedForFree(job, 0, counters, abortReason);
+  const finished = job.handler === 'came-back' && thrown === undefined && !job.knowsItsSignal;
+  if (abortReason !== undefined && !finished) {
+    if (thrown !== undefined && thrown !== abortReason) abortReason.cause ??= thrown;
+    return releasedForFree(job, 0, counters, abortReason);
+  }
   if (thrown !== undefined) return attemptFailed(job, options, thrown, environment);
   return { settlement: { outcome: 'completed', reservation } };
 }
@@ -78,18 +77,31 @@ function attemptFailed(job: RunningJob, options: RunOptions, error: Error, envir
   if (isLastAttempt(reservation.counters, options, environment.clock.now(), error instanceof JobTimedOutError)) {
     return failed(job, error, counters);
   }
-  const delay = nextDelay(job, options, error, counters.exceptions, environment.random);
+  const delay = nextDelay(job, options, error, counters.exceptions, environment);
   return { settlement: { outcome: 'released', reservation, delay, counters }, error };
 }
 
-// The job's own `backoff(error)` is asked now, with the error, and not at dispatch. By failures, not by attempts: a
-// release that the job asked for must not move it on in its list.
-function nextDelay(job: RunningJob, options: RunOptions, error: Error, failures: number, random: Random): number {
-  const { instance } = job;
-  const own =
-    instance !== undefined && 'backoff' in instance && typeof instance.backoff === 'function'
-      ? (instance.backoff as (error: Error) => unknown).call(instance, error)
-      : undefined;
-  const backoff = own === undefined ? options.backoff : resolveBackoff(own, `${job.name}.backoff()`);
-  return backoffDelay(backoff, failures, random);
+// By failures, not by attempts: a release that the job asked for must not move it on in its list.
+function nextDelay(
+  job: RunningJob,
+  options: RunOptions,
+  error: Error,
+  failures: number,
+  environment: OutcomeEnvironment,
+): number {
+  let { backoff } = options;
+  try {
+    backoff = ownBackoff(job, error) ?? backoff;
+  } catch (thrown) {
+    // A mistake in backoff() must not cost the job its tries, nor hide the error that it was asked about.
+    environment.report(thrown, { job, during: `backoff() of ${job.name}` });
+  }
+  return backoffDelay(backoff, failures, environment.random);
+}
+
+// Asked now, with the error, and not at dispatch.
+function ownBackoff({ instance, name }: RunningJob, error: Error): ResolvedBackoff | undefined {
+  if (instance === undefined || !('backoff' in instance) || typeof instance.backoff !== 'function') return undefined;
+  const backoff: unknown = instance.backoff.call(instance, error);
+  return backoff === undefined ? undefined : resolveBackoff(backoff, `${name}.backoff()`);
 }

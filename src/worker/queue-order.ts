@@ -10,6 +10,9 @@ export interface WeightedQueue {
 
 /** `high:3,default:1` under `fair`, plain names otherwise (a queue name may hold a colon). */
 export function parseQueues(queue: string | readonly string[], fair: boolean): readonly WeightedQueue[] {
+  if (typeof queue !== 'string' && !Array.isArray(queue)) {
+    throw new InvalidWorkerOptionError('queue', queue, 'give a name, or a list of names');
+  }
   const parts = typeof queue === 'string' ? queue.split(',').map((name) => name.trim()) : queue;
   if (parts.length === 0) throw new InvalidWorkerOptionError('queue', '[]', 'name at least one queue');
   const queues = parts.map((part) => (fair ? weighted(part) : { name: part, weight: 1 }));
@@ -21,10 +24,11 @@ export function parseQueues(queue: string | readonly string[], fair: boolean): r
 }
 
 function weighted(part: string): WeightedQueue {
-  const match = /^(.*):(\d+)$/.exec(part);
+  const match = /^(.*):(\d[\d.]*)$/.exec(part);
   if (match === null) return { name: part, weight: 1 };
   const weight = Number(match[2]);
-  if (weight < 1) throw new InvalidWorkerOptionError('queue', part, 'a weight is a whole number from 1');
+  if (!Number.isInteger(weight) || weight < 1)
+    throw new InvalidWorkerOptionError('queue', part, 'a weight is a whole number from 1');
   return { name: match[1] ?? '', weight };
 }
 

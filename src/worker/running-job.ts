@@ -3,6 +3,7 @@ import type { Seconds } from '../clock/clock';
 import type { JobDefinition } from '../job/definition';
 import { type Delay, delaySeconds } from '../job/duration';
 import { JobContext } from '../job/job-context';
+import { toError } from '../failed/exception-text';
 import { fenceOf } from '../payload/counters';
 import type { Envelope } from '../payload/envelope';
 import type { Reservation } from '../queue/connection';
@@ -31,8 +32,8 @@ export class RunningJob extends JobContext {
   value: unknown;
   /** Why the run was aborted, if it was. */
   abortReason: Error | undefined;
-  /** `handle` was called and has not come back, be it that the outcome was recorded without it: its slot is not free. */
-  running = false;
+  /** `running` also while the outcome was recorded without the handler: its slot is not free. */
+  handler: 'not-called' | 'running' | 'came-back' = 'not-called';
   /** Called when the run is aborted; the executor's. */
   onAbort: ((grace: Seconds) => void) | undefined;
   /** Called when a handler comes back whose outcome was recorded without it; the worker's. */
@@ -86,18 +87,24 @@ export class RunningJob extends JobContext {
   }
 
   fail(error?: Error | string): void {
-    this.#end({ kind: 'failed', error: error instanceof Error ? error : new ManuallyFailedError(error) });
+    this.#end({
+      kind: 'failed',
+      error: error === undefined || typeof error === 'string' ? new ManuallyFailedError(error) : toError(error),
+    });
   }
 
   delete(): void {
     this.#end({ kind: 'deleted' });
   }
 
-  /** `grace`: seconds that the handler has to come back before the outcome is recorded without it. */
+  /** The first reason stays. `grace`: seconds until the outcome is recorded without the handler; Infinity: it is waited for. */
   abort(reason: Error, grace: Seconds): void {
-    if (this.abortReason !== undefined || this.#closed) return;
-    this.abortReason = reason;
-    this.#controller?.abort(reason);
+    if (this.#closed) return;
+    if (this.abortReason === undefined) {
+      this.abortReason = reason;
+      this.#controller?.abort(reason);
+    }
+    // Also where it was aborted before: a stop is in more of a hurry than a timeout.
     this.onAbort?.(grace);
   }
 

@@ -5,6 +5,7 @@
  */
 import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
+import { withCounters } from '../payload/counters';
 import type { Connection, ReserveReply, ReserveRequest, Settlement, SettleResult } from '../queue/connection';
 import type { Executor } from './executor';
 import { logLost, logOutcome } from './job-log';
@@ -27,6 +28,8 @@ export interface SettlerEnvironment {
   readonly logger: Logger;
   /** Called for each run whose outcome is written, or was refused. */
   readonly settled: (job: RunningJob) => void;
+  /** Called when a job that had somebody to tell has told them. */
+  readonly announced: () => void;
 }
 
 export class Settler {
@@ -75,7 +78,8 @@ export class Settler {
       finished.map(async ({ outcome: { settlement } }) => {
         if (settlement.outcome !== 'failed') return settlement;
         const { reservation, failure, counters } = settlement;
-        const { queue, payload } = reservation;
+        const { queue } = reservation;
+        const payload = withCounters(reservation.payload, counters);
         const { attempts } = counters;
         await this.#environment.failedStore.put({ ...failure, connection: connection.name, queue, payload, attempts });
         return { outcome: 'completed', reservation } as const;
@@ -96,7 +100,7 @@ export class Settler {
   #announce({ job, outcome }: Finished): void {
     const announcement = this.#environment.executor.announce(job, outcome).finally(() => {
       this.#announcements.delete(announcement);
-      this.#environment.settled(job);
+      this.#environment.announced();
     });
     this.#announcements.add(announcement);
   }

@@ -1,38 +1,37 @@
 /** The phases of a worker's end after `stop()`, each with a deadline: finish, abort, write what is left, give up. */
 import type { Clock, Seconds, Timer } from '../clock/clock';
-import { WorkerStoppingError } from './errors';
-import type { RunningJob } from './running-job';
 
 /** For a handler to come back after its signal has aborted. */
-const ABORT_GRACE: Seconds = 0.5;
+export const ABORT_GRACE: Seconds = 0.5;
 /** For the store to take the last outcomes. */
 const SETTLE_GRACE: Seconds = 5;
 
 export class Shutdown {
   readonly #grace: Seconds;
   readonly #clock: Clock;
-  readonly #ring: () => void;
+  readonly #interrupt: () => void;
   readonly #timers: Timer[] = [];
-  #phase: 'waiting' | 'finish' | 'abort' | 'over' = 'waiting';
+  #phase: 'waiting' | 'begun' | 'over' = 'waiting';
   #end: () => void = () => undefined;
 
-  constructor(grace: Seconds, clock: Clock, ring: () => void) {
+  /** `interrupt` is called when the grace is over: to abort what still runs. */
+  constructor(grace: Seconds, clock: Clock, interrupt: () => void) {
     this.#grace = grace;
     this.#clock = clock;
-    this.#ring = ring;
+    this.#interrupt = interrupt;
   }
 
-  get phase(): 'waiting' | 'finish' | 'abort' | 'over' {
-    return this.#phase;
+  get isOver(): boolean {
+    return this.#phase === 'over';
   }
 
-  begin(): void {
+  /** `busy`: jobs run, which get the grace; without any, only the last outcomes are waited for. */
+  begin(busy: boolean): void {
     if (this.#phase !== 'waiting') return;
-    this.#phase = 'finish';
-    this.#after(this.#grace, () => {
-      this.#phase = 'abort';
-    });
-    this.#after(this.#grace + ABORT_GRACE + SETTLE_GRACE, () => {
+    this.#phase = 'begun';
+    const finish = busy ? this.#grace : 0;
+    this.#after(finish, this.#interrupt);
+    this.#after(finish + ABORT_GRACE + SETTLE_GRACE, () => {
       this.#phase = 'over';
       this.#end();
     });
@@ -50,10 +49,6 @@ export class Shutdown {
     });
   }
 
-  interrupt(job: RunningJob): void {
-    job.abort(new WorkerStoppingError(job.name, job.id), ABORT_GRACE);
-  }
-
   /** Leaves no timer behind; a `begin` that comes later does nothing. */
   close(): void {
     this.#phase = 'over';
@@ -61,10 +56,6 @@ export class Shutdown {
   }
 
   #after(seconds: Seconds, enter: () => void): void {
-    const timer = this.#clock.after(seconds * 1000, () => {
-      enter();
-      this.#ring();
-    });
-    this.#timers.push(timer);
+    this.#timers.push(this.#clock.after(seconds * 1000, enter));
   }
 }

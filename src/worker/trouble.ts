@@ -1,8 +1,8 @@
 /** A store that does not answer: told once for each streak, and asked again with growing pauses. */
 import type { Timer } from '../clock/clock';
+import { errorMessage, toError } from '../failed/exception-text';
 import type { Application } from '../queue/application';
 import type { Connection } from '../queue/connection';
-import { toError } from './exception-text';
 
 const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 5000;
@@ -12,6 +12,7 @@ export class Trouble {
   readonly #connection: Connection;
   readonly #ring: () => void;
   #streak = 0;
+  #told = false;
   #timer: Timer | undefined;
 
   constructor(application: Application, connection: Connection, ring: () => void) {
@@ -25,13 +26,19 @@ export class Trouble {
     return this.#timer !== undefined;
   }
 
-  note(thrown: unknown, during: string): void {
-    const { logger, clock, random } = this.#application;
+  /** Said once for each streak. */
+  tell(thrown: unknown, during: string): void {
+    if (this.#told) return;
+    this.#told = true;
     const { name, address } = this.#connection;
-    const { message } = toError(thrown);
-    if (this.#streak === 0) {
-      logger.error({ connection: name, address, during }, `${message} The worker goes on trying.`);
-    }
+    const message = errorMessage(toError(thrown));
+    this.#application.logger.error({ connection: name, address, during }, `${message} The worker goes on trying.`);
+  }
+
+  /** Tells it, and leaves the store alone for a while. */
+  note(thrown: unknown, during: string): void {
+    const { clock, random } = this.#application;
+    this.tell(thrown, during);
     const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.min(this.#streak, 10));
     this.#streak += 1;
     this.#timer?.cancel();
@@ -44,8 +51,9 @@ export class Trouble {
 
   /** The store has answered. */
   over(): void {
-    if (this.#streak === 0) return;
+    if (!this.#told) return;
     this.#streak = 0;
+    this.#told = false;
     const { name, address } = this.#connection;
     this.#application.logger.info({ connection: name, address }, `${address} answers again.`);
   }

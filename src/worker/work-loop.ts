@@ -6,9 +6,13 @@
  */
 import { endOfTurn, type Milliseconds, type Seconds } from '../clock/clock';
 import type { FailedStore } from '../failed/failed-store';
+import { guarded } from '../logger/guarded-logger';
+import type { Logger } from '../logger/logger';
 import type { Application } from '../queue/application';
+import { afterFreeRelease } from '../payload/counters';
 import type { Connection, Reservation, ReserveReply } from '../queue/connection';
 import { Bell } from './bell';
+import { WorkerStoppingError } from './errors';
 import { Executor } from './executor';
 import { IdleWait } from './idle-wait';
 import { logSetAside, logStubborn } from './job-log';
@@ -16,7 +20,7 @@ import { LeaseKeeper } from './lease-keeper';
 import { drawOrder, type WeightedQueue } from './queue-order';
 import { RunningJob } from './running-job';
 import { type Finished, Settler } from './settler';
-import { Shutdown } from './shutdown';
+import { ABORT_GRACE, Shutdown } from './shutdown';
 import { StopConditions, type StopReason } from './stop-conditions';
 import { Trouble } from './trouble';
 import type { ResolvedWorkerOptions } from './worker-options';
@@ -40,6 +44,7 @@ export class WorkLoop {
   readonly #queues: readonly WeightedQueue[];
   readonly #lease: Seconds;
   readonly #application: Application;
+  readonly #logger: Logger;
   readonly #bell = new Bell();
   readonly #conditions: StopConditions;
   readonly #executor: Executor;
@@ -63,10 +68,14 @@ export class WorkLoop {
   /** When delayed jobs or ended leases make another look worth while, by the monotonic clock. */
   #nextLook: Milliseconds = Infinity;
   #permission: 'none' | 'asking' | 'granted' = 'none';
+  #vetoed = false;
   #vetoedUntil: Milliseconds = 0;
+  /** The store has answered a reserve. */
+  #answered = false;
 
   constructor({ options, connection, queues, lease, application, failedStore }: WorkLoopSettings) {
-    const { clock, logger } = application;
+    const { clock } = application;
+    this.#logger = guarded(application.logger);
     const ring = (): void => this.#bell.ring();
     this.#options = options;
     this.#connection = connection;
@@ -75,27 +84,28 @@ export class WorkLoop {
     this.#application = application;
     this.#conditions = new StopConditions(options, clock);
     this.#trouble = new Trouble(application, connection, ring);
-    this.#shutdown = new Shutdown(options.grace, clock, ring);
+    this.#shutdown = new Shutdown(options.grace, clock, () => this.#interrupt());
     this.#executor = new Executor(application, { defaults: options.defaults, grace: options.grace });
-    this.#leases = new LeaseKeeper(connection, lease, clock, (error) => this.#trouble.note(error, 'renewing leases'));
+    this.#leases = new LeaseKeeper(connection, lease, clock, (error) => this.#trouble.tell(error, 'renewing leases'));
     const names = queues.map(({ name }) => name);
     this.#idle = new IdleWait(connection, names, options.sleep, clock, ring);
     this.#settler = new Settler({
       connection,
       executor: this.#executor,
       failedStore,
-      logger,
+      logger: this.#logger,
       settled: (job) => {
         this.#leases.drop(job);
         ring();
       },
+      announced: ring,
     });
   }
 
   /** Asks the loop to end; `run` resolves when it has. */
   stop(): void {
     this.#conditions.stopRequested = true;
-    this.#shutdown.begin();
+    this.#shutdown.begin(this.#open.size > 0);
     this.#bell.ring();
   }
 
@@ -104,7 +114,8 @@ export class WorkLoop {
       const reason = await this.#work();
       this.#idle.pause();
       await this.#drain();
-      await this.#application.hooks.emit('stopping', { connectionName: this.#connection.name, reason });
+      const stopping = this.#application.hooks.emit('stopping', { connectionName: this.#connection.name, reason });
+      await this.#shutdown.within(stopping);
       return reason;
     } finally {
       this.#executor.close();
@@ -128,29 +139,33 @@ export class WorkLoop {
 
   async #turn(limit: number): Promise<void> {
     const finished = this.#finished.splice(0, MOST_AT_ONCE);
-    this.#settling = finished;
     const combined = limit > 0 && this.#settler.combines;
+    const reserves = combined || finished.length === 0;
     const askedAt = this.#application.clock.monotonic();
+    let reply: ReserveReply | undefined;
+    this.#settling = finished;
     try {
-      if (finished.length > 0 && !combined) {
-        this.#hungry = true;
-        await this.#settler.settle(finished);
-      } else {
-        this.#permission = 'none';
-        const request = { queues: this.#order(), limit, lease: this.#lease };
-        const reply =
-          finished.length > 0
-            ? await this.#settler.settleAndReserve(finished, request)
-            : await this.#connection.reserve(request);
-        this.#take(reply, limit, askedAt);
-      }
-      this.#trouble.over();
+      if (reserves) reply = await this.#exchange(finished, limit);
+      else await this.#settler.settle(finished);
     } catch (error) {
       this.#finished.unshift(...finished);
       this.#trouble.note(error, 'settling and reserving');
+      return;
     } finally {
       this.#settling = [];
     }
+    this.#trouble.over();
+    if (reply === undefined) this.#hungry = true;
+    // Asked for before the stop: once the loop has ended nobody would renew their leases, or settle them.
+    else if (this.#conditions.stopRequested) await this.#giveBack(reply.reservations);
+    else this.#take(reply, limit, askedAt);
+  }
+
+  async #exchange(finished: readonly Finished[], limit: number): Promise<ReserveReply> {
+    await this.#leases.renewEnded();
+    this.#permission = 'none';
+    const request = { queues: this.#order(), limit, lease: this.#lease };
+    return finished.length > 0 ? this.#settler.settleAndReserve(finished, request) : this.#connection.reserve(request);
   }
 
   #order(): readonly string[] {
@@ -159,10 +174,24 @@ export class WorkLoop {
   }
 
   #take({ reservations, setAside, nextIn }: ReserveReply, limit: number, askedAt: Milliseconds): void {
-    for (const one of setAside) logSetAside(this.#application.logger, one);
+    for (const one of setAside) logSetAside(this.#logger, one);
+    this.#answered = true;
     for (const reservation of reservations) this.#start(reservation, askedAt);
     this.#hungry = reservations.length === limit || nextIn <= 0;
     this.#nextLook = this.#application.clock.monotonic() + nextIn * 1000;
+  }
+
+  async #giveBack(reservations: readonly Reservation[]): Promise<void> {
+    if (reservations.length === 0) return;
+    const settlements = reservations.map((reservation) => {
+      const counters = afterFreeRelease(reservation.counters);
+      return { outcome: 'released', reservation, delay: 0, counters } as const;
+    });
+    try {
+      await this.#connection.settle(settlements);
+    } catch (error) {
+      this.#trouble.tell(error, 'giving jobs back');
+    }
   }
 
   #start(reservation: Reservation, reservedAt: Milliseconds): void {
@@ -176,9 +205,9 @@ export class WorkLoop {
     void this.#executor.run(job).then((outcome) => {
       this.#open.delete(job);
       this.#finished.push({ job, outcome, took: clock.monotonic() - startedAt });
-      if (job.running) {
+      if (job.handler === 'running') {
         job.onLateReturn = () => this.#leaveSlot(job);
-        logStubborn(this.#application.logger, job);
+        logStubborn(this.#logger, job);
       } else this.#leaveSlot(job);
       this.#bell.ring();
     });
@@ -216,7 +245,9 @@ export class WorkLoop {
       const queue = this.#queues.map(({ name }) => name).join(',');
       void hooks.allowsReserve({ connectionName: this.#connection.name, queue }).then((allowed) => {
         this.#permission = allowed ? 'granted' : 'none';
-        if (!allowed) this.#vetoedUntil = clock.monotonic() + this.#options.sleep * 1000;
+        this.#vetoed = !allowed;
+        // As in Laravel, a veto pauses a second where there is no sleep: it would be asked for without end.
+        if (!allowed) this.#vetoedUntil = clock.monotonic() + (this.#options.sleep || 1) * 1000;
         this.#bell.ring();
       });
     }
@@ -226,10 +257,10 @@ export class WorkLoop {
   // A veto counts as an empty queue, as in Laravel: a paused worker can be told to end when it has nothing to do.
   async #emptiness(): Promise<StopReason | undefined> {
     if (this.#unsettled + this.#settler.announcing > 0) return undefined;
-    if (this.#conditions.patienceLeft <= 0) return 'empty';
+    if (this.#answered && this.#conditions.patienceLeft <= 0) return 'empty';
     if (!this.#options.stopWhenEmpty) return undefined;
-    if (this.#application.clock.monotonic() < this.#vetoedUntil) return 'empty';
-    if (this.#hungry || this.#trouble.pausing) return undefined;
+    if (this.#vetoed) return 'empty';
+    if ((this.#hungry && this.#free > 0) || this.#trouble.pausing) return undefined;
     if (this.#nextLook === Infinity || !this.#connection.capabilities.counts) return 'empty';
     try {
       const counts = await Promise.all(this.#queues.map(({ name }) => this.#connection.counts(name)));
@@ -258,15 +289,19 @@ export class WorkLoop {
 
   // Runs finish and are settled; after `stop()` only for as long as the grace, then they are given back.
   async #drain(): Promise<void> {
-    const shutdown = this.#shutdown;
-    while (this.#unsettled > 0) {
-      if (shutdown.phase === 'over') return this.#giveUp();
-      if (shutdown.phase === 'abort') for (const job of this.#open) shutdown.interrupt(job);
+    while (this.#unsettled > 0 && !this.#shutdown.isOver) {
       const idle = this.#finished.length === 0 || this.#trouble.pausing;
       const step = this.#settling.length > 0 ? this.#turning : idle ? this.#bell.heard() : this.#turn(0);
-      await shutdown.within(step);
+      await this.#shutdown.within(step);
     }
-    await shutdown.within(this.#settler.announced());
+    if (this.#unsettled > 0) return this.#giveUp();
+    // What is left are calls of the user's functions: they too have a deadline, also where nobody asked for a stop.
+    this.#shutdown.begin(true);
+    await this.#shutdown.within(this.#settler.announced());
+  }
+
+  #interrupt(): void {
+    for (const job of this.#open) job.abort(new WorkerStoppingError(job.name, job.id), ABORT_GRACE);
   }
 
   get #unsettled(): number {
@@ -275,7 +310,7 @@ export class WorkLoop {
 
   #giveUp(): void {
     const jobs = this.#unsettled;
-    this.#application.logger.error(
+    this.#logger.error(
       { jobs, connection: this.#connection.name },
       `The worker stopped without having settled ${jobs} jobs: the store did not answer. They run again when their leases end.`,
     );

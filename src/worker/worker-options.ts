@@ -75,13 +75,21 @@ const KNOWN = [
   'grace',
 ];
 
+/** What users of other queues call our options, where no spelling leads there. */
+const MEANT: Readonly<Record<string, string>> = {
+  attempts: 'tries',
+  maxTries: 'tries',
+  delay: 'backoff',
+  limit: 'maxJobs',
+};
+
 const MEGABYTE = 1024 * 1024;
 
 /** @throws InvalidWorkerOptionError, InvalidDurationError, InvalidQueueNameError */
 export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOptions {
   for (const option of Object.keys(options)) {
     if (KNOWN.includes(option)) continue;
-    const [meant] = nearest(option, KNOWN, 1);
+    const meant = Object.hasOwn(MEANT, option) ? MEANT[option] : nearest(option, KNOWN, 1)[0];
     throw new InvalidWorkerOptionError(
       option,
       'set',
@@ -90,9 +98,10 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
   }
   const seconds = (option: 'maxTime' | 'sleep' | 'rest' | 'grace', otherwise: number): number =>
     options[option] === undefined ? otherwise : durationSeconds(options[option], `${option} of a worker`);
-  const fair = options.fair ?? false;
+  const fair = flag('fair', options.fair);
+  const once = flag('once', options.once);
   return {
-    connection: options.connection,
+    connection: name('connection', options.connection),
     queues: options.queue === undefined ? undefined : parseQueues(options.queue, fair),
     fair,
     concurrency: whole('concurrency', options.concurrency, 1, 1),
@@ -101,15 +110,26 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
       backoff: options.backoff === undefined ? undefined : resolveBackoff(options.backoff, 'backoff of a worker'),
       timeout: options.timeout === undefined ? undefined : durationSeconds(options.timeout, 'timeout of a worker'),
     },
-    maxJobs: options.once ? 1 : orNever(whole('maxJobs', options.maxJobs, 0, 0)),
+    maxJobs: once ? 1 : orNever(whole('maxJobs', options.maxJobs, 0, 0)),
     maxTime: orNever(seconds('maxTime', 0)),
     memory: orNever(whole('memory', options.memory, 0, 0) * MEGABYTE),
     sleep: seconds('sleep', 1),
     rest: seconds('rest', 0),
-    once: options.once ?? false,
-    stopWhenEmpty: options.stopWhenEmpty ?? false,
+    once,
+    stopWhenEmpty: flag('stopWhenEmpty', options.stopWhenEmpty),
     grace: seconds('grace', 30),
   };
+}
+
+// The text 'false', as it comes from a variable of the environment, would count as true.
+function flag(option: string, value: boolean | undefined): boolean {
+  if (value === undefined || typeof value === 'boolean') return value ?? false;
+  throw new InvalidWorkerOptionError(option, value, 'give true or false');
+}
+
+function name(option: string, value: string | undefined): string | undefined {
+  if (value === undefined || (typeof value === 'string' && value !== '')) return value;
+  throw new InvalidWorkerOptionError(option, value, 'give a name');
 }
 
 // 0 is off, as in Laravel.

@@ -232,7 +232,7 @@ describe('errors that nobody awaits', () => {
     off();
     manager.report('three', { during: 'a test' });
 
-    expect(log.texts).toEqual(['error: a test: redis://a:***@h is away', 'error: a test: three']);
+    expect(log.texts).toEqual(['error: a test: redis://a:***@h is away', 'error: a test: a value that is no error was thrown: three']);
     expect(heard).toEqual([['a test', 'two']]);
   });
 

@@ -271,10 +271,10 @@ describe('a timeout', () => {
     await application.clock.advance('1s');
 
     expect((await outcome).error).toBeInstanceOf(JobTimedOutError);
-    expect(job.running).toBe(true);
+    expect(job.handler).toBe('running');
     gate.open();
     await returned;
-    expect(job.running).toBe(false);
+    expect(job.handler).toBe('came-back');
   });
 
   it('refuses a result that comes within the grace: the attempt has failed', async () => {
