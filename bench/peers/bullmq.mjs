@@ -16,7 +16,7 @@ export async function prepare({ host, port }) {
     async process(concurrency, count) {
       const tally = new Tally(count);
       const handle = async () => tally.start();
-      const worker = new Worker('mails', handle, { connection, concurrency, removeOnComplete: { count: 0 } });
+      const worker = new Worker('mails', handle, { connection, concurrency });
       worker.on('completed', () => tally.settle());
       worker.on('failed', (_job, error) => tally.fail(error));
       worker.on('error', (error) => tally.fail(error));
