@@ -331,6 +331,16 @@ describe('a worker stops', () => {
   });
 });
 
+it('a handler that never comes back does not keep stopWhenEmpty from ending', async () => {
+  await application.bus.dispatch(new Gated('never'));
+  const ended = worker({ stopWhenEmpty: true, timeout: '1s', grace: '1s' }).run();
+  await until(() => atOnce === 1);
+
+  await application.clock.advance('2s');
+
+  expect(await ended).toBe('empty');
+});
+
 describe('looping', () => {
   it('is asked before each reserve, and a veto reserves nothing for the time of sleep', async () => {
     await application.bus.dispatch(new Note('a'));

@@ -1,0 +1,200 @@
+import { connectMemory } from '../../src/connections/memory/memory-connection';
+import { Job } from '../../src/job/job';
+import type { MemoryConfig } from '../../src/queue/configuration';
+import type { Connection } from '../../src/queue/connection';
+import type { Connector } from '../../src/queue/connector';
+import { Worker } from '../../src/worker/worker';
+import type { WorkerOptions } from '../../src/worker/worker-options';
+import { Gate, testApplication, type TestApplication } from '../support/application';
+import { type Fault, faulty, Faults } from './faulty-connection';
+
+let application: TestApplication;
+let faults: Faults;
+let connection: Connection;
+let ran: string[];
+let aborted: unknown[];
+let gate: Gate;
+
+/** Heeds no signal; waits for the gate. */
+@Job({ timeout: 0 })
+class Deaf extends Job {
+  async handle(): Promise<void> {
+    ran.push('started');
+    await gate.opened;
+    ran.push('done');
+  }
+}
+
+@Job({ timeout: 0 })
+class Hearing extends Job {
+  async handle(): Promise<void> {
+    ran.push('started');
+    this.signal.addEventListener('abort', () => aborted.push(this.signal.reason));
+    await gate.opened;
+    throw new Error('a defect that came to light late');
+  }
+}
+
+@Job({ timeout: '60s', tries: 3 })
+class Stubborn extends Job {
+  async handle(): Promise<void> {
+    ran.push('started');
+    await gate.opened;
+  }
+}
+
+beforeEach(() => {
+  ran = [];
+  aborted = [];
+  gate = new Gate();
+  faults = new Faults();
+  application = testApplication();
+  const connector: Connector<MemoryConfig> = (config, context) => {
+    connection = faulty(connectMemory(config, context), faults);
+    return connection;
+  };
+  application.manager.addConnector('memory', connector);
+});
+
+afterEach(async () => {
+  gate.open();
+  const closed = application.manager.close();
+  await elapse(60);
+  await closed;
+});
+
+const away: Fault = { kind: 'reject', error: new Error('the store is away') };
+const worker = (options: WorkerOptions = {}): Worker => new Worker(options, application.manager);
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 1000; turn += 1) {
+    if (condition()) return;
+    await application.clock.advance(0);
+  }
+  throw new Error('the condition did not come to hold');
+}
+
+/** Moves the clock in steps, so that what is armed on the way is met as well. */
+async function elapse(seconds: number): Promise<void> {
+  for (let step = 0; step < seconds * 4; step += 1) await application.clock.advance('250ms');
+}
+
+it('a run that was aborted before its handler was called does not call it', async () => {
+  await application.bus.dispatch(new Deaf());
+  const hook = new Gate();
+  let inHook = false;
+  application.manager.hooks.on('before', () => {
+    inHook = true;
+    return hook.opened;
+  });
+  const running = worker({ grace: '1s' });
+  void running.run();
+  await until(() => inHook);
+
+  const stopped = running.stop();
+  await application.clock.advance('1200ms');
+  hook.open();
+  await elapse(3);
+  await stopped;
+
+  expect(ran).toEqual([]);
+  expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+});
+
+it.each([
+  ['before the worker has given up', 3],
+  ['after it has ended', 10],
+])('a reserve that is answered after the stop, %s, gives its jobs back', async (_when, seconds) => {
+  await application.bus.dispatch(new Deaf());
+  const hold = new Gate();
+  faults.next('reserve', { kind: 'hold', until: hold.opened });
+  const running = worker({ grace: '1s' });
+  const ended = running.run();
+  await application.clock.advance(0);
+  void running.stop();
+
+  await elapse(seconds);
+  hold.open();
+  await elapse(10);
+  await ended;
+
+  expect(ran).toEqual([]);
+  expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+});
+
+it('running jobs are aborted at the end of the grace also while a call to the store hangs', async () => {
+  await application.bus.dispatch(new Hearing());
+  const running = worker({ grace: '1s', concurrency: 2 });
+  const ended = running.run();
+  await until(() => ran.length === 1);
+  const hold = new Gate();
+  faults.next('reserve', { kind: 'hold', until: hold.opened });
+  await elapse(3);
+
+  void running.stop();
+  await elapse(10);
+  await ended;
+
+  expect(aborted).toHaveLength(1);
+  hold.open();
+});
+
+it('a timed-out handler that never comes back has its outcome recorded within the stop', async () => {
+  await application.bus.dispatch(new Stubborn());
+  const running = worker({ grace: '30s' });
+  const ended = running.run();
+  await until(() => ran.length === 1);
+  await elapse(40);
+
+  void running.stop();
+  await elapse(40);
+  await ended;
+
+  expect(application.log.messages('error')).toEqual([]);
+  expect(await connection.counts('default')).toMatchObject({ reserved: 0 });
+});
+
+it('what a handler throws after it was aborted is told', async () => {
+  await application.bus.dispatch(new Hearing());
+  const running = worker({ grace: '1s' });
+  void running.run();
+  await until(() => ran.length === 1);
+
+  const stopped = running.stop();
+  await application.clock.advance('1200ms');
+  gate.open();
+  await elapse(2);
+  await stopped;
+
+  expect(application.log.messages('warn').join()).toContain('a defect that came to light late');
+});
+
+it('a stopping hook that hangs does not keep the worker', async () => {
+  application.manager.hooks.on('stopping', () => new Promise(() => undefined));
+  const running = worker({ grace: '1s' });
+  const ended = running.run();
+  await elapse(1);
+
+  void running.stop();
+  await elapse(10);
+
+  expect(await ended).toBe('stopped');
+});
+
+it('a job whose lease ended in an outage is not run a second time beside itself', async () => {
+  await application.bus.dispatch(new Deaf());
+  const running = worker({ concurrency: 2 });
+  void running.run();
+  await until(() => ran.length === 1);
+  faults.next('renew', ...Array.from({ length: 8 }, () => away));
+  faults.next('reserve', ...Array.from({ length: 12 }, () => away));
+
+  await elapse(70);
+  gate.open();
+  await elapse(10);
+  void running.stop();
+  await elapse(2);
+
+  expect(ran).toEqual(['started', 'done']);
+  expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+});

@@ -1,0 +1,136 @@
+import { connectMemory } from '../../src/connections/memory/memory-connection';
+import { Job } from '../../src/job/job';
+import { ConsoleLogger } from '../../src/logger/console-logger';
+import { readCounters } from '../../src/payload/counters';
+import { Worker } from '../../src/worker/worker';
+import { testApplication, type TestApplication } from '../support/application';
+
+let application: TestApplication;
+let ran: string[];
+let thrown: () => unknown;
+
+beforeEach(() => {
+  application = testApplication();
+  ran = [];
+});
+
+afterEach(() => application.manager.close());
+
+@Job()
+class Throws extends Job {
+  constructor(readonly name: string) {
+    super();
+  }
+  handle(): void {
+    ran.push(this.name);
+    if (this.name === 'bad') throw thrown();
+  }
+  failed(): void {
+    ran.push('failed()');
+  }
+}
+
+@Job({ tries: 2 })
+class BadBackoff extends Job {
+  backoff(): number {
+    throw new Error('backoff is broken');
+  }
+  handle(): void {
+    ran.push('run');
+    throw new Error('the real reason');
+  }
+}
+
+const work = (): Promise<string> => new Worker({ stopWhenEmpty: true }, application.manager).run();
+
+it('an error whose message is no text loses nothing of what was reserved with it', async () => {
+  thrown = () => Object.assign(new Error('x'), { message: { code: 7 } });
+  await application.bus.bulk(['bad', 'good 1', 'good 2'].map((name) => new Throws(name)));
+
+  await work();
+
+  expect(ran).toEqual(['bad', 'failed()', 'good 1', 'good 2']);
+});
+
+it('a logger that throws changes no outcome', async () => {
+  const broken = (): never => {
+    throw new Error('the disk is full');
+  };
+  application = testApplication({ logger: { debug: broken, info: broken, warn: broken, error: broken } });
+  await application.bus.bulk(['one', 'two'].map((name) => new Throws(name)));
+
+  await work();
+
+  expect(ran).toEqual(['one', 'two']);
+  expect(await application.manager.connection().size()).toBe(0);
+});
+
+it('a hook whose error has a cycle changes no outcome', async () => {
+  application = testApplication({ logger: new ConsoleLogger({ write: () => true }) });
+  const error: Error & { self?: unknown } = new Error('cyclic');
+  error.self = { error };
+  application.manager.hooks.on('before', () => {
+    throw error;
+  });
+  await application.bus.dispatch(new Throws('good'));
+
+  await work();
+
+  expect(ran).toEqual(['good']);
+});
+
+it('what an error says of itself is told where its message is empty', async () => {
+  thrown = () =>
+    Object.assign(new AggregateError([new Error('refused on ::1'), new Error('refused on 127.0.0.1')]), {
+      code: 'ECONNREFUSED',
+    });
+  await application.bus.dispatch(new Throws('bad'));
+
+  await work();
+
+  expect(application.log.messages('error')).toEqual(['Throws failed: ECONNREFUSED']);
+  expect((await application.manager.failed.list())[0]?.exception).toContain('refused on 127.0.0.1');
+});
+
+it('a backoff() that throws costs no tries, and does not hide the error it was asked about', async () => {
+  await application.bus.dispatch(new BadBackoff());
+
+  await work();
+
+  expect(ran).toEqual(['run', 'run']);
+  expect((await application.manager.failed.list())[0]?.exception).toContain('the real reason');
+});
+
+it('a failed store elsewhere keeps the counters of the failure', async () => {
+  application = testApplication({
+    connections: { memory: { driver: 'memory' }, keeper: { driver: 'memory' } },
+    failed: 'keeper',
+  });
+  application.manager.addConnector('memory', (config, context) => {
+    const connection = connectMemory(config, context);
+    if (context.name === 'keeper') return connection;
+    return Object.create(connection, {
+      capabilities: { value: { ...connection.capabilities, failed: false } },
+      failed: { value: undefined },
+      ...boundTo(connection),
+    }) as typeof connection;
+  });
+  thrown = () => new Error('no');
+  await application.bus.dispatch(new Throws('bad'));
+
+  await work();
+
+  const [entry] = await application.manager.driver('keeper').failed!.list({ limit: 1 });
+  expect(readCounters(entry!.payload)?.counters).toMatchObject({ attempts: 1, exceptions: 1 });
+});
+
+/** Methods that read private fields must be called on the instance that has them. */
+function boundTo(target: object): PropertyDescriptorMap {
+  const prototype = Object.getPrototypeOf(target) as object;
+  const methods = Object.entries(Object.getOwnPropertyDescriptors(prototype)).filter(
+    ([name, { value }]) => name !== 'constructor' && typeof value === 'function',
+  );
+  return Object.fromEntries(
+    methods.map(([name, { value }]) => [name, { value: (value as (...args: never[]) => unknown).bind(target) }]),
+  );
+}
