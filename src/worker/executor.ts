@@ -206,7 +206,7 @@ export class Executor {
         await this.#dispose(job, scope);
       }
     } catch (thrown) {
-      this.#application.report(thrown, { job, during: 'failed()' });
+      this.#application.report(thrown, { job, during: `failed() of ${job.name}` });
     }
   }
 

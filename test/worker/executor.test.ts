@@ -319,7 +319,7 @@ describe('announce', () => {
 
     await executor.announce(job, await executor.run(job));
 
-    expect(reported).toEqual(['failed()', 'second']);
+    expect(reported).toEqual(['failed() of FailsTwice', 'second']);
   });
 
   it('tells the after hooks of a completed job, and nobody of a released one', async () => {
