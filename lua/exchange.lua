@@ -61,10 +61,14 @@ local function give_id()
   return format('%s-%d-%d', client_id, sequence, given)
 end
 
+-- As in src/payload/unreadable.ts.
+local NOT_AN_OBJECT = 'E_INVALID_PAYLOAD: The payload is not a JSON object; it was kept as it came. '
+  .. 'docs/format.md says what a payload looks like.'
 local function set_aside(place, queue, text)
-  local id, reason = give_id(), 'The payload is not a JSON object.'
-  keep_failed(queue.failed, queue.failed_jobs, id, moment, '{"name":"","exception":"' .. reason .. '"}', text)
-  aside[#aside + 1], aside[#aside + 2], aside[#aside + 3] = place, id, reason
+  local id = give_id()
+  local meta = '{"name":"(unreadable)","exception":"' .. NOT_AN_OBJECT .. '"}'
+  keep_failed(queue.failed, queue.failed_jobs, id, moment, meta, text)
+  aside[#aside + 1], aside[#aside + 2], aside[#aside + 3] = place, id, NOT_AN_OBJECT
 end
 
 -- 1. Settle. -----------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 /** Runs what waits on the connections of a fake, one job after another, until nothing is left to run. */
 import { InvalidJobOptionError } from '../job/errors';
 import { InvalidPayloadError } from '../payload/errors';
+import { UNREADABLE_NAME } from '../payload/unreadable';
 import type { Connection, Reservation, SetAside } from '../queue/connection';
 import { Executor } from '../worker/executor';
 import { LeaseKeeper } from '../worker/lease-keeper';
@@ -160,10 +161,10 @@ function limitOf({ limit = DEFAULT_LIMIT }: DrainOptions): number {
   throw new InvalidJobOptionError('limit of drain()', limit, 'Give a whole number from 1.');
 }
 
-function unreadable(connection: Connection, { queue, id, reason }: SetAside): JobRun {
+function unreadable(connection: Connection, { queue, id }: SetAside): JobRun {
   return {
     outcome: 'failed',
-    name: '',
+    name: UNREADABLE_NAME,
     id,
     connection: connection.name,
     queue,
@@ -171,6 +172,6 @@ function unreadable(connection: Connection, { queue, id, reason }: SetAside): Jo
     job: undefined,
     value: undefined,
     delay: undefined,
-    error: new InvalidPayloadError(reason),
+    error: new InvalidPayloadError('it is not a JSON object'),
   };
 }

@@ -195,7 +195,8 @@ export class Executor {
       const handlerClass = registry.handlerOf(definition.target);
       const hearer = handlerClass ?? definition.target;
       if (!has(hearer.prototype, 'failed')) return;
-      const instance = decodeJob(envelope, definition, registry);
+      const instance = freshInstance(() => decodeJob(envelope, definition, registry), error);
+      if (instance === undefined) return;
       const scope = this.#openScope(job, instance);
       try {
         await runInScope(scope, async () => {
@@ -245,6 +246,16 @@ export class Executor {
   #reportIgnored(job: RunningJob, thrown: Error): void {
     const why = job.ending === undefined ? 'its outcome was recorded' : `it was ${job.ending.kind}`;
     this.#application.report(thrown, { job, during: `handle(), after ${why}` });
+  }
+}
+
+// Undefined: that it cannot be decoded is what the job failed of, and was told.
+function freshInstance(decode: () => object, failedOf: Error): object | undefined {
+  try {
+    return decode();
+  } catch (thrown) {
+    if (toError(thrown).message === failedOf.message) return undefined;
+    throw thrown;
   }
 }
 

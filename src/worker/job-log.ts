@@ -9,7 +9,8 @@ export function logOutcome(logger: Logger, { job, outcome, took }: Finished): vo
   const { settlement, error, reason } = outcome;
   const facts = {
     job: job.name,
-    id: job.id,
+    // What has no id of its own was given one, under which it is among the failed jobs.
+    id: settlement.outcome === 'failed' ? settlement.failure.id : job.id,
     connection: job.connectionName,
     queue: job.queue,
     attempts: job.attempts,

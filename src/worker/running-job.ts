@@ -6,6 +6,7 @@ import { JobContext } from '../job/job-context';
 import { toError } from '../failed/exception-text';
 import { fenceOf } from '../payload/counters';
 import type { Envelope } from '../payload/envelope';
+import { UNREADABLE_NAME } from '../payload/unreadable';
 import type { Reservation } from '../queue/connection';
 import { ManuallyFailedError } from './errors';
 
@@ -55,7 +56,7 @@ export class RunningJob extends JobContext {
   }
 
   get name(): string {
-    return this.definition?.name ?? this.envelope?.name ?? '(unreadable)';
+    return this.definition?.name ?? this.envelope?.name ?? UNREADABLE_NAME;
   }
 
   get fence(): number {

@@ -1,3 +1,4 @@
+import { NOT_AN_OBJECT } from '../../src/payload/unreadable';
 import { probe, probes, ScriptWorld } from './script-world';
 
 describe('exchange.lua, promoting and reclaiming', () => {
@@ -56,7 +57,7 @@ describe('exchange.lua, promoting and reclaiming', () => {
   it('sets aside what stands among the reserved jobs and is no JSON object', async () => {
     await world.client.zadd(world.queue().reserved, 1, 'nonsense');
     const { aside } = await world.exchange({ limit: 1, sequence: 1e6 });
-    expect(aside).toEqual([1, 'worker-1000000-1', 'The payload is not a JSON object.']);
+    expect(aside).toEqual([1, 'worker-1000000-1', NOT_AN_OBJECT]);
     expect(Object.keys(await world.state())).toEqual(['q:failed', 'q:failed:jobs']);
   });
 

@@ -1,3 +1,4 @@
+import { NOT_AN_OBJECT } from '../../src/payload/unreadable';
 import { probe, probes, ScriptWorld } from './script-world';
 
 const MEGABYTE = 1024 * 1024;
@@ -131,13 +132,12 @@ describe('exchange.lua, reserving', () => {
     async (bad) => {
       await world.push([bad, probe('good')]);
       const { jobs, aside } = await world.exchange({ limit: 1, sequence: 1e6 });
-      const reason = 'The payload is not a JSON object.';
       expect(jobs).toEqual([[1, probe('good', 1)]]);
-      expect(aside).toEqual([1, 'worker-1000000-1', reason]);
+      expect(aside).toEqual([1, 'worker-1000000-1', NOT_AN_OBJECT]);
       expect(await world.state()).toEqual({
         'q:reserved': [[probe('good', 1), 600]],
         'q:failed': [['worker-1000000-1', 0]],
-        'q:failed:jobs': { 'worker-1000000-1': `{"name":"","exception":"${reason}"}\n${bad}` },
+        'q:failed:jobs': { 'worker-1000000-1': `{"name":"(unreadable)","exception":"${NOT_AN_OBJECT}"}\n${bad}` },
       });
     },
   );

@@ -2,6 +2,7 @@
 import type { Clock, Seconds } from '../../clock/clock';
 import type { FailedEntry } from '../../failed/failed-store';
 import { withCounters } from '../../payload/counters';
+import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
 import type {
   Reservation,
@@ -137,9 +138,9 @@ export class MemoryStore {
 
   #setAside(queue: string, payload: Buffer): SetAside {
     const id = uuidv7();
-    const reason = 'The payload is not a JSON object.';
-    this.putFailed({ id, name: '', exception: reason, connection: this.#name, queue, payload, attempts: 0 });
-    return { queue, id, reason };
+    const why = { name: UNREADABLE_NAME, exception: NOT_AN_OBJECT };
+    this.putFailed({ ...why, id, connection: this.#name, queue, payload, attempts: 0 });
+    return { queue, id, reason: NOT_AN_OBJECT };
   }
 
   #changed(): void {

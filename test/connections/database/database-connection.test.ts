@@ -111,6 +111,17 @@ describe('a payload', () => {
     expect(entry?.payload.toString()).toBe('no json \0 but bytes');
   });
 
+  it('that is no JSON object is not a failed job without a name, and its error says what to do', async () => {
+    const connection = database.connect();
+    await connection.push('default', [{ payload: 'no json' }]);
+    await reserveAll(connection);
+    const [entry] = await connection.failed.list({ limit: 1 });
+    expect(entry).toMatchObject({
+      name: '(unreadable)',
+      exception: expect.stringMatching(/^E_INVALID_PAYLOAD: .*docs\/format\.md/) as string,
+    });
+  });
+
   it('that is not UTF-8 comes back from the failed store to the byte', async () => {
     const connection = database.connect();
     const bytes = Buffer.concat([

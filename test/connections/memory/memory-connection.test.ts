@@ -1,5 +1,6 @@
 import { connectMemory } from '../../../src/connections/memory/memory-connection';
 import type { MemoryConnection } from '../../../src/connections/memory/memory-connection';
+import { NOT_AN_OBJECT } from '../../../src/payload/unreadable';
 import { TestClock } from '../../../src/testing/test-clock';
 
 const START = 1_700_000_000;
@@ -119,8 +120,8 @@ describe('the memory connection', () => {
     await connection.push('mail', [{ payload: '{"broken,"attempts":0}' }]);
     const { reservations, setAside } = await reserve();
     expect(reservations).toEqual([]);
-    expect(setAside).toMatchObject([{ queue: 'mail', reason: 'The payload is not a JSON object.' }]);
-    expect((await connection.failed.list({ limit: 1 }))[0]).toMatchObject({ attempts: 0, name: '' });
+    expect(setAside).toMatchObject([{ queue: 'mail', reason: NOT_AN_OBJECT }]);
+    expect((await connection.failed.list({ limit: 1 }))[0]).toMatchObject({ attempts: 0, name: '(unreadable)' });
   });
 
   it('is a store of its own with each connect', async () => {

@@ -1,6 +1,7 @@
 /** How jobs are handed out: leases that have ended and jobs that are due first, then the first in line. Part of a transaction. */
 import type { Seconds } from '../../../clock/clock';
 import { fenceOf, hasId, withCounters, withId } from '../../../payload/counters';
+import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../../payload/unreadable';
 import { uuidv7 } from '../../../payload/uuid';
 import type { Reservation, ReserveReply, ReserveRequest, SetAside } from '../../../queue/connection';
 import type { Bounds, JobTable, StoredJob } from './job-table';
@@ -91,8 +92,8 @@ function reservationOf(jobs: JobTable, queue: string, job: StoredJob, texts: Set
 function putAside(tables: SqliteTables, queue: string, job: StoredJob, connection: string, now: Seconds): SetAside {
   const { payload } = job;
   const id = uuidv7();
-  const reason = 'The payload is no JSON object; it was set aside before any worker saw it.';
   tables.jobs.delete(job.id);
-  tables.failed.put({ id, name: '', exception: reason, connection, queue, payload, attempts: 0 }, now);
-  return { queue, id, reason };
+  const why = { name: UNREADABLE_NAME, exception: NOT_AN_OBJECT };
+  tables.failed.put({ ...why, id, connection, queue, payload, attempts: 0 }, now);
+  return { queue, id, reason: NOT_AN_OBJECT };
 }
