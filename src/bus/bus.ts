@@ -3,7 +3,10 @@ import { checkInjection } from '../container/parameters';
 import { makeResolvable } from '../container/tsyringe-scope';
 import { extendsJob } from '../job/base';
 import type { Class } from '../job/definition';
+import { classOf } from '../job/definition-of';
 import type { JobDispatcher, PendingDispatch } from '../job/dispatcher';
+import { InvalidHandlerError } from '../job/errors';
+import { hasHandle } from '../job/handles';
 import type { HandleResult, JobBase } from '../job/job';
 import { defaultManager } from '../queue/default-manager';
 import type { EncodedJob } from '../queue/job-encoder';
@@ -88,6 +91,16 @@ export class JobBus implements JobDispatcher {
   map(handlers: Iterable<readonly [command: Class, handler: Class]>): void {
     const manager = this.#managerOf();
     for (const [command, handler] of handlers) {
+      if (typeof handler !== 'function' || !hasHandle(handler)) {
+        const problem = 'it is no class with a method handle(). (An arrow function in a field is none.)';
+        throw new InvalidHandlerError(
+          handler?.name ?? String(handler),
+          command?.name,
+          undefined,
+          problem,
+          'Bus.map to',
+        );
+      }
       checkInjection(handler, 'handler');
       makeResolvable(handler);
       if (manager.registry.definitionOf(command) === undefined) manager.commandHandlers.set(command, handler);
@@ -114,8 +127,10 @@ export function dispatch(job: object): PendingDispatch {
   return Bus.dispatchToQueue(job);
 }
 
-// One that extends Job without a decorator is a job with a mistake, which its dispatch explains.
+// One that extends Job without a decorator is a job with a mistake, which its dispatch explains; so is a class in place
+// of an instance, and a plain object.
 function isJob(manager: QueueManager, job: object): boolean {
-  const target = job.constructor;
+  const target = classOf(job);
+  if (target === undefined || target === Object) return true;
   return manager.registry.definitionOf(target) !== undefined || extendsJob(target);
 }

@@ -6,6 +6,7 @@
 import { inspect } from 'node:util';
 import type { InstanceChoice } from '../job/chosen';
 import { chosenOf } from '../job/chosen';
+import { classOf } from '../job/definition-of';
 import type { PendingDispatch } from '../job/dispatcher';
 import type { Delay } from '../job/duration';
 import type { Middleware } from '../job/middleware';
@@ -121,7 +122,9 @@ export class PendingJob implements PendingDispatch, Unsent {
   }
 
   get #name(): string {
-    return this.#job.constructor.name;
+    // A class that was dispatched in place of an instance is called by its own name.
+    const target: unknown = classOf(this.#job) ?? this.#job;
+    return typeof target === 'function' ? target.name : String(typeof target);
   }
 
   // Printing a dispatch must not load a configuration, nor throw.

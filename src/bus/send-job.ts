@@ -30,5 +30,6 @@ export async function sendJob(manager: QueueManager, job: object, choice: Instan
 
 // An own property of that name is a mistake, which encoding explains.
 export function pushesItself(job: object): job is PushesItself {
+  if (typeof job !== 'object' || job === null) return false; // a class, say: its static queue() is none of ours
   return !Object.hasOwn(job, 'queue') && 'queue' in job && typeof job.queue === 'function';
 }

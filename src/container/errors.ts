@@ -24,13 +24,16 @@ export function tokenText(token: unknown): string {
   return valueText(token);
 }
 
+// Plain JavaScript and standard decorators know no decorators of parameters.
+const WITHOUT_DECORATOR = ', or take it with this.make(Mailer) in handle() (in a handler: inject(Mailer) in a field)';
+
 /** A parameter of a run that nothing would fill. */
 export class UninjectedParameterError extends OnqueueError<ParameterPlace> {
   readonly code = 'E_UNINJECTED_PARAMETER';
 
   constructor(place: ParameterPlace) {
     super(
-      `${at(place)} has no @Inject(), so nothing would fill it. Write @Inject(Mailer), imported from 'onqueue'.`,
+      `${at(place)} has no @Inject(), so nothing would fill it. Write @Inject(Mailer), imported from 'onqueue'${WITHOUT_DECORATOR}.`,
       place,
     );
   }
@@ -45,7 +48,10 @@ export class MissingTypeError extends OnqueueError<ParameterPlace & { readonly e
       emitted === undefined || emitted === 'Object'
         ? 'TypeScript emitted no type (tsx, esbuild, an interface or an import type, or two files that import each other)'
         : `its type is ${emitted}, which no container makes`;
-    super(`${at(place)}: ${why}. Write @Inject(Mailer).`, { ...place, emitted });
+    super(
+      `${at(place)}: ${why}. Write @Inject(Mailer)${place.method === 'constructor' ? ', or take it with inject(Mailer) in a field' : WITHOUT_DECORATOR}.`,
+      { ...place, emitted },
+    );
   }
 }
 

@@ -11,6 +11,7 @@ import { InvalidJobOptionError, NotRunningError, ReservedPropertyError } from '.
 import type { JobContext } from './job-context';
 import type { Middleware } from './middleware';
 import { checkQueueName } from './queue-name';
+import { registry } from './registry';
 import { contextOf } from './running';
 
 /** Marks the prototype, so that a second installed copy of the package knows a job of the first. */
@@ -119,9 +120,9 @@ export function hidesMember(property: string): boolean {
   return RESERVED.has(property);
 }
 
-export function hiddenMember(job: string, member: string): ReservedPropertyError {
+export function hiddenMember(job: string, member: string, file: string | undefined): ReservedPropertyError {
   const meanings = `On a job, this.${member} belongs to the running job; give your data another name.`;
-  return new ReservedPropertyError(job, member, meanings);
+  return new ReservedPropertyError(job, member, meanings, file);
 }
 
 function nameOf(job: object): string {
@@ -135,5 +136,5 @@ function running(job: object, member: string): JobContext {
 }
 
 function refuse(job: object, member: string): never {
-  throw hiddenMember(nameOf(job), member);
+  throw hiddenMember(nameOf(job), member, registry().definitionOf(job.constructor)?.file);
 }

@@ -43,14 +43,15 @@ const BUILDERS: Readonly<Record<string, string>> = {
 
 /** @throws ReservedPropertyError, MethodInFieldError */
 export function checkInstance(job: object, definition: JobDefinition): void {
-  const name = definition.target.name;
-  const inherits = extendsJob(definition.target);
+  const { file, target } = definition;
+  const { name } = target;
+  const inherits = extendsJob(target);
   for (const property of Object.keys(job)) {
     if (METHODS.has(property) && typeof Reflect.get(job, property) === 'function') {
-      throw new MethodInFieldError(name, property);
+      throw new MethodInFieldError(name, property, file);
     }
-    if (OPTIONS.has(property)) throw new ReservedPropertyError(name, property, bothMeanings(property));
-    if (inherits && hidesMember(property)) throw hiddenMember(name, property);
+    if (OPTIONS.has(property)) throw new ReservedPropertyError(name, property, bothMeanings(property), file);
+    if (inherits && hidesMember(property)) throw hiddenMember(name, property, file);
   }
 }
 

@@ -1,16 +1,21 @@
 /** Finds the definition behind an instance, and refuses what was never declared as a job. */
 import { extendsJob } from './base';
 import type { Class, JobDefinition } from './definition';
-import { UndecoratedJobError } from './errors';
+import { NotAJobError, UndecoratedJobError } from './errors';
 import { type JobRegistry, registry } from './registry';
 
-/** @throws UndecoratedJobError */
+/** @throws UndecoratedJobError, NotAJobError */
 export function definitionOfJob(job: object, jobs: JobRegistry = registry()): JobDefinition {
   const target = classOf(job);
-  const definition = target && jobs.definitionOf(target);
-  if (target !== undefined && definition !== undefined) return definition;
-  const parent = target && nearestParent(target, jobs)?.target.name;
-  throw new UndecoratedJobError(target?.name ?? 'Object', target !== undefined && extendsJob(target), parent);
+  if (target === undefined || target === Object) throw new NotAJobError(job);
+  const definition = jobs.definitionOf(target);
+  if (definition !== undefined) return definition;
+  const parent = nearestParent(target, jobs);
+  throw new UndecoratedJobError(
+    target.name,
+    extendsJob(target),
+    parent && { name: parent.target.name, file: parent.file },
+  );
 }
 
 /** The nearest decorated class above `target`. */
@@ -27,9 +32,10 @@ export function parentOf(target: Class): Class | undefined {
   return typeof above === 'function' && above !== Function.prototype ? above : undefined;
 }
 
-// From the prototype: an own property `constructor` is data.
-function classOf(job: object): Class | undefined {
+/** The class of an instance; undefined for a class, for a value that is no object, and for an object without one. */
+export function classOf(job: unknown): Class | undefined {
+  if (typeof job !== 'object' || job === null) return undefined;
+  // From the prototype: an own property `constructor` is data.
   const prototype: unknown = Object.getPrototypeOf(job);
-  if (typeof prototype !== 'object' || prototype === null) return undefined;
-  return prototype.constructor;
+  return typeof prototype === 'object' && prototype !== null ? prototype.constructor : undefined;
 }

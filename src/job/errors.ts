@@ -1,4 +1,5 @@
 /** What can be wrong with a job: its declaration, its options, its names, an instance of it, or the use of `this`. */
+import { parse } from 'node:path';
 import { OnqueueError } from '../errors/onqueue-error';
 import { relativeFile } from './declared-in';
 import { valueText } from './value-text';
@@ -6,6 +7,11 @@ import { valueText } from './value-text';
 /** A class as errors name it: with the file that declares it, where a stack could tell. */
 export function placed(name: string, file: string | undefined): string {
   return file === undefined ? name : `${name} (${relativeFile(file)})`;
+}
+
+// At the end of a message: where the class stands that it speaks of.
+function inFile(file: string | undefined): string {
+  return file === undefined ? '' : ` (${relativeFile(file)})`;
 }
 
 function orList(words: readonly string[]): string {
@@ -79,15 +85,31 @@ export class DuplicateJobError extends OnqueueError<{
     first: { readonly name: string; readonly file: string | undefined },
     second: { readonly name: string; readonly file: string | undefined },
   ) {
-    const sameFile = first.file !== undefined && first.file === second.file && first.name === second.name;
     super(
       `Two classes claim the job name '${name}': ${placed(first.name, first.file)} and ${placed(second.name, second.file)}. ` +
-        (sameFile
-          ? 'Is it one file that was loaded twice (a reload, jest.resetModules(), two spellings of its path)? Load it once.'
-          : `Give one of them another: @Job({ name: '…' }).`),
+        duplicateRemedy(first.name === second.name, first.file, second.file),
       { name, classes: [first.name, second.name], files: [first.file, second.file] },
     );
   }
+}
+
+const RENAME = "ive one of them another: @Job({ name: '…' }).";
+
+function duplicateRemedy(sameClassName: boolean, first: string | undefined, second: string | undefined): string {
+  if (!sameClassName || first === undefined || second === undefined) return `G${RENAME}`;
+  if (first === second) {
+    return `Is it one file that was loaded twice (a reload, jest.resetModules(), two spellings of its path)? Load it once. Are they two classes, g${RENAME}`;
+  }
+  if (!isBuildOf(first, second) && !isBuildOf(second, first)) return `G${RENAME}`;
+  return (
+    'It seems to be one job that was loaded twice, as source and as build. Load one of them only: ' +
+    'in production a JavaScript onqueue.config that imports the build.'
+  );
+}
+
+function isBuildOf(build: string, source: string): boolean {
+  const [built, written] = [parse(build), parse(source)];
+  return built.name === written.name && /^\.[cm]?js$/.test(built.ext) && /^\.[cm]?tsx?$/.test(written.ext);
 }
 
 /** A class that cannot handle the job it was declared for. */
@@ -98,8 +120,15 @@ export class InvalidHandlerError extends OnqueueError<{
 }> {
   readonly code = 'E_INVALID_HANDLER';
 
-  constructor(handler: string, job: string | undefined, file: string | undefined, problem: string) {
-    super(`@Handles on ${placed(handler, file)}: ${problem}`, { handler, job, file });
+  /** @param by what joined the two */
+  constructor(
+    handler: string,
+    job: string | undefined,
+    file: string | undefined,
+    problem: string,
+    by: '@Handles on' | 'Bus.map to' = '@Handles on',
+  ) {
+    super(`${by} ${placed(handler, file)}: ${problem}`, { handler, job, file });
   }
 }
 
@@ -107,22 +136,47 @@ export class InvalidHandlerError extends OnqueueError<{
 export class UndecoratedJobError extends OnqueueError<{ readonly job: string; readonly parent: string | undefined }> {
   readonly code = 'E_UNDECORATED_JOB';
 
-  constructor(job: string, extendsJob: boolean, parent: string | undefined) {
+  constructor(
+    job: string,
+    extendsJob: boolean,
+    parent: { readonly name: string; readonly file: string | undefined } | undefined,
+  ) {
     const what = extendsJob ? `${job} extends Job but has no @Job()` : `${job} is no job: it has no @Job()`;
-    const only = parent === undefined ? '.' : `; only its parent ${parent} has.`;
-    super(`${what}${only} Add @Job() above class ${job}${parent === job ? ', above its other decorators' : ''}.`, {
-      job,
-      parent,
-    });
+    const only = parent === undefined ? '.' : `; only its parent ${placed(parent.name, parent.file)} has.`;
+    super(
+      `${what}${only} Add @Job() above class ${job}${parent?.name === job ? ', above its other decorators' : ''}.`,
+      {
+        job,
+        parent: parent?.name,
+      },
+    );
   }
+}
+
+/** A class in place of an instance was dispatched, or what no class with `@Job()` made. */
+export class NotAJobError extends OnqueueError<{ readonly value: string }> {
+  readonly code = 'E_NOT_A_JOB';
+
+  /** @param value what was dispatched; of an object nothing is quoted, for it may be anybody's data */
+  constructor(value: unknown) {
+    super(notAJob(value), { value: typeof value });
+  }
+}
+
+function notAJob(value: unknown): string {
+  if (typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))) {
+    return `${value.name || 'class'}: this is the class, and a job is an instance of it. Write new ${value.name}(…).`;
+  }
+  const what = value === undefined || value === null ? String(value) : `a ${typeof value}`;
+  return `${typeof value === 'object' && value !== null ? 'A plain object' : what} is no job. Write a class with @Job() above it, and dispatch an instance: new SendEmail(…).`;
 }
 
 /** An own property of a job that has another meaning to Onqueue. */
 export class ReservedPropertyError extends OnqueueError<{ readonly job: string; readonly property: string }> {
   readonly code = 'E_RESERVED_PROPERTY';
 
-  constructor(job: string, property: string, meanings: string) {
-    super(`${job} has an own property \`${property}\`. ${meanings}`, { job, property });
+  constructor(job: string, property: string, meanings: string, file?: string) {
+    super(`${job} has an own property \`${property}\`. ${meanings}${inFile(file)}`, { job, property });
   }
 }
 
@@ -130,9 +184,9 @@ export class ReservedPropertyError extends OnqueueError<{ readonly job: string; 
 export class MethodInFieldError extends OnqueueError<{ readonly job: string; readonly method: string }> {
   readonly code = 'E_METHOD_IN_FIELD';
 
-  constructor(job: string, method: string) {
+  constructor(job: string, method: string, file?: string) {
     super(
-      `${job}.${method} is an arrow function in a field: write it as a method. Fields are data, and a queue cannot carry a function.`,
+      `${job}.${method} is an arrow function in a field: write it as a method. Fields are data, and a queue cannot carry a function.${inFile(file)}`,
       { job, method },
     );
   }

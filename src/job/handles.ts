@@ -30,11 +30,16 @@ export function Handles<J extends object>(
     const definition = registry().definitionOf(job);
     if (definition === undefined) throw refuse(`${job.name} has no @Job(). Add it above class ${job.name}.`);
     if ('handle' in job.prototype) throw refuse(`${job.name} has a handle() of its own. Remove one of the two.`);
-    if (typeof Reflect.get(target.prototype, 'handle') !== 'function') {
+    if (!hasHandle(target)) {
       throw refuse('it has no method handle(). (An arrow function in a field is none.)');
     }
     checkInjection(target, 'handler', file);
     makeResolvable(target);
     registry().setHandler(job, target, file);
   };
+}
+
+/** As a method: a field is not there before an instance is. */
+export function hasHandle(handler: Class): boolean {
+  return handler.prototype !== undefined && typeof Reflect.get(handler.prototype, 'handle') === 'function';
 }

@@ -40,5 +40,17 @@ export function remedyFor(value: unknown): string {
   if (typeof value === 'symbol') return 'Write a string instead.';
   if (types.isBoxedPrimitive(value)) return 'Write the bare value.';
   if (types.isPromise(value)) return 'Await it before the dispatch.';
-  return 'Make it static, or inject it in handle().';
+  const name = ownClassOf(value);
+  const asData =
+    name === undefined
+      ? ''
+      : ` A value travels as its parts, or with @Type(() => ${name}) from class-transformer on the property.`;
+  return `Make it static, or inject it in handle().${asData}`;
+}
+
+// Not one that the engine brings: class-transformer cannot make a WeakMap either.
+function ownClassOf(value: unknown): string | undefined {
+  const target = typeof value === 'object' && value !== null ? classOf(value) : undefined;
+  if (target === undefined || target.name === '') return undefined;
+  return Function.prototype.toString.call(target).endsWith('{ [native code] }') ? undefined : target.name;
 }

@@ -219,6 +219,29 @@ describe('Bus.bulk', () => {
   });
 });
 
+describe('what is no job', () => {
+  it.each([
+    ['the class in place of an instance', SendMail, 'SendMail: this is the class'],
+    [
+      'a class with a static queue()',
+      class Pushing {
+        static queue = () => 'x';
+      },
+      'Pushing: this is the class',
+    ],
+    ['a plain object', {}, 'A plain object is no job'],
+    ['nothing', undefined, 'undefined is no job'],
+  ])('does not end in a message about another mistake: %s', async (_what, value, message) => {
+    const { bus } = given();
+    const job = value as object;
+    await expect(bus.dispatch(job)).rejects.toThrow(message);
+    await expect(bus.dispatchToQueue(job)).rejects.toThrow(message);
+    await expect(bus.dispatchSync(job)).rejects.toThrow(message);
+    await expect(bus.dispatchNow(job)).rejects.toThrow(message);
+    await expect(bus.bulk([job])).rejects.toThrow(message);
+  });
+});
+
 describe('Bus.map', () => {
   it('gives a job its handler, as @Handles does', async () => {
     const { bus } = given();
@@ -240,5 +263,22 @@ describe('Bus.map', () => {
     }
 
     expect(() => bus.map([[Greet, Wrong]])).toThrow(/Wrong\.handle, parameter 2/);
+  });
+
+  it.each([
+    ['without handle()', class Empty {}, 'Empty'],
+    [
+      'with handle in a field',
+      class InField {
+        handle = () => 'x';
+      },
+      'InField',
+    ],
+    ['that is undefined', undefined, 'undefined'],
+  ])('does not take a handler that would only fail in the first run: one %s', (_what, handler, name) => {
+    const { bus } = given();
+    expect(() => bus.map([[Greet, handler as never]])).toThrow(
+      `Bus.map to ${name}: it is no class with a method handle().`,
+    );
   });
 });

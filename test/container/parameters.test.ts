@@ -66,7 +66,7 @@ describe('a declaration is refused', () => {
     expect(() => Job()(Bare)).toThrow(UninjectedParameterError);
     expect(() => Job()(Bare)).toThrow(
       'Bare.handle, parameter 0 (_mailer) in test/container/parameters.test.ts has no @Inject(), so nothing would fill it. ' +
-        "Write @Inject(Mailer), imported from 'onqueue'.",
+        "Write @Inject(Mailer), imported from 'onqueue', or take it with this.make(Mailer) in handle() (in a handler: inject(Mailer) in a field).",
     );
   });
 
@@ -94,7 +94,7 @@ describe('a declaration is refused', () => {
     expect(() => Job()(ByInterface)).toThrow(MissingTypeError);
     expect(() => Job()(ByInterface)).toThrow(
       'ByInterface.handle, parameter 1 (_clock) in test/container/parameters.test.ts: TypeScript emitted no type (tsx, ' +
-        'esbuild, an interface or an import type, or two files that import each other). Write @Inject(Mailer).',
+        'esbuild, an interface or an import type, or two files that import each other). Write @Inject(Mailer), or take it with this.make(Mailer) in handle()',
     );
   });
 
@@ -110,7 +110,7 @@ describe('a declaration is refused', () => {
     class ByString {
       handle(@Inject() _name: string) {}
     }
-    expect(() => Job()(ByString)).toThrow('its type is String, which no container makes. Write @Inject(Mailer).');
+    expect(() => Job()(ByString)).toThrow('its type is String, which no container makes. Write @Inject(Mailer), or take it with this.make(Mailer)');
   });
 
   it('for a token that is undefined', () => {

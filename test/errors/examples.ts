@@ -62,6 +62,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   NoManagerError: [],
   NotQueuedError: ['SendEmail'],
   NotRunningError: ['SendEmail', 'signal'],
+  NotAJobError: [class SendEmail {}],
   NothingMatchedError: ['--require', './jobs/*.js', 'app', 'Give a path that is there.'],
   OutsideRunError: ['mailer'],
   PayloadVersionError: ['SendEmail', 3, 2],
@@ -69,7 +70,16 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   QueueUnavailableError: [
     { connection: 'main', store: 'Redis', address: 'redis://127.0.0.1:6379', consequence: 'SendEmail was not queued' },
   ],
-  RedisReplyError: ['main', 'redis://127.0.0.1:6379', 'push', 'WRONGTYPE', cause],
+  RedisReplyError: [
+    {
+      connection: 'main',
+      address: 'redis://127.0.0.1:6379',
+      operation: 'push',
+      reply: 'WRONGTYPE',
+      consequence: 'SendEmail was not queued',
+    },
+    cause,
+  ],
   RequiredFileError: ['jobs.js', new Error('unexpected token')],
   ReservedFieldError: ['SendEmail', 'attempts'],
   ReservedPropertyError: ['SendEmail', 'queue', 'It is an option; give the field another name.'],

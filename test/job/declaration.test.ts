@@ -173,6 +173,32 @@ describe('a declaration is refused', () => {
     expect(load).toThrow('Is it one file that was loaded twice');
   });
 
+  it('does not send one who wrote two classes of one name into a file to look for a reload only', () => {
+    const first = () => Job()(class InOneFile extends Job {});
+    const second = () => Job()(class InOneFile extends Job {});
+    first();
+    expect(second).toThrow("Are they two classes, give one of them another: @Job({ name: '…' }).");
+  });
+
+  it.each([
+    ['src/jobs.ts', 'dist/jobs.js'],
+    ['dist/jobs.cjs', 'src/jobs.cts'],
+  ])('does not ask to rename a job that was loaded as source and as build: %s, %s', (first, second) => {
+    const { message } = new DuplicateJobError('Send', { name: 'Send', file: first }, { name: 'Send', file: second });
+    expect(message).toContain('one job that was loaded twice, as source and as build. Load one of them only');
+    expect(message).not.toContain('@Job({ name');
+  });
+
+  it.each([
+    ['src/jobs.ts', 'src/other.ts', 'Send'],
+    ['src/jobs.ts', 'dist/other.js', 'Send'],
+    ['src/mail/jobs.ts', 'src/shop/jobs.ts', 'Send'],
+    ['src/jobs.ts', 'dist/jobs.js', 'Deliver'],
+  ])('does not take two jobs for source and build: %s, %s with %s', (first, second, name) => {
+    const { message } = new DuplicateJobError('Send', { name: 'Send', file: first }, { name, file: second });
+    expect(message).toContain("Give one of them another: @Job({ name: '…' }).");
+  });
+
   it('for a class that bears @Job() twice', () => {
     class Double extends Job {}
     Job()(Double);

@@ -6,6 +6,7 @@ import {
   InvalidJobOptionError,
   InvalidQueueNameError,
   MethodInFieldError,
+  NotAJobError,
   NotRunningError,
   ReservedPropertyError,
   UndecoratedJobError,
@@ -142,6 +143,13 @@ describe('an own property', () => {
     expect(() => Object.assign(new Runs(), { [name]: 1 })).toThrow(ReservedPropertyError);
   });
 
+  it('is not left to be searched for: the refusal names the file of the class', () => {
+    expect(refused('queue', 'mail')).toThrow('give it another name. (test/job/instance.test.ts)');
+    expect(refused('handle', () => {})).toThrow('cannot carry a function. (test/job/instance.test.ts)');
+    expect(refused('make', 1)).toThrow('give your data another name. (test/job/instance.test.ts)');
+    expect(() => Object.assign(new Runs(), { signal: 1 })).toThrow('another name. (test/job/instance.test.ts)');
+  });
+
   it.each(['id', 'name', 'version', 'aliases', 'to'])('called %s is data', (name) => {
     expect(refused(name, 1)).not.toThrow();
   });
@@ -176,7 +184,7 @@ describe('what has no @Job() of its own', () => {
   it('is refused, naming the parent that has one', () => {
     expect(() => definitionOfJob(new Grown())).toThrow(UndecoratedJobError);
     expect(() => definitionOfJob(new Grown())).toThrow(
-      'Grown extends Job but has no @Job(); only its parent Runs has. Add @Job() above class Grown.',
+      'Grown extends Job but has no @Job(); only its parent Runs (test/job/instance.test.ts) has. Add @Job() above class Grown.',
     );
   });
 
@@ -184,8 +192,26 @@ describe('what has no @Job() of its own', () => {
     expect(() => definitionOfJob(new NeverDecorated())).toThrow(
       'NeverDecorated extends Job but has no @Job(). Add @Job() above class NeverDecorated.',
     );
-    expect(() => definitionOfJob({})).toThrow('Object is no job: it has no @Job()');
-    expect(() => definitionOfJob(Object.create(null) as object)).toThrow(UndecoratedJobError);
+    expect(() => definitionOfJob(new (class Odd {})())).toThrow('Odd is no job: it has no @Job()');
+  });
+
+  it('is not told to decorate the class, where the class itself stands in place of an instance', () => {
+    expect(() => definitionOfJob(Runs)).toThrow(NotAJobError);
+    expect(() => definitionOfJob(Runs)).toThrow(
+      'Runs: this is the class, and a job is an instance of it. Write new Runs(…).',
+    );
+    expect(() => definitionOfJob(class PlainClass {})).toThrow('Write new PlainClass(…).');
+  });
+
+  it.each([
+    ['A plain object', {}],
+    ['A plain object', Object.create(null)],
+    ['a function', () => {}],
+    ['a number', 7],
+    ['undefined', undefined],
+    ['null', null],
+  ])('is not told to decorate class Object, where it is %s', (what, value) => {
+    expect(() => definitionOfJob(value as object)).toThrow(`${what} is no job. Write a class with @Job() above it`);
   });
 
   it('is refused where another decorator put a class of its own in between', () => {
