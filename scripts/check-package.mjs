@@ -13,7 +13,7 @@ const folder = mkdtempSync(join(tmpdir(), 'onqueue-package-'));
 
 /** Far above what we ship; a folder that slipped in goes over it. */
 const MOST_BYTES = 2 * 1024 * 1024;
-const allowed = /^(dist\/|lua\/.+\.(lua|md)$|package\.json$|README\.md$|CHANGELOG\.md$|LICENSE$)/;
+const allowed = /^(dist\/|lua\/.+\.(lua|md)$|docs\/.+\.md$|package\.json$|README\.md$|CHANGELOG\.md$|LICENSE$)/;
 const needed = [
   'package.json',
   'README.md',
@@ -22,6 +22,9 @@ const needed = [
   'dist/index.js',
   'dist/index.d.ts',
   'dist/cli/bin.js',
+  // Messages point to these.
+  'docs/errors.md',
+  'docs/format.md',
 ];
 
 function run(command, ...args) {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Project, requireBuild, root } from '../support/project';
 import { startRedisServer } from '../support/redis-server';
@@ -205,6 +205,16 @@ describe('the packed package', () => {
     const project = projectWith({});
     const { code, stdout } = await project.run(['node_modules/onqueue/dist/cli/bin.js', '--version']);
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${version}\n` });
+  });
+
+  it('does not point its users to a page that they do not have', () => {
+    const folder = join(projectWith({}).folder, 'node_modules/onqueue');
+    const texts = readdirSync(join(folder, 'dist'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.js'))
+      .map((name) => readFileSync(join(folder, 'dist', name), 'utf8'));
+    const pages = new Set(texts.flatMap((text) => text.match(/\bdocs\/[a-z-]+\.md/g) ?? []));
+    expect(pages).toContain('docs/format.md');
+    expect([...pages].filter((page) => !existsSync(join(folder, page)))).toEqual([]);
   });
 
   it('works in a project that is tested by Jest, and leaves nothing open there', async () => {
