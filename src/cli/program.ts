@@ -1,11 +1,12 @@
 /** The command line as a whole: the tree of commands, and one run of it from arguments to exit code. */
 import { Command, CommanderError } from 'commander';
-import { newCommand } from './command';
+import { helpHint, newCommand } from './command';
 import { checkCommand } from './commands/check';
 import { clearCommand } from './commands/clear';
 import { failedCommand } from './commands/failed';
 import { flushCommand } from './commands/flush';
 import { forgetCommand } from './commands/forget';
+import { helpCommand } from './commands/help';
 import { jobsCommand } from './commands/jobs';
 import { listenCommand } from './commands/listen';
 import { pruneCommand } from './commands/prune';
@@ -44,8 +45,10 @@ export async function run(line: readonly string[], surroundings: Surroundings): 
   } catch (error) {
     // Commander has told its own errors already; help and version are no errors.
     if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.done : ExitCode.usage;
+    const code = exitCodeOf(error);
     session.output.note(errorText(error));
-    return exitCodeOf(error);
+    if (code === ExitCode.usage) session.output.note(helpHint(line[0]));
+    return code;
   } finally {
     await session.close();
   }
@@ -66,6 +69,7 @@ function commandTree(session: Session): Command {
       ['onqueue help work', 'all options of a command'],
     ],
   })
+    .helpCommand(false)
     .version(ownPackage().version)
     .configureOutput({
       writeOut: (text) => void stdout.write(text),
@@ -73,6 +77,7 @@ function commandTree(session: Session): Command {
       getOutHelpWidth: () => stdout.columns ?? 100,
       getErrHelpWidth: () => stderr.columns ?? 100,
     });
-  for (const command of COMMANDS) program.addCommand(command(session).copyInheritedSettings(program));
+  const commands = [...COMMANDS.map((command) => command(session)), helpCommand(program)];
+  for (const command of commands) program.addCommand(command.copyInheritedSettings(program));
   return program;
 }

@@ -129,6 +129,7 @@ describe('retry', () => {
     const { stderr, code } = await kit.run('retry');
 
     expect(stderr).toContain("missing required argument 'ids'");
+    expect(stderr).toContain("or 'all'");
     expect(code).toBe(2);
   });
 });

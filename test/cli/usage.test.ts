@@ -34,6 +34,43 @@ describe('the command line', () => {
     expect(code).toBe(2);
   });
 
+  it('does not leave a mistyped flag without its nearest because it has a value', async () => {
+    const { stderr } = await kit.run('work', '--quue=mail');
+
+    expect(stderr).toBe("error: unknown option '--quue=mail'\nDid you mean --queue?\nSee onqueue help work.\n");
+  });
+
+  it('does not answer help for an unknown command as if there were one', async () => {
+    const { stdout, stderr, code } = await kit.run('help', 'wrok');
+
+    expect(stdout).toBe('');
+    expect(stderr).toBe("error: unknown command 'wrok'\nDid you mean work?\nSee onqueue help.\n");
+    expect(code).toBe(2);
+  });
+
+  it('shows the same help in both ways of asking for it', async () => {
+    const { stdout, code } = await kit.run('help', 'work');
+
+    expect({ stdout, code }).toEqual({ stdout: (await kit.run('work', '--help')).stdout, code: 0 });
+    expect((await kit.run('help')).stdout).toBe((await kit.run('--help')).stdout);
+  });
+
+  it('says of listen --concurrency why there is none', async () => {
+    const { stderr, code } = await kit.run('listen', '--concurrency=2');
+
+    expect(stderr).toContain('onqueue listen runs one job at a time');
+    expect(code).toBe(2);
+    expect((await kit.run('listen', '--help')).stdout).not.toContain('--concurrency');
+  });
+
+  it.each([
+    [['work', '--tries=many'], 'work'],
+    [['size', 'a', 'b'], 'size'],
+    [['prune'], 'prune'],
+  ])('does not leave alone whoever wrote %j', async (line, command) => {
+    expect((await kit.run(...line)).stderr).toMatch(new RegExp(`^See onqueue help ${command}\\.$`, 'm'));
+  });
+
   it.each([
     [['work', 'memory', 'other'], 'too many arguments'],
     [['work', '--tries'], "option '--tries <count>' argument missing"],

@@ -1,10 +1,11 @@
 /** `listen`: like `work`, with a fresh process for each job, so that changed code is picked up. For development. */
 import { fork } from 'node:child_process';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Clock, Milliseconds, Seconds, Timer } from '../../clock/clock';
 import { durationSeconds } from '../../job/duration';
 import { resolveWorkerOptions } from '../../worker/worker-options';
 import { newCommand } from '../command';
+import { InvalidOptionError } from '../errors';
 import { ExitCode, exitCodeOfSignal, type StopSignal } from '../exit-codes';
 import { commandLineOf } from '../options';
 import type { Session } from '../session';
@@ -36,9 +37,20 @@ export function listenCommand(session: Session): Command {
     ],
   });
   return addListenOptions(
-    command.argument('[connection]', 'connection of the configuration (default: its default)'),
+    command
+      .argument('[connection]', 'connection of the configuration (default: its default)')
+      .addOption(new Option('--concurrency <count>').argParser(refuseConcurrency).hideHelp()),
     `how long a process waits for its job before the next takes its place (default: ${DEFAULT_SLEEP}s)`,
   ).action((connection: string | undefined, flags: ListenFlags) => new Listener(session, connection, flags).run());
+}
+
+// Whoever comes from `work` should learn why, and not only that there is no such flag.
+function refuseConcurrency(value: string): never {
+  throw new InvalidOptionError(
+    '--concurrency',
+    value,
+    'onqueue listen runs one job at a time, each in a fresh process; onqueue work takes --concurrency.',
+  );
 }
 
 class Listener {
