@@ -70,10 +70,7 @@ export class JobBus implements JobDispatcher {
   async bulk(jobs: Iterable<object>): Promise<string[]> {
     const manager = this.#managerOf();
     const all = [...jobs];
-    const encoded = await manager.encoder.encodeAll(
-      all.filter((job) => !pushesItself(job)),
-      {},
-    );
+    const encoded = await manager.encoder.encodeAll(all, {}, pushesItself);
     await sendAll(encoded, (connection) => manager.driver(connection));
     const sent: Iterator<EncodedJob> = encoded.values();
     const ids: string[] = [];

@@ -1,9 +1,11 @@
 /** What can be wrong with data on their way into a payload, and with a payload on its way back. */
 import { OnqueueError } from '../errors/onqueue-error';
+import { relativeFile } from '../job/declared-in';
 
 /** A value that a payload cannot hold: refused when the job is dispatched. */
 export class UnserializableValueError extends OnqueueError<{ readonly path: string; readonly kind: string }> {
   readonly code = 'E_UNSERIALIZABLE_VALUE';
+  readonly #remedy: string;
 
   /**
    * @param path from the job to the value: "SendEmail.items[3].owner"
@@ -11,6 +13,13 @@ export class UnserializableValueError extends OnqueueError<{ readonly path: stri
    */
   constructor(path: string, kind: string, remedy: string) {
     super(`${path} is ${kind}, which a queue cannot carry. ${remedy}`, { path, kind });
+    this.#remedy = remedy;
+  }
+
+  /** The same, with the file that declares the job. */
+  in(file: string): UnserializableValueError {
+    const { path, kind } = this.facts;
+    return new UnserializableValueError(path, kind, `${this.#remedy} (${relativeFile(file)})`);
   }
 }
 

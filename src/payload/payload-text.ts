@@ -46,10 +46,10 @@ const NO_CLASSES: CodecClasses = { nameOf: () => undefined, classOf: () => undef
  */
 export function encodePayload(parts: PayloadParts): string {
   const { definition, job, chosen, id, extra, middleware = [], classes } = parts;
-  const { name, version, target } = definition;
+  const { name, version } = definition;
   return (
     beginning(definition) +
-    encodedMembers(encodeInstance(job, classes, target.name)) +
+    encodedMembers(encodeFields(job, definition, classes)) +
     (version === undefined ? '},' : `,"version":${version}},`) +
     writeChosen(chosen) +
     writeExtra(name, extra) +
@@ -75,6 +75,14 @@ export function encodeStringJob({ name, data, id, extra }: StringJobParts): stri
     writeExtra(name, extra) +
     ending(id)
   );
+}
+
+function encodeFields(job: object, { target, file }: JobDefinition, classes: CodecClasses): Encoded {
+  try {
+    return encodeInstance(job, classes, target.name);
+  } catch (error) {
+    throw error instanceof UnserializableValueError && file !== undefined ? error.in(file) : error;
+  }
 }
 
 /** The same for all jobs of a class. */

@@ -1,5 +1,6 @@
 /** Turns a job into the entry that a store takes: where it goes, when, and as which text. */
 import type { Clock } from '../clock/clock';
+import { OnqueueError } from '../errors/onqueue-error';
 import { checkInstance } from '../job/check-instance';
 import { chosenOf } from '../job/chosen';
 import type { InstanceChoice } from '../job/chosen';
@@ -84,11 +85,26 @@ export class JobEncoder {
     return encoded(id, definition.name, route, payload);
   }
 
-  /** Encodes many, with turns of the event loop between them. */
-  async encodeAll(jobs: Iterable<object>, dispatch: InstanceChoice): Promise<EncodedJob[]> {
+  /**
+   * Encodes many, with turns of the event loop between them.
+   *
+   * @param leaveOut jobs to pass over; they keep their positions in errors
+   */
+  async encodeAll(
+    jobs: Iterable<object>,
+    dispatch: InstanceChoice,
+    leaveOut: (job: object) => boolean = () => false,
+  ): Promise<EncodedJob[]> {
     const encoded: EncodedJob[] = [];
+    let position = 0;
     for (const job of jobs) {
-      encoded.push(this.encode(job, dispatch));
+      position++;
+      if (leaveOut(job)) continue;
+      try {
+        encoded.push(this.encode(job, dispatch));
+      } catch (error) {
+        throw positioned(error, Array.isArray(jobs) ? `job ${position} of ${jobs.length}` : `job ${position}`);
+      }
       if (encoded.length % ENCODED_AT_ONCE === 0) await nextTurn();
     }
     return encoded;
@@ -141,4 +157,14 @@ function middlewareOf(
 
 function encoded(id: string, name: string, { connection, queue, delay }: Route, payload: string): EncodedJob {
   return { id, name, connection, queue, entry: delay > 0 ? { payload, delay } : { payload } };
+}
+
+/** One of our own errors, saying which of many jobs it speaks of. */
+function positioned(error: unknown, position: string): unknown {
+  if (!(error instanceof OnqueueError)) return error;
+  const { message } = error;
+  error.message = `${position}: ${message}`;
+  // Printed from its stack, which quotes the message as it was made.
+  error.stack = error.stack?.replace(message, () => error.message) ?? error.message;
+  return error;
 }

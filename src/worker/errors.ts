@@ -1,5 +1,6 @@
 /** What can end a run or keep a worker from starting. The first three are the reasons of a job's `signal`. */
 import { OnqueueError } from '../errors/onqueue-error';
+import { placed } from '../job/errors';
 
 interface JobFacts {
   readonly job: string;
@@ -88,20 +89,31 @@ export class UnknownJobError extends OnqueueError<{
 }> {
   readonly code = 'E_UNKNOWN_JOB';
 
-  constructor(name: string, nearest: readonly string[], registered: number) {
+  /** @param registered all jobs that are known here */
+  constructor(name: string, nearest: readonly string[], registered: readonly RegisteredJob[]) {
+    const alike = registered.filter((job) => nearest.includes(job.name));
+    const shown = alike.length > 0 ? alike : registered;
     const known =
-      registered === 0
+      registered.length === 0
         ? 'No job is registered at all.'
-        : nearest.length === 0
-          ? `None of the ${registered} registered jobs has a name like it.`
-          : `Registered: ${nearest.join(', ')}.`;
+        : shown.length > LISTED
+          ? `None of the ${registered.length} registered jobs has a name like it.`
+          : `Registered: ${shown.map((job) => placed(job.name, job.file)).join(', ')}.`;
     super(`No job '${name}' here. ${known} Import its file in onqueue.config or pass --require.`, {
       name,
       nearest,
-      registered,
+      registered: registered.length,
     });
   }
 }
+
+interface RegisteredJob {
+  readonly name: string;
+  readonly file: string | undefined;
+}
+
+/** More jobs than these would hide what the message says. */
+const LISTED = 10;
 
 /** An option of a worker that cannot be. */
 export class InvalidWorkerOptionError extends OnqueueError<{ readonly option: string; readonly value: unknown }> {

@@ -221,8 +221,12 @@ export class Executor {
   }
 
   #unknown(job: RunningJob, envelope: Envelope): Outcome {
-    const names = this.#application.registry.all().map(({ name }) => name);
-    const error = new UnknownJobError(envelope.name, nearest(envelope.name, names), names.length);
+    const jobs = this.#application.registry.all();
+    const alike = nearest(
+      envelope.name,
+      jobs.map(({ name }) => name),
+    );
+    const error = new UnknownJobError(envelope.name, alike, jobs);
     // Laravel's own class jobs are for its workers: a shared queue is no reason to fail them.
     return envelope.kind === 'illuminate'
       ? releasedForFree(job, unknownJobDelay(job.reservation.counters), job.reservation.counters, error)

@@ -219,6 +219,29 @@ describe('Bus.bulk', () => {
   });
 });
 
+describe('a job in bulk that cannot be sent', () => {
+  const bad = Object.assign(new SendMail('b'), { to: Symbol('x') });
+
+  it('is not left to be searched for among the others: the error counts it, and names its file', async () => {
+    const { bus } = given();
+    const sent = bus.bulk([new PushesItself('7'), new SendMail('a'), bad]);
+    await expect(sent).rejects.toThrow(
+      'job 3 of 3: SendMail.to is a symbol, which a queue cannot carry. Write a string instead. (test/bus/bus.test.ts)',
+    );
+    await expect(sent).rejects.toMatchObject({ stack: expect.stringContaining('job 3 of 3: SendMail.to') as string });
+  });
+
+  it('is counted where it comes from a generator as well, and where it is no job', async () => {
+    const { manager, bus } = given();
+    const jobs = function* () {
+      yield new SendMail('a');
+      yield bad;
+    };
+    await expect(manager.connection('main').bulk(jobs())).rejects.toThrow('job 2: SendMail.to is a symbol');
+    await expect(bus.bulk([new SendMail('a'), {}])).rejects.toThrow('job 2 of 2: A plain object is no job');
+  });
+});
+
 describe('what is no job', () => {
   it.each([
     ['the class in place of an instance', SendMail, 'SendMail: this is the class'],

@@ -110,7 +110,9 @@ describe('a declaration is refused', () => {
     class ByString {
       handle(@Inject() _name: string) {}
     }
-    expect(() => Job()(ByString)).toThrow('its type is String, which no container makes. Write @Inject(Mailer), or take it with this.make(Mailer)');
+    expect(() => Job()(ByString)).toThrow(
+      'its type is String, which no container makes. Write @Inject(Mailer), or take it with this.make(Mailer)',
+    );
   });
 
   it('for a token that is undefined', () => {

@@ -211,6 +211,10 @@ describe('instances of registered classes', () => {
 });
 
 describe('what a queue cannot carry', () => {
+  it('is not sent to class-transformer, where that could not make it either', () => {
+    expect(() => encode({ map: new WeakMap() })).toThrow(/inject it in handle\(\)\.$/);
+  });
+
   const cycle: { self?: unknown } = {};
   cycle.self = cycle;
   const polluted = JSON.parse('{"__proto__":{"admin":true}}') as object;
@@ -220,7 +224,8 @@ describe('what a queue cannot carry', () => {
     [
       'an instance of a class',
       { logger: new Logger() },
-      'X.logger is a Logger, which a queue cannot carry. Make it static, or inject it in handle().',
+      'X.logger is a Logger, which a queue cannot carry. Make it static, or inject it in handle(). ' +
+        'A value travels as its parts, or with @Type(() => Logger) from class-transformer on the property.',
     ],
     ['one deep inside', { items: [1, 2, 3, { owner: new Logger() }] }, 'X.items[3].owner is a Logger'],
     ['one as a key of a map', { map: new Map([[new Logger(), 1]]) }, 'X.map[0][0] is a Logger'],

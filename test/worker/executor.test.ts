@@ -204,6 +204,17 @@ describe('a job of an unknown name', () => {
     expect(reason?.message).toMatch(/No job 'Akt' here.*Act/);
   });
 
+  it('is not told only how many others there are, where they are few: it lists them with their files', () => {
+    const jobs = Array.from({ length: 11 }, (_, n) => ({ name: `Job${n}`, file: 'dist/jobs.js' }));
+
+    expect(new UnknownJobError('Send', [], jobs.slice(0, 2)).message).toContain(
+      "No job 'Send' here. Registered: Job0 (dist/jobs.js), Job1 (dist/jobs.js). Import",
+    );
+    expect(new UnknownJobError('Send', [], jobs.slice(0, 10)).message).toContain('Job9 (dist/jobs.js). Import');
+    expect(new UnknownJobError('Send', [], jobs).message).toContain('None of the 11 registered jobs');
+    expect(new UnknownJobError('Job3', ['Job3'], jobs).message).toContain('Registered: Job3 (dist/jobs.js). Import');
+  });
+
   it('is found by the last part of a name with a namespace, as Laravel writes it', async () => {
     behave = () => undefined;
     const job = reserved(Buffer.from('{"job":"App\\\\Jobs\\\\Act@handle","data":{"line":"from PHP"},"id":"1"}'));
