@@ -1,7 +1,13 @@
 /** What can go wrong between a connection and its store; the same classes whatever the driver. */
 import { OnqueueError } from '../errors/onqueue-error';
 
-export { type Capability, CapabilityError, QueueUnavailableError, type Unavailability } from '../queue/errors';
+export {
+  type Capability,
+  CapabilityError,
+  type Consequential,
+  QueueUnavailableError,
+  type Unavailability,
+} from '../queue/errors';
 
 /** `laterRaw` was given a text that waits as delayed already: a sorted set would silently make one job of the two. */
 export class DuplicatePayloadError extends OnqueueError<{ connection: string; queue: string; bytes: number }> {

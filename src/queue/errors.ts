@@ -163,6 +163,8 @@ export interface Unavailability {
   readonly consequence: string;
   /** How long was waited; absent: it refused at once. */
   readonly deadline?: Seconds | undefined;
+  /** It answered, and would not serve; absent: it was silent. */
+  readonly refused?: boolean | undefined;
   /** What the store or the system said, in its own words: `WRONGPASS invalid username-password pair`. */
   readonly reason?: string | undefined;
   /** The call was sent and its answer never came: what was not done may have been done all the same. */
@@ -173,21 +175,32 @@ export interface Unavailability {
   readonly remedy?: string | undefined;
 }
 
-/** The store did not answer in time, or not at all. */
-export class QueueUnavailableError extends OnqueueError<Unavailability> {
+/** An error of a driver that says what was not done. The driver does not know the job's name; whoever sent it does. */
+export interface Consequential {
+  /** The same error, with another clause: `SendEmail was not queued`. */
+  withConsequence(consequence: string): Error;
+}
+
+/** The store did not answer in time, or not at all, or would not serve. */
+export class QueueUnavailableError extends OnqueueError<Unavailability> implements Consequential {
   readonly code = 'E_QUEUE_UNAVAILABLE';
 
   constructor(facts: Unavailability, options?: { cause?: unknown }) {
     const silence = facts.deadline === undefined ? 'cannot be reached' : `did not answer in ${facts.deadline} s`;
+    const state = facts.refused === true ? 'refused' : silence;
     const reason = facts.reason === undefined ? '' : ` (${facts.reason})`;
     const doubt = facts.uncertain === true ? ', unless only its answer was lost' : '';
     const origin = facts.origin === undefined ? '' : ` ${facts.origin}.`;
     const remedy = facts.remedy ?? 'Is it running?';
     super(
-      `${facts.store} at ${facts.address} ${silence}${reason}; ${facts.consequence}${doubt}. ${remedy}${origin}`,
+      `${facts.store} at ${facts.address} ${state}${reason}; ${facts.consequence}${doubt}. ${remedy}${origin}`,
       facts,
       options,
     );
+  }
+
+  withConsequence(consequence: string): QueueUnavailableError {
+    return new QueueUnavailableError({ ...this.facts, consequence }, { cause: this.cause });
   }
 }
 

@@ -1,6 +1,7 @@
 /** Hands encoded jobs to a driver: one, or many in pages. */
+import { OnqueueError } from '../errors/onqueue-error';
 import type { Connection } from './connection';
-import { BulkInterruptedError, QueueUnavailableError } from './errors';
+import { BulkInterruptedError, type Consequential } from './errors';
 import type { EncodedJob } from './job-encoder';
 import { nextTurn } from './next-turn';
 
@@ -78,6 +79,9 @@ function* pages(jobs: readonly EncodedJob[]): Generator<EncodedJob[]> {
 
 // One call may carry jobs of several dispatches, so each of them gets an error of its own, with its own job's name.
 function named(error: unknown, consequence: string): unknown {
-  if (!(error instanceof QueueUnavailableError)) return error;
-  return new QueueUnavailableError({ ...error.facts, consequence }, { cause: error.cause });
+  return isConsequential(error) ? error.withConsequence(consequence) : error;
+}
+
+function isConsequential(error: unknown): error is Consequential {
+  return error instanceof OnqueueError && 'withConsequence' in error;
 }

@@ -9,7 +9,7 @@ import type { Logger } from '../../logger/logger';
 import { QueueUnavailableError } from '../errors';
 import { RedisReplyError } from './errors';
 import type { LinkCall, RedisLink } from './link';
-import { isReply, isUnavailable, isUnknownScript, wordsOf } from './refusals';
+import { isReply, isUnavailable, isUnknownScript, remedyOf, wordsOf } from './refusals';
 import type { Script } from './scripts';
 
 export interface CallerSettings {
@@ -89,7 +89,7 @@ export class RedisCaller {
     ];
     const word = String(reply[0]);
     // `stale` is one such word: what another call under our name has done would be taken for ours.
-    if (!script.answers.includes(word)) throw this.#replyError(operation, new Error(word));
+    if (!script.answers.includes(word)) throw this.#replyError(operation, patience.consequence, new Error(word));
     return reply;
   }
 
@@ -175,9 +175,10 @@ export class RedisCaller {
 
   #failure(operation: string, error: unknown, late: boolean, uncertain: boolean, patience: Patience): Error {
     const { name, address, deadline, origin } = this.settings;
-    if (isReply(error) && !isUnavailable(error)) return this.#replyError(operation, error);
+    if (isReply(error) && !isUnavailable(error)) return this.#replyError(operation, patience.consequence, error);
     const cause = isReply(error) ? error : (this.#link.failure ?? (error === SILENCE ? undefined : error));
     const reason = wordsOf(cause);
+    const remedy = remedyOf(cause);
     return new QueueUnavailableError(
       {
         connection: name,
@@ -185,16 +186,19 @@ export class RedisCaller {
         address,
         consequence: patience.consequence,
         uncertain,
+        ...(isReply(cause) && { refused: true }),
         ...(late && { deadline }),
         ...(reason !== undefined && { reason }),
         ...(origin !== undefined && { origin }),
+        ...(remedy !== undefined && { remedy }),
       },
       { cause },
     );
   }
 
-  #replyError(operation: string, cause: Error): RedisReplyError {
-    return new RedisReplyError(this.settings.name, this.settings.address, operation, cause.message, { cause });
+  #replyError(operation: string, consequence: string, cause: Error): RedisReplyError {
+    const { name: connection, address } = this.settings;
+    return new RedisReplyError({ connection, address, operation, reply: cause.message, consequence }, { cause });
   }
 
   #complain(failure: Error): void {

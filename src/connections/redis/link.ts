@@ -4,7 +4,7 @@
  * While nothing is asked of it, the link keeps no process alive, and does not reconnect either.
  */
 import type { Redis } from 'ioredis';
-import { isRefusedForGood } from './refusals';
+import { isRefusedForGood, isRefusedSelect } from './refusals';
 import type { Client, ClientSource } from './client';
 
 export interface LinkCall {
@@ -79,6 +79,8 @@ export class RedisLink {
     this.#failure = undefined;
     client.on('error', (error: Error) => {
       this.#failure = error;
+      // ioredis goes on in database 0, among the jobs of others. Here its socket ends before it sends what waits.
+      if (isRefusedSelect(error)) client.disconnect();
     });
     client.on('connect', () => {
       if (this.#calls.size === 0) for (const socket of socketsOf(client)) socket.unref();

@@ -6,6 +6,21 @@ const UNAVAILABLE =
 
 const CREDENTIALS = /\b(NOAUTH|WRONGPASS|invalid password)\b/;
 
+const REMEDIES: readonly (readonly [words: RegExp, remedy: string])[] = [
+  [CREDENTIALS, 'Check the user and the password.'],
+  [/\bNOPERM\b/, 'Allow this user what the reply names, by ACL SETUSER.'],
+  [/\bOOM\b/, 'Raise maxmemory, or make room.'],
+  [/\bREADONLY\b/, 'This is a replica; give the address of its master.'],
+  [/\bLOADING\b/, 'It still reads its data after a start; try again in a moment.'],
+  [/\bMISCONF\b/, 'It cannot save its data; see its log, and whether its disk is full.'],
+  [/\bBUSY\b/, 'A script of somebody holds it up; try again later, or end it by SCRIPT KILL.'],
+  [/\bmax number of clients\b/, 'Raise maxclients, or have fewer connections.'],
+  [
+    /\b(MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)\b/,
+    'Look at the state of its cluster and its replicas, and try again later.',
+  ],
+];
+
 /** An error that the server answered, as opposed to one of the connection. Told by its name: ioredis may be there twice. */
 export function isReply(error: unknown): error is Error {
   return (error as Partial<Error> | undefined)?.name === 'ReplyError';
@@ -19,9 +34,28 @@ export function isUnavailable(error: Error): boolean {
   return UNAVAILABLE.test(error.message);
 }
 
-/** Asking again cannot help before somebody mends the configuration: wrong credentials, a host that does not exist. */
+/** The server does not give us the database that we are to use. */
+export function isRefusedSelect(error: unknown): error is Error {
+  return isReply(error) && (error as { readonly command?: { readonly name: string } }).command?.name === 'select';
+}
+
+/**
+ * Asking again cannot help before somebody mends the configuration: wrong credentials, a host or a database that does
+ * not exist.
+ */
 export function isRefusedForGood(error: Error): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOTFOUND' || (isReply(error) && CREDENTIALS.test(error.message));
+  if ((error as NodeJS.ErrnoException).code === 'ENOTFOUND') return true;
+  return isReply(error) && (CREDENTIALS.test(error.message) || (isRefusedSelect(error) && !isUnavailable(error)));
+}
+
+/** What somebody can do about it, as a sentence; undefined: the server said nothing that tells. */
+export function remedyOf(error: unknown): string | undefined {
+  if (!isReply(error)) return undefined;
+  const known = REMEDIES.find(([words]) => words.test(error.message));
+  if (known !== undefined) return known[1];
+  return isRefusedSelect(error)
+    ? 'Give a database that this server has: db, or the number at the end of the URL, from 0.'
+    : undefined;
 }
 
 /** What the server or the system said; undefined: nothing. An attempt on several addresses speaks through its parts. */
