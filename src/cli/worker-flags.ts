@@ -89,5 +89,19 @@ export function renamed<Flags extends ListenFlags>({ delay, ...flags }: Flags): 
 
 export function workerOptions(connection: string | undefined, flags: Omit<WorkFlags, 'delay'>): WorkerOptions {
   const { config: _config, require: _require, json: _json, fresh: _fresh, ...options } = flags;
-  return { connection, ...options };
+  return { connection, ...withUnits(options) };
+}
+
+// A worker warns of bare numbers that look like milliseconds; `remarksOn` has done so by the flags' names.
+function withUnits(options: WorkerOptions): WorkerOptions {
+  const units = (value: Duration): Duration => (typeof value === 'number' ? `${value}s` : value);
+  const { backoff, timeout, sleep, rest, grace, ...others } = options;
+  return {
+    ...others,
+    ...(Array.isArray(backoff) && { backoff: backoff.map(units) }),
+    ...(timeout !== undefined && { timeout: units(timeout) }),
+    ...(sleep !== undefined && { sleep: units(sleep) }),
+    ...(rest !== undefined && { rest: units(rest) }),
+    ...(grace !== undefined && { grace: units(grace) }),
+  };
 }

@@ -51,9 +51,31 @@ export function duration(text: string): Duration {
   return text as Duration;
 }
 
-/** A bare number of seconds that was probably meant as milliseconds; whoever has a logger warns of it once. */
+/** A bare number of seconds that was probably meant as milliseconds. */
 export function isSuspiciouslyManySeconds(value: unknown): value is number {
   return typeof value === 'number' && value >= SUSPICIOUS;
+}
+
+/** Of which there was a warning. One for each copy of the package will do. */
+const warned = new Set<string>();
+
+/**
+ * Warns of a bare number that was probably meant as milliseconds, once for each subject: a process warning with the
+ * code `ONQUEUE_SECONDS`. Of spans that are often hours long, such as a worker's `maxTime`, nobody should call it.
+ */
+export function warnOfManySeconds(value: unknown, subject: string): void {
+  if (!isSuspiciouslyManySeconds(value) || warned.has(subject)) return;
+  warned.add(subject);
+  process.emitWarning(
+    `${subject}: a number is seconds, and ${value} is ${inWords(value)}. ` +
+      `Write '${value / 1000}s' if milliseconds were meant, '${value}s' if not.`,
+    { type: 'OnqueueWarning', code: 'ONQUEUE_SECONDS' },
+  );
+}
+
+function inWords(seconds: Seconds): string {
+  const [unit, length] = seconds < 3600 ? ['minutes', 60] : seconds < 172_800 ? ['hours', 3600] : ['days', 86_400];
+  return `${Number((seconds / Number(length)).toFixed(1))} ${unit}`;
 }
 
 function secondsOf(value: unknown): Seconds | undefined {

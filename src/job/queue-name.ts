@@ -4,18 +4,22 @@ import { InvalidQueueNameError } from './errors';
 /** Endings and parts of the keys that stand beside a queue's list. */
 const RESERVED = /:(?:delayed|reserved|notify|failed|failed:jobs|queues)$|:(?:client|lock):/;
 
+/** Where one name is asked for; a worker takes several, and says so in its own words. */
+const ONE_QUEUE = "a job goes to one queue; a list of queues is the worker's";
+
 /**
  * @param subject whose queue it is, as the error says it: "queue on SendEmail"
+ * @param listed what to say of a name with a comma
  * @throws InvalidQueueNameError
  */
-export function checkQueueName(name: unknown, subject: string): asserts name is string {
-  const problem = problemOf(name);
+export function checkQueueName(name: unknown, subject: string, listed = ONE_QUEUE): asserts name is string {
+  const problem = problemOf(name, listed);
   if (problem !== undefined) throw new InvalidQueueNameError(name, subject, problem);
 }
 
-function problemOf(name: unknown): string | undefined {
+function problemOf(name: unknown, listed: string): string | undefined {
   if (typeof name !== 'string' || name === '') return 'give a text of at least one character';
-  if (name.includes(',')) return 'for several queues use an array';
+  if (name.includes(',')) return listed;
   if (/\s/.test(name)) return 'leave out the white space';
   if (/[{}]/.test(name))
     return 'leave out { and }: they choose the slot in a Redis cluster, and Onqueue sets them itself';

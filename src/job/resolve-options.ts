@@ -7,7 +7,7 @@ import type { Milliseconds, Seconds } from '../clock/clock';
 import type { Random } from '../clock/random';
 import type { InstanceChoice } from './chosen';
 import type { JobDefinition } from './definition';
-import { delaySeconds, durationSeconds } from './duration';
+import { delaySeconds, durationSeconds, warnOfManySeconds } from './duration';
 import { InvalidJobOptionError, UnknownJobOptionError } from './errors';
 import { nearest } from './nearest';
 import type { ChosenOptions, JobOptions, ResolvedBackoff, Route, RunOptions, WorkerDefaults } from './options';
@@ -66,7 +66,11 @@ export function checkJobOptions(options: unknown, job: string): asserts options 
       const meant = Object.hasOwn(MEANT, option) ? MEANT[option] : undefined;
       throw new UnknownJobOptionError(job, option, meant === undefined ? nearest(option, known) : [meant], known);
     }
-    if (value !== undefined) CHECKS[option as keyof JobOptions](value, `${option} on ${job}`);
+    if (value === undefined) continue;
+    const subject = `${option} on ${job}`;
+    CHECKS[option as keyof JobOptions](value, subject);
+    if (option === 'timeout' || option === 'delay') warnOfManySeconds(value, subject);
+    if (option === 'backoff') warnOfBackoff(value, subject);
   }
 }
 
@@ -92,7 +96,9 @@ export function resolveRoute(sources: RouteSources, nowMs: Milliseconds): Route 
   const connection = dispatch.connection ?? instance.connection ?? options?.connection ?? connectionDefaults.connection;
   const queue = dispatch.queue ?? instance.queue ?? options?.queue ?? connectionDefaults.queue(connection);
   checkQueueName(queue, `the queue of ${job}`);
-  const delay = dispatch.delay ?? instance.delay ?? options?.delay;
+  const ownDelay = dispatch.delay ?? instance.delay;
+  warnOfManySeconds(ownDelay, `the delay of ${job}`);
+  const delay = ownDelay ?? options?.delay;
   return { connection, queue, delay: delay === undefined ? 0 : delaySeconds(delay, nowMs, `the delay of ${job}`) };
 }
 
@@ -106,6 +112,7 @@ export function resolveChosen(job: object, definition: JobDefinition, nowMs: Mil
   const tries = asked(job, 'tries');
   const timeout = asked(job, 'timeout');
   const until = asked(job, 'retryUntil') ?? options.retryUntil;
+  warnOfManySeconds(timeout, `timeout() of ${name}`);
   return {
     ...(tries !== undefined && { tries: whole(tries, `tries() of ${name}`, 0) }),
     ...(timeout !== undefined && { timeout: durationSeconds(timeout, `timeout() of ${name}`) }),
@@ -172,6 +179,12 @@ export function resolveBackoff(value: unknown, subject: string): ResolvedBackoff
     throw new InvalidJobOptionError(subject, jitter, 'jitter is a share from 0 to 1.');
   }
   return { delays: resolveBackoff(Array.isArray(delays) ? delays : [delays], subject).delays, jitter };
+}
+
+/** `warnOfManySeconds` for each of the delays of a backoff that was checked. */
+export function warnOfBackoff(value: unknown, subject: string): void {
+  const written = typeof value === 'object' && value !== null && 'delays' in value ? value.delays : value;
+  for (const delay of [written].flat()) warnOfManySeconds(delay, subject);
 }
 
 /**

@@ -1,9 +1,9 @@
 /** What `new Worker()` takes, checked and with its defaults. */
 import type { Seconds } from '../clock/clock';
-import { type Duration, durationSeconds } from '../job/duration';
+import { type Duration, durationSeconds, warnOfManySeconds } from '../job/duration';
 import { nearest } from '../job/nearest';
 import type { Backoff, WorkerDefaults } from '../job/options';
-import { resolveBackoff } from '../job/resolve-options';
+import { resolveBackoff, warnOfBackoff } from '../job/resolve-options';
 import { InvalidWorkerOptionError } from './errors';
 import { parseQueues, type WeightedQueue } from './queue-order';
 
@@ -98,6 +98,10 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
   }
   const seconds = (option: 'maxTime' | 'sleep' | 'rest' | 'grace', otherwise: number): number =>
     options[option] === undefined ? otherwise : durationSeconds(options[option], `${option} of a worker`);
+  for (const option of ['timeout', 'sleep', 'rest', 'grace'] as const) {
+    warnOfManySeconds(options[option], `${option} of a worker`);
+  }
+  warnOfBackoff(options.backoff, 'backoff of a worker');
   const fair = flag('fair', options.fair);
   const once = flag('once', options.once);
   return {

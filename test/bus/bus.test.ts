@@ -248,7 +248,9 @@ describe('what is no job', () => {
     [
       'a class with a static queue()',
       class Pushing {
-        static queue = () => 'x';
+        static queue(): string {
+          return 'x';
+        }
       },
       'Pushing: this is the class',
     ],

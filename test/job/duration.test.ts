@@ -1,5 +1,15 @@
 import * as fc from 'fast-check';
-import { delaySeconds, duration, durationSeconds, isSuspiciouslyManySeconds } from '../../src/job/duration';
+import {
+  delaySeconds,
+  duration,
+  durationSeconds,
+  isSuspiciouslyManySeconds,
+  warnOfManySeconds,
+} from '../../src/job/duration';
+import { Job } from '../../src/job/job';
+import { registry } from '../../src/job/registry';
+import { resolveRoute } from '../../src/job/resolve-options';
+import { resolveWorkerOptions } from '../../src/worker/worker-options';
 import { InvalidDurationError } from '../../src/job/errors';
 
 const seconds = (value: unknown): number => durationSeconds(value, 'timeout on SendEmail');
@@ -84,6 +94,57 @@ describe('a duration', () => {
   it('is suspicious as a bare number from 1000 on, never with a unit', () => {
     expect([999, 1000, '5000s'].map(isSuspiciouslyManySeconds)).toEqual([false, true, false]);
   });
+});
+
+describe('a bare number that was probably meant as milliseconds', () => {
+  it('does not become hours without a word: it is warned of, with both spellings', () => {
+    const emit = jest.spyOn(process, 'emitWarning').mockImplementation();
+    warnOfManySeconds(30_000, 'timeout on Slow');
+    expect(emit.mock.calls).toEqual([
+      [
+        "timeout on Slow: a number is seconds, and 30000 is 8.3 hours. Write '30s' if milliseconds were meant, '30000s' if not.",
+        { type: 'OnqueueWarning', code: 'ONQUEUE_SECONDS' },
+      ],
+    ]);
+  });
+
+  it('is not warned of again and again', () => {
+    const emit = jest.spyOn(process, 'emitWarning').mockImplementation();
+    for (const subject of ['first', 'first', 'second']) warnOfManySeconds(1000, subject);
+    expect(emit.mock.calls.map(([message]) => String(message).split(':')[0])).toEqual(['first', 'second']);
+  });
+
+  it('is told in a unit that people count in', () => {
+    const emit = jest.spyOn(process, 'emitWarning').mockImplementation();
+    for (const value of [1500, 172_800_000]) warnOfManySeconds(value, `of ${value}`);
+    expect(emit.mock.calls.map(([message]) => / is ([\d.]+ \w+)/.exec(String(message))?.[1])).toEqual([
+      '25 minutes',
+      '2000 days',
+    ]);
+  });
+
+  it.each([['30000s'], [999], [undefined], [new Date()]])('does not cry wolf for %p', (value) => {
+    const emit = jest.spyOn(process, 'emitWarning').mockImplementation();
+    warnOfManySeconds(value, 'quiet');
+    expect(emit).not.toHaveBeenCalled();
+  });
+
+  it('is warned of wherever it is written, but for spans that are often long', () => {
+    const emit = jest.spyOn(process, 'emitWarning').mockImplementation();
+    const long = { timeout: 1001, delay: 1002, backoff: [10, 1003], retryUntil: 1004 };
+    @Job(long)
+    class Slow extends Job {}
+    Job({ backoff: { delays: 1005 } })(class Jittered extends Job {});
+    const definition = registry().definitionOf(Slow);
+    const connectionDefaults = { connection: 'main', queue: () => 'x' };
+    resolveRoute({ dispatch: { delay: 1006 }, instance: {}, definition, connectionDefaults }, 0);
+    resolveRoute({ dispatch: {}, instance: {}, definition, connectionDefaults }, 0);
+    resolveWorkerOptions({ timeout: 1007, sleep: 1008, rest: 1009, grace: 1010, backoff: [1011], maxTime: 1012 });
+    const numbers = emit.mock.calls.map(([message]) => Number(/and (\d+) is/.exec(String(message))?.[1]));
+    expect(numbers).toEqual([1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1010, 1011]);
+  });
+
+  afterEach(() => jest.restoreAllMocks());
 });
 
 describe('a delay', () => {
