@@ -3,6 +3,7 @@ import { redact } from '../failed/redact';
 import { durationSeconds } from '../job/duration';
 import { checkQueueName } from '../job/queue-name';
 import type { Configuration, Drivers, StoreConfig } from './configuration';
+import { redisUrlProblem } from './redis-url';
 
 /** What is wrong with a value, in words; undefined: nothing. */
 export type Check = (value: unknown) => string | undefined;
@@ -78,6 +79,30 @@ const address =
       : // Without a scheme, nothing tells a password in it from a name.
         `expected an address like ${example}, got ${shown(typeof value === 'string' ? value.replace(/^.*@/s, '***@') : value)}`;
 
+const REDIS_SCHEME = /^rediss?:\/\//;
+
+const redisAddress = address(REDIS_SCHEME, 'redis://127.0.0.1:6379/0');
+
+const redisUrl: Check = (value) => redisAddress(value) ?? redisUrlProblem(value as string);
+
+const redisNodes: Check = (value) => {
+  const problem = oneOrMore(value);
+  if (problem !== undefined) return problem;
+  const urls = (value as readonly unknown[]).filter((node) => typeof node === 'string' && REDIS_SCHEME.test(node));
+  return (urls as readonly string[]).map(redisUrlProblem).find((wrong) => wrong !== undefined);
+};
+
+const database = integer(0, 65_535);
+
+/** Further options of ioredis; a `db` that is no number would be taken for 0. */
+const redisOptions: Check = (value) => {
+  const problem = object(value);
+  if (problem !== undefined) return problem;
+  const { db } = value as { readonly db?: unknown };
+  const wrong = db === undefined ? undefined : database(db);
+  return wrong === undefined ? undefined : `db: ${wrong}`;
+};
+
 /** What connections with a store have in common; a driver of the user's own is held to these alone. */
 export const STORE_KEYS: KeysOf<StoreConfig> = { queue: queueName, retryAfter: lease, deadline: span };
 
@@ -90,20 +115,20 @@ const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
   redis: {
     ...STORE_KEYS,
     driver,
-    url: address(/^rediss?:\/\//, 'redis://127.0.0.1:6379/0'),
+    url: redisUrl,
     host: text,
     port: integer(1, 65_535),
     path: text,
     username: text,
     password: secret,
-    db: integer(0, 65_535),
+    db: database,
     tls: (value) => (typeof value === 'boolean' ? undefined : object(value)),
     client: withMethods('a client of ioredis', 'duplicate'),
-    cluster: oneOrMore,
+    cluster: redisNodes,
     sentinels: oneOrMore,
     name: text,
     sentinelPassword: secret,
-    options: object,
+    options: redisOptions,
     prefix: (value) => (typeof value === 'string' ? undefined : text(value)),
   },
   database: { ...STORE_KEYS, driver, url: address(/^sqlite:/, 'sqlite:./onqueue.sqlite'), table: text },

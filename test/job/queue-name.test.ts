@@ -1,5 +1,6 @@
 import { InvalidQueueNameError } from '../../src/job/errors';
 import { checkQueueName } from '../../src/job/queue-name';
+import { parseQueues } from '../../src/worker/queue-order';
 
 const check = (name: unknown): void => checkQueueName(name, 'queue on SendEmail');
 
@@ -35,9 +36,15 @@ describe('a queue name', () => {
     expect(() => check(name)).toThrow(InvalidQueueNameError);
   });
 
-  it('with a comma is told to use an array', () => {
+  it('with a comma does not send the reader after an array that no job takes', () => {
     expect(() => check('high,default')).toThrow(
-      "queue on SendEmail: 'high,default' is no queue name: for several queues use an array.",
+      "queue on SendEmail: 'high,default' is no queue name: a job goes to one queue; a list of queues is the worker's.",
+    );
+  });
+
+  it('with a comma in the list of a worker is told to be several entries', () => {
+    expect(() => parseQueues(['high,default'], false)).toThrow(
+      "the queue of a worker: 'high,default' is no queue name: give its queues as separate entries.",
     );
   });
 

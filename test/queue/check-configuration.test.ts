@@ -74,7 +74,7 @@ describe('a configuration', () => {
     expect(mistakes).toEqual([
       'logger: expected a logger with debug(), info(), warn(), error(), got an object',
       "conections: unknown key; did you mean 'connections'?",
-      "connections.redis.queue: 'a,b' is no queue name: for several queues use an array.",
+      "connections.redis.queue: 'a,b' is no queue name: a job goes to one queue; a list of queues is the worker's.",
       expect.stringMatching(/^connections\.redis\.retryAfter: '2 minutes' is no duration\. Write '2m'/),
       "connections.redis.url: expected an address like redis://127.0.0.1:6379/0, got 'localhost:6379'",
       "connections.redis.prefx: unknown key; did you mean 'prefix'?",
@@ -131,6 +131,46 @@ describe('a configuration', () => {
 
     expect(mistakes.join()).not.toMatch(/hunter2|2345/);
     expect(mistakes).toHaveLength(3);
+  });
+
+  it.each([
+    ['a port that is none', 'redis://user:topsecret@127.0.0.1:abc'],
+    ['# in the password', 'redis://:top#secret@h'],
+    ['# behind what looks like a port', 'redis://user:12#topsecret@h'],
+    ['/ in the password', 'redis://user:12/topsecret@h'],
+    ['? in the password', 'redis://user:12?topsecret@h'],
+    ['% in the password', 'redis://u:top%secret@h'],
+    ['no host', 'redis://:topsecret'],
+  ])('does not print the password of a malformed address, and says how to mend it: %s', (_what, url) => {
+    const [mistake, ...others] = [...inRedis({ url }), ...inRedis({ cluster: [url] })];
+
+    expect(mistake).toMatch(/^connections\.main\.url: .*percent-encode # \/ \? % @ in the password/);
+    expect(others).toEqual([mistake?.replace('.url:', '.cluster:')]);
+    expect(mistake).not.toMatch(/top|secret|:12/);
+  });
+
+  it('takes an address with a password that is encoded, and one without a host', () => {
+    const urls = [
+      'redis://u:top%23secret%40@h:1/2',
+      'redis://u:p@ss@h',
+      'redis:///2',
+      'rediss://[::1]:6379/',
+      'redis://h?db=3',
+    ];
+
+    expect(urls.flatMap((url) => inRedis({ url }))).toEqual([]);
+  });
+
+  it.each([
+    [{ url: 'redis://u:topsecret@h/x' }, "url: 'x' in 'redis://***@h/x' is no database"],
+    [{ url: 'redis://h/-1' }, "url: '-1' in 'redis://h/-1' is no database"],
+    [{ url: 'redis://h/1/2' }, "url: '1/2' in"],
+    [{ url: 'redis://h?db=x' }, "url: 'x' in 'redis://h' is no database"],
+    [{ db: -1 }, 'db: expected a whole number from 0'],
+    [{ db: 'x' }, 'db: expected a whole number from 0'],
+    [{ options: { db: 'x' } }, 'options: db: expected a whole number from 0'],
+  ])('does not take database 0 for one that cannot be: %j', (config, mistake) => {
+    expect(inRedis(config)).toEqual([expect.stringContaining(`connections.main.${mistake}`)]);
   });
 
   it('wants a default where there are several connections', () => {

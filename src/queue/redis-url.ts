@@ -1,0 +1,39 @@
+/** Reads the address of a Redis before a client does: its complaints would name the password. */
+
+const REMEDY = 'percent-encode # / ? % @ in the password';
+
+const DATABASE = /^\d{1,5}$/;
+
+/** What is wrong with it, without what may be a password; undefined: nothing. `given` has a scheme. */
+export function redisUrlProblem(given: string): string | undefined {
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  // An @ behind the host, or a #, is one of a password that was cut off there: its rest would be a database or be lost.
+  if (url === undefined || url.hash !== '' || /@/.test(url.pathname + url.search)) {
+    return `'${masked(given)}' cannot be read as an address; ${REMEDY}, and give the port as a number`;
+  }
+  if (!isDecodable(url.username) || !isDecodable(url.password)) {
+    return `the user or the password in '${masked(given)}' has a % that encodes nothing; ${REMEDY}`;
+  }
+  const databases = [url.pathname.replace(/^\//, ''), url.searchParams.get('db') ?? ''];
+  const wrong = databases.find((database) => database !== '' && !DATABASE.test(database));
+  return wrong === undefined
+    ? undefined
+    : `'${wrong}' in '${masked(given)}' is no database; give its number behind the host, from 0: redis://127.0.0.1:6379/0`;
+}
+
+/** Everything up to the last @ may be of the password, as may what stands where a host is missing, and a query. */
+function masked(given: string): string {
+  return given
+    .replace(/:\/\/.*@/s, '://***@')
+    .replace(/:\/\/:.*$/s, '://***')
+    .replace(/[?#].*$/s, '');
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
