@@ -7,6 +7,9 @@ import { loadTypeScript } from './typescript-loader';
 
 const CONFIG_FILES = ['onqueue.config.ts', 'onqueue.config.js', 'onqueue.config.cjs', 'onqueue.config.mjs'] as const;
 
+/** Endings that somebody may expect to be read. */
+const UNREAD_FILES = ['mts', 'cts', 'tsx', 'json', 'yaml', 'yml', 'toml'].map((ending) => `onqueue.config.${ending}`);
+
 /** The nearest folder with a package.json, from `start` upward; `start` itself where there is none. */
 export function projectFolder(start: string): string {
   for (let folder = start; ; folder = dirname(folder)) {
@@ -15,9 +18,25 @@ export function projectFolder(start: string): string {
   }
 }
 
-/** The configuration file of the project in `root`, if it has one. */
+/**
+ * The configuration file of the project in `root`, if it has one.
+ *
+ * @throws ConfigFileError there are two, or one that is not read: another store would be taken than the one it names
+ */
 export function findConfigFile(root: string): string | undefined {
-  return CONFIG_FILES.map((name) => join(root, name)).find((path) => existsSync(path));
+  const [name, other] = [...CONFIG_FILES, ...UNREAD_FILES].filter((file) => existsSync(join(root, file)));
+  if (name === undefined) return undefined;
+  const file = join(root, name);
+  if (other !== undefined) {
+    throw new ConfigFileError(
+      file,
+      `${other} stands beside it, and nothing says which of the two is meant. Remove one of them.`,
+    );
+  }
+  if (UNREAD_FILES.includes(name)) {
+    throw new ConfigFileError(file, `no file of this ending is read. Make it one of ${CONFIG_FILES.join(', ')}.`);
+  }
+  return file;
 }
 
 /**

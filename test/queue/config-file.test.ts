@@ -59,12 +59,35 @@ describe("the project's folder", () => {
     expect(projectFolder(join(folder, 'packages'))).toBe(folder);
   });
 
-  it('is where its configuration file stands; TypeScript comes first', () => {
+  it.each(['ts', 'js', 'cjs', 'mjs'])('is where its configuration file stands: onqueue.config.%s', (ending) => {
     expect(findConfigFile(folder)).toBeUndefined();
-    write({ 'onqueue.config.mjs': '' });
-    expect(findConfigFile(folder)).toBe(join(folder, 'onqueue.config.mjs'));
-    write({ 'onqueue.config.ts': '' });
-    expect(findConfigFile(folder)).toBe(join(folder, 'onqueue.config.ts'));
+    write({ [`onqueue.config.${ending}`]: '' });
+    expect(findConfigFile(folder)).toBe(join(folder, `onqueue.config.${ending}`));
+  });
+
+  it.each(['mts', 'cts', 'json', 'yaml'])('does not take the default store in place of onqueue.config.%s', (ending) => {
+    write({ [`onqueue.config.${ending}`]: '' });
+    expect(() => findConfigFile(folder)).toThrow(
+      `onqueue.config.${ending} could not be loaded: no file of this ending is read. ` +
+        'Make it one of onqueue.config.ts, onqueue.config.js, onqueue.config.cjs, onqueue.config.mjs.',
+    );
+  });
+
+  it.each(['js', 'json'])('does not leave out one of two configuration files: .ts and .%s', (ending) => {
+    write({ 'onqueue.config.ts': '', [`onqueue.config.${ending}`]: '' });
+    expect(() => findConfigFile(folder)).toThrow(
+      `onqueue.config.ts could not be loaded: onqueue.config.${ending} stands beside it`,
+    );
+  });
+
+  it('lets files stand beside its configuration that are none', () => {
+    write({
+      'onqueue.config.js': '',
+      'onqueue.config.js.map': '',
+      'onqueue.config.d.ts': '',
+      'onqueue.config.bak': '',
+    });
+    expect(findConfigFile(folder)).toBe(join(folder, 'onqueue.config.js'));
   });
 });
 
