@@ -5,6 +5,7 @@ export { OnqueueError } from './errors/onqueue-error';
 export * from './bus/errors';
 export * from './connections/errors';
 export * from './container/errors';
+export * from './events/errors';
 export * from './failed/errors';
 export * from './job/errors';
 export * from './locks/errors';

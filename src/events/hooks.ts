@@ -3,6 +3,7 @@
  *
  * A hook that throws is reported and never changes an outcome; only `looping` may answer `false`, which is a veto.
  */
+import { InvalidHookError } from './errors';
 import type { HookEvents } from './events';
 
 export type HookName = keyof HookEvents;
@@ -27,8 +28,13 @@ export class Hooks {
     this.#report = report;
   }
 
-  /** Returns the function that takes the hook off again. The same callback added twice is called twice. */
+  /**
+   * Returns the function that takes the hook off again. The same callback added twice is called twice.
+   *
+   * @throws InvalidHookError
+   */
   on<Name extends HookName>(name: Name, hook: Hook<Name>): () => void {
+    checkHook(name, hook);
     const own: Hook<Name> = (event) => hook(event);
     this.#set(name, [...this.#hooks[name], own]);
     return () =>
@@ -76,4 +82,9 @@ export class Hooks {
   #set(name: HookName, hooks: readonly Hook<never>[]): void {
     (this.#hooks as Record<HookName, readonly Hook<never>[]>)[name] = hooks;
   }
+}
+
+/** @throws InvalidHookError */
+export function checkHook(hook: string, value: unknown): void {
+  if (typeof value !== 'function') throw new InvalidHookError(hook, value);
 }

@@ -37,7 +37,10 @@ class ConfigurationCheck implements Verdict {
 
   configuration(value: unknown): void {
     if (!isRecord(value)) {
-      this.#mistake('', `expected an object like { connections: { … } }, got ${kindOf(value)}`);
+      this.#mistake(
+        '',
+        `expected an object like { connections: { … } }, got ${value === undefined ? 'undefined' : kindOf(value)}`,
+      );
       return;
     }
     this.#keys(value, '', CONFIGURATION_KEYS, meantInConfiguration);

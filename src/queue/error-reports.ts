@@ -1,4 +1,5 @@
 /** Where errors go that nobody awaits: to the callbacks of `Queue.onError`, or else to the log. */
+import { checkHook } from '../events/hooks';
 import { errorMessage, exceptionText, toError } from '../failed/exception-text';
 import type { Logger } from '../logger/logger';
 import type { ErrorContext } from './application';
@@ -18,8 +19,9 @@ export class ErrorReports {
     return this.#callbacks.size > 0;
   }
 
-  /** Gives the function that takes it off again. */
+  /** Gives the function that takes it off again. @throws InvalidHookError */
   on(callback: ErrorCallback): () => void {
+    checkHook('onError', callback);
     this.#callbacks.add(callback);
     return () => void this.#callbacks.delete(callback);
   }

@@ -26,8 +26,8 @@ export interface LoadedConfiguration {
 }
 
 export interface ConfigurationSources {
-  /** Undefined: the project's file is loaded, where there is one. */
-  readonly given: Configuration | null | undefined;
+  /** Absent: the project's file is loaded, where there is one. */
+  readonly given?: { readonly configuration: unknown } | undefined;
   /** Where the project is looked for, upward. */
   readonly folder: string;
   /** Loaded in place of the project's file. */
@@ -71,7 +71,7 @@ interface Found {
 }
 
 function foundConfiguration({ given, configFile }: ConfigurationSources, root: string): Found {
-  if (given !== undefined) return { configuration: given, source: 'given to Queue.configure' };
+  if (given !== undefined) return { ...given, source: 'given to Queue.configure' };
   const file = configFile ?? findConfigFile(root);
   return file === undefined
     ? { configuration: {}, source: 'none' }

@@ -9,7 +9,7 @@ import type { Clock } from '../clock/clock';
 import { systemRandom } from '../clock/random';
 import type { Random } from '../clock/random';
 import type { Container } from '../container/container';
-import { Hooks } from '../events/hooks';
+import { checkHook, Hooks } from '../events/hooks';
 import { FailedJobs } from '../failed/failed-jobs';
 import type { FailedStore } from '../failed/failed-store';
 import type { Class } from '../job/definition';
@@ -119,7 +119,7 @@ export class QueueManager implements Application {
     this.#checkOpen();
     if (this.#drivers.size > 0) throw new AlreadyConfiguredError([...this.#drivers.keys()], this.#load().source);
     // In JavaScript, a forgotten argument must not be taken for a call to look for a file.
-    this.#loaded = this.#check(configuration ?? null);
+    this.#loaded = this.#check({ configuration });
     this.#connections.clear();
   }
 
@@ -222,6 +222,7 @@ export class QueueManager implements Application {
 
   /** Adds fields to every payload from here on. Returns the function that takes it off again. */
   createPayloadUsing(creator: PayloadCreator): () => void {
+    checkHook('createPayloadUsing', creator);
     return added(this.#payloadCreators, creator);
   }
 
@@ -280,16 +281,16 @@ export class QueueManager implements Application {
     if (this.#loading) throw new ConfigurationLoadingError();
     this.#loading = true;
     try {
-      return (this.#loaded = this.#check(undefined));
+      return (this.#loaded = this.#check());
     } finally {
       this.#loading = false;
     }
   }
 
-  #check(configuration: Configuration | null | undefined): LoadedConfiguration {
+  #check(given?: { readonly configuration: unknown }): LoadedConfiguration {
     const { folder = process.cwd(), configFile, variables = process.env, logger } = this.#environment;
     return loadedConfiguration({
-      given: configuration,
+      given,
       folder,
       configFile,
       variables,

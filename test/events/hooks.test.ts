@@ -99,3 +99,19 @@ it('hooks adopt those of others, and report what they throw themselves', async (
   expect(reported).toEqual([broken]);
   expect(await hooks.allowsReserve(looping)).toBe(false);
 });
+
+it.each([
+  [undefined, 'nothing'],
+  [null, 'null'],
+  [5, 'a number'],
+])('a hook that is no function, such as %p, is refused at once, not when the first job runs', (hook, given) => {
+  const hooks = new Hooks(() => undefined);
+
+  expect(() => hooks.on('before', hook as never)).toThrow(
+    expect.objectContaining({
+      code: 'E_INVALID_HOOK',
+      message: `Queue.before() was given ${given} in place of a function. Write Queue.before((…) => { … }).`,
+    }),
+  );
+  expect(hooks.has('before')).toBe(false);
+});

@@ -68,7 +68,7 @@ describe('a queue manager', () => {
   it('takes no missing argument for a call to look for a file', () => {
     const { manager } = watchedApplication();
 
-    expect(() => manager.configure(undefined as never)).toThrow(/expected an object like .*, got null/);
+    expect(() => manager.configure(undefined as never)).toThrow(/expected an object like .*, got undefined/);
   });
 
   it('asks for the connection that may be meant when it knows none of that name', () => {
@@ -145,6 +145,14 @@ describe('without a configuration', () => {
 
     expect(() => manager.driver()).toThrow(
       /^The configuration \(REDIS_URL\) has a mistake:\n {2}connections\.redis\.url: .* got '\*\*\*@localhost:6379'$/,
+    );
+  });
+
+  it('a REDIS_URL that is malformed does not print its password', () => {
+    const { manager } = unconfigured({ REDIS_URL: 'redis://ada:hunter2#x@localhost:6379' });
+
+    expect(() => manager.driver()).toThrow(
+      /^The configuration \(REDIS_URL\) has a mistake:\n {2}connections\.redis\.url: 'redis:\/\/\*\*\*@localhost:6379' cannot be read/,
     );
   });
 
@@ -232,8 +240,19 @@ describe('errors that nobody awaits', () => {
     off();
     manager.report('three', { during: 'a test' });
 
-    expect(log.texts).toEqual(['error: a test: redis://a:***@h is away', 'error: a test: a value that is no error was thrown: three']);
+    expect(log.texts).toEqual([
+      'error: a test: redis://a:***@h is away',
+      'error: a test: a value that is no error was thrown: three',
+    ]);
     expect(heard).toEqual([['a test', 'two']]);
+  });
+
+  it('do not wait for the first of them to find that nobody can hear it', () => {
+    const { manager } = watchedApplication();
+
+    expect(() => manager.onError(5 as never)).toThrow('Queue.onError() was given a number in place of a function.');
+    expect(() => manager.createPayloadUsing({} as never)).toThrow('Queue.createPayloadUsing() was given an object');
+    expect(manager.hearsErrors).toBe(false);
   });
 
   it('are logged too when the one who hears them fails', async () => {
