@@ -1,6 +1,6 @@
 /** The options of `work` and `listen`, under Laravel's names, and the worker's options that they make. */
 import { type Command, Option } from 'commander';
-import type { Duration } from '../job/duration';
+import { type Duration, isSuspiciouslyManySeconds } from '../job/duration';
 import type { WorkerOptions } from '../worker/worker-options';
 import {
   addJsonOption,
@@ -94,7 +94,7 @@ export function workerOptions(connection: string | undefined, flags: Omit<WorkFl
 
 // A worker warns of bare numbers that look like milliseconds; `remarksOn` has done so by the flags' names.
 function withUnits(options: WorkerOptions): WorkerOptions {
-  const units = (value: Duration): Duration => (typeof value === 'number' ? `${value}s` : value);
+  const units = (value: Duration): Duration => (isSuspiciouslyManySeconds(value) ? `${value}s` : value);
   const { backoff, timeout, sleep, rest, grace, ...others } = options;
   return {
     ...others,
