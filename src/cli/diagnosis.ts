@@ -5,8 +5,9 @@ import type { Class, JobDefinition } from '../job/definition';
 import { placed } from '../job/errors';
 import type { Diagnosis } from '../queue/connection';
 import type { QueueManager } from '../queue/queue-manager';
+import { counted } from './counted';
 import { errorText } from './error-text';
-import { HOW_TO_REGISTER } from './job-list';
+import { HOW_TO_REGISTER, shortNamesRemark } from './job-list';
 import { installedPackage, ownPackage } from './package-versions';
 
 const OLDEST_NODE = [20, 19] as const;
@@ -62,6 +63,8 @@ export function diagnoseJobs(manager: QueueManager): Diagnosis[] {
   const jobs = manager.registry.all();
   if (jobs.length === 0) return [{ level: 'warning', subject: 'jobs', message: HOW_TO_REGISTER }];
   const found = jobs.flatMap((job) => [...diagnoseRoute(job, manager), ...diagnoseHandler(job, manager)]);
+  const remark = shortNamesRemark(manager);
+  if (remark !== undefined) found.push({ level: 'warning', subject: 'jobs', message: remark });
   // With a container of the project's own, how things are made is its affair.
   const untyped = manager.container === undefined ? diagnoseInjection(manager) : [];
   return [{ level: 'ok', subject: 'jobs', message: `${jobs.length} registered` }, ...found, ...untyped];
@@ -102,7 +105,7 @@ function diagnoseTypes(token: Class): Diagnosis[] {
   const { length } = constructorOwner(token);
   if (length === 0 || Reflect.hasMetadata('design:paramtypes', constructorOwner(token))) return [];
   const message =
-    `the constructor of ${token.name} takes ${length} parameters, and TypeScript emitted no types for them. Put @injectable() ` +
+    `the constructor of ${token.name} takes ${counted(length, 'parameter')}, and TypeScript emitted no types for them. Put @injectable() ` +
     `above class ${token.name} (tsx and esbuild emit none: write @inject(Token) at each parameter too), or register an instance of it.`;
   return [{ level: 'warning', subject: 'metadata', message }];
 }

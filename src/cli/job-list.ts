@@ -51,6 +51,19 @@ export function jobRow({ name, queue, tries, timeout, file }: ListedJob): Cell[]
 export const HOW_TO_REGISTER =
   "No job is registered here. Import the files of your jobs in onqueue.config.*, or pass --require 'dist/jobs/**/*.js'.";
 
+/** Shorter than anybody would name a class: a minifier does, and names others so in the next build. */
+const SHORTEST_NAME = 3;
+
+/** Undefined: no job bears a name that a minifier seems to have made. */
+export function shortNamesRemark({ registry }: QueueManager): string | undefined {
+  const jobs = registry.all().filter(({ name, target }) => name === target.name && name.length < SHORTEST_NAME);
+  if (jobs.length === 0) return undefined;
+  return (
+    `Job names that a minifier may have made: ${jobs.map(({ name }) => name).join(', ')}. Another build may give them to other ` +
+    "classes, and jobs that wait then run as those. Give each job its name: @Job({ name: 'SendMail' })."
+  );
+}
+
 function defaultQueue(manager: QueueManager, connection: string): string {
   // A job may name a connection that only another application has.
   return manager.connectionNames().includes(connection) ? manager.settings(connection).queue : '?';

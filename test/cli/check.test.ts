@@ -109,6 +109,26 @@ describe('check', () => {
     expect(code).toBe(1);
   });
 
+  it('does not pass over names that a minifier gave, but over those that were chosen', async () => {
+    kit.project.write({
+      'bundle.js': `const { Job } = require('onqueue');
+        Job()(class t extends Job { handle() {} });
+        Job()(class Ab extends Job { handle() {} });
+        Job({ name: 'Go' })(class s extends Job { handle() {} });
+        Job()(class Pay extends Job { handle() {} });`,
+    });
+
+    const { of } = await check('--require=bundle.js');
+
+    expect(of('jobs').filter(({ message }) => message.includes('minifier'))).toEqual([
+      {
+        level: 'warning',
+        subject: 'jobs',
+        message: expect.stringMatching(/may have made: t, Ab\. .*@Job\(\{ name:/) as string,
+      },
+    ]);
+  });
+
   it('finds a second copy of a package that must be there once', async () => {
     kit.project.write({
       'node_modules/tsyringe/package.json': '{ "name": "tsyringe", "version": "4.0.0", "main": "index.js" }',

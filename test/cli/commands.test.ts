@@ -248,6 +248,52 @@ describe('clear', () => {
 });
 
 describe('any command', () => {
+  it.each([
+    ['size'],
+    ['clear'],
+    ['failed'],
+    ['failed', '1'],
+    ['retry', 'all'],
+    ['forget', '1'],
+    ['flush'],
+    ['prune', '--keep=1'],
+  ])('does not let %s pass an empty store of its own for the one that others use', async (...line) => {
+    const { stderr } = await kit.run(...line);
+
+    expect(stderr.match(/The driver memory lives in one process/g)).toHaveLength(1);
+  });
+
+  it('does not warn of a memory that is one of several connections, where that is not asked about', async () => {
+    kit.project.write({
+      'onqueue.config.js':
+        "module.exports = { default: 'stored', connections: { memory: { driver: 'memory' }, stored: { driver: 'database', url: 'sqlite:./x' } } };",
+    });
+    const stored = () => Object.assign(kit.store.duplicate(), { name: 'stored' });
+    kit.connectors = { memory: () => kit.store.duplicate(), database: stored };
+
+    expect((await kit.run('size')).stderr).toBe('');
+    expect((await kit.run('failed')).stderr).toBe('');
+    expect((await kit.run('size', '--connection=memory')).stderr).toContain('The driver memory');
+  });
+
+  it('does not count one job in the plural', async () => {
+    await kit.push('default', 'A');
+    for (const id of ['1', '2', '3', '4']) await kit.fail(id);
+
+    const printed = [];
+    for (const line of ['clear', 'retry 1', 'forget 2', 'prune --keep=1', 'flush']) {
+      printed.push((await kit.run(...line.split(' '))).stdout.trimEnd());
+    }
+
+    expect(printed).toEqual([
+      'Removed 1 job from default.',
+      'Sent 1 failed job back to its queue.',
+      'Forgot 1 failed job.',
+      'Removed 1 failed job.',
+      'Removed 1 failed job.',
+    ]);
+  });
+
   it('shows an unexpected error with its stack', async () => {
     kit.connectors = {
       memory: () => {

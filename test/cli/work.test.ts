@@ -44,6 +44,7 @@ describe('work', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as { msg: string });
     expect(lines.map(({ msg }) => msg)).toEqual([
+      expect.stringMatching(/^The driver memory lives in one process/),
       'SendMail completed',
       'SendMail completed',
       'The worker stopped: its queues are empty.',
@@ -68,6 +69,7 @@ describe('work', () => {
         queues: ['mail'],
         jobs: [{ name: 'SendMail', queue: 'mail', tries: 5 }],
       },
+      { level: 'warn', msg: expect.stringContaining('driver memory') as string },
       { level: 'info', job: 'SendMail', outcome: 'completed' },
       { level: 'info', reason: 'once' },
     ]);
@@ -157,5 +159,16 @@ describe('work', () => {
       finish();
       expect((await ended).code).toBe(0);
     });
+  });
+
+  // Last: from here on this process knows such a job.
+  it('does not run jobs under names that a minifier gave without a word', async () => {
+    kit.project.write({
+      'bundle.js': "require('onqueue').Job()(class t extends require('onqueue').Job { handle() {} });",
+    });
+
+    const { stderr } = await kit.run('work', '--require=./bundle.js', '--stop-when-empty');
+
+    expect(stderr.match(/a minifier may have made: t\./g)).toHaveLength(1);
   });
 });

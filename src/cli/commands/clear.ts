@@ -2,6 +2,8 @@
 import type { Command } from 'commander';
 import type { QueueConnection } from '../../queue/queue-connection';
 import { newCommand } from '../command';
+import { counted } from '../counted';
+import { noteMemory } from '../memory-remark';
 import {
   addConnectionOption,
   addJsonOption,
@@ -42,11 +44,12 @@ async function clear(session: Session, queues: string | undefined, flags: ClearF
   const { output } = session;
   const manager = session.open(flags);
   const connection = manager.connection(flags.connection);
+  noteMemory(session, manager, flags.connection);
   const named = [...namesIn(queues ?? ''), ...namesIn(flags.queue ?? '')];
   const names = named.length === 0 ? [connection.defaultQueue] : [...new Set(named)];
   const { address } = manager.driver(flags.connection);
   await session.confirm(
-    `Clear ${names.join(', ')} on ${address} (${await sizeOf(connection, names)} jobs)`,
+    `Clear ${names.join(', ')} on ${address} (${counted(await sizeOf(connection, names), 'job')})`,
     flags.force,
   );
   const cleared: { queue: string; cleared: number }[] = [];
@@ -59,7 +62,7 @@ async function clear(session: Session, queues: string | undefined, flags: ClearF
     cleared.push({ queue, cleared: count });
   }
   if (flags.json === true) output.json(cleared);
-  else for (const one of cleared) output.line(`Removed ${one.cleared} jobs from ${one.queue}.`);
+  else for (const one of cleared) output.line(`Removed ${counted(one.cleared, 'job')} from ${one.queue}.`);
 }
 
 async function sizeOf(connection: QueueConnection, queues: readonly string[]): Promise<number> {

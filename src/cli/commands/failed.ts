@@ -2,7 +2,9 @@
 import type { Command } from 'commander';
 import type { FailedJob } from '../../failed/failed-jobs';
 import { newCommand } from '../command';
+import { counted } from '../counted';
 import { ExitCode } from '../exit-codes';
+import { openForFailed } from '../memory-remark';
 import { addJsonOption, addProjectOptions, countOption, type ProjectFlags, queueOption } from '../options';
 import type { Session } from '../session';
 
@@ -37,7 +39,7 @@ async function list(session: Session, flags: FailedFlags): Promise<void> {
   const { output } = session;
   const { limit = DEFAULT_LIMIT } = flags;
   // One more tells whether there are more.
-  const found = await session.open(flags).failed.list({ queue: flags.queue, limit: limit + 1 });
+  const found = await openForFailed(session, flags).failed.list({ queue: flags.queue, limit: limit + 1 });
   const jobs = found.slice(0, limit);
   if (flags.json === true) output.json(jobs);
   else if (jobs.length === 0) output.line('No failed jobs.');
@@ -57,7 +59,7 @@ async function list(session: Session, flags: FailedFlags): Promise<void> {
 
 async function show(session: Session, id: string, flags: FailedFlags): Promise<void> {
   const { output } = session;
-  const job = await session.open(flags).failed.get(id);
+  const job = await openForFailed(session, flags).failed.get(id);
   if (job === undefined) {
     output.note(`There is no failed job '${id}'. onqueue failed lists those that there are.`);
     session.exitCode = ExitCode.error;
@@ -67,7 +69,7 @@ async function show(session: Session, id: string, flags: FailedFlags): Promise<v
     output.line(`Job         ${name}`);
     output.line(`Id          ${id}`);
     output.line(`From        ${connection}, queue ${queue}`);
-    output.line(`Failed at   ${momentText(failedAt)}, after ${attempts} attempts`);
+    output.line(`Failed at   ${momentText(failedAt)}, after ${counted(attempts, 'attempt')}`);
     output.line(`Payload     ${payload}`);
     output.line('');
     output.line(exception);

@@ -1,7 +1,9 @@
 /** `flush`: removes all failed jobs for good. */
 import type { Command } from 'commander';
 import { newCommand } from '../command';
+import { counted } from '../counted';
 import { failedCount } from '../failed-count';
+import { openForFailed } from '../memory-remark';
 import { addJsonOption, addProjectOptions, type ProjectFlags } from '../options';
 import type { Session } from '../session';
 
@@ -23,12 +25,12 @@ export function flushCommand(session: Session): Command {
 
 async function flush(session: Session, flags: FlushFlags): Promise<void> {
   const { output } = session;
-  const manager = session.open(flags);
+  const manager = openForFailed(session, flags);
   const flushed = await output.counting(
     'Removing failed jobs',
     () => failedCount(manager, flags.queue),
     () => manager.failed.flush(flags.queue),
   );
   if (flags.json === true) output.json({ flushed });
-  else output.line(`Removed ${flushed} failed jobs.`);
+  else output.line(`Removed ${counted(flushed, 'failed job')}.`);
 }

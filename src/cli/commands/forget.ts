@@ -1,7 +1,9 @@
 /** `forget`: removes single failed jobs for good. */
 import type { Command } from 'commander';
 import { newCommand } from '../command';
+import { counted } from '../counted';
 import { ExitCode } from '../exit-codes';
+import { openForFailed } from '../memory-remark';
 import { addJsonOption, addProjectOptions, type ProjectFlags } from '../options';
 import type { Session } from '../session';
 
@@ -17,7 +19,7 @@ export function forgetCommand(session: Session): Command {
 
 async function forget(session: Session, ids: readonly string[], flags: ProjectFlags): Promise<void> {
   const { output } = session;
-  const { failed } = session.open(flags);
+  const { failed } = openForFailed(session, flags);
   const unknown: string[] = [];
   for (const id of ids) {
     if (!(await failed.forget(id))) unknown.push(id);
@@ -26,5 +28,5 @@ async function forget(session: Session, ids: readonly string[], flags: ProjectFl
   if (unknown.length > 0) session.exitCode = ExitCode.error;
   const forgotten = ids.length - unknown.length;
   if (flags.json === true) output.json({ forgotten, unknown });
-  else output.line(`Forgot ${forgotten} failed jobs.`);
+  else output.line(`Forgot ${counted(forgotten, 'failed job')}.`);
 }

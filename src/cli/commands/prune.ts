@@ -2,7 +2,9 @@
 import type { Command } from 'commander';
 import type { Duration } from '../../job/duration';
 import { newCommand, refuse } from '../command';
+import { counted } from '../counted';
 import { failedCount } from '../failed-count';
+import { openForFailed } from '../memory-remark';
 import { addJsonOption, addProjectOptions, countOption, durationOption, type ProjectFlags } from '../options';
 import type { Session } from '../session';
 
@@ -33,12 +35,12 @@ async function prune(session: Session, flags: PruneFlags, command: Command): Pro
     refuse(command, 'say which: --older-than=30d, --keep=1000, or both. (onqueue flush removes all.)');
   }
   const { output } = session;
-  const manager = session.open(flags);
+  const manager = openForFailed(session, flags);
   const pruned = await output.counting(
     'Removing failed jobs',
     () => failedCount(manager),
     () => manager.failed.prune({ olderThan, keep }),
   );
   if (flags.json === true) output.json({ pruned });
-  else output.line(`Removed ${pruned} failed jobs.`);
+  else output.line(`Removed ${counted(pruned, 'failed job')}.`);
 }

@@ -2,8 +2,10 @@
 import type { Command } from 'commander';
 import type { QueueManager } from '../../queue/queue-manager';
 import { newCommand } from '../command';
+import { counted } from '../counted';
 import { ExitCode } from '../exit-codes';
 import { failedCount } from '../failed-count';
+import { openForFailed } from '../memory-remark';
 import { addJsonOption, addProjectOptions, type ProjectFlags } from '../options';
 import type { Session } from '../session';
 
@@ -22,14 +24,14 @@ export function retryCommand(session: Session): Command {
 
 async function retry(session: Session, ids: readonly string[], flags: ProjectFlags): Promise<void> {
   const { output } = session;
-  const manager = session.open(flags);
+  const manager = openForFailed(session, flags);
   const { retried, unknown } = ids.includes('all')
     ? { retried: await retryAll(session, manager), unknown: [] }
     : await retryEach(manager, ids);
   for (const id of unknown) output.note(`There is no failed job '${id}'; it may have been retried already.`);
   if (unknown.length > 0) session.exitCode = ExitCode.error;
   if (flags.json === true) output.json({ retried, unknown });
-  else output.line(`Sent ${retried} failed jobs back to their queues.`);
+  else output.line(`Sent ${counted(retried, 'failed job')} back to ${retried === 1 ? 'its queue' : 'their queues'}.`);
 }
 
 function retryAll({ output }: Session, manager: QueueManager): Promise<number> {

@@ -1,6 +1,7 @@
 /** `size`: how many jobs the queues hold. */
 import type { Command } from 'commander';
 import { newCommand } from '../command';
+import { noteMemory } from '../memory-remark';
 import { addConnectionOption, addJsonOption, addProjectOptions, namesIn, type ProjectFlags } from '../options';
 import type { Session } from '../session';
 
@@ -26,6 +27,7 @@ async function size(session: Session, queues: string | undefined, flags: SizeFla
   const { output } = session;
   const manager = session.open(flags);
   const connection = manager.connection(flags.connection);
+  noteMemory(session, manager, flags.connection);
   const driver = manager.driver(flags.connection);
   const names =
     queues === undefined

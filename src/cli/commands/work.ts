@@ -7,8 +7,9 @@ import { Worker } from '../../worker/worker';
 import { resolveWorkerOptions } from '../../worker/worker-options';
 import { newCommand } from '../command';
 import { ExitCode, exitCodeOfSignal } from '../exit-codes';
-import { HOW_TO_REGISTER, JOB_HEADINGS, jobRow, listedJobs } from '../job-list';
+import { HOW_TO_REGISTER, JOB_HEADINGS, jobRow, listedJobs, shortNamesRemark } from '../job-list';
 import { LoadedFiles } from '../loaded-files';
+import { memoryRemark } from '../memory-remark';
 import type { Session } from '../session';
 import { hearStopSignals } from '../stop-signals';
 import { addWorkOptions, remarksOn, renamed, type WorkFlags, workerOptions } from '../worker-flags';
@@ -93,6 +94,9 @@ function printOpening(
       output.table(JOB_HEADINGS, jobs.map(jobRow));
     }
     output.line('');
+  }
+  for (const remark of [memoryRemark(manager, name), shortNamesRemark(manager)]) {
+    if (remark !== undefined) manager.logger.warn({}, remark);
   }
   if (jobs.length === 0) {
     manager.logger.warn({}, `${HOW_TO_REGISTER} Until then every job that comes is given back to its queue.`);
