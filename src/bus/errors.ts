@@ -17,7 +17,8 @@ export class AlreadyDispatchedError extends OnqueueError<{ readonly job: string;
 export class UnawaitedDispatchError extends OnqueueError<{ readonly job: string }> {
   readonly code = 'E_UNAWAITED_DISPATCH';
 
-  constructor(job: string, options: { cause: unknown }) {
+  /** @param callers the lines of a stack that lead to the dispatch, where they are known */
+  constructor(job: string, options: { cause: unknown }, callers = '') {
     const { cause } = options;
     super(
       `${job} could not be dispatched, and nobody awaited it: ${cause instanceof Error ? cause.message : String(cause)} ` +
@@ -25,6 +26,7 @@ export class UnawaitedDispatchError extends OnqueueError<{ readonly job: string 
       { job },
       options,
     );
+    if (callers !== '') this.stack = `${this.name}: ${this.message}\n${callers}`;
   }
 }
 

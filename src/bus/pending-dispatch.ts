@@ -1,6 +1,8 @@
 /**
  * A job on its way. It is sent once: when it is first awaited, otherwise a microtask after it was made.
  *
+ * Outside of production it keeps where it was made, to tell of a failure that nobody awaited.
+ *
  * It is a promise of the job's id, so that `.catch()` compiles and linters of floating promises see what is meant.
  */
 import { inspect } from 'node:util';
@@ -12,6 +14,7 @@ import type { Delay } from '../job/duration';
 import type { Middleware } from '../job/middleware';
 import type { Unsent } from '../queue/outbox';
 import type { QueueManager } from '../queue/queue-manager';
+import { callersIn, type CallSite, callSite } from './call-site';
 import { AlreadyDispatchedError, UnawaitedDispatchError } from './errors';
 import { sendJob } from './send-job';
 
@@ -19,6 +22,7 @@ export class PendingJob implements PendingDispatch, Unsent {
   readonly [Symbol.toStringTag] = 'PendingDispatch';
   readonly #manager: QueueManager;
   readonly #job: object;
+  readonly #site: CallSite | undefined;
   #choice: InstanceChoice = {};
   #awaited = false;
   #sent: Promise<string> | undefined;
@@ -30,6 +34,7 @@ export class PendingJob implements PendingDispatch, Unsent {
   constructor(manager: QueueManager, job: object) {
     this.#manager = manager;
     this.#job = job;
+    this.#site = callSite(PendingJob);
     manager.outbox.add(this);
   }
 
@@ -117,7 +122,7 @@ export class PendingJob implements PendingDispatch, Unsent {
       const { connection, queue } = { ...chosenOf(this.#job), ...this.#choice };
       this.#manager.report(reason, { during: 'a dispatch that was not awaited', name: this.#name, connection, queue });
     } else {
-      this.#unheard = Promise.reject(new UnawaitedDispatchError(this.#name, { cause: reason }));
+      this.#unheard = Promise.reject(new UnawaitedDispatchError(this.#name, { cause: reason }, callersIn(this.#site)));
     }
   }
 

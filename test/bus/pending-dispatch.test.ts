@@ -203,19 +203,33 @@ describe('a dispatch that fails', () => {
     expect(log.texts).toEqual([]);
   });
 
-  it('without an await is an unhandled rejection that names the job', async () => {
+  const forgotten = async (environment: string): Promise<Record<string, string>> => {
     const hook = join(__dirname, '../support/register-typescript.cjs');
     const program = join(__dirname, 'programs/forgotten-dispatch.ts');
+    const env = { ...process.env, NODE_ENV: environment };
+    const { stdout } = await promisify(execFile)(process.execPath, ['--require', hook, program], { env });
+    return JSON.parse(stdout) as Record<string, string>;
+  };
 
-    const { stdout } = await promisify(execFile)(process.execPath, ['--require', hook, program]);
-
-    expect(JSON.parse(stdout)).toEqual({
+  it('without an await is an unhandled rejection that names the job', async () => {
+    expect(await forgotten('production')).toMatchObject({
       code: 'E_UNAWAITED_DISPATCH',
       message: expect.stringMatching(
         /^Report could not be dispatched, .* await it, or set Queue\.onError\.$/,
       ) as string,
       cause: 'E_UNSERIALIZABLE_VALUE',
     });
+  }, 30_000);
+
+  it('without an await does not leave one to search for the dispatch: the stack begins there', async () => {
+    const { message, stack } = await forgotten('development');
+    const [head, first] = (stack ?? '').split('\n');
+    expect(head).toBe(`UnawaitedDispatchError: ${message}`);
+    expect(first).toMatch(/at forgetful \(.*forgotten-dispatch\.ts:\d+/);
+  }, 30_000);
+
+  it('costs no stack in production', async () => {
+    expect((await forgotten('production'))['stack']).not.toContain('forgetful');
   }, 30_000);
 
   it('that is awaited after all, in the same turn, is handled', async () => {

@@ -9,9 +9,14 @@ class Report extends Job {
 }
 
 process.on('unhandledRejection', (reason) => {
-  const { code, message, cause } = reason as { code: string; message: string; cause: { code: string } };
-  process.stdout.write(JSON.stringify({ code, message, cause: cause.code }));
+  const { code, message, stack, cause } = reason as Error & { code: string; cause: { code: string } };
+  process.stdout.write(JSON.stringify({ code, message, stack, cause: cause.code }));
 });
 
 Queue.configure({ connections: { main: { driver: 'memory' } } });
-void Report.dispatch(() => 'a function');
+
+function forgetful(): void {
+  void Report.dispatch(() => 'a function');
+}
+
+forgetful();
