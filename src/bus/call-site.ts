@@ -14,7 +14,7 @@ const PACKAGE = dirname(__dirname) + sep;
 
 export interface CallSite {
   /** Written by the engine when it is first read, and not before. */
-  readonly stack?: string;
+  readonly stack?: unknown;
 }
 
 /** @param above the function whose callers count */
@@ -31,6 +31,9 @@ export function callSite(above: Function): CallSite | undefined {
 
 /** The lines of a stack outside of Onqueue; empty where nothing is known. */
 export function callersIn(site: CallSite | undefined): string {
-  const lines = String(site?.stack ?? '').split('\n');
+  const stack = site?.stack;
+  // An `Error.prepareStackTrace` of the application may make anything of it.
+  if (typeof stack !== 'string') return '';
+  const lines = stack.split('\n');
   return lines.filter((line) => /^\s+at /.test(line) && !line.includes(PACKAGE)).join('\n');
 }

@@ -129,7 +129,7 @@ export class PendingJob implements PendingDispatch, Unsent {
   get #name(): string {
     // A class that was dispatched in place of an instance is called by its own name.
     const target: unknown = classOf(this.#job) ?? this.#job;
-    return typeof target === 'function' ? target.name : String(typeof target);
+    return typeof target === 'function' ? target.name : `a ${typeof target}`;
   }
 
   // Printing a dispatch must not load a configuration, nor throw.

@@ -74,8 +74,9 @@ export function warnOfManySeconds(value: unknown, subject: string): void {
 }
 
 function inWords(seconds: Seconds): string {
-  const [unit, length] = seconds < 3600 ? ['minutes', 60] : seconds < 172_800 ? ['hours', 3600] : ['days', 86_400];
-  return `${Number((seconds / Number(length)).toFixed(1))} ${unit}`;
+  const unit = seconds < 3600 ? 'm' : seconds < 172_800 ? 'h' : 'd';
+  const word = { m: 'minutes', h: 'hours', d: 'days' }[unit];
+  return `${Math.round((seconds / SECONDS_IN[unit]) * 10) / 10} ${word}`;
 }
 
 function secondsOf(value: unknown): Seconds | undefined {
