@@ -51,7 +51,9 @@ function describe(value: unknown): string {
 }
 
 function stackOf(error: Error): string {
-  const message = String(error.message).slice(0, LONGEST_TEXT);
+  // Whatever is thrown may have any message.
+  const { message: own }: { readonly message: unknown } = error;
+  const message = String(own).slice(0, LONGEST_TEXT);
   const heading = `${error.name}: ${message}`;
   const stack = typeof error.stack === 'string' ? error.stack.slice(0, 2 * LONGEST_TEXT) : '';
   // A stack that was made before the message was set (or the name changed) does not hold it.
