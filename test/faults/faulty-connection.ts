@@ -1,5 +1,7 @@
 /** A real connection whose calls a test rejects, holds back, or carries out without an answer. */
+import { connectMemory } from '../../src/connections/memory/memory-connection';
 import type { Connection } from '../../src/queue/connection';
+import { testApplication, type TestApplication } from '../support/application';
 
 type Operation = 'push' | 'reserve' | 'settle' | 'settleAndReserve' | 'renew' | 'counts';
 
@@ -44,4 +46,17 @@ export function faulty(connection: Connection, faults: Faults): Connection {
       };
     },
   });
+}
+
+export interface FaultyApplication extends TestApplication {
+  readonly faults: Faults;
+  readonly connection: Connection;
+}
+
+/** An application on a memory connection that meets what `faults` plans for it. */
+export function faultyApplication(): FaultyApplication {
+  const application = testApplication();
+  const faults = new Faults();
+  application.manager.addConnector('memory', (config, context) => faulty(connectMemory(config, context), faults));
+  return { ...application, faults, connection: application.manager.driver() };
 }

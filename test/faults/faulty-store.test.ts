@@ -1,16 +1,12 @@
-import { connectMemory } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
-import type { Connection } from '../../src/queue/connection';
-import type { Connector } from '../../src/queue/connector';
-import type { MemoryConfig } from '../../src/queue/configuration';
 import { LeaseLostError } from '../../src/worker/errors';
 import { Worker } from '../../src/worker/worker';
-import { Gate, testApplication, type TestApplication } from '../support/application';
-import { type Fault, faulty, Faults } from './faulty-connection';
+import { elapse as elapseOn, Gate, until as untilOn } from '../support/application';
+import { type Fault, faultyApplication, type FaultyApplication, type Faults } from './faulty-connection';
 
-let application: TestApplication;
+let application: FaultyApplication;
 let faults: Faults;
-let connection: Connection;
+let connection: FaultyApplication['connection'];
 let ran: string[];
 let gate: Gate;
 let reasons: unknown[];
@@ -38,13 +34,8 @@ beforeEach(() => {
   ran = [];
   reasons = [];
   gate = new Gate();
-  faults = new Faults();
-  application = testApplication();
-  const connector: Connector<MemoryConfig> = (config, context) => {
-    connection = faulty(connectMemory(config, context), faults);
-    return connection;
-  };
-  application.manager.addConnector('memory', connector);
+  application = faultyApplication();
+  ({ faults, connection } = application);
 });
 
 afterEach(async () => {
@@ -55,18 +46,8 @@ afterEach(async () => {
 const away: Fault = { kind: 'reject', error: new Error('the store is away') };
 const worker = (): Worker => new Worker({ stopWhenEmpty: true }, application.manager);
 
-async function until(condition: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 1000; turn += 1) {
-    if (condition()) return;
-    await application.clock.advance(0);
-  }
-  throw new Error('the condition did not come to hold');
-}
-
-/** Moves the clock in steps, so that what is armed on the way is met as well. */
-async function elapse(seconds: number): Promise<void> {
-  for (let step = 0; step < seconds * 4; step += 1) await application.clock.advance('250ms');
-}
+const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
+const elapse = (seconds: number): Promise<void> => elapseOn(application.clock, seconds);
 
 it('a store that is away is asked again until it answers, and said to be away once', async () => {
   await application.bus.dispatch(new Note('a'));

@@ -46,6 +46,20 @@ export function testApplication(configuration: Configuration = {}): TestApplicat
   return { manager, bus: new JobBus(() => manager), clock, log };
 }
 
+/** Lets what waits take its turns until `condition` holds; the clock stands still. */
+export async function until(clock: TestClock, condition: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 1000; turn += 1) {
+    if (condition()) return;
+    await clock.advance(0);
+  }
+  throw new Error('the condition did not come to hold');
+}
+
+/** Moves the clock in steps, so that what is armed on the way is met as well. */
+export async function elapse(clock: TestClock, seconds: number): Promise<void> {
+  for (let step = 0; step < seconds * 4; step += 1) await clock.advance('250ms');
+}
+
 /** A promise and the functions that settle it: what a test holds a job back with. */
 export class Gate {
   readonly opened: Promise<void>;

@@ -3,7 +3,7 @@ import { CapabilityError, UnknownConnectionError } from '../../src/queue/errors'
 import { WorkerAlreadyRunError } from '../../src/worker/errors';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
-import { Gate, testApplication, type TestApplication } from '../support/application';
+import { Gate, testApplication, type TestApplication, until as untilOn } from '../support/application';
 
 let application: TestApplication;
 let ran: string[];
@@ -61,14 +61,7 @@ class UntilAborted extends Job {
 const worker = (options: WorkerOptions = {}): Worker => new Worker(options, application.manager);
 const counts = (queue = 'default'): Promise<object> => application.manager.driver().counts(queue);
 
-/** Lets the loop take its turns until `condition` holds; the clock stands still. */
-async function until(condition: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 1000; turn += 1) {
-    if (condition()) return;
-    await application.clock.advance(0);
-  }
-  throw new Error('the condition did not come to hold');
-}
+const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
 
 describe('a worker', () => {
   it('runs what waits in the order of dispatch, and stops when nothing is left', async () => {
