@@ -142,9 +142,9 @@ local function reclaim(place, queue, budget)
     while page[count + 1] and charge(budget, page[count + 1]) do
       count = count + 1
       local text = page[count]
-      local body_end, attempts, crashes, exceptions, releases = read_counters(text)
+      local body_end, attempts, crashes, exceptions, timeouts, releases = read_counters(text)
       if body_end then
-        local tail = counters(math.max(attempts - 1, 0), crashes + 1, exceptions, releases)
+        local tail = counters(math.max(attempts - 1, 0), crashes + 1, exceptions, timeouts, releases)
         texts[#texts + 1] = join(sub(text, 1, body_end), tail)
       else
         unreadable[#unreadable + 1] = text
@@ -173,7 +173,7 @@ local function reserved_text(text)
   if start and byte(text, 1) == OPENING then
     return sub(text, 1, -3) .. (tries + 1) .. '}'
   end
-  local body_end, attempts, crashes, exceptions, releases, fields = read_counters(text)
+  local body_end, attempts, crashes, exceptions, timeouts, releases, fields = read_counters(text)
   if not body_end then return nil end
   local body = sub(text, 1, body_end)
   if byte(text, body_end) ~= 34 or not find(sub(body, -LONGEST_ID), '[{,]"id":"[^"\\]+"$') then
@@ -184,7 +184,7 @@ local function reserved_text(text)
     end
     if type(fields.id) ~= 'string' or fields.id == '' then body = join(body, '"id":"' .. give_id() .. '"') end
   end
-  return join(body, counters(attempts + 1, crashes, exceptions, releases))
+  return join(body, counters(attempts + 1, crashes, exceptions, timeouts, releases))
 end
 
 -- The same text twice, of two jobs that were pushed alike: the later one is given an id of its own.
@@ -192,9 +192,9 @@ local function reserve_twins(queue, lease_end, texts)
   local ours = {}
   for i, text in ipairs(texts) do
     if ours[text] or tonumber(call('ZSCORE', queue.reserved, text)) ~= tonumber(lease_end) then
-      local body_end, attempts, crashes, exceptions, releases = read_counters(text)
+      local body_end, attempts, crashes, exceptions, timeouts, releases = read_counters(text)
       local body = join(sub(text, 1, body_end), '"id":"' .. give_id() .. '"')
-      text = join(body, counters(attempts, crashes, exceptions, releases))
+      text = join(body, counters(attempts, crashes, exceptions, timeouts, releases))
       call('ZADD', queue.reserved, lease_end, text)
       texts[i] = text
     end

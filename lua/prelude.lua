@@ -9,7 +9,7 @@ local MOST_JOBS, MOST_BYTES, PAGE = 100, 1048576, 10
 local KEPT = 3600
 -- Where our counters, and the id before them, are looked for: a pattern over the whole of a long text would cost
 -- milliseconds. The last counter ends the text.
-local WINDOW, LONGEST_COUNTER, LONGEST_ID = 96, 28, 64
+local WINDOW, LONGEST_COUNTER, LONGEST_ID = 128, 28, 64
 local OPENING = 123 -- {
 
 local call, sub, find, byte, format = redis.call, string.sub, string.find, string.byte, string.format
@@ -81,26 +81,27 @@ local function pop_counter(text, name)
   return tonumber(digits), sub(text, 1, byte(text, start) == OPENING and start or start - 1)
 end
 
--- Where the body of a payload ends, its attempts, crashes, exceptions and releases, and its fields where they had to be
--- decoded. Nothing: it is not a JSON object. `src/payload/counters.ts` has the rule in words, and keeps it too.
+-- Where the body of a payload ends, its attempts, crashes, exceptions, timeouts and releases, and its fields where they
+-- had to be decoded. Nothing: it is not a JSON object. `src/payload/counters.ts` has the rule in words, and keeps it too.
 local function read_counters(text)
   local start, _, attempts = find(text, '[{,]"attempts":(%d+)}$', -LONGEST_COUNTER)
   if start and byte(text, 1) == OPENING then
-    if byte(text, start) == OPENING then return start, tonumber(attempts), 0, 0, 0 end
+    if byte(text, start) == OPENING then return start, tonumber(attempts), 0, 0, 0, 0 end
     local last = byte(text, start - 1)
-    if last < 48 or last > 57 then return start - 1, tonumber(attempts), 0, 0, 0 end
+    if last < 48 or last > 57 then return start - 1, tonumber(attempts), 0, 0, 0, 0 end
     local before = sub(text, -WINDOW, start - 1)
     local length = #before
-    local crashes, exceptions, releases
+    local crashes, exceptions, timeouts, releases
     releases, before = pop_counter(before, 'releases')
+    timeouts, before = pop_counter(before, 'timeouts')
     exceptions, before = pop_counter(before, 'exceptions')
     crashes, before = pop_counter(before, 'crashes')
-    return start - 1 - length + #before, tonumber(attempts), crashes, exceptions, releases
+    return start - 1 - length + #before, tonumber(attempts), crashes, exceptions, timeouts, releases
   end
   local well_formed, fields = pcall(cjson.decode, text)
   if not well_formed or not find(text, '^%s*{') then return nil end
   return find(text, '}%s*$') - 1, counted(fields, 'attempts'), counted(fields, 'crashes'),
-    counted(fields, 'exceptions'), counted(fields, 'releases'), fields
+    counted(fields, 'exceptions'), counted(fields, 'timeouts'), counted(fields, 'releases'), fields
 end
 
 -- A body with more members behind it. Only in an empty object does no comma stand between the two.
@@ -109,9 +110,10 @@ local function join(body, members)
   return body .. ',' .. members
 end
 
-local function counters(attempts, crashes, exceptions, releases)
+local function counters(attempts, crashes, exceptions, timeouts, releases)
   local text = '"attempts":' .. attempts .. '}'
   if releases > 0 then text = '"releases":' .. releases .. ',' .. text end
+  if timeouts > 0 then text = '"timeouts":' .. timeouts .. ',' .. text end
   if exceptions > 0 then text = '"exceptions":' .. exceptions .. ',' .. text end
   if crashes > 0 then text = '"crashes":' .. crashes .. ',' .. text end
   return text

@@ -61,6 +61,7 @@ export class ArrayConnection implements Connection {
     wake: true,
     failed: false,
     locks: false,
+    control: false,
   };
   readonly #now: () => number;
   readonly #queues = new Map<string, ArrayQueue>();

@@ -3,9 +3,9 @@
  *
  * The rule, which `lua/prelude.lua` follows in Redis:
  *
- * 1. The canonical tail ends the text, to the byte: `,"crashes":1,"exceptions":2,"releases":3,"attempts":4}`. The order
+ * 1. The canonical tail ends the text, to the byte: `,"crashes":1,"exceptions":2,"timeouts":1,"releases":3,"attempts":4}`. The order
  *    is fixed, no white space stands in it, and those but `attempts` are there only when above 0. It is looked for in
- *    the last 96 bytes, and counts only where the text begins with `{`.
+ *    the last 128 bytes, and counts only where the text begins with `{`.
  * 2. Where there is one, it alone says what the counters are: a name that it leaves out is 0, whatever the body says.
  *    New counters replace it; not a byte before it changes.
  * 3. Otherwise the text is parsed: a counter is the member of its name if that is a number from 0 to 1e14, rounded down;
@@ -21,39 +21,42 @@ export interface Counters {
   readonly attempts: number;
   /** Reservations whose lease ran out. */
   readonly crashes: number;
-  /** Attempts that ended by a throw. */
+  /** Attempts that ended by a throw or a timeout. */
   readonly exceptions: number;
+  /** Attempts that ended by a timeout: what was recorded without its worker must not be tried where a timeout is the end. */
+  readonly timeouts: number;
   /** Reservations that were given back at no cost in tries. */
   readonly releases: number;
 }
 
-export const noCounters: Counters = { attempts: 0, crashes: 0, exceptions: 0, releases: 0 };
+export const noCounters: Counters = { attempts: 0, crashes: 0, exceptions: 0, timeouts: 0, releases: 0 };
 
-const WINDOW = 96;
+const WINDOW = 128;
 const ID_WINDOW = 64;
 const LARGEST = 1e14;
 const OPENING = 0x7b;
 const CLOSING = 0x7d;
 
 const TAIL =
-  /([{,])(?:"crashes":([1-9]\d{0,14}),)?(?:"exceptions":([1-9]\d{0,14}),)?(?:"releases":([1-9]\d{0,14}),)?"attempts":(\d{1,15})}$/;
+  /([{,])(?:"crashes":([1-9]\d{0,14}),)?(?:"exceptions":([1-9]\d{0,14}),)?(?:"timeouts":([1-9]\d{0,14}),)?(?:"releases":([1-9]\d{0,14}),)?"attempts":(\d{1,15})}$/;
 const ID = /[{,]"id":"[^"\\]+"$/;
 
 /**
  * The counters of the canonical tail, and the length of the body before it; undefined: there is none.
  *
- * Looks at the last 96 bytes alone. What comes before is not checked: a text that is no JSON may have a tail too.
+ * Looks at the last 128 bytes alone. What comes before is not checked: a text that is no JSON may have a tail too.
  */
 export function readCounters(payload: Buffer): { counters: Counters; bodyEnd: number } | undefined {
   if (payload[0] !== OPENING) return undefined;
   const tail = TAIL.exec(payload.toString('latin1', Math.max(payload.length - WINDOW, 0)));
   if (tail === null) return undefined;
-  const [text, separator, crashes, exceptions, releases, attempts] = tail;
+  const [text, separator, crashes, exceptions, timeouts, releases, attempts] = tail;
   return {
     counters: {
       attempts: Number(attempts),
       crashes: Number(crashes ?? 0),
       exceptions: Number(exceptions ?? 0),
+      timeouts: Number(timeouts ?? 0),
       releases: Number(releases ?? 0),
     },
     bodyEnd: payload.length - text.length + (separator === '{' ? 1 : 0),
@@ -68,14 +71,16 @@ export function readCountersOfAny(payload: Buffer | string): Counters | undefine
     attempts: counted(fields['attempts']),
     crashes: counted(fields['crashes']),
     exceptions: counted(fields['exceptions']),
+    timeouts: counted(fields['timeouts']),
     releases: counted(fields['releases']),
   };
 }
 
 /** The canonical tail, with the comma that separates it from a body. */
-export function countersTail({ attempts, crashes, exceptions, releases }: Counters): string {
+export function countersTail({ attempts, crashes, exceptions, timeouts, releases }: Counters): string {
   let tail = `,"attempts":${attempts}}`;
   if (releases > 0) tail = `,"releases":${releases}${tail}`;
+  if (timeouts > 0) tail = `,"timeouts":${timeouts}${tail}`;
   if (exceptions > 0) tail = `,"exceptions":${exceptions}${tail}`;
   if (crashes > 0) tail = `,"crashes":${crashes}${tail}`;
   return tail;
@@ -129,6 +134,12 @@ export const afterFreeRelease = (counters: Counters): Counters => ({
 export const afterFailedAttempt = (counters: Counters): Counters => ({
   ...counters,
   exceptions: counters.exceptions + 1,
+});
+
+/** The attempt ended by its timeout, which is a failed attempt too. */
+export const afterTimedOut = (counters: Counters): Counters => ({
+  ...afterFailedAttempt(counters),
+  timeouts: counters.timeouts + 1,
 });
 
 /** The lease ran out: the try is taken back, and the crash counted. */

@@ -8,6 +8,7 @@ import type { Seconds } from '../clock/clock';
 import type { FailedStore } from '../failed/failed-store';
 import type { LockStore } from '../locks/lock-store';
 import type { Counters } from '../payload/counters';
+import type { Control } from './control';
 
 /** One payload on its way into a queue. */
 export interface Entry {
@@ -29,6 +30,8 @@ export interface Reservation {
   readonly payload: Buffer;
   /** The counters, this attempt included; known without parsing the payload. */
   readonly counters: Counters;
+  /** It was cancelled while it waited or ran: whoever holds it settles it as `cancelled`, without running it. */
+  readonly cancelled?: boolean | undefined;
   /** What the driver needs to find this very reservation again. Nobody else reads it. */
   readonly token: unknown;
 }
@@ -46,6 +49,8 @@ export interface Failure {
 /** The end of one reservation, to be written to the store. */
 export type Settlement =
   | { readonly outcome: 'completed'; readonly reservation: Reservation }
+  /** Removed like a completed one, and what marked it as cancelled with it. */
+  | { readonly outcome: 'cancelled'; readonly reservation: Reservation }
   | {
       readonly outcome: 'released';
       readonly reservation: Reservation;
@@ -64,6 +69,9 @@ export type Settlement =
 /** `lost`: someone else holds the job now, or it is gone; nothing was written. */
 export type SettleResult = 'settled' | 'lost';
 
+/** `cancelled`: still ours, its lease starts anew, and it is to end. `lost`: it is no longer ours. */
+export type RenewResult = 'renewed' | 'cancelled' | 'lost';
+
 export interface ReserveRequest {
   /** In the order in which they are emptied. */
   readonly queues: readonly string[];
@@ -71,6 +79,18 @@ export interface ReserveRequest {
   readonly limit: number;
   /** Seconds until a silent holder loses the job. */
   readonly lease: Seconds;
+  /** Which jobs run apart from all others, as each of them may kill its process. Absent: none. */
+  readonly apart?: ApartRequest | undefined;
+}
+
+export interface ApartRequest {
+  /** Jobs with so many crashes or more. */
+  readonly crashes: number;
+  /**
+   * The caller runs nothing. Then such a job, when it is the next, is handed out, and nothing with it; otherwise it stays
+   * where it is, nothing behind it on its queue or on later queues is handed out, and the reply says `apart`.
+   */
+  readonly alone: boolean;
 }
 
 /** A payload that is no JSON object: the store set it aside in `failed` while it looked for work. */
@@ -88,6 +108,14 @@ export interface ReserveReply {
    * left that could be had now; Infinity: nothing waits.
    */
   readonly nextIn: Seconds;
+  /** The next job runs apart, and the caller is not alone: it should reserve nothing until it is. */
+  readonly apart?: boolean | undefined;
+  /** Those of the queues that are paused: nothing is handed out from them, and `nextIn` leaves them out. */
+  readonly paused?: readonly string[] | undefined;
+  /** Changes whenever workers are told to start anew; absent: never told. Means nothing else. */
+  readonly restart?: string | undefined;
+  /** The store no longer has what it confirmed to this very client: it was flushed, or restarted without its data. */
+  readonly forgotten?: boolean | undefined;
 }
 
 export interface Counts {
@@ -121,6 +149,8 @@ export interface Capabilities {
   /** Has a failed store of its own, written in the transaction that removes the reservation. */
   readonly failed: boolean;
   readonly locks: boolean;
+  /** Jobs can be cancelled, queues paused, and workers told to start anew. */
+  readonly control: boolean;
 }
 
 /** Waits for work on a worker's queues. Made by each worker for itself: a blocking read occupies what it waits on. */
@@ -140,6 +170,20 @@ export interface Diagnosis {
   readonly message: string;
 }
 
+/**
+ * What another thread needs to open the same store: cloned on its way there, so no functions and no instances.
+ *
+ * The module stands in the build and exports `open(data): StoreThread`, which connects with its first call.
+ */
+export interface ThreadAccess {
+  /** The absolute path of the module, a CommonJS file. */
+  readonly module: string;
+  readonly data: unknown;
+}
+
+/** What the thread does with the store. */
+export type StoreThread = Pick<Connection, 'renew' | 'settle' | 'close'>;
+
 export interface Connection {
   /** Its name in the configuration. */
   readonly name: string;
@@ -158,8 +202,8 @@ export interface Connection {
     settlements: readonly Settlement[],
     request: ReserveRequest,
   ): Promise<{ readonly results: readonly SettleResult[]; readonly reply: ReserveReply }>;
-  /** The lease of each starts anew at `lease` seconds from now. `lost`: it is no longer ours. */
-  renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly ('renewed' | 'lost')[]>;
+  /** The lease of each starts anew at `lease` seconds from now. One result for each, in order. */
+  renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]>;
   counts(queue: string): Promise<Counts>;
   /** Removes what is ready, delayed and reserved; returns how many. Failed jobs stay. */
   clear(queue: string): Promise<number>;
@@ -170,6 +214,12 @@ export interface Connection {
   waiter(queues: readonly string[]): Waiter;
   readonly failed?: FailedStore | undefined;
   readonly locks?: LockStore | undefined;
+  readonly control?: Control | undefined;
+  /**
+   * How another thread reaches the same store, to keep leases while the event loop stands still. `null`: not at all, for
+   * the store lives in this very thread. Absent: the driver does not say.
+   */
+  readonly threadAccess?: ThreadAccess | null | undefined;
   /** What `onqueue check` prints of this store. */
   diagnose(): Promise<readonly Diagnosis[]>;
   /** Ends what the connection holds open, within a deadline. May be called at any time, any number of times. */

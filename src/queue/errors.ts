@@ -128,6 +128,7 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   wake: 'wake a waiting worker',
   failed: 'keep failed jobs',
   locks: 'hold locks',
+  control: 'cancel jobs, pause queues or restart workers',
 };
 
 /** The drivers of ours that can do all of it; the ones a user may fall back on. */

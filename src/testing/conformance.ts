@@ -32,6 +32,7 @@ const ALL_CAPABLE: Capabilities = {
   wake: true,
   failed: true,
   locks: true,
+  control: true,
 };
 
 /**

@@ -7,8 +7,8 @@ import { resolveWorkerOptions, type WorkerOptions } from '../worker/worker-optio
 import type { ExecutorSettings } from '../worker/executor';
 
 export interface JobRun {
-  /** `lost`: while it ran, its queue was cleared or its lease ended, so its outcome was refused. */
-  readonly outcome: 'completed' | 'released' | 'failed' | 'lost';
+  /** `cancelled`: by `Queue.cancel(id)`. `lost`: while it ran, its queue was cleared or its lease ended, so its outcome was refused. */
+  readonly outcome: 'completed' | 'released' | 'failed' | 'cancelled' | 'lost';
   readonly name: string;
   readonly id: string;
   readonly connection: string;

@@ -18,6 +18,7 @@ export function logOutcome(logger: Logger, { job, outcome, took }: Finished): vo
     ms: Math.round(took),
   };
   const why = error ?? reason;
+  if (settlement.outcome === 'cancelled') return logger.info(facts, `${job.name} was cancelled`);
   if (settlement.outcome === 'completed') return logger.info(facts, `${job.name} completed`);
   const told = why && messageOf(why);
   if (settlement.outcome === 'failed') {

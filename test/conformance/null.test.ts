@@ -7,7 +7,7 @@ async function openNull(): Promise<ConformanceHarness> {
   return { connection, advance: () => undefined, dispose: () => connection.close() };
 }
 
-const lacking = { reserve: false, renew: false, wake: false, failed: false, locks: false } as const;
+const lacking = { reserve: false, renew: false, wake: false, failed: false, locks: false, control: false } as const;
 
 describe('the null driver', () => {
   it.each(conformance(openNull, lacking))('$name', async ({ run }) => {

@@ -122,7 +122,7 @@ class Actor {
           entry,
           withCounters(
             Buffer.from(BODIES.ours(0)),
-            afterRetry({ attempts: entry.attempts, crashes: 0, exceptions: 0, releases: 0 }),
+            afterRetry({ attempts: entry.attempts, crashes: 0, exceptions: 0, timeouts: 0, releases: 0 }),
           ),
         );
       }

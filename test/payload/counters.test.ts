@@ -5,6 +5,7 @@ import {
   afterReclaim,
   afterReserve,
   afterRetry,
+  afterTimedOut,
   countersTail,
   fenceOf,
   hasId,
@@ -25,14 +26,15 @@ const anyCounters: fc.Arbitrary<Counters> = fc.record({
   attempts: count,
   crashes: count,
   exceptions: count,
+  timeouts: count,
   releases: count,
 });
 
 describe('the counters at the end of a payload', () => {
   it('stand in one order, and those but attempts only when above 0', () => {
     expect(countersTail(withAttempts(0))).toBe(',"attempts":0}');
-    expect(countersTail({ attempts: 4, crashes: 1, exceptions: 2, releases: 3 })).toBe(
-      ',"crashes":1,"exceptions":2,"releases":3,"attempts":4}',
+    expect(countersTail({ attempts: 4, crashes: 1, exceptions: 2, timeouts: 5, releases: 3 })).toBe(
+      ',"crashes":1,"exceptions":2,"timeouts":5,"releases":3,"attempts":4}',
     );
   });
 
@@ -40,7 +42,7 @@ describe('the counters at the end of a payload', () => {
     const payload = Buffer.from('{"crashes":9,"a":1,"crashes":1,"releases":3,"attempts":4}');
 
     expect(readCounters(payload)).toEqual({
-      counters: { attempts: 4, crashes: 1, exceptions: 0, releases: 3 },
+      counters: { attempts: 4, crashes: 1, exceptions: 0, timeouts: 0, releases: 3 },
       bodyEnd: '{"crashes":9,"a":1'.length,
     });
   });
@@ -60,7 +62,13 @@ describe('the counters at the end of a payload', () => {
   });
 
   it('fit the window even when all have nine digits', () => {
-    const most = { attempts: 999999999, crashes: 999999999, exceptions: 999999999, releases: 999999999 };
+    const most = {
+      attempts: 999999999,
+      crashes: 999999999,
+      exceptions: 999999999,
+      timeouts: 999999999,
+      releases: 999999999,
+    };
 
     expect(readCounters(Buffer.from(written('{"a":1}', most)))?.counters).toEqual(most);
   });
@@ -68,7 +76,7 @@ describe('the counters at the end of a payload', () => {
   it('are parsed where there is no canonical tail', () => {
     const text = '{"crashes":2,"attempts": 3,"exceptions":"1","releases":-1}';
 
-    expect(readCountersOfAny(text)).toEqual({ attempts: 3, crashes: 2, exceptions: 0, releases: 0 });
+    expect(readCountersOfAny(text)).toEqual({ attempts: 3, crashes: 2, exceptions: 0, timeouts: 0, releases: 0 });
     expect(readCountersOfAny(Buffer.from('{"attempts": 1.9}'))?.attempts).toBe(1);
     expect(readCountersOfAny('{"attempts": 1e14}')?.attempts).toBe(0);
   });
@@ -120,13 +128,13 @@ describe('giving a payload new counters', () => {
     const object = fc.dictionary(member, fc.jsonValue(), { noNullPrototype: true });
     fc.assert(
       fc.property(object, space, fc.constantFrom(0, 2), anyCounters, (fields, end, indent, counters) => {
-        const { attempts: _a, crashes: _c, exceptions: _e, releases: _r, ...rest } = fields;
+        const { attempts: _a, crashes: _c, exceptions: _e, timeouts: _t, releases: _r, ...rest } = fields;
         const text = JSON.stringify(rest, null, indent) + end;
 
         const changed = written(text, counters);
 
-        const { attempts, crashes = 0, exceptions = 0, releases = 0, ...others } = JSON.parse(changed);
-        expect({ attempts, crashes, exceptions, releases }).toEqual(counters);
+        const { attempts, crashes = 0, exceptions = 0, timeouts = 0, releases = 0, ...others } = JSON.parse(changed);
+        expect({ attempts, crashes, exceptions, timeouts, releases }).toEqual(counters);
         expect(others).toEqual(JSON.parse(text));
         expect(readCounters(Buffer.from(changed))?.counters).toEqual(counters);
       }),
@@ -187,14 +195,15 @@ describe('the id before the counters', () => {
 });
 
 describe('the steps of a job through its counters', () => {
-  const before: Counters = { attempts: 2, crashes: 1, exceptions: 1, releases: 3 };
+  const before: Counters = { attempts: 2, crashes: 1, exceptions: 1, timeouts: 1, releases: 3 };
 
   it('count what happened, and take back a try that did not cost one', () => {
     expect(afterReserve(before)).toEqual({ ...before, attempts: 3 });
     expect(afterFreeRelease(before)).toEqual({ ...before, attempts: 1, releases: 4 });
     expect(afterFailedAttempt(before)).toEqual({ ...before, exceptions: 2 });
+    expect(afterTimedOut(before)).toEqual({ ...before, exceptions: 2, timeouts: 2 });
     expect(afterReclaim(before)).toEqual({ ...before, attempts: 1, crashes: 2 });
-    expect(afterRetry(before)).toEqual({ attempts: 0, crashes: 0, exceptions: 0, releases: 6 });
+    expect(afterRetry(before)).toEqual({ attempts: 0, crashes: 0, exceptions: 0, timeouts: 0, releases: 6 });
   });
 
   it('let the fence grow by exactly one with every reservation', () => {
@@ -203,6 +212,7 @@ describe('the steps of a job through its counters', () => {
       afterFailedAttempt,
       afterReclaim,
       afterRetry,
+      afterTimedOut,
       (counters: Counters) => counters,
     );
     fc.assert(

@@ -73,7 +73,13 @@ describe('the page on the data format', () => {
       retryUntil: 1_795_219_200_000,
       maxCrashes: 3,
     });
-    expect(readCounters(counters!)?.counters).toEqual({ attempts: 1, crashes: 1, exceptions: 2, releases: 3 });
+    expect(readCounters(counters!)?.counters).toEqual({
+      attempts: 1,
+      crashes: 1,
+      exceptions: 2,
+      timeouts: 1,
+      releases: 3,
+    });
     expect(readCounters(Buffer.from(commands[0]!))?.counters).toEqual(noCounters);
   });
 

@@ -123,6 +123,12 @@ describe('a job of ours that a worker of Laravel took and gave back', () => {
     expect(envelope.chosen.backoff).toEqual({ delays: [1, 5], jitter: 0 });
     expect(Object.fromEntries(Object.entries(back))).toEqual({ ...job });
     expect(readCounters(Buffer.from(rewritten(fields)))).toBeUndefined();
-    expect(readCountersOfAny(rewritten(fields))).toEqual({ attempts: 1, crashes: 2, exceptions: 0, releases: 0 });
+    expect(readCountersOfAny(rewritten(fields))).toEqual({
+      attempts: 1,
+      crashes: 2,
+      exceptions: 0,
+      timeouts: 0,
+      releases: 0,
+    });
   });
 });

@@ -12,6 +12,7 @@ import type {
   Diagnosis,
   Entry,
   PeekedJob,
+  RenewResult,
   Reservation,
   ReserveReply,
   ReserveRequest,
@@ -21,6 +22,7 @@ import type {
   WaitingState,
 } from '../../queue/connection';
 import { ConnectionClosedError } from '../errors';
+import { MemoryControl } from './memory-control';
 import { MemoryFailedStore } from './memory-failed-store';
 import type { Lock } from './memory-lock-store';
 import { MemoryLockStore } from './memory-lock-store';
@@ -52,6 +54,7 @@ const CAPABILITIES: Capabilities = {
   wake: true,
   failed: true,
   locks: true,
+  control: true,
 };
 
 export class MemoryConnection implements Connection {
@@ -61,6 +64,9 @@ export class MemoryConnection implements Connection {
   readonly capabilities = CAPABILITIES;
   readonly failed: MemoryFailedStore;
   readonly locks: MemoryLockStore;
+  readonly control: MemoryControl;
+  /** It freezes with its worker. */
+  readonly threadAccess = null;
   readonly #store: MemoryStore;
   readonly #waiters = new Set<MemoryWaiter>();
   #closed = false;
@@ -71,6 +77,7 @@ export class MemoryConnection implements Connection {
     const checkOpen = (operation: string): void => this.#checkOpen(operation);
     this.failed = new MemoryFailedStore(store, checkOpen);
     this.locks = new MemoryLockStore(store, checkOpen);
+    this.control = new MemoryControl(store, checkOpen);
   }
 
   /** Another connection to the same store, as another process has one to the same Redis. */
@@ -105,9 +112,9 @@ export class MemoryConnection implements Connection {
     return { results, reply: this.#store.reserve(request) };
   }
 
-  async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly ('renewed' | 'lost')[]> {
+  async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
     this.#checkOpen('renew');
-    return reservations.map((reservation) => (this.#store.renew(reservation, lease) ? 'renewed' : 'lost'));
+    return reservations.map((reservation) => this.#store.renew(reservation, lease));
   }
 
   async counts(queue: string): Promise<Counts> {

@@ -12,6 +12,7 @@ import {
 import type { Counters } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
 import type { Counts, PeekedJob, WaitingState } from '../../queue/connection';
+import type { CancelResult } from '../../queue/control';
 import type { Budget } from './budget';
 import { SortedTexts } from './sorted-texts';
 import { bytesOf, textOf } from './text';
@@ -21,6 +22,19 @@ import { TextList } from './text-list';
 export interface Taken {
   readonly text: Text;
   readonly counters: Counters;
+}
+
+/** What becomes of the next job. `stop`: it stays, and so does all behind it. `last`: it is handed out, and nothing with it. */
+export type Verdict = 'go' | 'last' | 'stop';
+
+export interface Take {
+  readonly limit: number;
+  readonly leaseEnd: Seconds;
+  readonly budget: Budget;
+  /** Asked for each job, before it is handed out. `taken`: how many were before it. */
+  readonly judge: (waiting: Counters, taken: number) => Verdict;
+  /** Given what is no JSON object. */
+  readonly setAside: (payload: Buffer) => void;
 }
 
 /** All of a queue, for tests that compare whole states. Scores are seconds since 1970. */
@@ -34,6 +48,8 @@ export class MemoryQueue {
   readonly #ready = new TextList();
   readonly #delayed = new SortedTexts();
   readonly #reserved = new SortedTexts();
+  /** Ids of jobs that were cancelled while they ran: whoever holds them is told, also the next to reserve them. */
+  readonly #cancelled = new Set<string>();
   /** Counts the moves, so that of two jobs at one moment the one moved first comes up first. */
   #moves = 0;
 
@@ -69,16 +85,18 @@ export class MemoryQueue {
     if (reclaimed.length > 0) this.#ready.prepend(reclaimed);
   }
 
-  /** Hands out up to `limit` ready jobs; what is no JSON object goes to `setAside` instead. */
-  take(limit: number, leaseEnd: Seconds, budget: Budget, setAside: (payload: Buffer) => void): readonly Taken[] {
+  /** Hands out ready jobs. */
+  take({ limit, leaseEnd, budget, judge, setAside }: Take): readonly Taken[] {
     const taken: Taken[] = [];
     const rank = ++this.#moves;
-    while (taken.length < limit) {
+    for (let verdict: Verdict = 'go'; verdict === 'go' && taken.length < limit;) {
       const text = this.#ready.first();
-      if (text === undefined || !budget.charge(text)) break;
-      this.#ready.take();
+      if (text === undefined) break;
       const payload = bytesOf(text);
       const waiting = countersOf(payload);
+      verdict = waiting === undefined ? 'go' : judge(waiting, taken.length);
+      if (verdict === 'stop' || !budget.charge(text)) break;
+      this.#ready.take();
       const identified = hasId(payload);
       // A tail of ours behind what is no JSON: its id would be looked for in vain.
       if (waiting === undefined || (!identified && readCountersOfAny(payload) === undefined)) {
@@ -97,6 +115,28 @@ export class MemoryQueue {
   /** False: nobody holds this reservation any more. */
   drop(reserved: Text): boolean {
     return this.#reserved.delete(reserved);
+  }
+
+  /** The job has ended: what was said of it is not meant for a later one of its id. */
+  forgetCancelled(reserved: Text): void {
+    if (this.#cancelled.size > 0) this.#cancelled.delete(String(idOf(reserved)));
+  }
+
+  /** Looks at every job of the queue. */
+  cancel(id: string): CancelResult {
+    const isMeant = (text: Text): boolean => idOf(text) === id;
+    const running = this.#reserved.firstOf(Infinity).find(({ text }) => isMeant(text));
+    if (running !== undefined) {
+      this.#cancelled.add(id);
+      return 'signalled';
+    }
+    const delayed = this.#delayed.firstOf(Infinity).find(({ text }) => isMeant(text));
+    if (delayed !== undefined) this.#delayed.delete(delayed.text);
+    return delayed !== undefined || this.#ready.remove(isMeant) ? 'removed' : 'unknown';
+  }
+
+  isCancelled(reserved: Text): boolean {
+    return this.#cancelled.size > 0 && this.#cancelled.has(String(idOf(reserved)));
   }
 
   /** False: nobody holds this reservation any more. */
@@ -126,6 +166,7 @@ export class MemoryQueue {
     this.#ready.clear();
     this.#delayed.clear();
     this.#reserved.clear();
+    this.#cancelled.clear();
   }
 
   snapshot(): MemoryQueueState {
@@ -141,6 +182,14 @@ export class MemoryQueue {
 
 const countersOf = (payload: Buffer): Counters | undefined =>
   readCounters(payload)?.counters ?? readCountersOfAny(payload);
+
+function idOf(text: Text): unknown {
+  try {
+    return (JSON.parse(bytesOf(text).toString()) as { readonly id?: unknown } | null)?.id;
+  } catch {
+    return undefined;
+  }
+}
 
 /** Takes out those whose moment has come, while the budget lasts. */
 function due(texts: SortedTexts, now: Seconds, budget: Budget): readonly Text[] {

@@ -5,6 +5,7 @@ import { withCounters } from '../../payload/counters';
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
 import type {
+  RenewResult,
   Reservation,
   ReserveReply,
   ReserveRequest,
@@ -12,10 +13,11 @@ import type {
   Settlement,
   SettleResult,
 } from '../../queue/connection';
+import type { CancelResult } from '../../queue/control';
 import { DuplicatePayloadError } from '../errors';
 import { Budget } from './budget';
 import type { Lock } from './memory-lock-store';
-import { MemoryQueue } from './memory-queue';
+import { MemoryQueue, type Verdict } from './memory-queue';
 import { bytesOf, textOf } from './text';
 import type { Text } from './text';
 
@@ -33,8 +35,10 @@ export class MemoryStore {
   /** In the order in which they failed. */
   readonly failed = new Map<string, FailedEntry>();
   readonly locks = new Map<string, Lock>();
+  readonly paused = new Set<string>();
   readonly #name: string;
   readonly #queues = new Map<string, MemoryQueue>();
+  #restart: string | undefined;
   readonly #watchers = new Set<() => void>();
 
   constructor(name: string, clock: Clock) {
@@ -66,29 +70,56 @@ export class MemoryStore {
     if (refused !== undefined) throw new DuplicatePayloadError(this.#name, name, refused.toString());
   }
 
-  reserve({ queues, limit, lease }: ReserveRequest): ReserveReply {
+  reserve({ queues, limit, lease, apart }: ReserveRequest): ReserveReply {
     const now = this.#in(0);
     const [promoted, reclaimed, moved] = [new Budget(), new Budget(), new Budget()];
     const reservations: Reservation[] = [];
     const setAside: SetAside[] = [];
+    let verdict = 'go' as Verdict;
     for (const name of queues) {
       const queue = this.queue(name);
       queue.promote(now, promoted);
       queue.reclaim(now, reclaimed);
-      const put = (payload: Buffer): void => void setAside.push(this.#setAside(name, payload));
-      for (const { text, counters } of queue.take(limit - reservations.length, this.#in(lease), moved, put)) {
-        reservations.push({ queue: name, payload: bytesOf(text), counters, token: text });
+      if (this.paused.has(name) || verdict !== 'go') continue;
+      const taken = queue.take({
+        limit: limit - reservations.length,
+        leaseEnd: this.#in(lease),
+        budget: moved,
+        judge: ({ crashes }, taken) => {
+          if (apart === undefined || crashes < apart.crashes) return 'go';
+          return (verdict = apart.alone && reservations.length + taken === 0 ? 'last' : 'stop');
+        },
+        setAside: (payload) => void setAside.push(this.#setAside(name, payload)),
+      });
+      for (const { text, counters } of taken) {
+        const cancelled = queue.isCancelled(text);
+        reservations.push({
+          queue: name,
+          payload: bytesOf(text),
+          counters,
+          token: text,
+          ...(cancelled && { cancelled }),
+        });
       }
     }
     this.#changed();
-    return { reservations, setAside, nextIn: this.nextIn(queues) };
+    const paused = queues.filter((name) => this.paused.has(name));
+    return {
+      reservations,
+      setAside,
+      nextIn: this.nextIn(queues),
+      ...(verdict === 'stop' && { apart: true }),
+      ...(paused.length > 0 && { paused }),
+      ...(this.#restart !== undefined && { restart: this.#restart }),
+    };
   }
 
   settle(settlement: Settlement): SettleResult {
     const { reservation } = settlement;
     const queue = this.queue(reservation.queue);
     if (!queue.drop(reservation.token as Text)) return 'lost';
-    if (settlement.outcome !== 'completed') {
+    if (settlement.outcome !== 'released') queue.forgetCancelled(reservation.token as Text);
+    if (settlement.outcome === 'released' || settlement.outcome === 'failed') {
       const payload = withCounters(reservation.payload, settlement.counters);
       if (settlement.outcome === 'failed') {
         const { id, name, exception } = settlement.failure;
@@ -101,9 +132,38 @@ export class MemoryStore {
     return 'settled';
   }
 
-  /** False: nobody holds this reservation any more. */
-  renew(reservation: Reservation, lease: Seconds): boolean {
-    return this.queue(reservation.queue).renew(reservation.token as Text, this.#in(lease));
+  renew(reservation: Reservation, lease: Seconds): RenewResult {
+    const queue = this.queue(reservation.queue);
+    const text = reservation.token as Text;
+    if (!queue.renew(text, this.#in(lease))) return 'lost';
+    return queue.isCancelled(text) ? 'cancelled' : 'renewed';
+  }
+
+  /** Looks at every job. */
+  cancel(id: string, queues: readonly string[]): CancelResult {
+    for (const name of queues) {
+      const result = this.queue(name).cancel(id);
+      if (result !== 'unknown') return result;
+    }
+    return 'unknown';
+  }
+
+  /** False: it was paused already. */
+  pause(queue: string): boolean {
+    if (this.paused.has(queue)) return false;
+    this.paused.add(queue);
+    return true;
+  }
+
+  /** False: it was not paused. */
+  resume(queue: string): boolean {
+    const wasPaused = this.paused.delete(queue);
+    this.#changed();
+    return wasPaused;
+  }
+
+  restart(): void {
+    this.#restart = uuidv7();
   }
 
   /** The same id again takes the place of the older entry, and counts as the newest. */
@@ -121,7 +181,8 @@ export class MemoryStore {
 
   /** Seconds until something can be had on one of the queues; 0: now. */
   nextIn(queues: readonly string[]): Seconds {
-    const next = Math.min(...queues.map((name) => this.queue(name).nextAt), Infinity);
+    const running = queues.filter((name) => !this.paused.has(name));
+    const next = Math.min(...running.map((name) => this.queue(name).nextAt), Infinity);
     return Math.max(toMicroseconds(next - this.#in(0)), 0);
   }
 

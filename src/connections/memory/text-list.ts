@@ -38,6 +38,13 @@ export class TextList {
     return text;
   }
 
+  /** Removes the first that is meant. False: there is none. */
+  remove(isMeant: (text: Text) => boolean): boolean {
+    const place = this.#items.findIndex((text, index) => index >= this.#head && isMeant(text));
+    if (place >= 0) this.#items.splice(place, 1);
+    return place >= 0;
+  }
+
   firstOf(limit: number): readonly Text[] {
     return this.#items.slice(this.#head, this.#head + limit);
   }

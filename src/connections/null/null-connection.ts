@@ -30,6 +30,7 @@ const CAPABILITIES: Capabilities = {
   wake: false,
   failed: false,
   locks: false,
+  control: false,
 };
 
 export class NullConnection implements Connection {

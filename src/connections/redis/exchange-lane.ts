@@ -42,7 +42,7 @@ type Argument = string | number | Buffer;
 
 /** Outcomes of one kind on one queue, as the script takes them. */
 interface Group {
-  readonly kind: Settlement['outcome'];
+  readonly kind: 'completed' | 'released' | 'failed';
   readonly queue: number;
   readonly args: Argument[];
   /** Whose outcomes they are. */
@@ -127,11 +127,12 @@ function grouped(
   exchanges.forEach(({ settlements }, number) => {
     settlements.forEach((settlement, index) => {
       const { queue } = settlement.reservation;
-      const name = `${settlement.outcome}:${queue}`;
+      const kind = settlement.outcome === 'cancelled' ? 'completed' : settlement.outcome;
+      const name = `${kind}:${queue}`;
       let group = groups.get(name);
       if (group === undefined) {
         if (!queues.includes(queue)) queues.push(queue);
-        group = { kind: settlement.outcome, queue: queues.indexOf(queue) + 1, args: [], origins: [] };
+        group = { kind, queue: queues.indexOf(queue) + 1, args: [], origins: [] };
         groups.set(name, group);
       }
       addOutcome(group.args, settlement);
@@ -143,7 +144,7 @@ function grouped(
 
 function addOutcome(args: Argument[], settlement: Settlement): void {
   const { payload } = settlement.reservation;
-  if (settlement.outcome === 'completed') {
+  if (settlement.outcome === 'completed' || settlement.outcome === 'cancelled') {
     args.push(payload);
     return;
   }

@@ -48,6 +48,7 @@ const CAPABILITIES: Capabilities = {
   wake: true,
   failed: true,
   locks: true,
+  control: false,
 };
 
 export interface RedisContext {

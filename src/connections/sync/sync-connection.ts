@@ -33,6 +33,7 @@ const NO_CAPABILITIES: Capabilities = {
   wake: false,
   failed: false,
   locks: false,
+  control: false,
 };
 
 const NOTHING: Counts = { ready: 0, delayed: 0, reserved: 0 };

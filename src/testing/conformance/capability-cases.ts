@@ -8,7 +8,7 @@ import { completed, probe, rejectsWithCode } from './world';
 const NO_RESERVATION: Reservation = {
   queue: 'probes',
   payload: Buffer.from(probe('a')),
-  counters: { attempts: 1, crashes: 0, exceptions: 0, releases: 0 },
+  counters: { attempts: 1, crashes: 0, exceptions: 0, timeouts: 0, releases: 0 },
   token: undefined,
 };
 
@@ -43,11 +43,12 @@ export const capabilityCases = (capabilities: Capabilities): readonly CaseDefini
     },
   },
   {
-    name: 'a driver has a failed store and a lock store exactly where it declares them',
+    name: 'a driver has a failed store, a lock store and a control exactly where it declares them',
     requires: [],
     async run(world) {
       assert.equal(world.connection.failed !== undefined, capabilities.failed);
       assert.equal(world.connection.locks !== undefined, capabilities.locks);
+      assert.equal(world.connection.control !== undefined, capabilities.control);
     },
   },
   ...CALLS.map(({ capability, calls }): CaseDefinition => ({

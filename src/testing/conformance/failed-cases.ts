@@ -103,7 +103,13 @@ export const failedCases: readonly CaseDefinition[] = [
       const fences: number[] = [];
       for (let round = 0; round < 3; round += 1) {
         const reservation = await world.reserveOne();
-        assert.deepEqual(reservation.counters, { attempts: 1, crashes: 0, exceptions: 0, releases: round });
+        assert.deepEqual(reservation.counters, {
+          attempts: 1,
+          crashes: 0,
+          exceptions: 0,
+          timeouts: 0,
+          releases: round,
+        });
         texts.push(reservation.payload.toString());
         fences.push(fenceOf(reservation.counters));
         await world.settle([failed(reservation)]);
@@ -134,7 +140,7 @@ export const failedCases: readonly CaseDefinition[] = [
     requires: ['reserve', 'failed'],
     async run(world) {
       const stale = await world.failProbe('a');
-      const counters = afterRetry({ attempts: 1, crashes: 0, exceptions: 1, releases: 0 });
+      const counters = afterRetry({ attempts: 1, crashes: 0, exceptions: 1, timeouts: 0, releases: 0 });
       await world.failedStore.retry(stale, withCounters(stale.payload, counters));
       await world.settle([failed(await world.reserveOne())]);
       const before = await world.state();

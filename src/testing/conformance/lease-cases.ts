@@ -24,10 +24,16 @@ export const leaseCases: readonly CaseDefinition[] = [
       await world.reserveOne({ lease: 60 });
       await world.advance(61);
       const again = await world.reserveOne({ lease: 60 });
-      assert.deepEqual(again.counters, { attempts: 1, crashes: 1, exceptions: 0, releases: 0 });
+      assert.deepEqual(again.counters, { attempts: 1, crashes: 1, exceptions: 0, timeouts: 0, releases: 0 });
       assert.equal(again.payload.toString(), probe('a').replace('"attempts":0', '"crashes":1,"attempts":1'));
       await world.advance(61);
-      assert.deepEqual((await world.reserveOne()).counters, { attempts: 1, crashes: 2, exceptions: 0, releases: 0 });
+      assert.deepEqual((await world.reserveOne()).counters, {
+        attempts: 1,
+        crashes: 2,
+        exceptions: 0,
+        timeouts: 0,
+        releases: 0,
+      });
     },
   },
   {
@@ -107,7 +113,7 @@ export const leaseCases: readonly CaseDefinition[] = [
       assert.deepEqual(await world.settle([completed(a), releasedForFree(b)]), ['settled', 'settled']);
       const [again, ...more] = await world.reserveAll();
       assert.deepEqual(more, []);
-      assert.deepEqual(again?.counters, { attempts: 1, crashes: 0, exceptions: 0, releases: 1 });
+      assert.deepEqual(again?.counters, { attempts: 1, crashes: 0, exceptions: 0, timeouts: 0, releases: 1 });
     },
   },
   {
@@ -121,7 +127,13 @@ export const leaseCases: readonly CaseDefinition[] = [
       await world.advance(500);
       assert.deepEqual((await world.reserve()).reservations, []);
       await world.advance(101);
-      assert.deepEqual((await world.reserveOne()).counters, { attempts: 1, crashes: 1, exceptions: 0, releases: 0 });
+      assert.deepEqual((await world.reserveOne()).counters, {
+        attempts: 1,
+        crashes: 1,
+        exceptions: 0,
+        timeouts: 0,
+        releases: 0,
+      });
     },
   },
   {

@@ -121,7 +121,7 @@ export const reserveCases: readonly CaseDefinition[] = [
       await world.push(probe('a'));
       const reservation = await world.reserveOne();
       assert.equal(reservation.queue, world.queue);
-      assert.deepEqual(reservation.counters, { attempts: 1, crashes: 0, exceptions: 0, releases: 0 });
+      assert.deepEqual(reservation.counters, { attempts: 1, crashes: 0, exceptions: 0, timeouts: 0, releases: 0 });
       assert.equal(reservation.payload.toString(), probe('a').replace('"attempts":0', '"attempts":1'));
     },
   },
@@ -134,7 +134,7 @@ export const reserveCases: readonly CaseDefinition[] = [
       const counters = { ...first.counters, exceptions: 1 };
       await world.settle([{ outcome: 'released', reservation: first, delay: 0, counters }]);
       const second = await world.reserveOne();
-      assert.deepEqual(second.counters, { attempts: 2, crashes: 0, exceptions: 1, releases: 0 });
+      assert.deepEqual(second.counters, { attempts: 2, crashes: 0, exceptions: 1, timeouts: 0, releases: 0 });
       assert.equal(second.payload.toString(), probe('a').replace('"attempts":0', '"exceptions":1,"attempts":2'));
     },
   },
@@ -145,7 +145,7 @@ export const reserveCases: readonly CaseDefinition[] = [
       await world.push(probe('a'));
       await world.settle([releasedForFree(await world.reserveOne())]);
       const again = await world.reserveOne();
-      assert.deepEqual(again.counters, { attempts: 1, crashes: 0, exceptions: 0, releases: 1 });
+      assert.deepEqual(again.counters, { attempts: 1, crashes: 0, exceptions: 0, timeouts: 0, releases: 1 });
     },
   },
   {

@@ -138,8 +138,8 @@ export const settleCases: readonly CaseDefinition[] = [
       assert.deepEqual(
         reply.reservations.map(({ counters }) => counters),
         [
-          { attempts: 2, crashes: 0, exceptions: 0, releases: 0 },
-          { attempts: 1, crashes: 0, exceptions: 0, releases: 1 },
+          { attempts: 2, crashes: 0, exceptions: 0, timeouts: 0, releases: 0 },
+          { attempts: 1, crashes: 0, exceptions: 0, timeouts: 0, releases: 1 },
         ],
       );
     },

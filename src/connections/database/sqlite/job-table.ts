@@ -251,6 +251,7 @@ function jobOf(row: SqliteRow): StoredJob {
       attempts: Number(attempts),
       crashes: Number(crashes),
       exceptions: Number(exceptions),
+      timeouts: 0,
       releases: Number(releases),
     },
     at: at === null || at === undefined ? undefined : Number(at),

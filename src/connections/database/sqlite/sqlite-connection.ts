@@ -62,6 +62,7 @@ const CAPABILITIES: Capabilities = {
   wake: true,
   failed: true,
   locks: true,
+  control: false,
 };
 
 /** What one transaction pushes or removes at most, so that neither the file nor the event loop is held for long. */

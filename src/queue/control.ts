@@ -1,0 +1,25 @@
+/** Orders that reach every worker through the store: cancel a job, pause a queue, start anew. */
+
+/**
+ * `removed`: it waited, and is gone. `signalled`: it is running, and is told to stop when its lease is next renewed.
+ * `marked`: it was not found in the bounded look that a store takes; it ends as cancelled when a worker meets it.
+ * `unknown`: it is not there: done, failed, removed before, or never dispatched.
+ */
+export type CancelResult = 'removed' | 'signalled' | 'marked' | 'unknown';
+
+export interface Control {
+  /**
+   * Cancels the job with this `id`. Never searches a long list in the store.
+   *
+   * @param queue where it is known to be; absent: all queues that the store knows are looked at
+   */
+  cancel(id: string, queue?: string): Promise<CancelResult>;
+  /** From the moment this resolves nothing of the queue is handed out. False: it was paused already. */
+  pause(queue: string): Promise<boolean>;
+  /** False: it was not paused. Wakes who waits for work. */
+  resume(queue: string): Promise<boolean>;
+  /** The queues that are paused. */
+  paused(): Promise<readonly string[]>;
+  /** Tells all workers of this store to finish what they run and end, so that their processes start anew. */
+  restart(): Promise<void>;
+}
