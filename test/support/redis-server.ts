@@ -11,13 +11,15 @@ export interface RedisServer {
   readonly url: string;
   /** To freeze and to kill it. */
   readonly process: ChildProcess;
-  /** Ends the server and removes its folder. May be called again. */
+  /** Ends the server, and removes a folder of its own. May be called again. */
   stop(): Promise<void>;
 }
 
 export interface RedisServerOptions {
   /** Default: a free one. */
   readonly port?: number;
+  /** Kept when the server stops, for the next one to find its files. Default: a new one, removed at the stop. */
+  readonly folder?: string | undefined;
   /** More arguments of `redis-server`: `['--requirepass', 'secret']`. */
   readonly args?: readonly string[];
 }
@@ -26,9 +28,13 @@ const STARTED = 'Ready to accept connections';
 const DEADLINE_MS = 10_000;
 
 /** @throws when `redis-server` is missing or does not start; the message holds what it printed */
-export async function startRedisServer({ port, args = [] }: RedisServerOptions = {}): Promise<RedisServer> {
+export async function startRedisServer({
+  port,
+  folder: kept,
+  args = [],
+}: RedisServerOptions = {}): Promise<RedisServer> {
   const chosen = port ?? (await freePort());
-  const folder = await mkdtemp(join(tmpdir(), 'onqueue-redis-'));
+  const folder = kept ?? (await mkdtemp(join(tmpdir(), 'onqueue-redis-')));
   const common = ['--port', String(chosen), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'no'];
   const child = spawn('redis-server', [...common, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   const exited = new Promise<void>((resolve) => {
@@ -39,7 +45,7 @@ export async function startRedisServer({ port, args = [] }: RedisServerOptions =
     // Not SIGTERM: a frozen server would not hear it.
     child.kill('SIGKILL');
     await exited;
-    await rm(folder, { recursive: true, force: true });
+    if (kept === undefined) await rm(folder, { recursive: true, force: true });
   };
   try {
     await started(child);

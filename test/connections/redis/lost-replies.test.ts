@@ -1,6 +1,6 @@
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
 import type { Reservation, Settlement } from '../../../src/queue/connection';
-import { FaultyProxy } from './faulty-proxy';
+import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RedisWorld } from './open-redis';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;

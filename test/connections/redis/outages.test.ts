@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../../../src/clock/clock';
 import type { Logger } from '../../../src/logger/logger';
 import { eventually } from '../../support/eventually';
 import { freePort, startRedisServer } from '../../support/redis-server';
-import { FaultyProxy } from './faulty-proxy';
+import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RedisWorld, silent } from './open-redis';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;

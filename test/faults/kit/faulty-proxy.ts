@@ -1,14 +1,22 @@
 /** Stands between a client and its Redis, and does to the connection what networks do. */
 import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net';
+import { type Milliseconds, systemClock } from '../../../src/clock/clock';
+
+interface Link {
+  readonly client: Socket;
+  lose: boolean;
+  silent: boolean;
+}
 
 export class FaultyProxy {
   readonly #server: Server;
   readonly #target: number;
   readonly #sockets = new Set<Socket>();
-  readonly #links = new Set<{ lose: boolean; silent: boolean }>();
+  readonly #links = new Set<Link>();
   #losing = 0;
   #silent = false;
+  #delay: Milliseconds = 0;
   /** Connections that were ever made through it. */
   connections = 0;
 
@@ -33,9 +41,24 @@ export class FaultyProxy {
     this.#losing = count;
   }
 
+  /** Each answer takes so much longer; 0: no longer. */
+  delay(milliseconds: Milliseconds): void {
+    this.#delay = milliseconds;
+  }
+
+  /** Ends all connections that there are; new ones work. */
+  cut(): void {
+    for (const { client } of this.#links) client.destroy();
+  }
+
   /** Takes everything and passes on nothing, on connections that there are and those to come. */
   goSilent(): void {
     this.#silent = true;
+    this.goHalfOpen();
+  }
+
+  /** Only the connections that there are take everything and pass on nothing: their other end is gone, unnoticed. */
+  goHalfOpen(): void {
     for (const link of this.#links) link.silent = true;
   }
 
@@ -53,20 +76,20 @@ export class FaultyProxy {
   #connect(client: Socket): void {
     this.connections += 1;
     const upstream = createConnection(this.#target, '127.0.0.1');
-    const state = { lose: false, silent: this.#silent };
-    this.#links.add(state);
+    const link: Link = { client, lose: false, silent: this.#silent };
+    this.#links.add(link);
+    client.on('close', () => this.#links.delete(link));
     client.on('data', (chunk) => {
-      if (state.silent) return;
+      if (link.silent) return;
       if (this.#losing > 0 && chunk.includes('evalsha')) {
         this.#losing -= 1;
-        state.lose = true;
+        link.lose = true;
       }
       upstream.write(chunk);
     });
     upstream.on('data', (chunk) => {
-      if (state.silent) return;
-      if (state.lose) client.destroy();
-      else client.write(chunk);
+      if (this.#delay === 0) this.#answer(link, chunk);
+      else systemClock.after(this.#delay, () => this.#answer(link, chunk));
     });
     for (const [one, other] of [
       [client, upstream],
@@ -79,5 +102,11 @@ export class FaultyProxy {
         other.destroy();
       });
     }
+  }
+
+  #answer(link: Link, chunk: Buffer): void {
+    if (link.silent) return;
+    if (link.lose) link.client.destroy();
+    else link.client.write(chunk);
   }
 }
