@@ -62,10 +62,12 @@ export { Lock } from './locks/lock';
 export type {
   AfterEvent,
   BeforeEvent,
+  CancelledEvent,
   ExceptionEvent,
   FailingEvent,
   HookEvents,
   LoopingEvent,
+  LostEvent,
   StoppingEvent,
 } from './events/events';
 export type { Hook, HookName } from './events/hooks';
@@ -76,6 +78,7 @@ export type { Clock } from './clock/clock';
 export { Worker } from './worker/worker';
 export type { WorkerOptions } from './worker/worker-options';
 export type { StopReason } from './worker/stop-conditions';
+export type { OutcomeCounts, WorkerHealth, WorkerState } from './worker/health';
 
 // Brings the types of `Queue.fake()` along, for those who import nothing else.
 export type { FakeOptions, FakeQueue } from './testing/fake-queue';

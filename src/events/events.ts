@@ -15,6 +15,16 @@ export interface ExceptionEvent {
   readonly exception: Error;
 }
 export type FailingEvent = ExceptionEvent;
+export interface CancelledEvent {
+  readonly connectionName: string;
+  readonly job: JobContext;
+}
+export interface LostEvent {
+  readonly connectionName: string;
+  readonly job: JobContext;
+  /** How the run had ended, which the store refused. */
+  readonly outcome: 'completed' | 'released' | 'failed' | 'cancelled';
+}
 export interface LoopingEvent {
   readonly connectionName: string;
   readonly queue: string;
@@ -29,6 +39,8 @@ export interface HookEvents {
   after: AfterEvent;
   exceptionOccurred: ExceptionEvent;
   failing: FailingEvent;
+  cancelled: CancelledEvent;
+  lost: LostEvent;
   looping: LoopingEvent;
   stopping: StoppingEvent;
 }

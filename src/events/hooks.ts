@@ -19,6 +19,8 @@ export class Hooks {
     after: [],
     exceptionOccurred: [],
     failing: [],
+    cancelled: [],
+    lost: [],
     looping: [],
     stopping: [],
   };

@@ -130,6 +130,10 @@ export class Queue {
   static readonly exceptionOccurred = hook('exceptionOccurred');
   /** After a job failed for good, once the store has confirmed it. */
   static readonly failing = hook('failing');
+  /** After a job ended as cancelled, once the store has confirmed it. */
+  static readonly cancelled = hook('cancelled');
+  /** When the store refused an outcome: somebody else has the job, or it is gone. */
+  static readonly lost = hook('lost');
   /** Before a worker reserves; `false` vetoes it. */
   static readonly looping = hook('looping');
   /** When a worker stops. */

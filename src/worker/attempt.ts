@@ -6,7 +6,7 @@
 import type { Milliseconds } from '../clock/clock';
 import type { RunOptions } from '../job/options';
 import type { Counters } from '../payload/counters';
-import { MaxAttemptsExceededError, PoisonJobError } from './errors';
+import { JobTimedOutError, MaxAttemptsExceededError, MaxExceptionsExceededError, PoisonJobError } from './errors';
 
 interface Identity {
   readonly name: string;
@@ -25,9 +25,14 @@ export function refusalOf(
   counters: Counters,
   options: RunOptions,
   now: Milliseconds,
-): MaxAttemptsExceededError | PoisonJobError | undefined {
+): Error | undefined {
   if (options.maxCrashes > 0 && counters.crashes >= options.maxCrashes) {
     return new PoisonJobError(job.name, job.id, counters.crashes);
+  }
+  // An attempt whose worker could not record its end itself was only released: whether it was the last is seen here.
+  if (options.failOnTimeout && counters.timeouts > 0) return new JobTimedOutError(job.name, job.id, options.timeout);
+  if (options.maxExceptions !== undefined && counters.exceptions >= options.maxExceptions) {
+    return new MaxExceptionsExceededError(job.name, job.id, counters.exceptions, options.maxExceptions);
   }
   const exhausted =
     options.retryUntil === undefined

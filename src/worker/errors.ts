@@ -1,4 +1,4 @@
-/** What can end a run or keep a worker from starting. The first three are the reasons of a job's `signal`. */
+/** What can end a run or keep a worker from starting. The first four are the reasons of a job's `signal`. */
 import { OnqueueError } from '../errors/onqueue-error';
 import { placed } from '../job/errors';
 
@@ -43,6 +43,15 @@ export class WorkerStoppingError extends OnqueueError<JobFacts> {
   }
 }
 
+/** The reason of `signal` when somebody cancelled the job. */
+export class JobCancelledError extends OnqueueError<JobFacts> {
+  readonly code = 'E_JOB_CANCELLED';
+
+  constructor(job: string, id: string) {
+    super(`${job} ${id} was cancelled. A handle() that stops when this.signal aborts ends it at once.`, { job, id });
+  }
+}
+
 /** A job that was reserved although its tries or its time were used up. */
 export class MaxAttemptsExceededError extends OnqueueError<
   JobFacts & { readonly attempts: number; readonly tries: number; readonly retryUntil: number | undefined }
@@ -59,6 +68,21 @@ export class MaxAttemptsExceededError extends OnqueueError<
   }
 }
 
+/** A job that was reserved although it has thrown as often as it may. */
+export class MaxExceptionsExceededError extends OnqueueError<
+  JobFacts & { readonly exceptions: number; readonly maxExceptions: number }
+> {
+  readonly code = 'E_MAX_EXCEPTIONS_EXCEEDED';
+
+  constructor(job: string, id: string, exceptions: number, maxExceptions: number) {
+    super(
+      `${exceptions} attempts of ${job} ${id} ended by an error, and it may have ${maxExceptions}. ` +
+        'Raise maxExceptions in @Job() if it should get more.',
+      { job, id, exceptions, maxExceptions },
+    );
+  }
+}
+
 /** A job whose workers died or froze under it too often. */
 export class PoisonJobError extends OnqueueError<JobFacts & { readonly crashes: number }> {
   readonly code = 'E_POISON_JOB';
@@ -67,6 +91,19 @@ export class PoisonJobError extends OnqueueError<JobFacts & { readonly crashes: 
     super(
       `${crashes} workers died or froze while they ran ${job} ${id}: it counts as poison and runs no more. ` +
         'Find out what it does to its process (memory, a blocked event loop), then retry it.',
+      { job, id, crashes },
+    );
+  }
+}
+
+/** Why a job was given back that was met among others, although its next crash is its last. */
+export class RunsApartError extends OnqueueError<JobFacts & { readonly crashes: number }> {
+  readonly code = 'E_RUNS_APART';
+
+  constructor(job: string, id: string, crashes: number) {
+    super(
+      `${crashes} workers died or froze while they ran ${job} ${id}: it runs apart from all other jobs next time, so that ` +
+        'it takes none with it if it does so again.',
       { job, id, crashes },
     );
   }

@@ -20,8 +20,9 @@ import { toError } from '../failed/exception-text';
 import type { Application } from '../queue/application';
 import { refusalOf, UNKNOWN_JOB_RELEASES, unknownJobDelay } from './attempt';
 import { Deadlines } from './deadlines';
-import { JobTimedOutError, PoisonJobError, UnknownJobError } from './errors';
-import { failed, type Outcome, outcomeOf, releasedForFree } from './outcome';
+import { JobTimedOutError, PoisonJobError, RunsApartError, UnknownJobError } from './errors';
+import type { LastChance } from './last-chance';
+import { cancelled, failed, type Outcome, outcomeOf, releasedForFree } from './outcome';
 import type { RunningJob } from './running-job';
 
 export interface ExecutorSettings {
@@ -30,6 +31,8 @@ export interface ExecutorSettings {
   readonly grace: number;
   /** `sync`: one attempt, whatever the job says. */
   readonly single?: boolean | undefined;
+  /** Of a worker: tells which jobs run apart. */
+  readonly lastChance?: LastChance | undefined;
 }
 
 /** What a run needs that was found out before it. */
@@ -60,10 +63,15 @@ export class Executor {
       }
       const envelope = (job.envelope = decodeEnvelope(job.reservation.payload));
       const definition = (job.definition = this.#definitionOf(envelope));
+      if (job.reservation.cancelled === true) return cancelled(job);
       if (definition === undefined) return this.#unknown(job, envelope);
       const options = this.#options(envelope, definition);
       const refusal = refusalOf(job, job.reservation.counters, options, clock.now());
       if (refusal !== undefined) return failed(job, refusal);
+      const { counters } = job.reservation;
+      if (this.#settings.lastChance?.misses(counters, options.maxCrashes) === true) {
+        return releasedForFree(job, 0, counters, new RunsApartError(job.name, job.id, counters.crashes));
+      }
       job.instance = decodeJob(envelope, definition, registry);
       const through = decodeMiddleware(envelope, registry) as readonly Middleware[];
       if (hooks.has('before')) await hooks.emit('before', { connectionName: job.connectionName, job });
@@ -82,6 +90,7 @@ export class Executor {
     const { hooks } = this.#application;
     const { connectionName } = job;
     if (settlement.outcome === 'completed' && hooks.has('after')) await hooks.emit('after', { connectionName, job });
+    if (settlement.outcome === 'cancelled') await hooks.emit('cancelled', { connectionName, job });
     if (settlement.outcome !== 'failed' || error === undefined) return;
     await this.#callFailed(job, error);
     if (hooks.has('failing')) await hooks.emit('failing', { connectionName, job, exception: error });
@@ -89,9 +98,26 @@ export class Executor {
 
   /** Whether `announce` would call anybody, so that the hot path can do without it. */
   announces({ settlement }: Outcome): boolean {
-    return (
-      settlement.outcome === 'failed' || (settlement.outcome === 'completed' && this.#application.hooks.has('after'))
-    );
+    const { hooks } = this.#application;
+    switch (settlement.outcome) {
+      case 'completed':
+        return hooks.has('after');
+      case 'cancelled':
+        return hooks.has('cancelled');
+      default:
+        return settlement.outcome === 'failed';
+    }
+  }
+
+  /** The store refused the outcome: somebody else has the job, or it is gone. Never throws. */
+  async announceLost(job: RunningJob, { settlement }: Outcome): Promise<void> {
+    const { connectionName } = job;
+    await this.#application.hooks.emit('lost', { connectionName, job, outcome: settlement.outcome });
+  }
+
+  /** Whether `announceLost` would call anybody. */
+  get announcesLost(): boolean {
+    return this.#application.hooks.has('lost');
   }
 
   /** Leaves no timer behind. */

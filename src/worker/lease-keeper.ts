@@ -55,6 +55,14 @@ export class LeaseKeeper {
     }
   }
 
+  /** How many leases are more than half over. */
+  get atRisk(): number {
+    const half = this.#clock.monotonic() + (this.#lease * 1000) / 2;
+    let count = 0;
+    for (const { endsAt } of this.#leases.values()) if (endsAt < half) count += 1;
+    return count;
+  }
+
   /** The job is settled, or about to be: from here on nobody needs its lease. */
   drop(job: RunningJob): void {
     this.#leases.delete(job);

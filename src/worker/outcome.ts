@@ -7,12 +7,12 @@ import { exceptionText } from '../failed/exception-text';
 import { delaySeconds } from '../job/duration';
 import type { ResolvedBackoff, RunOptions } from '../job/options';
 import { backoffDelay, resolveBackoff } from '../job/resolve-options';
-import { afterFailedAttempt, afterFreeRelease, type Counters } from '../payload/counters';
+import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
 import { uuidv7 } from '../payload/uuid';
 import type { Application } from '../queue/application';
 import type { Settlement } from '../queue/connection';
 import { isLastAttempt } from './attempt';
-import { JobTimedOutError } from './errors';
+import { JobCancelledError, JobTimedOutError } from './errors';
 import type { RunningJob } from './running-job';
 
 export interface Outcome {
@@ -43,10 +43,16 @@ export function outcomeOf(
   const finished = job.handler === 'came-back' && thrown === undefined && !job.knowsItsSignal;
   if (abortReason !== undefined && !finished) {
     if (thrown !== undefined && thrown !== abortReason) abortReason.cause ??= thrown;
+    if (abortReason instanceof JobCancelledError) return cancelled(job);
     return releasedForFree(job, 0, counters, abortReason);
   }
   if (thrown !== undefined) return attemptFailed(job, options, thrown, environment);
   return { settlement: { outcome: 'completed', reservation } };
+}
+
+/** Nobody wants it any more. */
+export function cancelled({ reservation }: RunningJob): Outcome {
+  return { settlement: { outcome: 'cancelled', reservation } };
 }
 
 /** Out of tries, or never to be run at all. */
@@ -73,8 +79,9 @@ function ownOutcome(job: RunningJob, { clock }: OutcomeEnvironment): Outcome {
 
 function attemptFailed(job: RunningJob, options: RunOptions, error: Error, environment: OutcomeEnvironment): Outcome {
   const { reservation } = job;
-  const counters = afterFailedAttempt(reservation.counters);
-  if (isLastAttempt(reservation.counters, options, environment.clock.now(), error instanceof JobTimedOutError)) {
+  const timedOut = error instanceof JobTimedOutError;
+  const counters = timedOut ? afterTimedOut(reservation.counters) : afterFailedAttempt(reservation.counters);
+  if (isLastAttempt(reservation.counters, options, environment.clock.now(), timedOut)) {
     return failed(job, error, counters);
   }
   const delay = nextDelay(job, options, error, counters.exceptions, environment);

@@ -9,6 +9,7 @@ import { withCounters } from '../payload/counters';
 import type { Connection, ReserveReply, ReserveRequest, Settlement, SettleResult } from '../queue/connection';
 import type { Executor } from './executor';
 import { logLost, logOutcome } from './job-log';
+import type { OutcomeCounts } from './health';
 import type { Outcome } from './outcome';
 import type { RunningJob } from './running-job';
 
@@ -35,6 +36,7 @@ export interface SettlerEnvironment {
 export class Settler {
   readonly #environment: SettlerEnvironment;
   readonly #announcements = new Set<Promise<void>>();
+  readonly #counts = { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 };
 
   constructor(environment: SettlerEnvironment) {
     this.#environment = environment;
@@ -43,6 +45,10 @@ export class Settler {
   /** How many jobs still hear of their outcome: they count as busy, so that slow hooks do not pile up. */
   get announcing(): number {
     return this.#announcements.size;
+  }
+
+  get counts(): OutcomeCounts {
+    return { ...this.#counts };
   }
 
   /** Whether the driver settles and reserves in one round trip. */
@@ -91,14 +97,20 @@ export class Settler {
     const { executor, logger, settled } = this.#environment;
     finished.forEach((one, index) => {
       settled(one.job);
-      if (results[index] === 'lost') return logLost(logger, one);
+      if (results[index] === 'lost') {
+        this.#counts.lost += 1;
+        logLost(logger, one);
+        if (executor.announcesLost) this.#announce(executor.announceLost(one.job, one.outcome));
+        return;
+      }
+      this.#counts[one.outcome.settlement.outcome] += 1;
       logOutcome(logger, one);
-      if (executor.announces(one.outcome)) this.#announce(one);
+      if (executor.announces(one.outcome)) this.#announce(executor.announce(one.job, one.outcome));
     });
   }
 
-  #announce({ job, outcome }: Finished): void {
-    const announcement = this.#environment.executor.announce(job, outcome).finally(() => {
+  #announce(telling: Promise<void>): void {
+    const announcement = telling.finally(() => {
       this.#announcements.delete(announcement);
       this.#environment.announced();
     });

@@ -4,9 +4,9 @@ import type { ResolvedWorkerOptions } from './worker-options';
 
 /**
  * Why `run()` came back: `stopped` by `stop()`; `empty` under `stopWhenEmpty`, or under `once` when there was no job;
- * `once` after its one job; the others when their limit was reached.
+ * `once` after its one job; `restart` when all workers of the store were told to start anew; the others when their limit was reached.
  */
-export type StopReason = 'stopped' | 'empty' | 'once' | 'max-jobs' | 'max-time' | 'memory';
+export type StopReason = 'stopped' | 'empty' | 'once' | 'max-jobs' | 'max-time' | 'memory' | 'restart';
 
 export class StopConditions {
   readonly #options: ResolvedWorkerOptions;
@@ -15,6 +15,7 @@ export class StopConditions {
   /** Jobs that were started. */
   started = 0;
   stopRequested = false;
+  restartRequested = false;
 
   constructor(options: ResolvedWorkerOptions, clock: Clock) {
     this.#options = options;
@@ -40,6 +41,7 @@ export class StopConditions {
   /** Checked between reserves; the first that holds. */
   reason(): StopReason | undefined {
     if (this.stopRequested) return 'stopped';
+    if (this.restartRequested) return 'restart';
     if (this.#options.memory < Infinity && process.memoryUsage.rss() > this.#options.memory) return 'memory';
     if (this.timeLeft <= 0) return 'max-time';
     if (this.jobsLeft <= 0) return this.#options.once ? 'once' : 'max-jobs';

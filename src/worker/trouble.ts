@@ -26,6 +26,11 @@ export class Trouble {
     return this.#timer !== undefined;
   }
 
+  /** The store does not answer, as far as we know. */
+  get isTold(): boolean {
+    return this.#told;
+  }
+
   /** Said once for each streak. */
   tell(thrown: unknown, during: string): void {
     if (this.#told) return;

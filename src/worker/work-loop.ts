@@ -15,8 +15,12 @@ import { Bell } from './bell';
 import { WorkerStoppingError } from './errors';
 import { Executor } from './executor';
 import { IdleWait } from './idle-wait';
-import { logSetAside, logStubborn } from './job-log';
+import type { WorkerHealth, WorkerState } from './health';
+import { logApart, logSetAside, logStubborn } from './job-log';
+import { LastChance } from './last-chance';
 import { LeaseKeeper } from './lease-keeper';
+import { Orders } from './orders';
+import { Pulse } from './pulse';
 import { drawOrder, type WeightedQueue } from './queue-order';
 import { RunningJob } from './running-job';
 import { type Finished, Settler } from './settler';
@@ -27,6 +31,12 @@ import type { ResolvedWorkerOptions } from './worker-options';
 
 /** A call of a driver moves no more than this. */
 const MOST_AT_ONCE = 100;
+
+/** Somebody who is not as busy may run the job that stands in the way. */
+const APART_PAUSE: Milliseconds = 1000;
+
+/** A worker that has slots, knows of no trouble and was answered by nobody for so long is stuck. */
+const LONGEST_SILENCE: Seconds = 30;
 
 export interface WorkLoopSettings {
   readonly options: ResolvedWorkerOptions;
@@ -53,11 +63,16 @@ export class WorkLoop {
   readonly #idle: IdleWait;
   readonly #trouble: Trouble;
   readonly #shutdown: Shutdown;
+  readonly #lastChance: LastChance;
+  readonly #orders: Orders;
+  readonly #pulse: Pulse;
 
   /** Runs that have a slot: running ones, those that outlived their outcome, and those that rest. */
   readonly #busy = new Set<RunningJob>();
   /** Runs without an outcome. */
   readonly #open = new Set<RunningJob>();
+  /** The one that runs apart, while it does: nothing may run beside it. */
+  #apart: RunningJob | undefined;
   readonly #finished: Finished[] = [];
   /** Ended runs whose outcomes are on their way to the store. */
   #settling: readonly Finished[] = [];
@@ -70,8 +85,7 @@ export class WorkLoop {
   #permission: 'none' | 'asking' | 'granted' = 'none';
   #vetoed = false;
   #vetoedUntil: Milliseconds = 0;
-  /** The store has answered a reserve. */
-  #answered = false;
+  #state: WorkerState = 'new';
 
   constructor({ options, connection, queues, lease, application, failedStore }: WorkLoopSettings) {
     const { clock } = application;
@@ -85,7 +99,11 @@ export class WorkLoop {
     this.#conditions = new StopConditions(options, clock);
     this.#trouble = new Trouble(application, connection, ring);
     this.#shutdown = new Shutdown(options.grace, clock, () => this.#interrupt());
-    this.#executor = new Executor(application, { defaults: options.defaults, grace: options.grace });
+    this.#lastChance = new LastChance(application.registry.all());
+    this.#orders = new Orders(connection, this.#logger);
+    this.#pulse = new Pulse(clock);
+    const { defaults, grace } = options;
+    this.#executor = new Executor(application, { defaults, grace, lastChance: this.#lastChance });
     this.#leases = new LeaseKeeper(connection, lease, clock, (error) => this.#trouble.tell(error, 'renewing leases'));
     const names = queues.map(({ name }) => name);
     this.#idle = new IdleWait(connection, names, options.sleep, clock, ring);
@@ -109,9 +127,33 @@ export class WorkLoop {
     this.#bell.ring();
   }
 
+  get health(): WorkerHealth {
+    const { clock } = this.#application;
+    const { sinceLastPoll, lag } = this.#pulse;
+    const asks = this.#free > 0 && this.#apart === undefined && clock.monotonic() >= this.#vetoedUntil;
+    const silent = asks && (sinceLastPoll ?? Infinity) > Math.max(LONGEST_SILENCE, 3 * this.#options.sleep);
+    const troubled = this.#trouble.isTold;
+    return {
+      state: this.#state,
+      live: this.#state !== 'running' || !silent || troubled,
+      ready: this.#state === 'running' && sinceLastPoll !== undefined && !silent && !troubled,
+      connection: this.#connection.name,
+      queues: this.#queues.map(({ name }) => name),
+      paused: this.#orders.paused,
+      running: this.#busy.size,
+      lastPoll: sinceLastPoll === undefined ? undefined : new Date(clock.now() - sinceLastPoll * 1000),
+      sinceLastPoll,
+      lag,
+      leasesAtRisk: this.#leases.atRisk,
+      outcomes: this.#settler.counts,
+    };
+  }
+
   async run(): Promise<StopReason> {
+    this.#state = 'running';
     try {
       const reason = await this.#work();
+      this.#state = 'stopping';
       this.#idle.pause();
       await this.#drain();
       const stopping = this.#application.hooks.emit('stopping', { connectionName: this.#connection.name, reason });
@@ -122,6 +164,8 @@ export class WorkLoop {
       this.#leases.close();
       this.#trouble.close();
       this.#shutdown.close();
+      this.#pulse.close();
+      this.#state = 'stopped';
       await this.#idle.close();
     }
   }
@@ -157,14 +201,15 @@ export class WorkLoop {
     this.#trouble.over();
     if (reply === undefined) this.#hungry = true;
     // Asked for before the stop: once the loop has ended nobody would renew their leases, or settle them.
-    else if (this.#conditions.stopRequested) await this.#giveBack(reply.reservations);
+    else if (this.#heed(reply)) await this.#giveBack(reply.reservations);
     else this.#take(reply, limit, askedAt);
   }
 
   async #exchange(finished: readonly Finished[], limit: number): Promise<ReserveReply> {
     await this.#leases.renewEnded();
     this.#permission = 'none';
-    const request = { queues: this.#order(), limit, lease: this.#lease };
+    const apart = { crashes: this.#lastChance.crashes, alone: this.#open.size + this.#settler.announcing === 0 };
+    const request = { queues: this.#order(), limit, lease: this.#lease, apart };
     return finished.length > 0 ? this.#settler.settleAndReserve(finished, request) : this.#connection.reserve(request);
   }
 
@@ -173,12 +218,18 @@ export class WorkLoop {
     return this.#queues.map(({ name }) => name);
   }
 
-  #take({ reservations, setAside, nextIn }: ReserveReply, limit: number, askedAt: Milliseconds): void {
-    for (const one of setAside) logSetAside(this.#logger, one);
-    this.#answered = true;
+  // True: the worker is to end, and starts nothing more.
+  #heed(reply: ReserveReply): boolean {
+    for (const one of reply.setAside) logSetAside(this.#logger, one);
+    this.#pulse.polled();
+    if (this.#orders.heed(reply)) this.#conditions.restartRequested = true;
+    return this.#conditions.stopRequested || this.#conditions.restartRequested;
+  }
+
+  #take({ reservations, nextIn, apart = false }: ReserveReply, limit: number, askedAt: Milliseconds): void {
     for (const reservation of reservations) this.#start(reservation, askedAt);
-    this.#hungry = reservations.length === limit || nextIn <= 0;
-    this.#nextLook = this.#application.clock.monotonic() + nextIn * 1000;
+    this.#hungry = !apart && (reservations.length === limit || nextIn <= 0);
+    this.#nextLook = this.#application.clock.monotonic() + (apart ? APART_PAUSE : nextIn * 1000);
   }
 
   async #giveBack(reservations: readonly Reservation[]): Promise<void> {
@@ -200,10 +251,15 @@ export class WorkLoop {
     this.#conditions.started += 1;
     this.#busy.add(job);
     this.#open.add(job);
+    if (reservation.counters.crashes >= this.#lastChance.crashes) {
+      this.#apart = job;
+      logApart(this.#logger, reservation);
+    }
     this.#leases.keep(job, reservedAt);
     const startedAt = clock.monotonic();
     void this.#executor.run(job).then((outcome) => {
       this.#open.delete(job);
+      if (this.#apart === job) this.#apart = undefined;
       this.#finished.push({ job, outcome, took: clock.monotonic() - startedAt });
       if (job.handler === 'running') {
         job.onLateReturn = () => this.#leaveSlot(job);
@@ -232,7 +288,7 @@ export class WorkLoop {
     const now = this.#application.clock.monotonic();
     if (this.#idle.takeWakeUp() || now >= this.#nextLook) this.#hungry = true;
     const limit = Math.min(this.#free, this.#conditions.jobsLeft, MOST_AT_ONCE);
-    if (!this.#hungry || limit <= 0 || now < this.#vetoedUntil) return 0;
+    if (!this.#hungry || limit <= 0 || now < this.#vetoedUntil || this.#apart !== undefined) return 0;
     return this.#isPermitted() ? limit : 0;
   }
 
@@ -257,7 +313,7 @@ export class WorkLoop {
   // A veto counts as an empty queue, as in Laravel: a paused worker can be told to end when it has nothing to do.
   async #emptiness(): Promise<StopReason | undefined> {
     if (this.#unsettled + this.#settler.announcing > 0) return undefined;
-    if (this.#answered && this.#conditions.patienceLeft <= 0) return 'empty';
+    if (this.#pulse.sinceLastPoll !== undefined && this.#conditions.patienceLeft <= 0) return 'empty';
     if (!this.#options.stopWhenEmpty) return undefined;
     if (this.#vetoed) return 'empty';
     if ((this.#hungry && this.#free > 0) || this.#trouble.pausing) return undefined;

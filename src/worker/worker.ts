@@ -6,6 +6,7 @@ import { CapabilityError } from '../queue/errors';
 import { defaultManager } from '../queue/default-manager';
 import type { QueueManager } from '../queue/queue-manager';
 import { WorkerAlreadyRunError } from './errors';
+import { UNBORN, type WorkerHealth } from './health';
 import { parseQueues } from './queue-order';
 import type { StopReason } from './stop-conditions';
 import { WorkLoop } from './work-loop';
@@ -57,6 +58,11 @@ export class Worker implements Closable {
     this.#loop?.stop();
     // What `run` rejects with is for the one who called it.
     await this.#ended?.catch(() => undefined);
+  }
+
+  /** How it is now. May be asked at any time, and asks the store nothing. */
+  health(): WorkerHealth {
+    return this.#loop?.health ?? UNBORN;
   }
 
   close(): Promise<void> {

@@ -103,4 +103,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   UnserializableValueError: ['SendEmail.logger', 'a Logger', 'Make it static.'],
   WorkerAlreadyRunError: [],
   WorkerStoppingError: ['SendEmail', '1'],
+  JobCancelledError: ['SendEmail', '1'],
+  RunsApartError: ['SendEmail', '1', 2],
+  MaxExceptionsExceededError: ['SendEmail', '1', 3, 3],
 };

@@ -24,6 +24,7 @@ const REASONS: Readonly<Record<StopReason, string>> = {
   'max-jobs': '--max-jobs is reached',
   'max-time': '--max-time is over',
   memory: 'the process uses more than --memory',
+  restart: 'workers were told to start anew',
 };
 
 export function workCommand(session: Session): Command {

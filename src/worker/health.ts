@@ -1,0 +1,56 @@
+/** What a worker says of itself, so that an orchestrator can tell one that works from one that is stuck. */
+import type { Milliseconds, Seconds } from '../clock/clock';
+
+export type WorkerState = 'new' | 'running' | 'stopping' | 'stopped';
+
+/** How many runs ended in which way since the worker began. */
+export interface OutcomeCounts {
+  readonly completed: number;
+  readonly released: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  /** Refused by the store: somebody else had the job, or it was gone. */
+  readonly lost: number;
+}
+
+export interface WorkerHealth {
+  readonly state: WorkerState;
+  /**
+   * False: it should have asked the store for work, has not for half a minute, and knows of no trouble that would explain
+   * it. To start its process anew may help.
+   */
+  readonly live: boolean;
+  /** It runs, and the store answers it. */
+  readonly ready: boolean;
+  /** The connection's name in the configuration; undefined before `run()`. */
+  readonly connection: string | undefined;
+  readonly queues: readonly string[];
+  /** Those of its queues that are paused. */
+  readonly paused: readonly string[];
+  /** Jobs that have a slot. */
+  readonly running: number;
+  /** When the store last answered a reserve; while all slots are busy nobody asks it. */
+  readonly lastPoll: Date | undefined;
+  readonly sinceLastPoll: Seconds | undefined;
+  /** How late the event loop was in the last second or so. */
+  readonly lag: Milliseconds;
+  /** Running jobs whose leases are more than half over: the store has not taken their renewals. */
+  readonly leasesAtRisk: number;
+  readonly outcomes: OutcomeCounts;
+}
+
+/** Of a worker that was not run yet. */
+export const UNBORN: WorkerHealth = {
+  state: 'new',
+  live: true,
+  ready: false,
+  connection: undefined,
+  queues: [],
+  paused: [],
+  running: 0,
+  lastPoll: undefined,
+  sinceLastPoll: undefined,
+  lag: 0,
+  leasesAtRisk: 0,
+  outcomes: { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 },
+};
