@@ -1,5 +1,6 @@
 /** What a worker says of itself, so that an orchestrator can tell one that works from one that is stuck. */
 import type { Milliseconds, Seconds } from '../clock/clock';
+import type { StopReason } from './stop-conditions';
 
 export type WorkerState = 'new' | 'running' | 'stopping' | 'stopped';
 
@@ -15,6 +16,8 @@ export interface OutcomeCounts {
 
 export interface WorkerHealth {
   readonly state: WorkerState;
+  /** Why it stops, or has stopped. */
+  readonly reason: StopReason | undefined;
   /**
    * False: it should have asked the store for work, has not for half a minute, and knows of no trouble that would explain
    * it. To start its process anew may help.
@@ -42,6 +45,7 @@ export interface WorkerHealth {
 /** Of a worker that was not run yet. */
 export const UNBORN: WorkerHealth = {
   state: 'new',
+  reason: undefined,
   live: true,
   ready: false,
   connection: undefined,

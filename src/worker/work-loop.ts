@@ -86,6 +86,7 @@ export class WorkLoop {
   #vetoed = false;
   #vetoedUntil: Milliseconds = 0;
   #state: WorkerState = 'new';
+  #reason: StopReason | undefined;
 
   constructor({ options, connection, queues, lease, application, failedStore }: WorkLoopSettings) {
     const { clock } = application;
@@ -135,6 +136,7 @@ export class WorkLoop {
     const troubled = this.#trouble.isTold;
     return {
       state: this.#state,
+      reason: this.#reason,
       live: this.#state !== 'running' || !silent || troubled,
       ready: this.#state === 'running' && sinceLastPoll !== undefined && !silent && !troubled,
       connection: this.#connection.name,
@@ -154,6 +156,7 @@ export class WorkLoop {
     try {
       const reason = await this.#work();
       this.#state = 'stopping';
+      this.#reason = reason;
       this.#idle.pause();
       await this.#drain();
       const stopping = this.#application.hooks.emit('stopping', { connectionName: this.#connection.name, reason });
