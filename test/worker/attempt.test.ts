@@ -1,7 +1,12 @@
 import type { RunOptions } from '../../src/job/options';
 import { noCounters } from '../../src/payload/counters';
 import { isLastAttempt, refusalOf, unknownJobDelay } from '../../src/worker/attempt';
-import { MaxAttemptsExceededError, PoisonJobError } from '../../src/worker/errors';
+import {
+  JobTimedOutError,
+  MaxAttemptsExceededError,
+  MaxExceptionsExceededError,
+  PoisonJobError,
+} from '../../src/worker/errors';
 
 const options: RunOptions = {
   tries: 3,
@@ -35,6 +40,22 @@ describe('a reserved job is refused', () => {
   it('as poison when its leases ran out maxCrashes times', () => {
     expect(refusalOf(job, counters({ attempts: 1, crashes: 2 }), options, 0)).toBeUndefined();
     expect(refusalOf(job, counters({ attempts: 1, crashes: 3 }), options, 0)).toBeInstanceOf(PoisonJobError);
+  });
+
+  it('when an attempt that timed out was only released, and a timeout is the end', () => {
+    const timedOut = counters({ attempts: 2, exceptions: 1, timeouts: 1 });
+
+    expect(refusalOf(job, timedOut, { ...options, failOnTimeout: true }, 0)).toBeInstanceOf(JobTimedOutError);
+    expect(refusalOf(job, timedOut, options, 0)).toBeUndefined();
+  });
+
+  it('when its attempts have thrown as often as maxExceptions lets them', () => {
+    const unlimited = { ...options, tries: 0, maxExceptions: 2 };
+
+    expect(refusalOf(job, counters({ attempts: 9, exceptions: 1 }), unlimited, 0)).toBeUndefined();
+    expect(refusalOf(job, counters({ attempts: 9, exceptions: 2 }), unlimited, 0)).toBeInstanceOf(
+      MaxExceptionsExceededError,
+    );
   });
 
   it('never as poison when maxCrashes is 0', () => {

@@ -1,0 +1,162 @@
+import { Job } from '../../src/job/job';
+import { Worker } from '../../src/worker/worker';
+import type { WorkerOptions } from '../../src/worker/worker-options';
+import { Gate, testApplication, type TestApplication, until as untilOn } from '../support/application';
+
+let application: TestApplication;
+let gates: Map<string, Gate>;
+let running: Set<string>;
+let beside: string[];
+let order: string[];
+let workers: Worker[];
+
+beforeEach(() => {
+  application = testApplication();
+  gates = new Map();
+  running = new Set();
+  beside = [];
+  order = [];
+  workers = [];
+});
+
+afterEach(async () => {
+  for (const gate of gates.values()) gate.open();
+  await Promise.all(workers.map((worker) => worker.stop()));
+  await application.manager.close();
+});
+
+const gateOf = (text: string): Gate => {
+  const gate = gates.get(text) ?? new Gate();
+  gates.set(text, gate);
+  return gate;
+};
+
+/** Notes who runs beside it, and ends when its gate is opened. */
+@Job()
+class Held extends Job {
+  declare readonly text: string;
+  async handle(): Promise<void> {
+    order.push(this.text);
+    for (const other of running) beside.push(`${this.text} beside ${other}`);
+    running.add(this.text);
+    await gateOf(this.text).opened;
+    running.delete(this.text);
+  }
+}
+
+const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
+
+const push = async (text: string, crashes: number, more = ''): Promise<void> => {
+  const counters = crashes > 0 ? `"crashes":${crashes},"attempts":0` : '"attempts":0';
+  const payload = `{"job":"${Held.name}","data":{"text":"${text}"}${more},"id":"${text}",${counters}}`;
+  await application.manager.driver().push('default', [{ payload }]);
+};
+
+const start = (options: WorkerOptions = {}): Worker => {
+  const worker = new Worker({ concurrency: 10, ...options }, application.manager);
+  workers.push(worker);
+  void worker.run();
+  return worker;
+};
+
+describe('a job whose next crash is its last', () => {
+  it('runs alone in its worker, before what is behind it', async () => {
+    await push('suspect', 2);
+    await push('one', 0);
+    await push('two', 0);
+    start();
+
+    await until(() => running.has('suspect'));
+    await application.clock.advance('20s');
+    expect([...running]).toEqual(['suspect']);
+    gateOf('suspect').open();
+    await until(() => running.has('one') && running.has('two'));
+
+    expect(order).toEqual(['suspect', 'one', 'two']);
+    expect(beside).toEqual(['two beside one']);
+  });
+
+  it('waits for what runs already, and nothing behind it starts meanwhile', async () => {
+    await push('long', 0);
+    await push('short', 0);
+    await push('suspect', 2);
+    await push('behind', 0);
+    start();
+
+    await until(() => running.has('long') && running.has('short'));
+    gateOf('short').open();
+    await application.clock.advance('20s');
+    expect([...running]).toEqual(['long']);
+    gateOf('long').open();
+    await until(() => running.has('suspect'));
+    await application.clock.advance('20s');
+    expect([...running]).toEqual(['suspect']);
+    gateOf('suspect').open();
+    await until(() => running.has('behind'));
+
+    expect(beside).toEqual(['short beside long']);
+  });
+
+  it('is taken by a worker that has nothing to do, and the busy one goes on', async () => {
+    await push('long', 0);
+    start();
+    await until(() => running.has('long'));
+    await push('suspect', 2);
+    await push('behind', 0);
+    await application.clock.advance('2s');
+    expect([...running]).toEqual(['long']);
+
+    start();
+    await until(() => running.has('suspect'));
+    await application.clock.advance('2s');
+    await until(() => running.has('behind'));
+
+    expect(beside).toContain('behind beside long');
+  });
+
+  it('runs with the others as long as it has another chance', async () => {
+    await push('other', 0);
+    await push('crashed once', 1);
+    start();
+
+    await until(() => running.size === 2);
+    expect(beside).toEqual(['crashed once beside other']);
+  });
+
+  it('is said in the log, without its data', async () => {
+    await push('suspect', 2);
+    start();
+    await until(() => running.has('suspect'));
+
+    expect(application.log.messages('warn')).toEqual([
+      'A job on default runs apart from all others: 2 workers died or froze while they ran it.',
+    ]);
+  });
+
+  it('goes back at no cost where its dispatch alone made it one, and then runs apart', async () => {
+    await push('long', 0);
+    await push('suspect', 1, ',"maxCrashes":2');
+    start();
+    await until(() => running.has('long'));
+    await application.clock.advance('2s');
+    expect([...running]).toEqual(['long']);
+    gateOf('long').open();
+    await until(() => running.has('suspect'));
+
+    const [{ payload }] = (await application.manager.driver().peek('default', 'reserved', 1)) as [{ payload: Buffer }];
+    expect(payload.toString()).toMatch(/"crashes":1,"releases":1,"attempts":1}$/);
+    expect(beside).toEqual([]);
+  });
+
+  it('does not wait for a handler that was given up and never comes back', async () => {
+    await push('stubborn', 0, ',"timeout":5');
+    start({ grace: 1 });
+    await until(() => running.has('stubborn'));
+    await push('suspect', 2);
+
+    await application.clock.advance('5s');
+    await application.clock.advance('1s');
+    await until(() => running.has('suspect'));
+    expect(order).toEqual(['stubborn', 'suspect']);
+  });
+});

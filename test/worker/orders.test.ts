@@ -1,0 +1,161 @@
+import { Job } from '../../src/job/job';
+import type { WorkerHealth } from '../../src/worker/health';
+import { Worker } from '../../src/worker/worker';
+import type { WorkerOptions } from '../../src/worker/worker-options';
+import { elapse, Gate, testApplication, type TestApplication, until as untilOn } from '../support/application';
+
+let application: TestApplication;
+let gate: Gate;
+let ran: string[];
+let workers: Worker[];
+
+beforeEach(() => {
+  application = testApplication();
+  gate = new Gate();
+  ran = [];
+  workers = [];
+});
+
+afterEach(async () => {
+  gate.open();
+  await Promise.all(workers.map((worker) => worker.stop()));
+  await application.manager.close();
+});
+
+@Job()
+class Note extends Job {
+  constructor(readonly text: string) {
+    super();
+  }
+  handle(): void {
+    ran.push(this.text);
+  }
+}
+
+@Job()
+class Gated extends Job {
+  async handle(): Promise<void> {
+    ran.push('started');
+    await gate.opened;
+    ran.push('done');
+  }
+}
+
+const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
+const control = () => application.manager.driver().control!;
+const counts = (): Promise<object> => application.manager.driver().counts('default');
+
+const start = (options: WorkerOptions = {}) => {
+  const worker = new Worker(options, application.manager);
+  workers.push(worker);
+  return { worker, ended: worker.run() };
+};
+
+const health = (worker: Worker): WorkerHealth => worker.health();
+
+describe('a cancelled job', () => {
+  it('that finished its work all the same is completed', async () => {
+    const id = await application.bus.dispatch(new Gated());
+    const { worker } = start();
+    await until(() => ran.length === 1);
+    await control().cancel(id);
+    await elapse(application.clock, 15);
+    gate.open();
+    await until(() => ran.length === 2);
+    await until(() => health(worker).outcomes.completed === 1);
+
+    expect(health(worker).outcomes.cancelled).toBe(0);
+  });
+
+  it('whose worker died is not run by the next, which records it as cancelled', async () => {
+    const id = await application.bus.dispatch(new Note('never'));
+    await application.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 });
+    expect(await control().cancel(id)).toBe('signalled');
+    await application.clock.advance('31s');
+    const { worker } = start();
+    await until(() => health(worker).outcomes.cancelled === 1);
+
+    expect(ran).toEqual([]);
+    expect(await counts()).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+  });
+});
+
+describe('a paused queue', () => {
+  it('is left alone until it is resumed, while what runs goes on', async () => {
+    await application.bus.dispatch(new Gated());
+    const { worker } = start({ concurrency: 2 });
+    await until(() => ran.length === 1);
+    await control().pause('default');
+    await application.bus.dispatch(new Note('later'));
+    await application.clock.advance('5s');
+    gate.open();
+    await until(() => ran.length === 2);
+    await application.clock.advance('5s');
+
+    expect(ran).toEqual(['started', 'done']);
+    expect(health(worker).paused).toEqual(['default']);
+    await control().resume('default');
+    await until(() => ran.includes('later'));
+    expect(health(worker).paused).toEqual([]);
+    expect(application.log.messages('warn')).toEqual(["Queue 'default' is paused: nothing is taken from it."]);
+    expect(application.log.messages('info')).toContain("Queue 'default' goes on.");
+  });
+
+  it('counts as an empty one under stopWhenEmpty', async () => {
+    await application.bus.dispatch(new Note('waits'));
+    await control().pause('default');
+
+    expect(await start({ stopWhenEmpty: true }).ended).toBe('empty');
+    expect(ran).toEqual([]);
+  });
+});
+
+describe('workers that are told to start anew', () => {
+  it('finish what they run, take nothing more, and end with that reason', async () => {
+    await application.bus.dispatch(new Gated());
+    const { ended } = start();
+    await until(() => ran.length === 1);
+    await control().restart();
+    await application.bus.dispatch(new Note('for the next'));
+    gate.open();
+
+    expect(await ended).toBe('restart');
+    expect(ran).toEqual(['started', 'done']);
+    expect(await counts()).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+  });
+
+  it('end also when they are idle', async () => {
+    const { worker, ended } = start();
+    await until(() => health(worker).ready);
+    await control().restart();
+    await application.clock.advance('3s');
+
+    expect(await ended).toBe('restart');
+  });
+
+  it('do not heed an order from before they began', async () => {
+    await control().restart();
+    await application.bus.dispatch(new Note('a'));
+    const { worker } = start();
+    await until(() => ran.length === 1);
+    await application.clock.advance('5s');
+
+    expect(health(worker).state).toBe('running');
+  });
+});
+
+describe('an outcome that the store refuses', () => {
+  it('is heard by the lost hooks, counted, and changes nothing', async () => {
+    const heard: string[] = [];
+    application.manager.hooks.on('lost', ({ job, outcome }) => void heard.push(`${job.name} ${outcome}`));
+    await application.bus.dispatch(new Gated());
+    const { worker } = start();
+    await until(() => ran.length === 1);
+    await application.manager.driver().clear('default');
+    gate.open();
+    await until(() => health(worker).outcomes.lost === 1);
+
+    expect(heard).toEqual(['Gated completed']);
+    expect(health(worker).outcomes.completed).toBe(0);
+  });
+});
