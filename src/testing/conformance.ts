@@ -7,7 +7,9 @@
  */
 import type { Capabilities } from '../queue/connection';
 import type { CaseDefinition, Capability, ConformanceCase, ConformanceHarness } from './conformance/harness';
+import { apartCases } from './conformance/apart-cases';
 import { capabilityCases } from './conformance/capability-cases';
+import { controlCases } from './conformance/control-cases';
 import { delayCases } from './conformance/delay-cases';
 import { failedCases } from './conformance/failed-cases';
 import { inspectionCases } from './conformance/inspection-cases';
@@ -52,6 +54,8 @@ export function conformance(
     ...delayCases,
     ...settleCases,
     ...leaseCases,
+    ...apartCases,
+    ...controlCases,
     ...payloadCases,
     ...waitCases,
     ...failedCases,

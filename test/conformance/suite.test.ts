@@ -2,6 +2,7 @@
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import type { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import type { Connection, Reservation, ReserveReply } from '../../src/queue/connection';
+import type { Control } from '../../src/queue/control';
 import { conformance } from '../../src/testing/conformance';
 import { TestClock } from '../../src/testing/test-clock';
 
@@ -45,6 +46,20 @@ const replying = (change: (reply: ReserveReply) => Partial<ReserveReply>): Fault
     reserve: async (request) => {
       const reply = await good.reserve(request);
       return { ...reply, ...change(reply) };
+    },
+  });
+};
+
+/** A driver whose orders do something else. */
+const ordering = (fault: (good: Control) => Partial<Control>): Fault => {
+  return ({ control }) => ({
+    control: {
+      cancel: (id, queue) => control.cancel(id, queue),
+      pause: (queue) => control.pause(queue),
+      resume: (queue) => control.resume(queue),
+      paused: () => control.paused(),
+      restart: () => control.restart(),
+      ...fault(control),
     },
   });
 };
@@ -224,6 +239,96 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
     'a lock has one owner at a time, also among clients that ask at once',
     () => ({
       locks: { acquire: async () => true, renew: async () => true, release: async () => true },
+    }),
+  ],
+  [
+    'says that it cancelled, and does nothing',
+    'a ready job that is cancelled never runs, and those around it do',
+    ordering(() => ({ cancel: async () => 'removed' })),
+  ],
+  [
+    'cancels whatever stands first',
+    'a ready job that is cancelled never runs, and those around it do',
+    (good, clock) =>
+      ordering((control) => ({
+        cancel: async () => {
+          const [first] = await good.peek('probes', 'ready', 1);
+          return control.cancel((JSON.parse(String(first?.payload)) as { id: string }).id);
+        },
+      }))(good, clock),
+  ],
+  [
+    'looks for an id in the whole text',
+    'a job is known by its own id, wherever that stands, and not by what else its text holds',
+    ordering((good) => ({ cancel: async (id) => good.cancel(id === 'inner' ? 'front' : id) })),
+  ],
+  [
+    'forgets to tell the holder',
+    'another client cancels a running job: its holder learns it by the next renewal, the others’ do not',
+    (good) => ({
+      renew: async (reservations, lease) =>
+        (await good.renew(reservations, lease)).map((result) => (result === 'cancelled' ? 'renewed' : result)),
+    }),
+  ],
+  [
+    'forgets a cancellation when the job is given back',
+    'a job that was cancelled while it ran, and is given back, is handed out as cancelled',
+    editing((reservation) => ({ ...reservation, cancelled: undefined })),
+  ],
+  [
+    'pauses for itself alone',
+    'a pause is seen by every client of the store, in each of its reserves, and a resume as well',
+    ordering(() => ({ pause: async () => true })),
+  ],
+  [
+    'looks again and again at what is paused',
+    'what waits in a paused queue gives no moment to look again',
+    replying(({ paused }) => (paused === undefined ? {} : { nextIn: 0 })),
+  ],
+  [
+    'sleeps through a resume',
+    'a waiting worker wakes when its queue is resumed by another client',
+    (good) => ({ waiter: () => ({ wait: () => new Promise(() => undefined), close: () => good.waiter([]).close() }) }),
+  ],
+  [
+    'tells of a restart that nobody asked for',
+    'a store in which nobody asked for a restart says nothing of one',
+    replying(() => ({ restart: 'now' })),
+  ],
+  [
+    'tells of each restart once',
+    'every reserve of every client says the same of a restart, until the next one',
+    (good, clock) => {
+      let told: string | undefined;
+      return replying(({ restart }) => (restart === told ? { restart: undefined } : { restart: (told = restart) }))(
+        good,
+        clock,
+      );
+    },
+  ],
+  [
+    'hands out what runs apart to everybody',
+    'a job that is to run apart stays where it is, with all behind it, while its worker runs others',
+    (good) => ({ reserve: ({ apart: _, ...request }) => good.reserve(request) }),
+  ],
+  [
+    'hands out others with what runs apart',
+    'a worker that runs nothing gets a job that is to run apart, and nothing with it',
+    (good) => ({
+      reserve: ({ apart, ...request }) =>
+        good.reserve(apart?.alone === true ? request : { ...request, ...(apart && { apart }) }),
+    }),
+  ],
+  [
+    'serves later queues while a job waits to run apart',
+    'a job that is to run apart holds up later queues, not those before its own',
+    (good) => ({
+      reserve: async (request) => {
+        const reply = await good.reserve(request);
+        if (reply.apart !== true) return reply;
+        const rest = await good.reserve({ ...request, queues: request.queues.slice(1) });
+        return { ...reply, reservations: [...reply.reservations, ...rest.reservations] };
+      },
     }),
   ],
 ];

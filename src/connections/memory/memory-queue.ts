@@ -130,6 +130,8 @@ export class MemoryQueue {
       this.#cancelled.add(id);
       return 'signalled';
     }
+    // It may have been given back after it was told to end; a later job of its id was not.
+    this.#cancelled.delete(id);
     const delayed = this.#delayed.firstOf(Infinity).find(({ text }) => isMeant(text));
     if (delayed !== undefined) this.#delayed.delete(delayed.text);
     return delayed !== undefined || this.#ready.remove(isMeant) ? 'removed' : 'unknown';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Reservation, Settlement } from '../../queue/connection';
 import type { CaseDefinition, Capability } from './harness';
-import { completed, failed, idsOf, probe, probes, released, releasedForFree } from './world';
+import { cancelled, completed, failed, idsOf, probe, probes, released, releasedForFree } from './world';
 import type { Way } from './world';
 
 interface Ending {
@@ -13,6 +13,7 @@ interface Ending {
 
 const ENDINGS: readonly Ending[] = [
   { name: 'completed', requires: [], of: completed },
+  { name: 'cancelled', requires: ['control'], of: cancelled },
   { name: 'released', requires: [], of: (reservation) => released(reservation) },
   { name: 'released with a delay', requires: ['delay'], of: (reservation) => released(reservation, 60) },
   { name: 'failed', requires: ['failed'], of: failed },

@@ -5,6 +5,7 @@ import type { Seconds } from '../../clock/clock';
 import type { FailedEntry, FailedStore } from '../../failed/failed-store';
 import type { LockStore } from '../../locks/lock-store';
 import type { Counters } from '../../payload/counters';
+import type { Control } from '../../queue/control';
 import type {
   Connection,
   Counts,
@@ -48,6 +49,8 @@ export const idsOf = (jobs: readonly { readonly payload: Buffer }[]): readonly u
 export const fenceOf = ({ attempts, crashes, releases }: Counters): number => attempts + crashes + releases;
 
 export const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
+
+export const cancelled = (reservation: Reservation): Settlement => ({ outcome: 'cancelled', reservation });
 
 /** The try stays spent, as after `this.release()`. */
 export const released = (reservation: Reservation, delay: Seconds = 0): Settlement => ({
@@ -142,8 +145,8 @@ export class World {
     return (await this.connection.settleAndReserve(settlements, elsewhere)).results;
   }
 
-  async settleAndReserve(settlements: readonly Settlement[], limit: number) {
-    const request = { queues: [this.queue], limit, lease: 600 };
+  async settleAndReserve(settlements: readonly Settlement[], of: number | ReserveRequest) {
+    const request = typeof of === 'number' ? { queues: [this.queue], limit: of, lease: 600 } : of;
     const { connection } = this;
     if (connection.settleAndReserve !== undefined) return connection.settleAndReserve(settlements, request);
     return { results: await connection.settle(settlements), reply: await connection.reserve(request) };
@@ -170,6 +173,16 @@ export class World {
   get lockStore(): LockStore {
     assert(this.connection.locks !== undefined, 'a driver with the capability has a lock store');
     return this.connection.locks;
+  }
+
+  get control(): Control {
+    assert(this.connection.control !== undefined, 'a driver with the capability has a control');
+    return this.connection.control;
+  }
+
+  get otherControl(): Control {
+    assert(this.other.control !== undefined, 'a driver with the capability has a control');
+    return this.other.control;
   }
 
   /** The first queue as far as the driver can show it: to be compared with what it is later. */
