@@ -41,6 +41,7 @@ export {
   type RedisConfig,
   type SyncConfig,
 } from './queue/configuration';
+export type { Size } from './queue/payload-size';
 export { builtInConnectors } from './connections/built-in';
 
 export type { Connector, ConnectorContext } from './queue/connector';

@@ -4,6 +4,8 @@ import { durationSeconds } from '../job/duration';
 import type { Duration } from '../job/duration';
 import type { Logger } from '../logger/logger';
 import type { Connection } from '../queue/connection';
+import type { ConnectionSettings } from '../queue/connector';
+import { checkRetriedSize } from '../queue/payload-size';
 import { Lock } from '../locks/lock';
 import { NoFailedStoreError } from './errors';
 import type { FailedEntry, FailedStore } from './failed-store';
@@ -31,6 +33,7 @@ export interface FailedSources {
   readonly driver: (name: string) => Connection;
   /** The connection that keeps the failed jobs of those without a store. */
   readonly keeper: () => string;
+  readonly settings: (name: string) => ConnectionSettings;
   readonly clock: Clock;
   readonly logger: () => Logger;
 }
@@ -73,6 +76,7 @@ export class FailedJobs {
    * False: there is no such job (any more). For `'all'`, how many were sent back. A job that two processes retry at once
    * goes back once.
    *
+   * @throws PayloadTooLargeError
    * @throws RetryIncompleteError some could not be sent back; the others were
    */
   retry(id: 'all'): Promise<number>;
@@ -140,10 +144,13 @@ export class FailedJobs {
     return run.result();
   }
 
-  #retry(open: OpenStore, entry: FailedEntry): Promise<boolean> {
+  async #retry(open: OpenStore, entry: FailedEntry): Promise<boolean> {
+    const isConfigured = this.#sources.names().includes(entry.connection);
+    const target = this.#sources.settings(isConfigured ? entry.connection : open.connection.name);
+    checkRetriedSize(entry.payload, `${entry.name} ${entry.id}`, target);
     const payload = retriedPayload(entry.payload, this.#sources.clock.now());
     if (entry.connection === open.connection.name) return open.store.retry(entry, payload);
-    if (this.#sources.names().includes(entry.connection)) return this.#sendBack(open, entry, payload);
+    if (isConfigured) return this.#sendBack(open, entry, payload);
     const message = `Failed job ${entry.id} came from the connection '${entry.connection}', which is configured no more; it goes to '${open.connection.name}', which kept it.`;
     this.#sources.logger().warn({ id: entry.id, connection: entry.connection }, message);
     return open.store.retry(entry, payload);

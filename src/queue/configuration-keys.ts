@@ -3,6 +3,7 @@ import { redact } from '../failed/redact';
 import { durationSeconds } from '../job/duration';
 import { checkQueueName } from '../job/queue-name';
 import type { Configuration, Drivers, StoreConfig } from './configuration';
+import { bytesOfSize } from './payload-size';
 import { redisUrlProblem } from './redis-url';
 
 /** What is wrong with a value, in words; undefined: nothing. */
@@ -71,6 +72,11 @@ const lease: Check = (value) =>
       'longer than that, because the lease of a living worker is renewed'
     : span(value);
 
+const size: Check = (value) =>
+  bytesOfSize(value) === undefined
+    ? `expected a size from '1kb' to '512mb', such as '4mb', or a number of bytes, got ${shown(value)}`
+    : undefined;
+
 const address =
   (schemes: RegExp, example: string): Check =>
   (value) =>
@@ -104,7 +110,12 @@ const redisOptions: Check = (value) => {
 };
 
 /** What connections with a store have in common; a driver of the user's own is held to these alone. */
-export const STORE_KEYS: KeysOf<StoreConfig> = { queue: queueName, retryAfter: lease, deadline: span };
+export const STORE_KEYS: KeysOf<StoreConfig> = {
+  queue: queueName,
+  maxPayload: size,
+  retryAfter: lease,
+  deadline: span,
+};
 
 const driver: Check = text;
 
@@ -132,9 +143,9 @@ const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
     prefix: (value) => (typeof value === 'string' ? undefined : text(value)),
   },
   database: { ...STORE_KEYS, driver, url: address(/^sqlite:/, 'sqlite:./onqueue.sqlite'), table: text },
-  sync: { driver, queue: queueName },
-  null: { driver, queue: queueName },
-  memory: { driver, queue: queueName, retryAfter: lease },
+  sync: { driver, queue: queueName, maxPayload: size },
+  null: { driver, queue: queueName, maxPayload: size },
+  memory: { driver, queue: queueName, maxPayload: size, retryAfter: lease },
 };
 
 /** By driver; a driver that is not here is the user's own. */
@@ -144,6 +155,7 @@ export const CONFIGURATION_KEYS: KeysOf<Configuration> = {
   default: text,
   connections: object,
   failed: text,
+  maxPayload: size,
   jobs: array,
   container: withMethods('a container', 'resolve'),
   logger: withMethods('a logger', 'debug', 'info', 'warn', 'error'),

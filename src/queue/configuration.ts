@@ -3,11 +3,18 @@ import type { Container } from '../container/container';
 import type { Class } from '../job/definition';
 import type { Duration } from '../job/duration';
 import type { Logger } from '../logger/logger';
+import type { Size } from './payload-size';
 
-/** What every connection with a store takes. */
-export interface StoreConfig {
+/** What every connection takes. */
+interface CommonConfig {
   /** The queue that is meant where none is named. Default `default`. */
   readonly queue?: string | undefined;
+  /** How large a payload may be: bytes, or `'4mb'`. Default: what the configuration says as a whole. */
+  readonly maxPayload?: Size | undefined;
+}
+
+/** What every connection with a store takes. */
+export interface StoreConfig extends CommonConfig {
   /** Laravel's name for the lease: how long a job stays with a worker that has gone silent. Default 30 s. */
   readonly retryAfter?: Duration | undefined;
   /** How long a dispatch waits for a store that does not answer. Default 5 s. */
@@ -62,21 +69,18 @@ export interface DatabaseConfig extends StoreConfig {
 }
 
 /** Jobs run at once, in place of the push. */
-export interface SyncConfig {
+export interface SyncConfig extends CommonConfig {
   readonly driver: 'sync';
-  readonly queue?: string | undefined;
 }
 
 /** Jobs are thrown away. */
-export interface NullConfig {
+export interface NullConfig extends CommonConfig {
   readonly driver: 'null';
-  readonly queue?: string | undefined;
 }
 
 /** Jobs live in this process, and end with it. */
-export interface MemoryConfig {
+export interface MemoryConfig extends CommonConfig {
   readonly driver: 'memory';
-  readonly queue?: string | undefined;
   readonly retryAfter?: Duration | undefined;
 }
 
@@ -101,6 +105,8 @@ export interface Configuration<Name extends string = string> {
   readonly connections?: { readonly [K in Name]: ConnectionConfig } | undefined;
   /** The connection that keeps the failed jobs of connections without a failed store of their own. Default: `default`. */
   readonly failed?: NoInfer<Name> | undefined;
+  /** How large a payload may be on connections that say nothing themselves: bytes, or `'4mb'`. Default `'1mb'`. */
+  readonly maxPayload?: Size | undefined;
   /** Job classes, for bundlers that drop what is imported for its effect only. */
   readonly jobs?: readonly Class[] | undefined;
   readonly container?: Container | undefined;

@@ -4,15 +4,18 @@ import { durationSeconds } from '../job/duration';
 import type { ConnectionConfig, StoreConfig } from './configuration';
 import { DEFAULT_DEADLINE, DEFAULT_QUEUE, DEFAULT_RETRY_AFTER } from './configuration';
 import type { ConnectionSettings } from './connector';
+import { bytesOfSize, DEFAULT_MAX_PAYLOAD, type Size } from './payload-size';
 
-export function settingsOf(name: string, config: ConnectionConfig): ConnectionSettings {
-  const { driver, queue, retryAfter, deadline }: { readonly driver: string } & StoreConfig = config;
+/** @param maxPayload what the application says of connections that say nothing themselves */
+export function settingsOf(name: string, config: ConnectionConfig, maxPayload?: Size): ConnectionSettings {
+  const { driver, queue, retryAfter, deadline, maxPayload: own }: { readonly driver: string } & StoreConfig = config;
   return {
     name,
     driver,
     queue: queue ?? DEFAULT_QUEUE,
     retryAfter: seconds(retryAfter, DEFAULT_RETRY_AFTER, `connections.${name}.retryAfter`),
     deadline: seconds(deadline, DEFAULT_DEADLINE, `connections.${name}.deadline`),
+    maxPayload: bytesOfSize(own ?? maxPayload) ?? DEFAULT_MAX_PAYLOAD,
   };
 }
 

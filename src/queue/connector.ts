@@ -13,6 +13,8 @@ export interface ConnectionSettings {
   readonly queue: string;
   readonly retryAfter: Seconds;
   readonly deadline: Seconds;
+  /** Bytes of a payload that are not refused. */
+  readonly maxPayload: number;
 }
 
 export interface ConnectorContext extends ConnectionSettings {

@@ -205,6 +205,30 @@ export class QueueUnavailableError extends OnqueueError<Unavailability> implemen
   }
 }
 
+/** A job that carries more than its connection takes: refused when it is dispatched, or sent back from the failed jobs. */
+export class PayloadTooLargeError extends OnqueueError<{
+  readonly job: string;
+  readonly connection: string;
+  readonly size: number;
+  readonly limit: number;
+}> {
+  readonly code = 'E_PAYLOAD_TOO_LARGE';
+
+  /** @param size in bytes, as `limit` is */
+  constructor(job: string, connection: string, size: number, limit: number) {
+    super(
+      `${job} was not queued: its text has ${sizeText(size)}, and connection '${connection}' takes up to ${sizeText(limit)}. ` +
+        'Pass an id and load the data in handle(), or raise maxPayload in the configuration.',
+      { job, connection, size, limit },
+    );
+  }
+}
+
+function sizeText(bytes: number): string {
+  const [unit, divisor] = bytes < 1024 * 1024 ? ['kB', 1024] : ['MB', 1024 * 1024];
+  return `${bytes.toLocaleString('en-US')} bytes (${Math.round((bytes / divisor) * 10) / 10} ${unit})`;
+}
+
 /** A bulk that broke off between two pages. */
 export class BulkInterruptedError extends OnqueueError<{
   readonly ids: readonly string[];

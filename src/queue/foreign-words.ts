@@ -33,6 +33,7 @@ const IN_CONNECTION: ReadonlyMap<string, string> = new Map([
   ['keyPrefix', 'write prefix'],
   ['maxRetriesPerRequest', 'not needed: what the queue depends on is set by it'],
   ['nodes', 'write cluster'],
+  ['sizeLimit', `BullMQ's sizeLimit is maxPayload, such as '4mb'`],
 ]);
 
 const IN_CONFIGURATION: ReadonlyMap<string, string> = new Map([
@@ -50,6 +51,7 @@ const IN_CONFIGURATION: ReadonlyMap<string, string> = new Map([
   ['tries', JOB_OPTION],
   ['concurrency', WORKER_OPTION],
   ['imports', 'write jobs, an array of classes'],
+  ['sizeLimit', `BullMQ's sizeLimit is maxPayload, such as '4mb'`],
 ]);
 
 export function meantInConnection(key: string): string | undefined {

@@ -16,6 +16,7 @@ import type { Entry } from './connection';
 import type { ConnectionSettings } from './connector';
 import { UnregisteredMiddlewareError } from './errors';
 import { nextTurn } from './next-turn';
+import { checkSize } from './payload-size';
 
 /**
  * Gives fields to add to a payload, such as a trace or a tenant; a job reads them in `this.job.payload`.
@@ -82,7 +83,7 @@ export class JobEncoder {
       middleware: middlewareOf(dispatch, instance, this.#parts.registry),
       classes: this.#parts.registry,
     });
-    return encoded(id, definition.name, route, payload);
+    return this.#encoded(id, definition.name, route, payload);
   }
 
   /**
@@ -114,12 +115,17 @@ export class JobEncoder {
   encodeString(name: string, data: unknown, dispatch: InstanceChoice): EncodedJob {
     const route = this.#route(dispatch, {}, undefined);
     const id = uuidv7();
-    return encoded(id, name, route, encodeStringJob({ name, data, id, extra: this.#extra(route, name) }));
+    return this.#encoded(id, name, route, encodeStringJob({ name, data, id, extra: this.#extra(route, name) }));
   }
 
-  /** Where a text goes that is a payload already. */
+  /** Where a text goes that is a payload already. @throws PayloadTooLargeError */
   encodeRaw(payload: string, dispatch: InstanceChoice): Omit<EncodedJob, 'id'> {
-    return encoded('', 'the payload', this.#route(dispatch, {}, undefined), payload);
+    return this.#encoded('', 'the payload', this.#route(dispatch, {}, undefined), payload);
+  }
+
+  #encoded(id: string, name: string, { connection, queue, delay }: Route, payload: string): EncodedJob {
+    checkSize(payload, name, this.#parts.settings(connection));
+    return { id, name, connection, queue, entry: delay > 0 ? { payload, delay } : { payload } };
   }
 
   #route(dispatch: InstanceChoice, instance: InstanceChoice, definition: JobDefinition | undefined): Route {
@@ -153,10 +159,6 @@ function middlewareOf(
     throw new UnregisteredMiddlewareError(layer);
   }
   return middleware;
-}
-
-function encoded(id: string, name: string, { connection, queue, delay }: Route, payload: string): EncodedJob {
-  return { id, name, connection, queue, entry: delay > 0 ? { payload, delay } : { payload } };
 }
 
 /** One of our own errors, saying which of many jobs it speaks of. */

@@ -55,7 +55,7 @@ export function loadedConfiguration(sources: ConfigurationSources): LoadedConfig
   return {
     configuration,
     connections: store.connections,
-    settings: new Map(entries.map(([name, config]) => [name, settingsOf(name, config)])),
+    settings: new Map(entries.map(([name, config]) => [name, settingsOf(name, config, configuration.maxPayload)])),
     // The check saw to it that one is named where there are several.
     defaultConnection: configuration.default ?? entries[0]?.[0] ?? '',
     source: store.source,

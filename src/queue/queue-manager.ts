@@ -59,9 +59,6 @@ export interface QueueEnvironment {
   readonly variables?: Readonly<NodeJS.ProcessEnv> | undefined;
 }
 
-/** `dispatchSync` works without any configuration. */
-const IMPLICIT_SYNC = settingsOf('sync', { driver: 'sync' });
-
 export class QueueManager implements Application {
   readonly registry: JobRegistry = registry();
   readonly clock: Clock;
@@ -97,6 +94,7 @@ export class QueueManager implements Application {
       names: () => this.connectionNames(),
       driver: (name) => this.driver(name),
       keeper: () => this.configuration.failed ?? this.defaultConnection,
+      settings: (name) => this.settings(name),
       clock: this.clock,
       logger: () => this.logger,
     });
@@ -156,10 +154,11 @@ export class QueueManager implements Application {
 
   /** @throws UnknownConnectionError */
   settings(name: string = this.defaultConnection): ConnectionSettings {
-    const { settings, source } = this.#load();
+    const { settings, source, configuration } = this.#load();
     const known = settings.get(name);
     if (known !== undefined) return known;
-    if (name === 'sync') return IMPLICIT_SYNC;
+    // `dispatchSync` needs no connection of that name.
+    if (name === 'sync') return settingsOf(name, { driver: 'sync' }, configuration.maxPayload);
     const names = [...settings.keys()];
     throw new UnknownConnectionError(name, names, source, nearest(name, names)[0]);
   }

@@ -57,6 +57,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   MissingTypeError: [place, undefined],
   NewerTablesError: ['jobs.sqlite', 3, 1],
   NoDispatcherError: [],
+  PayloadTooLargeError: ['SendEmail', 'main', 2_516_582, 1_048_576],
   NoFailedStoreError: [['sync', 'null']],
   NoFakeError: [],
   NoHandlerError: ['SendEmail'],

@@ -20,7 +20,7 @@ class Undeclared extends SendMail {}
 
 function given() {
   const { manager, watched, clock } = watchedApplication({
-    connections: { main: { driver: 'memory', queue: 'usual' } },
+    connections: { main: { driver: 'memory', queue: 'usual', maxPayload: '4mb' } },
   });
   return { manager, queue: manager.connection(), driver: watched(), clock };
 }
