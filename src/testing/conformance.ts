@@ -8,6 +8,7 @@
 import type { Capabilities } from '../queue/connection';
 import type { CaseDefinition, Capability, ConformanceCase, ConformanceHarness } from './conformance/harness';
 import { apartCases } from './conformance/apart-cases';
+import { cancelCases } from './conformance/cancel-cases';
 import { capabilityCases } from './conformance/capability-cases';
 import { controlCases } from './conformance/control-cases';
 import { delayCases } from './conformance/delay-cases';
@@ -55,6 +56,7 @@ export function conformance(
     ...settleCases,
     ...leaseCases,
     ...apartCases,
+    ...cancelCases,
     ...controlCases,
     ...payloadCases,
     ...waitCases,
