@@ -46,6 +46,7 @@ export { builtInConnectors } from './connections/built-in';
 
 export type { Connector, ConnectorContext } from './queue/connector';
 export type * from './queue/connection';
+export type * from './queue/control';
 export type { FailedEntry, FailedStore } from './failed/failed-store';
 export type { LockStore } from './locks/lock-store';
 export {

@@ -1,6 +1,7 @@
 /** What can go wrong before a job reaches its store: configuration, names, and asking for what is not there. */
 import type { Seconds } from '../clock/clock';
 import { OnqueueError } from '../errors/onqueue-error';
+import { valueText } from '../job/value-text';
 import type { Capabilities } from './connection';
 
 /** One mistake in a configuration. */
@@ -150,6 +151,15 @@ export class CapabilityError extends OnqueueError<{
         `'${capability}'. Drivers that have it: ${drivers.join(', ')}.`,
       { connection, driver, capability, drivers },
     );
+  }
+}
+
+/** What was to be cancelled is no id. */
+export class InvalidJobIdError extends OnqueueError<{ readonly id: unknown }> {
+  readonly code = 'E_INVALID_JOB_ID';
+
+  constructor(id: unknown) {
+    super(`${valueText(id)} is no id of a job. Give the text that dispatch() or push() resolved to: await it.`, { id });
   }
 }
 

@@ -1,13 +1,17 @@
 /** The public face of one connection: Laravel's names, over a driver that knows only payloads. */
 import type { Delay } from '../job/duration';
 import type { InstanceChoice } from '../job/chosen';
+import { checkQueueName } from '../job/queue-name';
 import { InvalidPayloadError } from '../payload/errors';
 import type { Connection, Counts } from './connection';
 import type { ConnectionSettings } from './connector';
-import { CapabilityError } from './errors';
+import type { CancelResult, Control } from './control';
+import { CapabilityError, InvalidJobIdError } from './errors';
 import type { Capability } from './errors';
 import type { EncodedJob, JobEncoder } from './job-encoder';
 import { send, sendAll } from './send';
+
+const ONE_AT_A_TIME = 'name one queue at a time';
 
 export class QueueConnection {
   /** The connection's name in the configuration. */
@@ -117,6 +121,53 @@ export class QueueConnection {
     return this.#able('clear').clear(queue);
   }
 
+  /**
+   * Cancels the job that `dispatch` or `push` gave this id for: one that waits is removed, one that runs is told to stop
+   * when its lease is next renewed, within a third of `retryAfter`. Failed jobs stay.
+   *
+   * @param options `queue`: where it is known to be; by default all queues of this connection are looked at
+   * @throws InvalidJobIdError, InvalidQueueNameError, CapabilityError
+   */
+  async cancel(id: string, options: { readonly queue?: string | undefined } = {}): Promise<CancelResult> {
+    const { queue } = options;
+    // In JavaScript, a dispatch that was not awaited would be looked for as [object Promise].
+    if (typeof id !== 'string' || id === '') throw new InvalidJobIdError(id);
+    if (queue !== undefined) checkQueueName(queue, 'queue of cancel()', ONE_AT_A_TIME);
+    return this.#control().cancel(id, queue);
+  }
+
+  /**
+   * From the moment this resolves no worker gets a job of the queue; those that run go on, and what is pushed waits.
+   * False: it was paused already.
+   *
+   * @throws InvalidQueueNameError, CapabilityError
+   */
+  async pause(queue: string = this.defaultQueue): Promise<boolean> {
+    checkQueueName(queue, 'queue of pause()', ONE_AT_A_TIME);
+    return this.#control().pause(queue);
+  }
+
+  /** Workers take jobs of the queue again. False: it was not paused. @throws InvalidQueueNameError, CapabilityError */
+  async resume(queue: string = this.defaultQueue): Promise<boolean> {
+    checkQueueName(queue, 'queue of resume()', ONE_AT_A_TIME);
+    return this.#control().resume(queue);
+  }
+
+  /** The queues that are paused, in the order of their names. @throws CapabilityError */
+  async pausedQueues(): Promise<string[]> {
+    return [...(await this.#control().paused())].toSorted();
+  }
+
+  /**
+   * Tells all workers of the store to finish what they run and end, so that whoever started them starts them anew, with
+   * the code and the configuration of today. Resolves once the order is there; workers heed it with their next reserve.
+   *
+   * @throws CapabilityError
+   */
+  async restart(): Promise<void> {
+    return this.#control().restart();
+  }
+
   async #push(job: object, choice: InstanceChoice): Promise<string> {
     return this.#send(this.#encoder.encode(job, { ...choice, connection: this.name }));
   }
@@ -139,6 +190,12 @@ export class QueueConnection {
     const delayed = unique && encoded.entry.delay !== undefined;
     await send(this.#driver(), delayed ? { ...encoded, entry: { ...encoded.entry, unique } } : encoded);
     return idIn(payload);
+  }
+
+  #control(): Control {
+    const { control, driver } = this.#able('control');
+    if (control === undefined) throw new CapabilityError(this.name, driver, 'control');
+    return control;
   }
 
   #able(capability: Capability): Connection {

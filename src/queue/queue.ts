@@ -6,6 +6,7 @@ import type { Lock } from '../locks/lock';
 import type { Configuration, Drivers } from './configuration';
 import type { Counts } from './connection';
 import type { Connector } from './connector';
+import type { CancelResult } from './control';
 import { addDefaultConnector, closeDefaultManager, defaultManager } from './default-manager';
 import { fakeFactory, type FakeFunction } from './fake-slot';
 import type { PayloadCreator } from './job-encoder';
@@ -95,6 +96,41 @@ export class Queue {
   /** Removes what is ready, delayed or reserved, and says how many; failed jobs stay. */
   static clear(queue?: string): Promise<number> {
     return connection().clear(queue);
+  }
+
+  /**
+   * Cancels the job that `dispatch` or `push` gave this id for: one that waits is removed, one that runs is told to stop
+   * when its lease is next renewed, within a third of `retryAfter`. Failed jobs stay.
+   *
+   * @param options `connection`: the one that it was sent to, by default the default one: an id does not tell. `queue`:
+   * where it is known to be, by default all queues of the connection are looked at
+   * @throws InvalidJobIdError, InvalidQueueNameError, UnknownConnectionError, CapabilityError
+   */
+  static async cancel(
+    id: string,
+    options: { readonly queue?: string | undefined; readonly connection?: string | undefined } = {},
+  ): Promise<CancelResult> {
+    return defaultManager().connection(options.connection).cancel(id, options);
+  }
+
+  /** From the moment this resolves no worker gets a job of the queue. False: it was paused already. */
+  static pause(queue?: string): Promise<boolean> {
+    return connection().pause(queue);
+  }
+
+  /** Workers take jobs of the queue again. False: it was not paused. */
+  static resume(queue?: string): Promise<boolean> {
+    return connection().resume(queue);
+  }
+
+  /** The queues of the default connection that are paused. */
+  static pausedQueues(): Promise<string[]> {
+    return connection().pausedQueues();
+  }
+
+  /** Tells all workers of the default connection's store to finish what they run and end, so that they are started anew. */
+  static restart(): Promise<void> {
+    return connection().restart();
   }
 
   /** The jobs that are out of tries: list, get, retry, forget, flush, prune. */

@@ -38,6 +38,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   InvalidHandlerError: ['SendEmailHandler', 'SendEmail', 'handlers.ts', 'it has no method handle().'],
   InvalidHookError: ['before', 5],
   InvalidJobClassError: ['SendEmail', 'jobs.ts', 'bears @Job without brackets. Write @Job().'],
+  InvalidJobIdError: [''],
   InvalidJobNameError: ['@'],
   InvalidJobOptionError: ['tries on SendEmail', -1, 'Give a whole number.'],
   InvalidLockError: ['', 0, 'a lock needs a name'],

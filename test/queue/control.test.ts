@@ -1,0 +1,136 @@
+import { Job } from '../../src/job/job';
+import { replaceDefaultManager } from '../../src/queue/default-manager';
+import { Queue } from '../../src/queue/queue';
+import type { QueueManager } from '../../src/queue/queue-manager';
+import { Worker } from '../../src/worker/worker';
+import { Gate, until } from '../support/application';
+import { watchedApplication } from '../support/watched-application';
+
+let run: (signal: AbortSignal) => Promise<void> = async () => undefined;
+
+@Job({ tries: 3 })
+class Export extends Job {
+  async handle(): Promise<void> {
+    await run(this.signal);
+  }
+}
+
+function given() {
+  const app = watchedApplication({
+    default: 'main',
+    connections: { main: { driver: 'memory', queue: 'usual', retryAfter: 30 }, other: { driver: 'memory' } },
+  });
+  replaceDefaultManager(app.manager);
+  return { ...app, main: app.manager.connection('main'), other: app.manager.connection('other') };
+}
+
+const reserve = (manager: QueueManager, queue = 'usual') =>
+  manager.driver('main').reserve({ queues: [queue], limit: 1, lease: 30 });
+
+afterEach(async () => {
+  await Queue.close();
+});
+
+describe('cancelling a job', () => {
+  it('removes one that waits, ready or delayed, and then knows it no more', async () => {
+    const { main } = given();
+    const ready = await main.push(new Export());
+    const delayed = await main.later('1h', new Export(), 'nights');
+
+    expect(await Queue.cancel(ready)).toBe('removed');
+    expect(await Queue.cancel(delayed)).toBe('removed');
+    expect(await Queue.cancel(ready)).toBe('unknown');
+    expect(await main.size()).toBe(0);
+  });
+
+  it('looks at the connection and the queue that are named, and at no other', async () => {
+    const { other } = given();
+    const id = await other.push(new Export(), 'mails');
+
+    expect(await Queue.cancel(id)).toBe('unknown');
+    expect(await Queue.cancel(id, { connection: 'other', queue: 'default' })).toBe('unknown');
+    expect(await other.cancel(id, { queue: 'mails' })).toBe('removed');
+  });
+
+  it.each(['', undefined, 5, Promise.resolve('1')])('refuses %p, which is no id', async (id) => {
+    given();
+
+    await expect(Queue.cancel(id as string)).rejects.toMatchObject({ code: 'E_INVALID_JOB_ID', facts: { id } });
+  });
+
+  it('rejects for a queue that cannot be and a connection that there is not', async () => {
+    given();
+
+    await expect(Queue.cancel('1', { queue: 'a,b' })).rejects.toMatchObject({ code: 'E_INVALID_QUEUE_NAME' });
+    await expect(Queue.cancel('1', { connection: 'mian' })).rejects.toMatchObject({ code: 'E_UNKNOWN_CONNECTION' });
+  });
+});
+
+describe('pausing a queue', () => {
+  it('keeps its jobs from workers until it is resumed, and says whether it changed anything', async () => {
+    const { manager, main } = given();
+    await main.push(new Export());
+
+    expect([await Queue.pause(), await Queue.pause('usual')]).toEqual([true, false]);
+    expect(await reserve(manager)).toMatchObject({ reservations: [], paused: ['usual'] });
+    expect([await Queue.resume(), await Queue.resume()]).toEqual([true, false]);
+    expect((await reserve(manager)).reservations).toHaveLength(1);
+  });
+
+  it('is one connection’s affair; the paused ones can be listed', async () => {
+    const { main, other } = given();
+    await main.pause('b');
+    await main.pause('a');
+
+    expect(await Queue.pausedQueues()).toEqual(['a', 'b']);
+    expect(await other.pausedQueues()).toEqual([]);
+  });
+
+  it('takes one queue at a time', async () => {
+    given();
+
+    await expect(Queue.pause('high,low')).rejects.toThrow("'high,low' is no queue name: name one queue at a time");
+    await expect(Queue.resume('')).rejects.toMatchObject({ code: 'E_INVALID_QUEUE_NAME' });
+  });
+});
+
+describe('restarting', () => {
+  it('ends the workers of the connection once their jobs are done, and no other', async () => {
+    const { manager, main, clock } = given();
+    const gate = new Gate();
+    const started = new Gate();
+    run = () => (started.open(), gate.opened);
+    await main.push(new Export());
+    const worker = new Worker({ concurrency: 2 }, manager);
+    const bystander = new Worker({ connection: 'other' }, manager);
+    const [reason, bystanding] = [worker.run(), bystander.run()];
+    await started.opened;
+    await until(clock, () => worker.health().ready && bystander.health().ready);
+
+    await Queue.restart();
+    gate.open();
+    await clock.advance('2s');
+
+    expect(await reason).toBe('restart');
+    expect(bystander.health().state).toBe('running');
+    await bystander.stop();
+    expect(await bystanding).toBe('stopped');
+  });
+});
+
+describe('a driver that workers cannot use', () => {
+  it.each([
+    ['cancel', (manager: QueueManager) => manager.connection('sync').cancel('1')],
+    ['pause', (manager: QueueManager) => manager.connection('sync').pause()],
+    ['resume', (manager: QueueManager) => manager.connection('sync').resume()],
+    ['pausedQueues', (manager: QueueManager) => manager.connection('sync').pausedQueues()],
+    ['restart', (manager: QueueManager) => manager.connection('sync').restart()],
+  ])('refuses %s, and names those that can', async (_name, ask) => {
+    const { manager } = given();
+
+    await expect(ask(manager)).rejects.toMatchObject({
+      code: 'E_CAPABILITY',
+      facts: { capability: 'control', drivers: ['redis', 'database', 'memory'] },
+    });
+  });
+});

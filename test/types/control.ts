@@ -1,0 +1,35 @@
+/** What compiles, and what must not, of orders to workers. Checked by the compiler; never run. */
+import { type CancelResult, type Control, Job, Queue } from 'onqueue';
+
+@Job()
+class Export extends Job {
+  async handle(): Promise<void> {
+    // Its own id will do, but not that of a dispatch that was not awaited.
+    await Queue.cancel(this.id);
+  }
+}
+
+export const result: Promise<CancelResult> = Queue.cancel('1', { queue: 'mail', connection: 'redis' });
+export const word: Promise<'removed' | 'signalled' | 'marked' | 'unknown'> = Queue.connection('redis').cancel('1');
+export const changed: Promise<boolean>[] = [Queue.pause(), Queue.pause('mail'), Queue.resume('mail')];
+export const paused: Promise<string[]> = Queue.pausedQueues();
+export const told: Promise<void> = Queue.restart();
+export const own: Pick<Control, 'cancel'> = { cancel: async () => 'unknown' };
+
+// @ts-expect-error -- a dispatch is no id before it is awaited
+void Queue.cancel(Export.dispatch());
+
+// @ts-expect-error -- an id is needed
+void Queue.cancel();
+
+// @ts-expect-error -- a queue in place of the options
+void Queue.cancel('1', 'mail');
+
+// @ts-expect-error -- it is on its connection already
+void Queue.connection('redis').cancel('1', { connection: 'database' });
+
+// @ts-expect-error -- one queue at a time
+void Queue.pause(['high', 'low']);
+
+// @ts-expect-error -- a word that there is not
+export const never: Pick<Control, 'cancel'> = { cancel: async () => 'gone' };
