@@ -1,0 +1,45 @@
+/** A Redis that writes each command to disk before it answers, and can be killed and started again on its files. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type RedisServer, startRedisServer } from '../../support/redis-server';
+
+const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
+
+export class DurableRedis {
+  readonly #folder: string;
+  #server: RedisServer;
+
+  private constructor(folder: string, server: RedisServer) {
+    this.#folder = folder;
+    this.#server = server;
+  }
+
+  static async start(): Promise<DurableRedis> {
+    const folder = await mkdtemp(join(tmpdir(), 'onqueue-redis-'));
+    return new DurableRedis(folder, await startRedisServer({ folder, args: DURABLE }));
+  }
+
+  get port(): number {
+    return this.#server.port;
+  }
+
+  get url(): string {
+    return this.#server.url;
+  }
+
+  /** By -9: what it had not written is gone. */
+  async kill(): Promise<void> {
+    await this.#server.stop();
+  }
+
+  /** On the same port and files; resolves when it takes connections. */
+  async startAgain(): Promise<void> {
+    this.#server = await startRedisServer({ port: this.port, folder: this.#folder, args: DURABLE });
+  }
+
+  async stop(): Promise<void> {
+    await this.#server.stop();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}

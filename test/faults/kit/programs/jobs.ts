@@ -1,0 +1,93 @@
+/** The jobs that worker processes run: each notes in the ledger when it starts and when it is done. */
+import { createHash } from 'node:crypto';
+import { Job } from 'onqueue';
+import { note } from './pen';
+
+const pause = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, milliseconds);
+  });
+
+/** Takes its time, and heeds no signal: what it notes after its lease was lost is what a stale worker would do. */
+@Job({ tries: 1, timeout: 0 })
+export class Take extends Job {
+  constructor(readonly milliseconds: number) {
+    super();
+  }
+
+  async handle(): Promise<void> {
+    note('started', this);
+    if (this.milliseconds > 0) await pause(this.milliseconds);
+    note('done', this);
+  }
+}
+
+/** Stops when it is told to, as a good handler does, and says why. */
+@Job({ tries: 1, timeout: 0 })
+export class Heed extends Job {
+  constructor(readonly milliseconds: number) {
+    super();
+  }
+
+  async handle(): Promise<void> {
+    note('started', this);
+    const { signal } = this;
+    await new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(resolve, this.milliseconds);
+      signal.addEventListener('abort', () => {
+        clearTimeout(timer);
+        reject(signal.reason as Error);
+      });
+    });
+    note('done', this);
+  }
+}
+
+/** Blocks the event loop: nothing else happens on it, not even a renewal. */
+@Job({ tries: 1, timeout: 0 })
+export class Block extends Job {
+  constructor(readonly milliseconds: number) {
+    super();
+  }
+
+  handle(): void {
+    note('started', this);
+    const end = Date.now() + this.milliseconds;
+    while (Date.now() < end);
+    note('done', this);
+  }
+}
+
+/** Throws in its first attempts. */
+@Job({ tries: 3, backoff: '200ms', timeout: 0 })
+export class Stumble extends Job {
+  constructor(readonly times: number) {
+    super();
+  }
+
+  handle(): void {
+    note('started', this);
+    if (this.attempts <= this.times) throw new Error(`attempt ${this.attempts} stumbles`);
+    note('done', this);
+  }
+}
+
+/** Brings a text, and what its digest was when it was dispatched. */
+@Job({ tries: 2, backoff: '100ms', timeout: 0 })
+export class Carry extends Job {
+  constructor(
+    readonly text: string,
+    readonly digest: string,
+  ) {
+    super();
+  }
+
+  handle(): void {
+    note('started', this);
+    if (digestOf(this.text) !== this.digest) this.fail('the text is not the one that was sent');
+    else if (this.attempts === 1) throw new Error('once more');
+    else note('done', this);
+  }
+}
+
+export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');

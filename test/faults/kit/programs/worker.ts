@@ -1,0 +1,34 @@
+/** A worker in a process of its own, to be killed: its one argument says as JSON what it works on. */
+import { Queue, Worker, type Configuration, type WorkerOptions } from 'onqueue';
+import './jobs';
+import { note, openLedger } from './pen';
+
+interface Orders {
+  readonly configuration: Configuration;
+  readonly options: WorkerOptions;
+  readonly ledger: string;
+}
+
+const { configuration, options, ledger } = JSON.parse(process.argv[2]!) as Orders;
+
+/** What it logs of a run is what the store has confirmed; all else that is worth a warning is for people who look into a fault. */
+const hear = (facts: object, message: string): void => {
+  const { outcome, id } = facts as { readonly outcome?: string; readonly id?: string };
+  if (outcome !== undefined && id !== undefined) note(outcome, { id });
+  else note('said', {}, JSON.stringify(message));
+};
+
+function measure(): void {
+  const { rss, heapUsed } = process.memoryUsage();
+  note('measured', {}, JSON.stringify({ rss, heapUsed, open: process.getActiveResourcesInfo() }));
+}
+
+openLedger(ledger);
+Queue.configure({ ...configuration, logger: { debug: () => undefined, info: hear, warn: hear, error: hear } });
+process.on('SIGUSR2', measure);
+process.once('SIGTERM', () => void Queue.close());
+void new Worker(options).run().then((reason) => {
+  note('ended', {}, JSON.stringify(reason));
+  return Queue.close();
+});
+console.log('ready');

@@ -1,0 +1,121 @@
+/** Where a fault is played: a store of its own, worker processes on it, the ledger that they write, and who was disturbed. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { transformSync } from '@swc/core';
+import { JobBus } from '../../../src/bus/bus';
+import { builtInConnectors, type ConnectionConfig, QueueManager, silentLogger } from '../../../src/index';
+import type { Connection } from '../../../src/queue/connection';
+import type { WorkerOptions } from '../../../src/worker/worker-options';
+import { eventually } from '../../support/eventually';
+import { Project } from '../../support/project';
+import { account, type Account, type Holdings } from './accounting';
+import { DurableRedis } from './durable-redis';
+import { Ledger } from './ledger';
+import { WorkerProcess } from './worker-process';
+
+export type StoreName = 'redis' | 'sqlite';
+
+export interface StageOptions {
+  /** Seconds: how long a silent worker keeps its jobs. */
+  readonly lease: number;
+}
+
+/** As many as a queue of a test can hold. */
+const ALL = 10_000_000;
+const PROGRAMS = ['worker', 'jobs', 'pen'];
+const { transform } = require('../../../jest.config.js') as { transform: Record<string, [string, object]> };
+
+export class Stage {
+  readonly ledger: Ledger;
+  readonly manager: QueueManager;
+  /** Ids of all jobs that were dispatched and confirmed, in order. */
+  readonly dispatched: string[] = [];
+  /** Processes that may lose a job without fault of ours. */
+  readonly disturbed = new Set<number>();
+  /** Undefined with SQLite. */
+  readonly redis: DurableRedis | undefined;
+  /** Where worker processes find the store; a test puts a proxy in between. */
+  config: ConnectionConfig;
+  readonly #project: Project;
+  readonly #bus: JobBus;
+  readonly #processes = new Set<WorkerProcess>();
+
+  private constructor(project: Project, redis: DurableRedis | undefined, { lease }: StageOptions) {
+    this.#project = project;
+    this.redis = redis;
+    this.config =
+      redis === undefined
+        ? { driver: 'database', url: `sqlite:${join(project.folder, 'jobs.sqlite')}`, retryAfter: lease }
+        : { driver: 'redis', url: redis.url, retryAfter: lease };
+    this.ledger = new Ledger(join(project.folder, 'ledger'));
+    const environment = { connectors: builtInConnectors, logger: silentLogger };
+    this.manager = new QueueManager(environment, { connections: { store: this.config } });
+    this.#bus = new JobBus(() => this.manager);
+  }
+
+  static async open(store: StoreName, options: StageOptions): Promise<Stage> {
+    const redis = store === 'redis' ? await DurableRedis.start() : undefined;
+    const project = new Project();
+    project.linkPackage();
+    for (const name of PROGRAMS) {
+      const file = join(__dirname, 'programs', `${name}.ts`);
+      const { code } = transformSync(readFileSync(file, 'utf8'), { ...transform['^.+\\.ts$']![1], filename: file });
+      writeFileSync(join(project.folder, `${name}.js`), code);
+    }
+    return new Stage(project, redis, options);
+  }
+
+  get driver(): Connection {
+    return this.manager.driver();
+  }
+
+  /** Starts a worker process; it reserves as soon as it is up. */
+  hire(options: WorkerOptions = {}): WorkerProcess {
+    const orders = { configuration: { connections: { store: this.config } }, options, ledger: this.ledger.file };
+    const hired = new WorkerProcess(join(this.#project.folder, 'worker.js'), orders);
+    this.#processes.add(hired);
+    void hired.exited.then(() => this.#processes.delete(hired));
+    return hired;
+  }
+
+  async dispatch(jobs: Iterable<object>): Promise<readonly string[]> {
+    const ids = await this.#bus.bulk(jobs);
+    this.dispatched.push(...ids);
+    return ids;
+  }
+
+  /** Resolves when nothing is ready, delayed or reserved. */
+  async drained(deadline = 60_000): Promise<void> {
+    await eventually(async () => (await this.manager.connection().size()) === 0, {
+      deadline,
+      of: 'the end of all jobs',
+    });
+  }
+
+  /** Stops all processes cleanly: what they have settled is then in the ledger. */
+  async dismiss(): Promise<void> {
+    await Promise.all([...this.#processes].map((one) => one.terminate()));
+  }
+
+  async account(expected: { uncertain?: readonly string[]; firstTries?: boolean } = {}): Promise<Account> {
+    const { dispatched, disturbed } = this;
+    return account(this.ledger.lines, await this.#holdings(), { ...expected, dispatched, disturbed });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#processes].map((one) => one.kill()));
+    await this.manager.close();
+    await this.redis?.stop();
+    this.ledger.close();
+    this.#project.remove();
+  }
+
+  async #holdings(): Promise<Holdings> {
+    const idOf = ({ payload }: { readonly payload: Buffer }): string =>
+      (JSON.parse(payload.toString()) as { id: string }).id;
+    const states = ['ready', 'delayed', 'reserved'] as const;
+    const waiting = await Promise.all(states.map((state) => this.driver.peek('default', state, ALL)));
+    const failed = await this.driver.failed!.list({ limit: ALL });
+    return { waiting: new Set(waiting.flat().map(idOf)), failed: new Set(failed.map(({ id }) => id)) };
+  }
+}

@@ -1,0 +1,58 @@
+/** A worker in a process of its own, that can be killed, frozen, thawed and told to stop. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Milliseconds } from '../../../src/clock/clock';
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly at: Milliseconds;
+}
+
+export class WorkerProcess {
+  readonly pid: number;
+  /** Resolves when it works, or has ended before. */
+  readonly ready: Promise<unknown>;
+  readonly exited: Promise<Exit>;
+  readonly #process: ChildProcess;
+
+  constructor(program: string, orders: object) {
+    this.#process = spawn(process.execPath, [program, JSON.stringify(orders)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    if (this.#process.pid === undefined) throw new Error(`${program} could not be started`);
+    this.pid = this.#process.pid;
+    this.exited = once(this.#process, 'exit').then(([code, signal]) => ({
+      code: code as number | null,
+      signal: signal as NodeJS.Signals | null,
+      at: Date.now(),
+    }));
+    this.ready = Promise.race([once(this.#process.stdout!, 'data'), this.exited]);
+  }
+
+  /** By -9: it can do nothing about it. */
+  kill(): Promise<Exit> {
+    this.#process.kill('SIGKILL');
+    return this.exited;
+  }
+
+  /** It stands still from here on, unknowing, as under a hypervisor that pauses its machine. */
+  freeze(): void {
+    this.#process.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.#process.kill('SIGCONT');
+  }
+
+  /** Notes in the ledger what memory it holds and what it has open. */
+  measure(): void {
+    this.#process.kill('SIGUSR2');
+  }
+
+  /** Asks it to finish what it runs, and to end. */
+  terminate(): Promise<Exit> {
+    this.#process.kill('SIGTERM');
+    return this.exited;
+  }
+}

@@ -1,0 +1,95 @@
+/** Worker processes stand still past their leases, as under a paused machine, and then go on as if nothing had been. */
+import { eventually } from '../../support/eventually';
+import { Take } from '../kit/programs/jobs';
+import type { LedgerLine } from '../kit/ledger';
+import { Stage } from '../kit/stage';
+import type { WorkerProcess } from '../kit/worker-process';
+import { type Soak, tally } from './soak';
+
+interface Size {
+  readonly freezes: number;
+  readonly atOnce: number;
+}
+
+const LEASE = 1;
+/** Milliseconds: long enough that a process which is seen to run one can be frozen before its end. */
+const TAKES = 300;
+
+export const frozenWorkers: Soak<Size> = {
+  name: 'freeze',
+  title: 'worker processes frozen past their leases, then thawed',
+  figure: 'every stale outcome refused, 0 lost',
+  stores: ['redis', 'sqlite'],
+  sizes: {
+    test: { freezes: 4, atOnce: 4 },
+    soak: { freezes: 100, atOnce: 10 },
+    full: { freezes: 1000, atOnce: 20 },
+  },
+
+  async play(store, { freezes, atOnce }) {
+    const stage = await Stage.open(store, { lease: LEASE });
+    try {
+      const victims = Array.from({ length: atOnce }, () => stage.hire({ concurrency: 2 }));
+      const others = [stage.hire({ concurrency: 20 }), stage.hire({ concurrency: 20 })];
+      await Promise.all([...victims, ...others].map(({ ready }) => ready));
+      for (const { pid } of victims) stage.disturbed.add(pid);
+      let stale = 0;
+      for (let frozen = 0; frozen < freezes; frozen += atOnce) {
+        const held = await freezeAll(stage, victims);
+        stale += held.length;
+        await eventually(() => held.every((run) => isDoneElsewhere(stage, run)), { deadline: 60_000 });
+        for (const victim of victims) victim.thaw();
+        await eventually(() => held.every((run) => hasOutcome(stage, run)), { deadline: 30_000 });
+      }
+      await stage.drained();
+      await stage.dismiss();
+
+      const account = await stage.account();
+      const missing = stale - account.refused;
+      return {
+        reached: `${tally(account)}; ${freezes} freezes that held ${stale} jobs`,
+        offences: [...account.offences, ...(missing > 0 ? [`${missing} stale outcomes were not refused`] : [])],
+      };
+    } finally {
+      await stage.close();
+    }
+  },
+};
+
+/** Each is frozen while it runs something; gives those runs. */
+async function freezeAll(stage: Stage, victims: readonly WorkerProcess[]): Promise<readonly LedgerLine[]> {
+  const seen = stage.ledger.lines.length;
+  const awake = new Set(victims);
+  await stage.dispatch(Array.from({ length: 4 * victims.length }, () => new Take(TAKES)));
+  await eventually(
+    async () => {
+      for (const victim of awake) {
+        if (openRuns(stage, victim, seen).length === 0) continue;
+        victim.freeze();
+        awake.delete(victim);
+      }
+      const { ready } = await stage.driver.counts('default');
+      // The others may have taken them all.
+      if (awake.size > 0 && ready === 0)
+        await stage.dispatch([...awake].flatMap(() => [new Take(TAKES), new Take(TAKES)]));
+      return awake.size === 0;
+    },
+    { deadline: 60_000 },
+  );
+  return victims.flatMap((victim) => openRuns(stage, victim, seen));
+}
+
+/** What a process runs of that which it started after the first `seen` lines. */
+function openRuns({ ledger }: Stage, { pid }: WorkerProcess, seen: number): readonly LedgerLine[] {
+  const own = ledger.since(seen).filter((line) => line.pid === pid);
+  const done = new Set(own.filter(({ event }) => event === 'done').map(({ id }) => id));
+  return own.filter(({ event, id }) => event === 'started' && !done.has(id));
+}
+
+const isDoneElsewhere = ({ ledger }: Stage, run: LedgerLine): boolean =>
+  ledger.lines.some(({ id, event, fence }) => id === run.id && event === 'done' && fence > run.fence);
+
+const hasOutcome = ({ ledger }: Stage, run: LedgerLine): boolean =>
+  ledger.lines.some(
+    ({ id, pid, event }) => id === run.id && pid === run.pid && (event === 'lost' || event === 'completed'),
+  );

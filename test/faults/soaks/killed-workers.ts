@@ -1,0 +1,96 @@
+/** Worker processes are killed by -9 again and again, in the middle of their jobs. */
+import { eventually } from '../../support/eventually';
+import { Take } from '../kit/programs/jobs';
+import type { LedgerLine } from '../kit/ledger';
+import { Stage } from '../kit/stage';
+import type { WorkerProcess } from '../kit/worker-process';
+import { atMost, type Soak, tally } from './soak';
+
+interface Size {
+  readonly jobs: number;
+  readonly kills: number;
+  /** Milliseconds that each job takes. */
+  readonly takes: number;
+}
+
+interface Kill {
+  readonly pid: number;
+  readonly at: number;
+}
+
+const LEASE = 1;
+const WORKERS = 4;
+const CONCURRENCY = 10;
+
+export const killedWorkers: Soak<Size> = {
+  name: 'kill-9',
+  title: 'worker processes killed by -9 in the middle of their jobs',
+  figure: '0 lost; run twice ≤ jobs in flight at the kills; each of them done ≤ lease + 6 s after its kill',
+  stores: ['redis', 'sqlite'],
+  sizes: {
+    test: { jobs: 1000, kills: 5, takes: 10 },
+    soak: { jobs: 100_000, kills: 100, takes: 20 },
+    full: { jobs: 100_000, kills: 100, takes: 20 },
+  },
+
+  async play(store, { jobs, kills, takes }) {
+    const stage = await Stage.open(store, { lease: LEASE });
+    try {
+      await stage.dispatch(Array.from({ length: jobs }, () => new Take(takes)));
+      const options = { concurrency: CONCURRENCY };
+      const workers: WorkerProcess[] = Array.from({ length: WORKERS }, () => stage.hire(options));
+      const killed: Kill[] = [];
+      while (killed.length < kills) {
+        const victim = workers.shift()!;
+        const progress = ((killed.length + 1) * jobs) / (kills + 1);
+        await eventually(() => stage.ledger.count('done') >= progress && hasStarted(stage, victim), {
+          deadline: 60_000,
+        });
+        stage.disturbed.add(victim.pid);
+        await victim.kill();
+        killed.push({ pid: victim.pid, at: Date.now() });
+        workers.push(stage.hire(options));
+      }
+      await stage.drained();
+      await stage.dismiss();
+
+      const account = await stage.account();
+      const { inFlight, longest } = recovery(stage.ledger.lines, killed);
+      return {
+        reached: `${tally(account)}; ${kills} kills with ${inFlight} in flight; the last of them done after ${longest.toFixed(1)} s`,
+        offences: [
+          ...account.offences,
+          ...atMost('the number of jobs run twice', account.again, inFlight),
+          ...atMost('the seconds from a kill to the end of its jobs', longest, LEASE + 6),
+        ],
+      };
+    } finally {
+      await stage.close();
+    }
+  },
+};
+
+const hasStarted = ({ ledger }: Stage, { pid }: WorkerProcess): boolean =>
+  ledger.lines.some((line) => line.pid === pid && line.event === 'started');
+
+/** What the killed ones were running, and how long it took until the last of it was done elsewhere. */
+function recovery(lines: readonly LedgerLine[], kills: readonly Kill[]): { inFlight: number; longest: number } {
+  const killedAt = new Map(kills.map(({ pid, at }) => [pid, at]));
+  const open = new Map<string, number>();
+  let inFlight = 0;
+  let longest = 0;
+  for (const { pid, event, id, at } of lines) {
+    const killed = killedAt.get(pid);
+    if (event === 'started' && killed !== undefined) {
+      open.set(id, killed);
+      inFlight += 1;
+    } else if (event === 'completed' && killed !== undefined) {
+      open.delete(id);
+      inFlight -= 1;
+    } else if (event === 'done' && killed === undefined) {
+      longest = Math.max(longest, at - (open.get(id) ?? at));
+      open.delete(id);
+    }
+  }
+  return { inFlight, longest: longest / 1000 };
+}

@@ -1,0 +1,69 @@
+/** Worker processes are told to stop again and again while they work, some in the middle of what outlives their grace. */
+import { eventually } from '../../support/eventually';
+import { Heed, Take } from '../kit/programs/jobs';
+import { Stage } from '../kit/stage';
+import { atMost, type Soak, tally } from './soak';
+
+interface Size {
+  readonly stops: number;
+}
+
+const LEASE = 5;
+/** Seconds. */
+const GRACE = 0.5;
+const WORKERS = 4;
+
+export const stoppedWorkers: Soak<Size> = {
+  name: 'sigterm',
+  title: 'worker processes told to stop by SIGTERM under load',
+  figure: 'exit ≤ grace + 1 s, tries unchanged, 0 lost',
+  stores: ['redis', 'sqlite'],
+  sizes: { test: { stops: 8 }, soak: { stops: 1000 }, full: { stops: 1000 } },
+
+  async play(store, { stops }) {
+    const stage = await Stage.open(store, { lease: LEASE });
+    try {
+      let left = stops;
+      let longest = 0;
+      const unclean: string[] = [];
+      const stopOneAfterAnother = async (): Promise<void> => {
+        while (left > 0) {
+          left -= 1;
+          await feed(stage);
+          const worker = stage.hire({ concurrency: 10, grace: GRACE });
+          await eventually(() =>
+            stage.ledger.lines.some(({ pid, event }) => pid === worker.pid && event === 'started'),
+          );
+          const told = Date.now();
+          const { code, signal, at } = await worker.terminate();
+          longest = Math.max(longest, (at - told) / 1000);
+          if (code !== 0) unclean.push(`process ${worker.pid} ended with ${code ?? signal}`);
+        }
+      };
+      await Promise.all(Array.from({ length: WORKERS }, stopOneAfterAnother));
+      stage.hire({ concurrency: 50 });
+      await stage.drained();
+      await stage.dismiss();
+
+      const account = await stage.account();
+      const released = stage.ledger.count('released');
+      return {
+        reached: `${tally(account)}; ${stops} stops gave ${released} back; the slowest took ${longest.toFixed(2)} s of ${GRACE + 1} s`,
+        offences: [
+          ...account.offences,
+          ...unclean,
+          ...atMost('the seconds from SIGTERM to the exit', longest, GRACE + 1),
+        ],
+      };
+    } finally {
+      await stage.close();
+    }
+  },
+};
+
+/** Most are short; every twentieth outlives the grace. */
+async function feed(stage: Stage): Promise<void> {
+  const { ready } = await stage.driver.counts('default');
+  if (ready > 100) return;
+  await stage.dispatch(Array.from({ length: 200 }, (_, index) => (index % 20 === 0 ? new Heed(1500) : new Take(20))));
+}
