@@ -5,7 +5,8 @@ import type { Application } from '../queue/application';
 import type { Connection } from '../queue/connection';
 
 const FIRST_PAUSE = 250;
-const LONGEST_PAUSE = 5000;
+/** A store that is back is to be used again within 5 s, whatever the connection itself needs. */
+const LONGEST_PAUSE = 2000;
 
 export class Trouble {
   readonly #application: Application;

@@ -9,7 +9,7 @@ import type { Logger } from '../../logger/logger';
 import { QueueUnavailableError } from '../errors';
 import { RedisReplyError } from './errors';
 import type { LinkCall, RedisLink } from './link';
-import { isReply, isUnavailable, isUnknownScript, remedyOf, wordsOf } from './refusals';
+import { isPassing, isReply, isUnavailable, isUnknownScript, remedyOf, wordsOf } from './refusals';
 import type { Script } from './scripts';
 
 export interface CallerSettings {
@@ -44,8 +44,13 @@ type Arguments = readonly (string | Buffer | number)[];
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 1000;
 
-/** Nothing came before the deadline. */
+/** A connection that has died unnoticed is given up early enough for another one to answer within the deadline. */
+const ATTEMPTS_IN_SILENCE = 2;
+
+/** Nothing came in time. */
 const SILENCE = Symbol('silence');
+
+const CLOSED = new Error('the connection was closed');
 
 export class RedisCaller {
   readonly settings: CallerSettings;
@@ -126,8 +131,10 @@ export class RedisCaller {
     let known = true;
     let uncertain = false;
     for (let attempt = 0; ; attempt += 1) {
+      if (this.#link.closed) throw this.#failure(operation, CLOSED, false, uncertain, patience);
       const call = this.#link.send(...form(known));
-      const answer = await this.#answer(call, until - clock.monotonic());
+      const slice = (deadline * 1000) / ATTEMPTS_IN_SILENCE;
+      const answer = await this.#answer(call, Math.min(slice, until - clock.monotonic()));
       if ('value' in answer) return this.#answered(answer.value);
       const { error } = answer;
       if (isUnknownScript(error)) {
@@ -138,11 +145,11 @@ export class RedisCaller {
       if (error === SILENCE) this.#link.replace(call.client);
       const pause = Math.min(FIRST_PAUSE * 2 ** Math.min(attempt, 10), LONGEST_PAUSE);
       const late = clock.monotonic() + pause >= until;
-      if (late || isReply(error) || this.#link.refused) {
+      if (late || (isReply(error) && !isPassing(error)) || this.#link.refused) {
         const failure = this.#failure(operation, error, late, uncertain, patience);
         const insists = patience.insist === 'always' || (patience.insist === 'once-sent' && uncertain);
         // A script that ran and failed left no record of an earlier run: there was none, and asking again changes nothing.
-        if (this.#link.closed || failure instanceof RedisReplyError || !insists) throw failure;
+        if (failure instanceof RedisReplyError || !insists) throw failure;
         this.#complain(failure);
         if (late) until = clock.monotonic() + pause + deadline * 1000;
       }
@@ -152,8 +159,10 @@ export class RedisCaller {
 
   #answer(call: LinkCall, milliseconds: Milliseconds): Promise<{ value: unknown } | { error: unknown }> {
     return new Promise((resolve) => {
+      // What came while a job blocked the event loop is read before the silence is believed.
+      const silent = (): void => void endOfTurn().then(() => resolve({ error: SILENCE }));
       // An unanswered call keeps the process alive, up to its deadline.
-      const timer = this.settings.clock.after(milliseconds, () => resolve({ error: SILENCE }), true);
+      const timer = this.settings.clock.after(milliseconds, silent, true);
       call.reply.then(
         (value) => {
           timer.cancel();
@@ -168,7 +177,9 @@ export class RedisCaller {
   }
 
   #answered(value: unknown): unknown {
-    this.#answeredAt = this.settings.clock.monotonic();
+    const { clock, logger, name: connection, address } = this.settings;
+    this.#answeredAt = clock.monotonic();
+    if (this.#complained) logger.info({ connection, address }, `${address} answers again.`);
     this.#complained = false;
     return value;
   }

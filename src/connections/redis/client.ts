@@ -8,7 +8,7 @@ export type Client = Redis | Cluster;
 type Options = Omit<RedisOptions, 'replyMapping'> & { readonly replyMapping: 'legacy' };
 
 /** Milliseconds until the next attempt to connect; null: no further one. */
-export type Retry = (attempt: number) => number | null;
+export type Retry = () => number | null;
 
 export interface ClientSource {
   /** For people: without a password. */
@@ -24,6 +24,8 @@ export interface ClientSource {
 const CONNECT_TIMEOUT = 2000;
 /** A silent server does not close its end of a connection: after so many milliseconds ours is torn down. */
 const DISCONNECT_TIMEOUT = 500;
+/** Between two looks at whether a server has read its data; otherwise as long as it thinks that it takes. */
+const LOADING_PAUSE = 500;
 
 export function clientSource(config: RedisConfig): ClientSource {
   const template = config.client === undefined ? templateOf(config) : (config.client as unknown as Client);
@@ -87,7 +89,9 @@ function ours(retry: Retry): Options {
     maxRetriesPerRequest: null,
     enableOfflineQueue: true,
     enableReadyCheck: true,
-    autoResendUnfulfilledCommands: true,
+    maxLoadingRetryTime: LOADING_PAUSE,
+    // We send them again ourselves: only so is it known that they were sent before.
+    autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
     retryStrategy: retry,
     // After a failover the old master answers so; the connection that follows finds the new one.

@@ -4,13 +4,14 @@
  * A read that Redis does not answer in time ends with its client. A worker that waited on such a read would look alive
  * to everybody, and never work again.
  */
-import type { Clock, Milliseconds } from '../../clock/clock';
+import { type Clock, endOfTurn, type Milliseconds } from '../../clock/clock';
 import type { RedisLink } from './link';
+import { isReply } from './refusals';
 
 /** Redis takes 0 for ever. */
 const SHORTEST_READ: Milliseconds = 10;
 /** How much later than asked for the answer may come. */
-const GRACE: Milliseconds = 1000;
+const GRACE: Milliseconds = 2500;
 
 export interface HintReadSettings {
   readonly clock: Clock;
@@ -55,28 +56,34 @@ export class HintRead {
     if (hint instanceof Buffer) {
       if (this.#waiting.size === 0) this.#settings.giveBack(hint.toString());
       for (const wake of [...this.#waiting]) wake();
-    } else if (hint === 'none' && this.#waiting.size > 0) {
-      // They joined a read that was under way already, and have time left.
+    } else if (hint !== 'failed' && this.#waiting.size > 0) {
+      // They joined a read that was under way already, or was cut off, and have time left.
       void this.#read(milliseconds);
     }
   }
 
   // The key of the hint that came; 'failed': whoever waits does so until his time is over, and asks again then.
-  #answer(milliseconds: Milliseconds): Promise<Buffer | 'none' | 'failed'> {
+  #answer(milliseconds: Milliseconds): Promise<Buffer | 'none' | 'cut off' | 'failed'> {
     const call = this.#link.send('blpop', [...this.#keys, milliseconds / 1000]);
     return new Promise((resolve) => {
-      const silent = this.#settings.clock.after(milliseconds + GRACE, () => {
+      const silent = this.#settings.clock.after(milliseconds + GRACE, () => void endOfTurn().then(giveUp));
+      // What came while a job blocked the event loop has settled the promise by now: then the client stays.
+      let settled = false;
+      const giveUp = (): void => {
+        if (settled) return;
         this.#link.replace(call.client);
         resolve('failed');
-      });
+      };
       call.reply.then(
         (reply) => {
+          settled = true;
           silent.cancel();
           resolve(reply === null ? 'none' : (reply as readonly Buffer[])[0]!);
         },
-        () => {
+        (error: unknown) => {
+          settled = true;
           silent.cancel();
-          resolve('failed');
+          resolve(call.sent && !isReply(error) ? 'cut off' : 'failed');
         },
       );
     });

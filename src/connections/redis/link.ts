@@ -4,24 +4,33 @@
  * While nothing is asked of it, the link keeps no process alive, and does not reconnect either.
  */
 import type { Redis } from 'ioredis';
-import { isRefusedForGood, isRefusedSelect } from './refusals';
+import { isRefusedForGood, isRefusedSelect, isReply, loadingError } from './refusals';
 import type { Client, ClientSource } from './client';
 
 export interface LinkCall {
-  /** Settles when the client does; where nothing is answered, never. */
+  /** Settles with the answer, or when the connection ends on which it was sent; where nothing is answered, never. */
   readonly reply: Promise<unknown>;
   /** Whether the server may have seen the call. */
-  sent: boolean;
+  readonly sent: boolean;
   readonly client: Client;
 }
+
+interface PendingCall extends LinkCall {
+  sent: boolean;
+  lose(error: Error): void;
+}
+
+type Arguments = readonly (string | Buffer | number)[];
 
 const FIRST_RETRY = 50;
 const LONGEST_RETRY = 1000;
 
 export class RedisLink {
   readonly #source: ClientSource;
-  readonly #calls = new Set<LinkCall>();
+  readonly #calls = new Set<PendingCall>();
   #client: Client | undefined;
+  /** Attempts to connect since the server last answered: one that takes connections and ends them is away as well. */
+  #attempts = 0;
   #failure: Error | undefined;
   #closed = false;
 
@@ -44,13 +53,18 @@ export class RedisLink {
   }
 
   /** Sends a command, connecting where there is no connection. Arguments and replies are bytes. */
-  send(command: string, args: readonly (string | Buffer | number)[]): LinkCall {
+  send(command: string, args: Arguments): LinkCall {
     const client = this.#connected();
-    const call: LinkCall = { client, sent: client.status === 'ready', reply: this.#reply(client, command, args) };
+    let lose!: (error: Error) => void;
+    const reply = new Promise<unknown>((resolve, reject) => {
+      lose = reject;
+      this.#reply(client, command, args).then(resolve, reject);
+    });
+    const call: PendingCall = { client, sent: client.status === 'ready', reply, lose };
     this.#calls.add(call);
     if (this.#calls.size === 1) for (const socket of socketsOf(client)) socket.ref();
     const done = (): void => this.#done(call);
-    call.reply.then(done, done);
+    reply.then(done, done);
     return call;
   }
 
@@ -58,7 +72,7 @@ export class RedisLink {
   replace(client: Client): void {
     if (this.#client !== client) return;
     this.#client = undefined;
-    for (const call of this.#calls) if (call.client === client) this.#calls.delete(call);
+    this.#lose(client, () => true);
     client.disconnect();
   }
 
@@ -68,13 +82,20 @@ export class RedisLink {
   }
 
   // Behind an await, so that a client that throws at once rejects instead.
-  async #reply(client: Client, command: string, args: readonly (string | Buffer | number)[]): Promise<unknown> {
-    return client.callBuffer(command, args as (string | Buffer | number)[]);
+  async #reply(client: Client, command: string, args: Arguments): Promise<unknown> {
+    try {
+      const reply = await client.callBuffer(command, args as (string | Buffer | number)[]);
+      this.#attempts = 0;
+      return reply;
+    } catch (error) {
+      if (isReply(error)) this.#attempts = 0;
+      throw error;
+    }
   }
 
   #connected(): Client {
     if (this.#client !== undefined && this.#client.status !== 'end') return this.#client;
-    const client = this.#source.open((attempt) => this.#retry(client, attempt));
+    const client = this.#source.open(() => this.#retry(client));
     this.#client = client;
     this.#failure = undefined;
     client.on('error', (error: Error) => {
@@ -84,20 +105,38 @@ export class RedisLink {
     });
     client.on('connect', () => {
       if (this.#calls.size === 0) for (const socket of socketsOf(client)) socket.unref();
+      if (!client.isCluster) void this.#askIfLoading(client as Redis);
     });
     client.on('ready', () => {
       this.#failure = undefined;
       for (const call of this.#calls) if (call.client === client) call.sent = true;
     });
+    // Sent again by whoever waits, who then knows that it may be carried out twice; what was not sent yet still will be.
+    client.on('close', () => this.#lose(client, ({ sent }) => sent));
     return client;
   }
 
-  #retry(client: Client, attempt: number): number | null {
-    if (this.refused || this.#client !== client || this.#calls.size === 0) return null;
-    return Math.min(FIRST_RETRY * 2 ** Math.min(attempt - 1, 10), LONGEST_RETRY);
+  // A client waits without a word until the server has read its data. Only INFO is answered meanwhile.
+  async #askIfLoading(client: Redis): Promise<void> {
+    const info = await client.info('persistence').catch(() => '');
+    if (/^loading:1/m.test(info) && this.#client === client) this.#failure = loadingError();
   }
 
-  #done(call: LinkCall): void {
+  #lose(client: Client, which: (call: LinkCall) => boolean): void {
+    for (const call of this.#calls) {
+      if (call.client !== client || !which(call)) continue;
+      this.#calls.delete(call);
+      call.lose(new Error('the connection ended before an answer came'));
+    }
+  }
+
+  #retry(client: Client): number | null {
+    if (this.refused || this.#client !== client || this.#calls.size === 0) return null;
+    this.#attempts += 1;
+    return Math.min(FIRST_RETRY * 2 ** Math.min(this.#attempts - 1, 10), LONGEST_RETRY);
+  }
+
+  #done(call: PendingCall): void {
     this.#calls.delete(call);
     if (this.#calls.size === 0 && this.#client === call.client) {
       for (const socket of socketsOf(call.client)) socket.unref();

@@ -4,6 +4,9 @@
 const UNAVAILABLE =
   /\b(LOADING|READONLY|OOM|MISCONF|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM|max number of clients|invalid password)\b/;
 
+/** It will serve again by itself, or another server behind the same address will: in a moment, as a rule. */
+const PASSING = /\b(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS|max number of clients)\b/;
+
 const CREDENTIALS = /\b(NOAUTH|WRONGPASS|invalid password)\b/;
 
 const REMEDIES: readonly (readonly [words: RegExp, remedy: string])[] = [
@@ -26,12 +29,22 @@ export function isReply(error: unknown): error is Error {
   return (error as Partial<Error> | undefined)?.name === 'ReplyError';
 }
 
+/** What a server that reads its data says to everything but INFO. */
+export function loadingError(): Error {
+  return Object.assign(new Error('LOADING Redis is loading the dataset in memory'), { name: 'ReplyError' });
+}
+
 export function isUnknownScript(error: unknown): boolean {
   return isReply(error) && error.message.startsWith('NOSCRIPT');
 }
 
 export function isUnavailable(error: Error): boolean {
   return UNAVAILABLE.test(error.message);
+}
+
+/** Worth asking again within the deadline: a start, a failover, somebody's script. */
+export function isPassing(error: Error): boolean {
+  return PASSING.test(error.message);
 }
 
 /** The server does not give us the database that we are to use. */

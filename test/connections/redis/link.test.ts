@@ -1,7 +1,8 @@
 import { clientSource } from '../../../src/connections/redis/client';
 import { RedisLink } from '../../../src/connections/redis/link';
 import { TestClock } from '../../../src/testing/test-clock';
-import { freePort } from '../../support/redis-server';
+import { eventually } from '../../support/eventually';
+import { freePort, startRedisServer } from '../../support/redis-server';
 import { RedisWorld } from './open-redis';
 
 const entry = (id: string) => ({ payload: `{"id":"${id}","attempts":0}` });
@@ -36,11 +37,23 @@ describe('a link to redis', () => {
     expect(link.send('ping', []).client).toBe(second.client);
   });
 
-  it('connects anew with the first call after its connection was lost in idleness', async () => {
-    const first = link.send('client', ['id']);
-    await world.client.client('KILL', 'ID', Number(await first.reply));
-    const second = link.send('client', ['id']);
-    expect(await second.reply).not.toBe(await first.reply);
+  it('ends what was sent on a connection that was lost, so that its caller knows, and connects anew', async () => {
+    const id = Number(await link.send('client', ['id']).reply);
+    const unanswered = link.send('blpop', [`${world.prefix}nothing`, 0]);
+    await world.client.client('KILL', 'ID', id);
+    await expect(unanswered.reply).rejects.toThrow('the connection ended before an answer came');
+    expect(unanswered.sent).toBe(true);
+    expect(await link.send('client', ['id']).reply).not.toBe(id);
+  });
+
+  it('keeps what was not sent yet until there is a connection', async () => {
+    const port = await freePort();
+    link = new RedisLink(clientSource({ driver: 'redis', url: `redis://127.0.0.1:${port}/0` }));
+    const call = link.send('ping', []);
+    await eventually(() => link.failure);
+    const server = await startRedisServer({ port });
+    expect(String(await call.reply)).toBe('PONG');
+    await server.stop();
   });
 });
 
