@@ -1,6 +1,6 @@
 /** What the command's exit codes mean; `docs/cli.md` and `--help` say the same. */
 import { InvalidDurationError, InvalidQueueNameError } from '../job/errors';
-import { UnknownConnectionError } from '../queue/errors';
+import { InvalidJobIdError, UnknownConnectionError } from '../queue/errors';
 import { InvalidWorkerOptionError } from '../worker/errors';
 import { InvalidOptionError, NothingMatchedError, UnconfirmedError } from './errors';
 
@@ -32,6 +32,7 @@ const USAGE_ERRORS = [
   UnconfirmedError,
   InvalidDurationError,
   InvalidQueueNameError,
+  InvalidJobIdError,
   InvalidWorkerOptionError,
   UnknownConnectionError,
 ];

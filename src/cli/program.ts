@@ -1,6 +1,7 @@
 /** The command line as a whole: the tree of commands, and one run of it from arguments to exit code. */
 import { Command, CommanderError } from 'commander';
 import { helpHint, newCommand } from './command';
+import { cancelCommand } from './commands/cancel';
 import { checkCommand } from './commands/check';
 import { clearCommand } from './commands/clear';
 import { failedCommand } from './commands/failed';
@@ -9,7 +10,10 @@ import { forgetCommand } from './commands/forget';
 import { helpCommand } from './commands/help';
 import { jobsCommand } from './commands/jobs';
 import { listenCommand } from './commands/listen';
+import { pauseCommand } from './commands/pause';
 import { pruneCommand } from './commands/prune';
+import { restartCommand } from './commands/restart';
+import { resumeCommand } from './commands/resume';
 import { retryCommand } from './commands/retry';
 import { sizeCommand } from './commands/size';
 import { workCommand } from './commands/work';
@@ -21,8 +25,12 @@ import { Session, type Surroundings } from './session';
 const COMMANDS = [
   workCommand,
   listenCommand,
+  restartCommand,
+  pauseCommand,
+  resumeCommand,
   sizeCommand,
   jobsCommand,
+  cancelCommand,
   failedCommand,
   retryCommand,
   forgetCommand,

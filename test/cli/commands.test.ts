@@ -33,8 +33,8 @@ describe('size', () => {
     const { stdout } = await kit.run('size', 'high,other', '--json');
 
     expect(JSON.parse(stdout)).toEqual([
-      { queue: 'high', ready: 1, delayed: 0, reserved: 0, failed: 0 },
-      { queue: 'other', ready: 0, delayed: 0, reserved: 0, failed: 0 },
+      { queue: 'high', ready: 1, delayed: 0, reserved: 0, failed: 0, paused: false },
+      { queue: 'other', ready: 0, delayed: 0, reserved: 0, failed: 0, paused: false },
     ]);
   });
 
@@ -257,6 +257,10 @@ describe('any command', () => {
     ['forget', '1'],
     ['flush'],
     ['prune', '--keep=1'],
+    ['cancel', '1'],
+    ['pause'],
+    ['resume'],
+    ['restart'],
   ])('does not let %s pass an empty store of its own for the one that others use', async (...line) => {
     const { stderr } = await kit.run(...line);
 

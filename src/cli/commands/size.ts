@@ -1,4 +1,4 @@
-/** `size`: how many jobs the queues hold. */
+/** `size`: how many jobs the queues hold, and which of them are paused. */
 import type { Command } from 'commander';
 import { newCommand } from '../command';
 import { noteMemory } from '../memory-remark';
@@ -11,7 +11,7 @@ interface SizeFlags extends ProjectFlags {
 
 export function sizeCommand(session: Session): Command {
   const command = newCommand('size', {
-    summary: 'show how many jobs the queues hold',
+    summary: 'show how many jobs the queues hold, and which are paused',
     examples: [
       ['onqueue size', 'all queues of the default connection'],
       ['onqueue size high,default', 'these two'],
@@ -29,22 +29,22 @@ async function size(session: Session, queues: string | undefined, flags: SizeFla
   const connection = manager.connection(flags.connection);
   noteMemory(session, manager, flags.connection);
   const driver = manager.driver(flags.connection);
+  const paused = driver.capabilities.control ? await connection.pausedQueues() : [];
   const names =
     queues === undefined
-      ? [...new Set([connection.defaultQueue, ...(await driver.queues())])].toSorted()
+      ? [...new Set([connection.defaultQueue, ...(await driver.queues()), ...paused])].toSorted()
       : namesIn(queues);
   const sizes = await Promise.all(
     names.map(async (queue) => {
       const { ready, delayed, reserved } = await connection.counts(queue);
       const failed = (await manager.failedStoreFor(driver)?.count(queue)) ?? 0;
-      return { queue, ready, delayed, reserved, failed };
+      return { queue, ready, delayed, reserved, failed, paused: paused.includes(queue) };
     }),
   );
   if (flags.json === true) output.json(sizes);
   else {
-    output.table(
-      ['queue', 'ready', 'delayed', 'reserved', 'failed'],
-      sizes.map(({ queue, ready, delayed, reserved, failed }) => [queue, ready, delayed, reserved, failed]),
-    );
+    const headings = ['queue', 'ready', 'delayed', 'reserved', 'failed', ...(paused.length > 0 ? ['paused'] : [])];
+    const rows = sizes.map((size) => Object.values({ ...size, paused: size.paused ? 'yes' : '' }));
+    output.table(headings, rows);
   }
 }

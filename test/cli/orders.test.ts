@@ -1,0 +1,201 @@
+import { CommandKit } from './kit/command-kit';
+
+let kit: CommandKit;
+
+beforeEach(() => {
+  kit = new CommandKit();
+});
+
+afterEach(() => kit.close());
+
+/** Two connections: `memory`, the default one, and `stored`, which other processes would reach. */
+function giveTwo(away: readonly string[] = []) {
+  kit.project.write({
+    'onqueue.config.js': `module.exports = { default: 'memory', connections: {
+      memory: { driver: 'memory' }, stored: { driver: 'database', url: 'sqlite:./x' }, kept: { driver: 'redis' } } };`,
+  });
+  const named = (name: string) => () => {
+    const connection = Object.assign(kit.store.duplicate(), { name });
+    if (away.includes(name)) jest.spyOn(connection.control, 'restart').mockRejectedValue(new Error(`${name} is away`));
+    return connection;
+  };
+  kit.connectors = { memory: named('memory'), database: named('stored'), redis: named('kept') };
+}
+
+describe('cancel', () => {
+  it('removes jobs that wait, and says so of each', async () => {
+    await kit.push('default', 'A');
+    await kit.push('mail', 'B');
+
+    const { stdout, code } = await kit.run('cancel', 'A', 'B');
+
+    expect(stdout).toBe('A  removed: it waited, and is gone\nB  removed: it waited, and is gone\n');
+    expect(code).toBe(0);
+    expect(await kit.store.counts('mail')).toMatchObject({ ready: 0 });
+  });
+
+  it('says of a job that runs that it is told to stop', async () => {
+    await kit.push('default', 'A');
+    await kit.store.reserve({ queues: ['default'], limit: 1, lease: 30 });
+
+    const { stdout, code } = await kit.run('cancel', 'A');
+
+    expect(stdout).toContain('A  signalled: it is running');
+    expect(code).toBe(0);
+  });
+
+  it('names ids that are not known, cancels the others, and ends with 1', async () => {
+    await kit.push('default', 'A');
+
+    const { stdout, stderr, code } = await kit.run('cancel', 'x', 'A', 'A', '--json');
+
+    expect(JSON.parse(stdout)).toEqual([
+      { id: 'x', result: 'unknown' },
+      { id: 'A', result: 'removed' },
+    ]);
+    expect(stderr).toContain("There is no job 'x' on memory: it has ended, or was never there.");
+    expect(code).toBe(1);
+  });
+
+  it('looks at one queue alone when it is named', async () => {
+    await kit.push('mail', 'B');
+
+    expect((await kit.run('cancel', '--queue=other', 'B')).stderr).toContain("no job 'B' on memory, queue other");
+    expect((await kit.run('cancel', '--queue=mail', 'B')).code).toBe(0);
+  });
+
+  it.each([
+    [[], "missing required argument 'ids'"],
+    [[''], 'E_INVALID_JOB_ID'],
+    [['1', '--queue=a,b'], 'E_INVALID_QUEUE_NAME'],
+    [['1', '--connection=other'], 'E_UNKNOWN_CONNECTION'],
+  ])('does not understand %j', async (line, problem) => {
+    const { stderr, code } = await kit.run('cancel', ...line);
+
+    expect(stderr).toContain(problem);
+    expect(code).toBe(2);
+  });
+});
+
+describe('pause and resume', () => {
+  beforeEach(async () => {
+    await kit.push('high', 'A');
+    await kit.push('low', 'B');
+  });
+
+  it("take the connection's own queue, and say when nothing changed", async () => {
+    expect((await kit.run('pause')).stdout).toBe('Paused default.\n');
+    expect((await kit.run('pause')).stdout).toBe('default was paused already.\n');
+    expect(await kit.store.control.paused()).toEqual(['default']);
+    expect((await kit.run('resume')).stdout).toBe('Resumed default.\n');
+    const { stdout, code } = await kit.run('continue');
+
+    expect(stdout).toBe('default was not paused.\n');
+    expect(code).toBe(0);
+  });
+
+  it.each([[['high,low']], [['--queue=high,low']], [['high', '--queue=low']], [['memory:high,low']]])(
+    'take the queues of %j',
+    async (line) => {
+      const { stdout } = await kit.run('pause', ...line, '--json');
+      expect(JSON.parse(stdout)).toEqual([
+        { connection: 'memory', queue: 'high', paused: true, changed: true },
+        { connection: 'memory', queue: 'low', paused: true, changed: true },
+      ]);
+
+      await kit.run('resume', ...line, '--json');
+      expect(await kit.store.control.paused()).toEqual([]);
+    },
+  );
+
+  it('take another connection by an option, and a colon then for a part of the name', async () => {
+    giveTwo();
+
+    const { stdout } = await kit.run('pause', '--connection=stored', 'memory:high,low', '--json');
+
+    expect(JSON.parse(stdout)).toMatchObject([
+      { connection: 'stored', queue: 'memory:high' },
+      { connection: 'stored', queue: 'low' },
+    ]);
+  });
+
+  it('remark on a queue that nobody has used, because a slip would pause nothing', async () => {
+    const { stderr, code } = await kit.run('pause', 'hihg,high');
+
+    expect(stderr).toMatch(/No job is known .* a queue hihg of memory yet.*Did you mean high\?/);
+    expect(stderr.match(/No job is known/g)).toHaveLength(1);
+    expect(code).toBe(0);
+  });
+
+  it('do nothing at all where one of the names cannot be', async () => {
+    const { stderr, code } = await kit.run('pause', 'high,lo w');
+
+    expect(stderr).toContain('E_INVALID_QUEUE_NAME');
+    expect(code).toBe(2);
+    expect(await kit.store.control.paused()).toEqual([]);
+  });
+
+  it('show in size', async () => {
+    await kit.run('pause', 'low,new');
+
+    const { stdout } = await kit.run('size');
+
+    expect(stdout.trimEnd().split('\n')).toEqual([
+      'queue    ready  delayed  reserved  failed  paused',
+      'default      0        0         0       0',
+      'high         1        0         0       0',
+      'low          1        0         0       0  yes',
+      'new          0        0         0       0  yes',
+    ]);
+    expect(JSON.parse((await kit.run('size', 'low', '--json')).stdout)).toMatchObject([{ paused: true }]);
+  });
+});
+
+describe('restart', () => {
+  const order = async () => (await kit.store.reserve({ queues: ['default'], limit: 1, lease: 30 })).restart;
+
+  it('reaches the workers through the store', async () => {
+    const before = await order();
+
+    const { stdout, code } = await kit.run('restart');
+
+    expect(await order()).not.toBe(before);
+    expect(stdout).toMatch(/^Told the workers of memory \(memory of process \d+\) to finish what they run/);
+    expect(code).toBe(0);
+  });
+
+  it('tells the workers of all connections that processes share, or of the one that is named', async () => {
+    giveTwo();
+
+    const all = await kit.run('restart', '--json');
+    const one = await kit.run('restart', '--json', '--connection=stored');
+
+    expect(JSON.parse(all.stdout)).toMatchObject([{ connection: 'stored' }, { connection: 'kept' }]);
+    expect(all.stderr).toBe('');
+    expect(JSON.parse(one.stdout)).toMatchObject([{ connection: 'stored' }]);
+  });
+
+  it('tells the others when one connection is away, names it, and ends with 1', async () => {
+    giveTwo(['stored']);
+
+    const { stdout, stderr, code } = await kit.run('restart', '--json');
+
+    expect(JSON.parse(stdout)).toMatchObject([{ connection: 'kept' }]);
+    expect(stderr).toContain('The workers of stored were not told: Error: stored is away');
+    expect(code).toBe(1);
+  });
+
+  it('is refused where there is nobody to tell', async () => {
+    kit.project.write({
+      'onqueue.config.js': "module.exports = { default: 'none', connections: { none: { driver: 'null' } } };",
+    });
+    kit.connectors = {
+      null: () => Object.assign(kit.store.duplicate(), { name: 'none', driver: 'null', control: undefined }),
+    };
+
+    const { stderr, code } = await kit.run('restart');
+
+    expect(stderr).toContain('E_CAPABILITY');
+    expect(code).toBe(1);
+  });
+});
