@@ -5,7 +5,7 @@
  * server: the tests do that themselves, on free ports. `--no-install` only looks.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 /** One row for each server that tests start. */
@@ -18,15 +18,49 @@ const servers = [
     debian: 'redis-server',
     elsewhere: '`brew install redis` on macOS, `dnf install redis` on Fedora, `apk add redis` on Alpine',
   },
+  {
+    name: 'PostgreSQL',
+    command: 'postgres',
+    least: '12',
+    version: /PostgreSQL\) (\d+)/,
+    debian: 'postgresql',
+    elsewhere:
+      '`brew install postgresql` on macOS, `dnf install postgresql-server` on Fedora, `apk add postgresql` on Alpine',
+  },
+  {
+    name: 'MariaDB',
+    command: 'mariadbd',
+    least: '10.6',
+    version: /Ver (\d+\.\d+)/,
+    debian: 'mariadb-server',
+    elsewhere: '`brew install mariadb` on macOS, `dnf install mariadb-server` on Fedora, `apk add mariadb` on Alpine',
+  },
+  {
+    name: 'Beanstalkd',
+    command: 'beanstalkd',
+    least: '1.10',
+    version: /beanstalkd (\d+\.\d+)/,
+    argument: '-v',
+    debian: 'beanstalkd',
+    elsewhere: '`brew install beanstalkd` on macOS, `dnf install beanstalkd` on Fedora, `apk add beanstalkd` on Alpine',
+  },
 ];
 
 const MINUTE = 60_000;
 /** Where Debian puts servers; not on the path of an ordinary user. */
-const serverFolders = ['/usr/sbin', '/usr/local/sbin'];
+const serverFolders = ['/usr/sbin', '/usr/local/sbin', ...postgresFolders()];
 const apt = (process.env.PATH ?? '')
   .split(delimiter)
   .map((folder) => join(folder, 'apt-get'))
   .find(existsSync);
+
+/** PostgreSQL has a folder for each of its versions; the newest first. */
+function postgresFolders() {
+  const folder = '/usr/lib/postgresql';
+  if (!existsSync(folder)) return [];
+  const versions = readdirSync(folder).toSorted((a, b) => Number(b) - Number(a));
+  return versions.map((version) => join(folder, version, 'bin'));
+}
 
 function find(command) {
   const folders = [...(process.env.PATH ?? '').split(delimiter), ...serverFolders];
@@ -37,7 +71,7 @@ function find(command) {
 function problemWith(server) {
   const path = find(server.command);
   if (path === undefined) return `${server.command} is missing`;
-  const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8', timeout: MINUTE });
+  const { stdout } = spawnSync(path, [server.argument ?? '--version'], { encoding: 'utf8', timeout: MINUTE });
   const found = server.version.exec(stdout ?? '')?.[1];
   if (found === undefined) return `${path} --version says no version`;
   const older = found.localeCompare(server.least, 'en', { numeric: true }) < 0;

@@ -10,12 +10,20 @@ describe('the set-up of the servers that tests need', () => {
     for (const project of projects) project.remove();
   });
 
-  /** Runs it where the only `redis-server` is one that says it has this version. */
-  const setUpWith = (version: string) => {
+  /** Runs it where the first servers on the path are ones that say they have these versions. */
+  const setUpWith = (redis: string) => {
     const project = new Project();
     projects.push(project);
-    project.write('redis-server', `#!/bin/sh\necho "Redis server v=${version} sha=0 bits=64"\n`);
-    chmodSync(join(project.folder, 'redis-server'), 0o755);
+    const answers = {
+      'redis-server': `Redis server v=${redis} sha=0 bits=64`,
+      postgres: 'postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)',
+      mariadbd: 'mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64',
+      beanstalkd: 'beanstalkd 1.12',
+    };
+    for (const [command, answer] of Object.entries(answers)) {
+      project.write(command, `#!/bin/sh\necho "${answer}"\n`);
+      chmodSync(join(project.folder, command), 0o755);
+    }
     return project.run([script, '--no-install'], { PATH: project.folder });
   };
 
@@ -23,6 +31,9 @@ describe('the set-up of the servers that tests need', () => {
     const { code, stdout } = await setUpWith('7.0.15');
     expect(code).toBe(0);
     expect(stdout).toMatch(/Redis is there \(.*redis-server\)/);
+    expect(stdout).toMatch(/PostgreSQL is there \(.*postgres\)/);
+    expect(stdout).toMatch(/MariaDB is there \(.*mariadbd\)/);
+    expect(stdout).toMatch(/Beanstalkd is there \(.*beanstalkd\)/);
   });
 
   it('says in one sentence what to install where a server is too old', async () => {
