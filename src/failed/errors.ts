@@ -14,23 +14,58 @@ export class NoFailedStoreError extends OnqueueError<{ readonly connections: rea
   }
 }
 
+/** A connection whose failed jobs could not be looked at, with what it rejected with. */
+export interface Unreachable {
+  readonly connection: string;
+  readonly error: Error;
+}
+
+const namesOf = (away: readonly Unreachable[]): string => away.map(({ connection }) => `'${connection}'`).join(', ');
+
+/** Not all connections could be asked; what the others had to say does not answer the question, or is not all. */
+export class FailedJobsOutOfReachError extends OnqueueError<{
+  readonly done: number;
+  readonly connections: readonly string[];
+}> {
+  readonly code = 'E_FAILED_JOBS_OUT_OF_REACH';
+
+  /** @param done what came of the others, as a clause: "3 failed jobs were removed" */
+  constructor(done: string, count: number, away: readonly Unreachable[]) {
+    super(
+      `${done[0]?.toUpperCase()}${done.slice(1)}, but those of connection ${namesOf(away)} could not be looked at. ` +
+        `Ask again when it can be reached: ${away[0]?.error.message}`,
+      { done: count, connections: away.map(({ connection }) => connection) },
+      { cause: away[0]?.error },
+    );
+  }
+}
+
 export interface LeftBehind {
   readonly id: string;
   readonly reason: string;
 }
 
-/** `retry('all')` went through all failed jobs, and could not send some of them back. */
+/** `retry('all')` went through all failed jobs that it could look at, and could not send all of them back. */
 export class RetryIncompleteError extends OnqueueError<{
   readonly retried: number;
   readonly left: readonly LeftBehind[];
+  /** The connections that could not be asked. */
+  readonly connections: readonly string[];
 }> {
   readonly code = 'E_RETRY_INCOMPLETE';
 
-  constructor(retried: number, left: readonly LeftBehind[], options: { cause: unknown }) {
+  constructor(retried: number, left: readonly LeftBehind[], away: readonly Unreachable[], options: { cause: unknown }) {
+    const [first] = left;
+    const stuck =
+      first === undefined
+        ? ''
+        : ` ${left.length} could not be and stay as they are; the first of them is ${first.id}: ${first.reason}`;
+    const [gone] = away;
+    const unasked =
+      gone === undefined ? '' : ` Those of connection ${namesOf(away)} could not be looked at: ${gone.error.message}`;
     super(
-      `${retried} failed jobs were sent back, ${left.length} could not be and stay as they are. The first of them is ` +
-        `${left[0]?.id}: ${left[0]?.reason}`,
-      { retried, left },
+      `${retried} failed jobs were sent back.${stuck}${unasked}`,
+      { retried, left, connections: away.map(({ connection }) => connection) },
       options,
     );
   }

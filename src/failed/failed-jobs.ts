@@ -7,7 +7,8 @@ import type { Connection } from '../queue/connection';
 import type { ConnectionSettings } from '../queue/connector';
 import { checkRetriedSize } from '../queue/payload-size';
 import { Lock } from '../locks/lock';
-import { NoFailedStoreError } from './errors';
+import { FailedJobsOutOfReachError, NoFailedStoreError, type Unreachable } from './errors';
+import { errorMessage, toError } from './exception-text';
 import type { FailedEntry, FailedStore } from './failed-store';
 import { type OpenStore, RetryRun } from './retry-run';
 import { retriedPayload } from './retried-payload';
@@ -49,22 +50,36 @@ export class FailedJobs {
     this.#sources = sources;
   }
 
-  /** Newest first. `limit`: default 100; `offset`: skip so many. */
+  /**
+   * Newest first, of all connections that can be asked. `limit`: default 100; `offset`: skip so many.
+   *
+   * `unreachable` is called for each connection that could not be asked, in place of a line in the log.
+   *
+   * @throws what the first connection rejected with, where none could be asked
+   */
   async list(
-    options: { readonly queue?: string | undefined; readonly limit?: number; readonly offset?: number } = {},
+    options: {
+      readonly queue?: string | undefined;
+      readonly limit?: number;
+      readonly offset?: number;
+      readonly unreachable?: ((connection: string, error: Error) => void) | undefined;
+    } = {},
   ): Promise<FailedJob[]> {
     const { queue, limit = DEFAULT_LIMIT, offset = 0 } = options;
+    const { unreachable = (connection, error) => this.#logUnreachable(connection, error) } = options;
     // Two connections may lead to one store; a job is shown once.
     const entries = new Map<string, FailedEntry>();
-    for (const { store } of this.#stores()) {
+    const away = await this.#visit(async ({ store }) => {
       for (const entry of await store.list({ queue, limit: offset + limit })) entries.set(entry.id, entry);
-    }
+    });
+    for (const { connection, error } of away) unreachable(connection, error);
     return [...entries.values()]
       .toSorted((a, b) => b.failedAt - a.failedAt)
       .slice(offset, offset + limit)
       .map(shown);
   }
 
+  /** @throws FailedJobsOutOfReachError it was not found, and not all connections could be asked */
   async get(id: string): Promise<FailedJob | undefined> {
     const found = await this.#find(id);
     return found === undefined ? undefined : shown(found.entry);
@@ -77,7 +92,8 @@ export class FailedJobs {
    * goes back once.
    *
    * @throws PayloadTooLargeError
-   * @throws RetryIncompleteError some could not be sent back; the others were
+   * @throws FailedJobsOutOfReachError it was not found, and not all connections could be asked
+   * @throws RetryIncompleteError some could not be sent back, or not all connections be asked; the others were
    */
   retry(id: 'all'): Promise<number>;
   retry(id: string): Promise<boolean>;
@@ -87,30 +103,41 @@ export class FailedJobs {
     return found !== undefined && this.#retry(found.open, found.entry);
   }
 
-  /** False: there is no such job. */
+  /**
+   * False: there is no such job.
+   *
+   * @throws FailedJobsOutOfReachError it was not found, and not all connections could be asked
+   */
   async forget(id: string): Promise<boolean> {
     let forgotten = false;
-    for (const { store } of this.#stores()) forgotten = (await store.forget(id)) || forgotten;
+    const away = await this.#visit(async ({ store }) => {
+      forgotten = (await store.forget(id)) || forgotten;
+    });
+    if (!forgotten) checkAllReached(`no failed job '${id}' was found`, 0, away);
     return forgotten;
   }
 
-  /** Forgets all, or all of a queue; says how many. */
+  /**
+   * Forgets all, or all of a queue; says how many.
+   *
+   * @throws FailedJobsOutOfReachError not all connections could be asked; `facts.done` says how many it removed of the others
+   */
   async flush(queue?: string): Promise<number> {
-    let flushed = 0;
-    for (const { store } of this.#stores()) flushed += await store.flush(queue);
-    return flushed;
+    return this.#remove((store) => store.flush(queue));
   }
 
-  /** Forgets what failed longer than `olderThan` ago, and of each store all but the newest `keep`; says how many. */
+  /**
+   * Forgets what failed longer than `olderThan` ago, and of each store all but the newest `keep`; says how many.
+   *
+   * @throws FailedJobsOutOfReachError not all connections could be asked; `facts.done` says how many it removed of the others
+   */
   async prune(options: {
     readonly olderThan?: Duration | undefined;
     readonly keep?: number | undefined;
   }): Promise<number> {
     const { olderThan, keep } = options;
     const seconds = olderThan === undefined ? undefined : durationSeconds(olderThan, 'olderThan');
-    let pruned = 0;
-    for (const { store } of this.#stores()) pruned += await store.prune({ olderThan: seconds, keep });
-    return pruned;
+    return this.#remove((store) => store.prune({ olderThan: seconds, keep }));
   }
 
   /** Where a connection's failed jobs go: to its own store, or to that of the connection `failed` names. */
@@ -118,30 +145,57 @@ export class FailedJobs {
     return ownStore(connection) ?? ownStore(this.#sources.driver(this.#sources.keeper()));
   }
 
-  /** @throws NoFailedStoreError */
-  #stores(): readonly OpenStore[] {
+  /**
+   * Goes to one store after another. Gives those that could not be asked: one that is away must not hide the others.
+   *
+   * @throws NoFailedStoreError; what the first rejected with, where all did
+   */
+  async #visit(ask: (open: OpenStore) => Promise<void>): Promise<readonly Unreachable[]> {
     const names = this.#sources.names();
-    const stores = names.flatMap((name) => {
-      const connection = this.#sources.driver(name);
-      const store = ownStore(connection);
-      return store === undefined ? [] : [{ connection, store }];
+    const away: Unreachable[] = [];
+    let reached = 0;
+    for (const name of names) {
+      try {
+        const connection = this.#sources.driver(name);
+        const store = ownStore(connection);
+        if (store === undefined) continue;
+        await ask({ connection, store });
+        reached += 1;
+      } catch (error) {
+        away.push({ connection: name, error: toError(error) });
+      }
+    }
+    if (reached > 0) return away;
+    throw away[0]?.error ?? new NoFailedStoreError(names);
+  }
+
+  async #remove(from: (store: FailedStore) => Promise<number>): Promise<number> {
+    let removed = 0;
+    const away = await this.#visit(async ({ store }) => {
+      removed += await from(store);
     });
-    if (stores.length === 0) throw new NoFailedStoreError(names);
-    return stores;
+    checkAllReached(`${removed} failed ${removed === 1 ? 'job was' : 'jobs were'} removed`, removed, away);
+    return removed;
   }
 
   async #find(id: string): Promise<{ readonly open: OpenStore; readonly entry: FailedEntry } | undefined> {
-    for (const open of this.#stores()) {
-      const entry = await open.store.get(id);
-      if (entry !== undefined) return { open, entry };
-    }
-    return undefined;
+    let found: { readonly open: OpenStore; readonly entry: FailedEntry } | undefined;
+    const away = await this.#visit(async (open) => {
+      const entry = found === undefined ? await open.store.get(id) : undefined;
+      if (entry !== undefined) found = { open, entry };
+    });
+    if (found === undefined) checkAllReached(`no failed job '${id}' was found`, 0, away);
+    return found;
   }
 
   async #retryAll(): Promise<number> {
     const run = new RetryRun((open, entry) => this.#retry(open, entry));
-    for (const open of this.#stores()) await run.over(open);
-    return run.result();
+    return run.result(await this.#visit((open) => run.over(open)));
+  }
+
+  #logUnreachable(connection: string, error: Error): void {
+    const message = `The failed jobs of connection '${connection}' are not listed: ${errorMessage(error)}`;
+    this.#sources.logger().warn({ connection }, message);
   }
 
   async #retry(open: OpenStore, entry: FailedEntry): Promise<boolean> {
@@ -170,6 +224,10 @@ export class FailedJobs {
     const lock = new Lock(`retry:${entry.id}`, RETRY_LOCK, () => locks, this.#sources.clock);
     return (await lock.get(move)) ?? false;
   }
+}
+
+function checkAllReached(done: string, count: number, away: readonly Unreachable[]): void {
+  if (away.length > 0) throw new FailedJobsOutOfReachError(done, count, away);
 }
 
 function ownStore(connection: Connection): FailedStore | undefined {

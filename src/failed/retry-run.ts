@@ -1,6 +1,6 @@
 /** Goes through all that has failed until now, in pages, while others may retry, forget, and fail jobs beside it. */
 import type { Connection } from '../queue/connection';
-import { type LeftBehind, RetryIncompleteError } from './errors';
+import { type LeftBehind, RetryIncompleteError, type Unreachable } from './errors';
 import type { FailedEntry, FailedStore } from './failed-store';
 
 /** A failed store with the connection it belongs to. */
@@ -35,10 +35,10 @@ export class RetryRun {
   }
 
   /** @throws RetryIncompleteError */
-  result(): number {
-    if (this.#left.size === 0) return this.#retried;
+  result(away: readonly Unreachable[]): number {
+    if (this.#left.size + away.length === 0) return this.#retried;
     const left: LeftBehind[] = [...this.#left].map(([id, reason]) => ({ id, reason }));
-    throw new RetryIncompleteError(this.#retried, left, { cause: this.#cause });
+    throw new RetryIncompleteError(this.#retried, left, away, { cause: this.#cause ?? away[0]?.error });
   }
 
   async #pass(open: OpenStore, until: number): Promise<void> {

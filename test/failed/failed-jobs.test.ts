@@ -187,6 +187,78 @@ describe('failed jobs', () => {
   });
 });
 
+describe('failed jobs, when one of the connections is away,', () => {
+  const away = new Error('no answer');
+
+  /** `main` is asked first, and is away; `other` has two failed jobs. */
+  async function givenAway() {
+    const app = given();
+    for (const id of ['a', 'b']) await app.store('other').put(entry(id, { connection: 'other' }));
+    for (const method of ['list', 'get', 'retry', 'forget', 'flush', 'prune'] as const) {
+      jest.spyOn(app.store('main'), method).mockRejectedValue(away);
+    }
+    return app;
+  }
+
+  it('are listed as far as the others have them, and the log says whose are not', async () => {
+    const { failed, ids, log } = await givenAway();
+
+    expect((await ids()).toSorted()).toEqual(['a', 'b']);
+    expect(log.texts).toEqual(["warn: The failed jobs of connection 'main' are not listed: no answer"]);
+
+    const told: unknown[] = [];
+    await failed.list({ unreachable: (connection, error) => void told.push([connection, error]) });
+    expect(told).toEqual([['main', away]]);
+    expect(log.texts).toHaveLength(1);
+  });
+
+  it('are found on the others; where they are not, nobody says that there is none', async () => {
+    const { failed } = await givenAway();
+    const outOfReach = {
+      code: 'E_FAILED_JOBS_OUT_OF_REACH',
+      facts: { done: 0, connections: ['main'] },
+      message: expect.stringContaining('no answer'),
+      cause: away,
+    };
+
+    expect(await failed.get('a')).toMatchObject({ id: 'a' });
+    expect(await failed.retry('a')).toBe(true);
+    expect(await failed.forget('b')).toBe(true);
+    await expect(failed.get('x')).rejects.toMatchObject(outOfReach);
+    await expect(failed.retry('x')).rejects.toMatchObject(outOfReach);
+    await expect(failed.forget('x')).rejects.toMatchObject(outOfReach);
+  });
+
+  it('are removed from the others, whose number the error has', async () => {
+    const { failed, store } = await givenAway();
+
+    await expect(failed.prune({ keep: 1 })).rejects.toMatchObject({ facts: { done: 1, connections: ['main'] } });
+    await expect(failed.flush()).rejects.toThrow(
+      "1 failed job was removed, but those of connection 'main' could not be looked at. Ask again",
+    );
+    expect(await store('other').count()).toBe(0);
+  });
+
+  it('go back from the others', async () => {
+    const { failed, watched } = await givenAway();
+
+    await expect(failed.retry('all')).rejects.toMatchObject({
+      code: 'E_RETRY_INCOMPLETE',
+      facts: { retried: 2, left: [], connections: ['main'] },
+      message: "2 failed jobs were sent back. Those of connection 'main' could not be looked at: no answer",
+    });
+    expect(await watched('other').payloads('mails')).toHaveLength(2);
+  });
+
+  it('give its own error when it is the only one that keeps them', async () => {
+    const { manager, watched } = watchedApplication({ connections: { main: { driver: 'memory' } } });
+    jest.spyOn(watched('main').failed, 'list').mockRejectedValue(away);
+
+    await expect(manager.failed.list()).rejects.toBe(away);
+    await expect(manager.failed.retry('all')).rejects.toBe(away);
+  });
+});
+
 describe('the failed store of a connection', () => {
   it('is its own, else that of the connection that `failed` names, else that of the default one', () => {
     const connections = { main: { driver: 'memory' }, other: { driver: 'memory' }, none: { driver: 'null' } } as const;

@@ -1,5 +1,6 @@
 /** `failed`: shows the jobs that are out of tries, or all of one of them. */
 import type { Command } from 'commander';
+import { manyLines } from '../../errors/plain-text';
 import type { FailedJob } from '../../failed/failed-jobs';
 import { newCommand } from '../command';
 import { counted } from '../counted';
@@ -19,7 +20,7 @@ export function failedCommand(session: Session): Command {
   const command = newCommand('failed', {
     summary: 'show the jobs that are out of tries, newest first',
     description:
-      'With an id: all that is known of that one, its payload and its error with the stack. Failed jobs are no error: the exit code is 0.',
+      'With an id: all that is known of that one, its payload and its error with the stack. Failed jobs are no error: the exit code is 0. It is 1 when a connection could not be asked; those of the others are shown.',
     examples: [
       ['onqueue failed', 'the newest'],
       ['onqueue failed --queue=mail --limit=10', 'of one queue'],
@@ -39,7 +40,11 @@ async function list(session: Session, flags: FailedFlags): Promise<void> {
   const { output } = session;
   const { limit = DEFAULT_LIMIT } = flags;
   // One more tells whether there are more.
-  const found = await openForFailed(session, flags).failed.list({ queue: flags.queue, limit: limit + 1 });
+  const unreachable = (connection: string, { message }: Error): void => {
+    output.note(`The failed jobs of ${connection} are not among these: ${message}`);
+    session.exitCode = ExitCode.error;
+  };
+  const found = await openForFailed(session, flags).failed.list({ queue: flags.queue, limit: limit + 1, unreachable });
   const jobs = found.slice(0, limit);
   if (flags.json === true) output.json(jobs);
   else if (jobs.length === 0) output.line('No failed jobs.');
@@ -70,9 +75,9 @@ async function show(session: Session, id: string, flags: FailedFlags): Promise<v
     output.line(`Id          ${id}`);
     output.line(`From        ${connection}, queue ${queue}`);
     output.line(`Failed at   ${momentText(failedAt)}, after ${counted(attempts, 'attempt')}`);
-    output.line(`Payload     ${payload}`);
+    output.line(`Payload     ${manyLines(payload)}`);
     output.line('');
-    output.line(exception);
+    output.line(manyLines(exception));
   }
 }
 

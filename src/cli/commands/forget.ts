@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { newCommand } from '../command';
 import { counted } from '../counted';
-import { ExitCode } from '../exit-codes';
+import { eachFailedJob } from '../each-failed-job';
 import { openForFailed } from '../memory-remark';
 import { addJsonOption, addProjectOptions, type ProjectFlags } from '../options';
 import type { Session } from '../session';
@@ -20,13 +20,12 @@ export function forgetCommand(session: Session): Command {
 async function forget(session: Session, ids: readonly string[], flags: ProjectFlags): Promise<void> {
   const { output } = session;
   const { failed } = openForFailed(session, flags);
-  const unknown: string[] = [];
-  for (const id of ids) {
-    if (!(await failed.forget(id))) unknown.push(id);
-  }
-  for (const id of unknown) output.note(`There is no failed job '${id}'.`);
-  if (unknown.length > 0) session.exitCode = ExitCode.error;
-  const forgotten = ids.length - unknown.length;
+  const { done: forgotten, unknown } = await eachFailedJob(
+    session,
+    ids,
+    (id) => failed.forget(id),
+    (id) => `There is no failed job '${id}'.`,
+  );
   if (flags.json === true) output.json({ forgotten, unknown });
   else output.line(`Forgot ${counted(forgotten, 'failed job')}.`);
 }

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { QueueManager } from '../../queue/queue-manager';
 import { newCommand } from '../command';
 import { counted } from '../counted';
-import { ExitCode } from '../exit-codes';
+import { eachFailedJob } from '../each-failed-job';
 import { failedCount } from '../failed-count';
 import { openForFailed } from '../memory-remark';
 import { addJsonOption, addProjectOptions, type ProjectFlags } from '../options';
@@ -25,11 +25,14 @@ export function retryCommand(session: Session): Command {
 async function retry(session: Session, ids: readonly string[], flags: ProjectFlags): Promise<void> {
   const { output } = session;
   const manager = openForFailed(session, flags);
-  const { retried, unknown } = ids.includes('all')
-    ? { retried: await retryAll(session, manager), unknown: [] }
-    : await retryEach(manager, ids);
-  for (const id of unknown) output.note(`There is no failed job '${id}'; it may have been retried already.`);
-  if (unknown.length > 0) session.exitCode = ExitCode.error;
+  const { done: retried, unknown } = ids.includes('all')
+    ? { done: await retryAll(session, manager), unknown: [] }
+    : await eachFailedJob(
+        session,
+        ids,
+        (id) => manager.failed.retry(id),
+        (id) => `There is no failed job '${id}'; it may have been retried already.`,
+      );
   if (flags.json === true) output.json({ retried, unknown });
   else output.line(`Sent ${counted(retried, 'failed job')} back to ${retried === 1 ? 'its queue' : 'their queues'}.`);
 }
@@ -40,15 +43,4 @@ function retryAll({ output }: Session, manager: QueueManager): Promise<number> {
     () => failedCount(manager),
     () => manager.failed.retry('all'),
   );
-}
-
-async function retryEach(
-  manager: QueueManager,
-  ids: readonly string[],
-): Promise<{ retried: number; unknown: string[] }> {
-  const unknown: string[] = [];
-  for (const id of ids) {
-    if (!(await manager.failed.retry(id))) unknown.push(id);
-  }
-  return { retried: ids.length - unknown.length, unknown };
 }
