@@ -62,7 +62,7 @@ local function give_id()
 end
 
 -- As in src/payload/unreadable.ts.
-local NOT_AN_OBJECT = 'E_INVALID_PAYLOAD: The payload is not a JSON object; it was kept as it came. '
+local NOT_AN_OBJECT = 'E_INVALID_PAYLOAD: The payload is not a JSON object that can be read; it was kept as it came. '
   .. 'docs/format.md says what a payload looks like.'
 local function set_aside(place, queue, text)
   local id = give_id()

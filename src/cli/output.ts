@@ -31,7 +31,9 @@ export class Output {
 
   /** One document: laid out for people on a terminal, on one line elsewhere. */
   json(value: unknown): void {
-    this.line(JSON.stringify(value, undefined, this.#stdout.isTTY === true ? 2 : undefined));
+    const text = JSON.stringify(value, undefined, this.#stdout.isTTY === true ? 2 : undefined);
+    // JSON lets these pass, and some terminals take them for the beginning of a command.
+    this.line(text.replace(/[\u007f-\u009f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`));
   }
 
   table(headings: readonly string[], rows: readonly (readonly Cell[])[]): void {

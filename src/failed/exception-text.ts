@@ -1,4 +1,5 @@
 /** The text of an error as the failed store keeps it: with its stack and causes, bounded, and without passwords. */
+import { manyLines, oneLine } from '../errors/plain-text';
 import { redact } from './redact';
 
 /** The store is no log: what is longer says too little more, and would fill it. */
@@ -18,7 +19,7 @@ export function errorMessage(error: Error): string {
   const { message, name } = error;
   const said = typeof message === 'string' && message !== '' ? message : codeOf(error);
   // Cut first: masking looks at every character, and a message may be as long as a response body.
-  const text = redact((said ?? name).slice(0, LONGEST_MESSAGE)).toWellFormed();
+  const text = oneLine(redact((said ?? name).slice(0, LONGEST_MESSAGE)));
   return said !== undefined && said.length > LONGEST_MESSAGE ? `${text}…` : text;
 }
 
@@ -32,7 +33,7 @@ export function exceptionText(error: Error): string {
     cause = cause instanceof Error ? cause.cause : undefined;
   }
   const whole = parts.join('\n');
-  const text = redact(whole.slice(0, LONGEST_TEXT)).toWellFormed();
+  const text = manyLines(redact(whole.slice(0, LONGEST_TEXT)));
   return whole.length > LONGEST_TEXT ? `${text}\n… (cut)` : text;
 }
 

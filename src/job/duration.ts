@@ -15,7 +15,7 @@ const SECONDS_IN: Readonly<Record<DurationUnit, number>> = { ms: 0.001, s: 1, m:
 const WRITTEN = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
 
 /** Some 3000 years. What is longer is a slip (a moment in milliseconds, say), and no store could count it. */
-const LONGEST: Seconds = 1e11;
+export const LONGEST_DURATION: Seconds = 1e11;
 
 /** Above this a bare number of seconds was probably meant as milliseconds. */
 const SUSPICIOUS: Seconds = 1000;
@@ -27,7 +27,8 @@ const SUSPICIOUS: Seconds = 1000;
  */
 export function durationSeconds(value: unknown, subject: string): Seconds {
   const seconds = secondsOf(value);
-  if (seconds === undefined || seconds > LONGEST) throw new InvalidDurationError(value, subject, meantBy(value));
+  if (seconds === undefined || seconds > LONGEST_DURATION)
+    throw new InvalidDurationError(value, subject, meantBy(value));
   return seconds;
 }
 

@@ -9,6 +9,7 @@ import type { InstanceChoice } from './chosen';
 import type { JobDefinition } from './definition';
 import { delaySeconds, durationSeconds, warnOfManySeconds } from './duration';
 import { InvalidJobOptionError, UnknownJobOptionError } from './errors';
+import { isName, NAME_RULE } from './job-name';
 import { nearest } from './nearest';
 import type { ChosenOptions, JobOptions, ResolvedBackoff, Route, RunOptions, WorkerDefaults } from './options';
 import { checkQueueName } from './queue-name';
@@ -21,8 +22,8 @@ const NO_BACKOFF: ResolvedBackoff = Object.freeze({ delays: [0], jitter: 0 });
 type Check = (value: unknown, subject: string) => unknown;
 
 const CHECKS: { readonly [Option in keyof Required<JobOptions>]: Check } = {
-  name: checkName,
-  aliases: (value, subject) => list(value, subject).forEach((alias) => checkName(alias, subject)),
+  name: checkJobName,
+  aliases: (value, subject) => list(value, subject).forEach((alias) => checkJobName(alias, subject)),
   version: (value, subject) => whole(value, subject, 1),
   upgrade: (value, subject) =>
     demand(typeof value === 'function', value, subject, 'Give a function (data, from) => data.'),
@@ -210,6 +211,11 @@ function moment(until: unknown, nowMs: Milliseconds, subject: string): Milliseco
 function checkName(value: unknown, subject: string): void {
   const named = typeof value === 'string' && value.trim() !== '';
   demand(named, value, subject, 'Give a text of at least one character.');
+}
+
+function checkJobName(value: unknown, subject: string): void {
+  checkName(value, subject);
+  demand(isName(value), value, subject, `A name has ${NAME_RULE}.`);
 }
 
 function list(value: unknown, subject: string): readonly unknown[] {

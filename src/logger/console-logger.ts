@@ -1,6 +1,7 @@
 /** The logger that is used when none is given: for people on a terminal, JSON lines elsewhere, nothing under Jest. */
 import { inspect, styleText } from 'node:util';
 import { systemClock } from '../clock/clock';
+import { oneLine } from '../errors/plain-text';
 import type { Logger } from './logger';
 
 type Level = keyof Logger;
@@ -79,13 +80,16 @@ function forPeople(level: Level, moment: Date, facts: object, message: string): 
   const color = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const;
   const details = Object.entries(facts)
     .filter(([key, value]) => !UNTOLD.has(key) && value !== undefined)
-    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : inspect(value, { breakLength: Infinity })}`);
+    .map(
+      ([key, value]) =>
+        `${key}=${typeof value === 'string' ? oneLine(value) : inspect(value, { breakLength: Infinity })}`,
+    );
   const took = 'ms' in facts ? ` (${String(facts.ms)} ms)` : '';
   const time = moment.toTimeString().slice(0, 8);
   return [
     styleText('gray', time),
     styleText(color[level], level.padEnd(5)),
-    `${message}${took}`,
+    `${oneLine(message)}${took}`,
     styleText('gray', details.join(' ')),
   ]
     .join(' ')

@@ -1,4 +1,6 @@
 /** The fields of a payload that say how the dispatch wants a job to be run: Laravel's, and some of our own. */
+import type { Seconds } from '../clock/clock';
+import { LONGEST_DURATION } from '../job/duration';
 import type { ChosenOptions, ResolvedBackoff } from '../job/options';
 import { InvalidPayloadError } from './errors';
 
@@ -42,14 +44,14 @@ export function writeChosen(chosen: ChosenOptions): string {
  */
 export function readChosen(fields: Fields, foreign: boolean): ChosenOptions {
   if (!CHOSEN_FIELDS.some((field) => fields[field] !== undefined && fields[field] !== null)) return NOTHING_CHOSEN;
-  const retryUntil = amount(fields, 'retryUntil') ?? amount(fields, 'timeoutAt');
+  const retryUntil = seconds(fields, 'retryUntil') ?? seconds(fields, 'timeoutAt');
   const failOnTimeout = flag(fields, 'failOnTimeout');
   return {
     tries: count(fields, 'maxTries'),
     maxExceptions: count(fields, 'maxExceptions'),
     failOnTimeout: foreign && failOnTimeout === false ? undefined : failOnTimeout,
     backoff: backoffOf(fields),
-    timeout: amount(fields, 'timeout'),
+    timeout: seconds(fields, 'timeout'),
     retryUntil: retryUntil === undefined ? undefined : Math.round(retryUntil * 1000),
     maxCrashes: count(fields, 'maxCrashes'),
   };
@@ -62,13 +64,20 @@ function backoffOf(fields: Fields): ResolvedBackoff | undefined {
   const jitter = amount(fields, 'jitter') ?? 0;
   if (jitter > 1) throw refusal('jitter', 'a share from 0 to 1');
   if (delays.length === 0) return undefined;
-  return { delays: delays.map((delay) => number(delay) ?? refuse('backoff', 'seconds, or a list of seconds')), jitter };
+  const read = (delay: unknown): Seconds => number(delay) ?? refuse('backoff', 'seconds, or a list of seconds');
+  return { delays: delays.map((delay) => Math.min(read(delay), LONGEST_DURATION)), jitter };
 }
 
 function count(fields: Fields, field: string): number | undefined {
   const value = amount(fields, field);
   if (value === undefined || Number.isInteger(value)) return value;
   throw refusal(field, 'a whole number');
+}
+
+// The largest number of its language is how others may say that there is no end; no store could count so far.
+function seconds(fields: Fields, field: string): Seconds | undefined {
+  const value = amount(fields, field);
+  return value === undefined ? undefined : Math.min(value, LONGEST_DURATION);
 }
 
 function amount(fields: Fields, field: string): number | undefined {

@@ -1,4 +1,6 @@
 /** Puts in place what JSON could not hold: each value that `types` names, the innermost first. */
+import { oneLine } from '../errors/plain-text';
+import { bigintOf } from './bigint-form';
 import { bufferOf, bytesOf, TYPED_ARRAYS } from './bytes';
 import type { CodecClasses, Types } from './codec';
 import { ERRORS, errorOf } from './error-form';
@@ -24,7 +26,7 @@ export const BUILDERS: ReadonlyMap<string, Build> = new Map<string, Build>([
   ['RegExp', regExpOf],
   ['URL', (form) => (typeof form === 'string' && URL.canParse(form) ? new URL(form) : undefined)],
   ['ArrayBuffer', (form) => bytesOf(form) && bufferOf(bytesOf(form)!)],
-  ['bigint', (form) => (typeof form === 'string' && /^-?\d+$/.test(form) ? BigInt(form) : undefined)],
+  ['bigint', bigintOf],
   ['number', (form) => NUMBERS.get(form)],
   ['string', (form) => bytesOf(form)?.toString('utf16le')],
   ...[...TYPED_ARRAYS].map(([type, build]): [string, Build] => [
@@ -64,7 +66,7 @@ export class Decoder {
     if (type === 'undefined' && form === null) return undefined;
     const build = BUILDERS.get(type);
     if (build === undefined && type !== 'undefined') {
-      throw new InvalidPayloadError(`there is no type '${type.slice(0, 40)}'`, place);
+      throw new InvalidPayloadError(`there is no type '${oneLine(type, 40)}'`, place);
     }
     const value = built(build, form);
     if (value === undefined || value === false) {

@@ -1,6 +1,7 @@
 /** Walks a value once and gives it back as JSON can hold it; what JSON has already is not copied. */
 import { types } from 'node:util';
 import type { Class } from '../job/definition';
+import { bigintForm, MAX_DIGITS } from './bigint-form';
 import { base64, TYPED_ARRAYS, utf16 } from './bytes';
 import type { CodecClasses } from './codec';
 import { errorForm, isError } from './error-form';
@@ -36,7 +37,7 @@ export class Encoder {
       case 'undefined':
         return this.#typed('undefined', null);
       case 'bigint':
-        return this.#typed('bigint', String(value));
+        return this.#bigint(value);
       case 'object':
         return value === null ? null : this.#object(value);
       default:
@@ -50,6 +51,12 @@ export class Encoder {
     const data = this.#data(instance, classOf(instance)!);
     this.#ancestors.pop();
     return data;
+  }
+
+  #bigint(value: bigint): unknown {
+    const digits = bigintForm(value);
+    if (digits !== undefined) return this.#typed('bigint', digits);
+    return this.#refuse(`a bigint of more than ${MAX_DIGITS} digits`, 'Write it as a string.');
   }
 
   #object(value: object): unknown {

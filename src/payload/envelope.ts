@@ -1,11 +1,12 @@
 /** Reads payloads: what a job is called, how it wants to be run, and the job itself. */
 import { isUtf8 } from 'node:buffer';
 import type { JobDefinition } from '../job/definition';
+import { isName, NAME_RULE } from '../job/job-name';
 import type { ChosenOptions } from '../job/options';
 import { readChosen } from './chosen-fields';
 import { decodeValue, type CodecClasses, type Types } from './codec';
 import { InvalidPayloadError, PayloadVersionError } from './errors';
-import { isPlain } from './kinds';
+import { classOf, isPlain } from './kinds';
 import { toInstance } from './mapping';
 import { checkNesting } from './nesting';
 import { HANDLER } from './payload-text';
@@ -55,11 +56,11 @@ export class Envelope {
     this.#parsed = fields;
     const { id, job, displayName, middleware } = fields;
     if (typeof job !== 'string') throw new InvalidPayloadError('it does not say which job it is of', '/job');
-    this.id = typeof id === 'string' && id !== '' ? id : undefined;
+    this.id = typeof id === 'string' && id !== '' ? named(id, '/id') : undefined;
     this.kind = job === HANDLER ? 'onqueue' : job.startsWith(ILLUMINATE) ? 'illuminate' : 'string';
     const { name, method } = this.kind === 'string' ? stringJob(job) : { name: job, method: undefined };
     const data = this.kind === 'onqueue' ? jobData(fields['data']) : undefined;
-    this.name = data?.commandName ?? name;
+    this.name = data?.commandName ?? named(name, '/job');
     this.names = this.kind === 'string' ? [...new Set([name, name.slice(name.lastIndexOf('\\') + 1)])] : [this.name];
     this.method = method;
     this.displayName = typeof displayName === 'string' && displayName !== '' ? displayName : this.name;
@@ -104,12 +105,25 @@ export function decodeEnvelope(payload: Buffer): Envelope {
 export function decodeJob(envelope: Envelope, definition: JobDefinition, classes: CodecClasses): object {
   if (envelope.kind === 'illuminate') throw new InvalidPayloadError('only a worker of Laravel can run it', '/job');
   const taken = envelope.take('data');
-  if (envelope.kind === 'string') return toInstance(definition.target, propertiesOf(taken), '/data');
+  if (envelope.kind === 'string') return jobOf(definition, propertiesOf(taken), '/data');
   const { command, types } = jobData(taken);
   const data = decodeValue(command, types, classes, '/data/command');
   if (!isRecord(data) || !isPlain(data))
     throw new InvalidPayloadError('the data as a whole have a type', '/data/types');
-  return toInstance(definition.target, upgraded(data, envelope.version ?? 0, definition), '/data/command');
+  return jobOf(definition, upgraded(data, envelope.version ?? 0, definition), '/data/command');
+}
+
+/** What a run calls on a job. Data of that name would hide it, and a job run without its middleware, say. */
+const CALLED = ['handle', 'failed', 'middleware', 'backoff'];
+
+function jobOf({ name, target }: JobDefinition, data: Fields, place: string): object {
+  const job = toInstance(target, data, place);
+  for (const method of CALLED) {
+    if (Object.hasOwn(job, method) && method in target.prototype) {
+      throw new InvalidPayloadError(`\`${method}\` would hide the method of ${name}`, place);
+    }
+  }
+  return job;
 }
 
 /**
@@ -123,7 +137,16 @@ export function decodeMiddleware(envelope: Envelope, classes: CodecClasses): unk
   const { command, types } = isRecord(taken) ? taken : { command: undefined, types: undefined };
   const middleware = decodeValue(command, typesOf(types, '/middleware/types'), classes, '/middleware/command');
   if (!Array.isArray(middleware)) throw new InvalidPayloadError('expected a list', '/middleware/command');
+  middleware.forEach((layer, index) => {
+    if (!isLayer(layer, classes)) throw new InvalidPayloadError('it is no middleware', `/middleware/command/${index}`);
+  });
   return middleware;
+}
+
+function isLayer(value: unknown, classes: CodecClasses): boolean {
+  if (typeof value !== 'object' || value === null || !('handle' in value)) return false;
+  const target = classOf(value);
+  return target !== undefined && classes.nameOf(target) !== undefined && typeof value.handle === 'function';
 }
 
 function upgraded(data: Fields, from: number, { name, version = 0, upgrade }: JobDefinition): Fields {
@@ -144,14 +167,11 @@ interface JobData {
 function jobData(data: unknown): JobData {
   if (!isRecord(data)) throw new InvalidPayloadError('expected an object', '/data');
   const { commandName, command, types, version } = data;
-  if (typeof commandName !== 'string' || commandName === '') {
-    throw new InvalidPayloadError('expected the name of a job', '/data/commandName');
-  }
   if (version !== undefined && version !== null && !(Number.isSafeInteger(version) && (version as number) >= 0)) {
     throw new InvalidPayloadError('expected a whole number from 0', '/data/version');
   }
   return {
-    commandName,
+    commandName: named(commandName, '/data/commandName'),
     command: recordOf(command, '/data/command'),
     types: typesOf(types, '/data/types'),
     version: (version as number | null | undefined) ?? undefined,
@@ -169,9 +189,13 @@ function recordOf(value: unknown, place: string): Fields {
   return value;
 }
 
+function named(value: unknown, place: string): string {
+  if (isName(value)) return value;
+  throw new InvalidPayloadError(`expected ${NAME_RULE}`, place);
+}
+
 function stringJob(job: string): { readonly name: string; readonly method: string } {
   const [name = '', method = DEFAULT_METHOD] = job.split('@');
-  if (name === '') throw new InvalidPayloadError('it names no job', '/job');
   return { name, method };
 }
 

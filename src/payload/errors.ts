@@ -1,5 +1,6 @@
 /** What can be wrong with data on their way into a payload, and with a payload on its way back. */
 import { OnqueueError } from '../errors/onqueue-error';
+import { oneLine } from '../errors/plain-text';
 import { relativeFile } from '../job/declared-in';
 
 /** A value that a payload cannot hold: refused when the job is dispatched. */
@@ -23,14 +24,19 @@ export class UnserializableValueError extends OnqueueError<{ readonly path: stri
   }
 }
 
+/** Of what a payload names, an error shows so many characters: whoever wrote it may have made it as long as he liked. */
+const LONGEST_POINTER = 200;
+const LONGEST_NAME = 100;
+
 /** A text that is no payload, or one whose values are not what it says they are. Quotes nothing of a job's data. */
 export class InvalidPayloadError extends OnqueueError<{ readonly reason: string; readonly pointer?: string }> {
   readonly code = 'E_INVALID_PAYLOAD';
 
   /** @param pointer JSON Pointer to the place at fault */
   constructor(reason: string, pointer?: string, options?: { cause?: unknown }) {
-    const place = pointer === undefined ? '' : `${pointer}: `;
-    const facts = pointer === undefined ? { reason } : { reason, pointer };
+    const shown = pointer === undefined ? undefined : oneLine(pointer, LONGEST_POINTER);
+    const place = shown === undefined ? '' : `${shown}: `;
+    const facts = shown === undefined ? { reason } : { reason, pointer: shown };
     super(`This payload cannot be read: ${place}${reason}. docs/format.md says what is expected.`, facts, options);
   }
 }
@@ -56,7 +62,9 @@ export class PayloadVersionError extends OnqueueError<{
 export class UnknownClassError extends OnqueueError<{ readonly name: string; readonly pointer: string }> {
   readonly code = 'E_UNKNOWN_CLASS';
 
-  constructor(name: string, pointer: string) {
+  constructor(givenName: string, givenPointer: string) {
+    const name = oneLine(givenName, LONGEST_NAME);
+    const pointer = oneLine(givenPointer, LONGEST_POINTER);
     super(
       `This payload holds a '${name}' (${pointer}), and no class of that name is registered here. ` +
         'Import its file in onqueue.config or pass --require.',

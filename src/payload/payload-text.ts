@@ -1,8 +1,10 @@
 /** Writes payloads: the text that stands for one dispatched job. */
 import type { JobDefinition } from '../job/definition';
+import { isName } from '../job/job-name';
 import type { ChosenOptions } from '../job/options';
 import { CHOSEN_FIELDS, writeChosen } from './chosen-fields';
 import { encodeInstance, encodeValue, type CodecClasses, type Encoded } from './codec';
+import { noCounters } from './counters';
 import { InvalidJobNameError, ReservedFieldError, UnserializableValueError } from './errors';
 import { toPath } from './pointer';
 
@@ -30,7 +32,7 @@ export interface StringJobParts {
   readonly extra?: Readonly<Record<string, unknown>> | undefined;
 }
 
-const COUNTERS = ['attempts', 'crashes', 'exceptions', 'releases'];
+const COUNTERS = Object.keys(noCounters);
 
 const RESERVED: ReadonlySet<string> = new Set<string>(
   ['displayName', 'job', 'data', 'middleware', 'uuid', 'id', '__proto__'].concat(CHOSEN_FIELDS, COUNTERS),
@@ -66,8 +68,7 @@ export function encodePayload(parts: PayloadParts): string {
  * @throws ReservedFieldError
  */
 export function encodeStringJob({ name, data, id, extra }: StringJobParts): string {
-  if (typeof name !== 'string' || !/^[^@]+(@[^@]+)?$/.test(name) || name === HANDLER)
-    throw new InvalidJobNameError(name);
+  if (!isName(name) || !/^[^@]+(@[^@]+)?$/.test(name) || name === HANDLER) throw new InvalidJobNameError(name);
   const displayName = JSON.stringify(name.split('@')[0]);
   const shownData = data === undefined ? 'null' : encodeJson(data, `the data of ${name}`);
   return (

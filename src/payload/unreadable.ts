@@ -5,4 +5,4 @@ export const UNREADABLE_NAME = '(unreadable)';
 
 /** Why a store set a text aside, and what the failed job has for an error. */
 export const NOT_AN_OBJECT =
-  'E_INVALID_PAYLOAD: The payload is not a JSON object; it was kept as it came. docs/format.md says what a payload looks like.';
+  'E_INVALID_PAYLOAD: The payload is not a JSON object that can be read; it was kept as it came. docs/format.md says what a payload looks like.';

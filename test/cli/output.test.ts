@@ -24,6 +24,13 @@ describe('the output', () => {
     expect(pipe.text).toBe('{"a":1}\n');
   });
 
+  it('writes JSON in which no character is a command to a terminal', () => {
+    const pipe = new Stream();
+    new Output(pipe, new Stream(), new TestClock()).json({ a: '\u001b[2J\u009b2J\u007f' });
+
+    expect(pipe.text).toBe('{"a":"\\u001b[2J\\u009b2J\\u007f"}\n');
+  });
+
   it('cuts tables to the terminal alone: a pipe gets every letter', () => {
     const row = [['an error that is longer than the terminal']];
     const terminal = new Stream(true, 20);

@@ -41,3 +41,11 @@ it('leaves out what is below its level', () => {
 it('is silent under Jest unless one is given', () => {
   expect(defaultLogger()).toBe(silentLogger);
 });
+
+it('writes one line on a terminal whatever stands in it', () => {
+  const out = stream(true);
+
+  new ConsoleLogger(out).warn({ id: 'a\nb\u001b[2J' }, 'no\n10:00:00 info  all is well');
+
+  expect(stripVTControlCharacters(out.text)).toMatch(/no\\n10:00:00 info {2}all is well id=a\\nb\n$/);
+});

@@ -14,6 +14,7 @@ class SendEmail {
 
 class RateLimited {
   limit = 1;
+  handle(): void {}
 }
 
 const definition = (more: Partial<JobDefinition> = {}): JobDefinition => ({

@@ -18,6 +18,7 @@ const rows = [...page.matchAll(/^\| `([\w:]+)` \| `(["[{n].*?)` \|/gm)].map(
 
 class RateLimited {
   declare key: string;
+  handle(): void {}
 }
 class AnyJob {}
 

@@ -1,0 +1,205 @@
+import type { Class, JobDefinition } from '../../src/job/definition';
+import { encodeValue, type CodecClasses } from '../../src/payload/codec';
+import { decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/envelope';
+import { InvalidPayloadError, UnknownClassError } from '../../src/payload/errors';
+
+class SendEmail {
+  handle(): void {}
+  middleware(): unknown[] {
+    return [];
+  }
+}
+
+class RateLimited {
+  handle(): void {}
+}
+
+const known = new Map<string, Class>([
+  ['SendEmail', SendEmail],
+  ['RateLimited', RateLimited],
+]);
+const classes: CodecClasses = {
+  nameOf: (target) => [...known].find(([, registered]) => registered === target)?.[0],
+  classOf: (name) => known.get(name),
+};
+const definition: JobDefinition = {
+  name: 'SendEmail',
+  aliases: [],
+  version: undefined,
+  upgrade: undefined,
+  target: SendEmail,
+  options: {},
+  file: undefined,
+};
+
+/** What a worker does with the text before it runs the job. */
+function read(text: string): object {
+  const envelope = decodeEnvelope(Buffer.from(text));
+  const job = decodeJob(envelope, definition, classes);
+  decodeMiddleware(envelope, classes);
+  return job;
+}
+
+const payload = (fields: object): string => JSON.stringify({ job: 'onqueue', id: 'i', ...fields });
+const ours = (command: unknown, types: object = {}, more: object = {}): string =>
+  payload({ data: { commandName: 'SendEmail', command, types }, ...more });
+/** Data whose one value is of the type. */
+const typed = (form: unknown, type: string): string => ours({ x: form }, { '/x': type });
+const MANY = 100_000;
+
+function refusalOf(text: string): Error {
+  try {
+    read(text);
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error('It was read.');
+}
+
+describe('a payload that is built to hurt', () => {
+  it.each<[string, string, string]>([
+    ['lists in each other', `{"job":"SendEmail","data":${'['.repeat(MANY)}${']'.repeat(MANY)}}`, '512 levels'],
+    ['objects in each other', `${'{"job":'.repeat(MANY)}1${'}'.repeat(MANY)}`, '512 levels'],
+    ['lists that never end', '['.repeat(MANY), 'it is not JSON'],
+    ['a key __proto__', `{"job":"SendEmail","data":{"a":[{"__proto__":{"isAdmin":true}}]}}`, '__proto__'],
+    [
+      'one in an entry of a map',
+      '{"job":"onqueue","data":{"commandName":"SendEmail","command":{"x":[[{"__proto__":1},1]]},"types":{"/x":"Map"}}}',
+      '__proto__',
+    ],
+    ['one beside the data', '{"job":"SendEmail","trace":{"__proto__":1}}', '__proto__'],
+    ['a pointer to a prototype', ours({ x: {} }, { '/x/__proto__': 'Date' }), 'nothing stands there'],
+    ['a pointer to an inherited member', ours({ x: {} }, { '/x/constructor': 'Date' }), 'nothing stands there'],
+    ['a pointer to the length of a list', ours({ x: [1] }, { '/x/length': 'Date' }), 'nothing stands there'],
+    ['a pointer behind the end of a list', ours({ x: [1] }, { '/x/4294967294': 'Date' }), 'nothing stands there'],
+    ['a pointer into a text', ours({ x: 'abc' }, { '/x/0': 'Date' }), 'nothing stands there'],
+    ['a pointer into null', ours({ x: null }, { '/x/0': 'Date' }), 'nothing stands there'],
+    ['a pointer that is none', ours({ x: 1 }, { x: 'Date' }), 'a JSON Pointer starts with /'],
+    [
+      'very many pointers to nothing',
+      ours({}, Object.fromEntries(Array.from({ length: MANY }, (_, i) => [`/${i}`, 'Date']))),
+      'nothing stands there',
+    ],
+    ['a type of the environment', typed({}, 'Function'), "there is no type 'Function'"],
+    ['a type that is no text', ours({ x: 1 }, { '/x': { length: 9 } }), 'the name of a type is a string'],
+    ['an own constructor', ours({ constructor: { prototype: {} } }), '`constructor`'],
+    ['an own constructor of a nested instance', typed({ constructor: 1 }, 'class:RateLimited'), '`constructor`'],
+    ['an object that says it is a long list', typed({ length: 4_294_967_295, 0: 1 }, 'Set'), 'form of a Set'],
+    ['errors that say they are many', typed({ errors: { length: 1e9 } }, 'AggregateError'), 'form of a AggregateError'],
+    ['no base64', typed('!!!!', 'Buffer'), 'form of a Buffer'],
+    ['half of a number', typed('AAA=', 'Float64Array'), 'form of a Float64Array'],
+    ['no date', typed('('.repeat(MANY), 'Date'), 'form of a Date'],
+    ['no address', typed(`http://${'xn--a.'.repeat(MANY)}`, 'URL'), 'form of a URL'],
+    ['a number with a point', typed('1.5', 'bigint'), 'form of a bigint'],
+    ['a number that takes minutes to read', typed('9'.repeat(MANY), 'bigint'), 'form of a bigint'],
+    [
+      'groups in each other',
+      typed({ source: `${'('.repeat(MANY)}${')'.repeat(MANY)}`, flags: '' }, 'RegExp'),
+      'form of a RegExp',
+    ],
+    ['flags that there are not', typed({ source: 'a', flags: 'g'.repeat(MANY) }, 'RegExp'), 'form of a RegExp'],
+    ['data in place of a method', ours({ middleware: null }), '`middleware` would hide the method of SendEmail'],
+    [
+      'the same in a string job',
+      '{"job":"SendEmail","data":{"handle":1}}',
+      '`handle` would hide the method of SendEmail',
+    ],
+    [
+      'middleware that is none',
+      payload({ job: 'SendEmail', middleware: { command: [{ handle: 1 }] } }),
+      '/middleware/command/0: it is no middleware',
+    ],
+    [
+      'middleware of a built-in type',
+      payload({ job: 'SendEmail', middleware: { command: [[]], types: { '/0': 'Map' } } }),
+      'it is no middleware',
+    ],
+    [
+      'middleware that hides its method',
+      payload({ job: 'SendEmail', middleware: { command: [{ handle: 1 }], types: { '/0': 'class:RateLimited' } } }),
+      'it is no middleware',
+    ],
+    [
+      'a name of a hundred thousand characters',
+      payload({ job: 'A'.repeat(MANY) }),
+      '/job: expected 1 to 255 characters',
+    ],
+    [
+      'a name with an escape sequence',
+      ours({}, {}, { data: { commandName: 'Send\u001b[2JEmail', command: {} } }),
+      '/data/commandName: expected 1 to 255',
+    ],
+    [
+      'a name with a line break',
+      payload({ job: 'SendEmail\nworker: all jobs done' }),
+      '/job: expected 1 to 255 characters',
+    ],
+    ['an id with a line break', ours({}, {}, { id: 'a\nb' }), '/id: expected 1 to 255 characters'],
+    [
+      'an id of a hundred thousand characters',
+      ours({}, {}, { id: 'a'.repeat(MANY) }),
+      '/id: expected 1 to 255 characters',
+    ],
+  ])('is refused with its reason: %s', (_, text, reason) => {
+    const error = refusalOf(text);
+
+    expect(error).toBeInstanceOf(InvalidPayloadError);
+    expect(error.message).toContain(reason);
+  });
+
+  it.each(['Function', 'constructor', '__proto__', 'toString', 'Object', 'process', 'Gone'])(
+    'builds nothing of a class that is not registered: %s',
+    (name) => {
+      expect(refusalOf(typed({}, `class:${name}`))).toBeInstanceOf(UnknownClassError);
+    },
+  );
+
+  it('changes nothing that other code sees', () => {
+    read(ours({ x: [['__proto__', { isAdmin: true }]], prototype: 1 }, { '/x': 'Map' }));
+
+    expect(({} as { isAdmin?: boolean }).isAdmin).toBeUndefined();
+    expect(Object.getPrototypeOf(SendEmail.prototype)).toBe(Object.prototype);
+  });
+
+  it('is not quoted at length, nor with what a terminal would obey', () => {
+    const long = 'x'.repeat(MANY);
+    const errors = [
+      refusalOf(ours({ x: 1 }, { [`/${long}`]: 'Date' })),
+      refusalOf(ours({ x: {} }, { '/x': `class:${long}` })),
+      refusalOf(ours({ x: 1 }, { '/x': long })),
+      refusalOf(ours({ x: 1 }, { '/\u001b[2J\n\u202e': 'Date' })),
+      refusalOf(ours({ x: {} }, { '/x': 'class:\u001b]0;owned\u0007\u009b' })),
+    ];
+
+    for (const { message } of errors) {
+      expect(message.length).toBeLessThan(500);
+      expect(message).not.toMatch(/[\p{Cc}\u202e]/u);
+    }
+  });
+
+  it('cannot ask for times that no store can count', () => {
+    const { chosen } = decodeEnvelope(
+      Buffer.from(ours({}, {}, { timeout: 1e300, retryUntil: '1e308', backoff: `5,${2 ** 63}`, maxTries: 2 ** 63 })),
+    );
+
+    expect(chosen).toMatchObject({ timeout: 1e11, retryUntil: 1e14, backoff: { delays: [5, 1e11] }, tries: 2 ** 63 });
+  });
+});
+
+describe('data that look hostile and are not', () => {
+  it('are given to the job as they are', () => {
+    const command = { prototype: 1, toString: 'x', length: 7, 0: 'zero', nested: { constructor: 'c' } };
+
+    expect({ ...read(ours(command)) }).toEqual(command);
+  });
+
+  it('are sent with integers of ten thousand digits, and refused at dispatch with more', () => {
+    const longest = BigInt('9'.repeat(10_000));
+    const { command, types } = encodeValue({ longest }, classes, 'SendEmail');
+
+    expect(read(ours(command, types))).toEqual(Object.assign(new SendEmail(), { longest }));
+    expect(() => encodeValue({ longest: longest * 10n }, classes, 'SendEmail')).toThrow(
+      'SendEmail.longest is a bigint of more than 10000 digits',
+    );
+  });
+});
