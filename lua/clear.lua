@@ -5,18 +5,24 @@
 --   KEYS[3] delayed     zset    payload -> due time (s)
 --   KEYS[4] reserved    zset    payload -> lease end (s)
 --   KEYS[5] notify      list    wake-up hints
+--   KEYS[6] cancelled   zset    id of a cancelled job -> when the mark may go (s)
 --   ARGV[1] offset      number  see prelude.lua
 --   ARGV[2] sequence    number  see prelude.lua
 --
 --   returns  {'cleared', count} | {'stale'}      ('stale' writes nothing)
---   keeps    I3 I7
---   cost     O(1): the memory is freed in the background
+--   keeps    I3 I7 I9
+--   cost     O(1): the memory is freed in the background. Where jobs are marked as cancelled, the first 100 reserved
+--            ones or 1 MiB of them are looked at, and lose their marks
 
-local client, ready, delayed, reserved, notify = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local client, ready, delayed, reserved, notify, cancelled = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local sequence = tonumber(ARGV[2])
 
 local known = recall(client, sequence)
 if known then return known end
+
+if call('EXISTS', cancelled) == 1 then
+  look(sorted_pages(reserved), function(text) call('ZREM', cancelled, id_of(text) or '') end)
+end
 
 local count = call('LLEN', ready) + call('ZCARD', delayed) + call('ZCARD', reserved)
 call('UNLINK', ready, delayed, reserved, notify)

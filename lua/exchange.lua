@@ -1,53 +1,75 @@
 -- exchange.lua: settle what has ended, then reserve what comes next: the whole of a worker's traffic.
 --
 --   KEYS[1] client                   string  the recorded answer of this client
---   KEYS[6i-4] ready                 list    for each queue i: payloads ready to run
---   KEYS[6i-3] delayed               zset    for each queue i: payload -> due time (s)
---   KEYS[6i-2] reserved              zset    for each queue i: payload -> lease end (s)
---   KEYS[6i-1] notify                list    for each queue i: wake-up hints
---   KEYS[6i] failed                  zset    for each queue i: id -> when it failed (s)
---   KEYS[6i+1] failed_jobs           hash    for each queue i: id -> meta line, payload
+--   KEYS[2] control                  hash    restart -> token; paused:<key of ready> -> name of the queue
+--   KEYS[3] cancelled                zset    id of a cancelled job -> when the mark may go (s)
+--   KEYS[6i-2] ready                 list    for each queue i: payloads ready to run
+--   KEYS[6i-1] delayed               zset    for each queue i: payload -> due time (s)
+--   KEYS[6i] reserved                zset    for each queue i: payload -> lease end (s)
+--   KEYS[6i+1] notify                list    for each queue i: wake-up hints
+--   KEYS[6i+2] failed                zset    for each queue i: id -> when it failed (s)
+--   KEYS[6i+3] failed_jobs           hash    for each queue i: id -> meta line, payload
 --   ARGV[1] offset                   number  see prelude.lua
 --   ARGV[2] sequence                 number  see prelude.lua
 --   ARGV[3] client_id                string  what ids that we give start with
 --   ARGV[4] lease                    number  seconds until a silent holder loses its job
 --   ARGV[5] limit                    number  reservations wanted; 0: only settle
 --   ARGV[6] sources                  number  reserve from the first so many queues, in their order
---   ARGV[7..] outcomes               groups of: kind, queue, count, then for each of `count` outcomes
---                                    completed: token; released: token, keep, tail, delay;
+--   ARGV[7] apart                    number  jobs with so many crashes run apart from all others; 0: none
+--   ARGV[8] company                  string  'alone': the caller runs nothing, and may be given a job that runs apart
+--   ARGV[9..] outcomes               groups of: kind, queue, count, then for each of `count` outcomes
+--                                    completed (and cancelled): token; released: token, keep, tail, delay;
 --                                    failed: token, keep, tail, id, meta
 --
 --   A token is the reservation's exact text: the fencing token. The text that goes on is its first `keep` bytes and
 --   `tail`, so that no byte of a user's data passes an encoder.
 --
---   returns  {'exchanged', lost, jobs, aside, next_in} | {'stale'}        ('stale' writes nothing)
+--   returns  {'exchanged', lost, jobs, aside, next_in, news} | {'stale'}  ('stale' writes nothing)
 --            lost: places (from 1) of outcomes whose reservation is no longer there: nothing was written for them;
 --            jobs: for each queue that gave some, {queue, text, ...}; aside: {queue, id, reason, ...} of what is no
---            JSON object and went to failed; next_in: seconds until another look is worth while, '0' now, 'never'
---   keeps    I1 I2 I3 I4 I5 I6 I7
+--            JSON object and went to failed; next_in: seconds until another look is worth while, '0' now, 'never';
+--            news: words, each with what belongs to it: restart, token; paused, places of queues; cancelled, places of
+--            jobs; apart, 1 (the next job was left to somebody who is alone); unrecorded, 1 (there is no record of an
+--            earlier call of this client)
+--   keeps    I1 I2 I3 I4 I5 I6 I7 I9 I10
 --   cost     O(log n) for each job moved; at most 100 jobs or 1 MiB of text for each of promote, reclaim and reserve
 
-local client, sequence, client_id = KEYS[1], tonumber(ARGV[2]), ARGV[3]
+local client, control, cancelled = KEYS[1], KEYS[2], KEYS[3]
+local sequence, client_id = tonumber(ARGV[2]), ARGV[3]
 local lease, limit, sources = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local FIRST_OUTCOME = 7
+local apart, company = tonumber(ARGV[7]), ARGV[8]
+local FIRST_OUTCOME = 9
 
 local queues = {}
-for first = 2, #KEYS, 6 do
+for first = 4, #KEYS, 6 do
   local ready, delayed, reserved, notify, failed, failed_jobs = unpack(KEYS, first, first + 5)
   queues[#queues + 1] = {
     ready = ready, delayed = delayed, reserved = reserved, notify = notify, failed = failed, failed_jobs = failed_jobs,
   }
 end
 
+-- Tells which of the jobs that are handed out were cancelled.
+local function tell_of_cancelled(news, jobs)
+  local texts = {}
+  for _, group in ipairs(jobs) do
+    for i = 2, #group do texts[#texts + 1] = group[i] end
+  end
+  local places = cancelled_among(cancelled, texts)
+  if #places > 0 then news[#news + 1], news[#news + 2] = 'cancelled', places end
+end
+
 -- A repeat is given the jobs that bear the recorded score: they are still its own, or they are not there any more.
-local known = recall(client, sequence)
+local known, unrecorded = recall(client, sequence)
 if known then
   local jobs = {}
   for i = 1, #(known[3] or {}), 2 do
     local place, lease_end = known[3][i], known[3][i + 1]
     jobs[#jobs + 1] = { place, unpack(call('ZRANGEBYSCORE', queues[place].reserved, lease_end, lease_end)) }
   end
-  if known[3] then known[3] = jobs end
+  if known[3] then
+    known[3] = jobs
+    tell_of_cancelled(known[6], jobs)
+  end
   return known
 end
 
@@ -71,7 +93,32 @@ local function set_aside(place, queue, text)
   aside[#aside + 1], aside[#aside + 2], aside[#aside + 3] = place, id, NOT_AN_OBJECT
 end
 
--- 1. Settle. -----------------------------------------------------------------------------------------------------
+-- 1. Orders. -----------------------------------------------------------------------------------------------------
+
+local news = {}
+local function tell(word, value)
+  news[#news + 1], news[#news + 2] = word, value
+end
+
+if unrecorded then tell('unrecorded', 1) end
+
+-- One look where there is nothing to see, as nearly always.
+local orders = call('EXISTS', control, cancelled)
+local any_cancelled = orders == 2 or (orders == 1 and call('EXISTS', cancelled) == 1)
+if orders > 0 and limit > 0 then
+  local fields = { 'restart' }
+  for place = 1, sources do fields[place + 1] = 'paused:' .. queues[place].ready end
+  local values = call('HMGET', control, unpack(fields))
+  local paused = {}
+  for place = 1, sources do
+    queues[place].paused = values[place + 1] ~= false
+    if queues[place].paused then paused[#paused + 1] = place end
+  end
+  if values[1] then tell('restart', values[1]) end
+  if #paused > 0 then tell('paused', paused) end
+end
+
+-- 2. Settle. -----------------------------------------------------------------------------------------------------
 
 local function release(queue, token, at)
   local keep, tail, delay = tonumber(ARGV[at + 1]), ARGV[at + 2], tonumber(ARGV[at + 3])
@@ -95,7 +142,7 @@ local function fail(queue, token, at)
 end
 
 local WIDTH = { completed = 1, released = 4, failed = 5 }
-local lost, place, at = {}, 0, FIRST_OUTCOME
+local lost, place, at, ended = {}, 0, FIRST_OUTCOME, {}
 while ARGV[at] do
   local kind, queue, count = ARGV[at], queues[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
   at = at + 3
@@ -109,11 +156,14 @@ while ARGV[at] do
     elseif kind == 'failed' then
       fail(queue, token, at)
     end
+    if any_cancelled and lost[#lost] ~= place and kind ~= 'released' then ended[#ended + 1] = id_of(token) end
     at = at + WIDTH[kind]
   end
 end
+-- What was said of a job that has ended is not meant for a later one of its id.
+if #ended > 0 then call('ZREM', cancelled, unpack(ended)) end
 
--- 2. Promote and reclaim. ----------------------------------------------------------------------------------------
+-- 3. Promote and reclaim. ----------------------------------------------------------------------------------------
 
 -- Due jobs go to the tail of the ready list, in the order in which they came due. Removed before they are added: a
 -- server that is full refuses additions until a script has written something.
@@ -160,13 +210,14 @@ local function reclaim(place, queue, budget)
   queue.filled = true
 end
 
--- 3. Reserve. ----------------------------------------------------------------------------------------------------
+-- 4. Reserve. ----------------------------------------------------------------------------------------------------
 
 local lease_ends, jobs, taken, moved = {}, {}, 0, new_budget()
 -- `,"id":"` 36 characters `","attempts":0}`
 local OUR_TAIL = 58
 
--- The text of the reservation: one attempt more, and an id where it has none. Nothing: it is not a JSON object.
+-- The text of the reservation: one attempt more, and an id where it has none. Nothing: it is not a JSON object. And its
+-- crashes, where there may be any.
 local function reserved_text(text)
   -- What we write ends in a UUID and the counter: one look, where the general way takes several.
   local start, _, tries = find(text, '^,"id":"[%w-]+","attempts":(%d)}$', -OUR_TAIL)
@@ -176,15 +227,15 @@ local function reserved_text(text)
   local body_end, attempts, crashes, exceptions, timeouts, releases, fields = read_counters(text)
   if not body_end then return nil end
   local body = sub(text, 1, body_end)
-  if byte(text, body_end) ~= 34 or not find(sub(body, -LONGEST_ID), '[{,]"id":"[^"\\]+"$') then
+  if not last_id(text, body_end) then
     if not fields then
       local well_formed
       well_formed, fields = pcall(cjson.decode, text)
-      if not well_formed then return nil end
+      if not well_formed then return nil, crashes end
     end
     if type(fields.id) ~= 'string' or fields.id == '' then body = join(body, '"id":"' .. give_id() .. '"') end
   end
-  return join(body, counters(attempts + 1, crashes, exceptions, timeouts, releases))
+  return join(body, counters(attempts + 1, crashes, exceptions, timeouts, releases)), crashes
 end
 
 -- The same text twice, of two jobs that were pushed alike: the later one is given an id of its own.
@@ -202,19 +253,33 @@ local function reserve_twins(queue, lease_end, texts)
   end
 end
 
+-- Whether more is handed out: 'go'; 'last': nothing after this job, which runs apart; 'stop': nothing, not even this
+-- one, nor what is behind it on this queue and on later ones.
+local verdict = 'go'
+
+local function put_back(queue, page, first)
+  for i = #page, first, -1 do call('LPUSH', queue.ready, page[i]) end
+end
+
 local function reserve(place, queue)
   local texts, unreadable, full = {}, {}, false
   repeat
     local wanted = math.min(PAGE, limit - taken - #texts)
     local page = call('LPOP', queue.ready, wanted) or {}
     for i, text in ipairs(page) do
-      full = not charge(moved, text)
+      local reservation, crashes = reserved_text(text)
+      if crashes and apart > 0 and crashes >= apart then
+        verdict = company == 'alone' and taken + #texts == 0 and 'last' or 'stop'
+      end
+      local stays = verdict == 'stop' or not charge(moved, text)
+      if not stays then
+        if reservation then texts[#texts + 1] = reservation else unreadable[#unreadable + 1] = text end
+      end
+      full = stays or verdict == 'last'
       if full then
-        for back = #page, i, -1 do call('LPUSH', queue.ready, page[back]) end
+        put_back(queue, page, stays and i or i + 1)
         break
       end
-      local reservation = reserved_text(text)
-      if reservation then texts[#texts + 1] = reservation else unreadable[#unreadable + 1] = text end
     end
   until full or #page < wanted or taken + #texts == limit
   for _, text in ipairs(unreadable) do set_aside(place, queue, text) end
@@ -239,11 +304,14 @@ if limit > 0 then
     reclaim(place, queue, reclaimed)
   end
   for place = 1, sources do
-    if taken == limit then break end
+    if taken == limit or verdict ~= 'go' then break end
     refresh(place)
-    reserve(place, queues[place])
-    queues[place].visited = true
+    if not queues[place].paused then
+      reserve(place, queues[place])
+      queues[place].visited = true
+    end
   end
+  if verdict == 'stop' then tell('apart', 1) end
   local others = 0
   for step = 0, sources - 1 do
     local place = (2 * sequence + step) % sources + 1
@@ -254,11 +322,11 @@ if limit > 0 then
   end
 end
 
--- 4. Hints, and when to look again. ------------------------------------------------------------------------------
+-- 5. Hints, and when to look again. ------------------------------------------------------------------------------
 
--- A caller that got all it asked for, or does not look at a queue, will not look at what comes due there: then somebody
+-- A caller that got all it may have, or does not look at a queue, will not look at what comes due there: then somebody
 -- else must learn of it.
-local satisfied = taken == limit
+local satisfied = taken == limit or verdict ~= 'go'
 local function hint(queue)
   local exist = call('EXISTS', queue.ready, queue.notify)
   if exist == 2 then return true end
@@ -273,7 +341,9 @@ end
 
 local left = false
 for place, queue in ipairs(queues) do
-  if queue.visited or queue.filled or queue.first_due then left = hint(queue) and place <= sources or left end
+  local changed = queue.visited or queue.filled or queue.first_due
+  -- A hint on a paused queue would wake those who wait, in vain and again and again; `resume` leaves one.
+  if changed and not queue.paused then left = hint(queue) and place <= sources or left end
 end
 
 local function first_score(key)
@@ -283,16 +353,20 @@ end
 local function next_look()
   if left then return '0' end
   for place = 1, sources do
-    if not queues[place].visited and call('EXISTS', queues[place].ready) == 1 then return '0' end
+    local queue = queues[place]
+    if not queue.visited and not queue.paused and call('EXISTS', queue.ready) == 1 then return '0' end
   end
   local first = math.huge
   for place = 1, sources do
-    first = math.min(first, first_score(queues[place].delayed), first_score(queues[place].reserved))
+    local queue = queues[place]
+    if not queue.paused then first = math.min(first, first_score(queue.delayed), first_score(queue.reserved)) end
   end
   if first == math.huge then return 'never' end
   return format('%.6f', math.max(first - moment / 1000000, 0))
 end
 
 local next_in = limit > 0 and next_look() or 'never'
-record(client, sequence, { 'exchanged', lost, lease_ends, aside, next_in })
-return { 'exchanged', lost, jobs, aside, next_in }
+record(client, sequence, { 'exchanged', lost, lease_ends, aside, next_in, news })
+-- After the record: what is cancelled before a repeat is told to it as well.
+if any_cancelled then tell_of_cancelled(news, jobs) end
+return { 'exchanged', lost, jobs, aside, next_in, news }

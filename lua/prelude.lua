@@ -32,10 +32,11 @@ local function free_score(key, moment)
 end
 
 -- The answer to a call that was carried out before: its reply was lost, and the client asks again. 'stale': an older
--- call, from a socket that was given up, arrives after its successor. Nothing: the call is new.
+-- call, from a socket that was given up, arrives after its successor. Nothing: the call is new; and whether no earlier
+-- call of this client is on record: then its client knows whether one should be.
 local function recall(client, sequence)
   local recorded = call('GET', client)
-  if not recorded then return nil end
+  if not recorded then return nil, sequence > 1 end
   local space = find(recorded, ' ', 1, true)
   local last = tonumber(sub(recorded, 1, space - 1))
   if last > sequence then return { 'stale' } end
@@ -117,4 +118,55 @@ local function counters(attempts, crashes, exceptions, timeouts, releases)
   if exceptions > 0 then text = '"exceptions":' .. exceptions .. ',' .. text end
   if crashes > 0 then text = '"crashes":' .. crashes .. ',' .. text end
   return text
+end
+
+-- The id that stands directly before the counters; nothing: it is elsewhere, or very long.
+local function last_id(text, body_end)
+  if byte(text, body_end) ~= 34 then return nil end
+  local _, _, id = find(sub(text, math.max(body_end - LONGEST_ID + 1, 1), body_end), '[{,]"id":"([^"\\]+)"$')
+  return id
+end
+
+-- The id of a payload; nothing: it has none.
+local function id_of(text)
+  local body_end, _, _, _, _, _, fields = read_counters(text)
+  local id = body_end and last_id(text, body_end)
+  if id or not body_end then return id end
+  if not fields then
+    local well_formed
+    well_formed, fields = pcall(cjson.decode, text)
+    if not well_formed then return nil end
+  end
+  return type(fields.id) == 'string' and fields.id or nil
+end
+
+-- Places (from 1) of those of `texts` whose jobs were cancelled.
+local function cancelled_among(cancelled, texts)
+  local places = {}
+  if #texts == 0 then return places end
+  local ids = {}
+  for place, text in ipairs(texts) do ids[place] = id_of(text) or '' end
+  for place, marked in ipairs(call('ZMSCORE', cancelled, unpack(ids))) do
+    if marked then places[#places + 1] = place end
+  end
+  return places
+end
+
+-- The first text that `is_meant` is true of, and how many were looked at before it: 100 or 1 MiB at most. `page_from`
+-- reads some, from a place on.
+local function look(page_from, is_meant)
+  local budget, looked = new_budget(), 0
+  repeat
+    local page = page_from(looked)
+    for _, text in ipairs(page) do
+      if not charge(budget, text) then return nil, looked end
+      if is_meant(text) then return text, looked end
+      looked = looked + 1
+    end
+  until #page == 0
+  return nil, looked
+end
+
+local function sorted_pages(key)
+  return function(start) return call('ZRANGE', key, start, start + PAGE - 1) end
 end

@@ -10,8 +10,9 @@
 --   ARGV[4..] entries           the payloads of those, then for each delayed one: rule, delay, payload
 --                               rule 'unique': refuse what waits as delayed already; 'any': give it the new due time
 --
---   returns  {'pushed', duplicates} | {'stale'}      ('stale' writes nothing)
---            duplicates: places (from 1, among the delayed) of entries that were refused; the others went in
+--   returns  {'pushed', duplicates, found} | {'stale'}      ('stale' writes nothing)
+--            duplicates: places (from 1, among the delayed) of entries that were refused; the others went in;
+--            found: 'unrecorded' (there is no record of an earlier call of this client) or 'recorded'
 --   keeps    I1 I5 I6 I7
 --   cost     O(1) for a ready entry, O(log n) for a delayed one
 
@@ -19,7 +20,7 @@ local client, ready, delayed, notify = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local sequence, count = tonumber(ARGV[2]), tonumber(ARGV[3])
 local FIRST_ENTRY = 4
 
-local known = recall(client, sequence)
+local known, unrecorded = recall(client, sequence)
 if known then return known end
 
 if count > 0 then call('RPUSH', ready, unpack(ARGV, FIRST_ENTRY, FIRST_ENTRY + count - 1)) end
@@ -40,4 +41,4 @@ for at = FIRST_ENTRY + count, #ARGV, 3 do
 end
 
 if count > 0 or first_due then leave_hint(notify) end
-return record(client, sequence, { 'pushed', duplicates })
+return record(client, sequence, { 'pushed', duplicates, unrecorded and 'unrecorded' or 'recorded' })

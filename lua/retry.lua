@@ -5,6 +5,7 @@
 --   KEYS[3] failed_jobs   hash    id -> meta line, payload
 --   KEYS[4] ready         list    payloads ready to run
 --   KEYS[5] notify        list    wake-up hints
+--   KEYS[6] cancelled     zset    id of a cancelled job -> when the mark may go (s)
 --   ARGV[1] offset        number  see prelude.lua
 --   ARGV[2] sequence      number  see prelude.lua
 --   ARGV[3] id            string
@@ -12,10 +13,10 @@
 --   ARGV[5] payload       string  what goes to the queue
 --
 --   returns  {'retried'} | {'absent'} | {'stale'}      ('absent' and 'stale' write nothing)
---   keeps    I1 I4 I5 I7
+--   keeps    I1 I4 I5 I7 I9
 --   cost     O(log n)
 
-local client, failed, failed_jobs, ready, notify = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local client, failed, failed_jobs, ready, notify, cancelled = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local sequence, id, expected, payload = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 
 local known = recall(client, sequence)
@@ -26,6 +27,8 @@ if not entry or sub(entry, find(entry, '\n', 1, true) + 1) ~= expected then retu
 
 call('ZREM', failed, id)
 call('HDEL', failed_jobs, id)
+-- A mark that was left because the job was not found where it waited: sending it back is the later order.
+call('ZREM', cancelled, id)
 call('RPUSH', ready, payload)
 leave_hint(notify)
 return record(client, sequence, { 'retried' })

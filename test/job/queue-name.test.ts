@@ -26,6 +26,8 @@ describe('a queue name', () => {
     'mail:failed',
     'mail:failed:jobs',
     'mail:queues',
+    'mail:control',
+    'mail:cancelled',
     'mail:client:7',
     'mail:lock:x',
     5,

@@ -40,7 +40,7 @@ describe('exchange.lua, promoting and reclaiming', () => {
   it('does not reclaim a job whose lease was renewed', async () => {
     await world.push([probe('a')]);
     const [token] = await world.reserve(1, 100);
-    await world.run('renew', [world.queue().reserved], [1000, token!]);
+    await world.run('renew', [world.queue().reserved, world.queue().cancelled], [1000, token!]);
     world.offset = 500;
     expect((await world.exchange({ limit: 1 })).jobs).toEqual([]);
   });

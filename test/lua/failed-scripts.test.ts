@@ -16,8 +16,9 @@ describe('the scripts of failed jobs', () => {
     return world.run('keep', [failed, failedJobs], [id, META, payload]);
   };
   const retry = (id: string, expected: string, payload: string, sequence = 1): Promise<unknown[]> => {
-    const { client, failed, failedJobs, ready, notify } = world.queue();
-    return world.run('retry', [client('c'), failed, failedJobs, ready, notify], [sequence, id, expected, payload]);
+    const { client, failed, failedJobs, ready, notify, cancelled } = world.queue();
+    const keys = [client('c'), failed, failedJobs, ready, notify, cancelled];
+    return world.run('retry', keys, [sequence, id, expected, payload]);
   };
   const forget = (id: string, sequence = 1): Promise<unknown[]> => {
     const { client, failed, failedJobs } = world.queue();

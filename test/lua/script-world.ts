@@ -90,6 +90,8 @@ export class ScriptWorld {
     sources = queues.length,
     limit = 0,
     lease = 600,
+    apart = 0,
+    alone = false,
     sequence = this.nextSequence(),
     client = 'worker',
   }: {
@@ -98,17 +100,21 @@ export class ScriptWorld {
     sources?: number;
     limit?: number;
     lease?: number;
+    /** Jobs with so many crashes run apart. */
+    apart?: number;
+    alone?: boolean;
     sequence?: number;
     client?: string;
   }): Promise<Exchange> {
-    const keys = [this.queue(queues[0]!).client(client)];
+    const { control, cancelled } = this.queue();
+    const keys = [this.queue(queues[0]!).client(client), control, cancelled];
     for (const name of queues) {
       const { ready, delayed, reserved, notify, failed, failedJobs } = this.queue(name);
       keys.push(ready, delayed, reserved, notify, failed, failedJobs);
     }
-    const args = [sequence, client, lease, limit, sources, ...outcomes];
-    const [word, lost, jobs, aside, nextIn] = await this.run('exchange', keys, args);
-    return { word, lost, jobs, aside, nextIn } as Exchange;
+    const args = [sequence, client, lease, limit, sources, apart, alone ? 'alone' : 'busy', ...outcomes];
+    const [word, lost, jobs, aside, nextIn, news] = await this.run('exchange', keys, args);
+    return { word, lost, jobs, aside, nextIn, news } as Exchange;
   }
 
   /** Reserves up to `limit` jobs of the queue `q`, and gives their texts. */
@@ -144,6 +150,8 @@ export interface Exchange {
   readonly jobs: readonly (readonly [place: number, ...texts: string[]])[];
   readonly aside: readonly (number | string)[];
   readonly nextIn: string;
+  /** Words, each with what belongs to it. */
+  readonly news: readonly unknown[];
 }
 
 function texts(reply: unknown): unknown {

@@ -40,6 +40,9 @@ interface Exchange {
 
 type Argument = string | number | Buffer;
 
+/** For each queue that gave some: its place from 1, and the texts. */
+type Jobs = readonly (readonly [place: number, ...texts: Buffer[]])[];
+
 /** Outcomes of one kind on one queue, as the script takes them. */
 interface Group {
   readonly kind: 'completed' | 'released' | 'failed';
@@ -51,6 +54,7 @@ interface Group {
 
 export class ExchangeLane extends Lane<Exchange> {
   readonly #keys: Keys;
+  #forgotten = false;
 
   constructor(caller: RedisCaller, keys: Keys) {
     super(caller);
@@ -92,27 +96,37 @@ export class ExchangeLane extends Lane<Exchange> {
     const results = exchanges.map(({ settlements }) => settlements.map((): SettleResult => 'settled'));
     const groups = grouped(exchanges, results, queues);
     const { id } = this;
-    const keys = [this.#keys.queue(queues[0]!).client(id)];
+    const { client, control, cancelled } = this.#keys.queue(queues[0]!);
+    const keys = [client(id), control, cancelled];
     for (const queue of queues) {
       const { ready, delayed, reserved, notify, failed, failedJobs } = this.#keys.queue(queue);
       keys.push(ready, delayed, reserved, notify, failed, failedJobs);
     }
-    const args: Argument[] = [sequence, id, request?.lease ?? 0, Math.min(request?.limit ?? 0, MOST_JOBS), sources];
+    const sentAt = this.moment;
+    const limit = Math.min(request?.limit ?? 0, MOST_JOBS);
+    const args: Argument[] = [sequence, id, request?.lease ?? 0, limit, sources];
+    args.push(request?.apart?.crashes ?? 0, request?.apart?.alone === true ? 'alone' : 'busy');
     for (const { kind, queue, args: outcomes, origins } of groups) {
       args.push(kind, queue, origins.length);
       for (const outcome of outcomes) args.push(outcome);
     }
-    const [, lost, jobs, aside, nextIn] = (await this.caller.script(script('exchange'), keys, args, {
+    const [, lost, jobs, aside, nextIn, words] = (await this.caller.script(script('exchange'), keys, args, {
       consequence: consequenceOf(exchanges),
       since: Math.max(exchanges[0]!.since, this.caller.answeredAt),
       insist: exchanges.some(({ insists }) => insists) ? 'always' : 'once-sent',
-    })) as [Buffer, readonly number[], readonly [number, ...Buffer[]][], readonly (number | Buffer)[], Buffer];
+    })) as [Buffer, readonly number[], Jobs, readonly (number | Buffer)[], Buffer, readonly unknown[]];
     if (lost.length > 0) markLost(groups, lost);
+    const { cancelled: cancelledPlaces, unrecorded, ...news } = newsOf(words, queues);
+    this.#forgotten = this.forgot(keys[0]!, sentAt, unrecorded) || this.#forgotten;
     const reply: ReserveReply = {
-      reservations: jobs.flatMap(([place, ...texts]) => texts.map((text) => reservation(queues[place - 1]!, text))),
+      reservations: reservationsOf(jobs, queues, cancelledPlaces),
       setAside: setAside(aside, queues),
       nextIn: secondsOf(nextIn.toString()),
+      ...news,
+      ...(this.#forgotten && { forgotten: true }),
     };
+    // A settle has nobody to tell it to: the next reserve has.
+    if (request !== undefined) this.#forgotten = false;
     exchanges.forEach((exchange, index) => exchange.resolve({ results: results[index]!, reply }));
   }
 }
@@ -127,6 +141,7 @@ function grouped(
   exchanges.forEach(({ settlements }, number) => {
     settlements.forEach((settlement, index) => {
       const { queue } = settlement.reservation;
+      // To the store the two are one: the job is gone, and so is a mark that it was cancelled.
       const kind = settlement.outcome === 'cancelled' ? 'completed' : settlement.outcome;
       const name = `${kind}:${queue}`;
       let group = groups.get(name);
@@ -161,8 +176,37 @@ function markLost(groups: readonly Group[], lost: readonly number[]): void {
   }
 }
 
+/** @param cancelled places from 1, in the whole of the reply */
+function reservationsOf(jobs: Jobs, queues: readonly string[], cancelled: readonly number[]): readonly Reservation[] {
+  const reservations = jobs.flatMap(([place, ...texts]) => texts.map((text) => reservation(queues[place - 1]!, text)));
+  for (const place of cancelled) reservations[place - 1] = { ...reservations[place - 1]!, cancelled: true };
+  return reservations;
+}
+
 function reservation(queue: string, payload: Buffer): Reservation {
   return { queue, payload, counters: countersOf(payload), token: undefined };
+}
+
+type News = Pick<ReserveReply, 'restart' | 'paused' | 'apart'> & {
+  readonly cancelled: readonly number[];
+  readonly unrecorded: boolean;
+};
+
+const NO_NEWS: News = { cancelled: [], unrecorded: false };
+
+/** The script's words, each with what belongs to it. */
+function newsOf(words: readonly unknown[], queues: readonly string[]): News {
+  if (words.length === 0) return NO_NEWS;
+  const told = new Map<string, unknown>();
+  for (let at = 0; at < words.length; at += 2) told.set(String(words[at]), words[at + 1]);
+  const paused = told.get('paused') as readonly number[] | undefined;
+  return {
+    cancelled: (told.get('cancelled') as readonly number[] | undefined) ?? [],
+    unrecorded: told.has('unrecorded'),
+    ...(told.has('restart') && { restart: String(told.get('restart')) }),
+    ...(paused !== undefined && { paused: paused.map((place) => queues[place - 1]!) }),
+    ...(told.has('apart') && { apart: true }),
+  };
 }
 
 // The script that reserves a text puts our counters at its end. They are not found so only where white space leads, or

@@ -6,6 +6,7 @@ import { type Exchanged, ExchangeLane } from './exchange-lane';
 import type { Keys } from './keys';
 import { pagesOf } from './pages';
 import type { QueueNames } from './queue-names';
+import { SlotOrders } from './slot-orders';
 
 const NOTHING: ReserveReply = { reservations: [], setAside: [], nextIn: Infinity };
 
@@ -16,23 +17,26 @@ export class Exchanger {
   readonly #caller: RedisCaller;
   readonly #keys: Keys;
   readonly #names: QueueNames;
-  readonly #cluster: boolean;
+  readonly #ordered: QueueNames | undefined;
   readonly #lanes = new Map<string, ExchangeLane>();
+  /** Of a cluster: elsewhere each answer has all. */
+  readonly #orders = new SlotOrders();
 
-  constructor(caller: RedisCaller, keys: Keys, names: QueueNames, cluster: boolean) {
+  /** @param ordered in a cluster: the queues whose workers hear of orders */
+  constructor(caller: RedisCaller, keys: Keys, names: QueueNames, ordered: QueueNames | undefined) {
     this.#caller = caller;
     this.#keys = keys;
     this.#names = names;
-    this.#cluster = cluster;
+    this.#ordered = ordered;
   }
 
   async exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Exchanged> {
     // Before the failure is written: the lists of failed jobs look only at queues whose name is known.
     for (const { outcome, reservation } of settlements)
       if (outcome === 'failed') await this.#names.add(reservation.queue);
-    const exchanged = await (this.#cluster
-      ? this.#slotBySlot(settlements, request)
-      : this.#together(settlements, request));
+    const exchanged = await (this.#ordered === undefined
+      ? this.#together(settlements, request)
+      : this.#slotBySlot(settlements, request));
     for (const { queue } of exchanged.reply.setAside) this.#names.add(queue).catch(() => undefined);
     return exchanged;
   }
@@ -61,20 +65,39 @@ export class Exchanger {
     return { results, reply: request === undefined ? NOTHING : await this.#reserveSlotBySlot(request, answered) };
   }
 
-  async #reserveSlotBySlot({ queues, limit, lease }: ReserveRequest, answered: boolean): Promise<ReserveReply> {
+  async #reserveSlotBySlot(request: ReserveRequest, answered: boolean): Promise<ReserveReply> {
+    const { queues, limit, apart } = request;
     const reservations: Reservation[] = [];
     const setAside: SetAside[] = [];
+    const told: { apart?: true; forgotten?: true } = {};
     let nextIn = Infinity;
+    let done = false;
     for (const queue of queues) {
       // What the others hold is not known: it may be looked for now.
-      if (reservations.length === limit) return { reservations, setAside, nextIn: 0 };
-      const request = { queues: [queue], limit: limit - reservations.length, lease };
-      const { reply } = await this.#lane(queue).exchange([], request, answered || reservations.length > 0);
+      if (done) {
+        nextIn = 0;
+        break;
+      }
+      // Sent before the call, so that no worker is left out of an order. Where it fails, the next call sends it.
+      if (this.#ordered?.has(queue) === false) this.#ordered.add(queue).catch(() => undefined);
+      const isFirst = reservations.length === 0;
+      const left = {
+        ...request,
+        queues: [queue],
+        limit: limit - reservations.length,
+        apart: apart && { ...apart, alone: apart.alone && isFirst },
+      };
+      const { reply } = await this.#lane(queue).exchange([], left, answered || !isFirst);
       reservations.push(...reply.reservations);
       setAside.push(...reply.setAside);
       nextIn = Math.min(nextIn, reply.nextIn);
+      this.#orders.heed(queue, reply);
+      if (reply.forgotten === true) told.forgotten = true;
+      if (reply.apart === true) told.apart = true;
+      const hasSuspect = apart !== undefined && reservations.some(({ counters }) => counters.crashes >= apart.crashes);
+      done = reservations.length === limit || reply.apart === true || hasSuspect;
     }
-    return { reservations, setAside, nextIn };
+    return { reservations, setAside, nextIn, ...told, ...this.#orders.of(queues) };
   }
 
   #lane(name: string): ExchangeLane {

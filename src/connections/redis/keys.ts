@@ -1,6 +1,6 @@
 /** What every key in Redis is called. Nothing else builds a name. */
 
-/** The keys of one queue. In a cluster all of them share a slot. */
+/** The keys that concern one queue. In a cluster all of them share a slot. */
 export interface QueueKeys {
   /** list: payloads ready to run */
   readonly ready: string;
@@ -14,6 +14,10 @@ export interface QueueKeys {
   readonly failed: string;
   /** hash: id → meta line, payload */
   readonly failedJobs: string;
+  /** hash: orders to workers. In a cluster each queue has one, otherwise all of a connection share it */
+  readonly control: string;
+  /** sorted set: id of a cancelled job → when the mark may go. Shared as `control` is */
+  readonly cancelled: string;
   /** string: the last answer that a client of this name was given */
   readonly client: (id: string) => string;
 }
@@ -32,7 +36,8 @@ export class Keys {
   queue(name: string): QueueKeys {
     let keys = this.#queues.get(name);
     if (keys === undefined) {
-      keys = keysOf(this.#prefix + (this.#cluster ? `{${name}}` : name));
+      const ready = this.#prefix + (this.#cluster ? `{${name}}` : name);
+      keys = keysOf(ready, this.#cluster ? ready : this.#prefix);
       this.#queues.set(name, keys);
     }
     return keys;
@@ -43,13 +48,26 @@ export class Keys {
     return `${this.#prefix}:queues`;
   }
 
+  /** set: of a cluster, the names of the queues whose workers hear of orders: each has a hash of its own for them */
+  get ordered(): string {
+    return `${this.#prefix}:ordered`;
+  }
+
+  /** hash: orders to all workers. Not in a cluster */
+  get control(): string {
+    return controlOf(this.#prefix);
+  }
+
   /** string: the token of the lock's owner */
   lock(name: string): string {
     return `${this.#prefix}:lock:${name}`;
   }
 }
 
-function keysOf(ready: string): QueueKeys {
+const controlOf = (owner: string): string => `${owner}:control`;
+
+/** @param owner who the orders belong to: the queue itself, or the empty name before the colon, which is no queue's */
+function keysOf(ready: string, owner: string): QueueKeys {
   return {
     ready,
     delayed: `${ready}:delayed`,
@@ -57,6 +75,8 @@ function keysOf(ready: string): QueueKeys {
     notify: `${ready}:notify`,
     failed: `${ready}:failed`,
     failedJobs: `${ready}:failed:jobs`,
+    control: controlOf(owner),
+    cancelled: `${owner}:cancelled`,
     client: (id) => `${ready}:client:${id}`,
   };
 }

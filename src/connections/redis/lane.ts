@@ -9,6 +9,14 @@ import { QueueUnavailableError } from '../errors';
 import type { RedisCaller } from './caller';
 import { clientId } from './client-id';
 
+/** Redis keeps the record of an answer for an hour; the rest is for clocks that do not agree. */
+const REMEMBERED: Milliseconds = 50 * 60 * 1000;
+
+interface Moment {
+  readonly monotonic: Milliseconds;
+  readonly wall: Milliseconds;
+}
+
 export interface Waiting {
   readonly since: Milliseconds;
   reject(error: unknown): void;
@@ -19,6 +27,8 @@ export abstract class Lane<Item extends Waiting> {
   protected readonly id = clientId();
   protected readonly caller: RedisCaller;
   readonly #waiting: Item[] = [];
+  /** When the last call was sent that Redis answered, by the key of its record. */
+  readonly #recorded = new Map<string, Moment>();
   #sequence = 0;
   #busy = false;
 
@@ -31,6 +41,27 @@ export abstract class Lane<Item extends Waiting> {
 
   /** Sends the items as call number `sequence`, and settles each. Where it rejects, so does each item. */
   protected abstract carry(items: readonly Item[], sequence: number): Promise<void>;
+
+  /** To be taken before a call is sent: from then on its record is kept. */
+  protected get moment(): Moment {
+    const { clock } = this.caller.settings;
+    return { monotonic: clock.monotonic(), wall: clock.now() };
+  }
+
+  /**
+   * Whether Redis lost what it had confirmed: it has no record of our call before, which it answered not long ago. True
+   * once for a loss, under whichever key it is noticed first.
+   *
+   * @param key where the record stands
+   * @param sentAt when the call was sent whose answer says `unrecorded`
+   */
+  protected forgot(key: string, sentAt: Moment, unrecorded: boolean): boolean {
+    const before = this.#recorded.get(key);
+    const forgotten = unrecorded && before !== undefined && isRecent(before, this.moment);
+    if (forgotten) this.#recorded.clear();
+    this.#recorded.set(key, sentAt);
+    return forgotten;
+  }
 
   protected enqueue(item: Item): void {
     this.#waiting.push(item);
@@ -63,4 +94,9 @@ export abstract class Lane<Item extends Waiting> {
     const oldest = clock.monotonic() - deadline * 1000;
     return items.slice(1).filter(({ since }) => since > oldest);
   }
+}
+
+// By both clocks: the monotonic one stands still while a machine sleeps, the other may be set back.
+function isRecent(before: Moment, now: Moment): boolean {
+  return Math.max(now.monotonic - before.monotonic, now.wall - before.wall) < REMEMBERED;
 }

@@ -70,7 +70,8 @@ export class PushLane extends Lane<Push> {
     }
     const { client, ready: readyKey, delayed: delayedKey, notify } = this.#keys;
     const jobs = ready.length + delayedOf.length;
-    const [, duplicates] = (await this.caller.script(
+    const sentAt = this.moment;
+    const [, duplicates, record] = (await this.caller.script(
       script('push'),
       [client(this.id), readyKey, delayedKey, notify],
       [sequence, ready.length, ...ready, ...delayed],
@@ -79,12 +80,22 @@ export class PushLane extends Lane<Push> {
         // A long line of pushes is no silence: the deadline counts from the last answer.
         since: Math.max(pushes[0]!.since, this.caller.answeredAt),
       },
-    )) as [word: unknown, duplicates: readonly number[]];
+    )) as [word: unknown, duplicates: readonly number[], record: Buffer];
+    if (this.forgot(client(this.id), sentAt, String(record) === 'unrecorded')) this.#tellForgotten();
     for (const place of duplicates) {
       const error = new DuplicatePayloadError(this.caller.settings.name, this.#queue, payloadsOf[place - 1]!);
       delayedOf[place - 1]!.reject(error);
     }
     for (const push of pushes) push.resolve();
+  }
+
+  #tellForgotten(): void {
+    const { name, address, logger } = this.caller.settings;
+    logger.error(
+      { connection: name, address, queue: this.#queue, outcome: 'forgotten' },
+      `${address} has lost what it had confirmed: it was flushed, or came back without its data. Jobs that waited there ` +
+        'are gone; what was pushed now is there.',
+    );
   }
 }
 

@@ -1,22 +1,21 @@
-/** The set of names of all queues that were ever used, and what this process has added to it already. */
+/** A set of names of queues, and what this process has added to it already. */
 import type { RedisCaller } from './caller';
-import type { Keys } from './keys';
 
 export class QueueNames {
   readonly #caller: RedisCaller;
-  readonly #keys: Keys;
+  readonly #key: string;
   readonly #added = new Map<string, Promise<unknown>>();
 
-  constructor(caller: RedisCaller, keys: Keys) {
+  constructor(caller: RedisCaller, key: string) {
     this.#caller = caller;
-    this.#keys = keys;
+    this.#key = key;
   }
 
   /** Once for a process and queue; an attempt that failed is made again. */
   async add(queue: string): Promise<void> {
     let adding = this.#added.get(queue);
     if (adding === undefined) {
-      adding = this.#caller.command('sadd', [this.#keys.names, queue], {
+      adding = this.#caller.command('sadd', [this.#key, queue], {
         consequence: `queue '${queue}' was not made known`,
       });
       this.#added.set(queue, adding);
@@ -30,7 +29,7 @@ export class QueueNames {
   }
 
   async all(): Promise<readonly string[]> {
-    const names = await this.#caller.command('smembers', [this.#keys.names], {
+    const names = await this.#caller.command('smembers', [this.#key], {
       consequence: 'the queues were not read',
     });
     return (names as readonly Buffer[]).map(String).toSorted();

@@ -9,6 +9,7 @@ import type {
   Diagnosis,
   Entry,
   PeekedJob,
+  RenewResult,
   Reservation,
   ReserveReply,
   ReserveRequest,
@@ -29,6 +30,7 @@ import { RedisLink } from './link';
 import { pagesOf } from './pages';
 import { PushLane } from './push-lane';
 import { QueueNames } from './queue-names';
+import { RedisControl } from './redis-control';
 import { RedisFailedStore } from './redis-failed-store';
 import { RedisLockStore } from './redis-lock-store';
 import { RedisWaiter } from './redis-waiter';
@@ -48,7 +50,7 @@ const CAPABILITIES: Capabilities = {
   wake: true,
   failed: true,
   locks: true,
-  control: false,
+  control: true,
 };
 
 export interface RedisContext {
@@ -70,6 +72,7 @@ export class RedisConnection implements Connection {
   readonly capabilities = CAPABILITIES;
   readonly failed: RedisFailedStore;
   readonly locks: RedisLockStore;
+  readonly control: RedisControl;
   readonly #source: ClientSource;
   readonly #link: RedisLink;
   readonly #caller: RedisCaller;
@@ -91,11 +94,13 @@ export class RedisConnection implements Connection {
     this.#link = new RedisLink(source);
     this.#caller = new RedisCaller(this.#link, { ...context, address: source.address });
     this.#keys = new Keys(source.keyPrefix + prefix, source.cluster);
-    this.#names = new QueueNames(this.#caller, this.#keys);
-    this.#exchanger = new Exchanger(this.#caller, this.#keys, this.#names, source.cluster);
+    this.#names = new QueueNames(this.#caller, this.#keys.names);
+    const ordered = source.cluster ? new QueueNames(this.#caller, this.#keys.ordered) : undefined;
+    this.#exchanger = new Exchanger(this.#caller, this.#keys, this.#names, ordered);
     const checkOpen = (operation: string): void => this.#checkOpen(operation);
     this.failed = new RedisFailedStore(this.#caller, this.#keys, this.#names, checkOpen);
     this.locks = new RedisLockStore(this.#caller, this.#keys, checkOpen);
+    this.control = new RedisControl(this.#caller, this.#keys, this.#names, ordered, checkOpen);
   }
 
   async push(queue: string, entries: readonly Entry[]): Promise<void> {
@@ -129,20 +134,20 @@ export class RedisConnection implements Connection {
     return this.#exchanger.exchange(settlements, request);
   }
 
-  async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly ('renewed' | 'lost')[]> {
+  async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
     this.#checkOpen('renew');
-    const answers = new Map<Reservation, 'renewed' | 'lost'>();
+    const answers = new Map<Reservation, RenewResult>();
     for (const queue of new Set(reservations.map((reservation) => reservation.queue))) {
       const held = reservations.filter((reservation) => reservation.queue === queue);
       for (const page of pagesOf(held, ({ payload }) => payload.length)) {
         const texts = page.map(({ payload }) => payload);
-        const [, lost] = (await this.#caller.script(
-          script('renew'),
-          [this.#keys.queue(queue).reserved],
-          [lease, ...texts],
-          { consequence: `the leases of ${page.length} jobs were not renewed` },
-        )) as [word: Buffer, lost: readonly number[]];
-        page.forEach((reservation, at) => answers.set(reservation, lost.includes(at + 1) ? 'lost' : 'renewed'));
+        const { reserved, cancelled } = this.#keys.queue(queue);
+        const [, lost, ending] = (await this.#caller.script(script('renew'), [reserved, cancelled], [lease, ...texts], {
+          consequence: `the leases of ${page.length} jobs were not renewed`,
+        })) as [word: Buffer, lost: readonly number[], ending: readonly number[]];
+        for (const reservation of page) answers.set(reservation, 'renewed');
+        for (const place of ending) answers.set(page[place - 1]!, 'cancelled');
+        for (const place of lost) answers.set(page[place - 1]!, 'lost');
       }
     }
     return reservations.map((reservation) => answers.get(reservation)!);
@@ -162,10 +167,10 @@ export class RedisConnection implements Connection {
 
   async clear(queue: string): Promise<number> {
     this.#checkOpen('clear');
-    const { client, ready, delayed, reserved, notify } = this.#keys.queue(queue);
+    const { client, ready, delayed, reserved, notify, cancelled } = this.#keys.queue(queue);
     const [, count] = (await this.#caller.script(
       script('clear'),
-      [client(clientId()), ready, delayed, reserved, notify],
+      [client(clientId()), ready, delayed, reserved, notify, cancelled],
       [1],
       { consequence: `queue '${queue}' was not cleared` },
     )) as [word: Buffer, count: number];

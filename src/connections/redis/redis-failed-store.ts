@@ -85,7 +85,7 @@ export class RedisFailedStore implements FailedStore {
     const keys = this.#keys.queue(entry.queue);
     const [word] = await this.#caller.script(
       script('retry'),
-      [keys.client(clientId()), keys.failed, keys.failedJobs, keys.ready, keys.notify],
+      [keys.client(clientId()), keys.failed, keys.failedJobs, keys.ready, keys.notify, keys.cancelled],
       [1, entry.id, entry.payload, payload],
       { consequence: `the failed job ${entry.id} was not sent back` },
     );

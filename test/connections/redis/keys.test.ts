@@ -10,6 +10,8 @@ describe('the names of keys', () => {
       notify: 'queues:mail:notify',
       failed: 'queues:mail:failed',
       failedJobs: 'queues:mail:failed:jobs',
+      control: 'queues::control',
+      cancelled: 'queues::cancelled',
       client: 'queues:mail:client:abc',
     });
   });
@@ -22,6 +24,11 @@ describe('the names of keys', () => {
 
   it('of what belongs to no queue stand where no queue can stand', () => {
     const keys = new Keys('queues:', false);
-    expect([keys.names, keys.lock('report')]).toEqual(['queues::queues', 'queues::lock:report']);
+    expect([keys.names, keys.ordered, keys.control, keys.lock('report')]).toEqual([
+      'queues::queues',
+      'queues::ordered',
+      'queues::control',
+      'queues::lock:report',
+    ]);
   });
 });

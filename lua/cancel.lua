@@ -1,0 +1,100 @@
+-- cancel.lua: take a job out of a queue, or mark it as cancelled, so that who holds or meets it ends it.
+--
+--   KEYS[1] client      string  the recorded answer of this client
+--   KEYS[2] ready       list    payloads ready to run
+--   KEYS[3] delayed     zset    payload -> due time (s)
+--   KEYS[4] reserved    zset    payload -> lease end (s)
+--   KEYS[5] cancelled   zset    id of a cancelled job -> when the mark may go (s)
+--   ARGV[1] offset      number  see prelude.lua
+--   ARGV[2] sequence    number  see prelude.lua
+--   ARGV[3] id          string
+--   ARGV[4] resort      string  'mark': what is not found where not all was looked at is marked; 'leave': it is not
+--
+--   returns  {'removed'}    it waited, and is gone
+--            {'signalled'}  it is reserved, and marked
+--            {'marked'}     it was not found; not all was looked at
+--            {'unseen'}     the same, and nothing was marked
+--            {'unknown'}    it is not in this queue
+--            {'stale'}      (writes nothing)
+--   keeps    I1 I7 I9
+--   cost     O(1) in the length of the queue: of each list the first 100 jobs or 1 MiB of text are looked at, of ready
+--            jobs also the last; at most 100 marks whose time is over are dropped
+--
+--   Only a removal is recorded: whatever else it answers, a repeat finds the same and writes the same.
+
+local client, ready, delayed, reserved, cancelled = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local sequence, id, resort = tonumber(ARGV[2]), ARGV[3], ARGV[4]
+-- Seconds for which a mark is kept: longer than a job waits between its attempts.
+local LASTING = 30 * 24 * 3600
+
+local known = recall(client, sequence)
+if known then return known end
+
+local moment = clock()
+
+-- Nearly every text is passed over at this one look: nobody's encoder writes letters and digits in another way.
+local plain = find(id, '^[%w_-]+$')
+local function is_meant(text)
+  return (not plain or find(text, id, 1, true)) and id_of(text) == id
+end
+
+local function head(start)
+  return call('LRANGE', ready, start, start + PAGE - 1)
+end
+
+-- The last jobs, the very last first; not those of the head, which were looked at.
+local function tail_behind(head_seen, length)
+  return function(start)
+    local page = call('LRANGE', ready, math.max(length - start - PAGE, head_seen), length - start - 1)
+    local last_first = {}
+    for i = #page, 1, -1 do last_first[#last_first + 1] = page[i] end
+    return last_first
+  end
+end
+
+local function mark()
+  local latest = tonumber(call('ZRANGE', delayed, -1, -1, 'WITHSCORES')[2] or 0)
+  call('ZADD', cancelled, format('%.6f', math.max(moment / 1000000, latest) + LASTING), id)
+  -- When the last mark's time is over, all go, also where nobody cancels anything again.
+  call('EXPIREAT', cancelled, math.ceil(call('ZRANGE', cancelled, -1, -1, 'WITHSCORES')[2]))
+end
+
+local over = call('ZCOUNT', cancelled, '-inf', score(moment))
+if over > 0 then call('ZREMRANGEBYRANK', cancelled, 0, math.min(over, MOST_JOBS) - 1) end
+
+-- A mark from the time when it ran would end a later job of its id.
+local function removed()
+  call('ZREM', cancelled, id)
+  return record(client, sequence, { 'removed' })
+end
+
+local running, reserved_seen = look(sorted_pages(reserved), is_meant)
+if running then
+  mark()
+  return { 'signalled' }
+end
+
+local waiting, delayed_seen = look(sorted_pages(delayed), is_meant)
+if waiting then
+  call('ZREM', delayed, waiting)
+  return removed()
+end
+
+local length = call('LLEN', ready)
+local first, head_seen = look(head, is_meant)
+if first then
+  call('LREM', ready, 1, first)
+  return removed()
+end
+local last, tail_seen = look(tail_behind(head_seen, length), is_meant)
+if last then
+  call('LREM', ready, -1, last)
+  return removed()
+end
+
+local seen_all = head_seen + tail_seen >= length
+  and reserved_seen >= call('ZCARD', reserved) and delayed_seen >= call('ZCARD', delayed)
+if seen_all then return { 'unknown' } end
+if resort == 'leave' then return { 'unseen' } end
+mark()
+return { 'marked' }

@@ -1,0 +1,23 @@
+-- resume.lua: hand out the jobs of a paused queue again.
+--
+--   KEYS[1] client      string  the recorded answer of this client
+--   KEYS[2] control     hash    restart -> token; paused:<key of ready> -> name of the queue
+--   KEYS[3] ready       list    payloads ready to run
+--   KEYS[4] delayed     zset    payload -> due time (s)
+--   KEYS[5] notify      list    wake-up hints
+--   ARGV[1] offset      number  see prelude.lua
+--   ARGV[2] sequence    number  see prelude.lua
+--
+--   returns  {'resumed'} | {'unchanged'} | {'stale'}      ('unchanged', it is not paused, and 'stale' write nothing)
+--   keeps    I5 I7 I10
+--   cost     O(1)
+
+local client, control, ready, delayed, notify = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local sequence = tonumber(ARGV[2])
+
+local known = recall(client, sequence)
+if known then return known end
+
+if call('HDEL', control, 'paused:' .. ready) == 0 then return { 'unchanged' } end
+if call('EXISTS', ready, delayed) > 0 then leave_hint(notify) end
+return record(client, sequence, { 'resumed' })

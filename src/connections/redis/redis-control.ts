@@ -1,0 +1,121 @@
+/** Orders to the workers of a Redis: kept in one hash and one sorted set, in a cluster in one of each for each queue. */
+import { uuidv7 } from '../../payload/uuid';
+import type { CancelResult, Control } from '../../queue/control';
+import type { RedisCaller } from './caller';
+import { clientId } from './client-id';
+import type { Keys } from './keys';
+import type { QueueNames } from './queue-names';
+import { script } from './scripts';
+
+/** Where not all could be looked at: `mark` the id, or `leave` it, to be marked once the other queues were looked at. */
+type Resort = 'mark' | 'leave';
+
+export class RedisControl implements Control {
+  readonly #caller: RedisCaller;
+  readonly #keys: Keys;
+  readonly #names: QueueNames;
+  readonly #ordered: QueueNames | undefined;
+  readonly #checkOpen: (operation: string) => void;
+
+  /** @param ordered in a cluster: the queues whose workers hear of orders */
+  constructor(
+    caller: RedisCaller,
+    keys: Keys,
+    names: QueueNames,
+    ordered: QueueNames | undefined,
+    checkOpen: (operation: string) => void,
+  ) {
+    this.#caller = caller;
+    this.#keys = keys;
+    this.#names = names;
+    this.#ordered = ordered;
+    this.#checkOpen = checkOpen;
+  }
+
+  async cancel(id: string, queue?: string): Promise<CancelResult> {
+    this.#checkOpen('control.cancel');
+    const unseen: string[] = [];
+    for (const name of queue === undefined ? await this.#names.all() : [queue]) {
+      const result = await this.#look(id, name, 'leave');
+      if (result === 'unseen') unseen.push(name);
+      else if (result !== 'unknown') return result;
+    }
+    const marked = new Set<string>();
+    for (const name of unseen) {
+      const result = await this.#look(id, name, 'mark');
+      const { cancelled } = this.#keys.queue(name);
+      if (result === 'marked') marked.add(cancelled);
+      if (result !== 'removed' && result !== 'signalled') continue;
+      // It came into sight meanwhile: what was marked on the way would end a later job of its id.
+      if (result === 'signalled') marked.delete(cancelled);
+      for (const key of marked) await this.#command('zrem', [key, id], `the mark of job ${id} was not taken back`);
+      return result;
+    }
+    return marked.size > 0 ? 'marked' : 'unknown';
+  }
+
+  async pause(queue: string): Promise<boolean> {
+    this.#checkOpen('control.pause');
+    const { client, control, ready } = this.#keys.queue(queue);
+    // Otherwise nobody would find its hash again.
+    await this.#ordered?.add(queue);
+    const [word] = await this.#caller.script(script('pause'), [client(clientId()), control, ready], [1, queue], {
+      consequence: `queue '${queue}' was not paused`,
+    });
+    return String(word) === 'paused';
+  }
+
+  async resume(queue: string): Promise<boolean> {
+    this.#checkOpen('control.resume');
+    const { client, control, ready, delayed, notify } = this.#keys.queue(queue);
+    const [word] = await this.#caller.script(
+      script('resume'),
+      [client(clientId()), control, ready, delayed, notify],
+      [1],
+      { consequence: `queue '${queue}' was not resumed` },
+    );
+    return String(word) === 'resumed';
+  }
+
+  async paused(): Promise<readonly string[]> {
+    this.#checkOpen('control.paused');
+    const queues: string[] = [];
+    for (const key of await this.#controls()) {
+      // ioredis makes an object of this answer alone.
+      const orders = (await this.#command('hgetall', [key], 'the paused queues were not read')) as Record<
+        string,
+        Buffer
+      >;
+      for (const [field, name] of Object.entries(orders)) if (field.startsWith('paused:')) queues.push(String(name));
+    }
+    return queues.toSorted();
+  }
+
+  async restart(): Promise<void> {
+    this.#checkOpen('control.restart');
+    const token = uuidv7();
+    for (const key of await this.#controls()) {
+      await this.#command('hset', [key, 'restart', token], 'not all workers were told to start anew');
+    }
+  }
+
+  async #controls(): Promise<readonly string[]> {
+    if (this.#ordered === undefined) return [this.#keys.control];
+    return (await this.#ordered.all()).map((queue) => this.#keys.queue(queue).control);
+  }
+
+  async #look(id: string, queue: string, resort: Resort): Promise<CancelResult | 'unseen'> {
+    const { client, ready, delayed, reserved, cancelled } = this.#keys.queue(queue);
+    const [word] = await this.#caller.script(
+      script('cancel'),
+      [client(clientId()), ready, delayed, reserved, cancelled],
+      [1, id, resort],
+      { consequence: `job ${id} was not cancelled` },
+    );
+    return String(word) as CancelResult | 'unseen';
+  }
+
+  #command(command: string, args: readonly string[], consequence: string): Promise<unknown> {
+    return this.#caller.command(command, args, { consequence });
+  }
+}
