@@ -1,0 +1,27 @@
+/** What a supervisor and its processes tell each other over the channel between them. */
+import type { WorkerHealth } from './health';
+
+/** From a process: every second, and once more when its worker has stopped. */
+export interface HealthReport {
+  readonly onqueue: 'health';
+  readonly health: WorkerHealth;
+}
+
+/** To a process that is told to stop a second time: it ends at once, with this code. */
+export interface EndOrder {
+  readonly onqueue: 'end';
+  readonly code: number;
+}
+
+// Jobs and their libraries may use the channel as well.
+export function isHealthReport(message: unknown): message is HealthReport {
+  return kindOf(message) === 'health';
+}
+
+export function isEndOrder(message: unknown): message is EndOrder {
+  return kindOf(message) === 'end';
+}
+
+function kindOf(message: unknown): unknown {
+  return typeof message === 'object' && message !== null && 'onqueue' in message ? message.onqueue : undefined;
+}

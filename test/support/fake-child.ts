@@ -1,0 +1,51 @@
+/** A child process that a test plays: it notes what it is told, and says and does what the test wants. */
+import { EventEmitter } from 'node:events';
+import { UNBORN, type WorkerHealth } from '../../src/worker/health';
+import type { StopReason } from '../../src/worker/stop-conditions';
+import type { Child } from '../../src/worker/supervised-process';
+
+export class FakeChild extends EventEmitter implements Child {
+  /** Signals and messages, in their order. */
+  readonly told: unknown[] = [];
+  connected = true;
+  readonly pid: number;
+
+  constructor(pid: number) {
+    super();
+    this.pid = pid;
+  }
+
+  kill(signal: NodeJS.Signals): boolean {
+    this.told.push(signal);
+    return true;
+  }
+
+  send(message: object): boolean {
+    this.told.push(message);
+    return true;
+  }
+
+  /** Its worker runs, or is as `health` says. */
+  reports(health: Partial<WorkerHealth> = {}): void {
+    const running = { ...UNBORN, state: 'running', ready: true } as const;
+    this.emit('message', { onqueue: 'health', health: { ...running, ...health } });
+  }
+
+  /** Takes no more jobs, and finishes those that it has. */
+  drains(reason: StopReason): void {
+    this.reports({ state: 'stopping', reason });
+  }
+
+  /** Comes to its end by itself. */
+  finishes(reason: StopReason, code = 0): void {
+    this.reports({ state: 'stopped', reason });
+    this.dies(code);
+  }
+
+  dies(end: number | NodeJS.Signals): void {
+    this.connected = false;
+    this.emit('disconnect');
+    if (typeof end === 'number') this.emit('exit', end, null);
+    else this.emit('exit', null, end);
+  }
+}

@@ -1,0 +1,425 @@
+import { Supervisor, type ProcessOrder, type SupervisorSettings } from '../../src/worker/supervisor';
+import { TestClock } from '../../src/testing/test-clock';
+import { RecordingLogger } from '../support/application';
+import { FakeChild } from '../support/fake-child';
+
+const REASONS = {
+  stopped: 'told to',
+  empty: 'empty',
+  once: 'once',
+  'max-jobs': 'max-jobs',
+  'max-time': 'max-time',
+  memory: 'too large',
+  restart: 'to start anew',
+  recycle: 'old',
+};
+
+let clock: TestClock;
+let log: RecordingLogger;
+let orders: ProcessOrder[];
+let children: FakeChild[];
+let supervisor: Supervisor;
+let ended: Promise<number>;
+
+function supervise(settings: Partial<SupervisorSettings> = {}): void {
+  supervisor = new Supervisor({
+    processes: 1,
+    patience: 40_000,
+    maxTime: Infinity,
+    recycle: Infinity,
+    clock,
+    logger: log,
+    reasons: REASONS,
+    start: (order) => {
+      orders.push(order);
+      children.push(new FakeChild(100 + children.length));
+      return child();
+    },
+    ...settings,
+  });
+  ended = supervisor.run();
+}
+
+/** By default the one that was started last. */
+function child(index = -1): FakeChild {
+  return children.at(index)!;
+}
+
+beforeEach(() => {
+  clock = new TestClock();
+  log = new RecordingLogger();
+  orders = [];
+  children = [];
+});
+
+describe('a supervisor', () => {
+  it('starts the other processes when the first has begun to work', () => {
+    supervise({ processes: 3 });
+    expect(orders).toEqual([{ number: 1, opened: false, maxTime: Infinity }]);
+
+    child(0).reports();
+
+    expect(orders.slice(1)).toEqual([
+      { number: 2, opened: true, maxTime: Infinity },
+      { number: 3, opened: true, maxTime: Infinity },
+    ]);
+  });
+
+  it('ends with the code of a first process that could not start, and starts no other', async () => {
+    supervise({ processes: 3 });
+
+    child().dies(2);
+
+    expect(await ended).toBe(2);
+    expect(orders).toHaveLength(1);
+  });
+
+  it('starts another process for one that was killed, after a pause, and says so on one line', async () => {
+    supervise();
+    child().reports();
+
+    child().dies('SIGKILL');
+    await clock.advance('499ms');
+    expect(orders).toHaveLength(1);
+    await clock.advance('1ms');
+
+    expect(orders).toHaveLength(2);
+    expect(log.messages('warn')).toEqual(['Process 1 (pid 100) was ended by SIGKILL; the next starts in 0.5 s.']);
+  });
+
+  it.each([
+    [70, 'was ended because a handler blocked its event loop'],
+    [1, 'ended with code 1'],
+  ])('names the cause of an end with code %d', (code, cause) => {
+    supervise();
+    child().reports();
+
+    child().dies(code);
+
+    expect(log.messages('warn')).toEqual([`Process 1 (pid 100) ${cause}; the next starts in 0.5 s.`]);
+  });
+
+  it('waits longer and longer while processes die young', async () => {
+    supervise();
+    child().reports();
+    const pauses: number[] = [];
+
+    for (let death = 0; death < 8; death += 1) {
+      const diedAt = clock.monotonic();
+      child().dies('SIGSEGV');
+      while (orders.length < death + 2) await clock.advance('500ms');
+      pauses.push((clock.monotonic() - diedAt) / 1000);
+    }
+
+    expect(pauses).toEqual([0.5, 1, 2, 4, 8, 16, 30, 30]);
+  });
+
+  it('pauses as at first for one that has worked for a minute', async () => {
+    supervise();
+    for (let death = 0; death < 3; death += 1) {
+      child().dies('SIGSEGV');
+      await clock.advance('10s');
+    }
+    child().reports();
+    await clock.advance('1m');
+
+    child().dies('SIGSEGV');
+    await clock.advance('500ms');
+
+    expect(orders).toHaveLength(5);
+  });
+
+  it('tries again when the system could not start a process', async () => {
+    let fails = true;
+    supervise({
+      start: (order) => {
+        orders.push(order);
+        if (fails) throw new Error('spawn ENOMEM');
+        return new FakeChild(1);
+      },
+    });
+    fails = false;
+    await clock.advance('500ms');
+
+    expect(orders).toHaveLength(2);
+    expect(log.messages('warn')).toEqual([
+      'Process 1 could not be started: Error: spawn ENOMEM; the next starts in 0.5 s.',
+    ]);
+  });
+
+  describe('of a process that takes no more jobs', () => {
+    beforeEach(async () => {
+      supervise();
+      child().reports();
+      await clock.advance('2s');
+    });
+
+    it.each(['memory', 'restart', 'stopped'] as const)(
+      'starts the next at once (%s), beside its last jobs',
+      (reason) => {
+        child().drains(reason);
+
+        expect(orders).toHaveLength(2);
+        expect(log.messages('info')).toEqual([`Process 1 (pid 100) ends: ${REASONS[reason]}; the next starts now.`]);
+        expect(supervisor.health.processes.map(({ state }) => state)).toEqual(['starting', 'stopping']);
+      },
+    );
+
+    it('says nothing more when that has ended', () => {
+      child(0).drains('memory');
+      child(1).reports();
+
+      child(0).finishes('memory', 12);
+
+      expect(log.lines).toHaveLength(1);
+      expect(supervisor.health).toMatchObject({ ready: true, processes: [{ pid: 101 }] });
+    });
+
+    it('says that it died over its last jobs, and starts no second one for it', () => {
+      child(0).drains('memory');
+
+      child(0).dies('SIGKILL');
+
+      expect(log.messages('warn')).toEqual(['Process 1 (pid 100) was ended by SIGKILL.']);
+      expect(orders).toHaveLength(2);
+    });
+
+    it('never has three of them in one place', async () => {
+      child(0).drains('memory');
+      child(1).reports();
+      await clock.advance('2s');
+      child(1).drains('memory');
+      expect(orders).toHaveLength(2);
+
+      child(0).finishes('memory');
+
+      expect(orders).toHaveLength(3);
+    });
+
+    it.each(['empty', 'max-jobs'] as const)('ends with it where it ends for good (%s)', async (reason) => {
+      child().drains(reason);
+      expect(orders).toHaveLength(1);
+
+      child().finishes(reason);
+
+      expect(await ended).toBe(0);
+      expect(log.messages('info')).toEqual([`Process 1 (pid 100) has ended: ${REASONS[reason]}.`]);
+    });
+  });
+
+  it('does not start processes without end that are too large from the start', async () => {
+    supervise();
+    child().finishes('memory', 12);
+    expect(orders).toHaveLength(1);
+
+    await clock.advance('500ms');
+    child().finishes('memory', 12);
+    await clock.advance('999ms');
+    expect(orders).toHaveLength(2);
+    await clock.advance('1ms');
+    expect(orders).toHaveLength(3);
+  });
+
+  it('ends when the last of its processes has ended for good, and replaces one that has died until then', async () => {
+    supervise({ processes: 2 });
+    child(0).reports();
+    child(1).reports();
+
+    child(0).finishes('max-jobs');
+    child(1).dies('SIGKILL');
+    await clock.advance('500ms');
+    expect(orders.map(({ number }) => number)).toEqual([1, 2, 2]);
+    child(2).finishes('max-jobs');
+
+    expect(await ended).toBe(0);
+  });
+
+  describe('with limits of time', () => {
+    it('replaces a process that has worked for as long as one may', async () => {
+      supervise({ recycle: 60, maxTime: 100 });
+      child().reports();
+      expect(orders[0]).toMatchObject({ maxTime: 60 });
+      await clock.advance('60s');
+
+      child().drains('max-time');
+
+      expect(orders[1]).toMatchObject({ maxTime: 40 });
+      expect(log.messages('info')).toEqual(['Process 1 (pid 100) ends: old; the next starts now.']);
+    });
+
+    it('ends when the time of all is over', async () => {
+      supervise({ recycle: 60, maxTime: 30 });
+      child().reports();
+      await clock.advance('30s');
+
+      child().finishes('max-time');
+
+      expect(await ended).toBe(0);
+    });
+
+    it('starts no process when the time is over in a pause', async () => {
+      supervise({ maxTime: 10 });
+      child().reports();
+      await clock.advance('9900ms');
+
+      child().dies('SIGKILL');
+      await clock.advance('500ms');
+
+      expect(await ended).toBe(0);
+      expect(orders).toHaveLength(1);
+    });
+  });
+
+  describe('that is told to stop', () => {
+    beforeEach(async () => {
+      supervise({ processes: 2 });
+      child(0).reports();
+      child(1).reports();
+      await clock.advance('2s');
+    });
+
+    it('passes the signal on to all, also to one that finishes its last jobs, and ends with them', async () => {
+      child(0).drains('memory');
+      supervisor.stop('SIGINT');
+      expect(children.map(({ told }) => told)).toEqual([['SIGINT'], ['SIGINT'], ['SIGINT']]);
+
+      child(0).finishes('memory', 12);
+      child(1).finishes('stopped');
+      // It was still being loaded.
+      child(2).dies('SIGINT');
+
+      expect(await ended).toBe(0);
+      expect(orders).toHaveLength(3);
+    });
+
+    it('kills what has not ended at the deadline, and ends with a code that says so', async () => {
+      supervisor.stop('SIGTERM');
+      child(0).finishes('stopped');
+      await clock.advance('39s');
+      expect(child(1).told).toEqual(['SIGTERM']);
+      await clock.advance('1s');
+      expect(child(1).told).toEqual(['SIGTERM', 'SIGKILL']);
+
+      child(1).dies('SIGKILL');
+
+      expect(await ended).toBe(70);
+      expect(log.messages('error')).toEqual([
+        expect.stringContaining('did not end when it was told to, and was killed'),
+      ]);
+    });
+
+    it('does not wait for a process that the system cannot end', async () => {
+      supervisor.stop('SIGTERM');
+      await clock.advance('41s');
+
+      expect(await ended).toBe(70);
+    });
+
+    it('has all end at once when it is hurried, and kills what remains after a second', async () => {
+      supervisor.stop('SIGTERM');
+      supervisor.hasten(143);
+      expect(child(0).told).toEqual(['SIGTERM', { onqueue: 'end', code: 143 }]);
+      child(0).dies(143);
+      await clock.advance('1s');
+      expect(child(1).told).toContain('SIGKILL');
+      child(1).dies('SIGKILL');
+
+      await ended;
+      expect(log.messages('warn')).toEqual([]);
+    });
+
+    it('tells of a process that died instead of stopping, and ends with its code', async () => {
+      supervisor.stop('SIGTERM');
+      child(0).finishes('stopped');
+
+      child(1).dies('SIGSEGV');
+
+      expect(await ended).toBe(139);
+      expect(log.messages('warn')).toEqual(['Process 2 (pid 101) was ended by SIGSEGV.']);
+    });
+
+    it('starts none in place of one that died before', async () => {
+      child(0).dies('SIGKILL');
+
+      supervisor.stop('SIGTERM');
+      child(1).finishes('stopped');
+
+      expect(await ended).toBe(0);
+      await clock.advance('1m');
+      expect(orders).toHaveLength(2);
+    });
+  });
+
+  it('hears what a process says after it is known to have ended', async () => {
+    supervise();
+    child().reports();
+    child().emit('exit', 0, null);
+
+    child().reports({ state: 'stopped', reason: 'empty' });
+    child().connected = false;
+    child().emit('disconnect');
+
+    expect(await ended).toBe(0);
+  });
+
+  it('takes no notice of what jobs send over the channel', () => {
+    supervise();
+
+    child().emit('message', 'ready');
+    child().emit('message', { onqueue: 'greeting' });
+
+    expect(supervisor.health.processes).toMatchObject([{ state: 'starting' }]);
+  });
+});
+
+describe('the health of supervised processes', () => {
+  it('is that of the worst of them', () => {
+    supervise({ processes: 2 });
+    child(0).reports();
+    expect(supervisor.health).toMatchObject({ live: true, ready: false });
+
+    child(1).reports();
+    expect(supervisor.health).toMatchObject({ live: true, ready: true });
+    child(1).reports({ ready: false });
+    expect(supervisor.health).toMatchObject({ live: true, ready: false });
+    child(1).reports({ live: false });
+    expect(supervisor.health).toMatchObject({ live: false, ready: true });
+  });
+
+  it('takes one that is silent for more than 5 s for stuck', async () => {
+    supervise();
+    child().reports();
+
+    await clock.advance('5s');
+    expect(supervisor.health.live).toBe(true);
+    await clock.advance('1ms');
+    expect(supervisor.health).toMatchObject({ live: false, ready: false, processes: [{ silence: 5.001 }] });
+  });
+
+  it('gives one that starts a minute', async () => {
+    supervise();
+
+    await clock.advance('60s');
+    expect(supervisor.health).toMatchObject({ live: true, ready: false, processes: [{ state: 'starting' }] });
+    await clock.advance('1ms');
+    expect(supervisor.health.live).toBe(false);
+  });
+
+  it('does not take one for stuck that is about to be started again', async () => {
+    supervise();
+    child().reports();
+
+    child().dies('SIGKILL');
+
+    expect(supervisor.health).toMatchObject({ live: true, ready: false, processes: [{ state: 'waiting', starts: 1 }] });
+  });
+
+  it('is not ready when it stops', () => {
+    supervise();
+    child().reports();
+
+    supervisor.stop('SIGTERM');
+
+    expect(supervisor.health).toMatchObject({ live: true, ready: false });
+  });
+});
