@@ -1,7 +1,8 @@
 /** The text with which a failed job goes back to its queue: its tries anew, nothing else changed. */
 import type { Milliseconds } from '../clock/clock';
-import { afterRetry, readCounters, readCountersOfAny, withCounters } from '../payload/counters';
+import { afterRetry, fenceOf, readCounters, readCountersOfAny, withCounters } from '../payload/counters';
 import { decodeEnvelope, type Envelope } from '../payload/envelope';
+import { withRetryMark } from '../payload/retry-mark';
 
 /** What sets a last moment: today's field of Laravel, and the one before it. */
 const LAST_MOMENTS = ['retryUntil', 'timeoutAt'];
@@ -11,7 +12,7 @@ export function retriedPayload(payload: Buffer, now: Milliseconds): Buffer {
   const envelope = readable(payload);
   // It goes back as it is, and will be set aside again with its reason.
   if (counters === undefined || envelope === undefined) return payload;
-  const retried = withCounters(payload, afterRetry(counters));
+  const retried = withRetryMark(withCounters(payload, afterRetry(counters)), fenceOf(counters));
   const { retryUntil } = envelope.chosen;
   return retryUntil === undefined || retryUntil > now ? retried : withoutLastMoment(retried, envelope);
 }

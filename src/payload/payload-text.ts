@@ -7,6 +7,7 @@ import { encodeInstance, encodeValue, type CodecClasses, type Encoded } from './
 import { noCounters } from './counters';
 import { InvalidJobNameError, ReservedFieldError, UnserializableValueError } from './errors';
 import { toPath } from './pointer';
+import { RETRY_MARK } from './retry-mark';
 
 /** What `job` says in every payload of a job class. */
 export const HANDLER = 'onqueue';
@@ -35,7 +36,7 @@ export interface StringJobParts {
 const COUNTERS = Object.keys(noCounters);
 
 const RESERVED: ReadonlySet<string> = new Set<string>(
-  ['displayName', 'job', 'data', 'middleware', 'uuid', 'id', '__proto__'].concat(CHOSEN_FIELDS, COUNTERS),
+  ['displayName', 'job', 'data', 'middleware', 'uuid', 'id', '__proto__', RETRY_MARK].concat(CHOSEN_FIELDS, COUNTERS),
 );
 
 const NO_CLASSES: CodecClasses = { nameOf: () => undefined, classOf: () => undefined };

@@ -52,6 +52,6 @@ export function isLastAttempt(counters: Counters, options: RunOptions, now: Mill
 }
 
 /** Seconds until a job of an unknown name is looked at again: 5 s, doubling with each free release, up to 5 min. */
-export function unknownJobDelay(counters: Counters): number {
-  return Math.min(UNKNOWN_JOB_FIRST_DELAY * 2 ** Math.min(counters.releases, 10), UNKNOWN_JOB_LONGEST_DELAY);
+export function unknownJobDelay(releases: number): number {
+  return Math.min(UNKNOWN_JOB_FIRST_DELAY * 2 ** Math.min(releases, 10), UNKNOWN_JOB_LONGEST_DELAY);
 }

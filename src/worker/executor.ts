@@ -17,6 +17,7 @@ import { attachContext } from '../job/running';
 import { decodeEnvelope, decodeJob, decodeMiddleware, type Envelope } from '../payload/envelope';
 import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import { toError } from '../failed/exception-text';
+import { releasesSinceRetry } from '../payload/retry-mark';
 import type { Application } from '../queue/application';
 import { refusalOf, UNKNOWN_JOB_RELEASES, unknownJobDelay } from './attempt';
 import { Deadlines } from './deadlines';
@@ -254,16 +255,17 @@ export class Executor {
     );
     const error = new UnknownJobError(envelope.name, alike, jobs);
     // Laravel's own class jobs are for its workers: a shared queue is no reason to fail them.
-    return envelope.kind === 'illuminate'
-      ? releasedForFree(job, unknownJobDelay(job.reservation.counters), job.reservation.counters, error)
-      : this.#notYet(job, error);
+    return envelope.kind === 'illuminate' ? this.#notNow(job, error) : this.#notYet(job, error);
   }
 
   // A worker of another deploy may know the name or the version; give it the time of a bad one to be noticed.
   #notYet(job: RunningJob, error: Error): Outcome {
-    const { counters } = job.reservation;
-    if (this.#settings.single === true || counters.releases >= UNKNOWN_JOB_RELEASES) return failed(job, error);
-    return releasedForFree(job, unknownJobDelay(counters), counters, error);
+    const isOver = this.#settings.single === true || freeReleases(job) >= UNKNOWN_JOB_RELEASES;
+    return isOver ? failed(job, error) : this.#notNow(job, error);
+  }
+
+  #notNow(job: RunningJob, error: Error): Outcome {
+    return releasedForFree(job, unknownJobDelay(freeReleases(job)), job.reservation.counters, error);
   }
 
   #isPoisonForAnyJob(job: RunningJob): boolean {
@@ -277,6 +279,10 @@ export class Executor {
     const why = job.ending === undefined ? 'its outcome was recorded' : `it was ${job.ending.kind}`;
     this.#application.report(thrown, { job, during: `handle(), after ${why}` });
   }
+}
+
+function freeReleases({ envelope, reservation }: RunningJob): number {
+  return releasesSinceRetry(envelope?.fields ?? {}, reservation.counters);
 }
 
 // Undefined: that it cannot be decoded is what the job failed of, and was told.

@@ -63,7 +63,7 @@ describe('failed jobs', () => {
 
     expect(await ids()).toEqual([]);
     expect(await watched('main').payloads('mails')).toEqual([
-      { job: 'Mail@send', data: { to: 'a' }, id: 'a', releases: 1, attempts: 0 },
+      { job: 'Mail@send', data: { to: 'a' }, fenceAtRetry: 1, id: 'a', releases: 1, attempts: 0 },
     ]);
   });
 

@@ -12,21 +12,39 @@ describe('the payload of a failed job that goes back', () => {
   it('has all its tries again, and releases that keep its text and fence from returning', () => {
     const text = '{"job":"Mail@send","data":[],"crashes":1,"exceptions":2,"releases":3,"attempts":4}';
 
-    expect(retried(text)).toBe('{"job":"Mail@send","data":[],"releases":8,"attempts":0}');
+    expect(retried(text)).toBe('{"job":"Mail@send","data":[],"fenceAtRetry":8,"releases":8,"attempts":0}');
   });
 
   it('keeps what a foreign text says to the byte, and hides its counters behind new ones', () => {
     const text = '{ "attempts": 2, "job":"Mail@send", "n": 12345678901234567890, "empty": {} }';
 
     expect(retried(text)).toBe(
-      '{ "attempts": 2, "job":"Mail@send", "n": 12345678901234567890, "empty": {} ,"releases":2,"attempts":0}',
+      '{ "attempts": 2, "job":"Mail@send", "n": 12345678901234567890, "empty": {} ,"fenceAtRetry":2,"releases":2,"attempts":0}',
     );
+  });
+
+  it('bears one mark, before its id, however often it goes back', () => {
+    const again = retried('{"job":"Mail@send","data":[],"id":"x","attempts":1}').replace(
+      '"attempts":0',
+      '"attempts":3',
+    );
+
+    expect(again).toContain('"data":[],"fenceAtRetry":1,"id":"x","releases":1,');
+    expect(retried(again)).toBe('{"job":"Mail@send","data":[],"fenceAtRetry":4,"id":"x","releases":4,"attempts":0}');
+  });
+
+  it('keeps a text that only looks like an id, and what is not ASCII', () => {
+    const text = String.raw`{"job":"Mail@send","data":{"a":"ü"},"note":",\"id\":\"x","attempts":1}`;
+
+    expect(retried(text)).toBe(text.replace('"attempts":1', '"fenceAtRetry":1,"releases":1,"attempts":0'));
   });
 
   it('loses a last moment that has passed', () => {
     const text = `{"job":"Mail@send","retryUntil":${past},"attempts":1}`;
 
-    expect(retried(text)).toBe(`{"job":"Mail@send","retryUntil":${past},"retryUntil":null,"releases":1,"attempts":0}`);
+    expect(retried(text)).toBe(
+      `{"job":"Mail@send","retryUntil":${past},"fenceAtRetry":1,"retryUntil":null,"releases":1,"attempts":0}`,
+    );
     expect(JSON.parse(retried(text))).toMatchObject({ retryUntil: null });
   });
 

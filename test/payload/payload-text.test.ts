@@ -84,6 +84,7 @@ describe('the payload of a job class', () => {
     'releases',
     'maxTries',
     'timeoutAt',
+    'fenceAtRetry',
   ])('does not let createPayloadUsing set %s', (field) => {
     expect(() => encode({ extra: { [field]: 'x' } })).toThrow(ReservedFieldError);
   });

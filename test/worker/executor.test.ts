@@ -1,6 +1,7 @@
 import { Inject } from '../../src/container/inject';
+import { retriedPayload } from '../../src/failed/retried-payload';
 import { Job } from '../../src/job/job';
-import type { Counters } from '../../src/payload/counters';
+import { type Counters, noCounters, withCounters } from '../../src/payload/counters';
 import { JobTimedOutError, MaxAttemptsExceededError, PoisonJobError, UnknownJobError } from '../../src/worker/errors';
 import { Executor } from '../../src/worker/executor';
 import type { Outcome } from '../../src/worker/outcome';
@@ -241,6 +242,16 @@ describe('a job of an unknown name', () => {
 
     expect(settlement.outcome).toBe('failed');
     expect(error).toBeInstanceOf(UnknownJobError);
+  });
+
+  it('has its full time again when it was sent back from the failed jobs', async () => {
+    const retried = retriedPayload(withCounters(unknown, { ...noCounters, attempts: 1, releases: 288 }), Date.now());
+    const lookedAt = async (times: number) =>
+      (await executor.run(reserved(retried, { releases: 289 + times }))).settlement;
+
+    expect(await lookedAt(0)).toMatchObject({ outcome: 'released', delay: 5 });
+    expect(await lookedAt(287)).toMatchObject({ outcome: 'released', delay: 300 });
+    expect(await lookedAt(288)).toMatchObject({ outcome: 'failed' });
   });
 
   it('is never failed by us when it is one of Laravel’s own', async () => {
