@@ -1,5 +1,6 @@
 /** A Redis that writes each command to disk before it answers, and can be killed and started again on its files. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
@@ -33,9 +34,24 @@ export class DurableRedis {
     await this.#server.stop();
   }
 
+  /** By SIGTERM, as an administrator would: it says goodbye to its clients. */
+  async shutDown(): Promise<void> {
+    const { process } = this.#server;
+    const exited = once(process, 'exit');
+    process.kill('SIGTERM');
+    await exited;
+  }
+
   /** On the same port and files; resolves when it takes connections. */
   async startAgain(): Promise<void> {
     this.#server = await startRedisServer({ port: this.port, folder: this.#folder, args: DURABLE });
+  }
+
+  /** On the same port; its files are gone. */
+  async startEmpty(): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true });
+    await mkdir(this.#folder);
+    await this.startAgain();
   }
 
   async stop(): Promise<void> {

@@ -11,7 +11,7 @@ interface Link {
 
 export class FaultyProxy {
   readonly #server: Server;
-  readonly #target: number;
+  #target: number;
   readonly #sockets = new Set<Socket>();
   readonly #links = new Set<Link>();
   #losing = 0;
@@ -44,6 +44,11 @@ export class FaultyProxy {
   /** Each answer takes so much longer; 0: no longer. */
   delay(milliseconds: Milliseconds): void {
     this.#delay = milliseconds;
+  }
+
+  /** New connections lead to another server: the address of a failover. Old ones stay where they are. */
+  retarget(port: number): void {
+    this.#target = port;
   }
 
   /** Ends all connections that there are; new ones work. */
