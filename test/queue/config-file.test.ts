@@ -10,7 +10,13 @@ const root = resolve(__dirname, '../..');
 const run = promisify(execFile);
 
 /** What loads a file, compiled as in the package: Jest's own `require` would hide what Node.js does. */
-const LOADER = ['errors/onqueue-error', 'queue/errors', 'queue/typescript-loader', 'queue/config-file'];
+const LOADER = [
+  'errors/onqueue-error',
+  'job/value-text',
+  'queue/errors',
+  'queue/typescript-loader',
+  'queue/config-file',
+];
 
 const COMPILED = { module: { type: 'commonjs' }, jsc: { target: 'es2022', parser: { syntax: 'typescript' } } } as const;
 
