@@ -96,7 +96,8 @@ function runsOf(lines: readonly LedgerLine[]): Map<string, Run[]> {
       runs.set(id, [...ofJob, { pid, fence, attempts, done: false }]);
       continue;
     }
-    const run = runs.get(id)?.findLast((one) => one.pid === pid && one.outcome === undefined);
+    const own = runs.get(id)?.filter((one) => one.pid === pid && one.outcome === undefined) ?? [];
+    const run = own.find((one) => one.fence === fence) ?? own.at(-1);
     if (run === undefined) continue;
     if (event === 'done') run.done = true;
     else if (OUTCOMES.has(event)) run.outcome = event;

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Milliseconds, systemClock } from '../../../src/clock/clock';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
 
 const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
@@ -32,6 +33,15 @@ export class DurableRedis {
   /** By -9: what it had not written is gone. */
   async kill(): Promise<void> {
     await this.#server.stop();
+  }
+
+  /** Kills it, and starts it again after `milliseconds`. Resolves when it takes connections. */
+  async killFor(milliseconds: Milliseconds): Promise<void> {
+    await this.kill();
+    await new Promise<void>((resolve) => {
+      systemClock.after(milliseconds, resolve, true);
+    });
+    await this.startAgain();
   }
 
   /** By SIGTERM, as an administrator would: it says goodbye to its clients. */

@@ -67,6 +67,16 @@ export class FaultyProxy {
     for (const link of this.#links) link.silent = true;
   }
 
+  /** Goes silent, and heals after `milliseconds`. Resolves with the moment at which it did. */
+  async silentFor(milliseconds: Milliseconds): Promise<Milliseconds> {
+    this.goSilent();
+    await new Promise<void>((resolve) => {
+      systemClock.after(milliseconds, resolve, true);
+    });
+    this.heal();
+    return Date.now();
+  }
+
   /** New connections work; the old ones stay as they are. */
   heal(): void {
     this.#silent = false;

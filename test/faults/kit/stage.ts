@@ -4,11 +4,15 @@ import { join } from 'node:path';
 import { transformSync } from '@swc/core';
 import { JobBus } from '../../../src/bus/bus';
 import { builtInConnectors, type ConnectionConfig, QueueManager, silentLogger } from '../../../src/index';
+import { registry } from '../../../src/job/registry';
+import { encodePayload } from '../../../src/payload/envelope';
+import { uuidv7 } from '../../../src/payload/uuid';
 import type { Connection } from '../../../src/queue/connection';
+import { QueueUnavailableError } from '../../../src/queue/errors';
 import type { WorkerOptions } from '../../../src/worker/worker-options';
 import { eventually } from '../../support/eventually';
 import { Project } from '../../support/project';
-import { account, type Account, type Holdings } from './accounting';
+import { account, type Account, type Expectations, type Holdings } from './accounting';
 import { DurableRedis } from './durable-redis';
 import { Ledger } from './ledger';
 import { WorkerProcess } from './worker-process';
@@ -18,6 +22,8 @@ export type StoreName = 'redis' | 'sqlite';
 export interface StageOptions {
   /** Seconds: how long a silent worker keeps its jobs. */
   readonly lease: number;
+  /** Seconds: how long a call waits for its answer. Default: the connection's own. */
+  readonly deadline?: number | undefined;
 }
 
 /** As many as a queue of a test can hold. */
@@ -30,6 +36,8 @@ export class Stage {
   readonly manager: QueueManager;
   /** Ids of all jobs that were dispatched and confirmed, in order. */
   readonly dispatched: string[] = [];
+  /** Ids of those whose dispatch ended without an answer: they may be there or not. */
+  readonly uncertain: string[] = [];
   /** Processes that may lose a job without fault of ours. */
   readonly disturbed = new Set<number>();
   /** Undefined with SQLite. */
@@ -40,13 +48,14 @@ export class Stage {
   readonly #bus: JobBus;
   readonly #processes = new Set<WorkerProcess>();
 
-  private constructor(project: Project, redis: DurableRedis | undefined, { lease }: StageOptions) {
+  private constructor(project: Project, redis: DurableRedis | undefined, { lease, deadline }: StageOptions) {
     this.#project = project;
     this.redis = redis;
+    const settings = { retryAfter: lease, ...(deadline !== undefined && { deadline }) };
     this.config =
       redis === undefined
-        ? { driver: 'database', url: `sqlite:${join(project.folder, 'jobs.sqlite')}`, retryAfter: lease }
-        : { driver: 'redis', url: redis.url, retryAfter: lease };
+        ? { driver: 'database', url: `sqlite:${join(project.folder, 'jobs.sqlite')}`, ...settings }
+        : { driver: 'redis', url: redis.url, ...settings };
     this.ledger = new Ledger(join(project.folder, 'ledger'));
     const environment = { connectors: builtInConnectors, logger: silentLogger };
     this.manager = new QueueManager(environment, { connections: { store: this.config } });
@@ -84,6 +93,24 @@ export class Stage {
     return ids;
   }
 
+  /**
+   * Dispatches to a store that may be away, and remembers what became of it: what was refused for certain must never run.
+   * Resolves with whether the store has confirmed.
+   */
+  async tryDispatch(jobs: readonly object[]): Promise<boolean> {
+    const ids = jobs.map(() => uuidv7());
+    const entries = jobs.map((job, index) => ({ payload: payloadOf(job, ids[index]!) }));
+    try {
+      await this.driver.push('default', entries);
+      this.dispatched.push(...ids);
+      return true;
+    } catch (error) {
+      if (!(error instanceof QueueUnavailableError)) throw error;
+      if (error.facts.uncertain === true) this.uncertain.push(...ids);
+      return false;
+    }
+  }
+
   /** Resolves when nothing is ready, delayed or reserved. */
   async drained(deadline = 60_000): Promise<void> {
     await eventually(async () => (await this.manager.connection().size()) === 0, {
@@ -97,9 +124,9 @@ export class Stage {
     await Promise.all([...this.#processes].map((one) => one.terminate()));
   }
 
-  async account(expected: { uncertain?: readonly string[]; firstTries?: boolean } = {}): Promise<Account> {
-    const { dispatched, disturbed } = this;
-    return account(this.ledger.lines, await this.#holdings(), { ...expected, dispatched, disturbed });
+  async account(expected: Pick<Expectations, 'firstTries'> = {}): Promise<Account> {
+    const { dispatched, uncertain, disturbed } = this;
+    return account(this.ledger.lines, await this.#holdings(), { ...expected, dispatched, uncertain, disturbed });
   }
 
   async close(): Promise<void> {
@@ -118,4 +145,10 @@ export class Stage {
     const failed = await this.driver.failed!.list({ limit: ALL });
     return { waiting: new Set(waiting.flat().map(idOf)), failed: new Set(failed.map(({ id }) => id)) };
   }
+}
+
+function payloadOf(job: object, id: string): string {
+  const definition = registry().definitionOf(job.constructor);
+  if (definition === undefined) throw new Error(`${job.constructor.name} is no job`);
+  return encodePayload({ definition, job, chosen: {}, id, classes: registry() });
 }

@@ -1,8 +1,21 @@
 /** The soaks, in the order in which they are told. */
 import { frozenWorkers } from './frozen-workers';
+import { halfOpen } from './half-open';
+import { killedRedis } from './killed-redis';
 import { killedWorkers } from './killed-workers';
+import { largePayloads } from './large-payloads';
 import { longJob } from './long-job';
-import { stoppedWorkers } from './stopped-workers';
+import { movedClock } from './moved-clock';
 import type { Soak } from './soak';
+import { stoppedWorkers } from './stopped-workers';
 
-export const soaks = [killedWorkers, frozenWorkers, longJob, stoppedWorkers] as readonly Soak[];
+export const soaks = [
+  killedWorkers,
+  frozenWorkers,
+  longJob,
+  killedRedis,
+  halfOpen,
+  stoppedWorkers,
+  largePayloads,
+  movedClock,
+] as readonly Soak[];

@@ -14,8 +14,8 @@ const { configuration, options, ledger } = JSON.parse(process.argv[2]!) as Order
 /** What it logs of a run is what the store has confirmed; all else that is worth a warning is for people who look into a fault. */
 const hear = (facts: object, message: string): void => {
   const { outcome, id } = facts as { readonly outcome?: string; readonly id?: string };
-  if (outcome !== undefined && id !== undefined) note(outcome, { id });
-  else note('said', {}, JSON.stringify(message));
+  if (outcome === undefined || id === undefined) note('said', {}, JSON.stringify(message));
+  else if (outcome === 'released' || outcome === 'failed') note(outcome, { id });
 };
 
 function measure(): void {
@@ -25,6 +25,10 @@ function measure(): void {
 
 openLedger(ledger);
 Queue.configure({ ...configuration, logger: { debug: () => undefined, info: hear, warn: hear, error: hear } });
+// A process may hold the same job twice, one after the other: these tell which of its runs they mean.
+Queue.after(({ job }) => note('completed', job));
+Queue.lost(({ job }) => note('lost', job));
+Queue.cancelled(({ job }) => note('cancelled', job));
 process.on('SIGUSR2', measure);
 process.once('SIGTERM', () => void Queue.close());
 void new Worker(options).run().then((reason) => {

@@ -1,0 +1,76 @@
+/** The connections of workers stay open and say nothing more: first only those that there are, then all. */
+import { eventually } from '../../support/eventually';
+import { FaultyProxy } from '../kit/faulty-proxy';
+import { Take } from '../kit/programs/jobs';
+import { Stage } from '../kit/stage';
+import { atMost, type Soak, tally } from './soak';
+
+interface Size {
+  /** Seconds: the deadline of a call, and how long nothing comes through. */
+  readonly deadline: number;
+  readonly silence: number;
+}
+
+const LEASE = 2;
+
+export const halfOpen: Soak<Size> = {
+  name: 'half-open',
+  title: 'connections to Redis that are open and silent',
+  figure: 'back ≤ 5 s after they heal, or by a new connection before',
+  stores: ['redis'],
+  sizes: {
+    test: { deadline: 1, silence: 3 },
+    soak: { deadline: 5, silence: 60 },
+    full: { deadline: 5, silence: 60 },
+  },
+
+  async play(store, { deadline, silence }) {
+    const stage = await Stage.open(store, { lease: LEASE, deadline });
+    const proxy = await FaultyProxy.start(stage.redis!.port);
+    try {
+      stage.config = { ...stage.config, url: proxy.url } as typeof stage.config;
+      for (let worker = 0; worker < 2; worker += 1) stage.disturbed.add(stage.hire({ concurrency: 5 }).pid);
+      await keepBusy(stage);
+      await eventually(() => stage.ledger.count('completed') > 50);
+
+      const halved = Date.now();
+      proxy.goHalfOpen();
+      const renewed = await secondsUntilWork(stage, halved, deadline);
+      const healed = await proxy.silentFor(silence * 1000);
+      const recovered = await secondsUntilWork(stage, healed, deadline);
+      await stage.drained();
+      await stage.dismiss();
+
+      const account = await stage.account();
+      return {
+        reached:
+          `${tally(account)}; by a new connection after ${renewed.toFixed(1)} s; ` +
+          `after ${silence} s of silence back in ${recovered.toFixed(1)} s`,
+        offences: [
+          ...account.offences,
+          ...atMost('the seconds until a new connection worked', renewed, deadline + 5),
+          ...atMost('the seconds until jobs ran after it healed', recovered, 5),
+        ],
+      };
+    } finally {
+      await proxy.stop();
+      await stage.close();
+    }
+  },
+};
+
+/** Straight to Redis: more than can be done before the workers are cut off. */
+async function keepBusy(stage: Stage): Promise<void> {
+  await stage.dispatch(Array.from({ length: 1000 }, () => new Take(20)));
+}
+
+/** From `moment` until the first job that a worker reserved after it was started. */
+async function secondsUntilWork(stage: Stage, moment: number, deadline: number): Promise<number> {
+  // What was reserved before and is noted late is no sign of life.
+  const settled = moment + 100;
+  const first = await eventually(
+    () => stage.ledger.lines.find(({ event, at }) => event === 'completed' && at > settled),
+    { deadline: (deadline + 30) * 1000 },
+  );
+  return (first!.at - moment) / 1000;
+}
