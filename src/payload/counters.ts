@@ -39,7 +39,7 @@ const CLOSING = 0x7d;
 
 const TAIL =
   /([{,])(?:"crashes":([1-9]\d{0,14}),)?(?:"exceptions":([1-9]\d{0,14}),)?(?:"timeouts":([1-9]\d{0,14}),)?(?:"releases":([1-9]\d{0,14}),)?"attempts":(\d{1,15})}$/;
-const ID = /[{,]"id":"[^"\\]+"$/;
+const ID = /[{,]"id":"([^"\\]+)"$/;
 
 /**
  * The counters of the canonical tail, and the length of the body before it; undefined: there is none.
@@ -108,13 +108,19 @@ export function withId(payload: Buffer, id: string): Buffer {
 
 /** Whether the payload has an `id` that is a text and not empty. */
 export function hasId(payload: Buffer): boolean {
-  const canonical = readCounters(payload);
+  return readId(payload) !== undefined;
+}
+
+/** The payload's `id`; undefined where it is no text, or empty. `canonical`: what `readCounters` says of it. */
+export function readId(payload: Buffer, canonical = readCounters(payload)): string | undefined {
   if (canonical !== undefined) {
     const { bodyEnd } = canonical;
-    if (ID.test(payload.toString('latin1', Math.max(bodyEnd - ID_WINDOW, 0), bodyEnd))) return true;
+    const found = ID.exec(payload.toString('latin1', Math.max(bodyEnd - ID_WINDOW, 0), bodyEnd))?.[1];
+    if (found !== undefined) return Buffer.from(found, 'latin1').toString();
   }
-  const id = parseObject(payload)?.['id'];
-  return typeof id === 'string' && id !== '';
+  // As UTF-8 here: an id in Latin-1 would be another one.
+  const id = parseObject(payload.toString())?.['id'];
+  return typeof id === 'string' && id !== '' ? id : undefined;
 }
 
 /** Grows by 1 with every reservation of a job. */

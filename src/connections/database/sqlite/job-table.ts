@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Seconds } from '../../../clock/clock';
 import type { Counters } from '../../../payload/counters';
-import type { Counts, WaitingState } from '../../../queue/connection';
+import type { Counts, RenewResult, WaitingState } from '../../../queue/connection';
 import { toMicroseconds } from './moment';
 import type { SqliteDatabase, SqliteRow, SqliteStatement, SqliteValue } from './sqlite-database';
 import type { TableNames } from './table-names';
@@ -10,6 +10,8 @@ import { DELAYED, READY, RESERVED, TEXT_END, TEXT_LENGTH } from './tables';
 
 export interface NewJob {
   readonly payload: string | Buffer;
+  /** The payload's `id`; '' where it has none. */
+  readonly uuid: string;
   readonly counters: Counters;
   readonly delay: Seconds;
 }
@@ -19,6 +21,8 @@ export interface StoredJob {
   readonly id: number;
   readonly payload: Buffer;
   readonly counters: Counters;
+  /** Cancelled while it ran. */
+  readonly cancelled: boolean;
   /** Seconds since 1970: when it becomes ready, or its lease ends. */
   readonly at: Seconds | undefined;
 }
@@ -30,6 +34,9 @@ export interface Outlook {
   readonly due: Seconds;
   /** When the first lease ends. */
   readonly leaseEnd: Seconds;
+  readonly paused: boolean;
+  /** Of the whole file: changes with each restart; undefined: there was none. */
+  readonly restart: string | undefined;
 }
 
 /** How much one call may move. */
@@ -40,12 +47,17 @@ export interface Bounds {
   readonly first: boolean;
 }
 
-const COUNTERS = 'attempts, crashes, exceptions, releases';
+const COUNTERS = 'attempts, crashes, exceptions, timeouts, releases';
 const PAYLOAD = 'CAST(payload AS BLOB)';
+const JOB = `id, ${PAYLOAD}, ${COUNTERS}, cancelled`;
+/** More than a counter can reach. */
+const ANY_CRASHES = Number.MAX_SAFE_INTEGER;
 /** Grows by one with each reservation of a job: with its id it tells a reservation from all others. */
 const FENCE = 'attempts + crashes + releases';
 
 export class JobTable {
+  /** A job that went through nothing yet: each value that is bound costs time, and most counters are 0. */
+  readonly #insertNew: SqliteStatement;
   readonly #insert: SqliteStatement;
   readonly #isDelayed: SqliteStatement;
   readonly #outlook: SqliteStatement;
@@ -54,6 +66,7 @@ export class JobTable {
   readonly #reclaim: SqliteStatement;
   readonly #promote: SqliteStatement;
   readonly #take: SqliteStatement;
+  readonly #first: SqliteStatement;
   readonly #rewrite: SqliteStatement;
   readonly #delete: SqliteStatement;
   readonly #complete: SqliteStatement;
@@ -66,10 +79,13 @@ export class JobTable {
   readonly #remember: SqliteStatement;
   readonly #queues: SqliteStatement;
 
-  constructor(database: SqliteDatabase, { jobs, queues }: TableNames) {
+  constructor(database: SqliteDatabase, { jobs, queues, orders }: TableNames) {
     const prepare = (sql: string): SqliteStatement => database.prepare(sql);
+    this.#insertNew = prepare(
+      `INSERT INTO ${jobs} (queue, payload, uuid, available_at, created_at, place) VALUES (?, ?, ?, ?, ?, ?)`,
+    );
     this.#insert = prepare(
-      `INSERT INTO ${jobs} (queue, payload, ${COUNTERS}, available_at, created_at, place) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO ${jobs} (queue, payload, uuid, available_at, created_at, place, ${COUNTERS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#isDelayed = prepare(
       `SELECT 1 FROM ${jobs}
@@ -78,7 +94,9 @@ export class JobTable {
     this.#outlook = prepare(`SELECT
       (SELECT 1 FROM ${jobs} WHERE queue = ?1 AND ${READY} LIMIT 1),
       (SELECT min(available_at) FROM ${jobs} WHERE queue = ?1 AND ${DELAYED}),
-      (SELECT min(lease_until) FROM ${jobs} WHERE queue = ?1 AND ${RESERVED})`);
+      (SELECT min(lease_until) FROM ${jobs} WHERE queue = ?1 AND ${RESERVED}),
+      (SELECT 1 FROM ${orders} WHERE kind = 'pause' AND value = ?1),
+      (SELECT CAST(value AS BLOB) FROM ${orders} WHERE kind = 'restart')`);
     this.#tail = prepare(`SELECT max(place) FROM ${jobs} WHERE queue = ? AND ${READY}`);
     this.#head = prepare(`SELECT min(place) FROM ${jobs} WHERE queue = ? AND ${READY}`);
     this.#reclaim = prepare(`UPDATE ${jobs}
@@ -89,24 +107,26 @@ export class JobTable {
       FROM (${within(jobs, `${DELAYED} AND available_at <= ?2`, 'available_at, chosen')}) WHERE id = chosen
       RETURNING ${TEXT_LENGTH}`);
     this.#take = prepare(`UPDATE ${jobs} SET reserved_at = ?2, lease_until = ?6, attempts = attempts + 1
-      FROM (${within(jobs, READY, 'place')}) WHERE id = chosen
-      RETURNING id, ${PAYLOAD}, ${COUNTERS}, NULL, place`);
-    this.#rewrite = prepare(`UPDATE ${jobs} SET payload = ? WHERE id = ?`);
+      FROM (${within(jobs, READY, 'place')}) WHERE id = chosen AND worst < ?7
+      RETURNING ${JOB}, NULL, place`);
+    this.#first = prepare(`SELECT crashes FROM ${jobs} WHERE queue = ? AND ${READY} ORDER BY place LIMIT 1`);
+    this.#rewrite = prepare(`UPDATE ${jobs} SET payload = ?, uuid = ? WHERE id = ?`);
     this.#delete = prepare(`DELETE FROM ${jobs} WHERE id = ?`);
     this.#complete = prepare(`DELETE FROM ${jobs} WHERE id = ? AND ${RESERVED} AND ${FENCE} = ?`);
     this.#release = prepare(`UPDATE ${jobs}
-      SET reserved_at = NULL, lease_until = NULL, attempts = ?3, crashes = ?4, exceptions = ?5, releases = ?6, available_at = ?7, place = ?8
+      SET reserved_at = NULL, lease_until = NULL, attempts = ?3, crashes = ?4, exceptions = ?5, timeouts = ?6, releases = ?7,
+        available_at = ?8, place = ?9
       WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2`);
-    this.#renew = prepare(`UPDATE ${jobs} SET lease_until = ?3 WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2`);
+    this.#renew = prepare(
+      `UPDATE ${jobs} SET lease_until = ?3 WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2 RETURNING cancelled`,
+    );
     this.#counts = prepare(
       `SELECT ${[READY, DELAYED, RESERVED]
         .map((state) => `(SELECT count(*) FROM ${jobs} WHERE queue = ?1 AND ${state})`)
         .join(', ')}`,
     );
     const peek = (state: string, at: string, order: string): SqliteStatement =>
-      prepare(
-        `SELECT id, ${PAYLOAD}, ${COUNTERS}, ${at} FROM ${jobs} WHERE queue = ? AND ${state} ORDER BY ${order} LIMIT ?`,
-      );
+      prepare(`SELECT ${JOB}, ${at} FROM ${jobs} WHERE queue = ? AND ${state} ORDER BY ${order} LIMIT ?`);
     this.#peek = {
       ready: peek(READY, 'NULL', 'place'),
       delayed: peek(DELAYED, 'available_at', 'available_at, id'),
@@ -126,11 +146,13 @@ export class JobTable {
   insert(queue: string, entries: readonly NewJob[], now: Seconds): void {
     this.#remember.run([queue]);
     let end = this.#endOf(queue);
-    for (const { payload, counters, delay } of entries) {
-      const { attempts, crashes, exceptions, releases } = counters;
+    for (const { payload, uuid, counters, delay } of entries) {
       const place = delay > 0 ? null : (end += 1);
       const due = toMicroseconds(now + Math.max(delay, 0));
-      this.#insert.run([queue, storable(payload), attempts, crashes, exceptions, releases, due, now, place]);
+      const values = [queue, storable(payload), uuid, due, now, place];
+      const counts = valuesOf(counters);
+      if (counts.every((count) => count === 0)) this.#insertNew.run(values);
+      else this.#insert.run([...values, ...counts]);
     }
   }
 
@@ -139,9 +161,15 @@ export class JobTable {
   }
 
   outlook(queue: string): Outlook {
-    const [ready = null, due = null, leaseEnd = null] = this.#outlook.get([queue]) ?? [];
+    const [ready = null, due = null, leaseEnd = null, pause = null, restart = null] = this.#outlook.get([queue]) ?? [];
     const moment = (value: SqliteValue): Seconds => (value === null ? Infinity : Number(value));
-    return { ready: ready !== null, due: moment(due), leaseEnd: moment(leaseEnd) };
+    return {
+      ready: ready !== null,
+      due: moment(due),
+      leaseEnd: moment(leaseEnd),
+      paused: pause !== null,
+      restart: restart === null ? undefined : String(restart),
+    };
   }
 
   /** Jobs whose lease has ended go to the head, in the order of the ends. Returns their lengths. */
@@ -158,16 +186,22 @@ export class JobTable {
     return rows.map(([length]) => Number(length));
   }
 
-  /** Reserves the first in line. */
-  take(queue: string, now: Seconds, lease: Seconds, bounds: Bounds): readonly StoredJob[] {
+  /** Reserves the first in line, up to one with so many crashes. */
+  take(queue: string, now: Seconds, lease: Seconds, bounds: Bounds, crashes = ANY_CRASHES): readonly StoredJob[] {
     const leaseEnd = toMicroseconds(now + lease);
-    const rows = this.#take.all([queue, now, bounds.jobs, bounds.bytes, bounds.first ? 1 : 0, leaseEnd]);
+    const rows = this.#take.all([queue, now, bounds.jobs, bounds.bytes, bounds.first ? 1 : 0, leaseEnd, crashes]);
     // An UPDATE gives its rows in an order of its own.
-    return rows.toSorted((a, b) => Number(a[7]) - Number(b[7])).map(jobOf);
+    return rows.toSorted((a, b) => Number(a[9]) - Number(b[9])).map(jobOf);
   }
 
-  rewrite(id: number, payload: Buffer): void {
-    this.#rewrite.run([storable(payload), id]);
+  /** The crashes of the first in line; 0 where the line is empty. */
+  crashesOfFirst(queue: string): number {
+    return Number(this.#first.get([queue])?.[0] ?? 0);
+  }
+
+  /** Gives a job another text, with this `id` in it. */
+  rewrite(id: number, payload: Buffer, uuid: string): void {
+    this.#rewrite.run([storable(payload), uuid, id]);
   }
 
   delete(id: number): void {
@@ -180,14 +214,15 @@ export class JobTable {
   }
 
   release(id: number, fence: number, queue: string, counters: Counters, now: Seconds, delay: Seconds): boolean {
-    const { attempts, crashes, exceptions, releases } = counters;
     const place = delay > 0 ? null : this.#endOf(queue) + 1;
     const due = toMicroseconds(now + Math.max(delay, 0));
-    return this.#release.run([id, fence, attempts, crashes, exceptions, releases, due, place]) > 0;
+    return this.#release.run([id, fence, ...valuesOf(counters), due, place]) > 0;
   }
 
-  renew(id: number, fence: number, leaseEnd: Seconds): boolean {
-    return this.#renew.run([id, fence, leaseEnd]) > 0;
+  renew(id: number, fence: number, leaseEnd: Seconds): RenewResult {
+    const [row] = this.#renew.all([id, fence, leaseEnd]);
+    if (row === undefined) return 'lost';
+    return row[0] === 0 ? 'renewed' : 'cancelled';
   }
 
   counts(queue: string): Counts {
@@ -219,15 +254,15 @@ export class JobTable {
 }
 
 /**
- * The first jobs in a state, as many as the bounds allow, each with its number.
+ * The first jobs in a state, as many as the bounds allow, each with its number and the most crashes up to it.
  *
  * ?1 queue, ?2 now, ?3 jobs, ?4 bytes, ?5 whether the first one passes however long it is.
  */
 function within(jobs: string, condition: string, order: string): string {
-  return `SELECT chosen, n FROM (
-    SELECT chosen, row_number() OVER up_to_here AS n, sum(size) OVER up_to_here AS total
+  return `SELECT chosen, n, worst FROM (
+    SELECT chosen, row_number() OVER up_to_here AS n, sum(size) OVER up_to_here AS total, max(risk) OVER up_to_here AS worst
     FROM (
-      SELECT id AS chosen, ${TEXT_LENGTH} AS size, place, available_at, lease_until
+      SELECT id AS chosen, ${TEXT_LENGTH} AS size, crashes AS risk, place, available_at, lease_until
       FROM ${jobs} WHERE queue = ?1 AND ${condition} ORDER BY ${order} LIMIT ?3
     )
     WINDOW up_to_here AS (ORDER BY ${order} ROWS UNBOUNDED PRECEDING)
@@ -242,8 +277,13 @@ export function storable(payload: string | Buffer): string | Buffer {
   return typeof payload === 'string' || !isUtf8(payload) ? payload : payload.toString();
 }
 
+/** In the order of `COUNTERS`. */
+function valuesOf({ attempts, crashes, exceptions, timeouts, releases }: Counters): readonly number[] {
+  return [attempts, crashes, exceptions, timeouts, releases];
+}
+
 function jobOf(row: SqliteRow): StoredJob {
-  const [id, payload, attempts, crashes, exceptions, releases, at] = row;
+  const [id, payload, attempts, crashes, exceptions, timeouts, releases, cancelled, at] = row;
   return {
     id: Number(id),
     payload: payload as Buffer,
@@ -251,9 +291,10 @@ function jobOf(row: SqliteRow): StoredJob {
       attempts: Number(attempts),
       crashes: Number(crashes),
       exceptions: Number(exceptions),
-      timeouts: 0,
+      timeouts: Number(timeouts),
       releases: Number(releases),
     },
+    cancelled: cancelled !== 0,
     at: at === null || at === undefined ? undefined : Number(at),
   };
 }

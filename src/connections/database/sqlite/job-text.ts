@@ -2,18 +2,22 @@
  * The text of a stored job. Its counters stand in columns while it is in the table, and the payload stays as it was
  * pushed; whoever sees the job sees one text with the counters in it, as on every other driver.
  */
-import { noCounters, readCounters, readCountersOfAny, withCounters } from '../../../payload/counters';
+import { noCounters, readCounters, readCountersOfAny, readId, withCounters } from '../../../payload/counters';
 import type { Counters } from '../../../payload/counters';
-import type { StoredJob } from './job-table';
+import type { Seconds } from '../../../clock/clock';
+import type { NewJob, StoredJob } from './job-table';
 
 /** Undefined: the payload is no JSON object. */
 export function countersIn(payload: Buffer): Counters | undefined {
   return readCounters(payload)?.counters ?? readCountersOfAny(payload);
 }
 
-/** What a pushed text says that it went through already; what is no JSON object is pushed all the same. */
-export function countersOfPushed(payload: string | Buffer): Counters {
-  return countersIn(typeof payload === 'string' ? Buffer.from(payload) : payload) ?? noCounters;
+/** With what a pushed text says that it went through already; what is no JSON object is pushed all the same. */
+export function newJob(payload: string | Buffer, delay: Seconds): NewJob {
+  const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
+  const canonical = readCounters(bytes);
+  const counters = canonical?.counters ?? readCountersOfAny(bytes) ?? noCounters;
+  return { payload, delay, uuid: readId(bytes, canonical) ?? '', counters };
 }
 
 /** As it would stand in the list of another driver: nothing is added to a text that was never touched. */
@@ -24,6 +28,10 @@ export function shownText({ payload, counters }: StoredJob): Buffer {
 
 function same(a: Counters, b: Counters): boolean {
   return (
-    a.attempts === b.attempts && a.crashes === b.crashes && a.exceptions === b.exceptions && a.releases === b.releases
+    a.attempts === b.attempts &&
+    a.crashes === b.crashes &&
+    a.exceptions === b.exceptions &&
+    a.timeouts === b.timeouts &&
+    a.releases === b.releases
   );
 }

@@ -4,7 +4,7 @@ import { fenceOf, hasId, withCounters, withId } from '../../../payload/counters'
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../../payload/unreadable';
 import { uuidv7 } from '../../../payload/uuid';
 import type { Reservation, ReserveReply, ReserveRequest, SetAside } from '../../../queue/connection';
-import type { Bounds, JobTable, StoredJob } from './job-table';
+import type { Bounds, JobTable, Outlook, StoredJob } from './job-table';
 import { countersIn } from './job-text';
 import { toMicroseconds } from './moment';
 import type { SqliteTables } from './sqlite-tables';
@@ -40,7 +40,7 @@ class Budget implements Bounds {
 
 export function reserve(
   tables: SqliteTables,
-  { queues, limit, lease }: ReserveRequest,
+  { queues, limit, lease, apart }: ReserveRequest,
   connection: string,
   now: Seconds,
 ): ReserveReply {
@@ -49,43 +49,73 @@ export function reserve(
   const reservations: Reservation[] = [];
   const setAside: SetAside[] = [];
   const texts = new Set<string>();
-  for (const queue of new Set(queues)) {
-    const { leaseEnd, due } = jobs.outlook(queue);
-    if (leaseEnd <= now && reclaimed.left) reclaimed.spend(jobs.reclaim(queue, now, reclaimed));
-    if (due <= now && promoted.left) promoted.spend(jobs.promote(queue, now, promoted));
-    if (!taken.left) continue;
-    const found = jobs.take(queue, now, lease, taken);
-    taken.spend(found.map(({ payload }) => payload.length));
+  const take = (queue: string, budget: Budget, crashes?: number): void => {
+    const found = jobs.take(queue, now, lease, budget, crashes);
+    budget.spend(found.map(({ payload }) => payload.length));
     for (const job of found) {
       if (countersIn(job.payload) === undefined) setAside.push(putAside(tables, queue, job, connection, now));
       else reservations.push(reservationOf(jobs, queue, job, texts));
     }
+  };
+  let next: 'any' | 'nothing' | 'apart' = 'any';
+  for (const queue of new Set(queues)) {
+    const { leaseEnd, due, paused } = jobs.outlook(queue);
+    if (leaseEnd <= now && reclaimed.left) reclaimed.spend(jobs.reclaim(queue, now, reclaimed));
+    if (due <= now && promoted.left) promoted.spend(jobs.promote(queue, now, promoted));
+    if (paused || next !== 'any' || !taken.left) continue;
+    take(queue, taken, apart?.crashes);
+    if (apart === undefined || !taken.left || jobs.crashesOfFirst(queue) < apart.crashes) continue;
+    next = apart.alone && reservations.length === 0 ? 'nothing' : 'apart';
+    if (next === 'nothing') take(queue, new Budget(1));
   }
-  return { reservations, setAside, nextIn: nextIn(jobs, queues, now) };
+  return { reservations, setAside, ...(next === 'apart' && { apart: true }), ...outlookOf(jobs, queues, now) };
+}
+
+/** What `reserve` would reply where it would change nothing; undefined: there is something to do. */
+export function idleReply({ jobs }: SqliteTables, queues: readonly string[], now: Seconds): ReserveReply | undefined {
+  const outlooks = queues.map((queue) => jobs.outlook(queue));
+  const isIdle = ({ ready, paused, due, leaseEnd }: Outlook): boolean =>
+    (paused || !ready) && due > now && leaseEnd > now;
+  if (!outlooks.every(isIdle)) return undefined;
+  return { reservations: [], setAside: [], ...outlookOf(jobs, queues, now, outlooks) };
 }
 
 /** Seconds until a reserve may find something; 0: now. Changes nothing. */
-export function nextIn(jobs: JobTable, queues: readonly string[], now: Seconds): Seconds {
-  let next = Infinity;
-  for (const queue of queues) {
-    const { ready, due, leaseEnd } = jobs.outlook(queue);
-    if (ready) return 0;
-    next = Math.min(next, due, leaseEnd);
-  }
-  return Math.max(toMicroseconds(next - now), 0);
+export function nextIn({ jobs }: SqliteTables, queues: readonly string[], now: Seconds): Seconds {
+  return outlookOf(jobs, queues, now).nextIn;
+}
+
+/** What a reply says of the time to come. */
+function outlookOf(
+  jobs: JobTable,
+  queues: readonly string[],
+  now: Seconds,
+  outlooks = queues.map((queue) => jobs.outlook(queue)),
+): Pick<ReserveReply, 'nextIn' | 'paused' | 'restart'> {
+  const running = outlooks.filter((outlook) => !outlook.paused);
+  const moments = running.flatMap(({ ready, due, leaseEnd }) => (ready ? [now] : [due, leaseEnd]));
+  const paused = queues.filter((_, index) => outlooks[index]?.paused);
+  const restart = outlooks[0]?.restart;
+  return {
+    nextIn: Math.max(toMicroseconds(Math.min(...moments, Infinity) - now), 0),
+    ...(paused.length > 0 && { paused }),
+    ...(restart !== undefined && { restart }),
+  };
 }
 
 /** `texts`: those handed out by this call already. A twin of one gets an id of its own: both may fail, and be kept. */
 function reservationOf(jobs: JobTable, queue: string, job: StoredJob, texts: Set<string>): Reservation {
-  const { id, counters } = job;
+  const { id, counters, cancelled } = job;
   let payload = withCounters(job.payload, counters);
-  if (!hasId(payload) || texts.has(payload.toString('latin1'))) {
-    payload = withId(payload, uuidv7());
-    jobs.rewrite(id, payload);
+  const text = payload.toString('latin1');
+  if (!hasId(payload) || texts.has(text)) {
+    const uuid = uuidv7();
+    payload = withId(payload, uuid);
+    jobs.rewrite(id, payload, uuid);
   }
-  texts.add(payload.toString('latin1'));
+  texts.add(text);
   const token: ReservationToken = { id, fence: fenceOf(counters) };
-  return { queue, payload, counters, token };
+  return { queue, payload, counters, token, ...(cancelled && { cancelled }) };
 }
 
 /** What is no JSON object can never run: it must not stand in the way of what can. */

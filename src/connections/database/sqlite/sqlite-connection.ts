@@ -13,6 +13,7 @@ import type {
   Diagnosis,
   Entry,
   PeekedJob,
+  RenewResult,
   Reservation,
   ReserveReply,
   ReserveRequest,
@@ -25,11 +26,12 @@ import { ConnectionClosedError, DuplicatePayloadError } from '../../errors';
 import { diagnose } from './diagnosis';
 import { watchOf } from './file-watch';
 import type { FileWatch } from './file-watch';
-import { countersOfPushed, shownText } from './job-text';
+import { newJob, shownText } from './job-text';
 import { toMicroseconds } from './moment';
-import { nextIn, reserve } from './reserve';
+import { idleReply, nextIn, reserve } from './reserve';
 import type { ReservationToken } from './reserve';
 import { settle } from './settle';
+import { SqliteControl } from './sqlite-control';
 import { SqliteFailedStore } from './sqlite-failed-store';
 import { SqliteLockStore } from './sqlite-lock-store';
 import { SqliteStore } from './sqlite-store';
@@ -62,7 +64,7 @@ const CAPABILITIES: Capabilities = {
   wake: true,
   failed: true,
   locks: true,
-  control: false,
+  control: true,
 };
 
 /** What one transaction pushes or removes at most, so that neither the file nor the event loop is held for long. */
@@ -79,6 +81,7 @@ export class SqliteConnection implements Connection {
   readonly capabilities = CAPABILITIES;
   readonly failed: SqliteFailedStore;
   readonly locks: SqliteLockStore;
+  readonly control: SqliteControl;
   readonly #clock: Clock;
   readonly #store: SqliteStore<SqliteTables>;
   readonly #watch: FileWatch;
@@ -100,6 +103,7 @@ export class SqliteConnection implements Connection {
     const wroteTo = (queue: string): void => this.#watch.wroteTo(queue);
     this.failed = new SqliteFailedStore({ store, clock, checkOpen, wroteTo });
     this.locks = new SqliteLockStore(store, clock, checkOpen);
+    this.control = new SqliteControl({ store, checkOpen, wroteTo });
   }
 
   async push(queue: string, entries: readonly Entry[]): Promise<void> {
@@ -117,8 +121,8 @@ export class SqliteConnection implements Connection {
   async reserve(request: ReserveRequest): Promise<ReserveReply> {
     this.#checkOpen('reserve');
     // Mostly an idle worker's look: it takes no lock, and so hinders nobody.
-    const next = await this.#store.read(RESERVED_NOTHING, ({ jobs }) => nextIn(jobs, request.queues, this.#now));
-    if (next > 0) return { reservations: [], setAside: [], nextIn: next };
+    const idle = await this.#store.read(RESERVED_NOTHING, (tables) => idleReply(tables, request.queues, this.#now));
+    if (idle !== undefined) return idle;
     return this.#store.write({ consequence: RESERVED_NOTHING }, (tables) =>
       reserve(tables, request, this.name, this.#now),
     );
@@ -148,14 +152,14 @@ export class SqliteConnection implements Connection {
     return done;
   }
 
-  async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly ('renewed' | 'lost')[]> {
+  async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
     this.#checkOpen('renew');
     if (reservations.length === 0) return [];
     return this.#store.write({ consequence: 'no lease was renewed' }, ({ jobs }) => {
       const leaseEnd = toMicroseconds(this.#now + lease);
       return reservations.map(({ token }) => {
         const { id, fence } = token as ReservationToken;
-        return jobs.renew(id, fence, leaseEnd) ? 'renewed' : 'lost';
+        return jobs.renew(id, fence, leaseEnd);
       });
     });
   }
@@ -198,7 +202,7 @@ export class SqliteConnection implements Connection {
       connection: this.name,
       clock: this.#clock,
       watch: this.#watch,
-      nextIn: (names) => glance(({ jobs }) => nextIn(jobs, names, this.#now)) ?? Infinity,
+      nextIn: (names) => glance((tables) => nextIn(tables, names, this.#now)) ?? Infinity,
       version: () => glance((tables) => tables.version),
     });
     this.#waiters.add(waiter);
@@ -235,7 +239,7 @@ export class SqliteConnection implements Connection {
       }
       unique.add(payload);
     }
-    const made = entries.map(({ payload, delay = 0 }) => ({ payload, delay, counters: countersOfPushed(payload) }));
+    const made = entries.map(({ payload, delay = 0 }) => newJob(payload, delay));
     jobs.insert(queue, made, this.#now);
   }
 

@@ -1,7 +1,7 @@
 /** The failed jobs of a SQLite file. */
 import type { Clock, Seconds } from '../../../clock/clock';
 import type { FailedEntry, FailedStore } from '../../../failed/failed-store';
-import { countersOfPushed } from './job-text';
+import { newJob } from './job-text';
 import type { SqliteStore } from './sqlite-store';
 import type { SqliteTables } from './sqlite-tables';
 
@@ -49,11 +49,10 @@ export class SqliteFailedStore implements FailedStore {
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean> {
     this.#options.checkOpen('failed.retry');
     const { id, queue } = entry;
-    const counters = countersOfPushed(payload);
     const purpose = { consequence: `the failed job ${id} was not retried` };
     const retried = await this.#store.write(purpose, ({ jobs, failed }) => {
       if (!failed.take(entry)) return false;
-      jobs.insert(queue, [{ payload, counters, delay: 0 }], this.#now);
+      jobs.insert(queue, [newJob(payload, 0)], this.#now);
       return true;
     });
     if (retried) this.#options.wroteTo(queue);

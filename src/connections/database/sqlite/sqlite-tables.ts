@@ -1,21 +1,27 @@
 /** The tables of one connection, with their statements prepared. */
 import { FailedTable } from './failed-table';
 import { JobTable } from './job-table';
+import { JobIds } from './job-ids';
 import { LockTable } from './lock-table';
+import { OrderTable } from './order-table';
 import type { SqliteDatabase, SqliteStatement } from './sqlite-database';
 import type { TableNames } from './table-names';
 
 export class SqliteTables {
   readonly jobs: JobTable;
+  readonly ids: JobIds;
   readonly failed: FailedTable;
   readonly locks: LockTable;
+  readonly orders: OrderTable;
   readonly #version: SqliteStatement;
   readonly #facts: SqliteStatement;
 
   constructor(database: SqliteDatabase, names: TableNames) {
     this.jobs = new JobTable(database, names);
+    this.ids = new JobIds(database, names);
     this.failed = new FailedTable(database, names);
     this.locks = new LockTable(database, names);
+    this.orders = new OrderTable(database, names);
     this.#version = database.prepare('PRAGMA data_version');
     this.#facts = database.prepare('SELECT sqlite_version(), journal_mode FROM pragma_journal_mode');
   }

@@ -9,6 +9,8 @@ export interface TableNames {
   /** The names of the queues that were pushed to. */
   readonly queues: string;
   readonly locks: string;
+  /** Which queues are paused, and when workers were last told to start anew. */
+  readonly orders: string;
 }
 
 /** The versions of all tables that Onqueue made in a file. `PRAGMA user_version` belongs to the file's other users. */
@@ -17,5 +19,11 @@ export const VERSIONS_TABLE = 'onqueue_versions';
 /** @throws DatabaseTableNameError */
 export function tableNames(table: string, connection: string): TableNames {
   if (!/^(?!sqlite_)[a-z_][a-z\d_]{0,47}$/i.test(table)) throw new DatabaseTableNameError(connection, table);
-  return { jobs: table, failed: `failed_${table}`, queues: `${table}_queues`, locks: `${table}_locks` };
+  return {
+    jobs: table,
+    failed: `failed_${table}`,
+    queues: `${table}_queues`,
+    locks: `${table}_locks`,
+    orders: `${table}_orders`,
+  };
 }

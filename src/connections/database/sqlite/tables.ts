@@ -1,17 +1,22 @@
-/** Makes the tables on the first use of a file, and checks that those that are there are ours. */
+/**
+ * Makes the tables on the first use of a file, brings those of an older version up to date in place, and checks that
+ * those that are there are ours.
+ */
 import { ForeignTableError, NewerTablesError } from '../errors';
 import type { SqliteDatabase } from './sqlite-database';
 import { VERSIONS_TABLE } from './table-names';
 import type { TableNames } from './table-names';
-
-/** Raised by one, with a step that leads there, whenever the tables change. */
-const VERSION = 1;
 
 /** A job in line: it has a place there, and nobody holds it. */
 export const READY = 'place IS NOT NULL AND reserved_at IS NULL';
 /** A job that waits for its moment; also one that another program has inserted, which knows no places. */
 export const DELAYED = 'place IS NULL AND reserved_at IS NULL';
 export const RESERVED = 'reserved_at IS NOT NULL';
+
+/** The payload has an `id`, and it stands in `uuid`. */
+export const KNOWN_ID = "uuid <> ''";
+/** Pushed by an older version or inserted by another program: nobody has looked for its `id` yet. */
+export const UNREAD_ID = 'uuid IS NULL';
 
 /** Together they tell texts apart without a copy of the whole in an index: ids stand at the end. */
 export const TEXT_LENGTH = 'octet_length(payload)';
@@ -21,7 +26,7 @@ export const TEXT_END = 'substr(CAST(payload AS BLOB), -64)';
  * The moments are seconds since 1970, with a fraction. `id` is never used twice, for it is part of what a reservation is
  * known by. The indexes hold `reserved_at`, though it is known, so that counting reads nothing but them.
  */
-const statements = (names: TableNames): string => `
+const firstTables = (names: TableNames): string => `
   CREATE TABLE ${names.jobs} (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     queue TEXT NOT NULL,
@@ -60,8 +65,32 @@ const statements = (names: TableNames): string => `
     expires_at REAL NOT NULL
   ) WITHOUT ROWID;
   CREATE INDEX ${names.locks}_expires_at ON ${names.locks} (expires_at);
-  INSERT INTO ${VERSIONS_TABLE} (name, version) VALUES ('${names.jobs}', ${VERSION});
 `;
+
+/**
+ * A process of the first version may go on beside this one: it leaves the new columns as they are. `uuid` is the `id` in
+ * the payload, '' where there is none, and NULL where nobody has looked yet: filling it here would hold up the file.
+ */
+const orderTables = (names: TableNames): string => `
+  ALTER TABLE ${names.jobs} ADD COLUMN timeouts INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE ${names.jobs} ADD COLUMN cancelled INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE ${names.jobs} ADD COLUMN uuid TEXT;
+  CREATE INDEX ${names.jobs}_uuid ON ${names.jobs} (uuid) WHERE ${KNOWN_ID};
+  CREATE INDEX ${names.jobs}_unread ON ${names.jobs} (uuid) WHERE ${UNREAD_ID};
+  CREATE TABLE ${names.orders} (kind TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (kind, value)) WITHOUT ROWID;
+`;
+
+interface Step {
+  /** The tables that it makes. */
+  readonly tables: readonly (keyof TableNames)[];
+  readonly statements: (names: TableNames) => string;
+}
+
+/** Each leads from the version before it to the next; new tables go the whole way, so that there is but one. */
+const STEPS: readonly Step[] = [
+  { tables: ['jobs', 'failed', 'queues', 'locks'], statements: firstTables },
+  { tables: ['orders'], statements: orderTables },
+];
 
 /**
  * Writes only where there is something to make. Throws SQLite's own error when others hold the file.
@@ -70,11 +99,12 @@ const statements = (names: TableNames): string => `
  * @throws NewerTablesError
  */
 export function prepareTables(database: SqliteDatabase, names: TableNames, file: string): void {
-  if (isCurrent(database, names, file)) return;
+  if (versionOf(database, names, file) === STEPS.length) return;
   database.exec('BEGIN IMMEDIATE');
   try {
     // Another process may have made them while this one waited for its turn.
-    if (!isCurrent(database, names, file)) makeTables(database, names, file);
+    const steps = STEPS.slice(versionOf(database, names, file));
+    if (steps.length > 0) makeTables(database, names, file, steps);
     database.exec('COMMIT');
   } catch (error) {
     if (database.inTransaction) database.exec('ROLLBACK');
@@ -82,21 +112,23 @@ export function prepareTables(database: SqliteDatabase, names: TableNames, file:
   }
 }
 
-function isCurrent(database: SqliteDatabase, names: TableNames, file: string): boolean {
-  if (!exists(database, VERSIONS_TABLE)) return false;
+/** 0: they are not there. */
+function versionOf(database: SqliteDatabase, names: TableNames, file: string): number {
+  if (!exists(database, VERSIONS_TABLE)) return 0;
   const row = database.prepare(`SELECT version FROM ${VERSIONS_TABLE} WHERE name = ? COLLATE NOCASE`).get([names.jobs]);
-  if (row === undefined) return false;
-  const found = Number(row[0]);
-  if (found > VERSION) throw new NewerTablesError(file, found, VERSION);
-  return true;
+  const found = Number(row?.[0] ?? 0);
+  if (found > STEPS.length) throw new NewerTablesError(file, found, STEPS.length);
+  return found;
 }
 
-function makeTables(database: SqliteDatabase, names: TableNames, file: string): void {
-  for (const name of Object.values<string>({ ...names })) {
+function makeTables(database: SqliteDatabase, names: TableNames, file: string, steps: readonly Step[]): void {
+  for (const name of steps.flatMap(({ tables }) => tables.map((table) => names[table]))) {
     if (exists(database, name)) throw new ForeignTableError(file, name);
   }
   database.exec(`CREATE TABLE IF NOT EXISTS ${VERSIONS_TABLE} (name TEXT PRIMARY KEY, version INTEGER NOT NULL)`);
-  database.exec(statements(names));
+  for (const { statements } of steps) database.exec(statements(names));
+  database.exec(`DELETE FROM ${VERSIONS_TABLE} WHERE name = '${names.jobs}' COLLATE NOCASE`);
+  database.exec(`INSERT INTO ${VERSIONS_TABLE} (name, version) VALUES ('${names.jobs}', ${STEPS.length})`);
 }
 
 function exists(database: SqliteDatabase, table: string): boolean {

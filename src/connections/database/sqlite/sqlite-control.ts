@@ -1,0 +1,59 @@
+/** Orders to the workers of a SQLite file. They are on disk when they are confirmed, as a push is. */
+import { uuidv7 } from '../../../payload/uuid';
+import type { CancelResult, Control } from '../../../queue/control';
+import type { SqliteStore } from './sqlite-store';
+import type { SqliteTables } from './sqlite-tables';
+
+export interface ControlOptions {
+  readonly store: SqliteStore<SqliteTables>;
+  readonly checkOpen: (operation: string) => void;
+  /** Called when the jobs of a queue can be had again. */
+  readonly wroteTo: (queue: string) => void;
+}
+
+export class SqliteControl implements Control {
+  readonly #options: ControlOptions;
+
+  constructor(options: ControlOptions) {
+    this.#options = options;
+  }
+
+  async cancel(id: string, queue?: string): Promise<CancelResult> {
+    const consequence = `job ${id} was not cancelled`;
+    for (;;) {
+      const result = await this.#order('control.cancel', consequence, ({ ids }) => ids.cancel(id, queue));
+      if (result !== 'unknown') return result;
+      // It may be among those whose ids nobody has read yet; each is read once.
+      if (!(await this.#options.store.write({ consequence }, ({ ids }) => ids.readSome()))) return 'unknown';
+    }
+  }
+
+  pause(queue: string): Promise<boolean> {
+    return this.#order('control.pause', `queue '${queue}' was not paused`, ({ orders }) => orders.pause(queue));
+  }
+
+  async resume(queue: string): Promise<boolean> {
+    const resumed = await this.#order('control.resume', `queue '${queue}' was not resumed`, ({ orders }) =>
+      orders.resume(queue),
+    );
+    this.#options.wroteTo(queue);
+    return resumed;
+  }
+
+  async paused(): Promise<readonly string[]> {
+    const { store, checkOpen } = this.#options;
+    checkOpen('control.paused');
+    const paused = await store.read('no paused queues were listed', ({ orders }) => orders.paused());
+    return paused.toSorted();
+  }
+
+  restart(): Promise<void> {
+    return this.#order('control.restart', 'no worker was told to start anew', ({ orders }) => orders.restart(uuidv7()));
+  }
+
+  async #order<T>(operation: string, consequence: string, work: (tables: SqliteTables) => T): Promise<T> {
+    const { store, checkOpen } = this.#options;
+    checkOpen(operation);
+    return store.write({ consequence, durable: true }, work);
+  }
+}
