@@ -1,7 +1,5 @@
 import { join } from 'node:path';
 import { UnconfirmedError } from '../../src/cli/errors';
-import { MemoryConnection } from '../../src/connections/memory/memory-connection';
-import { MemoryStore } from '../../src/connections/memory/memory-store';
 import { CommandKit } from './kit/command-kit';
 
 let kit: CommandKit;
@@ -190,53 +188,6 @@ describe('forget, flush and prune', () => {
     expect(stderr).toContain('--older-than=30d');
     expect(code).toBe(2);
     expect(await kit.store.failed.count()).toBe(3);
-  });
-});
-
-describe('failed jobs of several connections, one of which is away,', () => {
-  beforeEach(async () => {
-    kit.project.write({
-      'onqueue.config.js': `module.exports = { default: 'stored',
-        connections: { stored: { driver: 'database', url: 'sqlite:./x' }, gone: { driver: 'redis' } } };`,
-    });
-    const stored = () => Object.assign(kit.store.duplicate(), { name: 'stored' });
-    const gone = () => {
-      const connection = new MemoryConnection('gone', new MemoryStore('gone', kit.clock));
-      for (const method of ['list', 'get', 'forget', 'flush'] as const) {
-        jest.spyOn(connection.failed, method).mockRejectedValue(new Error('no answer'));
-      }
-      return connection;
-    };
-    kit.connectors = { database: stored, redis: gone };
-    for (const id of ['1', '2', '3']) await kit.fail(id, { connection: 'stored' });
-  });
-
-  it('are shown as far as they are known, with a remark, and the code 1', async () => {
-    const { stdout, stderr, code } = await kit.run('failed', '--json');
-
-    expect(JSON.parse(stdout)).toHaveLength(3);
-    expect(stderr).toBe('The failed jobs of gone are not among these: no answer\n');
-    expect(code).toBe(1);
-  });
-
-  it('are retried and forgotten by their ids, behind one that is not found as well', async () => {
-    const retried = await kit.run('retry', 'x', '1', '--json');
-    const forgotten = await kit.run('forget', 'x', '2', '--json');
-
-    expect([retried.stdout, forgotten.stdout]).toEqual([
-      '{"retried":1,"unknown":["x"]}\n',
-      '{"forgotten":1,"unknown":["x"]}\n',
-    ]);
-    expect(retried.stderr).toContain("No failed job 'x' was found, but those of connection 'gone'");
-    expect([retried.code, forgotten.code]).toEqual([1, 1]);
-    expect(await kit.store.failed.count()).toBe(1);
-  });
-
-  it('are flushed as far as they can be reached, which is said', async () => {
-    const { stderr, code } = await kit.run('flush');
-
-    expect(stderr).toContain("3 failed jobs were removed, but those of connection 'gone'");
-    expect(code).toBe(1);
   });
 });
 
