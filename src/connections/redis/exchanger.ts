@@ -1,6 +1,7 @@
 /** Settles and reserves, in as many calls as it takes: mostly one, in a cluster at least one for each queue. */
 import type { ReserveReply, ReserveRequest, SetAside, Settlement, SettleResult } from '../../queue/connection';
 import type { Reservation } from '../../queue/connection';
+import { QueueUnavailableError } from '../errors';
 import type { RedisCaller } from './caller';
 import { type Exchanged, ExchangeLane } from './exchange-lane';
 import type { Keys } from './keys';
@@ -33,10 +34,14 @@ export class Exchanger {
   async exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Exchanged> {
     // Before the failure is written: the lists of failed jobs look only at queues whose name is known.
     for (const { outcome, reservation } of settlements)
-      if (outcome === 'failed') await this.#names.add(reservation.queue);
+      if (outcome === 'failed') await this.#names.add(reservation.queue).catch(ignoreRefusal);
     const exchanged = await (this.#ordered === undefined
       ? this.#together(settlements, request)
       : this.#slotBySlot(settlements, request));
+    if (exchanged.reply.forgotten === true) {
+      this.#names.forget();
+      this.#ordered?.forget();
+    }
     for (const { queue } of exchanged.reply.setAside) this.#names.add(queue).catch(() => undefined);
     return exchanged;
   }
@@ -108,4 +113,9 @@ export class Exchanger {
     }
     return lane;
   }
+}
+
+// A server that is full takes no name, but it takes the failure; who pushed the job has made the name known.
+function ignoreRefusal(error: unknown): void {
+  if (!(error instanceof QueueUnavailableError) || error.facts.refused !== true) throw error;
 }

@@ -19,11 +19,14 @@ interface Push {
 export class PushLane extends Lane<Push> {
   readonly #queue: string;
   readonly #keys: QueueKeys;
+  readonly #onForgotten: () => void;
 
-  constructor(caller: RedisCaller, queue: string, keys: QueueKeys) {
+  /** @param onForgotten called when Redis turns out to have lost what it had confirmed */
+  constructor(caller: RedisCaller, queue: string, keys: QueueKeys, onForgotten: () => void) {
     super(caller);
     this.#queue = queue;
     this.#keys = keys;
+    this.#onForgotten = onForgotten;
   }
 
   /** Longer lists go in several calls, one after another: where one fails, those after it are not sent. */
@@ -81,7 +84,10 @@ export class PushLane extends Lane<Push> {
         since: Math.max(pushes[0]!.since, this.caller.answeredAt),
       },
     )) as [word: unknown, duplicates: readonly number[], record: Buffer];
-    if (this.forgot(client(this.id), sentAt, String(record) === 'unrecorded')) this.#tellForgotten();
+    if (this.forgot(client(this.id), sentAt, String(record) === 'unrecorded')) {
+      this.#tellForgotten();
+      this.#onForgotten();
+    }
     for (const place of duplicates) {
       const error = new DuplicatePayloadError(this.caller.settings.name, this.#queue, payloadsOf[place - 1]!);
       delayedOf[place - 1]!.reject(error);

@@ -24,6 +24,11 @@ export class QueueNames {
     await adding;
   }
 
+  /** The store has lost them: each is added again when it is next met. */
+  forget(): void {
+    this.#added.clear();
+  }
+
   has(queue: string): boolean {
     return this.#added.has(queue);
   }

@@ -107,12 +107,17 @@ export class RedisConnection implements Connection {
     this.#checkOpen('push');
     let lane = this.#pushes.get(queue);
     if (lane === undefined) {
-      lane = new PushLane(this.#caller, queue, this.#keys.queue(queue));
+      lane = new PushLane(this.#caller, queue, this.#keys.queue(queue), () => this.#addNameAgain(queue));
       this.#pushes.set(queue, lane);
     }
     // Sent before the push, so that no job is in a queue that nobody lists. Where it fails, the next push sends it.
     if (!this.#names.has(queue)) this.#names.add(queue).catch(() => undefined);
     await lane.push(entries);
+  }
+
+  #addNameAgain(queue: string): void {
+    this.#names.forget();
+    this.#names.add(queue).catch(() => undefined);
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveReply> {

@@ -1,0 +1,178 @@
+/** A dispatcher and a worker on a Redis that a test takes away and gives back, and the account of what they did. */
+import { JobBus } from '../../../src/bus/bus';
+import { builtInConnectors } from '../../../src/connections/built-in';
+import { QueueUnavailableError } from '../../../src/connections/errors';
+import { Job } from '../../../src/job/job';
+import type { RedisConfig } from '../../../src/queue/configuration';
+import { QueueManager } from '../../../src/queue/queue-manager';
+import { Worker } from '../../../src/worker/worker';
+import { Gate, RecordingLogger } from '../../support/application';
+import { eventually } from '../../support/eventually';
+
+/** The jobs of all applications run in one process; each knows whose it is. */
+const applications = new Map<number, OutageApplication>();
+let opened = 0;
+
+abstract class OutageJob extends Job {
+  constructor(readonly application: number) {
+    super();
+  }
+  protected get owner(): OutageApplication {
+    return applications.get(this.application)!;
+  }
+}
+
+@Job({ timeout: 0 })
+class Step extends OutageJob {
+  constructor(
+    application: number,
+    readonly index: number,
+  ) {
+    super(application);
+  }
+  handle(): void {
+    this.owner.ran.push(this.index);
+  }
+}
+
+/** Runs until the test lets it go. */
+@Job({ timeout: 0 })
+class Held extends OutageJob {
+  async handle(): Promise<void> {
+    this.owner.holding = true;
+    await this.owner.gate.opened;
+  }
+}
+
+/** Fails when the test lets it go. */
+@Job({ timeout: 0 })
+class HeldToFail extends Held {
+  override async handle(): Promise<void> {
+    await super.handle();
+    throw new Error('failed as it should');
+  }
+}
+
+/** What became of the dispatches: only of the doubtful ones it may be either. */
+interface Account {
+  readonly accepted: number[];
+  readonly refused: number[];
+  readonly doubtful: number[];
+}
+
+export class OutageApplication {
+  readonly log = new RecordingLogger();
+  /** The steps that have run, in their order. */
+  readonly ran: number[] = [];
+  readonly gate = new Gate();
+  holding = false;
+  readonly worker: Worker;
+  readonly #dispatching: QueueManager;
+  readonly #working: QueueManager;
+  readonly #bus: JobBus;
+  readonly #number = (opened += 1);
+  readonly #account: Account = { accepted: [], refused: [], doubtful: [] };
+  #traffic: { readonly ended: Promise<void>; stop: boolean } | undefined;
+  #next = 0;
+
+  constructor(config: Partial<RedisConfig>) {
+    applications.set(this.#number, this);
+    const store: RedisConfig = { driver: 'redis', deadline: '1s', ...config };
+    const open = (logger: RecordingLogger): QueueManager =>
+      new QueueManager({ connectors: builtInConnectors, logger }, { connections: { store } });
+    this.#dispatching = open(new RecordingLogger());
+    this.#working = open(this.log);
+    this.#bus = new JobBus(() => this.#dispatching);
+    this.worker = new Worker({ concurrency: 5, grace: '200ms' }, this.#working);
+    void this.worker.run();
+  }
+
+  /** Errors and what follows them, without what is said of each job. */
+  get said(): string[] {
+    const lines = this.log.lines.filter(({ level, facts }) => level !== 'debug' && !('job' in facts));
+    return lines.map(({ level, message }) => `${level}: ${message}`);
+  }
+
+  get driver() {
+    return this.#dispatching.driver();
+  }
+
+  /** A job that keeps its slot until `letGo`. */
+  async hold(end: 'completes' | 'fails' = 'completes'): Promise<void> {
+    await this.#bus.dispatch(new (end === 'completes' ? Held : HeldToFail)(this.#number));
+    await eventually(() => this.holding, { of: 'the start of the held job' });
+  }
+
+  letGo(): void {
+    this.gate.open();
+  }
+
+  /** Dispatches one job, and keeps account of it. */
+  async dispatch(): Promise<Error | undefined> {
+    const index = (this.#next += 1);
+    try {
+      await this.#bus.dispatch(new Step(this.#number, index));
+      this.#account.accepted.push(index);
+      return undefined;
+    } catch (error) {
+      const doubtful = error instanceof QueueUnavailableError && error.facts.uncertain === true;
+      this.#account[doubtful ? 'doubtful' : 'refused'].push(index);
+      return error as Error;
+    }
+  }
+
+  /** A job goes all the way, from here to the worker. */
+  async works(deadline = 10_000): Promise<void> {
+    await eventually(async () => (await this.dispatch()) === undefined, { deadline, of: 'a dispatch' });
+    const index = this.#account.accepted.at(-1)!;
+    await eventually(() => this.ran.includes(index), { deadline, of: `the run of job ${index}` });
+  }
+
+  /** Dispatches one job after another, until `settled`. */
+  startTraffic(): void {
+    const traffic = { stop: false, ended: Promise.resolve() };
+    const dispatchOn = async (): Promise<void> => {
+      while (!traffic.stop) await this.dispatch();
+    };
+    traffic.ended = Promise.all([dispatchOn(), dispatchOn(), dispatchOn()]).then(() => undefined);
+    this.#traffic = traffic;
+  }
+
+  /** Resolves when so many more jobs have run. */
+  async progress(count = 20): Promise<void> {
+    const goal = this.ran.length + count;
+    await eventually(() => this.ran.length >= goal, { of: `${count} more runs` });
+  }
+
+  /** Ends the traffic, and waits until nothing is left to do. */
+  async settled(): Promise<void> {
+    if (this.#traffic !== undefined) this.#traffic.stop = true;
+    await this.#traffic?.ended;
+    await eventually(
+      async () => {
+        const { ready, delayed, reserved } = await this.driver.counts('default');
+        return ready + delayed + reserved === 0;
+      },
+      { of: 'an empty queue' },
+    );
+  }
+
+  /** Jobs that are missing, that ran twice, and that ran although they were said not to be queued: none of them. */
+  get faults(): { lost: number[]; twice: number[]; denied: number[] } {
+    const { accepted, refused } = this.#account;
+    const done = new Set(this.ran);
+    return {
+      lost: accepted.filter((index) => !done.has(index)),
+      twice: this.ran.filter((index, at) => this.ran.indexOf(index) !== at),
+      denied: refused.filter((index) => done.has(index)),
+    };
+  }
+
+  async close(): Promise<void> {
+    if (this.#traffic !== undefined) this.#traffic.stop = true;
+    this.gate.open();
+    await Promise.all([this.#traffic?.ended, this.#working.close(), this.#dispatching.close()]);
+  }
+}
+
+export const NO_FAULTS = { lost: [], twice: [], denied: [] };

@@ -1,0 +1,192 @@
+import Redis from 'ioredis';
+import { eventually } from '../../support/eventually';
+import { type RedisServer, startRedisServer } from '../../support/redis-server';
+import { FaultyProxy } from '../kit/faulty-proxy';
+import { NO_FAULTS, OutageApplication } from './application';
+import { LoadingServer } from './loading-server';
+
+let redis: RedisServer;
+let admin: Redis;
+let application: OutageApplication;
+/** What a test starts beside these. */
+let others: { stop(): Promise<void> }[] = [];
+
+async function beside<T extends { stop(): Promise<void> }>(starting: Promise<T>): Promise<T> {
+  const other = await starting;
+  others.push(other);
+  return other;
+}
+
+async function open(args: readonly string[] = [], url?: (server: RedisServer) => string): Promise<void> {
+  redis = await startRedisServer({ args });
+  admin = new Redis(redis.url, { protocol: 2 });
+  application = new OutageApplication({ url: url?.(redis) ?? redis.url });
+}
+
+afterEach(async () => {
+  admin.disconnect();
+  await application.close();
+  await Promise.all(others.map((other) => other.stop()));
+  others = [];
+  await redis.stop();
+});
+
+const told = (words: string): Promise<unknown> =>
+  eventually(() => application.said.some((line) => line.startsWith('error: ') && line.includes(words)), {
+    of: `a line with ${words}`,
+  });
+
+/** Once that it is away, once that it is back. */
+const toldOnce = (words: string): void =>
+  expect(application.said).toEqual([expect.stringContaining(words), expect.stringContaining('answers again')]);
+
+it('a replica refuses dispatches with what to do, and work goes on when it is promoted', async () => {
+  const master = await beside(startRedisServer());
+  await open();
+  await application.works();
+  await admin.replicaof('127.0.0.1', master.port);
+  const failure = await application.dispatch();
+  await told('READONLY');
+
+  await admin.replicaof('NO', 'ONE');
+
+  await application.works();
+  expect(failure).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { refused: true, uncertain: false } });
+  expect(failure?.message).toContain('address of its master');
+  expect(application.faults).toEqual(NO_FAULTS);
+  toldOnce('READONLY');
+});
+
+it('a dispatch that meets the failover waits for the new master within its deadline', async () => {
+  const master = await beside(startRedisServer());
+  await open();
+  const proxy = await beside(FaultyProxy.start(redis.port));
+  await application.close();
+  application = new OutageApplication({ url: proxy.url, deadline: '5s' });
+  await application.works();
+  await admin.replicaof('127.0.0.1', master.port);
+
+  const dispatched = application.dispatch();
+  await eventually(() => proxy.connections > 3, { of: 'a further connection' });
+  proxy.retarget(master.port);
+
+  expect(await dispatched).toBeUndefined();
+  await application.works();
+  await application.settled();
+  expect(application.faults).toEqual(NO_FAULTS);
+});
+
+it('a master without enough replicas takes no jobs, and runs what waits when they are back', async () => {
+  await open();
+  await application.works();
+  await admin.config('SET', 'min-replicas-to-write', '1');
+  const failure = await application.dispatch();
+  await told('NOREPLICAS');
+
+  await admin.config('SET', 'min-replicas-to-write', '0');
+
+  await application.works();
+  expect(failure).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { refused: true } });
+  toldOnce('NOREPLICAS');
+});
+
+it.each([
+  ['completes', 'Held completed'],
+  ['fails', 'HeldToFail failed'],
+] as const)('a redis that is full takes no jobs, but the outcome of one that %s', async (end, line) => {
+  await open();
+  await application.hold(end);
+  await admin.config('SET', 'maxmemory', '1');
+  const failure = await application.dispatch();
+
+  application.letGo();
+
+  await eventually(() => application.log.lines.some(({ message }) => message.startsWith(line)));
+  expect(failure?.message).toMatch(/refused \(OOM .* was not queued\. Raise maxmemory, or make room\.$/);
+  await admin.config('SET', 'maxmemory', '0');
+  await application.works();
+  expect(application.faults).toEqual(NO_FAULTS);
+});
+
+it('a redis that is full lets running jobs keep their leases', async () => {
+  await open();
+  const connection = application.driver;
+  await connection.push('other', [{ payload: '{"job":"probe","data":{},"id":"a","attempts":0}' }]);
+  const { reservations } = await connection.reserve({ queues: ['other'], limit: 1, lease: 60 });
+  await admin.config('SET', 'maxmemory', '1');
+
+  expect(await connection.renew(reservations, 60)).toEqual(['renewed']);
+});
+
+it("somebody's endless script is waited for, and named", async () => {
+  await open(['--busy-reply-threshold', '50']);
+  await application.works();
+  const endless = admin.eval('while true do end', 0).catch((error: Error) => error.message);
+  const killer = new Redis(redis.url, { protocol: 2, enableReadyCheck: false });
+
+  const failure = await application.dispatch();
+  await told('BUSY');
+  await killer.script('KILL');
+
+  await application.works();
+  killer.disconnect();
+  expect(await endless).toContain('killed');
+  expect(failure?.message).toContain('SCRIPT KILL');
+  expect(application.faults).toEqual(NO_FAULTS);
+});
+
+it('a password that was changed is told with what to do, asked again, and found right when it is', async () => {
+  await open(['--requirepass', 'old'], ({ port }) => `redis://:old@127.0.0.1:${port}/0`);
+  admin.disconnect();
+  admin = new Redis(redis.url, { password: 'old', protocol: 2 });
+  await application.works();
+  await admin.config('SET', 'requirepass', 'brandnew');
+  await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  // The first may still be sent on a connection that has just ended.
+  await application.dispatch();
+  const failure = await application.dispatch();
+  await told('WRONGPASS');
+
+  await admin.config('SET', 'requirepass', 'old');
+
+  await application.works();
+  expect(failure).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { refused: true, uncertain: false } });
+  expect(failure?.message).toContain('Check the user and the password.');
+  expect([...application.said, failure?.message].join()).not.toMatch(/\bold\b|brandnew/);
+  expect(application.faults).toEqual(NO_FAULTS);
+  toldOnce('WRONGPASS');
+});
+
+it('a user that may not run scripts any more is told what to allow', async () => {
+  await open();
+  await application.works();
+  await admin.call('ACL', 'SETUSER', 'default', '-evalsha', '-eval');
+  const failure = await application.dispatch();
+  await told('NOPERM');
+
+  await admin.call('ACL', 'SETUSER', 'default', '+@all');
+
+  await application.works();
+  expect(failure).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { refused: true, uncertain: false } });
+  expect(failure?.message).toContain('ACL SETUSER');
+  toldOnce('NOPERM');
+});
+
+it('a redis that reads its data is waited for, said to do so, and used when it has', async () => {
+  await open();
+  const loading = await beside(LoadingServer.start(redis.port));
+  await application.close();
+  application = new OutageApplication({ url: loading.url });
+  const failure = await application.dispatch();
+  await told('LOADING');
+
+  loading.done();
+
+  await application.works();
+  expect(failure).toMatchObject({
+    code: 'E_QUEUE_UNAVAILABLE',
+    facts: { refused: true, uncertain: false, deadline: 1 },
+  });
+  expect(failure?.message).toMatch(/refused \(LOADING .*It still reads its data/);
+  toldOnce('LOADING');
+});

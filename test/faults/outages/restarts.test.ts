@@ -1,0 +1,62 @@
+import { eventually } from '../../support/eventually';
+import { DurableRedis } from '../kit/durable-redis';
+import { NO_FAULTS, OutageApplication } from './application';
+
+let redis: DurableRedis;
+let application: OutageApplication;
+
+beforeEach(async () => {
+  redis = await DurableRedis.start();
+  application = new OutageApplication({ url: redis.url });
+});
+
+afterEach(async () => {
+  await application.close();
+  await redis.stop();
+});
+
+it.each([
+  ['stopped', (): Promise<void> => redis.shutDown()],
+  ['killed by -9', (): Promise<void> => redis.kill()],
+])('a redis that is %s under load and started again loses no job and doubles none', async (_how, end) => {
+  application.startTraffic();
+  await application.progress();
+
+  await end();
+  await redis.startAgain();
+
+  await application.progress();
+  await application.settled();
+  expect(application.faults).toEqual(NO_FAULTS);
+});
+
+it('an outage that is longer than the deadline fails dispatches by it, is told once, and once that it is over', async () => {
+  await application.works();
+  await redis.kill();
+  await application.dispatch();
+  const failure = await application.dispatch();
+  await eventually(() => application.said.length > 0, { of: 'a word of the worker' });
+
+  await redis.startAgain();
+  await application.works();
+
+  expect(failure).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { uncertain: false, deadline: 1 } });
+  expect(application.faults).toEqual(NO_FAULTS);
+  expect(application.said).toEqual([
+    expect.stringMatching(/^error: Redis at .* did not answer in 1 s .* The worker goes on trying\.$/),
+    `info: redis://127.0.0.1:${redis.port}/0 answers again.`,
+  ]);
+});
+
+it('a redis that comes back without its data gets new jobs done, and what was running is told as lost', async () => {
+  await application.hold();
+  await redis.kill();
+  await redis.startEmpty();
+
+  await application.works();
+  application.letGo();
+
+  await eventually(() => application.log.messages('warn').some((message) => message.startsWith('Held was lost')));
+  expect(application.said.join('\n')).toContain('has lost what it had confirmed');
+  expect(await application.driver.queues()).toEqual(['default']);
+});

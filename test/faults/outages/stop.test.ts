@@ -1,0 +1,70 @@
+import Redis from 'ioredis';
+import { type RedisServer, startRedisServer } from '../../support/redis-server';
+import { FaultyProxy } from '../kit/faulty-proxy';
+import { OutageApplication } from './application';
+
+interface World {
+  readonly redis: RedisServer;
+  readonly proxy: FaultyProxy;
+  readonly busy: OutageApplication;
+  readonly idle: OutageApplication;
+}
+
+const silences: [string, (world: World) => Promise<unknown>][] = [
+  ['was killed', ({ redis }) => redis.stop()],
+  ['stands still', async ({ redis }) => redis.process.kill('SIGSTOP')],
+  ['is behind a network that passes nothing on', async ({ proxy }) => proxy.goSilent()],
+  ['takes no writes', ({ redis }) => refuseWrites(redis)],
+];
+
+async function refuseWrites({ url }: RedisServer): Promise<void> {
+  const admin = new Redis(url, { protocol: 2 });
+  await admin.config('SET', 'min-replicas-to-write', '1');
+  admin.disconnect();
+}
+
+async function open(): Promise<World> {
+  const redis = await startRedisServer();
+  const proxy = await FaultyProxy.start(redis.port);
+  const busy = new OutageApplication({ url: proxy.url, prefix: 'busy:' });
+  const idle = new OutageApplication({ url: proxy.url, prefix: 'idle:' });
+  await Promise.all([busy.hold(), idle.works().then(() => idle.settled())]);
+  return { redis, proxy, busy, idle };
+}
+
+/** All at once: each waits for the store as long as it may. */
+const worlds = new Map<string, World>();
+
+beforeAll(async () => {
+  await Promise.all(
+    silences.map(async ([name, fallSilent]) => {
+      const world = await open();
+      worlds.set(name, world);
+      await fallSilent(world);
+      await Promise.all([world.busy.worker.stop(), world.idle.worker.stop()]);
+    }),
+  );
+});
+
+afterAll(async () => {
+  await Promise.all(
+    [...worlds.values()].map(async ({ redis, proxy, busy, idle }) => {
+      await Promise.all([busy.close(), idle.close()]);
+      await proxy.stop();
+      await redis.stop();
+    }),
+  );
+});
+
+describe.each(silences)('a worker whose redis %s', (name) => {
+  it('ends when it is told to while it runs a job, and says what it left', () => {
+    const { log } = worlds.get(name)!.busy;
+    expect(log.messages('error').at(-1)).toContain('stopped without having settled 1 jobs');
+  });
+
+  it('ends when it is told to while it runs nothing', () => {
+    const { log, worker } = worlds.get(name)!.idle;
+    expect(log.messages('error').join()).not.toContain('without having settled');
+    expect(worker.health().state).toBe('stopped');
+  });
+});
