@@ -1,5 +1,6 @@
 /** The soaks, in the order in which they are told. */
 import { frozenWorkers } from './frozen-workers';
+import { fuzzedPayloadsAmongGoodOnes } from './fuzzed-payloads';
 import { halfOpen } from './half-open';
 import { killedRedis } from './killed-redis';
 import { killedWorkers } from './killed-workers';
@@ -16,6 +17,7 @@ export const soaks = [
   killedRedis,
   halfOpen,
   stoppedWorkers,
+  fuzzedPayloadsAmongGoodOnes,
   largePayloads,
   movedClock,
 ] as readonly Soak[];
