@@ -38,6 +38,11 @@ export const systemClock: Clock = {
   },
 };
 
+/** The zero of `systemClock.monotonic()` on a scale that all threads of the process share: each has a zero of its own. */
+export function monotonicOrigin(): Milliseconds {
+  return Number(process.hrtime.bigint()) / 1e6 - performance.now();
+}
+
 /** Resolves when everything that is due in this turn of the event loop has run. */
 export function endOfTurn(): Promise<void> {
   return new Promise((resolve) => {

@@ -171,9 +171,11 @@ export interface Diagnosis {
 }
 
 /**
- * What another thread needs to open the same store: cloned on its way there, so no functions and no instances.
+ * What another thread needs to open the same store: cloned on its way there, as are the tokens of reservations, so no
+ * functions and no instances.
  *
- * The module stands in the build and exports `open(data): StoreThread`, which connects with its first call.
+ * The module stands in the build and exports `open(data, deadline): StoreThread`, which connects with its first call, and
+ * whose calls give up after `deadline` seconds at most.
  */
 export interface ThreadAccess {
   /** The absolute path of the module, a CommonJS file. */

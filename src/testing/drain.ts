@@ -98,8 +98,10 @@ export class Drain {
     const manager = this.#manager;
     const job = new RunningJob(reservation, connection.name);
     const report = (error: unknown): void => manager.report(error, { during: 'renewing leases', job });
-    const leases = new LeaseKeeper(connection, lease, this.#clock, report);
-    leases.keep(job, this.#clock.monotonic());
+    const { logger } = manager;
+    const { grace } = executorSettings(this.#options);
+    const leases = new LeaseKeeper({ connection, lease, clock: this.#clock, logger, grace, report });
+    leases.keep([job], this.#clock.monotonic());
     try {
       const outcome = await this.#executor.run(job);
       const [result] = await connection.settle([outcome.settlement]);
@@ -108,7 +110,7 @@ export class Drain {
       await this.#executor.announce(job, outcome);
       return run;
     } finally {
-      leases.close();
+      await leases.close();
     }
   }
 

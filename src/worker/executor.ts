@@ -12,7 +12,7 @@ import { JobContext } from '../job/job-context';
 import type { Middleware, MiddlewareFunction } from '../job/middleware';
 import { nearest } from '../job/nearest';
 import type { RunOptions, WorkerDefaults } from '../job/options';
-import { DEFAULT_MAX_CRASHES, resolveRun } from '../job/resolve-options';
+import { backoffDelay, DEFAULT_MAX_CRASHES, resolveRun } from '../job/resolve-options';
 import { attachContext } from '../job/running';
 import { decodeEnvelope, decodeJob, decodeMiddleware, type Envelope } from '../payload/envelope';
 import { PayloadVersionError, UnknownClassError } from '../payload/errors';
@@ -161,6 +161,7 @@ export class Executor {
         if (grace < Infinity) this.#deadlines.set(job, grace * 1000, () => resolve(undefined));
       };
       if (timeout > 0) {
+        this.#foresee(job, plan.options);
         this.#deadlines.set(job, timeout * 1000, () =>
           job.abort(new JobTimedOutError(job.name, job.id, timeout), this.#settings.grace),
         );
@@ -171,6 +172,13 @@ export class Executor {
         (error: unknown) => comeBack(toError(error)),
       );
     });
+  }
+
+  // What is recorded by another thread if the handler blocks the event loop, and nothing can be decided here.
+  #foresee(job: RunningJob, { timeout, backoff }: RunOptions): void {
+    const failures = job.reservation.counters.exceptions + 1;
+    const within = (timeout + this.#settings.grace) * 1000;
+    job.onForeseen?.(within, backoffDelay(backoff, failures, this.#application.random));
   }
 
   async #perform(job: RunningJob, { definition, through }: Plan): Promise<void> {

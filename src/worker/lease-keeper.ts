@@ -1,43 +1,81 @@
 /**
- * Renews the leases of the jobs that a worker runs, and tells a job when its lease is lost.
+ * Keeps the leases of a worker's jobs, and tells a job when its lease is over or lost, or when it is cancelled.
  *
- * The first renewal comes at a third of the lease, so that short jobs never send their text again. A renewal that the
- * store did not answer is repeated until it does or the lease has ended.
+ * A thread renews them where the store can be reached from one, so that a handler that blocks the event loop loses neither
+ * its own lease nor those of its neighbours. The event loop watches the same leases, and renews those that the thread has
+ * left for half of their span: it failed, or has ended. Without a thread, the event loop renews all.
  */
-import type { Clock, Seconds, Timer } from '../clock/clock';
-import type { Connection } from '../queue/connection';
-import { LeaseLostError } from './errors';
+import { existsSync } from 'node:fs';
+import { type Clock, type Milliseconds, type Seconds, systemClock } from '../clock/clock';
+import type { Logger } from '../logger/logger';
+import type { Connection, Reservation } from '../queue/connection';
+import { threadModule } from '../queue/thread-module';
+import { JobCancelledError, LeaseLostError } from './errors';
+import { type Heard, LeaseChannel } from './lease-channel';
+import type { Numbered } from './lease-messages';
+import { type Leased, LeaseRenewal, THIRD } from './lease-renewal';
+import { LeaseTerms, newTerms } from './lease-terms';
+import type { Outcome } from './outcome';
 import type { RunningJob } from './running-job';
 
-/** One call of a driver moves no more than this. */
-const MOST_AT_ONCE = 100;
-
-interface Lease {
-  renewAt: number;
-  endsAt: number;
+export interface LeaseKeeperSettings {
+  readonly connection: Connection;
+  readonly lease: Seconds;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** For a cancelled job to come back. */
+  readonly grace: Seconds;
+  /** Whether the process may be ended when a handler blocks its event loop past timeout and grace. Default false. */
+  readonly endsProcess?: boolean | undefined;
+  /** Hears of renewals that fail, once for each streak. */
+  readonly report: (error: unknown) => void;
 }
 
-export class LeaseKeeper {
-  readonly #connection: Connection;
-  readonly #lease: Seconds;
-  readonly #clock: Clock;
-  readonly #report: (error: unknown) => void;
-  readonly #leases = new Map<RunningJob, Lease>();
-  #timer: Timer | undefined;
-  #renewing = false;
+/** Part of a lease that the thread may leave over. */
+const HALF = 1 / 2;
 
-  constructor(connection: Connection, lease: Seconds, clock: Clock, report: (error: unknown) => void) {
-    this.#connection = connection;
-    this.#lease = lease;
-    this.#clock = clock;
-    this.#report = report;
+const PROGRAM = 'worker/lease-thread';
+
+export class LeaseKeeper {
+  readonly #settings: LeaseKeeperSettings;
+  /** By the numbers of the jobs. */
+  readonly #held = new Map<number, HeldJob>();
+  readonly #renewal: LeaseRenewal<HeldJob>;
+  #channel: LeaseChannel | undefined;
+
+  constructor(settings: LeaseKeeperSettings) {
+    const { connection, lease, clock, report } = settings;
+    this.#settings = settings;
+    this.#channel = this.#newChannel();
+    this.#renewal = new LeaseRenewal<HeldJob>({
+      lease,
+      after: this.#channel === undefined ? THIRD : HALF,
+      clock,
+      renew: (reservations, seconds) => connection.renew(reservations, seconds),
+      lost: (held) => this.#lose(held),
+      cancelled: (held) => this.#cancel(held),
+      // Somebody else may have it from here on. It is renewed all the same: as long as nobody has, it is ours.
+      ended: ({ job }) => abortAsLost(job),
+      failed: report,
+    });
   }
 
-  /** `reservedAt`: `clock.monotonic()` from before the reserve was sent, so that our end is never later than the store's. */
-  keep(job: RunningJob, reservedAt: number): void {
-    if (!this.#connection.capabilities.renew) return;
-    this.#leases.set(job, this.#leaseFrom(reservedAt));
-    this.#timer ??= this.#clock.after(this.#third(), () => this.#tick());
+  /**
+   * All jobs of one reserve, before the first of their handlers starts: it may block the event loop at once.
+   *
+   * `reservedAt`: `clock.monotonic()` from before the reserve was sent, so that our end is never later than the store's.
+   */
+  keep(jobs: readonly RunningJob[], reservedAt: Milliseconds): void {
+    const { connection, clock } = this.#settings;
+    if (!connection.capabilities.renew || jobs.length === 0) return;
+    const memory = newTerms(jobs.length);
+    const held = jobs.map((job, index) => new HeldJob(job, new LeaseTerms(memory, index, reservedAt)));
+    for (const one of held) {
+      this.#held.set(one.number, one);
+      one.job.onForeseen = (within, delay) => one.terms.foresee(clock.monotonic() + within, delay);
+    }
+    this.#renewal.keep(held);
+    this.#channel?.keep(held, memory, reservedAt);
   }
 
   /**
@@ -46,82 +84,136 @@ export class LeaseKeeper {
    *
    * @throws what the store throws
    */
-  async renewEnded(): Promise<void> {
-    const now = this.#clock.monotonic();
-    const ended: RunningJob[] = [];
-    for (const [job, lease] of this.#leases) if (lease.endsAt <= now) ended.push(job);
-    for (let start = 0; start < ended.length; start += MOST_AT_ONCE) {
-      await this.#renewPage(ended.slice(start, start + MOST_AT_ONCE));
-    }
+  renewEnded(): Promise<void> {
+    return this.#renewal.renewEnded();
   }
 
   /** How many leases are more than half over. */
   get atRisk(): number {
-    const half = this.#clock.monotonic() + (this.#lease * 1000) / 2;
-    let count = 0;
-    for (const { endsAt } of this.#leases.values()) if (endsAt < half) count += 1;
-    return count;
+    return this.#renewal.atRisk;
   }
 
-  /** The job is settled, or about to be: from here on nobody needs its lease. */
+  /** The run is over; it is held until its outcome is stored. */
+  ended(job: RunningJob, { settlement }: Outcome): void {
+    this.#held.get(job.number)?.terms.end(settlement.outcome === 'completed');
+  }
+
+  /** The job is settled: from here on nobody needs its lease. */
   drop(job: RunningJob): void {
-    this.#leases.delete(job);
+    const held = this.#held.get(job.number);
+    if (held === undefined) return;
+    this.#forget(held);
+    this.#channel?.drop(held.number);
   }
 
-  close(): void {
-    this.#leases.clear();
-    this.#timer?.cancel();
-    this.#timer = undefined;
+  /** Ends within a deadline, and leaves no timer and no thread behind. */
+  async close(): Promise<void> {
+    this.#held.clear();
+    this.#renewal.close();
+    await this.#channel?.close();
   }
 
-  #third(): number {
-    return (this.#lease * 1000) / 3;
-  }
-
-  #leaseFrom(moment: number): Lease {
-    return { renewAt: moment + this.#third(), endsAt: moment + this.#lease * 1000 };
-  }
-
-  // Looks often enough that no lease is renewed later than at two thirds of its span.
-  #tick(): void {
-    this.#timer = undefined;
-    if (this.#leases.size === 0) return;
-    this.#timer = this.#clock.after(this.#third() / 2, () => this.#tick());
-    const now = this.#clock.monotonic();
-    // Somebody else may have it from here on. It is renewed all the same: as long as nobody has, it is ours.
-    for (const [job, lease] of this.#leases) if (lease.endsAt <= now) this.#abort(job);
-    const due = [...this.#leases].filter(([, lease]) => lease.renewAt <= now).map(([job]) => job);
-    if (due.length > 0 && !this.#renewing) void this.#renew(due);
-  }
-
-  async #renew(jobs: readonly RunningJob[]): Promise<void> {
-    this.#renewing = true;
-    try {
-      for (let start = 0; start < jobs.length; start += MOST_AT_ONCE) {
-        await this.#renewPage(jobs.slice(start, start + MOST_AT_ONCE));
-      }
-    } catch (error) {
-      this.#report(error);
-    } finally {
-      this.#renewing = false;
+  #newChannel(): LeaseChannel | undefined {
+    const { connection, lease, clock, logger, endsProcess = false } = this.#settings;
+    const { capabilities, threadAccess } = connection;
+    // A store in this thread (null) stands still with its workers. A clock that somebody moves does not move a thread's.
+    if (!capabilities.renew || threadAccess === null || clock !== systemClock) return undefined;
+    const program = threadModule(PROGRAM);
+    const missing = threadAccess && [program, threadAccess.module].find((file) => !existsSync(file));
+    if (threadAccess !== undefined && missing === undefined) {
+      const whenBlocked = isDebugged() ? 'wait' : endsProcess ? 'end-process' : 'report';
+      const heard = (message: Heard): void => this.#hear(message);
+      const gone = (why: string): void => this.#doWithout(why);
+      return new LeaseChannel({ threadAccess, program, lease, whenBlocked, heard, gone });
     }
+    const why = missing === undefined ? 'the driver gives a thread no access' : `${missing} is not there`;
+    logger.info(
+      { connection: connection.name, driver: connection.driver },
+      `Leases on ${connection.name} are renewed from the event loop (${why}): ` +
+        'a handler that blocks it for longer than retryAfter loses its lease.',
+    );
+    return undefined;
   }
 
-  async #renewPage(jobs: readonly RunningJob[]): Promise<void> {
-    const askedAt = this.#clock.monotonic();
-    const reservations = jobs.map(({ reservation }) => reservation);
-    const answers = await this.#connection.renew(reservations, this.#lease);
-    jobs.forEach((job, index) => {
-      if (!this.#leases.has(job)) return;
-      if (answers[index] === 'lost') {
-        this.#leases.delete(job);
-        this.#abort(job);
-      } else this.#leases.set(job, this.#leaseFrom(askedAt));
-    });
+  #hear(message: Heard): void {
+    const { connection, logger, report } = this.#settings;
+    if (message.kind === 'failed') return report(new Error(message.message));
+    if (message.kind === 'blocked') {
+      const { account, numbers } = message;
+      logger.error({ connection: connection.name, jobs: numbers.length }, account);
+      for (const number of numbers) this.#lose(this.#held.get(number));
+      return;
+    }
+    // It may have been settled meanwhile.
+    const held = this.#held.get(message.number);
+    if (message.kind === 'lost') this.#lose(held);
+    else if (held !== undefined) this.#cancel(held);
   }
 
-  // The handler is waited for: its outcome is refused by the store if the job is somebody else's now, and right if not.
-  #abort(job: RunningJob): void {
-    job.abort(new LeaseLostError(job.name, job.id), Infinity);
+  #doWithout(why: string): void {
+    const { connection, logger } = this.#settings;
+    this.#channel = undefined;
+    logger.warn(
+      { connection: connection.name },
+      `The thread that renewed the leases on ${connection.name} is gone (${why}). They are renewed from the event loop ` +
+        'from here on: a handler that blocks it for longer than retryAfter loses its lease.',
+    );
+    this.#renewal.renewAfter(THIRD);
   }
+
+  #lose(held: HeldJob | undefined): void {
+    if (held === undefined) return;
+    this.#forget(held);
+    abortAsLost(held.job);
+  }
+
+  // Heard with each renewal; a second time would give it another grace.
+  #cancel(held: HeldJob): void {
+    if (held.isCancelled) return;
+    held.isCancelled = true;
+    const { job } = held;
+    job.abort(new JobCancelledError(job.name, job.id), this.#settings.grace);
+  }
+
+  #forget(held: HeldJob): void {
+    this.#held.delete(held.number);
+    this.#renewal.drop(held);
+  }
+}
+
+class HeldJob implements Numbered, Leased {
+  readonly job: RunningJob;
+  readonly terms: LeaseTerms;
+  isCancelled = false;
+
+  constructor(job: RunningJob, terms: LeaseTerms) {
+    this.job = job;
+    this.terms = terms;
+  }
+
+  get number(): number {
+    return this.job.number;
+  }
+
+  get reservation(): Reservation {
+    return this.job.reservation;
+  }
+
+  get leasedAt(): Milliseconds {
+    return this.terms.leasedAt;
+  }
+
+  set leasedAt(moment: Milliseconds) {
+    this.terms.leasedAt = moment;
+  }
+}
+
+// Not by an import: a Node.js that was built without it would not even load this file.
+function isDebugged(): boolean {
+  return process.features.inspector && process.getBuiltinModule('node:inspector').url() !== undefined;
+}
+
+// The handler is waited for: its outcome is refused by the store if the job is somebody else's now, and right if not.
+function abortAsLost(job: RunningJob): void {
+  job.abort(new LeaseLostError(job.name, job.id), Infinity);
 }

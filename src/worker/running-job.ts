@@ -1,5 +1,5 @@
 /** One run of one reservation: what the job sees as `this.job`, and what it has decided about its end so far. */
-import type { Seconds } from '../clock/clock';
+import type { Milliseconds, Seconds } from '../clock/clock';
 import type { JobDefinition } from '../job/definition';
 import { type Delay, delaySeconds } from '../job/duration';
 import { JobContext } from '../job/job-context';
@@ -16,7 +16,11 @@ export type Ending =
   | { readonly kind: 'failed'; readonly error: Error }
   | { readonly kind: 'deleted' };
 
+let runs = 0;
+
 export class RunningJob extends JobContext {
+  /** Tells it from all other runs of this process, also in another thread. */
+  readonly number = (runs += 1);
   readonly reservation: Reservation;
   readonly connectionName: string;
   readonly queue: string;
@@ -37,6 +41,11 @@ export class RunningJob extends JobContext {
   handler: 'not-called' | 'running' | 'came-back' = 'not-called';
   /** Called when the run is aborted; the executor's. */
   onAbort: ((grace: Seconds) => void) | undefined;
+  /**
+   * Called before a handler starts that has a timeout: how long until it counts as timed out even with nobody left to say
+   * so, and the delay of the attempt that follows then; the lease keeper's.
+   */
+  onForeseen: ((within: Milliseconds, delay: Seconds) => void) | undefined;
   /** Called when a handler comes back whose outcome was recorded without it; the worker's. */
   onLateReturn: (() => void) | undefined;
 

@@ -46,6 +46,8 @@ export interface WorkLoopSettings {
   readonly application: Application;
   /** The connection's own, or where its failed jobs go. */
   readonly failedStore: FailedStore;
+  /** Whether the process may be ended when a handler blocks its event loop. */
+  readonly endsProcess: boolean;
 }
 
 export class WorkLoop {
@@ -88,7 +90,7 @@ export class WorkLoop {
   #state: WorkerState = 'new';
   #reason: StopReason | undefined;
 
-  constructor({ options, connection, queues, lease, application, failedStore }: WorkLoopSettings) {
+  constructor({ options, connection, queues, lease, application, failedStore, endsProcess }: WorkLoopSettings) {
     const { clock } = application;
     this.#logger = guarded(application.logger);
     const ring = (): void => this.#bell.ring();
@@ -105,7 +107,8 @@ export class WorkLoop {
     this.#pulse = new Pulse(clock);
     const { defaults, grace } = options;
     this.#executor = new Executor(application, { defaults, grace, lastChance: this.#lastChance });
-    this.#leases = new LeaseKeeper(connection, lease, clock, (error) => this.#trouble.tell(error, 'renewing leases'));
+    const report = (error: unknown): void => this.#trouble.tell(error, 'renewing leases');
+    this.#leases = new LeaseKeeper({ connection, lease, clock, logger: this.#logger, grace, endsProcess, report });
     const names = queues.map(({ name }) => name);
     this.#idle = new IdleWait(connection, names, options.sleep, clock, ring);
     this.#settler = new Settler({
@@ -164,11 +167,11 @@ export class WorkLoop {
       return reason;
     } finally {
       this.#executor.close();
-      this.#leases.close();
       this.#trouble.close();
       this.#shutdown.close();
       this.#pulse.close();
       this.#state = 'stopped';
+      await this.#leases.close();
       await this.#idle.close();
     }
   }
@@ -230,7 +233,10 @@ export class WorkLoop {
   }
 
   #take({ reservations, nextIn, apart = false }: ReserveReply, limit: number, askedAt: Milliseconds): void {
-    for (const reservation of reservations) this.#start(reservation, askedAt);
+    const jobs = reservations.map((reservation) => new RunningJob(reservation, this.#connection.name));
+    // Before any handler starts: one that blocks the event loop at once must not be unknown to who keeps the leases.
+    this.#leases.keep(jobs, askedAt);
+    for (const job of jobs) this.#start(job);
     this.#hungry = !apart && (reservations.length === limit || nextIn <= 0);
     this.#nextLook = this.#application.clock.monotonic() + (apart ? APART_PAUSE : nextIn * 1000);
   }
@@ -248,20 +254,19 @@ export class WorkLoop {
     }
   }
 
-  #start(reservation: Reservation, reservedAt: Milliseconds): void {
+  #start(job: RunningJob): void {
     const { clock } = this.#application;
-    const job = new RunningJob(reservation, this.#connection.name);
     this.#conditions.started += 1;
     this.#busy.add(job);
     this.#open.add(job);
-    if (reservation.counters.crashes >= this.#lastChance.crashes) {
+    if (job.reservation.counters.crashes >= this.#lastChance.crashes) {
       this.#apart = job;
-      logApart(this.#logger, reservation);
+      logApart(this.#logger, job.reservation);
     }
-    this.#leases.keep(job, reservedAt);
     const startedAt = clock.monotonic();
     void this.#executor.run(job).then((outcome) => {
       this.#open.delete(job);
+      this.#leases.ended(job, outcome);
       if (this.#apart === job) this.#apart = undefined;
       this.#finished.push({ job, outcome, took: clock.monotonic() - startedAt });
       if (job.handler === 'running') {

@@ -20,6 +20,7 @@ const CLOSE_MARGIN: Seconds = 7;
 export class Worker implements Closable {
   readonly #options: ResolvedWorkerOptions;
   readonly #manager: QueueManager | undefined;
+  readonly #endsProcess: boolean;
   #loop: WorkLoop | undefined;
   #ended: Promise<StopReason> | undefined;
   #stopped = false;
@@ -28,11 +29,17 @@ export class Worker implements Closable {
    * Checks the options, and touches nothing until `run()`.
    *
    * @param manager the application it works for; by default the one behind `Queue`
+   * @param internal of the command line: `endsProcess` lets a thread end the process when a handler blocks its event loop
    * @throws InvalidWorkerOptionError, InvalidDurationError, InvalidQueueNameError
    */
-  constructor(options: WorkerOptions = {}, manager?: QueueManager) {
+  constructor(
+    options: WorkerOptions = {},
+    manager?: QueueManager,
+    { endsProcess = false }: { readonly endsProcess?: boolean } = {},
+  ) {
     this.#options = resolveWorkerOptions(options);
     this.#manager = manager;
+    this.#endsProcess = endsProcess;
   }
 
   get closeDeadline(): Seconds {
@@ -83,6 +90,7 @@ export class Worker implements Closable {
       lease: retryAfter,
       application: manager,
       failedStore,
+      endsProcess: this.#endsProcess,
     });
     const untrack = manager.track(this);
     // All that an idle worker waits on is unreferenced: without this the process would end under it.

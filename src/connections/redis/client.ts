@@ -11,6 +11,8 @@ type Options = Omit<RedisOptions, 'replyMapping'> & { readonly replyMapping: 'le
 export type Retry = () => number | null;
 
 export interface ClientSource {
+  /** A client that is not connected, whose duplicates are. */
+  readonly template: Client;
   /** For people: without a password. */
   readonly address: string;
   readonly cluster: boolean;
@@ -35,6 +37,7 @@ export function clientSource(config: RedisConfig): ClientSource {
 function sourceOfSingle(template: Redis): ClientSource {
   const { options } = template;
   return {
+    template,
     address: addressOf(options),
     cluster: false,
     keyPrefix: options.keyPrefix ?? '',
@@ -46,6 +49,7 @@ function sourceOfCluster(template: Cluster): ClientSource {
   const { keyPrefix, redisOptions } = template.options as ClusterOptions;
   const { startupNodes } = template as unknown as { readonly startupNodes: readonly (string | number | RedisNode)[] };
   return {
+    template,
     address: `cluster ${startupNodes.map(nodeText).join(', ')}`,
     cluster: true,
     keyPrefix: keyPrefix ?? redisOptions?.keyPrefix ?? '',

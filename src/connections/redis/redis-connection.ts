@@ -15,9 +15,11 @@ import type {
   ReserveRequest,
   Settlement,
   SettleResult,
+  ThreadAccess,
   Waiter,
   WaitingState,
 } from '../../queue/connection';
+import { threadModule } from '../../queue/thread-module';
 import { ConnectionClosedError } from '../errors';
 import { RedisCaller } from './caller';
 import { type ClientSource, clientSource } from './client';
@@ -35,6 +37,8 @@ import { RedisFailedStore } from './redis-failed-store';
 import { RedisLockStore } from './redis-lock-store';
 import { RedisWaiter } from './redis-waiter';
 import { script } from './scripts';
+import { threadOptions } from './thread-source';
+import type { ThreadData } from './thread-store';
 
 const PEEK_PAGE = 100;
 
@@ -74,6 +78,8 @@ export class RedisConnection implements Connection {
   readonly locks: RedisLockStore;
   readonly control: RedisControl;
   readonly #source: ClientSource;
+  readonly #prefix: string;
+  readonly #context: RedisContext;
   readonly #link: RedisLink;
   readonly #caller: RedisCaller;
   readonly #keys: Keys;
@@ -91,6 +97,8 @@ export class RedisConnection implements Connection {
     this.#clock = context.clock;
     this.#deadline = context.deadline;
     this.#source = source;
+    this.#prefix = prefix;
+    this.#context = context;
     this.#link = new RedisLink(source);
     this.#caller = new RedisCaller(this.#link, { ...context, address: source.address });
     this.#keys = new Keys(source.keyPrefix + prefix, source.cluster);
@@ -101,6 +109,14 @@ export class RedisConnection implements Connection {
     this.failed = new RedisFailedStore(this.#caller, this.#keys, this.#names, checkOpen);
     this.locks = new RedisLockStore(this.#caller, this.#keys, checkOpen);
     this.control = new RedisControl(this.#caller, this.#keys, this.#names, ordered, checkOpen);
+  }
+
+  get threadAccess(): ThreadAccess | undefined {
+    const { name, deadline, origin, offset } = this.#context;
+    const options = threadOptions(this.#source.template);
+    if (options === undefined || offset !== undefined) return undefined;
+    const data: ThreadData = { name, deadline, origin, options, prefix: this.#prefix };
+    return { module: threadModule('connections/redis/thread-store'), data };
   }
 
   async push(queue: string, entries: readonly Entry[]): Promise<void> {

@@ -19,9 +19,11 @@ import type {
   ReserveRequest,
   Settlement,
   SettleResult,
+  ThreadAccess,
   Waiter,
   WaitingState,
 } from '../../../queue/connection';
+import { threadModule } from '../../../queue/thread-module';
 import { ConnectionClosedError, DuplicatePayloadError } from '../../errors';
 import { diagnose } from './diagnosis';
 import { watchOf } from './file-watch';
@@ -39,6 +41,7 @@ import { SqliteTables } from './sqlite-tables';
 import { SqliteWaiter } from './sqlite-waiter';
 import { tableNames } from './table-names';
 import { prepareTables } from './tables';
+import type { ThreadData } from './thread-store';
 
 export interface SqliteOptions {
   /** The connection's name in the configuration. */
@@ -79,6 +82,7 @@ export class SqliteConnection implements Connection {
   readonly driver = 'database';
   readonly address: string;
   readonly capabilities = CAPABILITIES;
+  readonly threadAccess: ThreadAccess;
   readonly failed: SqliteFailedStore;
   readonly locks: SqliteLockStore;
   readonly control: SqliteControl;
@@ -93,6 +97,8 @@ export class SqliteConnection implements Connection {
     this.name = name;
     this.address = file;
     this.#clock = clock;
+    const data: ThreadData = { name, file, table, deadline, origin };
+    this.threadAccess = { module: threadModule('connections/database/sqlite/thread-store'), data };
     this.#watch = watchOf(file);
     this.#store = new SqliteStore({ connection: name, file, deadline, logger, origin }, (database) => {
       prepareTables(database, names, file);

@@ -1,0 +1,47 @@
+/** What another thread is given to reach the same Redis: the options of a client, without what only this thread can use. */
+import { lookup } from 'node:dns';
+import Redis, { Cluster, type ClusterNode, type ClusterOptions, type RedisOptions } from 'ioredis';
+import type { RedisNode } from '../../queue/configuration';
+import { type Client, type ClientSource, clientSource } from './client';
+
+/** The options of a client without functions; of a cluster with its nodes. */
+export interface ThreadOptions {
+  readonly nodes?: readonly (string | number | RedisNode)[] | undefined;
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+/** Functions that choose when to try again: another thread has its own. All others choose what is connected to, and how. */
+const STRATEGIES = new Set([
+  'retryStrategy',
+  'reconnectOnError',
+  'sentinelRetryStrategy',
+  'sentinelReconnectStrategy',
+  'clusterRetryStrategy',
+]);
+
+/** Undefined: a function stands among them, or a thing such as an agent. */
+export function threadOptions(template: Client): ThreadOptions | undefined {
+  const given: RedisOptions | ClusterOptions = template.options;
+  const { startupNodes: nodes } = template as { readonly startupNodes?: ThreadOptions['nodes'] };
+  const options = Object.entries(given).filter(
+    ([name, value]) => !STRATEGIES.has(name) && !isDefault(name, value, given),
+  );
+  try {
+    return structuredClone({ nodes, options: Object.fromEntries(options) });
+  } catch {
+    return undefined;
+  }
+}
+
+/** The source that these options came from. */
+export function sourceOfThread({ nodes, options }: ThreadOptions): ClientSource {
+  const lazy = { ...options, lazyConnect: true, replyMapping: 'legacy' } as const;
+  const template = nodes === undefined ? new Redis(lazy) : new Cluster([...nodes] as ClusterNode[], lazy);
+  return clientSource({ driver: 'redis', client: template });
+}
+
+/** The functions that ioredis itself puts into the options of a cluster. */
+function isDefault(name: string, value: unknown, given: object): boolean {
+  if (name === 'dnsLookup') return value === lookup;
+  return name === 'resolveSrv' && !('useSRVRecords' in given && given.useSRVRecords === true);
+}

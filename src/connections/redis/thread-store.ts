@@ -1,0 +1,21 @@
+/** The module that another thread opens the same Redis with; see `ThreadAccess`. */
+import { type Seconds, systemClock } from '../../clock/clock';
+import { silentLogger } from '../../logger/console-logger';
+import type { StoreThread } from '../../queue/connection';
+import { RedisConnection } from './redis-connection';
+import { sourceOfThread, type ThreadOptions } from './thread-source';
+
+export interface ThreadData {
+  /** The connection's name in the configuration. */
+  readonly name: string;
+  readonly options: ThreadOptions;
+  readonly prefix: string;
+  readonly deadline: Seconds;
+  readonly origin: string | undefined;
+}
+
+/** What it has to say, it says by errors. */
+export function open({ options, prefix, ...data }: ThreadData, deadline: Seconds): StoreThread {
+  const context = { ...data, deadline: Math.min(data.deadline, deadline), clock: systemClock, logger: silentLogger };
+  return new RedisConnection(sourceOfThread(options), prefix, context);
+}

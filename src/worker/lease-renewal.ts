@@ -1,0 +1,191 @@
+/**
+ * Renews the leases of running jobs, on whichever thread it is, and says what the store answered.
+ *
+ * The first renewal comes when a third of the lease is over, so that short jobs never send their text again. One that the
+ * store did not answer is repeated after short growing pauses, also beyond the end of the lease: as long as nobody else
+ * has taken the job, it is ours.
+ */
+import type { Clock, Milliseconds, Seconds, Timer } from '../clock/clock';
+import type { Connection, Reservation } from '../queue/connection';
+
+/** One call of a driver moves no more than this. */
+const MOST_AT_ONCE = 100;
+const MOST_BYTES = 1024 * 1024;
+
+const FIRST_PAUSE: Milliseconds = 50;
+const LONGEST_PAUSE: Milliseconds = 1000;
+
+/** Part of a lease between two looks: what falls due until the next one is renewed with this one. */
+const LOOK = 1 / 12;
+
+/** Part of a lease after which it is renewed. */
+export const THIRD = 1 / 3;
+
+/** One reservation under a lease. */
+export interface Leased {
+  readonly reservation: Reservation;
+  /** When the lease last began, by the clock of the renewal. */
+  leasedAt: Milliseconds;
+}
+
+export interface LeaseRenewalSettings<L extends Leased> {
+  readonly lease: Seconds;
+  /** Part of the lease after which it is renewed. Default: a third. */
+  readonly after?: number | undefined;
+  readonly clock: Clock;
+  readonly renew: Connection['renew'];
+  /** It is no longer ours. */
+  readonly lost: (leased: L) => void;
+  /** It is ours, and is to end. Said with each renewal. */
+  readonly cancelled: (leased: L) => void;
+  /** Its lease is over, and the store has not answered yet. Said with each look. */
+  readonly ended: (leased: L) => void;
+  /** Called once for each streak of failures. */
+  readonly failed: (error: unknown) => void;
+}
+
+export class LeaseRenewal<L extends Leased> {
+  readonly #settings: LeaseRenewalSettings<L>;
+  readonly #span: Milliseconds;
+  readonly #held = new Set<L>();
+  #after: number;
+  #timer: Timer | undefined;
+  #pause: Timer | undefined;
+  #renewing = false;
+  #failing = false;
+
+  constructor(settings: LeaseRenewalSettings<L>) {
+    this.#settings = settings;
+    this.#span = settings.lease * 1000;
+    this.#after = settings.after ?? THIRD;
+  }
+
+  /** Reservations of one call. They may come late, to a thread that was not up yet. */
+  keep(leased: readonly L[]): void {
+    const [first] = leased;
+    if (first === undefined) return;
+    for (const one of leased) this.#held.add(one);
+    const left = first.leasedAt + this.#after * this.#span - this.#settings.clock.monotonic();
+    // What is held already began before these.
+    if (this.#timer === undefined || left <= 0) this.#lookIn(left);
+  }
+
+  /** Nobody needs the lease from here on. */
+  drop(leased: L): void {
+    this.#held.delete(leased);
+  }
+
+  /** From here on leases are renewed after this part of them; what is due is renewed at once. */
+  renewAfter(part: number): void {
+    this.#after = part;
+    if (this.#held.size > 0) this.#lookIn(0);
+  }
+
+  /** Renews those whose lease has ended. @throws what the store throws */
+  async renewEnded(): Promise<void> {
+    const ended = this.#olderThan(this.#span);
+    if (ended.length > 0) for (const page of pagesOf(ended)) await this.#renewPage(page);
+  }
+
+  /** How many leases are more than half over. */
+  get atRisk(): number {
+    return this.#olderThan(this.#span / 2).length;
+  }
+
+  /** Leaves no timer behind. */
+  close(): void {
+    this.#held.clear();
+    this.#timer?.cancel();
+    this.#pause?.cancel();
+  }
+
+  #olderThan(age: Milliseconds): readonly L[] {
+    const youngest = this.#settings.clock.monotonic() - age;
+    const found: L[] = [];
+    for (const leased of this.#held) if (leased.leasedAt <= youngest) found.push(leased);
+    return found;
+  }
+
+  #lookIn(milliseconds: Milliseconds): void {
+    this.#timer?.cancel();
+    this.#timer = this.#settings.clock.after(Math.max(0, milliseconds), () => this.#look());
+  }
+
+  #look(): void {
+    this.#timer = undefined;
+    if (this.#held.size === 0) return;
+    let oldest = Infinity;
+    for (const { leasedAt } of this.#held) oldest = Math.min(oldest, leasedAt);
+    const left = oldest + this.#after * this.#span - this.#settings.clock.monotonic();
+    this.#lookIn(Math.max(left, LOOK * this.#span));
+    for (const leased of this.#olderThan(this.#span)) this.#settings.ended(leased);
+    if (!this.#renewing) void this.#renewDue();
+  }
+
+  // Each round asks for all that are due: leases that the store does not take must not keep others waiting.
+  async #renewDue(): Promise<void> {
+    this.#renewing = true;
+    for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
+      const due = this.#olderThan((this.#after - LOOK) * this.#span);
+      if (await this.#renewAll(due)) break;
+      await new Promise<void>((resolve) => {
+        this.#pause = this.#settings.clock.after(pause, resolve);
+      });
+    }
+    this.#renewing = false;
+  }
+
+  // False: some were not renewed.
+  async #renewAll(due: readonly L[]): Promise<boolean> {
+    let failure: { readonly error: unknown } | undefined;
+    for (const page of pagesOf(due)) {
+      try {
+        await this.#renewPage(page);
+      } catch (error) {
+        failure = { error };
+      }
+    }
+    if (failure !== undefined && !this.#failing) this.#settings.failed(failure.error);
+    this.#failing = failure !== undefined;
+    return failure === undefined;
+  }
+
+  async #renewPage(page: readonly L[]): Promise<void> {
+    const { clock, lease, renew, lost, cancelled } = this.#settings;
+    // Some may have ended while the page before was asked for.
+    const held = page.filter((leased) => this.#held.has(leased));
+    if (held.length === 0) return;
+    const askedAt = clock.monotonic();
+    const answers = await renew(
+      held.map(({ reservation }) => reservation),
+      lease,
+    );
+    held.forEach((leased, index) => {
+      if (!this.#held.has(leased)) return;
+      if (answers[index] === 'lost') {
+        this.#held.delete(leased);
+        lost(leased);
+        return;
+      }
+      leased.leasedAt = askedAt;
+      if (answers[index] === 'cancelled') cancelled(leased);
+    });
+  }
+}
+
+/** Cuts a list into calls of a driver: each has one at least, however long its text. */
+export function* pagesOf<L extends { readonly reservation: Reservation }>(list: readonly L[]): Generator<readonly L[]> {
+  let page: L[] = [];
+  let bytes = 0;
+  for (const one of list) {
+    const { length } = one.reservation.payload;
+    if (page.length === MOST_AT_ONCE || (page.length > 0 && bytes + length > MOST_BYTES)) {
+      yield page;
+      page = [];
+      bytes = 0;
+    }
+    page.push(one);
+    bytes += length;
+  }
+  if (page.length > 0) yield page;
+}

@@ -1,0 +1,23 @@
+/** A job as the keepers of leases see it. */
+import { noCounters, type Counters } from '../../src/payload/counters';
+import type { Numbered } from '../../src/worker/lease-messages';
+
+export interface HolderFacts {
+  readonly text?: string | Buffer;
+  readonly queue?: string;
+  readonly counters?: Partial<Counters>;
+  readonly token?: unknown;
+}
+
+let number = 0;
+
+export function holderOf({ text = '{}', queue = 'default', counters, token }: HolderFacts = {}): Numbered {
+  number += 1;
+  const reservation = {
+    queue,
+    payload: Buffer.from(text),
+    counters: { ...noCounters, attempts: 1, ...counters },
+    token,
+  };
+  return { number, reservation };
+}

@@ -1,0 +1,240 @@
+import { noCounters } from '../../src/payload/counters';
+import type { RenewResult, Reservation } from '../../src/queue/connection';
+import { TestClock } from '../../src/testing/test-clock';
+import { type Leased, LeaseRenewal } from '../../src/worker/lease-renewal';
+
+let clock: TestClock;
+let asked: (readonly Reservation[])[];
+let lost: Leased[];
+let cancelled: Leased[];
+let ended: Leased[];
+let said: string[];
+let answer: (reservations: readonly Reservation[]) => Promise<readonly RenewResult[]>;
+let renewal: LeaseRenewal<Leased>;
+
+const many = (count: number, text = 'x'): readonly Leased[] =>
+  Array.from({ length: count }, () => ({
+    reservation: { queue: 'default', payload: Buffer.from(text), counters: noCounters, token: undefined },
+    leasedAt: clock.monotonic(),
+  }));
+const one = (): Leased => many(1)[0]!;
+const always =
+  (result: RenewResult) =>
+  async (reservations: readonly Reservation[]): Promise<readonly RenewResult[]> =>
+    reservations.map(() => result);
+const away = (): Promise<never> => Promise.reject(new Error('away'));
+
+beforeEach(() => {
+  clock = new TestClock();
+  asked = [];
+  lost = [];
+  cancelled = [];
+  ended = [];
+  said = [];
+  answer = always('renewed');
+  renewal = new LeaseRenewal<Leased>({
+    lease: 36,
+    clock,
+    renew: (reservations) => {
+      asked.push(reservations);
+      return answer(reservations);
+    },
+    lost: (leased) => lost.push(leased),
+    cancelled: (leased) => cancelled.push(leased),
+    ended: (leased) => ended.push(leased),
+    failed: (error) => said.push((error as Error).message),
+  });
+});
+
+afterEach(() => renewal.close());
+
+it('asks nothing for jobs that end before a third of their lease', async () => {
+  const jobs = many(3);
+  renewal.keep(jobs);
+  await clock.advance('11s');
+  for (const job of jobs) renewal.drop(job);
+
+  await clock.advance('60s');
+
+  expect(asked).toEqual([]);
+});
+
+it('renews at a third of the lease, again and again', async () => {
+  renewal.keep([one()]);
+
+  await clock.advance('11s');
+  expect(asked).toHaveLength(0);
+  await clock.advance('1s');
+  expect(asked).toHaveLength(1);
+  await clock.advance('11s');
+  expect(asked).toHaveLength(1);
+  await clock.advance('1s');
+  expect(asked).toHaveLength(2);
+});
+
+it('renews no lease later than at a third, whenever it began', async () => {
+  const leases: Leased[] = [];
+  for (let second = 0; second < 10; second += 1) {
+    const next = one();
+    leases.push(next);
+    renewal.keep([next]);
+    await clock.advance('1s');
+  }
+
+  for (let second = 0; second < 30; second += 1) {
+    await clock.advance('1s');
+    const oldest = Math.min(...leases.map(({ leasedAt }) => leasedAt));
+    expect(clock.monotonic() - oldest).toBeLessThanOrEqual(12_000);
+  }
+});
+
+it('asks in pages of 100 jobs, and of 1 MiB', async () => {
+  renewal.keep([...many(150), ...many(3, 'x'.repeat(600_000))]);
+
+  await clock.advance('12s');
+
+  expect(asked.map(({ length }) => length)).toEqual([100, 51, 1, 1]);
+});
+
+it('asks again at once when the store fails, and says so once for each streak', async () => {
+  answer = away;
+  renewal.keep([one()]);
+  await clock.advance('12s');
+  const before = asked.length;
+  await clock.advance('2s');
+  expect(asked.length - before).toBeGreaterThan(2);
+
+  answer = always('renewed');
+  await clock.advance('12s');
+  answer = away;
+  await clock.advance('12s');
+
+  expect(said).toEqual(['away', 'away']);
+  expect(lost).toEqual([]);
+});
+
+it('says that a lease has ended, and goes on asking for it', async () => {
+  answer = away;
+  const job = one();
+  renewal.keep([job]);
+
+  await clock.advance('35s');
+  expect(ended).toEqual([]);
+  await clock.advance('4s');
+  expect(ended).toContain(job);
+  answer = always('renewed');
+  await clock.advance('2s');
+
+  expect(job.leasedAt).toBeGreaterThan(36_000);
+  expect(lost).toEqual([]);
+});
+
+it('gives up those that the store calls lost, and goes on with the others', async () => {
+  const [first, second] = many(2);
+  answer = async (reservations) => reservations.map((held) => (held === first!.reservation ? 'lost' : 'renewed'));
+  renewal.keep([first!, second!]);
+
+  await clock.advance('30s');
+
+  expect(lost).toEqual([first]);
+  expect(asked.at(-1)).toEqual([second!.reservation]);
+});
+
+it('says with each renewal that a job is cancelled, and keeps its lease', async () => {
+  const job = one();
+  answer = always('cancelled');
+  renewal.keep([job]);
+
+  await clock.advance('24s');
+
+  expect(cancelled).toEqual([job, job]);
+  expect(job.leasedAt).toBe(24_000);
+});
+
+it('does not report as lost what ended while the store was asked', async () => {
+  const job = one();
+  answer = async () => {
+    renewal.drop(job);
+    return ['lost'];
+  };
+  renewal.keep([job]);
+
+  await clock.advance('30s');
+
+  expect(lost).toEqual([]);
+});
+
+it('a page that the store does not take keeps no other waiting', async () => {
+  answer = (reservations) => (reservations.length === 100 ? away() : always('renewed')(reservations));
+  const jobs = many(101);
+  renewal.keep(jobs);
+
+  await clock.advance('40s');
+
+  expect(ended).toContain(jobs[0]);
+  expect(ended).not.toContain(jobs[100]);
+});
+
+it('renews at once what it is given late', async () => {
+  renewal.keep([one()]);
+  renewal.keep([{ ...one(), leasedAt: clock.monotonic() - 15_000 }]);
+
+  await clock.advance(0);
+
+  expect(asked).toHaveLength(1);
+});
+
+it('leaves to another thread what that renews in time', async () => {
+  const job = one();
+  renewal.renewAfter(1 / 2);
+  renewal.keep([job]);
+
+  for (let third = 0; third < 6; third += 1) {
+    await clock.advance('12s');
+    job.leasedAt = clock.monotonic();
+  }
+  expect(asked).toEqual([]);
+  await clock.advance('18s');
+
+  expect(asked).toHaveLength(1);
+});
+
+describe('before a reserve', () => {
+  it('only what has ended is renewed', async () => {
+    answer = away;
+    const [old, young] = [{ ...one(), leasedAt: -36_000 }, one()];
+    renewal.keep([young, old]);
+    answer = always('renewed');
+
+    await renewal.renewEnded();
+
+    expect(asked).toEqual([[old.reservation]]);
+  });
+
+  it('a store that does not answer is heard of', async () => {
+    answer = away;
+    renewal.keep([{ ...one(), leasedAt: -36_000 }]);
+
+    await expect(renewal.renewEnded()).rejects.toThrow('away');
+  });
+});
+
+it('counts the leases that are more than half over', async () => {
+  answer = away;
+  renewal.keep(many(2));
+
+  await clock.advance('17s');
+  expect(renewal.atRisk).toBe(0);
+  await clock.advance('1s');
+  expect(renewal.atRisk).toBe(2);
+});
+
+it('leaves no timer behind', async () => {
+  answer = away;
+  renewal.keep([one()]);
+  await clock.advance('13s');
+
+  renewal.close();
+
+  expect(clock.pending).toBe(0);
+});

@@ -1,0 +1,226 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import threads from 'node:worker_threads';
+import { JobBus } from '../../src/bus/bus';
+import { builtInConnectors } from '../../src/connections/built-in';
+import { connectDatabase } from '../../src/connections/database/database-connection';
+import { Job } from '../../src/job/job';
+import type { ConnectionConfig, DatabaseConfig } from '../../src/queue/configuration';
+import type { Connection, ThreadAccess } from '../../src/queue/connection';
+import type { Connector } from '../../src/queue/connector';
+import { QueueManager } from '../../src/queue/queue-manager';
+import { JobCancelledError, LeaseLostError } from '../../src/worker/errors';
+import { Worker } from '../../src/worker/worker';
+import { Gate, RecordingLogger } from '../support/application';
+import { eventually } from '../support/eventually';
+import { type RedisServer, startRedisServer } from '../support/redis-server';
+
+let redis: RedisServer;
+let folder: string;
+let manager: QueueManager;
+let bus: JobBus;
+let log: RecordingLogger;
+let gate: Gate;
+let ran: string[];
+let reasons: unknown[];
+let worker: Worker;
+/** The threads that were started. */
+let started: threads.Worker[];
+
+@Job({ timeout: 0 })
+class Held extends Job {
+  async handle(): Promise<void> {
+    ran.push('started');
+    const aborted = new Promise((resolve) => {
+      this.signal.addEventListener('abort', () => {
+        reasons.push(this.signal.reason);
+        resolve(undefined);
+      });
+    });
+    await Promise.race([gate.opened, aborted]);
+  }
+}
+
+const onSqlite = (): DatabaseConfig => ({
+  driver: 'database',
+  url: `sqlite:${join(folder, 'jobs.sqlite')}`,
+  // Its half must do for a thread to start, also on a busy machine.
+  retryAfter: '3s',
+});
+const stores: [string, () => ConnectionConfig][] = [
+  ['redis', () => ({ driver: 'redis', url: redis.url, prefix: `${folder}:`, retryAfter: '3s' })],
+  ['database', onSqlite],
+];
+
+beforeAll(async () => {
+  redis = await startRedisServer();
+});
+
+afterAll(() => redis.stop());
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'onqueue-leases-'));
+  log = new RecordingLogger();
+  gate = new Gate();
+  ran = [];
+  reasons = [];
+  started = [];
+  const Thread = threads.Worker;
+  jest.spyOn(threads, 'Worker').mockImplementation((...given) => {
+    const thread = new Thread(...given);
+    started.push(thread);
+    return thread;
+  });
+});
+
+afterEach(async () => {
+  gate.open();
+  await worker.stop();
+  await manager.close();
+  jest.restoreAllMocks();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function open(config: ConnectionConfig): void {
+  manager = new QueueManager({ connectors: builtInConnectors, logger: log }, { connections: { store: config } });
+  bus = new JobBus(() => manager);
+  worker = new Worker({}, manager);
+}
+
+/** SQLite, with another way in from a thread. */
+function openWith(threadAccess: ThreadAccess | undefined): void {
+  open({ ...onSqlite(), retryAfter: '1s' });
+  const connector: Connector<DatabaseConfig> = (config, context): Connection =>
+    Object.defineProperty(connectDatabase(config, context), 'threadAccess', { value: threadAccess });
+  manager.addConnector('database', connector);
+}
+
+function accessThat(opens: string): ThreadAccess {
+  const module = join(folder, 'access.cjs');
+  writeFileSync(module, `exports.open = () => { ${opens} };`);
+  return { module, data: undefined };
+}
+
+/** A thread's store that answers every renewal so. */
+const accessThatRenews = (answer: string): ThreadAccess =>
+  accessThat(`return { renew: async (reservations) => { ${answer} }, settle: async () => [], close: async () => {} };`);
+
+async function runHeld(): Promise<void> {
+  await bus.dispatch(new Held());
+  void worker.run();
+  await eventually(() => ran.length > 0);
+}
+
+async function leaseEnd(): Promise<number> {
+  const [job] = await manager.driver().peek('default', 'reserved', 1);
+  return job?.at ?? 0;
+}
+
+/** Two renewals later. */
+async function renewedTwice(): Promise<void> {
+  for (let time = 0; time < 2; time += 1) {
+    const before = await leaseEnd();
+    await eventually(async () => (await leaseEnd()) > before);
+  }
+}
+
+describe.each(stores)('on %s', (_name, config) => {
+  it('leases are renewed by a thread, not by the connection of the event loop', async () => {
+    open(config());
+    const renew = jest.spyOn(manager.driver(), 'renew');
+
+    await runHeld();
+    await renewedTwice();
+
+    expect(renew).not.toHaveBeenCalled();
+    expect(worker.health().leasesAtRisk).toBe(0);
+    expect(log.lines.filter(({ level }) => level !== 'debug')).toEqual([]);
+  });
+
+  it('a job whose lease the thread finds lost has its signal aborted', async () => {
+    open(config());
+    await runHeld();
+
+    await manager.driver().clear('default');
+    await eventually(() => reasons.length > 0);
+
+    expect(reasons).toEqual([expect.any(LeaseLostError)]);
+    await worker.stop();
+    expect(log.messages('warn')).toEqual([expect.stringContaining('was lost')]);
+  });
+});
+
+it('a job that the store calls cancelled when the thread renews its lease has its signal aborted, and ends as cancelled', async () => {
+  openWith(accessThatRenews("return reservations.map(() => 'cancelled');"));
+
+  await runHeld();
+  await eventually(() => reasons.length > 0);
+  await worker.stop();
+
+  expect(reasons).toEqual([expect.any(JobCancelledError)]);
+  expect(worker.health().outcomes).toMatchObject({ cancelled: 1 });
+});
+
+it('a worker has a thread from its first job on, and none when it has ended', async () => {
+  open(onSqlite());
+  const idle = new Worker({}, manager);
+  void idle.run();
+  await eventually(() => idle.health().lastPoll !== undefined);
+  expect(started).toEqual([]);
+  await idle.stop();
+
+  await runHeld();
+  await renewedTwice();
+  gate.open();
+  await worker.stop();
+
+  expect(started.map(({ threadId }) => threadId)).toEqual([-1]);
+});
+
+describe('where no thread can do it, the event loop renews, and that is said once', () => {
+  it.each<[string, () => ThreadAccess | undefined, 'info' | 'warn', string]>([
+    ['a driver gives no access', () => undefined, 'info', 'the driver gives a thread no access'],
+    [
+      'the module is not there, as in a bundle',
+      () => ({ module: join(folder, 'missing.js'), data: {} }),
+      'info',
+      'missing.js is not there',
+    ],
+    ['the module cannot be used', () => accessThat('throw new Error("no such engine")'), 'warn', 'no such engine'],
+    ['the thread dies', () => accessThat('process.exit(3)'), 'warn', 'it exited with 3'],
+  ])('%s', async (_case, access, level, why) => {
+    openWith(access());
+    const renew = jest.spyOn(manager.driver(), 'renew');
+
+    await runHeld();
+    await renewedTwice();
+
+    expect(renew).toHaveBeenCalled();
+    expect(reasons).toEqual([]);
+    expect(log.messages(level)).toEqual([expect.stringContaining(why)]);
+  });
+
+  it('jobs that come after the thread has died are kept as well', async () => {
+    openWith(accessThat('process.exit(3)'));
+    worker = new Worker({ concurrency: 2 }, manager);
+    await runHeld();
+    await eventually(() => log.messages('warn').length > 0);
+    const renew = jest.spyOn(manager.driver(), 'renew');
+
+    await bus.dispatch(new Held());
+    await eventually(() => renew.mock.calls.some(([reservations]) => reservations.length === 2));
+
+    expect(reasons).toEqual([]);
+  });
+
+  it('a thread that cannot reach the store is stood in for, and that is said once', async () => {
+    openWith(accessThatRenews("throw new Error('no route');"));
+
+    await runHeld();
+    await renewedTwice();
+
+    expect(reasons).toEqual([]);
+    expect(log.messages('error')).toEqual(['no route The worker goes on trying.']);
+  });
+});
