@@ -35,6 +35,24 @@ const FOREIGN: readonly (readonly [what: string, text: string, attempts: number]
   ['attempts of an inner object at the end', '{"id":"foreign","data":{"attempts":7}}', 0],
 ];
 
+/** As long as one call moves at most, and as a dispatch may be where nothing else is configured. */
+const LONGEST = 1024 * 1024;
+
+/** Characters of one to four bytes, and an escape, so that no place at which somebody cuts is harmless. */
+const PIECE = 'xé漢😀\\u0000';
+
+/** A body that, with `,"attempts":0}` behind it, has exactly so many bytes. */
+function bodyOfBytes(bytes: number): string {
+  const room = bytes - Buffer.byteLength(`${body('""')},"attempts":0}`);
+  const width = Buffer.byteLength(PIECE);
+  return body(`"${PIECE.repeat(Math.floor(room / width))}${'x'.repeat(room % width)}"`);
+}
+
+/** Unlike `assert.equal`, shows no megabyte where it fails. */
+function assertText(payload: Buffer | undefined, text: string, where: string): void {
+  assert(payload?.equals(Buffer.from(text)) === true, `the text is the same to the byte, ${where}`);
+}
+
 const NO_OBJECTS = ['[]', '[{"id":"a","attempts":0}]', '"text"', '42', 'null', 'not json', '', '{"id":"a"', '{"a":1}}'];
 
 export const payloadCases: readonly CaseDefinition[] = [
@@ -60,6 +78,42 @@ export const payloadCases: readonly CaseDefinition[] = [
       assert.equal(entry.payload.toString(), `${body(data)},"crashes":1,"exceptions":1,"attempts":2}`);
     },
   })),
+  {
+    name: 'a payload as long as one call moves keeps every byte through all states, renewed and retried too',
+    requires: ['reserve', 'delay', 'renew', 'peek', 'failed', 'counts', 'clear'],
+    async run(world) {
+      const text = bodyOfBytes(LONGEST);
+      const { connection, queue } = world;
+      const first = async (state: 'ready' | 'delayed' | 'reserved') =>
+        (await connection.peek(queue, state, 1))[0]?.payload;
+      await world.pushLater(`${text},"attempts":0}`, 60);
+      assertText(await first('delayed'), `${text},"attempts":0}`, 'delayed');
+      await world.advance(61);
+      const taken = await world.reserveOne({ lease: 60 });
+      assertText(taken.payload, `${text},"attempts":1}`, 'reserved');
+      await world.advance(50);
+      assert.deepEqual(await connection.renew([taken], 60), ['renewed']);
+      await world.advance(50);
+      assertText(await first('reserved'), `${text},"attempts":1}`, 'renewed');
+      assert.deepEqual(await world.settle([released(taken)]), ['settled']);
+      assertText(await first('ready'), `${text},"attempts":1}`, 'released');
+      await world.settle([failed(await world.reserveOne())]);
+      const entry = await world.failedEntry('probe');
+      assertText(entry.payload, `${text},"exceptions":1,"attempts":2}`, 'failed');
+      const retried = Buffer.from(`${text},"releases":2,"attempts":0}`);
+      assert.equal(await world.failedStore.retry(entry, retried), true);
+      assertText(await first('ready'), retried.toString(), 'retried');
+      assertText(
+        (await world.reserveOne({ lease: 60 })).payload,
+        `${text},"releases":2,"attempts":1}`,
+        'reserved again',
+      );
+      await world.advance(61);
+      assertText((await world.reserveOne()).payload, `${text},"crashes":1,"releases":2,"attempts":1}`, 'reclaimed');
+      assert.equal(await connection.clear(queue), 1);
+      assert.deepEqual(await connection.counts(queue), { ready: 0, delayed: 0, reserved: 0 });
+    },
+  },
   {
     name: 'a payload longer than one call moves comes through with every byte, alone',
     requires: ['reserve', 'failed'],
