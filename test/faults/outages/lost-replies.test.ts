@@ -38,14 +38,14 @@ const settleAll = (held: readonly Reservation[]) => {
 const calls: [script: string, what: string, call: Call][] = [
   ['push', 'jobs', ({ connection }) => connection.push('q', [{ payload: payload('x') }])],
   ['push', 'delayed jobs', ({ connection }) => connection.push('q', [{ payload: payload('x'), delay: 300 }])],
-  ['exchange', 'a reservation', async ({ connection }) => idsOf((await connection.reserve(request)).reservations)],
+  ['exchange', 'a reservation', async ({ connection }) => textsOf((await connection.reserve(request)).reservations)],
   ['exchange', 'outcomes', ({ connection, held }) => connection.settle(settleAll(held))],
   [
     'exchange',
     'outcomes and a reservation',
     async ({ connection, held }) => {
       const { results, reply } = await connection.settleAndReserve(settleAll(held), request);
-      return [results, idsOf(reply.reservations)];
+      return [results, textsOf(reply.reservations)];
     },
   ],
   [
@@ -53,7 +53,7 @@ const calls: [script: string, what: string, call: Call][] = [
     'a promotion and two lost leases',
     async ({ connection }) => {
       world.offset = 1000;
-      return idsOf((await connection.reserve({ ...request, limit: 10 })).reservations);
+      return textsOf((await connection.reserve({ ...request, limit: 10 })).reservations);
     },
   ],
   ['renew', 'leases', ({ connection, held }) => connection.renew(held, 900)],
@@ -78,7 +78,9 @@ const calls: [script: string, what: string, call: Call][] = [
   ['lock-release', 'a lock', ({ connection }) => connection.locks.release('held', 'ours').then(() => undefined)],
 ];
 
-const idsOf = (reservations: readonly Reservation[]): string[] => reservations.map((one) => String(one.payload));
+/** In no order: those of a repeat come as the store holds them. */
+const textsOf = (reservations: readonly Reservation[]): string[] =>
+  reservations.map(({ payload: text }) => String(text)).toSorted();
 
 let world: RedisWorld;
 let proxy: FaultyProxy;
