@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The command `onqueue`: hands the process to the program, and ends it with the program's code. */
+import { fork } from 'node:child_process';
 import { createInterface } from 'node:readline/promises';
 import { systemClock } from '../clock/clock';
 import '../composition';
@@ -27,8 +28,26 @@ const surroundings: Surroundings = {
     };
   },
   onOrphaned: watchForOrphaning,
+  fork: (line) =>
+    fork(process.argv[1] ?? '', line, {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      serialization: 'advanced',
+      // A group of its own; on Windows it would be a window of its own.
+      detached: process.platform !== 'win32',
+    }),
+  channel: process.send === undefined ? undefined : { tell, hear },
   exit: (code) => process.exit(code),
 };
+
+// The other end may have gone: then there is nobody to tell.
+function tell(message: object): void {
+  if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
+}
+
+function hear(callback: (message: unknown) => void): () => void {
+  process.on('message', callback);
+  return () => process.off('message', callback);
+}
 
 async function ask(question: string): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });

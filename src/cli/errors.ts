@@ -40,3 +40,17 @@ export class UnconfirmedError extends OnqueueError<{ readonly action: string }> 
     super(`${action}: ${problem} Nothing was done. Pass --force to go ahead without being asked.`, { action });
   }
 }
+
+/** The port of `--health-port` cannot be listened on. */
+export class HealthPortError extends OnqueueError<{ readonly host: string; readonly port: number }> {
+  readonly code = 'E_HEALTH_PORT';
+
+  constructor(host: string, port: number, cause: NodeJS.ErrnoException) {
+    const problem = cause.code === 'EADDRINUSE' ? 'another process listens there' : cause.message;
+    super(
+      `--health-port: nothing can be told on ${host}:${port}: ${problem}. Give a port that is free, and by --health-host an address of this machine.`,
+      { host, port },
+      { cause },
+    );
+  }
+}

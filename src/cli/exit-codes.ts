@@ -2,6 +2,7 @@
 import { InvalidDurationError, InvalidQueueNameError } from '../job/errors';
 import { InvalidJobIdError, UnknownConnectionError } from '../queue/errors';
 import { InvalidWorkerOptionError } from '../worker/errors';
+import { BLOCKED } from '../worker/supervised-process';
 import { InvalidOptionError, NothingMatchedError, UnconfirmedError } from './errors';
 
 export const ExitCode = {
@@ -11,8 +12,10 @@ export const ExitCode = {
   error: 1,
   /** The command was not understood; nothing was done. */
   usage: 2,
-  /** The worker stopped because its process used more than `--memory` (Laravel's code). */
+  /** The worker stopped because its process used more than `--memory` (Laravel's code). A supervisor replaces it. */
   memory: 12,
+  /** A handler blocked the event loop of its process, which was ended for it. */
+  blocked: BLOCKED,
 } as const;
 
 const SIGNAL_NUMBERS = { SIGINT: 2, SIGQUIT: 3, SIGTERM: 15 } as const;
@@ -47,6 +50,7 @@ export const EXIT_CODES_HELP = [
   '  0    done; for a worker: stopped by a signal, or by one of its stop conditions',
   '  1    something went wrong',
   '  2    the command was not understood; nothing was done',
-  '  12   a worker stopped because it used more than --memory',
+  '  12   a worker without a supervisor stopped because it used more than --memory',
+  '  70   a worker was ended because a handler blocked its event loop',
   '  130, 131, 143   ended at once by a second SIGINT, SIGQUIT or SIGTERM',
 ].join('\n');

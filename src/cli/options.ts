@@ -54,6 +54,15 @@ export function countOption(flags: string, description: string, least = 0): Opti
   });
 }
 
+export function portOption(flags: string, description: string): Option {
+  const [name = flags] = flags.split(' ');
+  return new Option(flags, description).argParser((value: string) => {
+    const port = /^\d{1,5}$/.test(value) ? Number(value) : NaN;
+    if (port <= 65_535) return port;
+    throw new InvalidOptionError(name, value, 'Give a port: 1 to 65535, or 0 for any that is free.');
+  });
+}
+
 export function durationOption(flags: string, description: string): Option {
   const [name = flags] = flags.split(' ');
   return new Option(flags, description).argParser((value: string) => durationOf(value, name));

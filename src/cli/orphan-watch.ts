@@ -18,7 +18,8 @@ setInterval(() => {
  * force when it has not done so after `patience`. Returns the function that stops watching.
  */
 export function watchForOrphaning(hear: () => void, patience: Milliseconds): () => void {
-  const watch = new Worker(WATCH, { eval: true, workerData: { parent: process.ppid, patience } });
+  // What the process itself was told to load (`node --require`) is not for this thread.
+  const watch = new Worker(WATCH, { eval: true, execArgv: [], workerData: { parent: process.ppid, patience } });
   watch.unref();
   process.on('disconnect', hear);
   // It may have gone while this process was starting; the channel tells of that once only.

@@ -1,7 +1,9 @@
 /** One command under way: what it prints to, the project that it loads, and the code that it ends with. */
+import type { ChildProcess } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
 import type { Clock, Milliseconds } from '../clock/clock';
 import { ConsoleLogger, type LogStream } from '../logger/console-logger';
+import { tagged } from '../logger/tagged-logger';
 import type { Connectors } from '../queue/connector';
 import { replaceDefaultManager } from '../queue/default-manager';
 import { QueueManager } from '../queue/queue-manager';
@@ -29,8 +31,18 @@ export interface Surroundings {
    * `patience`. Returns the function that stops watching.
    */
   readonly onOrphaned: (hear: () => void, patience: Milliseconds) => () => void;
+  /** Starts this command anew, as a process with a channel to this one. Signals of the terminal do not reach it. */
+  readonly fork: (line: readonly string[]) => ChildProcess;
+  /** The channel to the process that has started this one; undefined: there is none. */
+  readonly channel: Channel | undefined;
   /** Ends the process at once. */
   readonly exit: (code: number) => void;
+}
+
+export interface Channel {
+  tell(message: object): void;
+  /** Returns the function that stops hearing. */
+  hear(callback: (message: unknown) => void): () => void;
 }
 
 export class Session {
@@ -50,14 +62,19 @@ export class Session {
    * because jobs that run here dispatch others.
    *
    * @param logs where log lines go that the configuration has no logger for
+   * @param tag facts that each of them gets
    * @throws NothingMatchedError, RequiredFileError, ConfigurationError, ConfigFileError, TypeScriptLoaderError
    */
-  open({ config, require: required = [] }: ProjectFlags, logs: LogStream = this.surroundings.stderr): QueueManager {
+  open(
+    { config, require: required = [] }: ProjectFlags,
+    logs: LogStream = this.surroundings.stderr,
+    tag: object = {},
+  ): QueueManager {
     const { folder, environment, connectors } = this.surroundings;
     const configFile = config === undefined ? undefined : existing(config, folder);
     const manager = new QueueManager({
       connectors,
-      logger: new ConsoleLogger(logs),
+      logger: tagged(new ConsoleLogger(logs), tag),
       folder: configFile === undefined ? folder : dirname(configFile),
       variables: environment,
       configFile,

@@ -14,14 +14,18 @@ export interface StopWishes {
   readonly again: (signal: StopSignal) => void;
 }
 
-/** Returns the function that stops listening. */
+/** Each wish is told once. Returns the function that stops listening. */
 export function hearStopSignals({ clock, onStopSignal }: Surroundings, { first, again }: StopWishes): () => void {
   let firstAt: Milliseconds | undefined;
+  let isHurried = false;
   return onStopSignal((signal) => {
     const now = clock.monotonic();
     if (firstAt === undefined) {
       firstAt = now;
       first(signal);
-    } else if (now - firstAt > ECHO) again(signal);
+    } else if (now - firstAt > ECHO && !isHurried) {
+      isHurried = true;
+      again(signal);
+    }
   });
 }

@@ -8,6 +8,7 @@ import {
   countOption,
   durationOption,
   durationsOption,
+  portOption,
   type ProjectFlags,
   queueOption,
   suspiciousDurations,
@@ -27,15 +28,28 @@ export interface ListenFlags extends ProjectFlags {
   readonly grace?: Duration | undefined;
 }
 
-export interface WorkFlags extends ListenFlags {
+/** Where an orchestrator asks how the workers are. */
+export interface HealthFlags {
+  readonly healthPort?: number | undefined;
+  readonly healthHost?: string | undefined;
+}
+
+export interface WorkFlags extends ListenFlags, HealthFlags {
   readonly concurrency?: number | undefined;
   readonly maxJobs?: number | undefined;
   readonly maxTime?: Duration | undefined;
   readonly memory?: number | undefined;
   readonly once?: boolean | undefined;
   readonly stopWhenEmpty?: boolean | undefined;
+  readonly processes?: number | undefined;
+  readonly recycle?: Duration | undefined;
+  readonly supervisor?: boolean | undefined;
   /** Set by `listen` for its processes: the first opens as `work` does, and all stop before they run code that has changed. */
   readonly fresh?: 'first' | 'again' | undefined;
+  /** Set by a supervisor for its processes, which count from 1. */
+  readonly processNumber?: number | undefined;
+  /** Set by a supervisor: another process has printed the opening. */
+  readonly opened?: boolean | undefined;
 }
 
 export function addListenOptions(command: Command, sleep: string): Command {
@@ -66,14 +80,25 @@ export function addListenOptions(command: Command, sleep: string): Command {
 }
 
 export function addWorkOptions(command: Command): Command {
-  return addListenOptions(command, 'pause when there is no work and the store cannot wake us (default: 1s)')
-    .addOption(countOption('--concurrency <count>', 'jobs at once (default: 1)', 1))
-    .addOption(countOption('--max-jobs <count>', 'stop after so many jobs'))
-    .addOption(durationOption('--max-time <time>', 'stop after this time'))
-    .addOption(countOption('--memory <MB>', 'stop when the process uses more than so many megabytes'))
-    .option('--once', 'run one job at most; wait for it as long as --sleep says')
-    .option('--stop-when-empty', 'stop when the queues hold nothing that is ready or delayed')
-    .addOption(new Option('--fresh <turn>').choices(['first', 'again']).hideHelp());
+  return (
+    addListenOptions(command, 'pause when there is no work and the store cannot wake us (default: 1s)')
+      .addOption(countOption('--concurrency <count>', 'jobs at once (default: 1)', 1))
+      .addOption(countOption('--max-jobs <count>', 'stop after so many jobs; each process counts its own'))
+      .addOption(durationOption('--max-time <time>', 'stop after this time'))
+      .addOption(countOption('--memory <MB>', 'replace a process that uses more than so many megabytes'))
+      .option('--once', 'run one job at most; wait for it as long as --sleep says')
+      .option('--stop-when-empty', 'stop when the queues hold nothing that is ready or delayed')
+      .addOption(countOption('--processes <count>', 'processes that a supervisor keeps at work (default: 1)', 1))
+      .addOption(durationOption('--recycle <time>', 'replace a process that has worked for so long'))
+      // Without the positive form, commander would count the flag as given always.
+      .addOption(new Option('--supervisor').hideHelp())
+      .option('--no-supervisor', 'work in this very process: when it dies, somebody else has to start it anew')
+      .addOption(portOption('--health-port <port>', 'tell by HTTP how the workers are: /live, /ready, /health'))
+      .option('--health-host <address>', 'address that --health-port is heard on; 0.0.0.0: all (default: 127.0.0.1)')
+      .addOption(new Option('--fresh <turn>').choices(['first', 'again']).hideHelp())
+      .addOption(countOption('--process-number <number>', '', 1).hideHelp())
+      .addOption(new Option('--opened').hideHelp())
+  );
 }
 
 /** What to say of the flags before they are used: an old name, and numbers that look like milliseconds. */
@@ -88,8 +113,10 @@ export function renamed<Flags extends ListenFlags>({ delay, ...flags }: Flags): 
 }
 
 export function workerOptions(connection: string | undefined, flags: Omit<WorkFlags, 'delay'>): WorkerOptions {
-  const { config: _config, require: _require, json: _json, fresh: _fresh, ...options } = flags;
-  return { connection, ...withUnits(options) };
+  const { queue, fair, tries, timeout, backoff, sleep, rest, grace } = flags;
+  const { concurrency, maxJobs, maxTime, memory, once, stopWhenEmpty } = flags;
+  const ofJobs = { queue, fair, tries, timeout, backoff, sleep, rest, grace };
+  return { connection, ...withUnits({ ...ofJobs, concurrency, maxJobs, maxTime, memory, once, stopWhenEmpty }) };
 }
 
 // A worker warns of bare numbers that look like milliseconds; `remarksOn` has done so by the flags' names.

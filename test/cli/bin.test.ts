@@ -143,7 +143,7 @@ describe('the command onqueue', () => {
     const size = onqueue('size', '--json');
 
     expect(await size.ended).toEqual({ code: 0, signal: null });
-    expect(size.stdout).toBe('[{"queue":"default","ready":0,"delayed":0,"reserved":0,"failed":0}]\n');
+    expect(size.stdout).toBe('[{"queue":"default","ready":0,"delayed":0,"reserved":0,"failed":0,"paused":false}]\n');
   });
 
   it('says where a configuration broke, with 1, and touches no other store', async () => {

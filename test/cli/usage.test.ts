@@ -77,7 +77,7 @@ describe('the command line', () => {
     [['work', '--tries=many'], "--tries: 'many' will not do"],
     [['work', '--queue='], 'no queue name'],
     [['work', '--queue=a,a'], 'name each queue once'],
-    [['work', 'memroy'], "Did you mean 'memory'?"],
+    [['work', 'memroy', '--no-supervisor'], "Did you mean 'memory'?"],
     [['size', '--require=jobs/*.js'], "--require: nothing matches 'jobs/*.js'"],
     [['size', '--require=no-such-package'], "--require: nothing matches 'no-such-package'"],
   ])('ends with 2 for %j', async (line, message) => {
@@ -119,7 +119,7 @@ describe('the command line', () => {
   it('hides what is only for its own processes, and old names', async () => {
     const { stdout } = await kit.run('work', '--help');
 
-    expect(stdout).not.toContain('--fresh');
+    for (const flag of ['--fresh', '--process-number', '--opened']) expect(stdout).not.toContain(flag);
     expect(stdout).not.toContain('--delay');
   });
 });

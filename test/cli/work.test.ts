@@ -22,7 +22,7 @@ describe('work', () => {
   afterEach(() => kit.close());
 
   it('opens with the store, the queues and the jobs that it knows', async () => {
-    const { stdout, code } = await kit.run('work', '--queue=mail,default', '--timeout=5m', '--stop-when-empty');
+    const { stdout, code } = await kit.work('--queue=mail,default', '--timeout=5m', '--stop-when-empty');
 
     expect(stdout).toMatch(
       /^Store +memory of process \d+ \(connection memory, driver memory\)\nQueues +mail, default\n\n/,
@@ -36,7 +36,7 @@ describe('work', () => {
     handle = () => void runs++;
     await kit.push('mail', SendMail.name, SendMail.name);
 
-    const { stderr, code } = await kit.run('work', 'memory', '--queue=mail', '--stop-when-empty');
+    const { stderr, code } = await kit.work('memory', '--queue=mail', '--stop-when-empty');
 
     expect(runs).toBe(2);
     const lines = stderr
@@ -55,7 +55,7 @@ describe('work', () => {
   it('prints nothing but JSON lines with --json', async () => {
     await kit.push('mail', SendMail.name);
 
-    const { stdout, stderr } = await kit.run('work', '--queue=mail', '--once', '--json');
+    const { stdout, stderr } = await kit.work('--queue=mail', '--once', '--json');
 
     const lines = stdout
       .trimEnd()
@@ -82,26 +82,26 @@ describe('work', () => {
     };
     await kit.push('default', SendMail.name);
 
-    await kit.run('work', '--backoff=1h', '--once');
+    await kit.work('--backoff=1h', '--once');
 
     expect(await kit.store.counts('default')).toMatchObject({ delayed: 1 });
   });
 
   it('takes --delay for --backoff, and says so once', async () => {
-    const { stderr } = await kit.run('work', '--delay=5s', '--stop-when-empty');
+    const { stderr } = await kit.work('--delay=5s', '--stop-when-empty');
 
     expect(stderr.match(/--delay is the old name of --backoff/g)).toHaveLength(1);
   });
 
   it("ends with Laravel's code when the process grew too large", async () => {
-    expect((await kit.run('work', '--memory=1')).code).toBe(12);
+    expect((await kit.work('--memory=1')).code).toBe(12);
   });
 
   it('refuses a connection that no worker can work on', async () => {
     kit.project.write({ 'onqueue.config.js': "module.exports = { connections: { sync: { driver: 'sync' } } };" });
     kit.connectors = { sync: () => Object.assign(kit.store.duplicate(), { name: 'sync', capabilities: {} }) };
 
-    expect((await kit.run('work')).stderr).toContain('E_CAPABILITY');
+    expect((await kit.work()).stderr).toContain('E_CAPABILITY');
   });
 
   describe('with a job that runs', () => {
@@ -116,7 +116,7 @@ describe('work', () => {
         };
       });
       await kit.push('default', SendMail.name);
-      ended = kit.run('work');
+      ended = kit.work();
       await started;
     });
 
@@ -167,7 +167,7 @@ describe('work', () => {
       'bundle.js': "require('onqueue').Job()(class t extends require('onqueue').Job { handle() {} });",
     });
 
-    const { stderr } = await kit.run('work', '--require=./bundle.js', '--stop-when-empty');
+    const { stderr } = await kit.work('--require=./bundle.js', '--stop-when-empty');
 
     expect(stderr.match(/a minifier may have made: t\./g)).toHaveLength(1);
   });

@@ -1,46 +1,28 @@
-/** `work`: runs jobs until it is told to stop. */
+/** `work`: runs jobs until it is told to stop, by processes that a supervisor keeps at work, or in this very one. */
 import type { Command } from 'commander';
-import type { Seconds } from '../../clock/clock';
-import type { QueueManager } from '../../queue/queue-manager';
-import type { StopReason } from '../../worker/stop-conditions';
-import { Worker } from '../../worker/worker';
-import { resolveWorkerOptions } from '../../worker/worker-options';
 import { newCommand } from '../command';
-import { ExitCode, exitCodeOfSignal } from '../exit-codes';
-import { HOW_TO_REGISTER, JOB_HEADINGS, jobRow, listedJobs, shortNamesRemark } from '../job-list';
-import { LoadedFiles } from '../loaded-files';
-import { memoryRemark } from '../memory-remark';
+import { InvalidOptionError } from '../errors';
 import type { Session } from '../session';
-import { hearStopSignals } from '../stop-signals';
-import { addWorkOptions, remarksOn, renamed, type WorkFlags, workerOptions } from '../worker-flags';
-
-/** Beyond the grace, for a worker whose `listen` was killed; then it is blocked, and killed as well. */
-const ORPHAN_MARGIN: Seconds = 2;
-
-const REASONS: Readonly<Record<StopReason, string>> = {
-  stopped: 'it was told to',
-  empty: 'its queues are empty',
-  once: 'its one job is done',
-  'max-jobs': '--max-jobs is reached',
-  'max-time': '--max-time is over',
-  memory: 'the process uses more than --memory',
-  restart: 'workers were told to start anew',
-};
+import { supervise } from '../supervise';
+import { WorkProcess } from '../work-process';
+import { addWorkOptions, remarksOn, renamed, type WorkFlags } from '../worker-flags';
 
 export function workCommand(session: Session): Command {
   const command = newCommand('work', {
     summary: 'run jobs until told to stop',
     description:
+      'A supervisor starts the processes that run the jobs, and replaces one that dies. ' +
       'SIGTERM, SIGINT and SIGQUIT stop it cleanly: running jobs finish within --grace, the rest go back at no cost in tries. ' +
-      'A second signal ends the process at once; its jobs run again when their leases end.',
+      'A second signal ends the processes at once; their jobs run again when their leases end.',
     examples: [
       ['onqueue work', 'the default connection and its queue'],
       ['onqueue work redis --queue=high,default', "'high' first"],
       ["onqueue work --require 'dist/jobs/**/*.js'", 'load the jobs from these files'],
       ['onqueue work --concurrency=10 --timeout=2m', 'ten jobs at once'],
+      ['onqueue work --processes=4 --memory=512', 'four processes, each replaced when it has grown'],
       ['onqueue work --tries=3 --backoff=10s,1m', 'for jobs that say nothing themselves'],
       ['onqueue work --stop-when-empty', 'until nothing is left'],
-      ['onqueue work --max-time=1h --memory=512', 'for a supervisor that starts it anew'],
+      ['onqueue work --health-port=9000', 'tell an orchestrator how the workers are'],
     ],
   });
   return addWorkOptions(
@@ -49,87 +31,30 @@ export function workCommand(session: Session): Command {
 }
 
 async function work(session: Session, connection: string | undefined, given: WorkFlags): Promise<void> {
-  const { output, surroundings } = session;
-  const { stdout } = surroundings;
-  for (const remark of remarksOn(given)) output.note(remark);
+  const isStartedByUs = given.fresh !== undefined || given.processNumber !== undefined;
+  if (!isStartedByUs) for (const remark of remarksOn(given)) session.output.note(remark);
   const flags = renamed(given);
-  const options = workerOptions(connection, flags);
-  // Before the project is loaded: a mistyped option should not wait for it.
-  const { grace } = resolveWorkerOptions(options);
-  const manager = session.open(flags, flags.json === true ? { write: (text) => stdout.write(text) } : undefined);
-  const worker = new Worker(options, manager);
-  if (flags.fresh !== 'again') printOpening(session, manager, connection, flags);
-  const isListened = flags.fresh !== undefined;
-  const stopListening = stopAtSignals(session, manager, worker);
-  const stopWatching = isListened ? stopWhenStale(session, manager, worker, grace) : undefined;
-  try {
-    const reason = await worker.run();
-    if (!isListened) manager.logger.info({ reason }, `The worker stopped: ${REASONS[reason]}.`);
-    session.exitCode = reason === 'memory' ? ExitCode.memory : ExitCode.done;
-  } finally {
-    stopListening();
-    stopWatching?.();
-  }
+  const isSupervised = !isStartedByUs && flags.once !== true && flags.supervisor !== false;
+  if (!isStartedByUs) refuseIdleFlags(flags, isSupervised);
+  if (isSupervised) await supervise(session, connection, flags);
+  else await new WorkProcess(session, connection, flags).run();
 }
 
-/** What the worker works on: the store, the queues, the jobs it knows. */
-function printOpening(
-  { output, surroundings }: Session,
-  manager: QueueManager,
-  connection: string | undefined,
-  flags: WorkFlags,
-): void {
-  const { name, driver, address } = manager.driver(connection);
-  const { queues, defaults } = resolveWorkerOptions(workerOptions(connection, flags));
-  const queueNames = queues?.map((queue) => queue.name) ?? [manager.settings(name).queue];
-  const jobs = listedJobs(manager, defaults);
-  if (flags.json === true) {
-    const time = new Date(surroundings.clock.now()).toISOString();
-    const facts = { connection: name, driver, store: address, queues: queueNames, jobs };
-    output.line(JSON.stringify({ level: 'info', time, msg: 'The worker starts.', ...facts }));
-  } else {
-    output.line(`Store    ${address} (connection ${name}, driver ${driver})`);
-    output.line(`Queues   ${queueNames.join(', ')}`);
-    if (jobs.length > 0) {
-      output.line('');
-      output.table(JOB_HEADINGS, jobs.map(jobRow));
-    }
-    output.line('');
+// A flag without effect is worse than one that is refused: somebody relies on it.
+function refuseIdleFlags({ processes, recycle, healthPort, healthHost, once }: WorkFlags, isSupervised: boolean): void {
+  if (healthHost !== undefined && healthPort === undefined) {
+    throw new InvalidOptionError(
+      '--health-host',
+      healthHost,
+      'It says where --health-port is heard: give that as well.',
+    );
   }
-  for (const remark of [memoryRemark(manager, name), shortNamesRemark(manager)]) {
-    if (remark !== undefined) manager.logger.warn({}, remark);
+  if (isSupervised) return;
+  const alone = once === true ? '--once runs one job in this process' : '--no-supervisor means this one process';
+  if (processes !== undefined && processes > 1) {
+    throw new InvalidOptionError('--processes', String(processes), `${alone}: leave one of the two.`);
   }
-  if (jobs.length === 0) {
-    manager.logger.warn({}, `${HOW_TO_REGISTER} Until then every job that comes is given back to its queue.`);
+  if (recycle !== undefined) {
+    throw new InvalidOptionError('--recycle', String(recycle), `${alone}, which nobody replaces: take --max-time.`);
   }
-}
-
-/** Stops the worker when the process is told to end. Returns the function that stops listening. */
-function stopAtSignals({ surroundings }: Session, { logger }: QueueManager, worker: Worker): () => void {
-  return hearStopSignals(surroundings, {
-    first(signal) {
-      logger.info({ signal }, `${signal}: running jobs may finish; a second signal ends them.`);
-      void worker.stop();
-    },
-    again(signal) {
-      logger.warn({ signal }, `${signal} again: ending at once. Running jobs run again when their leases end.`);
-      surroundings.exit(exitCodeOfSignal(signal));
-    },
-  });
-}
-
-/** For a process of `listen`: stops before it would run old code, and with the process that started it. */
-function stopWhenStale({ surroundings }: Session, { hooks }: QueueManager, worker: Worker, grace: Seconds): () => void {
-  const files = new LoadedFiles(surroundings.clock.now());
-  const stop = (): void => void worker.stop();
-  const stopWatching = surroundings.onOrphaned(stop, (grace + ORPHAN_MARGIN) * 1000);
-  const stopAsking = hooks.on('looping', () => {
-    if (!files.haveChanged) return true;
-    stop();
-    return false;
-  });
-  return () => {
-    stopWatching();
-    stopAsking();
-  };
 }

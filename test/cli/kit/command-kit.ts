@@ -44,6 +44,11 @@ export class CommandKit {
     return { code, stdout: this.#stdout, stderr: this.#stderr };
   }
 
+  /** `work` in this process: what runs under a supervisor is run by another one. */
+  work(...line: readonly string[]): Promise<Ended> {
+    return this.run('work', '--no-supervisor', ...line);
+  }
+
   /** What the running command has printed until now. */
   get printed(): string {
     return this.#stdout + this.#stderr;
@@ -103,6 +108,10 @@ export class CommandKit {
         return () => (this.#hear = undefined);
       },
       onOrphaned: () => () => undefined,
+      fork: () => {
+        throw new Error('A test of one process starts no other: take work().');
+      },
+      channel: undefined,
       exit: (code) => void this.exits.push(code),
     };
   }

@@ -1,0 +1,13 @@
+/** What the reasons for a worker's end are called in the log. */
+import type { StopReason } from '../worker/stop-conditions';
+
+export const STOP_REASONS: Readonly<Record<StopReason | 'recycle', string>> = {
+  stopped: 'it was told to',
+  empty: 'its queues are empty',
+  once: 'its one job is done',
+  'max-jobs': '--max-jobs is reached',
+  'max-time': '--max-time is over',
+  memory: 'the process uses more than --memory',
+  restart: 'all workers were told to start anew',
+  recycle: 'it has worked for as long as --recycle says',
+};

@@ -1,0 +1,68 @@
+/** `work` as a supervisor: it keeps processes at work that run the jobs, and loads neither jobs nor a driver itself. */
+import type { Seconds } from '../clock/clock';
+import { durationSeconds } from '../job/duration';
+import { ConsoleLogger } from '../logger/console-logger';
+import type { Logger } from '../logger/logger';
+import { Supervisor } from '../worker/supervisor';
+import { resolveWorkerOptions } from '../worker/worker-options';
+import { exitCodeOfSignal } from './exit-codes';
+import { HealthServer } from './health-server';
+import { commandLineOf } from './options';
+import type { Session } from './session';
+import { STOP_REASONS } from './stop-reasons';
+import { hearStopSignals } from './stop-signals';
+import { type WorkFlags, workerOptions } from './worker-flags';
+
+/** Beyond the grace, for a process that stops to write its outcomes and to close; then it is blocked, and killed. */
+const STOP_MARGIN: Seconds = 10;
+
+export async function supervise(session: Session, connection: string | undefined, flags: WorkFlags): Promise<void> {
+  const { fork, clock, stdout, stderr } = session.surroundings;
+  const { grace, maxTime } = resolveWorkerOptions(workerOptions(connection, flags));
+  const { processes = 1, recycle = 0, healthPort, healthHost, supervisor: _supervisor, ...others } = flags;
+  const logger = new ConsoleLogger(flags.json === true ? { write: (text) => stdout.write(text) } : stderr);
+  const supervisor = new Supervisor({
+    processes,
+    patience: (grace + STOP_MARGIN) * 1000,
+    maxTime,
+    recycle: durationSeconds(recycle, '--recycle') || Infinity,
+    clock,
+    logger,
+    reasons: STOP_REASONS,
+    start({ number, opened, maxTime }) {
+      const limit = maxTime === Infinity ? undefined : Math.max(0.001, maxTime).toFixed(3);
+      const line = commandLineOf({ ...others, maxTime: limit, processes, processNumber: number, opened });
+      return fork(['work', ...(connection === undefined ? [] : [connection]), ...line]);
+    },
+  });
+  // Before any process: a port that is taken should be told at once.
+  const server =
+    healthPort === undefined ? undefined : await HealthServer.open({ healthPort, healthHost }, () => supervisor.health);
+  if (server !== undefined) logger.info({}, `Health is told at ${server.address}/health.`);
+  const stopListening = stopAtSignals(session, logger, supervisor);
+  try {
+    const code = await supervisor.run();
+    // A second signal has said already what this process ends with.
+    session.exitCode ||= code;
+    if (supervisor.isStopping) logger.info({ code: session.exitCode }, `The worker stopped: ${STOP_REASONS.stopped}.`);
+  } finally {
+    // A third signal, which many send, must not change what this process ends with.
+    if (!supervisor.isStopping) stopListening();
+    server?.close();
+  }
+}
+
+/** Returns the function that stops listening. */
+function stopAtSignals(session: Session, logger: Logger, supervisor: Supervisor): () => void {
+  return hearStopSignals(session.surroundings, {
+    first(signal) {
+      logger.info({ signal }, `${signal}: running jobs may finish; a second signal ends them.`);
+      supervisor.stop(signal);
+    },
+    again(signal) {
+      logger.warn({ signal }, `${signal} again: ending at once. Running jobs run again when their leases end.`);
+      session.exitCode = exitCodeOfSignal(signal);
+      supervisor.hasten(session.exitCode);
+    },
+  });
+}

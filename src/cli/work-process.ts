@@ -1,0 +1,154 @@
+/** A worker in this very process, from the loading of the project to its end. */
+import type { Seconds } from '../clock/clock';
+import type { LogStream } from '../logger/console-logger';
+import type { Logger } from '../logger/logger';
+import type { QueueManager } from '../queue/queue-manager';
+import { UNBORN } from '../worker/health';
+import { lonelyHealth } from '../worker/supervisor-health';
+import { Worker } from '../worker/worker';
+import { type ResolvedWorkerOptions, resolveWorkerOptions } from '../worker/worker-options';
+import { ExitCode, exitCodeOfSignal } from './exit-codes';
+import { HealthServer } from './health-server';
+import { LoadedFiles } from './loaded-files';
+import { printOpening } from './opening';
+import type { Session } from './session';
+import { STOP_REASONS } from './stop-reasons';
+import { hearStopSignals } from './stop-signals';
+import { SupervisorLink } from './supervisor-link';
+import { type WorkFlags, workerOptions } from './worker-flags';
+
+/** Beyond the grace, for a process that was left alone by the one that started it; then it is blocked, and killed. */
+const ORPHAN_MARGIN: Seconds = 2;
+
+/** Beyond `sleep`, for a store to answer a worker that is to run one job. */
+const ANSWER_MARGIN: Seconds = 5;
+
+export class WorkProcess {
+  readonly #session: Session;
+  readonly #connection: string | undefined;
+  readonly #flags: WorkFlags;
+  readonly #options: ResolvedWorkerOptions;
+  /** What is to be undone at the end. */
+  readonly #undo: (() => void)[] = [];
+  #worker: Worker | undefined;
+  #orphaned = false;
+
+  /** @throws InvalidWorkerOptionError, InvalidQueueNameError */
+  constructor(session: Session, connection: string | undefined, flags: WorkFlags) {
+    this.#session = session;
+    this.#connection = connection;
+    this.#flags = flags;
+    // Before the project is loaded: a mistyped option should not wait for it.
+    this.#options = resolveWorkerOptions(workerOptions(connection, flags));
+  }
+
+  async run(): Promise<void> {
+    try {
+      await this.#run();
+    } finally {
+      for (const undo of this.#undo.toReversed()) undo();
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { fresh, processNumber, opened = false } = this.#flags;
+    if (fresh !== undefined || processNumber !== undefined) this.#endWithParent();
+    const address = await this.#serveHealth();
+    const manager = this.#open();
+    const { logger } = manager;
+    const worker = new Worker(workerOptions(this.#connection, this.#flags), manager);
+    this.#worker = worker;
+    if (this.#orphaned) void worker.stop();
+    if (fresh !== 'again' && !opened) printOpening(this.#session, manager, this.#connection, this.#flags);
+    if (address !== undefined) logger.info({}, `Health is told at ${address}/health.`);
+    if (processNumber !== undefined) return this.#runSupervised(worker);
+    this.#stopAtSignals(logger, worker);
+    if (fresh !== undefined) this.#stopWhenStale(manager, worker);
+    else if (this.#options.once) this.#loseThePatience(logger, worker);
+    const reason = await worker.run();
+    if (fresh === undefined) logger.info({ reason }, `The worker stopped: ${STOP_REASONS[reason]}.`);
+    if (reason === 'memory') this.#session.exitCode = ExitCode.memory;
+  }
+
+  // Signals that reach it are wishes to stop and no more: who is in a hurry says so to the supervisor.
+  async #runSupervised(worker: Worker): Promise<void> {
+    const { surroundings } = this.#session;
+    this.#undo.push(surroundings.onStopSignal(() => this.#stop()));
+    const link = new SupervisorLink(surroundings, worker);
+    this.#undo.push(() => link.close());
+    const running = worker.run();
+    link.begin();
+    await running;
+    link.end();
+  }
+
+  #open(): QueueManager {
+    const { stdout, stderr } = this.#session.surroundings;
+    const { json = false, processes = 1, processNumber } = this.#flags;
+    const logs: LogStream = json ? { write: (text) => stdout.write(text) } : stderr;
+    const tag = processes > 1 ? { process: processNumber } : {};
+    return this.#session.open(this.#flags, logs, tag);
+  }
+
+  #stop(): void {
+    void this.#worker?.stop();
+  }
+
+  // Before the project is loaded, which may take long, and may never end.
+  #endWithParent(): void {
+    const hear = (): void => {
+      this.#orphaned = true;
+      this.#stop();
+    };
+    const { onOrphaned } = this.#session.surroundings;
+    this.#undo.push(onOrphaned(hear, (this.#options.grace + ORPHAN_MARGIN) * 1000));
+  }
+
+  async #serveHealth(): Promise<string | undefined> {
+    const { healthPort, healthHost, processNumber } = this.#flags;
+    if (healthPort === undefined || processNumber !== undefined) return undefined;
+    const health = () => lonelyHealth(this.#worker?.health() ?? UNBORN, process.pid);
+    const server = await HealthServer.open({ healthPort, healthHost }, health);
+    this.#undo.push(() => server.close());
+    return server.address;
+  }
+
+  #stopAtSignals(logger: Logger, worker: Worker): void {
+    const { surroundings } = this.#session;
+    const stopListening = hearStopSignals(surroundings, {
+      first(signal) {
+        logger.info({ signal }, `${signal}: running jobs may finish; a second signal ends them.`);
+        void worker.stop();
+      },
+      again(signal) {
+        logger.warn({ signal }, `${signal} again: ending at once. Running jobs run again when their leases end.`);
+        surroundings.exit(exitCodeOfSignal(signal));
+      },
+    });
+    this.#undo.push(stopListening);
+  }
+
+  /** For a process of `listen`: stops before it would run old code. */
+  #stopWhenStale({ hooks }: QueueManager, worker: Worker): void {
+    const files = new LoadedFiles(this.#session.surroundings.clock.now());
+    const stopAsking = hooks.on('looping', () => {
+      if (!files.haveChanged) return true;
+      void worker.stop();
+      return false;
+    });
+    this.#undo.push(stopAsking);
+  }
+
+  // Whoever runs one job at a time, from a crontab perhaps, must not find all of them waiting after an outage.
+  #loseThePatience(logger: Logger, worker: Worker): void {
+    const { clock } = this.#session.surroundings;
+    const patience = this.#options.sleep + ANSWER_MARGIN;
+    const timer = clock.after(patience * 1000, () => {
+      if (worker.health().lastPoll !== undefined) return;
+      logger.error({}, `The store has not answered for ${patience} s: the worker ends without having seen its queues.`);
+      this.#session.exitCode = ExitCode.error;
+      void worker.stop();
+    });
+    this.#undo.push(() => timer.cancel());
+  }
+}
