@@ -56,7 +56,7 @@ export class WorkProcess {
     const address = await this.#serveHealth();
     const manager = this.#open();
     const { logger } = manager;
-    const worker = new Worker(workerOptions(this.#connection, this.#flags), manager);
+    const worker = new Worker(workerOptions(this.#connection, this.#flags), manager, { endsProcess: true });
     this.#worker = worker;
     if (this.#orphaned) void worker.stop();
     if (fresh !== 'again' && !opened) printOpening(this.#session, manager, this.#connection, this.#flags);
