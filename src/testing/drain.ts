@@ -31,6 +31,8 @@ export interface DrainReport {
   readonly released: readonly JobRun[];
   /** Out of tries. `Queue.failed` has them. */
   readonly failed: readonly JobRun[];
+  /** By `Queue.cancel(id)` while they ran. What was cancelled before has not run, and is in none of the lists. */
+  readonly cancelled: readonly JobRun[];
   readonly lost: readonly JobRun[];
   /** Errors that changed no outcome: thrown by a hook, by `failed()`, or by `handle` after its outcome stood. */
   readonly reported: readonly unknown[];
@@ -74,6 +76,7 @@ export class Drain {
       completed: ended('completed'),
       released: ended('released'),
       failed: ended('failed'),
+      cancelled: ended('cancelled'),
       lost: ended('lost'),
       reported: reported.slice(before),
     };
@@ -106,7 +109,10 @@ export class Drain {
       const outcome = await this.#executor.run(job);
       const [result] = await connection.settle([outcome.settlement]);
       const run = jobRun(job, outcome);
-      if (result === 'lost') return { ...run, outcome: 'lost', delay: undefined };
+      if (result === 'lost') {
+        await this.#executor.announceLost(job, outcome);
+        return { ...run, outcome: 'lost', delay: undefined };
+      }
       await this.#executor.announce(job, outcome);
       return run;
     } finally {

@@ -43,6 +43,34 @@ describe('cancelling a job', () => {
     expect(await main.size()).toBe(0);
   });
 
+  it('tells one that runs to stop when its lease is renewed; it ends as cancelled, and does not run again', async () => {
+    const { manager, main, clock } = given();
+    const started = new Gate();
+    let reason: unknown;
+    run = (signal) =>
+      new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject((reason = signal.reason)));
+        started.open();
+      });
+    const ended: string[] = [];
+    Queue.cancelled(({ job }) => void ended.push(job.id));
+    const id = await main.push(new Export());
+    const worker = new Worker({}, manager);
+    const running = worker.run();
+    await started.opened;
+
+    expect(await Queue.cancel(id)).toBe('signalled');
+    await clock.advance('10s');
+    await until(clock, () => ended.length > 0);
+
+    expect(reason).toMatchObject({ code: 'E_JOB_CANCELLED' });
+    expect(ended).toEqual([id]);
+    expect(await main.size()).toBe(0);
+    expect(await manager.failed.list()).toEqual([]);
+    await worker.stop();
+    expect(await running).toBe('stopped');
+  });
+
   it('looks at the connection and the queue that are named, and at no other', async () => {
     const { other } = given();
     const id = await other.push(new Export(), 'mails');
