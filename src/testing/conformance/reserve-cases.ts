@@ -126,16 +126,17 @@ export const reserveCases: readonly CaseDefinition[] = [
     },
   },
   {
-    name: 'a released job keeps the tries and exceptions that it is given back with',
+    name: 'a released job keeps the tries, exceptions and timeouts that it is given back with',
     requires: ['reserve'],
     async run(world) {
       await world.push(probe('a'));
       const first = await world.reserveOne();
-      const counters = { ...first.counters, exceptions: 1 };
+      const counters = { ...first.counters, exceptions: 2, timeouts: 1 };
       await world.settle([{ outcome: 'released', reservation: first, delay: 0, counters }]);
       const second = await world.reserveOne();
-      assert.deepEqual(second.counters, { attempts: 2, crashes: 0, exceptions: 1, timeouts: 0, releases: 0 });
-      assert.equal(second.payload.toString(), probe('a').replace('"attempts":0', '"exceptions":1,"attempts":2'));
+      assert.deepEqual(second.counters, { attempts: 2, crashes: 0, exceptions: 2, timeouts: 1, releases: 0 });
+      const tail = '"exceptions":2,"timeouts":1,"attempts":2';
+      assert.equal(second.payload.toString(), probe('a').replace('"attempts":0', tail));
     },
   },
   {

@@ -23,6 +23,10 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
     say('pushed');
   },
 
+  async resume() {
+    await connect().control.resume('default');
+  },
+
   /** Pushes to a file that stays locked. */
   async pushWithin() {
     const pushed = connect(Number(args[0])).push('default', [{ payload: payload('patient') }]);

@@ -1,7 +1,7 @@
 /** Whatever is done to it, a SQLite file holds and hands out what a memory store does: that is the executable model. */
 import * as fc from 'fast-check';
 import { connectMemory } from '../../../src/connections/memory/memory-connection';
-import type { Connection, Reservation, Settlement } from '../../../src/queue/connection';
+import type { ApartRequest, Connection, Reservation, Settlement } from '../../../src/queue/connection';
 import { TestClock } from '../../../src/testing/test-clock';
 import { idOf, payload, TemporaryDatabase } from './open-database';
 
@@ -11,10 +11,18 @@ const QUEUES = ['high', 'low'];
 
 type Step =
   | { readonly do: 'push'; readonly queue: string; readonly delays: readonly number[] }
-  | { readonly do: 'reserve'; readonly queues: readonly string[]; readonly lease: number }
+  | {
+      readonly do: 'reserve';
+      readonly queues: readonly string[];
+      readonly lease: number;
+      readonly apart?: ApartRequest;
+    }
   | { readonly do: 'settle'; readonly outcome: Settlement['outcome']; readonly delay: number }
   | { readonly do: 'renew'; readonly lease: number }
-  | { readonly do: 'clear'; readonly queue: string };
+  | { readonly do: 'clear'; readonly queue: string }
+  /** The job that was pushed so many before the last. */
+  | { readonly do: 'cancel'; readonly age: number; readonly queue: string | undefined }
+  | { readonly do: 'pause' | 'resume'; readonly queue: string };
 
 const queue = fc.constantFrom(...QUEUES);
 const seconds = fc.integer({ min: 1, max: 40 });
@@ -24,22 +32,35 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('push'), queue, delays: fc.array(delay, { maxLength: 4 }) }) },
   {
     weight: 4,
-    arbitrary: fc.record({
-      do: fc.constant('reserve'),
-      queues: fc.shuffledSubarray(QUEUES, { minLength: 1 }),
-      lease: seconds,
-    }),
+    arbitrary: fc.record(
+      {
+        do: fc.constant('reserve'),
+        queues: fc.shuffledSubarray(QUEUES, { minLength: 1 }),
+        lease: seconds,
+        apart: fc.record({ crashes: fc.constantFrom(1, 2), alone: fc.boolean() }),
+      },
+      { requiredKeys: ['do', 'queues', 'lease'] },
+    ),
   },
   {
     weight: 3,
     arbitrary: fc.record({
       do: fc.constant('settle'),
-      outcome: fc.constantFrom('completed', 'released', 'failed'),
+      outcome: fc.constantFrom('completed', 'released', 'failed', 'cancelled'),
       delay,
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('renew'), lease: seconds }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('clear'), queue }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('cancel'),
+      age: fc.nat({ max: 6 }),
+      queue: fc.option(queue, { nil: undefined }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('pause', 'resume'), queue }) },
 );
 
 /** One store under the steps, and what it answered. */
@@ -59,15 +80,17 @@ class Subject {
       return connection.push(step.queue, entries);
     }
     if (step.do === 'reserve') {
-      const { reservations, nextIn } = await connection.reserve({ ...step, limit: 1 });
+      const { reservations, ...reply } = await connection.reserve({ ...step, limit: 1 });
       this.#held.push(...reservations);
-      return { nextIn, texts: reservations.map(({ payload: text }) => String(text)) };
+      return { reply, jobs: reservations.map(({ payload: text, cancelled }) => [String(text), cancelled]) };
     }
     if (step.do === 'settle') {
       return connection.settle(this.#settlement(step.outcome, step.delay));
     }
     if (step.do === 'renew') return connection.renew(this.#held.slice(-1), step.lease);
-    return step.do === 'clear' ? connection.clear(step.queue) : undefined;
+    if (step.do === 'clear') return connection.clear(step.queue);
+    if (step.do === 'cancel') return connection.control!.cancel(`job-${this.#pushed - step.age}`, step.queue);
+    return connection.control![step.do](step.queue);
   }
 
   /** The oldest that is held: perhaps its lease has ended long ago. */
@@ -90,7 +113,12 @@ class Subject {
       }
     }
     const failed = await this.#connection.failed!.list({ limit: 1000 });
-    return { jobs, failed: failed.map((entry) => ({ ...entry, connection: '', payload: String(entry.payload) })) };
+    const paused = await this.#connection.control!.paused();
+    return {
+      jobs,
+      paused,
+      failed: failed.map((entry) => ({ ...entry, connection: '', payload: String(entry.payload) })),
+    };
   }
 }
 
