@@ -6,6 +6,7 @@ import type { Delay } from './duration';
  * makes the one that runs.
  */
 export abstract class JobContext {
+  /** The payload's; of one that cannot be read, that of the failed job. */
   abstract readonly id: string;
   abstract readonly name: string;
   abstract readonly queue: string;

@@ -118,6 +118,22 @@ export class ManuallyFailedError extends OnqueueError {
   }
 }
 
+/** A hook or `failed()` that has not come back in time: the worker goes on without it. Only reported. */
+export class CallbackTimedOutError extends OnqueueError<
+  JobFacts & { readonly callback: string; readonly limit: number }
+> {
+  readonly code = 'E_CALLBACK_TIMED_OUT';
+
+  /** @param callback as the sentence says it: `the hook after`, `failed()` */
+  constructor(callback: string, job: string, id: string, limit: number) {
+    super(
+      `${job} ${id}: ${callback} has not come back within ${limit} s, and the worker goes on without it. It may take as ` +
+        "long as the job's timeout; what takes longer belongs into a job of its own.",
+      { job, id, callback, limit },
+    );
+  }
+}
+
 /** A payload whose job name no class here has. */
 export class UnknownJobError extends OnqueueError<{
   readonly name: string;

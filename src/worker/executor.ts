@@ -4,8 +4,11 @@
  * The worker, `sync` and the test kit share it, so that a job cannot work in one of them and break in another. Once the
  * outcome is confirmed by the store, `announce` tells the job and the hooks.
  */
+import type { Seconds } from '../clock/clock';
 import type { Scope } from '../container/container';
 import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
+import type { HookName } from '../events/hooks';
+import type { HookEvents } from '../events/events';
 import type { Class, JobDefinition } from '../job/definition';
 import { NoHandlerError } from '../job/errors';
 import { JobContext } from '../job/job-context';
@@ -24,6 +27,7 @@ import { Deadlines } from './deadlines';
 import { JobTimedOutError, PoisonJobError, RunsApartError, UnknownJobError } from './errors';
 import type { LastChance } from './last-chance';
 import { cancelled, failed, type Outcome, outcomeOf, releasedForFree } from './outcome';
+import { Patience } from './patience';
 import type { RunningJob } from './running-job';
 
 export interface ExecutorSettings {
@@ -48,11 +52,13 @@ export class Executor {
   readonly #application: Application;
   readonly #settings: ExecutorSettings;
   readonly #deadlines: Deadlines<RunningJob>;
+  readonly #patience: Patience;
 
   constructor(application: Application, settings: ExecutorSettings) {
     this.#application = application;
     this.#settings = settings;
     this.#deadlines = new Deadlines(application.clock);
+    this.#patience = new Patience(application);
   }
 
   async run(job: RunningJob): Promise<Outcome> {
@@ -75,7 +81,7 @@ export class Executor {
       }
       job.instance = decodeJob(envelope, definition, registry);
       const through = decodeMiddleware(envelope, registry) as readonly Middleware[];
-      if (hooks.has('before')) await hooks.emit('before', { connectionName: job.connectionName, job });
+      if (hooks.has('before')) await this.#tell(job, 'before', { connectionName: job.connectionName, job });
       return await this.#attempt(job, { definition, options, through });
     } catch (error) {
       if (error instanceof PayloadVersionError || error instanceof UnknownClassError) return this.#notYet(job, error);
@@ -90,11 +96,13 @@ export class Executor {
   async announce(job: RunningJob, { settlement, error }: Outcome): Promise<void> {
     const { hooks } = this.#application;
     const { connectionName } = job;
-    if (settlement.outcome === 'completed' && hooks.has('after')) await hooks.emit('after', { connectionName, job });
-    if (settlement.outcome === 'cancelled') await hooks.emit('cancelled', { connectionName, job });
+    if (settlement.outcome === 'completed' && hooks.has('after')) {
+      await this.#tell(job, 'after', { connectionName, job });
+    }
+    if (settlement.outcome === 'cancelled') await this.#tell(job, 'cancelled', { connectionName, job });
     if (settlement.outcome !== 'failed' || error === undefined) return;
-    await this.#callFailed(job, error);
-    if (hooks.has('failing')) await hooks.emit('failing', { connectionName, job, exception: error });
+    await this.#patience.while(job, 'failed()', this.#callFailed(job, error), this.#limitOf(job));
+    if (hooks.has('failing')) await this.#tell(job, 'failing', { connectionName, job, exception: error });
   }
 
   /** Whether `announce` would call anybody, so that the hot path can do without it. */
@@ -113,7 +121,7 @@ export class Executor {
   /** The store refused the outcome: somebody else has the job, or it is gone. Never throws. */
   async announceLost(job: RunningJob, { settlement }: Outcome): Promise<void> {
     const { connectionName } = job;
-    await this.#application.hooks.emit('lost', { connectionName, job, outcome: settlement.outcome });
+    await this.#tell(job, 'lost', { connectionName, job, outcome: settlement.outcome });
   }
 
   /** Whether `announceLost` would call anybody. */
@@ -124,6 +132,17 @@ export class Executor {
   /** Leaves no timer behind. */
   close(): void {
     this.#deadlines.close();
+    this.#patience.close();
+  }
+
+  #tell<Name extends HookName>(job: RunningJob, hook: Name, event: HookEvents[Name]): Promise<void> {
+    const told = this.#application.hooks.emit(hook, event);
+    return this.#patience.while(job, `the hook ${hook}`, told, this.#limitOf(job));
+  }
+
+  /** How long a callback may take: as long as the job itself. 0: as long as it likes. */
+  #limitOf({ envelope, definition }: RunningJob): Seconds {
+    return resolveRun({ payload: envelope?.chosen ?? {}, definition, worker: this.#settings.defaults }).timeout;
   }
 
   #options(envelope: Envelope, definition: JobDefinition): RunOptions {
@@ -141,7 +160,7 @@ export class Executor {
     // From here on the outcome stands, also for the hooks.
     job.close();
     if (exception !== undefined && hooks.has('exceptionOccurred')) {
-      await hooks.emit('exceptionOccurred', { connectionName: job.connectionName, job, exception });
+      await this.#tell(job, 'exceptionOccurred', { connectionName: job.connectionName, job, exception });
     }
     return outcome;
   }

@@ -9,8 +9,7 @@ export function logOutcome(logger: Logger, { job, outcome, took }: Finished): vo
   const { settlement, error, reason } = outcome;
   const facts = {
     job: job.name,
-    // What has no id of its own was given one, under which it is among the failed jobs.
-    id: settlement.outcome === 'failed' ? settlement.failure.id : job.id,
+    id: job.id,
     connection: job.connectionName,
     queue: job.queue,
     attempts: job.attempts,

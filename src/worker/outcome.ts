@@ -8,7 +8,6 @@ import { delaySeconds } from '../job/duration';
 import type { ResolvedBackoff, RunOptions } from '../job/options';
 import { backoffDelay, resolveBackoff } from '../job/resolve-options';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
-import { uuidv7 } from '../payload/uuid';
 import type { Application } from '../queue/application';
 import type { Settlement } from '../queue/connection';
 import { isLastAttempt } from './attempt';
@@ -57,7 +56,7 @@ export function cancelled({ reservation }: RunningJob): Outcome {
 
 /** Out of tries, or never to be run at all. */
 export function failed(job: RunningJob, error: Error, counters: Counters = job.reservation.counters): Outcome {
-  const failure = { id: job.id === '' ? uuidv7() : job.id, name: job.name, exception: exceptionText(error) };
+  const failure = { id: job.id, name: job.name, exception: exceptionText(error) };
   return { settlement: { outcome: 'failed', reservation: job.reservation, counters, failure }, error };
 }
 

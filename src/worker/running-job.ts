@@ -7,6 +7,7 @@ import { toError } from '../failed/exception-text';
 import { fenceOf } from '../payload/counters';
 import type { Envelope } from '../payload/envelope';
 import { UNREADABLE_NAME } from '../payload/unreadable';
+import { uuidv7 } from '../payload/uuid';
 import type { Reservation } from '../queue/connection';
 import { ManuallyFailedError } from './errors';
 
@@ -50,6 +51,7 @@ export class RunningJob extends JobContext {
   onLateReturn: (() => void) | undefined;
 
   #controller: AbortController | undefined;
+  #givenId: string | undefined;
   #closed = false;
 
   constructor(reservation: Reservation, connectionName: string) {
@@ -60,8 +62,9 @@ export class RunningJob extends JobContext {
     this.attempts = reservation.counters.attempts;
   }
 
+  /** Of a payload that has none, or cannot be read, the one under which it would stand among the failed jobs. */
   get id(): string {
-    return this.envelope?.id ?? '';
+    return this.envelope?.id ?? (this.#givenId ??= uuidv7());
   }
 
   get name(): string {
