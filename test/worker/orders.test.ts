@@ -1,4 +1,5 @@
 import { Job } from '../../src/job/job';
+import { JobCancelledError } from '../../src/worker/errors';
 import type { WorkerHealth } from '../../src/worker/health';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
@@ -7,12 +8,14 @@ import { elapse, Gate, testApplication, type TestApplication, until as untilOn }
 let application: TestApplication;
 let gate: Gate;
 let ran: string[];
+let reasons: unknown[];
 let workers: Worker[];
 
 beforeEach(() => {
   application = testApplication();
   gate = new Gate();
   ran = [];
+  reasons = [];
   workers = [];
 });
 
@@ -41,6 +44,19 @@ class Gated extends Job {
   }
 }
 
+@Job()
+class UntilAborted extends Job {
+  async handle(): Promise<void> {
+    ran.push('started');
+    await new Promise((_, reject) => {
+      this.signal.addEventListener('abort', () => {
+        reasons.push(this.signal.reason);
+        reject(this.signal.reason as Error);
+      });
+    });
+  }
+}
+
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
 const control = () => application.manager.driver().control!;
 const counts = (): Promise<object> => application.manager.driver().counts('default');
@@ -54,6 +70,23 @@ const start = (options: WorkerOptions = {}) => {
 const health = (worker: Worker): WorkerHealth => worker.health();
 
 describe('a cancelled job', () => {
+  it('that runs is told by its signal at the next renewal, and ends as cancelled', async () => {
+    const heard: string[] = [];
+    application.manager.hooks.on('cancelled', ({ job }) => void heard.push(job.name));
+    const id = await application.bus.dispatch(new UntilAborted());
+    const { worker } = start();
+    await until(() => ran.length === 1);
+
+    expect(await control().cancel(id)).toBe('signalled');
+    await elapse(application.clock, 15);
+    await until(() => health(worker).outcomes.cancelled === 1);
+
+    expect(reasons).toEqual([expect.any(JobCancelledError)]);
+    expect(heard).toEqual(['UntilAborted']);
+    expect(await counts()).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+    expect(application.log.messages('info')).toContain('UntilAborted was cancelled');
+  });
+
   it('that finished its work all the same is completed', async () => {
     const id = await application.bus.dispatch(new Gated());
     const { worker } = start();
