@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseFileError, DatabaseUrlError } from '../../../src/connections/database/errors';
 import type { Reservation } from '../../../src/queue/connection';
@@ -95,6 +95,17 @@ describe('a file', () => {
       code: 'E_DATABASE_FILE',
       facts: { reason: 'SQLITE_CORRUPT' },
     });
+  });
+
+  it('that another one takes the place of is said to have forgotten, once', async () => {
+    const connection = database.connect();
+    const request = { queues: ['default'], limit: 1, lease: 60 };
+    await connection.push('default', [{ payload: payload('a') }]);
+    expect((await connection.reserve(request)).forgotten).toBeUndefined();
+    for (const end of ['', '-wal', '-shm']) rmSync(`${database.file}${end}`);
+    await connection.push('default', [{ payload: payload('b') }]);
+    expect(await connection.reserve(request)).toMatchObject({ reservations: [expect.anything()], forgotten: true });
+    expect((await connection.settleAndReserve([], request)).reply.forgotten).toBeUndefined();
   });
 
   it('that is a folder is refused', async () => {

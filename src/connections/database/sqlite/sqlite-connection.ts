@@ -91,6 +91,8 @@ export class SqliteConnection implements Connection {
   readonly #watch: FileWatch;
   readonly #waiters = new Set<SqliteWaiter>();
   #closed = false;
+  /** How many replacements of the file were told. */
+  #heard = 0;
 
   constructor({ name, file, table, deadline, clock, logger, origin }: SqliteOptions) {
     const names = tableNames(table, name);
@@ -128,10 +130,11 @@ export class SqliteConnection implements Connection {
     this.#checkOpen('reserve');
     // Mostly an idle worker's look: it takes no lock, and so hinders nobody.
     const idle = await this.#store.read(RESERVED_NOTHING, (tables) => idleReply(tables, request.queues, this.#now));
-    if (idle !== undefined) return idle;
-    return this.#store.write({ consequence: RESERVED_NOTHING }, (tables) =>
+    if (idle !== undefined) return this.#withNews(idle);
+    const reply = await this.#store.write({ consequence: RESERVED_NOTHING }, (tables) =>
       reserve(tables, request, this.name, this.#now),
     );
+    return this.#withNews(reply);
   }
 
   async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
@@ -155,7 +158,7 @@ export class SqliteConnection implements Connection {
       reply: reserve(tables, request, this.name, this.#now),
     }));
     this.#announce(settlements);
-    return done;
+    return { ...done, reply: this.#withNews(done.reply) };
   }
 
   async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
@@ -252,6 +255,14 @@ export class SqliteConnection implements Connection {
   #settle(tables: SqliteTables, settlements: readonly Settlement[]): readonly SettleResult[] {
     const now = this.#now;
     return settlements.map((settlement) => settle(tables, settlement, this.name, now));
+  }
+
+  /** Says once of each time that another file took the name: jobs that were confirmed may be gone with it. */
+  #withNews(reply: ReserveReply): ReserveReply {
+    const { replacements } = this.#store;
+    if (replacements === this.#heard) return reply;
+    this.#heard = replacements;
+    return { ...reply, forgotten: true };
   }
 
   /** Wakes those who wait for what was given back. */

@@ -63,6 +63,7 @@ export class SqliteStore<Tables> {
   #running: Promise<void> | undefined;
   #opened: Opened<Tables> | undefined;
   #closed = false;
+  #replacements = 0;
 
   /** `prepare` makes the tables where they are missing, and what works on them. */
   constructor(options: StoreOptions, prepare: (database: SqliteDatabase) => Tables) {
@@ -108,6 +109,11 @@ export class SqliteStore<Tables> {
       // The next call that matters says what it is.
       return undefined;
     }
+  }
+
+  /** How often another file was found under the name: what was confirmed before is not in it. */
+  get replacements(): number {
+    return this.#replacements;
   }
 
   /** What was begun ends first, within its deadline. */
@@ -216,6 +222,7 @@ export class SqliteStore<Tables> {
         );
         opened.database.close();
         this.#opened = undefined;
+        this.#replacements += 1;
       }
     }
     this.#opened ??= this.#openAnew(now);
