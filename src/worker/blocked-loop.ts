@@ -5,11 +5,14 @@
  * `execSync`, is out of its reach: then nothing is known of where it is, and a signal ends the process.
  */
 import type { Debugger, Session } from 'node:inspector';
+import { dirname, isAbsolute, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Clock, type Milliseconds, systemClock } from '../clock/clock';
 
 /** For the main thread to come to a halt, and for the process to end. */
 const REACH: Milliseconds = 1000;
+
+const OURS = `${dirname(__dirname)}${sep}`;
 
 /** Of the stack: enough to tell who called what. */
 const FRAMES = 8;
@@ -39,10 +42,7 @@ export class BlockedLoop {
       session.post('Debugger.pause');
     });
     if (held === undefined) this.letGo();
-    return held
-      ?.map((frame) => this.#place(frame))
-      .filter((place) => place !== undefined)
-      .slice(0, FRAMES);
+    return held && this.#places(held);
   }
 
   /** It goes on. */
@@ -61,13 +61,17 @@ export class BlockedLoop {
     else this.#clock.after(REACH, kill, true);
   }
 
-  // Undefined: a part of Node.js.
-  #place({ functionName, location }: Debugger.CallFrame): string | undefined {
-    const url = this.#files.get(location.scriptId) ?? '';
-    if (url === '' || url.startsWith('node:')) return undefined;
-    const file = url.startsWith('file:') ? fileURLToPath(url) : url;
-    const at = `${file}:${location.lineNumber + 1}:${(location.columnNumber ?? 0) + 1}`;
-    return functionName === '' ? at : `${functionName} (${at})`;
+  // What Node.js and we have called on the way says nothing.
+  #places(frames: readonly Debugger.CallFrame[]): readonly string[] {
+    const places: string[] = [];
+    for (const { functionName, location } of frames) {
+      const url = this.#files.get(location.scriptId) ?? '';
+      const file = url.startsWith('file:') ? fileURLToPath(url) : url;
+      if (!isAbsolute(file) || file.startsWith(OURS)) continue;
+      const at = `${file}:${location.lineNumber + 1}:${(location.columnNumber ?? 0) + 1}`;
+      places.push(functionName === '' ? at : `${functionName} (${at})`);
+    }
+    return places.slice(0, FRAMES);
   }
 }
 

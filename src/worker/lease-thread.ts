@@ -139,7 +139,7 @@ function accountOf(overdue: readonly HeldReservation[], others: number, frames: 
   if (overdue.length > NAMED) names.push(`${overdue.length - NAMED} more`);
   const end =
     whenBlocked === 'end-process'
-      ? `${others} other jobs go back at no cost in tries, and the process ends.`
+      ? `The process ends; other jobs that go back at no cost in tries: ${others}.`
       : 'The worker goes on when its event loop does.';
   const place =
     frames === undefined

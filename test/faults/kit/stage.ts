@@ -78,9 +78,10 @@ export class Stage {
     return this.manager.driver();
   }
 
-  /** Starts a worker process; it reserves as soon as it is up. */
-  hire(options: WorkerOptions = {}): WorkerProcess {
-    const orders = { configuration: { connections: { store: this.config } }, options, ledger: this.ledger.file };
+  /** Starts a worker process; it reserves as soon as it is up. `internal`: as the command line does. */
+  hire(options: WorkerOptions = {}, internal: { readonly endsProcess?: boolean } = {}): WorkerProcess {
+    const configuration = { connections: { store: this.config } };
+    const orders = { configuration, options, internal, ledger: this.ledger.file };
     const hired = new WorkerProcess(join(this.#project.folder, 'worker.js'), orders);
     this.#processes.add(hired);
     void hired.exited.then(() => this.#processes.delete(hired));

@@ -14,15 +14,22 @@ export class WorkerProcess {
   /** Resolves when it works, or has ended before. */
   readonly ready: Promise<unknown>;
   readonly exited: Promise<Exit>;
+  /** What was said on stderr without the event loop. */
+  account = '';
   readonly #process: ChildProcess;
 
   constructor(program: string, orders: object) {
     this.#process = spawn(process.execPath, [program, JSON.stringify(orders)], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
     if (this.#process.pid === undefined) throw new Error(`${program} could not be started`);
     this.pid = this.#process.pid;
-    this.exited = once(this.#process, 'exit').then(([code, signal]) => ({
+    this.#process.stderr!.on('data', (chunk: Buffer) => {
+      const text = chunk.toString();
+      if (text.startsWith('onqueue: ')) this.account += text;
+      else process.stderr.write(text);
+    });
+    this.exited = once(this.#process, 'close').then(([code, signal]) => ({
       code: code as number | null,
       signal: signal as NodeJS.Signals | null,
       at: Date.now(),

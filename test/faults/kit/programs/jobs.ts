@@ -1,5 +1,5 @@
 /** The jobs that worker processes run: each notes in the ledger when it starts and when it is done. */
-import { createHash } from 'node:crypto';
+import { createHash, pbkdf2Sync } from 'node:crypto';
 import { Job } from 'onqueue';
 import { note } from './pen';
 
@@ -7,6 +7,13 @@ const pause = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, milliseconds);
   });
+
+/** In JavaScript that never comes back to the event loop, and leaves the processor to others. */
+function stall(milliseconds: number): void {
+  const cell = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const end = Date.now() + milliseconds;
+  while (Date.now() < end) Atomics.wait(cell, 0, 0, 10);
+}
 
 /** Takes its time, and heeds no signal: what it notes after its lease was lost is what a stale worker would do. */
 @Job({ tries: 1, timeout: 0 })
@@ -52,11 +59,33 @@ export class Block extends Job {
 
   handle(): void {
     note('started', this);
-    const end = Date.now() + this.milliseconds;
-    while (Date.now() < end);
+    stall(this.milliseconds);
     note('done', this);
   }
 }
+
+/** Blocks the event loop in its first attempt, past its timeout; in native code for as long as the process lives. */
+@Job({ tries: 2, backoff: '100ms', timeout: '1s' })
+export class Stall extends Job {
+  constructor(readonly milliseconds: number | 'native') {
+    super();
+  }
+
+  handle(): void {
+    note('started', this);
+    if (this.attempts === 1) this.keepBusy();
+    note('done', this);
+  }
+
+  keepBusy(): void {
+    if (this.milliseconds === 'native') pbkdf2Sync('', '', 2 ** 30, 64, 'sha512');
+    else stall(this.milliseconds);
+  }
+}
+
+/** The same, and its timeout is its end. */
+@Job({ failOnTimeout: true })
+export class StallForGood extends Stall {}
 
 /** Throws in its first attempts. */
 @Job({ tries: 3, backoff: '200ms', timeout: 0 })

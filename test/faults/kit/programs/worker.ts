@@ -6,10 +6,11 @@ import { note, openLedger } from './pen';
 interface Orders {
   readonly configuration: Configuration;
   readonly options: WorkerOptions;
+  readonly internal: { readonly endsProcess?: boolean };
   readonly ledger: string;
 }
 
-const { configuration, options, ledger } = JSON.parse(process.argv[2]!) as Orders;
+const { configuration, options, internal, ledger } = JSON.parse(process.argv[2]!) as Orders;
 
 /** What it logs of a run is what the store has confirmed; all else that is worth a warning is for people who look into a fault. */
 const hear = (facts: object, message: string): void => {
@@ -31,7 +32,7 @@ Queue.lost(({ job }) => note('lost', job));
 Queue.cancelled(({ job }) => note('cancelled', job));
 process.on('SIGUSR2', measure);
 process.once('SIGTERM', () => void Queue.close());
-void new Worker(options).run().then((reason) => {
+void new Worker(options, undefined, internal).run().then((reason) => {
   note('ended', {}, JSON.stringify(reason));
   return Queue.close();
 });

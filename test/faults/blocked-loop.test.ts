@@ -1,0 +1,108 @@
+import { eventually } from '../support/eventually';
+import { requireBuild } from '../support/project';
+import { Block, Stall, StallForGood, Take } from './kit/programs/jobs';
+import { Stage } from './kit/stage';
+
+const LEASE = 1;
+/** Milliseconds: beyond any timeout, and longer than a thread takes to notice. */
+const LONG = 6000;
+const COMMAND_LINE = { endsProcess: true };
+
+const stages: Stage[] = [];
+
+beforeAll(() => requireBuild());
+afterEach(() => Promise.all(stages.splice(0).map((stage) => stage.close())));
+
+/** On both stores, beside each other: most of the time they wait. */
+async function onEach(play: (stage: Stage) => Promise<void>): Promise<void> {
+  stages.push(...(await Promise.all([Stage.open('redis', { lease: LEASE }), Stage.open('sqlite', { lease: LEASE })])));
+  // Both to their ends: one that goes on after a failure would be taken for the next test's.
+  const played = await Promise.allSettled(stages.map(play));
+  for (const one of played) if (one.status === 'rejected') throw one.reason;
+}
+
+/** Which attempt each run of a job counted as. */
+const attemptsOf = ({ ledger }: Stage, job: string | undefined): number[] =>
+  ledger.lines.filter(({ id, event }) => id === job && event === 'started').map(({ attempts }) => attempts);
+
+const started = ({ ledger }: Stage, count: number): Promise<unknown> =>
+  eventually(() => ledger.count('started') >= count);
+
+it('an event loop that stands still for three leases costs no job its lease: each runs once, in its first try', () =>
+  onEach(async (stage) => {
+    await stage.dispatch([new Take(500), new Take(500), new Block(3 * LEASE * 1000)]);
+    stage.hire({ concurrency: 3 });
+    await started(stage, 3);
+    stage.hire({ concurrency: 3 });
+
+    await stage.drained();
+    await stage.dismiss();
+
+    expect(await stage.account()).toMatchObject({ completed: 3, again: 0, refused: 0, offences: [] });
+  }));
+
+describe('a handler that blocks the event loop past timeout and grace', () => {
+  it('ends a process of the command line: it has timed out, and its neighbours run elsewhere in their first try', () =>
+    onEach(async (stage) => {
+      const [neighbour, job] = await stage.dispatch([new Take(300), new Stall(60_000)]);
+      const first = stage.hire({ concurrency: 2, grace: '200ms' }, COMMAND_LINE);
+      stage.disturbed.add(first.pid);
+
+      expect(await first.exited).toMatchObject({ code: 70 });
+      stage.hire({ concurrency: 2 });
+      await stage.drained();
+      await stage.dismiss();
+
+      expect(attemptsOf(stage, job)).toEqual([1, 2]);
+      expect(attemptsOf(stage, neighbour)).toEqual([1, 1]);
+      expect((await stage.account({ firstTries: false })).offences).toEqual([]);
+      expect(first.account).toContain(`Stall ${job}: recorded as timed out`);
+      expect(first.account).toMatch(/at stall \(.*jobs\.js:\d+:\d+\)\n +at keepBusy .*\n +at handle/);
+    }));
+
+  it('and may not time out is failed by the worker that meets it next, unrun', () =>
+    onEach(async (stage) => {
+      const [job] = await stage.dispatch([new StallForGood(60_000)]);
+      await stage.hire({ grace: '200ms' }, COMMAND_LINE).exited;
+
+      stage.hire();
+      await stage.drained();
+
+      expect(attemptsOf(stage, job)).toEqual([1]);
+      const exception = expect.stringContaining('JobTimedOutError') as string;
+      expect(await stage.manager.failed.get(job!)).toMatchObject({ exception });
+    }));
+
+  it("is only recorded in a user's own process: that goes on, and the late outcome is refused", () =>
+    onEach(async (stage) => {
+      const [neighbour, job] = await stage.dispatch([new Take(300), new Stall(LONG)]);
+      const first = stage.hire({ concurrency: 2, grace: '200ms' });
+      stage.disturbed.add(first.pid);
+      await started(stage, 2);
+      stage.hire();
+
+      await eventually(() => stage.ledger.count('lost') === 1, { deadline: 20_000 });
+      await stage.drained();
+      expect(await first.terminate()).toMatchObject({ code: 0 });
+
+      expect(attemptsOf(stage, job)).toEqual([1, 2]);
+      expect(attemptsOf(stage, neighbour)).toEqual([1]);
+      expect(await stage.account({ firstTries: false })).toMatchObject({ completed: 2, refused: 1, offences: [] });
+      expect(first.account.match(/stands still/g)).toHaveLength(1);
+      const note = expect.stringContaining('stands still') as string;
+      expect(stage.ledger.lines).toContainEqual(expect.objectContaining({ pid: first.pid, event: 'said', note }));
+    }));
+
+  it('is ended by a signal where it does so in native code', () =>
+    onEach(async (stage) => {
+      const [job] = await stage.dispatch([new Stall('native')]);
+      const first = stage.hire({ grace: '200ms' }, COMMAND_LINE);
+
+      expect(await first.exited).toMatchObject({ signal: 'SIGKILL' });
+      stage.hire();
+      await stage.drained();
+
+      expect(attemptsOf(stage, job)).toEqual([1, 2]);
+      expect(first.account).toContain('native code');
+    }));
+});
