@@ -11,18 +11,25 @@ export interface ChildEnd {
   readonly signal: NodeJS.Signals | null;
 }
 
+export interface CommandOptions {
+  readonly variables?: NodeJS.ProcessEnv;
+  /** In a group of its own, as a shell starts it: a signal to the group reaches what a terminal's would. */
+  readonly detached?: boolean;
+}
+
 export class ChildCommand {
   stdout = '';
   stderr = '';
   readonly ended: Promise<ChildEnd>;
   readonly #child: ChildProcess;
 
-  constructor(folder: string, line: readonly string[], variables: NodeJS.ProcessEnv = {}) {
+  constructor(folder: string, line: readonly string[], { variables = {}, detached = false }: CommandOptions = {}) {
     // Jest's own variables would tell the child that it runs under Jest.
     const { JEST_WORKER_ID: _worker, NODE_ENV: _mode, REDIS_URL: _redis, ...environment } = process.env;
     this.#child = spawn(process.execPath, ['--require', REGISTER, ...line], {
       cwd: folder,
       env: { ...environment, ...variables },
+      detached,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
@@ -53,8 +60,8 @@ export class ChildCommand {
 }
 
 /** `onqueue …` in the folder of a project. */
-export function command(folder: string, line: readonly string[], variables?: NodeJS.ProcessEnv): ChildCommand {
-  return new ChildCommand(folder, [BIN, ...line], variables);
+export function command(folder: string, line: readonly string[], options?: CommandOptions): ChildCommand {
+  return new ChildCommand(folder, [BIN, ...line], options);
 }
 
 /** Whether there is a process of this id. */

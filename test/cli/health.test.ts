@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { SupervisorHealth } from '../../src/worker/supervisor-health';
+import { eventually } from '../support/eventually';
+import { type ChildCommand } from './kit/child-command';
+import { JobProject } from './kit/job-project';
+
+const CLEAN = { code: 0, signal: null };
+
+// Starting a process takes half a second, and several on a busy machine.
+jest.setTimeout(60_000);
+
+let project: JobProject;
+
+beforeEach(() => {
+  project = new JobProject();
+});
+
+afterEach(() => project.end());
+
+function work(...line: readonly string[]): ChildCommand {
+  return project.onqueue(['work', ...line]);
+}
+
+async function asked(server: ChildCommand, path: string): Promise<{ status: number; body: object }> {
+  const address = await eventually(() => /http:\/\/127\.0\.0\.1:\d+/.exec(server.stderr)?.[0]);
+  const response = await fetch(`${address}${path}`);
+  return { status: response.status, body: (await response.json()) as object };
+}
+
+describe('the health of work', () => {
+  it('tells of a process that is frozen, and of its return', async () => {
+    const supervisor = work('--health-port=0');
+    await eventually(async () => (await asked(supervisor, '/ready')).status === 200);
+    expect(await asked(supervisor, '/live')).toEqual({ status: 200, body: { live: true } });
+    const { processes } = (await asked(supervisor, '/health')).body as SupervisorHealth;
+    const pid = processes[0]!.pid!;
+
+    project.freeze(pid);
+    await eventually(async () => (await asked(supervisor, '/live')).status === 503);
+    expect(await asked(supervisor, '/ready')).toEqual({ status: 503, body: { ready: false } });
+    process.kill(pid, 'SIGCONT');
+
+    await eventually(async () => (await asked(supervisor, '/live')).status === 200);
+    expect((await asked(supervisor, '/health')).body).toMatchObject({
+      live: true,
+      processes: [{ process: 1, pid, state: 'running', worker: { connection: 'database', queues: ['default'] } }],
+    });
+  });
+
+  it('is told by the process itself where there is no supervisor', async () => {
+    const worker = work('--no-supervisor', '--health-port=0');
+
+    await eventually(async () => (await asked(worker, '/ready')).status === 200);
+
+    expect((await asked(worker, '/health')).body).toMatchObject({ processes: [{ pid: worker.pid }] });
+    worker.kill('SIGTERM');
+    expect(await worker.ended).toEqual(CLEAN);
+  });
+
+  it.each([[[]], [['--no-supervisor']]])('is refused at once on a port that is taken (%j)', async (line) => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+
+    const refused = work(`--health-port=${port}`, ...line);
+
+    expect(await refused.ended).toEqual({ code: 1, signal: null });
+    expect(refused.stderr).toContain(`nothing can be told on 127.0.0.1:${port}: another process listens there`);
+    expect(refused.stdout).toBe('');
+    other.close();
+  });
+});

@@ -1,0 +1,93 @@
+/** A user's project with jobs on a SQLite file, and the processes that a test starts in it. */
+import { eventually } from '../../support/eventually';
+import { ChildCommand, type CommandOptions, command, isAlive } from './child-command';
+import { Project } from './project';
+
+const CONFIG = `require('./jobs');
+module.exports = { connections: { database: { driver: 'database', url: 'sqlite:./queue.sqlite', retryAfter: 1 } } };`;
+
+/** Each job leaves a line in a file: what it does, its process, its attempt. */
+const JOBS = `const { appendFileSync, existsSync } = require('node:fs');
+const { Job } = require('onqueue');
+const write = (job, text) => appendFileSync('done.txt', [text, process.pid, job.attempts].join(' ') + '\\n');
+
+exports.Greet = Job()(class Greet extends Job {
+  handle() { write(this, 'hello'); }
+});
+
+exports.Wait = Job({ tries: 3, timeout: 0 })(class Wait extends Job {
+  async handle() {
+    write(this, 'waiting');
+    while (!existsSync('go')) await new Promise((resolve) => setTimeout(resolve, 10));
+    write(this, 'went');
+  }
+});
+
+exports.Block = Job({ timeout: 0 })(class Block extends Job {
+  handle() {
+    write(this, 'blocking');
+    for (;;);
+  }
+});
+
+exports.Hog = Job({ timeout: '200ms' })(class Hog extends Job {
+  handle() {
+    write(this, 'blocking');
+    for (;;);
+  }
+});`;
+
+const DISPATCH = `const { Queue } = require('onqueue');
+const jobs = require('./jobs');
+const names = process.argv.slice(2);
+Promise.all(names.map((name) => jobs[name].dispatch())).then(() => Queue.close());`;
+
+export class JobProject extends Project {
+  readonly #children: ChildCommand[] = [];
+  readonly #frozen: number[] = [];
+
+  constructor() {
+    super({ 'onqueue.config.js': CONFIG, 'jobs.js': JOBS, 'dispatch.js': DISPATCH });
+  }
+
+  onqueue(line: readonly string[], options: CommandOptions = {}): ChildCommand {
+    const child = command(this.folder, line, options);
+    this.#children.push(child);
+    return child;
+  }
+
+  async dispatch(...jobs: readonly string[]): Promise<void> {
+    const child = new ChildCommand(this.folder, ['dispatch.js', ...jobs]);
+    this.#children.push(child);
+    const { code } = await child.ended;
+    if (code !== 0) throw new Error(`The dispatch failed: ${child.stderr}`);
+  }
+
+  /** What jobs have written. */
+  get lines(): { readonly text: string; readonly pid: number; readonly attempt: number }[] {
+    const lines = this.read('done.txt').split('\n').slice(0, -1);
+    return lines.map((line) => {
+      const [text = '', pid, attempt] = line.split(' ');
+      return { text, pid: Number(pid), attempt: Number(attempt) };
+    });
+  }
+
+  /** The process of the `count`-th job that wrote this. */
+  async pidOf(text: string, count = 1): Promise<number> {
+    const written = (): number | undefined => this.lines.filter((line) => line.text === text)[count - 1]?.pid;
+    return (await eventually(written, { of: `line ${count} with "${text}"` })) ?? 0;
+  }
+
+  /** Suspends a process: it does nothing, and hears nothing, until it gets SIGCONT. */
+  freeze(pid: number): void {
+    this.#frozen.push(pid);
+    process.kill(pid, 'SIGSTOP');
+  }
+
+  async end(): Promise<void> {
+    // A frozen process does not even notice that it is alone.
+    for (const pid of this.#frozen) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+    await Promise.all(this.#children.map((child) => child.end()));
+    this.remove();
+  }
+}

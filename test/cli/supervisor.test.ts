@@ -1,0 +1,80 @@
+import { type ChildCommand, isAlive } from './kit/child-command';
+import { JobProject } from './kit/job-project';
+
+const CLEAN = { code: 0, signal: null };
+
+// Starting a process takes half a second, and several on a busy machine.
+jest.setTimeout(60_000);
+
+let project: JobProject;
+
+beforeEach(() => {
+  project = new JobProject();
+});
+
+afterEach(() => project.end());
+
+function work(...line: readonly string[]): ChildCommand {
+  return project.onqueue(['work', ...line]);
+}
+
+describe('work', () => {
+  it('runs jobs in as many processes as it is told, opens once, and tells their lines apart', async () => {
+    await project.dispatch('Wait', 'Wait');
+    const supervisor = work('--processes=2', '--stop-when-empty');
+    const pids = [await project.pidOf('waiting', 1), await project.pidOf('waiting', 2)];
+
+    project.write({ go: '' });
+
+    expect(await supervisor.ended).toEqual(CLEAN);
+    expect(new Set(pids).size).toBe(2);
+    expect(supervisor.stdout.match(/^Store /gm)).toHaveLength(1);
+    const lines = supervisor.stderr.split('\n').filter((line) => line.includes('Wait completed'));
+    expect(lines.map((line) => (JSON.parse(line) as { process: number }).process).toSorted()).toEqual([1, 2]);
+  });
+
+  it('replaces a process that has worked for long enough, beside the job that it still runs', async () => {
+    await project.dispatch('Wait');
+    const supervisor = work('--recycle=1500ms');
+    const old = await project.pidOf('waiting');
+    await supervisor.prints('it has worked for as long as --recycle says; the next starts now');
+
+    await project.dispatch('Greet');
+
+    expect(await project.pidOf('hello')).not.toBe(old);
+    expect(isAlive(old)).toBe(true);
+    project.write({ go: '' });
+    expect(await project.pidOf('went')).toBe(old);
+    supervisor.kill('SIGTERM');
+    expect(await supervisor.ended).toEqual(CLEAN);
+    expect(isAlive(old)).toBe(false);
+  });
+
+  it('replaces a process that has grown too large', async () => {
+    const supervisor = work('--memory=1');
+
+    await supervisor.prints('the process uses more than --memory; the next starts in 1 s');
+
+    supervisor.kill('SIGTERM');
+    expect(await supervisor.ended).toEqual(CLEAN);
+  });
+
+  it('replaces its processes when all workers are told to start anew', async () => {
+    await project.dispatch('Greet');
+    const supervisor = work();
+    const old = await project.pidOf('hello');
+
+    expect(await project.onqueue(['restart']).ended).toEqual(CLEAN);
+
+    await supervisor.prints('all workers were told to start anew');
+    await project.dispatch('Greet');
+    expect(await project.pidOf('hello', 2)).not.toBe(old);
+  });
+
+  it('ends at once where no process can start, and says why once', async () => {
+    const supervisor = work('databse', '--processes=3');
+
+    expect(await supervisor.ended).toEqual({ code: 2, signal: null });
+    expect(supervisor.stderr.match(/Did you mean 'database'\?/g)).toHaveLength(1);
+  });
+});

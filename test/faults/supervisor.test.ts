@@ -1,0 +1,124 @@
+import { type ChildCommand, isAlive } from '../cli/kit/child-command';
+import { JobProject } from '../cli/kit/job-project';
+import { eventually } from '../support/eventually';
+
+const CLEAN = { code: 0, signal: null };
+
+// Starting a process takes half a second, and several on a busy machine.
+jest.setTimeout(60_000);
+
+let project: JobProject;
+
+beforeEach(() => {
+  project = new JobProject();
+});
+
+afterEach(() => project.end());
+
+function work(...line: readonly string[]): ChildCommand {
+  return project.onqueue(['work', ...line]);
+}
+
+describe('work', () => {
+  it('starts another process for one that was killed, and its job runs again', async () => {
+    await project.dispatch('Wait');
+    const supervisor = work();
+    const killed = await project.pidOf('waiting');
+
+    process.kill(killed, 'SIGKILL');
+
+    const next = await project.pidOf('waiting', 2);
+    expect(supervisor.stderr).toContain(`Process 1 (pid ${killed}) was ended by SIGKILL; the next starts in 0.5 s.`);
+    expect(next).not.toBe(killed);
+    expect(supervisor.stdout.match(/^Store /gm)).toHaveLength(1);
+    project.write({ go: '' });
+    await project.pidOf('went');
+  });
+
+  it('leaves no process behind when it is killed', async () => {
+    await project.dispatch('Wait', 'Wait');
+    const supervisor = work('--processes=2', '--grace=200ms');
+    const pids = [await project.pidOf('waiting', 1), await project.pidOf('waiting', 2)];
+
+    supervisor.kill('SIGKILL');
+
+    await eventually(() => !pids.some(isAlive), { of: 'the end of its processes' });
+    expect(project.lines.map(({ text }) => text)).toEqual(['waiting', 'waiting']);
+  });
+
+  it('leaves no process behind when it is killed while a job blocks it', async () => {
+    await project.dispatch('Block');
+    const supervisor = work('--grace=0');
+    const pid = await project.pidOf('blocking');
+
+    supervisor.kill('SIGKILL');
+
+    await eventually(() => !isAlive(pid), { of: 'the end of its process' });
+  });
+
+  it.each(['SIGTERM', 'SIGQUIT'] as const)(
+    'gives the running job back at a %s, at no cost in tries',
+    async (signal) => {
+      await project.dispatch('Wait');
+      const supervisor = work('--grace=0');
+      const pid = await project.pidOf('waiting');
+
+      supervisor.kill(signal);
+
+      expect(await supervisor.ended).toEqual(CLEAN);
+      expect(isAlive(pid)).toBe(false);
+      project.write({ go: '' });
+      await work('--once').ended;
+      expect(project.lines.map(({ text, attempt }) => [text, attempt])).toEqual([
+        ['waiting', 1],
+        ['waiting', 1],
+        ['went', 1],
+      ]);
+    },
+  );
+
+  it('lets the running job finish at Ctrl-C, which reaches the whole group of the terminal', async () => {
+    await project.dispatch('Wait');
+    const supervisor = project.onqueue(['work'], { detached: true });
+    await project.pidOf('waiting');
+
+    process.kill(-supervisor.pid, 'SIGINT');
+    await supervisor.prints('running jobs may finish');
+    project.write({ go: '' });
+
+    expect(await supervisor.ended).toEqual(CLEAN);
+    expect(project.read('done.txt')).toContain('went');
+  });
+
+  it('kills a process at the deadline that does not stop, and ends with a code that says so', async () => {
+    await project.dispatch('Wait');
+    const supervisor = work('--grace=0');
+    const pid = await project.pidOf('waiting');
+    project.freeze(pid);
+
+    supervisor.kill('SIGTERM');
+
+    expect(await supervisor.ended).toEqual({ code: 70, signal: null });
+    expect(isAlive(pid)).toBe(false);
+    expect(supervisor.stderr).toContain(`Process 1 (pid ${pid}) did not end when it was told to, and was killed`);
+  });
+
+  it('replaces a process whose job blocks it past its timeout', async () => {
+    await project.dispatch('Hog');
+    const supervisor = work('--grace=0');
+    const blocked = await project.pidOf('blocking');
+
+    await supervisor.prints(`(pid ${blocked}) was ended because a handler blocked its event loop; the next starts`);
+    await project.dispatch('Greet');
+
+    expect(await project.pidOf('hello')).not.toBe(blocked);
+  });
+
+  it('ends with a code that says so where a job blocks it past its timeout, and nobody replaces it', async () => {
+    await project.dispatch('Hog');
+
+    const worker = work('--no-supervisor', '--grace=0');
+
+    expect(await worker.ended).toEqual({ code: 70, signal: null });
+  });
+});
