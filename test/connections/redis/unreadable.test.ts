@@ -1,0 +1,55 @@
+import { NOT_AN_OBJECT } from '../../../src/payload/unreadable';
+import { RedisWorld } from './open-redis';
+
+let world: RedisWorld;
+
+beforeAll(async () => {
+  world = await RedisWorld.start();
+});
+
+beforeEach(() => world.fresh());
+
+afterAll(() => world.stop());
+
+const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+const neighbour = '{"job":"probe","data":{},"id":"neighbour","attempts":0}';
+
+describe('a text that Redis itself has to read', () => {
+  it.each([
+    ['1,000 levels, the object among them', `{"job":"probe","data":${nested(999)},"x":1}`],
+    ['a whole surrogate pair', '{"job":"probe","data":"\\ud83d\\ude00","x":1}'],
+  ])('is handed out with %s', async (_, text) => {
+    const connection = world.connect();
+    await connection.push('default', [{ payload: text }]);
+
+    const { reservations, setAside } = await connection.reserve({ queues: ['default'], limit: 10, lease: 60 });
+
+    expect(setAside).toEqual([]);
+    expect(reservations.map(({ payload }) => payload.toString())).toEqual([expect.stringContaining(text.slice(0, -1))]);
+  });
+
+  it.each([
+    ['1,001 levels', `{"job":"probe","data":${nested(1000)},"x":1}`],
+    ['a hundred thousand', `{"job":"probe","data":${nested(100_000)}}`],
+    ['half of a surrogate pair', '{"job":"probe","data":"\\ud800","x":1}'],
+  ])('is set aside with its bytes where it has %s, and its neighbour runs', async (_, text) => {
+    const connection = world.connect();
+    await connection.push('default', [{ payload: text }, { payload: neighbour }]);
+
+    const { reservations, setAside } = await connection.reserve({ queues: ['default'], limit: 10, lease: 60 });
+
+    expect(reservations).toHaveLength(1);
+    expect(setAside).toMatchObject([{ reason: NOT_AN_OBJECT }]);
+    expect((await connection.failed.get(setAside[0]!.id))?.payload.toString()).toBe(text);
+  });
+
+  it('is not looked at where it ends as ours do: the worker says what is wrong with it', async () => {
+    const connection = world.connect();
+    const text = `{"job":"probe","data":${nested(100_000)},"id":"deep","attempts":0}`;
+    await connection.push('default', [{ payload: text }]);
+
+    const { reservations } = await connection.reserve({ queues: ['default'], limit: 10, lease: 60 });
+
+    expect(reservations.map(({ counters }) => counters.attempts)).toEqual([1]);
+  });
+});

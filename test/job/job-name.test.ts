@@ -1,0 +1,22 @@
+import { Job } from '../../src/job/job';
+import { InvalidJobOptionError } from '../../src/job/errors';
+import { InvalidJobNameError } from '../../src/payload/errors';
+import { testApplication } from '../support/application';
+
+const WRONG = ['a'.repeat(256), 'Send\nMail', 'Send\u001b[2JMail', 'Send\u202eliaM'];
+
+it.each(WRONG)('a job cannot be declared under a name that no worker would take: %j', (name) => {
+  expect(() => Job({ name })(class {})).toThrow(InvalidJobOptionError);
+  expect(() => Job({ aliases: [name] })(class {})).toThrow('A name has 1 to 255 characters, none of them a control');
+});
+
+it.each(WRONG)('nor sent by one: %j', async (name) => {
+  const { manager } = testApplication();
+
+  await expect(manager.connection().push(name, {})).rejects.toThrow(InvalidJobNameError);
+  await manager.close();
+});
+
+it('a name may have 255 characters of any script', () => {
+  expect(() => Job({ name: '漢'.repeat(255) })(class {})).not.toThrow();
+});
