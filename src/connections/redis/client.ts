@@ -98,8 +98,8 @@ function ours(retry: Retry): Options {
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
     retryStrategy: retry,
-    // After a failover the old master answers so; the connection that follows finds the new one.
-    reconnectOnError: (error) => error.message.includes('READONLY'),
+    // It would cut off what was sent along; the link replaces the client of a server that is no master any more.
+    reconnectOnError: null,
     disconnectTimeout: DISCONNECT_TIMEOUT,
     // They would reject a blocking read, or settle it with an answer that Redis never gave.
     commandTimeout: undefined as never,

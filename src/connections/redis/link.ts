@@ -4,7 +4,8 @@
  * While nothing is asked of it, the link keeps no process alive, and does not reconnect either.
  */
 import type { Redis } from 'ioredis';
-import { isRefusedForGood, isRefusedSelect, isReply, loadingError } from './refusals';
+import { endOfTurn } from '../../clock/clock';
+import { isReadOnly, isRefusedForGood, isRefusedSelect, isReply, loadingError } from './refusals';
 import type { Client, ClientSource } from './client';
 
 export interface LinkCall {
@@ -72,8 +73,7 @@ export class RedisLink {
   replace(client: Client): void {
     if (this.#client !== client) return;
     this.#client = undefined;
-    this.#lose(client, () => true);
-    client.disconnect();
+    this.#end(client);
   }
 
   close(): void {
@@ -89,6 +89,7 @@ export class RedisLink {
       return reply;
     } catch (error) {
       if (isReply(error)) this.#attempts = 0;
+      if (isReadOnly(error)) this.#retire(client);
       throw error;
     }
   }
@@ -114,6 +115,19 @@ export class RedisLink {
     // Sent again by whoever waits, who then knows that it may be carried out twice; what was not sent yet still will be.
     client.on('close', () => this.#lose(client, ({ sent }) => sent));
     return client;
+  }
+
+  // After a failover the old master refuses so; the connection that follows finds the new one. What was sent along has
+  // its own answer in this turn, and is not to be lost with the connection.
+  #retire(client: Client): void {
+    if (this.#client !== client) return;
+    this.#client = undefined;
+    void endOfTurn().then(() => this.#end(client));
+  }
+
+  #end(client: Client): void {
+    this.#lose(client, () => true);
+    client.disconnect();
   }
 
   // A client waits without a word until the server has read its data. Only INFO is answered meanwhile.

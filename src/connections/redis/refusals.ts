@@ -42,6 +42,11 @@ export function isUnavailable(error: Error): boolean {
   return UNAVAILABLE.test(error.message);
 }
 
+/** It is a replica, perhaps since a moment ago. */
+export function isReadOnly(error: unknown): boolean {
+  return isReply(error) && /\bREADONLY\b/.test(error.message);
+}
+
 /** Worth asking again within the deadline: a start, a failover, somebody's script. */
 export function isPassing(error: Error): boolean {
   return PASSING.test(error.message);

@@ -1,4 +1,5 @@
-import { type Clock, systemClock } from '../../../src/clock/clock';
+import { type Clock, endOfTurn, systemClock } from '../../../src/clock/clock';
+import { QueueUnavailableError } from '../../../src/connections/errors';
 import type { Logger } from '../../../src/logger/logger';
 import { eventually } from '../../support/eventually';
 import { freePort, startRedisServer } from '../../support/redis-server';
@@ -101,6 +102,27 @@ describe('a redis connection whose server is away', () => {
     proxy.heal();
     expect((await reserved).reservations).toHaveLength(1);
     expect(warnings).toEqual([expect.stringContaining('repeated')]);
+  });
+
+  it('connects no more once it is closed, whatever waits in line', async () => {
+    const connection = world.connect({ url: proxy.url }, { deadline: 0.1 });
+    await connection.counts('q');
+    proxy.goSilent();
+    const reserved = [connection.reserve(request), connection.reserve(request)].map(failureOf);
+    await connection.close();
+    const { connections } = proxy;
+    expect(await Promise.all(reserved)).toEqual([expect.any(QueueUnavailableError), expect.any(QueueUnavailableError)]);
+    expect(proxy.connections).toBe(connections);
+  });
+
+  it('takes an answer that came while a job blocked the event loop past the deadline', async () => {
+    const connection = world.connect({}, { deadline: 0.2 });
+    await connection.counts('q');
+    const pushed = connection.push('q', [{ payload: payload('a') }]);
+    await endOfTurn();
+    for (const end = systemClock.monotonic() + 400; systemClock.monotonic() < end;);
+    await pushed;
+    expect(await connection.counts('q')).toMatchObject({ ready: 1 });
   });
 
   it.each([

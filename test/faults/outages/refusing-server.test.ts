@@ -1,7 +1,6 @@
 import Redis from 'ioredis';
 import { eventually } from '../../support/eventually';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
-import { FaultyProxy } from '../kit/faulty-proxy';
 import { NO_FAULTS, OutageApplication } from './application';
 import { LoadingServer } from './loading-server';
 
@@ -39,42 +38,6 @@ const told = (words: string): Promise<unknown> =>
 /** Once that it is away, once that it is back. */
 const toldOnce = (words: string): void =>
   expect(application.said).toEqual([expect.stringContaining(words), expect.stringContaining('answers again')]);
-
-it('a replica refuses dispatches with what to do, and work goes on when it is promoted', async () => {
-  const master = await beside(startRedisServer());
-  await open();
-  await application.works();
-  await admin.replicaof('127.0.0.1', master.port);
-  const failure = await application.dispatch();
-  await told('READONLY');
-
-  await admin.replicaof('NO', 'ONE');
-
-  await application.works();
-  expect(failure).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { refused: true, uncertain: false } });
-  expect(failure?.message).toContain('address of its master');
-  expect(application.faults).toEqual(NO_FAULTS);
-  toldOnce('READONLY');
-});
-
-it('a dispatch that meets the failover waits for the new master within its deadline', async () => {
-  const master = await beside(startRedisServer());
-  await open();
-  const proxy = await beside(FaultyProxy.start(redis.port));
-  await application.close();
-  application = new OutageApplication({ url: proxy.url, deadline: '5s' });
-  await application.works();
-  await admin.replicaof('127.0.0.1', master.port);
-
-  const dispatched = application.dispatch();
-  await eventually(() => proxy.connections > 3, { of: 'a further connection' });
-  proxy.retarget(master.port);
-
-  expect(await dispatched).toBeUndefined();
-  await application.works();
-  await application.settled();
-  expect(application.faults).toEqual(NO_FAULTS);
-});
 
 it('a master without enough replicas takes no jobs, and runs what waits when they are back', async () => {
   await open();

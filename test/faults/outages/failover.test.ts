@@ -1,0 +1,122 @@
+import Redis from 'ioredis';
+import { connectRedis, type RedisConnection } from '../../../src/connections/redis/redis-connection';
+import { systemClock } from '../../../src/clock/clock';
+import { silent } from '../../connections/redis/open-redis';
+import { eventually } from '../../support/eventually';
+import { type RedisServer, startRedisServer } from '../../support/redis-server';
+import { FaultyProxy } from '../kit/faulty-proxy';
+import { NO_FAULTS, OutageApplication } from './application';
+
+let master: RedisServer;
+let replica: RedisServer;
+let admin: Redis;
+/** The address that leads to whoever is the master. */
+let proxy: FaultyProxy;
+let application: OutageApplication | undefined;
+let connection: RedisConnection | undefined;
+
+beforeEach(async () => {
+  application = connection = undefined;
+  master = await startRedisServer({ args: ['--repl-diskless-sync-delay', '0'] });
+  replica = await startRedisServer({ args: ['--replicaof', '127.0.0.1', String(master.port)] });
+  admin = new Redis(replica.url, { protocol: 2 });
+  proxy = await FaultyProxy.start(master.port);
+  await eventually(async () => (await admin.info('replication')).includes('master_link_status:up'));
+});
+
+afterEach(async () => {
+  admin.disconnect();
+  await application?.close();
+  await connection?.close();
+  await proxy.stop();
+  await Promise.all([master.stop(), replica.stop()]);
+});
+
+const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
+const request = { queues: ['q'], limit: 10, lease: 600 };
+
+/** A job is there, and the scripts are known. */
+async function openConnection(): Promise<void> {
+  const context = { name: 'redis', clock: systemClock, logger: silent, deadline: 0.5 };
+  connection = connectRedis({ driver: 'redis', url: proxy.url }, context);
+  await connection.push('q', [{ payload: payload('a') }]);
+  await connection.reserve({ ...request, queues: ['none'] });
+}
+
+const promote = (): Promise<unknown> => admin.replicaof('NO', 'ONE');
+
+/** What the address leads to from now on is a replica still. */
+function failOver(): void {
+  proxy.retarget(replica.port);
+  proxy.cut();
+}
+
+it('a replica refuses dispatches with what to do, and work goes on when it is promoted', async () => {
+  application = new OutageApplication({ url: proxy.url });
+  await application.works();
+  failOver();
+  // The first may still be sent on a connection that has just ended.
+  await application.dispatch();
+  const failure = await application.dispatch();
+  await eventually(() => application!.said.length > 0);
+
+  await promote();
+
+  await application.works();
+  expect(failure).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { refused: true, uncertain: false } });
+  expect(failure?.message).toContain('address of its master');
+  expect(application.faults).toEqual(NO_FAULTS);
+  expect(application.said).toEqual([expect.stringContaining('READONLY'), expect.stringContaining('answers again')]);
+});
+
+it('dispatches that meet a failover wait for the new master within their deadlines, and none is lost', async () => {
+  application = new OutageApplication({ url: proxy.url, deadline: '5s' });
+  application.startTraffic();
+  await application.progress();
+  const { connections } = proxy;
+
+  failOver();
+  await eventually(() => proxy.connections > connections + 4, { of: 'further attempts to connect' });
+  await promote();
+
+  await application.progress();
+  await application.settled();
+  // What the old master had confirmed and not yet passed on would be gone: it had time for it here.
+  expect(application.faults).toEqual(NO_FAULTS);
+});
+
+it('a reserve whose answer the failover cut off is answered by the replica already: it has the record', async () => {
+  await openConnection();
+  proxy.retarget(replica.port);
+  proxy.loseReplies();
+
+  expect((await connection!.reserve(request)).reservations).toHaveLength(1);
+});
+
+describe('a call that was carried out, and whose repeat comes to a server that takes no writes and has no record', () => {
+  let other: RedisServer;
+
+  beforeEach(async () => {
+    other = await startRedisServer({ args: ['--min-replicas-to-write', '1'] });
+    await openConnection();
+    proxy.retarget(other.port);
+    proxy.loseReplies();
+  });
+
+  afterEach(() => other.stop());
+
+  it('is not told as certainly not done, if it is a push', async () => {
+    const pushed = connection!.push('q', [{ payload: payload('b') }]);
+    await expect(pushed).rejects.toMatchObject({ facts: { refused: true, uncertain: true } });
+    await expect(pushed).rejects.toThrow('unless only its answer was lost');
+  });
+
+  it('is asked again until the right server answers, if it is a reserve', async () => {
+    const { connections } = proxy;
+    const reserved = connection!.reserve(request);
+    await eventually(() => proxy.connections > connections);
+    proxy.retarget(master.port);
+    proxy.cut();
+    expect((await reserved).reservations).toHaveLength(1);
+  });
+});
