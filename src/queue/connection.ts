@@ -193,6 +193,11 @@ export interface Connection {
   /** The absolute path or address of the store, for people: never a password. */
   readonly address: string;
   readonly capabilities: Capabilities;
+  /**
+   * The store has left a call without an answer for longer than its deadline, and the driver goes on asking. A worker
+   * that waits for such a call is not stuck. Absent: the driver does not say.
+   */
+  readonly isAway?: boolean | undefined;
 
   /** Resolves when the store has confirmed all entries. All of one call go in, in order, or a later call says which. */
   push(queue: string, entries: readonly Entry[]): Promise<void>;

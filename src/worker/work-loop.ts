@@ -136,7 +136,7 @@ export class WorkLoop {
     const { sinceLastPoll, lag } = this.#pulse;
     const asks = this.#free > 0 && this.#apart === undefined && clock.monotonic() >= this.#vetoedUntil;
     const silent = asks && (sinceLastPoll ?? Infinity) > Math.max(LONGEST_SILENCE, 3 * this.#options.sleep);
-    const troubled = this.#trouble.isTold;
+    const troubled = this.#trouble.isTold || this.#connection.isAway === true;
     return {
       state: this.#state,
       reason: this.#reason,

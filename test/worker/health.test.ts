@@ -100,6 +100,16 @@ describe('the health of a worker', () => {
     expect(worker.health()).toMatchObject({ live: false, ready: false });
   });
 
+  it('is live, but not ready, while the store has not answered for long and the driver says so', async () => {
+    void worker.run();
+    await until(() => worker.health().ready);
+    application.faults.next('reserve', { kind: 'hold', until: gate.opened });
+    Object.assign(application.connection, { isAway: true });
+    await elapse(application.clock, 40);
+
+    expect(worker.health()).toMatchObject({ live: true, ready: false });
+  });
+
   it('stays well while all its slots are busy for long, as nobody asks for more', async () => {
     await application.bus.dispatch(new Gated().onQueue('default'));
     void worker.run();

@@ -70,6 +70,11 @@ export class RedisCaller {
     return this.#answeredAt;
   }
 
+  /** A call has had no answer by its deadline, and is repeated. */
+  get isAway(): boolean {
+    return this.#complained;
+  }
+
   /** Only for commands that may be carried out twice. @throws QueueUnavailableError, RedisReplyError */
   command(command: string, args: Arguments, patience: Patience): Promise<unknown> {
     return this.#carryOut(command, () => [command, args], patience);

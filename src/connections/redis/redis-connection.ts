@@ -119,6 +119,10 @@ export class RedisConnection implements Connection {
     return { module: threadModule('connections/redis/thread-store'), data };
   }
 
+  get isAway(): boolean {
+    return this.#caller.isAway;
+  }
+
   async push(queue: string, entries: readonly Entry[]): Promise<void> {
     this.#checkOpen('push');
     let lane = this.#pushes.get(queue);

@@ -99,8 +99,10 @@ describe('a redis connection whose server is away', () => {
     proxy.goSilent();
     const reserved = connection.reserve(request);
     await eventually(() => proxy.connections >= 4);
+    expect(connection.isAway).toBe(true);
     proxy.heal();
     expect((await reserved).reservations).toHaveLength(1);
+    expect(connection.isAway).toBe(false);
     expect(warnings).toEqual([expect.stringContaining('repeated')]);
   });
 
