@@ -255,6 +255,7 @@ describe('a supervisor', () => {
       child().finishes('max-time');
 
       expect(await ended).toBe(0);
+      expect(log.messages('info')).toEqual(['Process 1 (pid 100) has ended: max-time.']);
     });
 
     it('starts no process when the time is over in a pause', async () => {
@@ -363,12 +364,12 @@ describe('a supervisor', () => {
   });
 
   it('takes no notice of what jobs send over the channel', () => {
-    supervise();
+    supervise({ processes: 2 });
 
     child().emit('message', 'ready');
-    child().emit('message', { onqueue: 'greeting' });
+    child().emit('message', { onqueue: 'greeting', health: 'fine' });
 
-    expect(supervisor.health.processes).toMatchObject([{ state: 'starting' }]);
+    expect(orders).toHaveLength(1);
   });
 });
 
