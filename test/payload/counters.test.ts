@@ -12,6 +12,7 @@ import {
   noCounters,
   readCounters,
   readCountersOfAny,
+  readId,
   withCounters,
   withId,
   type Counters,
@@ -191,6 +192,16 @@ describe('the id before the counters', () => {
     '[]',
   ])('is not found in %s', (text) => {
     expect(hasId(Buffer.from(text))).toBe(false);
+    expect(readId(Buffer.from(text))).toBeUndefined();
+  });
+
+  it.each([
+    ['{"a":1,"id":"größe","attempts":1}', 'größe'],
+    ['{"a":1,"id":"gr\\u00f6\\u00dfe 😀","attempts":1}', 'größe 😀'],
+    ['{"id":"größe","data":{"id":"inner"}}', 'größe'],
+    ['{"id":"first","id":"last","attempts":1}', 'last'],
+  ])('is read as the text that it is: %s', (text, id) => {
+    expect(readId(Buffer.from(text))).toBe(id);
   });
 });
 
