@@ -38,6 +38,10 @@ local function is_meant(text)
   return (not plain or find(text, id, 1, true)) and id_of(text) == id
 end
 
+local function sorted(key)
+  return function(start) return call('ZRANGE', key, start, start + PAGE - 1) end
+end
+
 local function head(start)
   return call('LRANGE', ready, start, start + PAGE - 1)
 end
@@ -68,13 +72,13 @@ local function removed()
   return record(client, sequence, { 'removed' })
 end
 
-local running, reserved_seen = look(sorted_pages(reserved), is_meant)
+local running, reserved_seen = look(sorted(reserved), is_meant)
 if running then
   mark()
   return { 'signalled' }
 end
 
-local waiting, delayed_seen = look(sorted_pages(delayed), is_meant)
+local waiting, delayed_seen = look(sorted(delayed), is_meant)
 if waiting then
   call('ZREM', delayed, waiting)
   return removed()

@@ -21,7 +21,8 @@ local known = recall(client, sequence)
 if known then return known end
 
 if call('EXISTS', cancelled) == 1 then
-  look(sorted_pages(reserved), function(text) call('ZREM', cancelled, id_of(text) or '') end)
+  local function page_from(start) return call('ZRANGE', reserved, start, start + PAGE - 1) end
+  look(page_from, function(text) call('ZREM', cancelled, id_of(text) or '') end)
 end
 
 local count = call('LLEN', ready) + call('ZCARD', delayed) + call('ZCARD', reserved)

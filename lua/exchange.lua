@@ -48,16 +48,6 @@ for first = 4, #KEYS, 6 do
   }
 end
 
--- Tells which of the jobs that are handed out were cancelled.
-local function tell_of_cancelled(news, jobs)
-  local texts = {}
-  for _, group in ipairs(jobs) do
-    for i = 2, #group do texts[#texts + 1] = group[i] end
-  end
-  local places = cancelled_among(cancelled, texts)
-  if #places > 0 then news[#news + 1], news[#news + 2] = 'cancelled', places end
-end
-
 -- A repeat is given the jobs that bear the recorded score: they are still its own, or they are not there any more.
 local known, unrecorded = recall(client, sequence)
 if known then
@@ -68,7 +58,8 @@ if known then
   end
   if known[3] then
     known[3] = jobs
-    tell_of_cancelled(known[6], jobs)
+    local news, places = known[6], cancelled_among(cancelled, jobs, 2)
+    if #places > 0 then news[#news + 1], news[#news + 2] = 'cancelled', places end
   end
   return known
 end
@@ -96,11 +87,7 @@ end
 -- 1. Orders. -----------------------------------------------------------------------------------------------------
 
 local news = {}
-local function tell(word, value)
-  news[#news + 1], news[#news + 2] = word, value
-end
-
-if unrecorded then tell('unrecorded', 1) end
+if unrecorded then news = { 'unrecorded', 1 } end
 
 -- One look where there is nothing to see, as nearly always.
 local orders = call('EXISTS', control, cancelled)
@@ -114,8 +101,8 @@ if orders > 0 and limit > 0 then
     queues[place].paused = values[place + 1] ~= false
     if queues[place].paused then paused[#paused + 1] = place end
   end
-  if values[1] then tell('restart', values[1]) end
-  if #paused > 0 then tell('paused', paused) end
+  if values[1] then news[#news + 1], news[#news + 2] = 'restart', values[1] end
+  if #paused > 0 then news[#news + 1], news[#news + 2] = 'paused', paused end
 end
 
 -- 2. Settle. -----------------------------------------------------------------------------------------------------
@@ -213,13 +200,10 @@ end
 -- 4. Reserve. ----------------------------------------------------------------------------------------------------
 
 local lease_ends, jobs, taken, moved = {}, {}, 0, new_budget()
--- `,"id":"` 36 characters `","attempts":0}`
-local OUR_TAIL = 58
 
 -- The text of the reservation: one attempt more, and an id where it has none. Nothing: it is not a JSON object. And its
 -- crashes, where there may be any.
 local function reserved_text(text)
-  -- What we write ends in a UUID and the counter: one look, where the general way takes several.
   local start, _, tries = find(text, '^,"id":"[%w-]+","attempts":(%d)}$', -OUR_TAIL)
   if start and byte(text, 1) == OPENING then
     return sub(text, 1, -3) .. (tries + 1) .. '}'
@@ -257,10 +241,6 @@ end
 -- one, nor what is behind it on this queue and on later ones.
 local verdict = 'go'
 
-local function put_back(queue, page, first)
-  for i = #page, first, -1 do call('LPUSH', queue.ready, page[i]) end
-end
-
 local function reserve(place, queue)
   local texts, unreadable, full = {}, {}, false
   repeat
@@ -277,7 +257,7 @@ local function reserve(place, queue)
       end
       full = stays or verdict == 'last'
       if full then
-        put_back(queue, page, stays and i or i + 1)
+        for back = #page, stays and i or i + 1, -1 do call('LPUSH', queue.ready, page[back]) end
         break
       end
     end
@@ -311,7 +291,7 @@ if limit > 0 then
       queues[place].visited = true
     end
   end
-  if verdict == 'stop' then tell('apart', 1) end
+  if verdict == 'stop' then news[#news + 1], news[#news + 2] = 'apart', 1 end
   local others = 0
   for step = 0, sources - 1 do
     local place = (2 * sequence + step) % sources + 1
@@ -368,5 +348,8 @@ end
 local next_in = limit > 0 and next_look() or 'never'
 record(client, sequence, { 'exchanged', lost, lease_ends, aside, next_in, news })
 -- After the record: what is cancelled before a repeat is told to it as well.
-if any_cancelled then tell_of_cancelled(news, jobs) end
+if any_cancelled then
+  local places = cancelled_among(cancelled, jobs, 2)
+  if #places > 0 then news[#news + 1], news[#news + 2] = 'cancelled', places end
+end
 return { 'exchanged', lost, jobs, aside, next_in, news }

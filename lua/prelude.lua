@@ -10,6 +10,9 @@ local KEPT = 3600
 -- Where our counters, and the id before them, are looked for: a pattern over the whole of a long text would cost
 -- milliseconds. The last counter ends the text.
 local WINDOW, LONGEST_COUNTER, LONGEST_ID = 128, 28, 64
+-- What we write ends in a UUID and the counter, `,"id":"` 36 characters `","attempts":0}`: one look, where the general
+-- way takes several.
+local OUR_TAIL = 58
 local OPENING = 123 -- {
 
 local call, sub, find, byte, format = redis.call, string.sub, string.find, string.byte, string.format
@@ -27,8 +30,12 @@ end
 
 -- The first moment from `moment` on that is nobody's score in `key`: by it, jobs that were moved together are found.
 local function free_score(key, moment)
-  while call('ZCOUNT', key, score(moment), score(moment)) > 0 do moment = moment + 1 end
-  return score(moment)
+  local free = score(moment)
+  while call('ZCOUNT', key, free, free) > 0 do
+    moment = moment + 1
+    free = score(moment)
+  end
+  return free
 end
 
 -- The answer to a call that was carried out before: its reply was lost, and the client asks again. 'stale': an older
@@ -129,6 +136,8 @@ end
 
 -- The id of a payload; nothing: it has none.
 local function id_of(text)
+  local _, _, ours = find(text, '^,"id":"([%w-]+)","attempts":%d}$', -OUR_TAIL)
+  if ours then return ours end
   local body_end, _, _, _, _, _, fields = read_counters(text)
   local id = body_end and last_id(text, body_end)
   if id or not body_end then return id end
@@ -137,15 +146,16 @@ local function id_of(text)
     well_formed, fields = pcall(cjson.decode, text)
     if not well_formed then return nil end
   end
-  return type(fields.id) == 'string' and fields.id or nil
+  if type(fields.id) == 'string' and fields.id ~= '' then return fields.id end
 end
 
--- Places (from 1) of those of `texts` whose jobs were cancelled.
-local function cancelled_among(cancelled, texts)
-  local places = {}
-  if #texts == 0 then return places end
-  local ids = {}
-  for place, text in ipairs(texts) do ids[place] = id_of(text) or '' end
+-- Places (from 1, in all groups together) of texts whose jobs were cancelled; in each group texts stand from `first` on.
+local function cancelled_among(cancelled, groups, first)
+  local ids, places = {}, {}
+  for _, group in ipairs(groups) do
+    for i = first, #group do ids[#ids + 1] = id_of(group[i]) or '' end
+  end
+  if #ids == 0 then return places end
   for place, marked in ipairs(call('ZMSCORE', cancelled, unpack(ids))) do
     if marked then places[#places + 1] = place end
   end
@@ -165,8 +175,4 @@ local function look(page_from, is_meant)
     end
   until #page == 0
   return nil, looked
-end
-
-local function sorted_pages(key)
-  return function(start) return call('ZRANGE', key, start, start + PAGE - 1) end
 end

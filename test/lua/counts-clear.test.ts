@@ -49,6 +49,13 @@ describe('counts.lua and clear.lua', () => {
     });
   });
 
+  it('takes the marks of cancelled jobs along that it removes from those that run, and no others', async () => {
+    await fill();
+    await world.mark('p0', 'p1', 'elsewhere');
+    await clear();
+    expect(await world.marks()).toEqual(['elsewhere']);
+  });
+
   it('clears nothing in an empty queue', async () => {
     expect(await clear()).toEqual(['cleared', 0]);
   });

@@ -60,6 +60,13 @@ describe('the scripts of failed jobs', () => {
       expect(await world.state()).toEqual({ q: [probe('b'), 'again'], 'q:notify': ['1'] });
     });
 
+    it('takes a mark along that the job was cancelled: it is to run', async () => {
+      await keep('a');
+      await world.mark('a', 'b');
+      await retry('a', probe('a'), probe('a'));
+      expect(await world.marks()).toEqual(['b']);
+    });
+
     it('finds a payload that has line breaks in it', async () => {
       await keep('a', '{\n"x":1\n}');
       expect(await retry('a', '{\n"x":1\n}', 'again')).toEqual(['retried']);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../src/connections/memory/memory-store';
 import { afterFailedAttempt, afterFreeRelease, afterRetry, withCounters } from '../../src/payload/counters';
-import type { Connection, Reservation, Settlement } from '../../src/queue/connection';
+import type { ApartRequest, Connection, Reservation, Settlement } from '../../src/queue/connection';
 import { TestClock } from '../../src/testing/test-clock';
 import { RedisWorld } from '../connections/redis/open-redis';
 
@@ -27,7 +27,16 @@ const BODIES = {
 
 type Step =
   | { readonly do: 'push'; readonly queue: string; readonly body: keyof typeof BODIES; readonly delay: number }
-  | { readonly do: 'reserve'; readonly queues: readonly string[]; readonly lease: number }
+  | {
+      readonly do: 'reserve';
+      readonly queues: readonly string[];
+      readonly limit: number;
+      readonly lease: number;
+      readonly apart: ApartRequest | undefined;
+    }
+  | { readonly do: 'cancel'; readonly job: number; readonly queue: string | undefined }
+  | { readonly do: 'pause' | 'resume'; readonly queue: string }
+  | { readonly do: 'restart' }
   | { readonly do: 'settle'; readonly which: number; readonly outcome: Settlement['outcome']; readonly delay: number }
   | { readonly do: 'renew'; readonly which: number; readonly lease: number }
   | { readonly do: 'advance'; readonly seconds: number }
@@ -52,7 +61,9 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
       arbitrary: fc.record({
         do: fc.constant('reserve' as const),
         queues: fc.shuffledSubarray([...QUEUES], { minLength: 1 }),
+        limit: fc.constantFrom(1, 1, 3),
         lease: fc.constantFrom(...LEASES),
+        apart: fc.option(fc.record({ crashes: fc.constantFrom(1, 2), alone: fc.boolean() }), { nil: undefined }),
       }),
     },
     {
@@ -60,7 +71,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
       arbitrary: fc.record({
         do: fc.constant('settle' as const),
         which,
-        outcome: fc.constantFrom('completed' as const, 'released' as const, 'failed' as const),
+        outcome: fc.constantFrom('completed' as const, 'cancelled' as const, 'released' as const, 'failed' as const),
         delay: fc.constantFrom(...DELAYS),
       }),
     },
@@ -71,6 +82,16 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
     { weight: 3, arbitrary: fc.record({ do: fc.constant('advance' as const), seconds: fc.constantFrom(...ADVANCES) }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('retry' as const, 'forget' as const), which }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('clear' as const), queue }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        do: fc.constant('cancel' as const),
+        job: fc.integer({ min: 1, max: 12 }),
+        queue: fc.option(queue, { nil: undefined }),
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('pause' as const, 'resume' as const), queue }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
   ),
   { maxLength: 40 },
 );
@@ -80,6 +101,7 @@ class Actor {
   readonly #connection: Connection;
   readonly #advance: (seconds: number) => Promise<void>;
   readonly #reservations: Reservation[] = [];
+  readonly #restarts = new Set<string | undefined>();
   #pushed = 0;
 
   constructor(connection: Connection, advance: (seconds: number) => Promise<void>) {
@@ -94,15 +116,27 @@ class Actor {
         await connection.push(step.queue, [{ payload: BODIES[step.body](++this.#pushed), delay: step.delay }]);
         return 'pushed';
       case 'reserve': {
-        const { reservations, setAside, nextIn } = await connection.reserve({
-          queues: step.queues,
-          limit: 1,
-          lease: step.lease,
-        });
+        const { queues, limit, lease, apart: suspects } = step;
+        const reply = await connection.reserve({ queues, limit, lease, apart: suspects });
+        const { reservations, setAside, nextIn, apart, paused, restart } = reply;
         this.#reservations.push(...reservations);
-        const shown = reservations.map(({ queue, payload, counters }) => [queue, anonymous(payload), counters]);
-        return [shown, setAside.map(({ queue, reason }) => [queue, reason]), rounded(nextIn)];
+        const shown = reservations.map(({ queue, payload, counters, cancelled = false }) => [
+          queue,
+          anonymous(payload),
+          counters,
+          cancelled,
+        ]);
+        const aside = setAside.map(({ queue, reason }) => [queue, reason]);
+        return [shown, aside, rounded(nextIn), apart, paused, this.#restarts.add(restart).size];
       }
+      case 'cancel':
+        // Only where the id is one job's: of twins a store may take either.
+        return connection.control!.cancel(`job-${step.job}`, step.queue);
+      case 'pause':
+      case 'resume':
+        return connection.control![step.do](step.queue);
+      case 'restart':
+        return connection.control!.restart();
       case 'settle':
         return this.#held(step.which, (reservation) =>
           connection.settle([settlementOf(reservation, step.outcome, step.delay)]),
@@ -151,7 +185,7 @@ class Actor {
       anonymous(payload),
       attempts,
     ]);
-    return [states, failed];
+    return [states, failed, await this.#connection.control!.paused()];
   }
 
   #held<T>(which: number, act: (reservation: Reservation) => Promise<T>): Promise<T | 'none'> {
@@ -162,7 +196,7 @@ class Actor {
 
 function settlementOf(reservation: Reservation, outcome: Settlement['outcome'], delay: number): Settlement {
   const { counters } = reservation;
-  if (outcome === 'completed') return { outcome, reservation };
+  if (outcome === 'completed' || outcome === 'cancelled') return { outcome, reservation };
   if (outcome === 'released') return { outcome, reservation, delay, counters: afterFreeRelease(counters) };
   const id =
     /"id" ?: ?"([^"]*)"[^"]*"(?:crashes|exceptions|releases|attempts)/.exec(reservation.payload.toString())?.[1] ?? '?';

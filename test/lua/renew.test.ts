@@ -35,6 +35,14 @@ describe('renew.lua', () => {
     expect((await world.exchange({ limit: 1 })).jobs).toEqual([]);
   });
 
+  it('says which of those that it renewed were cancelled', async () => {
+    await world.push(probes(3));
+    const tokens = await world.reserve(3, 300);
+    await world.mark('p0', 'p2');
+    expect(await renew(500, probe('p0', 7), ...tokens)).toEqual(['renewed', [1], [2, 4]]);
+    expect((await world.state())['q:reserved']).toEqual(tokens.map((token) => [token, 500]));
+  });
+
   it('may be repeated', async () => {
     await world.push([probe('a')]);
     const [token] = await world.reserve(1, 100);

@@ -1,0 +1,216 @@
+import { probe, probes, ScriptWorld } from './script-world';
+
+/** A job that its workers died with so many times. */
+const suspect = (id: string, crashes: number): string =>
+  `{"job":"probe","data":{},"id":"${id}","crashes":${crashes},"attempts":0}`;
+const reserved = (text: string): string => text.replace(/"attempts":0}$/, '"attempts":1}');
+
+describe('exchange.lua, under orders', () => {
+  let world: ScriptWorld;
+
+  beforeAll(async () => {
+    world = await ScriptWorld.start();
+  });
+  beforeEach(() => world.fresh());
+  afterAll(() => world.stop());
+
+  const pause = (name: string): Promise<number> => {
+    const { control, ready } = world.queue(name);
+    return world.client.hset(control, `paused:${ready}`, name);
+  };
+  /** What stands before the counters. */
+  const keep = (token: string): number => token.indexOf(',"attempts"');
+
+  it('says nothing where there is nothing to say', async () => {
+    await world.push([probe('a')]);
+    await world.exchange({});
+    expect((await world.exchange({ limit: 1 })).news).toEqual([]);
+  });
+
+  describe('that pause a queue', () => {
+    it('reserves nothing from it, takes from the others, and says which it is', async () => {
+      await world.push([probe('a')], { queue: 'high' });
+      await world.push([probe('b')], { queue: 'low' });
+      await pause('high');
+      const { jobs, news } = await world.exchange({ queues: ['high', 'low'], limit: 5, sequence: 1 });
+      expect([jobs, news]).toEqual([[[2, probe('b', 1)]], ['paused', [1]]]);
+    });
+
+    it('promotes and reclaims in it all the same, and leaves no hint there', async () => {
+      await world.push([probe('lost')]);
+      await world.exchange({ limit: 1, lease: 100 });
+      await world.pushLater([
+        ['any', 200, probe('due')],
+        ['any', 900, probe('later')],
+      ]);
+      await world.client.del(world.queue().notify);
+      await pause('q');
+      world.offset = 300;
+      expect(await world.exchange({ limit: 1 })).toMatchObject({ jobs: [], nextIn: 'never' });
+      const { ':control': _, ...rest } = await world.state();
+      expect(rest).toEqual({ q: [suspect('lost', 1), probe('due')], 'q:delayed': [[probe('later'), 900]] });
+    });
+
+    it('looks again when one of the others has something, and not because of it', async () => {
+      await world.push([probe('a')], { queue: 'high' });
+      await world.pushLater([['any', 500, probe('b')]]);
+      await pause('high');
+      const { nextIn } = await world.exchange({ queues: ['high', 'q'], limit: 1 });
+      expect(Math.round(Number(nextIn) / 100)).toBe(5);
+    });
+
+    it('settles on it as ever', async () => {
+      await world.push([probe('a')]);
+      const [token] = await world.reserve();
+      await pause('q');
+      expect((await world.exchange({ outcomes: ['completed', 1, 1, token!], limit: 1 })).lost).toEqual([]);
+      expect(await world.client.exists(world.queue().reserved)).toBe(0);
+    });
+
+    it('says of no queue that it is paused which is only settled on', async () => {
+      await pause('r');
+      const { news } = await world.exchange({ queues: ['q', 'r'], sources: 1, limit: 1, sequence: 1 });
+      expect(news).toEqual([]);
+    });
+  });
+
+  it('hands on the token of the last order to start anew, to those who reserve', async () => {
+    await world.client.hset(world.queue().control, 'restart', 'token');
+    expect((await world.exchange({ limit: 1, sequence: 1 })).news).toEqual(['restart', 'token']);
+    expect((await world.exchange({ limit: 0 })).news).toEqual([]);
+  });
+
+  describe('that cancel jobs', () => {
+    it('says which of the jobs that it hands out are cancelled, over all the queues', async () => {
+      await world.push([probe('a'), probe('b')], { queue: 'high' });
+      await world.push([probe('c'), '{"id":"d","data":{}}'], { queue: 'low' });
+      await world.mark('b', 'd', 'nobody');
+      const { jobs, news } = await world.exchange({ queues: ['high', 'low'], limit: 9, sequence: 1 });
+      expect(jobs.map((group) => group.length - 1)).toEqual([2, 2]);
+      expect(news).toEqual(['cancelled', [2, 4]]);
+    });
+
+    it.each([
+      ['completed', []],
+      ['failed', [',"attempts":1}', 'a', '{"name":"Probe","exception":"no"}']],
+    ])('takes the mark of a job along that is settled as %s, and no other', async (kind, rest) => {
+      await world.push([probe('a')]);
+      const [token] = await world.reserve();
+      await world.mark('a', 'b');
+      await world.exchange({ outcomes: [kind, 1, 1, token!, ...(rest.length > 0 ? [keep(token!)] : []), ...rest] });
+      expect(await world.marks()).toEqual(['b']);
+    });
+
+    it('keeps the mark of a job that is released', async () => {
+      await world.push([probe('a')]);
+      const [token] = await world.reserve();
+      await world.mark('a');
+      await world.exchange({ outcomes: ['released', 1, 1, token!, keep(token!), ',"attempts":1}', 0] });
+      expect(await world.marks()).toEqual(['a']);
+    });
+
+    it('keeps the mark of a job that was lost: somebody else holds it', async () => {
+      await world.mark('a', 'b');
+      await world.exchange({ outcomes: ['completed', 1, 2, probe('a', 7), probe('b', 7)] });
+      expect(await world.marks()).toEqual(['a', 'b']);
+    });
+
+    it('tells a repeat what is cancelled by then, of the jobs that are still its own', async () => {
+      await world.push([probe('a'), probe('b')]);
+      const first = await world.exchange({ limit: 2, sequence: 1e6 });
+      await world.client.zrem(world.queue().reserved, probe('a', 1));
+      await world.mark('b');
+      const again = await world.exchange({ limit: 2, sequence: 1e6 });
+      expect([again.jobs, again.news]).toEqual([[[1, probe('b', 1)]], [...first.news, 'cancelled', [1]]]);
+    });
+  });
+
+  describe('that have suspects run apart', () => {
+    it('leaves a suspect to somebody who is alone, with all behind it and on later queues', async () => {
+      await world.push([probe('a'), suspect('x', 2), probe('b')]);
+      await world.push([probe('c')], { queue: 'later' });
+      const { jobs, news, nextIn } = await world.exchange({ queues: ['q', 'later'], limit: 9, apart: 2 });
+      expect([jobs, news, nextIn]).toEqual([[[1, probe('a', 1)]], ['unrecorded', 1, 'apart', 1], '0']);
+      expect(await world.state()).toEqual({
+        q: [suspect('x', 2), probe('b')],
+        'q:notify': ['1'],
+        'q:reserved': [[probe('a', 1), 600]],
+        later: [probe('c')],
+        'later:notify': ['1'],
+      });
+    });
+
+    it('hands it out to one who is alone, and nothing with it', async () => {
+      await world.push([suspect('x', 3), probe('b')]);
+      await world.push([probe('c')], { queue: 'later' });
+      const call = { queues: ['q', 'later'], limit: 9, apart: 2, alone: true, sequence: 1 };
+      const { jobs, news, nextIn } = await world.exchange(call);
+      expect([jobs, news, nextIn]).toEqual([[[1, reserved(suspect('x', 3))]], [], '0']);
+      expect((await world.state())['q']).toEqual([probe('b')]);
+    });
+
+    it('hands out two of them in two calls', async () => {
+      await world.push([suspect('x', 2), suspect('y', 2)]);
+      const call = { limit: 9, apart: 2, alone: true };
+      const counts = [await world.exchange(call), await world.exchange(call)].map(({ jobs }) => jobs[0]!.length - 1);
+      expect(counts).toEqual([1, 1]);
+    });
+
+    it('does not give one to who takes other jobs by the same call, also of a queue before', async () => {
+      await world.push([probe('a')], { queue: 'high' });
+      await world.push([suspect('x', 2)]);
+      const { jobs, news } = await world.exchange({
+        queues: ['high', 'q'],
+        limit: 9,
+        apart: 2,
+        alone: true,
+        sequence: 1,
+      });
+      expect([jobs, news]).toEqual([[[1, probe('a', 1)]], ['apart', 1]]);
+    });
+
+    it('hands out jobs with fewer crashes, and all where nobody asks', async () => {
+      await world.push([suspect('x', 1), suspect('y', 5)]);
+      expect((await world.exchange({ limit: 1, apart: 2 })).jobs).toEqual([[1, reserved(suspect('x', 1))]]);
+      expect((await world.exchange({ limit: 1 })).jobs).toEqual([[1, reserved(suspect('y', 5))]]);
+    });
+
+    it('leaves a hint on what comes due for others, since who got one will not look', async () => {
+      await world.push([probe('a')]);
+      const [token] = await world.reserve();
+      await world.push([suspect('x', 2)]);
+      const outcomes = ['released', 1, 1, token!, keep(token!), ',"attempts":1}', 300];
+      await world.exchange({ outcomes, limit: 9, apart: 2, alone: true });
+      expect((await world.state())['q:notify']).toEqual(['1']);
+    });
+
+    it('sets aside what is no JSON object before it', async () => {
+      await world.push(['[]', suspect('x', 2)]);
+      const { aside, jobs } = await world.exchange({ limit: 9, apart: 2, alone: true });
+      expect([aside.length, jobs.length]).toEqual([3, 1]);
+    });
+  });
+
+  describe('on a store that was flushed', () => {
+    it('says that there is no record of an earlier call, also to the repeat, and no longer after it', async () => {
+      await world.exchange({ sequence: 1 });
+      await world.client.del(world.queue().client('worker'));
+      const replies = [];
+      for (const sequence of [2, 2, 3]) replies.push((await world.exchange({ limit: 1, sequence })).news);
+      expect(replies).toEqual([['unrecorded', 1], ['unrecorded', 1], []]);
+    });
+
+    it('says nothing of it to a first call: there is none before it', async () => {
+      expect((await world.exchange({ limit: 1, sequence: 1 })).news).toEqual([]);
+    });
+  });
+
+  it('costs a call nothing but one look where there are no orders', async () => {
+    await world.push(probes(2));
+    await world.exchange({ limit: 1 });
+    await world.client.config('RESETSTAT');
+    await world.exchange({ limit: 1 });
+    const stats = await world.client.info('commandstats');
+    expect(stats.match(/cmdstat_(hmget|hgetall|zmscore)/g)).toBeNull();
+  });
+});
