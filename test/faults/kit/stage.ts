@@ -12,9 +12,9 @@ import { QueueUnavailableError } from '../../../src/queue/errors';
 import type { WorkerOptions } from '../../../src/worker/worker-options';
 import { eventually } from '../../support/eventually';
 import { Project } from '../../support/project';
+import { type RedisServer, startRedisServer } from '../../support/redis-server';
 import { account, type Account, type Expectations, type Holdings } from './accounting';
-import { DurableRedis } from './durable-redis';
-import { Ledger } from './ledger';
+import { type Event, Ledger } from './ledger';
 import { WorkerProcess } from './worker-process';
 
 export type StoreName = 'redis' | 'sqlite';
@@ -24,6 +24,15 @@ export interface StageOptions {
   readonly lease: number;
   /** Seconds: how long a call waits for its answer. Default: the connection's own. */
   readonly deadline?: number | undefined;
+  /** Default: one of its own, which goes with it. */
+  readonly redis?: Server | undefined;
+}
+
+type Server = Pick<RedisServer, 'url' | 'port' | 'stop'>;
+
+interface Hiring {
+  readonly endsProcess?: boolean;
+  readonly events?: readonly Event[];
 }
 
 /** As many as a queue of a test can hold. */
@@ -34,6 +43,8 @@ const { transform } = require('../../../jest.config.js') as { transform: Record<
 export class Stage {
   readonly ledger: Ledger;
   readonly manager: QueueManager;
+  /** For jobs that are too many to be accounted for one by one. */
+  readonly bus: JobBus;
   /** Ids of all jobs that were dispatched and confirmed, in order. */
   readonly dispatched: string[] = [];
   /** Ids of those whose dispatch ended without an answer: they may be there or not. */
@@ -41,14 +52,13 @@ export class Stage {
   /** Processes that may lose a job without fault of ours. */
   readonly disturbed = new Set<number>();
   /** Undefined with SQLite. */
-  readonly redis: DurableRedis | undefined;
+  readonly redis: Server | undefined;
   /** Where worker processes find the store; a test puts a proxy in between. */
   config: ConnectionConfig;
   readonly #project: Project;
-  readonly #bus: JobBus;
   readonly #processes = new Set<WorkerProcess>();
 
-  private constructor(project: Project, redis: DurableRedis | undefined, { lease, deadline }: StageOptions) {
+  private constructor(project: Project, redis: Server | undefined, { lease, deadline }: StageOptions) {
     this.#project = project;
     this.redis = redis;
     const settings = { retryAfter: lease, ...(deadline !== undefined && { deadline }) };
@@ -59,11 +69,11 @@ export class Stage {
     this.ledger = new Ledger(join(project.folder, 'ledger'));
     const environment = { connectors: builtInConnectors, logger: silentLogger };
     this.manager = new QueueManager(environment, { connections: { store: this.config } });
-    this.#bus = new JobBus(() => this.manager);
+    this.bus = new JobBus(() => this.manager);
   }
 
   static async open(store: StoreName, options: StageOptions): Promise<Stage> {
-    const redis = store === 'redis' ? await DurableRedis.start() : undefined;
+    const redis = store === 'redis' ? (options.redis ?? (await startRedisServer())) : undefined;
     const project = new Project();
     project.linkPackage();
     for (const name of PROGRAMS) {
@@ -78,10 +88,13 @@ export class Stage {
     return this.manager.driver();
   }
 
-  /** Starts a worker process; it reserves as soon as it is up. `internal`: as the command line does. */
-  hire(options: WorkerOptions = {}, internal: { readonly endsProcess?: boolean } = {}): WorkerProcess {
+  /**
+   * Starts a worker process; it reserves as soon as it is up. `endsProcess`: as the command line has it. `events`: it
+   * notes only these.
+   */
+  hire(options: WorkerOptions = {}, { events, ...internal }: Hiring = {}): WorkerProcess {
     const configuration = { connections: { store: this.config } };
-    const orders = { configuration, options, internal, ledger: this.ledger.file };
+    const orders = { configuration, options, internal, ledger: this.ledger.file, events };
     const hired = new WorkerProcess(join(this.#project.folder, 'worker.js'), orders);
     this.#processes.add(hired);
     void hired.exited.then(() => this.#processes.delete(hired));
@@ -89,7 +102,7 @@ export class Stage {
   }
 
   async dispatch(jobs: Iterable<object>): Promise<readonly string[]> {
-    const ids = await this.#bus.bulk(jobs);
+    const ids = await this.bus.bulk(jobs);
     this.dispatched.push(...ids);
     return ids;
   }

@@ -1,4 +1,5 @@
 /** The soaks, in the order in which they are told. */
+import { blockedLoop } from './blocked-loop';
 import { frozenWorkers } from './frozen-workers';
 import { fuzzedPayloadsAmongGoodOnes } from './fuzzed-payloads';
 import { halfOpen } from './half-open';
@@ -6,6 +7,7 @@ import { killedRedis } from './killed-redis';
 import { killedWorkers } from './killed-workers';
 import { largePayloads } from './large-payloads';
 import { longJob } from './long-job';
+import { mixedWork } from './mixed-work';
 import { movedClock } from './moved-clock';
 import type { Soak } from './soak';
 import { stoppedWorkers } from './stopped-workers';
@@ -14,10 +16,12 @@ export const soaks = [
   killedWorkers,
   frozenWorkers,
   longJob,
+  blockedLoop,
   killedRedis,
   halfOpen,
   stoppedWorkers,
   fuzzedPayloadsAmongGoodOnes,
   largePayloads,
   movedClock,
+  mixedWork,
 ] as readonly Soak[];

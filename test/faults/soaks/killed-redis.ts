@@ -1,5 +1,6 @@
 /** Redis, which writes each command to disk first, is killed by -9 under load and started again. */
 import { eventually } from '../../support/eventually';
+import { DurableRedis } from '../kit/durable-redis';
 import { Take } from '../kit/programs/jobs';
 import { Stage } from '../kit/stage';
 import { atMost, type Soak, tally } from './soak';
@@ -26,7 +27,8 @@ export const killedRedis: Soak<Size> = {
   },
 
   async play(store, { kills, away }) {
-    const stage = await Stage.open(store, { lease: LEASE });
+    const redis = await DurableRedis.start();
+    const stage = await Stage.open(store, { lease: LEASE, redis });
     try {
       let over = false;
       let refusals = 0;
@@ -38,7 +40,7 @@ export const killedRedis: Soak<Size> = {
       for (let kill = 0; kill < kills; kill += 1) {
         const before = stage.ledger.count('completed');
         await eventually(() => stage.ledger.count('completed') > before + 200, { deadline: 30_000 });
-        await stage.redis!.killFor(away[kill % away.length]!);
+        await redis.killFor(away[kill % away.length]!);
         const back = Date.now();
         const seen = stage.ledger.lines.length;
         const first = await eventually(

@@ -8,9 +8,10 @@ interface Orders {
   readonly options: WorkerOptions;
   readonly internal: { readonly endsProcess?: boolean };
   readonly ledger: string;
+  readonly events?: readonly string[];
 }
 
-const { configuration, options, internal, ledger } = JSON.parse(process.argv[2]!) as Orders;
+const { configuration, options, internal, ledger, events } = JSON.parse(process.argv[2]!) as Orders;
 
 /** What it logs of a run is what the store has confirmed; all else that is worth a warning is for people who look into a fault. */
 const hear = (facts: object, message: string): void => {
@@ -20,19 +21,22 @@ const hear = (facts: object, message: string): void => {
 };
 
 function measure(): void {
-  const { rss, heapUsed } = process.memoryUsage();
-  note('measured', {}, JSON.stringify({ rss, heapUsed, open: process.getActiveResourcesInfo() }));
+  const { rss } = process.memoryUsage();
+  const { outcomes } = worker.health();
+  note('measured', {}, JSON.stringify({ rss, open: process.getActiveResourcesInfo(), outcomes }));
 }
 
-openLedger(ledger);
+openLedger(ledger, events);
 Queue.configure({ ...configuration, logger: { debug: () => undefined, info: hear, warn: hear, error: hear } });
 // A process may hold the same job twice, one after the other: these tell which of its runs they mean.
 Queue.after(({ job }) => note('completed', job));
 Queue.lost(({ job }) => note('lost', job));
 Queue.cancelled(({ job }) => note('cancelled', job));
+const worker = new Worker(options, undefined, internal);
 process.on('SIGUSR2', measure);
 process.once('SIGTERM', () => void Queue.close());
-void new Worker(options, undefined, internal).run().then((reason) => {
+void worker.run().then((reason) => {
+  measure();
   note('ended', {}, JSON.stringify(reason));
   return Queue.close();
 });

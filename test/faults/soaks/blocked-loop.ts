@@ -1,0 +1,44 @@
+/** A handler blocks the event loop of its process for longer than the lease, beside others in the same process. */
+import { eventually } from '../../support/eventually';
+import { Block, Take } from '../kit/programs/jobs';
+import { Stage } from '../kit/stage';
+import { type Soak, tally } from './soak';
+
+interface Size {
+  readonly leases: number;
+  readonly times: number;
+}
+
+const LEASE = 1;
+const NEIGHBOURS = 4;
+
+export const blockedLoop: Soak<Size> = {
+  name: 'block',
+  title: 'an event loop blocked for 3 leases, with neighbours in its process',
+  figure: 'one completion; the other jobs keep their tries',
+  stores: ['redis', 'sqlite'],
+  sizes: { test: { leases: 3, times: 1 }, soak: { leases: 3, times: 10 }, full: { leases: 10, times: 30 } },
+
+  async play(store, { leases, times }) {
+    const stage = await Stage.open(store, { lease: LEASE });
+    try {
+      const blocked = stage.hire({ concurrency: NEIGHBOURS + 1 });
+      await blocked.ready;
+      for (let time = 0; time < times; time += 1) {
+        await stage.dispatch(Array.from({ length: NEIGHBOURS }, () => new Take(500)));
+        const [block] = await stage.dispatch([new Block(leases * LEASE * 1000)]);
+        await eventually(() => stage.ledger.lines.some(({ id }) => id === block));
+        // It has nothing to do but to take what another seems to have left.
+        const hungry = stage.hire({ concurrency: NEIGHBOURS + 1 });
+        await stage.drained();
+        await hungry.terminate();
+      }
+      await stage.dismiss();
+
+      const account = await stage.account();
+      return { reached: `${tally(account)}; ${times} times`, offences: account.offences };
+    } finally {
+      await stage.close();
+    }
+  },
+};
