@@ -17,8 +17,8 @@ export interface Scope {
   construct(handler: Class): object;
   /** Makes `value` what `token` resolves to within this run. */
   register(token: unknown, value: unknown): void;
-  /** Ends the run: disposes what is scoped to it, never singletons or instances of a parent. */
-  dispose(): Promise<void>;
+  /** Ends the run: disposes what is scoped to it, never singletons or instances of a parent. Undefined: there was nothing. */
+  dispose(): Promise<void> | undefined;
 }
 
 /** The `container` of the configuration. */

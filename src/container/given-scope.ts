@@ -40,9 +40,13 @@ export class GivenScope implements Scope {
   }
 
   // What the container gave is the container's to dispose.
-  async dispose(): Promise<void> {
+  dispose(): Promise<void> | undefined {
     const made = this.#made.toReversed();
     this.#made = [];
+    return made.length === 0 ? undefined : this.#disposeOf(made);
+  }
+
+  async #disposeOf(made: readonly object[]): Promise<void> {
     for (const instance of made) {
       try {
         if ('dispose' in instance && typeof instance.dispose === 'function') await instance.dispose();

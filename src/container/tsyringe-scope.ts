@@ -21,6 +21,7 @@ interface Registration {
 
 interface Internals {
   readonly disposables: Set<{ dispose(): unknown }>;
+  disposed: boolean;
   readonly _registry: { set(token: unknown, registration: Registration): void };
   isRegistered(token: unknown): boolean;
   getRegistration(token: unknown): Registration | null;
@@ -83,11 +84,18 @@ export class TsyringeScope implements Scope {
     else this.#child.register(token as InjectionToken, { useValue: value });
   }
 
-  // In the reverse order of their making, so that nothing is used after it was disposed; one that throws stops no other.
-  async dispose(): Promise<void> {
+  dispose(): Promise<void> | undefined {
     const child = this.#child as unknown as Internals | undefined;
-    if (child === undefined) return;
+    if (child === undefined) return undefined;
+    // What is resolved after the run is refused. Its own dispose() does this and no more where there is nothing to dispose,
+    // by a generator and three promises for each job.
+    child.disposed = true;
     const made = [...child.disposables].toReversed();
+    return made.length === 0 ? undefined : this.#disposeOf(made, child);
+  }
+
+  // In the reverse order of their making, so that nothing is used after it was disposed; one that throws stops no other.
+  async #disposeOf(made: readonly { dispose(): unknown }[], child: Internals): Promise<void> {
     child.disposables.clear();
     const failures: { name: string; error: unknown }[] = [];
     for (const instance of made) {
@@ -97,7 +105,6 @@ export class TsyringeScope implements Scope {
         failures.push({ name: instance.constructor.name, error });
       }
     }
-    await this.#child?.dispose();
     if (failures.length > 0) throw new DisposeError(failures);
   }
 

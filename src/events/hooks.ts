@@ -58,9 +58,17 @@ export class Hooks {
     return this.#hooks[name].length > 0;
   }
 
-  /** Calls the hooks one after another, in the order in which they were added. */
-  async emit<Name extends HookName>(name: Name, event: HookEvents[Name]): Promise<void> {
-    for (const hook of this.#hooks[name]) await this.#call(name, hook, event);
+  /**
+   * Calls the hooks one after another, in the order in which they were added. Undefined where none of them was async: on
+   * the hot path a promise for each job and hook would cost more than the hooks do.
+   */
+  emit<Name extends HookName>(name: Name, event: HookEvents[Name]): Promise<void> | undefined {
+    const hooks: readonly Hook<Name>[] = this.#hooks[name];
+    for (let place = 0; place < hooks.length; place += 1) {
+      const answer = this.#call(name, hooks[place]!, event);
+      if (answer instanceof Promise) return this.#goOn(name, event, hooks, place + 1, answer);
+    }
+    return undefined;
   }
 
   /** Asks the `looping` hooks; the first `false` vetoes, and those behind it are not asked. */
@@ -71,12 +79,25 @@ export class Hooks {
     return true;
   }
 
-  async #call<Name extends HookName>(name: Name, hook: Hook<Name>, event: HookEvents[Name]): Promise<unknown> {
+  async #goOn<Name extends HookName>(
+    name: Name,
+    event: HookEvents[Name],
+    hooks: readonly Hook<Name>[],
+    from: number,
+    before: Promise<unknown>,
+  ): Promise<void> {
+    await before;
+    for (const hook of hooks.slice(from)) await this.#call(name, hook, event);
+  }
+
+  // Gives a promise, which never rejects, where the hook is async.
+  #call<Name extends HookName>(name: Name, hook: Hook<Name>, event: HookEvents[Name]): unknown {
+    const failed = (error: unknown): void => this.#report(error, { hook: name });
     try {
-      return await hook(event);
+      const answer = hook(event);
+      return isThenable(answer) ? Promise.resolve(answer).catch(failed) : answer;
     } catch (error) {
-      this.#report(error, { hook: name });
-      return undefined;
+      return failed(error);
     }
   }
 
@@ -84,6 +105,10 @@ export class Hooks {
   #set(name: HookName, hooks: readonly Hook<never>[]): void {
     (this.#hooks as Record<HookName, readonly Hook<never>[]>)[name] = hooks;
   }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
 /** @throws InvalidHookError */

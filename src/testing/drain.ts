@@ -110,10 +110,10 @@ export class Drain {
       const [result] = await connection.settle([outcome.settlement]);
       const run = jobRun(job, outcome);
       if (result === 'lost') {
-        await this.#executor.announceLost(job, outcome);
+        await this.#executor.announcer.announceLost(job, outcome);
         return { ...run, outcome: 'lost', delay: undefined };
       }
-      await this.#executor.announce(job, outcome);
+      await this.#executor.announcer.announce(job, outcome);
       return run;
     } finally {
       await leases.close();

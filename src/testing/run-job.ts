@@ -51,7 +51,7 @@ export async function runJob<J extends object>(job: J, options: RunJobOptions = 
   const executor = new Executor(manager, executorSettings(options));
   try {
     const outcome = await executor.run(running);
-    await executor.announce(running, outcome);
+    await executor.announcer.announce(running, outcome);
     const run = jobRun(running, outcome);
     return { ...run, job: run.job ?? job, reported: manager.reported } as JobRun as RunJobResult<J>;
   } finally {

@@ -3,11 +3,11 @@
  *
  * Where the driver can, the next reserve travels in the same round trip.
  */
+import type { Announcer } from './announcer';
 import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
 import { withCounters } from '../payload/counters';
 import type { Connection, ReserveReply, ReserveRequest, Settlement, SettleResult } from '../queue/connection';
-import type { Executor } from './executor';
 import { logLost, logOutcome } from './job-log';
 import type { OutcomeCounts } from './health';
 import type { Outcome } from './outcome';
@@ -23,7 +23,7 @@ export interface Finished {
 
 export interface SettlerEnvironment {
   readonly connection: Connection;
-  readonly executor: Executor;
+  readonly announcer: Announcer;
   /** Where failed jobs go of a connection that keeps none itself. */
   readonly failedStore: FailedStore;
   readonly logger: Logger;
@@ -94,22 +94,22 @@ export class Settler {
   }
 
   #confirm(finished: readonly Finished[], results: readonly SettleResult[]): void {
-    const { executor, logger, settled } = this.#environment;
+    const { announcer, logger, settled } = this.#environment;
     finished.forEach((one, index) => {
       settled(one.job);
       if (results[index] === 'lost') {
         this.#counts.lost += 1;
         logLost(logger, one);
-        if (executor.announcesLost) this.#announce(executor.announceLost(one.job, one.outcome));
-        return;
+        return this.#announce(announcer.announceLost(one.job, one.outcome));
       }
       this.#counts[one.outcome.settlement.outcome] += 1;
       logOutcome(logger, one);
-      if (executor.announces(one.outcome)) this.#announce(executor.announce(one.job, one.outcome));
+      this.#announce(announcer.announce(one.job, one.outcome));
     });
   }
 
-  #announce(telling: Promise<void>): void {
+  #announce(telling: Promise<void> | undefined): void {
+    if (telling === undefined) return;
     const announcement = telling.finally(() => {
       this.#announcements.delete(announcement);
       this.#environment.announced();

@@ -113,7 +113,7 @@ export class WorkLoop {
     this.#idle = new IdleWait(connection, names, options.sleep, clock, ring);
     this.#settler = new Settler({
       connection,
-      executor: this.#executor,
+      announcer: this.#executor.announcer,
       failedStore,
       logger: this.#logger,
       settled: (job) => {
@@ -163,7 +163,7 @@ export class WorkLoop {
       this.#idle.pause();
       await this.#drain();
       const stopping = this.#application.hooks.emit('stopping', { connectionName: this.#connection.name, reason });
-      await this.#shutdown.within(stopping);
+      if (stopping !== undefined) await this.#shutdown.within(stopping);
       return reason;
     } finally {
       this.#executor.close();

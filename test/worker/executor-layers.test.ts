@@ -123,7 +123,7 @@ describe('a handler class', () => {
   it('hears of the failure', async () => {
     const job = reserved(payloadOf(new Greet('nobody')));
 
-    await executor.announce(job, await executor.run(job));
+    await executor.announcer.announce(job, await executor.run(job));
 
     expect(calls).toEqual(['hello nobody, attempt 1', 'no hello to nobody: nobody there']);
   });

@@ -320,7 +320,7 @@ describe('announce', () => {
     };
     const job = reserved(payloadOf(new Act('as dispatched')), { attempts: 3 });
 
-    await executor.announce(job, await executor.run(job));
+    await executor.announcer.announce(job, await executor.run(job));
 
     expect(calls).toEqual(['handle as dispatched', 'failed as dispatched: for good', 'failing: for good']);
   });
@@ -339,7 +339,7 @@ describe('announce', () => {
     application.manager.onError((error, { during }) => reported.push(during, (error as Error).message));
     const job = reserved(payloadOf(new FailsTwice()));
 
-    await executor.announce(job, await executor.run(job));
+    await executor.announcer.announce(job, await executor.run(job));
 
     expect(reported).toEqual(['failed() of FailsTwice', 'second']);
   });
@@ -348,10 +348,10 @@ describe('announce', () => {
     behave = () => undefined;
     application.manager.hooks.on('after', () => calls.push('after'));
     const completed = reserved(payloadOf(new Act()));
-    await executor.announce(completed, await executor.run(completed));
+    await executor.announcer.announce(completed, await executor.run(completed));
     behave = (job) => job.release();
     const released = reserved(payloadOf(new Act()));
-    await executor.announce(released, await executor.run(released));
+    await executor.announcer.announce(released, await executor.run(released));
 
     expect(calls).toEqual(['handle line', 'after', 'handle line']);
   });

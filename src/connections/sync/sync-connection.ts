@@ -62,7 +62,7 @@ export class SyncConnection implements Connection, SyncRunner {
     const reservation = { queue, payload: withCounters(Buffer.from(payload), counters), counters, token: undefined };
     const job = new RunningJob(reservation, this.name);
     const outcome = await this.#executor.run(job);
-    await this.#executor.announce(job, outcome);
+    await this.#executor.announcer.announce(job, outcome);
     if (outcome.error !== undefined) throw outcome.error;
     if (outcome.settlement.outcome === 'released') {
       this.#context.logger.warn(

@@ -1,0 +1,87 @@
+/** Tells a job and the hooks how its run went, and waits for them no longer than the job itself may take. */
+import type { Seconds } from '../clock/clock';
+import type { HookEvents } from '../events/events';
+import type { HookName } from '../events/hooks';
+import type { WorkerDefaults } from '../job/options';
+import { resolveRun } from '../job/resolve-options';
+import { decodeJob } from '../payload/envelope';
+import { toError } from '../failed/exception-text';
+import type { Application } from '../queue/application';
+import { invokeFailed } from './invocation';
+import type { Outcome } from './outcome';
+import { Patience } from './patience';
+import type { RunningJob } from './running-job';
+
+export class Announcer {
+  readonly #application: Application;
+  readonly #defaults: WorkerDefaults;
+  readonly #patience: Patience;
+
+  constructor(application: Application, defaults: WorkerDefaults) {
+    this.#application = application;
+    this.#defaults = defaults;
+    this.#patience = new Patience(application);
+  }
+
+  /**
+   * Once the store has confirmed the outcome: `failed()`, then the hooks. Never throws, never rejects.
+   *
+   * Undefined: all who were to be told have been told.
+   */
+  announce(job: RunningJob, { settlement, error }: Outcome): Promise<void> | undefined {
+    const { connectionName } = job;
+    if (settlement.outcome === 'completed') return this.tell(job, 'after', { connectionName, job });
+    if (settlement.outcome === 'cancelled') return this.tell(job, 'cancelled', { connectionName, job });
+    return settlement.outcome === 'failed' && error !== undefined ? this.#failed(job, error) : undefined;
+  }
+
+  /** The store refused the outcome: somebody else has the job, or it is gone. */
+  announceLost(job: RunningJob, { settlement }: Outcome): Promise<void> | undefined {
+    const { connectionName } = job;
+    return this.tell(job, 'lost', { connectionName, job, outcome: settlement.outcome });
+  }
+
+  /** Undefined where nobody hears it, or none of those who do is async: then there is nothing to wait for. */
+  tell<Name extends HookName>(job: RunningJob, hook: Name, event: HookEvents[Name]): Promise<void> | undefined {
+    const told = this.#application.hooks.emit(hook, event);
+    return told && this.#patience.while(job, `the hook ${hook}`, told, this.#limitOf(job));
+  }
+
+  /** Leaves no timer behind. */
+  close(): void {
+    this.#patience.close();
+  }
+
+  async #failed(job: RunningJob, error: Error): Promise<void> {
+    await this.#patience.while(job, 'failed()', this.#callFailed(job, error), this.#limitOf(job));
+    await this.tell(job, 'failing', { connectionName: job.connectionName, job, exception: error });
+  }
+
+  // On a fresh instance: what the failed run left in the old one is not what was dispatched.
+  async #callFailed(job: RunningJob, error: Error): Promise<void> {
+    const { envelope, definition } = job;
+    if (envelope === undefined || definition === undefined) return;
+    const { registry } = this.#application;
+    try {
+      const decode = (): object | undefined => freshInstance(() => decodeJob(envelope, definition, registry), error);
+      await invokeFailed(this.#application, job, definition, decode, error);
+    } catch (thrown) {
+      this.#application.report(thrown, { job, during: `failed() of ${job.name}` });
+    }
+  }
+
+  /** How long a callback may take: as long as the job itself. 0: as long as it likes. */
+  #limitOf({ envelope, definition }: RunningJob): Seconds {
+    return resolveRun({ payload: envelope?.chosen ?? {}, definition, worker: this.#defaults }).timeout;
+  }
+}
+
+// Undefined: that it cannot be decoded is what the job failed of, and was told.
+function freshInstance(decode: () => object, failedOf: Error): object | undefined {
+  try {
+    return decode();
+  } catch (thrown) {
+    if (toError(thrown).message === failedOf.message) return undefined;
+    throw thrown;
+  }
+}

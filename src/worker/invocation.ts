@@ -1,0 +1,122 @@
+/** How `handle()` and `failed()` are called: in a scope of their own, with what they want injected, within their middleware. */
+import type { Scope } from '../container/container';
+import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
+import type { Class, JobDefinition } from '../job/definition';
+import { NoHandlerError } from '../job/errors';
+import { JobContext } from '../job/job-context';
+import type { Middleware, MiddlewareFunction } from '../job/middleware';
+import { attachContext } from '../job/running';
+import type { Application } from '../queue/application';
+import type { RunningJob } from './running-job';
+
+/** Runs `handle()` of a decoded job. @throws what it throws, or what keeps it from being called */
+export async function invokeHandle(
+  application: Application,
+  job: RunningJob,
+  definition: JobDefinition,
+  through: readonly Middleware[],
+): Promise<void> {
+  const instance = job.instance as object;
+  const scope = openRun(application, job, instance);
+  try {
+    job.value = await runInScope(scope, () => {
+      const handle = handleOf(application, instance, definition, scope);
+      const layers = middlewareOf(instance, definition, through, scope);
+      return layers.length === 0 ? handle() : wrap(job, layers, handle);
+    });
+  } finally {
+    const disposal = scope.dispose();
+    if (disposal !== undefined) await disposed(application, job, disposal);
+  }
+}
+
+/** Tells a job that it has failed for good, on an instance that no run has touched. @throws what `failed()` throws */
+export async function invokeFailed(
+  application: Application,
+  job: RunningJob,
+  { target }: JobDefinition,
+  decode: () => object | undefined,
+  error: Error,
+): Promise<void> {
+  const handlerClass = application.registry.handlerOf(target);
+  const hearer = handlerClass ?? target;
+  if (!has(hearer.prototype, 'failed')) return;
+  const instance = decode();
+  if (instance === undefined) return;
+  const scope = openRun(application, job, instance);
+  try {
+    await runInScope(scope, () =>
+      handlerClass === undefined
+        ? call(instance, hearer, 'failed', scope, [error])
+        : call(resolveHandler(handlerClass, scope), hearer, 'failed', scope, [instance, error]),
+    );
+  } finally {
+    const disposal = scope.dispose();
+    if (disposal !== undefined) await disposed(application, job, disposal);
+  }
+}
+
+function openRun({ container }: Application, job: RunningJob, instance: object): Scope {
+  attachContext(instance, job);
+  const scope = openScope(container);
+  scope.register(JobContext, job);
+  return scope;
+}
+
+// A service that cannot be disposed is a defect of its own: it must not undo what handle() has done.
+async function disposed(application: Application, job: RunningJob, disposal: Promise<void>): Promise<void> {
+  try {
+    await disposal;
+  } catch (error) {
+    application.report(error, { job, during: 'disposing what was injected' });
+  }
+}
+
+function handleOf(
+  { registry }: Application,
+  instance: object,
+  { name, target }: JobDefinition,
+  scope: Scope,
+): () => unknown {
+  const handlerClass = registry.handlerOf(target);
+  if (handlerClass !== undefined) {
+    return () => call(resolveHandler(handlerClass, scope), handlerClass, 'handle', scope, [instance]);
+  }
+  if (!has(instance, 'handle')) throw new NoHandlerError(name);
+  return () => call(instance, target, 'handle', scope, []);
+}
+
+function has<Name extends string>(target: object, name: Name): target is Record<Name, (...args: unknown[]) => unknown> {
+  return name in target && typeof (target as Record<string, unknown>)[name] === 'function';
+}
+
+function call(target: object, owner: Class, method: string, scope: Scope, leading: readonly unknown[]): unknown {
+  const run = (target as Record<string, (...args: unknown[]) => unknown>)[method] as (...args: unknown[]) => unknown;
+  return run.call(target, ...methodArguments(owner, method, scope, leading));
+}
+
+const NO_LAYERS: readonly MiddlewareFunction[] = [];
+
+function middlewareOf(
+  instance: object,
+  definition: JobDefinition,
+  through: readonly Middleware[],
+  scope: Scope,
+): readonly MiddlewareFunction[] {
+  const hasOwn = has(instance, 'middleware');
+  if (!hasOwn && through.length === 0) return NO_LAYERS;
+  const own = hasOwn ? call(instance, definition.target, 'middleware', scope, []) : [];
+  const layers = [...(own as readonly (Middleware | MiddlewareFunction)[]), ...through];
+  return layers.map((layer) =>
+    typeof layer === 'function' ? layer : (job, next) => call(layer, layer.constructor, 'handle', scope, [job, next]),
+  );
+}
+
+// The first layer is the outermost.
+function wrap(job: RunningJob, layers: readonly MiddlewareFunction[], handle: () => unknown): Promise<unknown> {
+  const enter = async (index: number): Promise<unknown> => {
+    const layer = layers[index];
+    return layer === undefined ? handle() : layer(job, () => enter(index + 1));
+  };
+  return enter(0);
+}
