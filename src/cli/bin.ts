@@ -3,7 +3,6 @@
 import { fork } from 'node:child_process';
 import { createInterface } from 'node:readline/promises';
 import { systemClock } from '../clock/clock';
-import '../composition';
 import { builtInConnectors } from '../connections/built-in';
 import { STOP_SIGNALS } from './exit-codes';
 import { watchForOrphaning } from './orphan-watch';

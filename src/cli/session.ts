@@ -5,8 +5,7 @@ import type { Clock, Milliseconds } from '../clock/clock';
 import { ConsoleLogger, type LogStream } from '../logger/console-logger';
 import { tagged } from '../logger/tagged-logger';
 import type { Connectors } from '../queue/connector';
-import { replaceDefaultManager } from '../queue/default-manager';
-import { QueueManager } from '../queue/queue-manager';
+import type { QueueManager } from '../queue/queue-manager';
 import { NothingMatchedError, UnconfirmedError } from './errors';
 import { ExitCode, type StopSignal } from './exit-codes';
 import { filesMatching } from './glob';
@@ -72,7 +71,7 @@ export class Session {
   ): QueueManager {
     const { folder, environment, connectors } = this.surroundings;
     const configFile = config === undefined ? undefined : existing(config, folder);
-    const manager = new QueueManager({
+    const manager = new (framework().QueueManager)({
       connectors,
       logger: tagged(new ConsoleLogger(logs), tag),
       folder: configFile === undefined ? folder : dirname(configFile),
@@ -80,7 +79,7 @@ export class Session {
       configFile,
     });
     this.#manager = manager;
-    this.#previous = replaceDefaultManager(manager);
+    this.#previous = framework().replaceDefaultManager(manager);
     // Here, and not on first use: a mistake in it should be told before anything else.
     void manager.configuration;
     requireAll(required, folder);
@@ -105,7 +104,7 @@ export class Session {
   async close(): Promise<void> {
     if (this.#manager === undefined) return;
     await this.#manager.close();
-    replaceDefaultManager(this.#previous);
+    framework().replaceDefaultManager(this.#previous);
   }
 }
 
@@ -113,4 +112,8 @@ function existing(config: string, folder: string): string {
   const path = resolve(folder, config);
   if (filesMatching(path, folder).length > 0) return path;
   throw new NothingMatchedError('--config', config, folder, 'Name the file that exports the configuration.');
+}
+
+function framework(): typeof import('./framework') {
+  return require('./framework') as typeof import('./framework');
 }

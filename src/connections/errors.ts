@@ -35,3 +35,17 @@ export class ConnectionClosedError extends OnqueueError<{ connection: string; op
     );
   }
 }
+
+/** The package that a driver speaks to its store by is not installed. */
+export class MissingPeerError extends OnqueueError<{ connection: string; driver: string; peer: string }> {
+  readonly code = 'E_MISSING_PEER';
+
+  /** @param driver what needs it, for people: `sqs`, `database on PostgreSQL` */
+  constructor(connection: string, driver: string, peer: string, options?: { cause?: unknown }) {
+    super(
+      `Connection '${connection}' (${driver}) needs the package ${peer}, which is not installed. Run: npm install ${peer}`,
+      { connection, driver, peer },
+      options,
+    );
+  }
+}

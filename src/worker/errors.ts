@@ -28,7 +28,7 @@ export class LeaseLostError extends OnqueueError<JobFacts> {
   constructor(job: string, id: string) {
     super(
       `The lease of ${job} ${id} was lost: another worker may run it now, so whatever this run gives is refused. ` +
-        'Was the event loop blocked, or the store out of reach, for longer than retryAfter?',
+        'Was the process frozen, or the store out of reach, for longer than retryAfter?',
       { job, id },
     );
   }

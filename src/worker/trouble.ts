@@ -32,9 +32,9 @@ export class Trouble {
     return this.#told;
   }
 
-  /** Said once for each streak. */
+  /** Said once for each streak, unless the driver has said so itself. */
   tell(thrown: unknown, during: string): void {
-    if (this.#told) return;
+    if (this.#told || this.#connection.isAway === true) return;
     this.#told = true;
     const { name, address } = this.#connection;
     const message = errorMessage(toError(thrown));

@@ -71,6 +71,18 @@ describe('work', () => {
     expect(await project.pidOf('hello', 2)).not.toBe(old);
   });
 
+  it('loads nothing of the project itself', async () => {
+    const told = "require('node:fs').appendFileSync('loaded.txt', process.pid + ' ');";
+    project.write({ 'onqueue.config.js': `${told}${project.read('onqueue.config.js')}` });
+
+    const supervisor = work('--processes=2', '--stop-when-empty');
+    await supervisor.ended;
+
+    const pids = project.read('loaded.txt').trim().split(' ');
+    expect(pids).toHaveLength(2);
+    expect(pids).not.toContain(String(supervisor.pid));
+  });
+
   it('ends at once where no process can start, and says why once', async () => {
     const supervisor = work('databse', '--processes=3');
 

@@ -1,5 +1,6 @@
 import { CommandKit, type Ended } from './kit/command-kit';
 import { Job } from '../../src/job/job';
+import { eventually } from '../support/eventually';
 
 /** What the jobs of these tests do; each test sets its own. */
 let handle: () => void | Promise<void>;
@@ -102,6 +103,33 @@ describe('work', () => {
     kit.connectors = { sync: () => Object.assign(kit.store.duplicate(), { name: 'sync', capabilities: {} }) };
 
     expect((await kit.work()).stderr).toContain('E_CAPABILITY');
+  });
+
+  it('does not wait for ever under --once for a store that does not answer', async () => {
+    const reserve = () => Promise.reject(new Error('the store is away'));
+    kit.connectors = { memory: () => Object.assign(kit.store.duplicate(), { reserve }) };
+    const ended = kit.run('work', '--once', '--sleep=2s');
+    await eventually(() => kit.printed.includes('the store is away'));
+
+    await kit.clock.advance('7s');
+
+    const { code, stderr } = await ended;
+    expect(stderr).toContain('The store has not answered for 7 s');
+    expect(code).toBe(1);
+  });
+
+  it.each([
+    [['--once', '--processes=2'], '--once runs one job in this process'],
+    [['--no-supervisor', '--processes=2'], '--no-supervisor means this one process'],
+    [['--no-supervisor', '--recycle=1h'], 'take --max-time'],
+    [['--health-host=0.0.0.0'], 'give that as well'],
+    [['--health-port=70000'], 'Give a port'],
+    [['--processes=0'], 'Give a whole number from 1'],
+  ])('refuses %j, which would have no effect', async (line, message) => {
+    const { code, stderr } = await kit.run('work', ...line);
+
+    expect(stderr).toContain(message);
+    expect(code).toBe(2);
   });
 
   describe('with a job that runs', () => {

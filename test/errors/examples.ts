@@ -57,6 +57,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   MaxAttemptsExceededError: ['SendEmail', '1', 4, 3, undefined],
   MethodInFieldError: ['SendEmail', 'handle'],
   MisnamedConnectionError: ['main', 'other', 'mine'],
+  MissingPeerError: ['main', 'database on PostgreSQL', 'pg', cause],
   MisplacedInjectError: [place, 'Only parameters of handle() are injected.'],
   MissingTypeError: [place, undefined],
   NewerTablesError: ['jobs.sqlite', 3, 1],

@@ -62,6 +62,17 @@ it('a store that is away is asked again until it answers, and said to be away on
   expect(application.log.messages('info')).toContainEqual(expect.stringContaining('answers again'));
 });
 
+it('a store that is away is not told of again where the driver has said so', async () => {
+  Object.assign(connection, { isAway: true });
+  faults.next('reserve', away, away);
+
+  const ended = worker().run();
+  await elapse(10);
+  await ended;
+
+  expect(application.log.messages('error')).toEqual([]);
+});
+
 it('an outcome that could not be written is written later, and the job runs once', async () => {
   await application.bus.dispatch(new Note('a'));
   faults.next('settleAndReserve', away, away);

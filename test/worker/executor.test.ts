@@ -45,6 +45,11 @@ class Act extends Job {
   }
 }
 
+@Job({ timeout: 0 })
+class Timeless extends Job {
+  handle(): void {}
+}
+
 const run = (job: object, counters?: Partial<Counters>): Promise<Outcome> =>
   executor.run(reserved(payloadOf(job), counters));
 
@@ -308,6 +313,26 @@ describe('a timeout', () => {
     gate.open();
 
     expect((await outcome).error).toBeInstanceOf(JobTimedOutError);
+  });
+});
+
+describe('what is foreseen for a handler that blocks the event loop', () => {
+  async function foreseen(job: object, counters?: Partial<Counters>): Promise<object[]> {
+    const running = reserved(payloadOf(job), counters);
+    const told: object[] = [];
+    running.onForeseen = (within, delay) => told.push({ within, delay });
+    behave = () => calls.push(`after ${told.length}`);
+    await executor.run(running);
+    return told;
+  }
+
+  it('is told before it starts: a failed attempt after timeout and grace, with its backoff', async () => {
+    expect(await foreseen(new Act(), { exceptions: 1 })).toEqual([{ within: 65_000, delay: 60 }]);
+    expect(calls).toContain('after 1');
+  });
+
+  it('is nothing without a timeout', async () => {
+    expect(await foreseen(new Timeless())).toEqual([]);
   });
 });
 

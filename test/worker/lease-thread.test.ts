@@ -106,10 +106,11 @@ function accessThat(opens: string): ThreadAccess {
 const accessThatRenews = (answer: string): ThreadAccess =>
   accessThat(`return { renew: async (reservations) => { ${answer} }, settle: async () => [], close: async () => {} };`);
 
-async function runHeld(): Promise<void> {
-  await bus.dispatch(new Held());
+async function runHeld(): Promise<string> {
+  const id = await bus.dispatch(new Held());
   void worker.run();
   await eventually(() => ran.length > 0);
+  return id;
 }
 
 async function leaseEnd(): Promise<number> {
@@ -149,17 +150,20 @@ describe.each(stores)('on %s', (_name, config) => {
     await worker.stop();
     expect(log.messages('warn')).toEqual([expect.stringContaining('was lost')]);
   });
-});
 
-it('a job that the store calls cancelled when the thread renews its lease has its signal aborted, and ends as cancelled', async () => {
-  openWith(accessThatRenews("return reservations.map(() => 'cancelled');"));
+  it('a job that is cancelled hears of it from the thread, and ends as cancelled', async () => {
+    open(config());
+    const renew = jest.spyOn(manager.driver(), 'renew');
+    const id = await runHeld();
 
-  await runHeld();
-  await eventually(() => reasons.length > 0);
-  await worker.stop();
+    expect(await manager.driver().control!.cancel(id)).toBe('signalled');
+    await eventually(() => reasons.length > 0);
+    await worker.stop();
 
-  expect(reasons).toEqual([expect.any(JobCancelledError)]);
-  expect(worker.health().outcomes).toMatchObject({ cancelled: 1 });
+    expect(reasons).toEqual([expect.any(JobCancelledError)]);
+    expect(worker.health().outcomes).toMatchObject({ cancelled: 1 });
+    expect(renew).not.toHaveBeenCalled();
+  });
 });
 
 it('a worker has a thread from its first job on, and none when it has ended', async () => {

@@ -4,7 +4,6 @@ import { findConfigFile, projectFolder } from '../../queue/config-file';
 import type { Diagnosis } from '../../queue/connection';
 import type { QueueManager } from '../../queue/queue-manager';
 import { newCommand } from '../command';
-import { diagnoseConnections, diagnoseJobs, diagnoseVersions } from '../diagnosis';
 import { errorText } from '../error-text';
 import { ExitCode } from '../exit-codes';
 import { addJsonOption, addProjectOptions, type ProjectFlags } from '../options';
@@ -24,6 +23,9 @@ export function checkCommand(session: Session): Command {
 
 async function check(session: Session, flags: ProjectFlags): Promise<void> {
   const { output, surroundings } = session;
+  // It looks into containers: other commands are spared them.
+  const { diagnoseConnections, diagnoseJobs, diagnoseVersions } =
+    require('../diagnosis') as typeof import('../diagnosis');
   const found = diagnoseVersions(projectFolder(surroundings.folder));
   const manager = opened(session, flags, found);
   if (manager !== undefined) {

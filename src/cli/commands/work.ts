@@ -4,7 +4,6 @@ import { newCommand } from '../command';
 import { InvalidOptionError } from '../errors';
 import type { Session } from '../session';
 import { supervise } from '../supervise';
-import { WorkProcess } from '../work-process';
 import { addWorkOptions, remarksOn, renamed, type WorkFlags } from '../worker-flags';
 
 export function workCommand(session: Session): Command {
@@ -36,8 +35,10 @@ async function work(session: Session, connection: string | undefined, given: Wor
   const flags = renamed(given);
   const isSupervised = !isStartedByUs && flags.once !== true && flags.supervisor !== false;
   if (!isStartedByUs) refuseIdleFlags(flags, isSupervised);
-  if (isSupervised) await supervise(session, connection, flags);
-  else await new WorkProcess(session, connection, flags).run();
+  if (isSupervised) return supervise(session, connection, flags);
+  // Loaded here, with all that runs jobs: a supervisor runs none.
+  const { WorkProcess } = require('../work-process') as typeof import('../work-process');
+  await new WorkProcess(session, connection, flags).run();
 }
 
 // A flag without effect is worse than one that is refused: somebody relies on it.

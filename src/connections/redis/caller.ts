@@ -47,6 +47,15 @@ const LONGEST_PAUSE = 1000;
 /** A connection that has died unnoticed is given up early enough for another one to answer within the deadline. */
 const ATTEMPTS_IN_SILENCE = 2;
 
+/** How a call has come out so far. */
+interface Failed {
+  readonly error: unknown;
+  /** What the server said last, if it said anything. */
+  readonly refusal?: Error | undefined;
+  readonly late: boolean;
+  readonly uncertain: boolean;
+}
+
 /** Nothing came in time. */
 const SILENCE = Symbol('silence');
 
@@ -135,8 +144,9 @@ export class RedisCaller {
     let until = (patience.since ?? clock.monotonic()) + deadline * 1000;
     let known = true;
     let uncertain = false;
+    let refusal: Error | undefined;
     for (let attempt = 0; ; attempt += 1) {
-      if (this.#link.closed) throw this.#failure(operation, CLOSED, false, uncertain, patience);
+      if (this.#link.closed) throw this.#failure(operation, { error: CLOSED, late: false, uncertain }, patience);
       const call = this.#link.send(...form(known));
       const slice = (deadline * 1000) / ATTEMPTS_IN_SILENCE;
       const answer = await this.#answer(call, Math.min(slice, until - clock.monotonic()));
@@ -147,11 +157,13 @@ export class RedisCaller {
         continue;
       }
       uncertain ||= call.sent && !isReply(error);
+      if (isReply(error)) refusal = error;
       if (error === SILENCE) this.#link.replace(call.client);
       const pause = Math.min(FIRST_PAUSE * 2 ** Math.min(attempt, 10), LONGEST_PAUSE);
-      const late = clock.monotonic() + pause >= until;
+      // A last attempt that has no time for an answer would only leave a doubt.
+      const late = clock.monotonic() + pause + FIRST_PAUSE >= until;
       if (late || (isReply(error) && !isPassing(error)) || this.#link.refused) {
-        const failure = this.#failure(operation, error, late, uncertain, patience);
+        const failure = this.#failure(operation, { error, refusal, late, uncertain }, patience);
         const insists = patience.insist === 'always' || (patience.insist === 'once-sent' && uncertain);
         // A script that ran and failed left no record of an earlier run: there was none, and asking again changes nothing.
         if (failure instanceof RedisReplyError || !insists) throw failure;
@@ -189,10 +201,11 @@ export class RedisCaller {
     return value;
   }
 
-  #failure(operation: string, error: unknown, late: boolean, uncertain: boolean, patience: Patience): Error {
+  #failure(operation: string, { error, refusal, late, uncertain }: Failed, patience: Patience): Error {
     const { name, address, deadline, origin } = this.settings;
     if (isReply(error) && !isUnavailable(error)) return this.#replyError(operation, patience.consequence, error);
-    const cause = isReply(error) ? error : (this.#link.failure ?? (error === SILENCE ? undefined : error));
+    const said = this.#link.failure ?? refusal ?? (error === SILENCE ? undefined : error);
+    const cause = isReply(error) ? error : said;
     const reason = wordsOf(cause);
     const remedy = remedyOf(cause);
     return new QueueUnavailableError(

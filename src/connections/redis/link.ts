@@ -98,7 +98,8 @@ export class RedisLink {
     if (this.#client !== undefined && this.#client.status !== 'end') return this.#client;
     const client = this.#source.open(() => this.#retry(client));
     this.#client = client;
-    this.#failure = undefined;
+    // What stood in the way of the last one is known until this one is ready; a refusal may have been mended.
+    if (this.refused) this.#failure = undefined;
     client.on('error', (error: Error) => {
       this.#failure = error;
       // ioredis goes on in database 0, among the jobs of others. Here its socket ends before it sends what waits.

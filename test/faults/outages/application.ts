@@ -87,10 +87,9 @@ export class OutageApplication {
     void this.worker.run();
   }
 
-  /** Errors and what follows them, without what is said of each job. */
+  /** What the worker's log says of the store. */
   get said(): string[] {
-    const lines = this.log.lines.filter(({ level, facts }) => level !== 'debug' && !('job' in facts));
-    return lines.map(({ level, message }) => `${level}: ${message}`);
+    return this.log.lines.filter(({ facts }) => 'address' in facts).map(({ level, message }) => `${level}: ${message}`);
   }
 
   get driver() {
