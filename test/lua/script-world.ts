@@ -125,11 +125,11 @@ export class ScriptWorld {
 
   /** Has jobs be cancelled. */
   async mark(...ids: readonly string[]): Promise<void> {
-    for (const id of ids) await this.client.zadd(this.queue().cancelled, '1e10', id);
+    for (const id of ids) await this.client.zadd(this.queue().cancelled, 1e10, id);
   }
 
   marks(): Promise<string[]> {
-    return this.client.zrange(this.queue().cancelled, 0, -1);
+    return this.client.zrange(this.queue().cancelled, '0', '-1');
   }
 
   /** All keys but the records of answers, with times as rounded seconds from the start. */

@@ -1,26 +1,13 @@
 import { Cluster } from 'ioredis';
-import { eventually } from '../../support/eventually';
-import { freePort } from '../../support/redis-server';
 import { RedisWorld } from './open-redis';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 
-/** One node that has all the slots: it refuses calls across slots as any cluster does. */
 describe('a redis connection to a cluster', () => {
   let world: RedisWorld;
 
   beforeAll(async () => {
-    const bus = String(await freePort());
-    world = await RedisWorld.start([
-      '--cluster-enabled',
-      'yes',
-      '--cluster-port',
-      bus,
-      '--cluster-announce-ip',
-      '127.0.0.1',
-    ]);
-    await world.client.call('cluster', 'addslotsrange', 0, 16383);
-    await eventually(async () => String(await world.client.call('cluster', 'info')).includes('cluster_state:ok'));
+    world = await RedisWorld.startCluster();
   });
 
   beforeEach(() => world.fresh());
@@ -45,6 +32,16 @@ describe('a redis connection to a cluster', () => {
     );
     expect([results, reply.nextIn]).toEqual([['settled', 'settled', 'settled'], Infinity]);
     expect(await connection.queues()).toEqual(['high', 'low']);
+  });
+
+  it('gives no job that runs apart to who takes another by the same call, from another slot', async () => {
+    const connection = world.connect({ url: undefined, cluster: [world.url] });
+    await connection.push('high', [{ payload: payload('a') }]);
+    await connection.push('low', [{ payload: payload('b').replace('"attempts"', '"crashes":2,"attempts"') }]);
+    const request = { queues: ['high', 'low'], limit: 9, lease: 60, apart: { crashes: 2, alone: true } };
+    const replies = [await connection.reserve(request), await connection.reserve(request)];
+    expect(replies.map(({ reservations }) => reservations.map(({ queue }) => queue))).toEqual([['high'], ['low']]);
+    expect(replies.map(({ apart }) => apart)).toEqual([true, undefined]);
   });
 
   it('wakes a worker that waits on queues of several slots', async () => {

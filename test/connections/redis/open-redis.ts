@@ -5,7 +5,8 @@ import { connectRedis } from '../../../src/connections/redis/redis-connection';
 import type { RedisConnection, RedisContext } from '../../../src/connections/redis/redis-connection';
 import type { Logger } from '../../../src/logger/logger';
 import type { RedisConfig } from '../../../src/queue/configuration';
-import { type RedisServer, startRedisServer } from '../../support/redis-server';
+import { eventually } from '../../support/eventually';
+import { freePort, type RedisServer, startRedisServer } from '../../support/redis-server';
 import { keyspace } from './keyspace';
 
 export const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -27,6 +28,16 @@ export class RedisWorld {
 
   static async start(args: readonly string[] = []): Promise<RedisWorld> {
     return new RedisWorld(await startRedisServer({ args }));
+  }
+
+  /** One node that has all the slots: it refuses calls across slots as any cluster does. */
+  static async startCluster(): Promise<RedisWorld> {
+    const bus = String(await freePort());
+    const address = ['--cluster-port', bus, '--cluster-announce-ip', '127.0.0.1'];
+    const world = await RedisWorld.start(['--cluster-enabled', 'yes', ...address]);
+    await world.client.call('cluster', 'addslotsrange', 0, 16383);
+    await eventually(async () => String(await world.client.call('cluster', 'info')).includes('cluster_state:ok'));
+    return world;
   }
 
   get url(): string {

@@ -1,0 +1,161 @@
+import type { RedisCaller } from '../../../src/connections/redis/caller';
+import { Keys } from '../../../src/connections/redis/keys';
+import { QueueNames } from '../../../src/connections/redis/queue-names';
+import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import { RedisControl } from '../../../src/connections/redis/redis-control';
+import { TestClock } from '../../../src/testing/test-clock';
+import { FaultyProxy } from '../../faults/kit/faulty-proxy';
+import { RedisWorld, silent } from './open-redis';
+
+const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
+/** A Redis that answers the scripts in turn, and notes from which keys marks are taken back. */
+function answering(words: readonly string[], cluster: boolean): { control: RedisControl; unmarked: string[] } {
+  const answers = [...words];
+  const unmarked: string[] = [];
+  const caller = {
+    script: async () => [Buffer.from(answers.shift()!)],
+    command: async (command: string, [key]: readonly string[]) => {
+      if (command === 'zrem') unmarked.push(key!);
+      return ['a', 'b', 'c'].map((name) => Buffer.from(name));
+    },
+  } as unknown as RedisCaller;
+  const keys = new Keys('t:', cluster);
+  const names = new QueueNames(caller, keys.names);
+  return { control: new RedisControl(caller, keys, names, cluster ? names : undefined, () => {}), unmarked };
+}
+
+/** More than is looked at from both ends. */
+const MANY = 300;
+
+describe('the control of a redis connection', () => {
+  let world: RedisWorld;
+  let proxy: FaultyProxy;
+  let connection: RedisConnection;
+
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+    proxy = await FaultyProxy.start(world.server.port);
+  });
+
+  beforeEach(async () => {
+    world.fresh();
+    connection = world.connect({ url: proxy.url });
+    await connection.push('first', [{ payload: payload('a') }]);
+    await connection.push('second', [{ payload: payload('b') }]);
+  });
+
+  afterEach(() => world.closeConnections());
+
+  afterAll(async () => {
+    await proxy.stop();
+    await world.stop();
+  });
+
+  const fill = (queue: string): Promise<void> =>
+    connection.push(
+      queue,
+      Array.from({ length: MANY }, (_, at) => ({ payload: payload(`${queue}-${at}`) })),
+    );
+  const marks = async (): Promise<unknown> => (await world.keys())[':cancelled'];
+
+  it('finds a job behind queues that are too long to be looked at, and leaves no mark', async () => {
+    await fill('first');
+    expect(await connection.control.cancel('b')).toBe('removed');
+    expect(await marks()).toBeUndefined();
+  });
+
+  it('marks once what may be in any of several long queues', async () => {
+    await fill('first');
+    await fill('second');
+    expect(await connection.control.cancel('second-150')).toBe('marked');
+    expect(await marks()).toEqual([['second-150', expect.any(Number)]]);
+  });
+
+  it('hands a marked job out as cancelled when it comes up', async () => {
+    await fill('first');
+    await connection.control.cancel('first-150', 'first');
+    const request = { queues: ['first'], limit: 100, lease: 60 };
+    const pages = [await connection.reserve(request), await connection.reserve(request)];
+    const cancelled = pages.flatMap(({ reservations }) => reservations).filter((one) => one.cancelled === true);
+    expect(cancelled.map(({ payload: text }) => text.toString())).toEqual([
+      payload('first-150').replace('"attempts":0', '"attempts":1'),
+    ]);
+  });
+
+  it.each([
+    ['removed', false, ['t::cancelled']],
+    ['signalled', false, []],
+    ['removed', true, ['t:{a}:cancelled', 't:{b}:cancelled']],
+    ['signalled', true, ['t:{a}:cancelled', 't:{b}:cancelled']],
+  ])(
+    'takes other marks back when a job is %s that came into sight late (in a cluster: %s)',
+    async (word, cluster, keys) => {
+      const words = ['unseen', 'unseen', 'unseen', 'marked', 'marked', word];
+      const { control, unmarked } = answering(words, cluster);
+      expect(await control.cancel('a')).toBe(word);
+      expect(unmarked).toEqual(keys);
+    },
+  );
+
+  it('removes a job once, pauses and resumes once, and says so each time, although replies are lost', async () => {
+    await connection.push('first', [{ payload: payload('a') }]);
+    await connection.control.cancel('warm');
+    await connection.control.resume('warm');
+    await connection.control.pause('warm');
+    const answers: unknown[] = [];
+    proxy.loseReplies(2);
+    answers.push(await connection.control.cancel('a'));
+    proxy.loseReplies(2);
+    answers.push(await connection.control.pause('first'));
+    proxy.loseReplies(2);
+    answers.push(await connection.control.resume('first'));
+    expect(answers).toEqual(['removed', true, true]);
+    expect([await connection.counts('first'), await connection.control.paused()]).toEqual([
+      { ready: 1, delayed: 0, reserved: 0 },
+      ['warm'],
+    ]);
+  });
+
+  it('tells a settle of lost data to nobody, and the next reserve of it once', async () => {
+    const request = { queues: ['first'], limit: 1, lease: 60 };
+    const { reservations } = await connection.reserve(request);
+    await world.client.flushall();
+    expect(await connection.settle([{ outcome: 'completed', reservation: reservations[0]! }])).toEqual(['lost']);
+    const told = [await connection.reserve(request), await connection.reserve(request)];
+    expect(told.map(({ forgotten }) => forgotten)).toEqual([true, undefined]);
+  });
+
+  it('does not take for lost data that it asks under another key, or after so long that its record is gone', async () => {
+    const clock = new TestClock();
+    const patient = world.connect({}, { clock });
+    const request = { limit: 1, lease: 60 };
+    const replies = [await patient.reserve({ ...request, queues: ['first'] })];
+    replies.push(await patient.reserve({ ...request, queues: ['second'] }));
+    await clock.advance(3600);
+    await world.client.del(await world.client.keys(`${world.prefix}*:client:*`));
+    replies.push(await patient.reserve({ ...request, queues: ['first'] }));
+    expect(replies.map(({ forgotten }) => forgotten)).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('tells of lost data once, whichever queue it is noticed on', async () => {
+    const request = { limit: 1, lease: 60 };
+    for (const queue of ['first', 'second']) await connection.reserve({ ...request, queues: [queue] });
+    await world.client.flushall();
+    const replies = [];
+    for (const queue of ['first', 'second']) replies.push(await connection.reserve({ ...request, queues: [queue] }));
+    expect(replies.map(({ forgotten }) => forgotten)).toEqual([true, undefined]);
+  });
+
+  it('logs that data were lost where only pushes notice it', async () => {
+    const errors: unknown[] = [];
+    const logger = { ...silent, error: (facts: unknown) => void errors.push(facts) };
+    const pusher = world.connect({}, { logger });
+    await pusher.push('first', [{ payload: payload('c') }]);
+    await world.client.flushall();
+    await pusher.push('first', [{ payload: payload('d') }]);
+    await pusher.push('first', [{ payload: payload('e') }]);
+    expect(errors).toEqual([
+      { connection: 'redis', address: expect.any(String), queue: 'first', outcome: 'forgotten' },
+    ]);
+  });
+});
