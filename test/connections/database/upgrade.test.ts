@@ -2,7 +2,7 @@ import { ForeignTableError } from '../../../src/connections/database/errors';
 import type { SqliteConnection } from '../../../src/connections/database/sqlite/sqlite-connection';
 import { openSqlite } from '../../../src/connections/database/sqlite/sqlite-database';
 import type { SqliteDatabase } from '../../../src/connections/database/sqlite/sqlite-database';
-import { tableNames } from '../../../src/connections/database/sqlite/table-names';
+import { tableNames } from '../../../src/connections/database/table-names';
 import { prepareTables } from '../../../src/connections/database/sqlite/tables';
 import { TestClock } from '../../../src/testing/test-clock';
 import { Child } from '../../support/child-process';

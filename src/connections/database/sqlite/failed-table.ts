@@ -3,7 +3,7 @@ import type { Seconds } from '../../../clock/clock';
 import type { FailedEntry } from '../../../failed/failed-store';
 import { rowLimit, storable } from './job-table';
 import type { SqliteDatabase, SqliteRow, SqliteStatement } from './sqlite-database';
-import type { TableNames } from './table-names';
+import type { TableNames } from '../table-names';
 
 const text = (column: string): string => `CAST(${column} AS BLOB)`;
 const ENTRY = `${['uuid', 'connection', 'queue', 'payload', 'exception', 'name'].map(text).join(', ')}, failed_at, attempts`;

@@ -2,7 +2,7 @@
 import type { CancelResult } from '../../../queue/control';
 import { readId } from '../../../payload/counters';
 import type { SqliteDatabase, SqliteStatement } from './sqlite-database';
-import type { TableNames } from './table-names';
+import type { TableNames } from '../table-names';
 import { KNOWN_ID, RESERVED, UNREAD_ID } from './tables';
 
 /** What one transaction reads at most. */

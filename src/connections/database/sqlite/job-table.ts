@@ -3,29 +3,11 @@ import { isUtf8 } from 'node:buffer';
 import type { Seconds } from '../../../clock/clock';
 import type { Counters } from '../../../payload/counters';
 import type { Counts, RenewResult, WaitingState } from '../../../queue/connection';
+import type { NewJob, StoredJob } from '../job-text';
+import type { TableNames } from '../table-names';
 import { toMicroseconds } from './moment';
 import type { SqliteDatabase, SqliteRow, SqliteStatement, SqliteValue } from './sqlite-database';
-import type { TableNames } from './table-names';
 import { DELAYED, READY, RESERVED, TEXT_END, TEXT_LENGTH } from './tables';
-
-export interface NewJob {
-  readonly payload: string | Buffer;
-  /** The payload's `id`; '' where it has none. */
-  readonly uuid: string;
-  readonly counters: Counters;
-  readonly delay: Seconds;
-}
-
-/** A payload as it was pushed; the counters in its text are those of that time. */
-export interface StoredJob {
-  readonly id: number;
-  readonly payload: Buffer;
-  readonly counters: Counters;
-  /** Cancelled while it ran. */
-  readonly cancelled: boolean;
-  /** Seconds since 1970: when it becomes ready, or its lease ends. */
-  readonly at: Seconds | undefined;
-}
 
 /** What is known of a queue without a lock. */
 export interface Outlook {

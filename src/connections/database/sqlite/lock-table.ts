@@ -1,7 +1,7 @@
 /** The locks of one file: each method is part of a transaction. */
 import type { Seconds } from '../../../clock/clock';
 import type { SqliteDatabase, SqliteStatement } from './sqlite-database';
-import type { TableNames } from './table-names';
+import type { TableNames } from '../table-names';
 
 /** Ended locks that each acquire removes: more than it adds, so that they never pile up. */
 const SWEPT = 10;

@@ -1,6 +1,6 @@
 /** The orders to the workers of one file: each method is part of a transaction. `JobTable.outlook` reads them for workers. */
 import type { SqliteDatabase, SqliteStatement } from './sqlite-database';
-import type { TableNames } from './table-names';
+import type { TableNames } from '../table-names';
 
 export class OrderTable {
   readonly #paused: SqliteStatement;

@@ -4,8 +4,9 @@ import { fenceOf, hasId, withCounters, withId } from '../../../payload/counters'
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../../payload/unreadable';
 import { uuidv7 } from '../../../payload/uuid';
 import type { Reservation, ReserveReply, ReserveRequest, SetAside } from '../../../queue/connection';
-import type { Bounds, JobTable, Outlook, StoredJob } from './job-table';
-import { countersIn } from './job-text';
+import { countersIn } from '../job-text';
+import type { StoredJob } from '../job-text';
+import type { Bounds, JobTable, Outlook } from './job-table';
 import { toMicroseconds } from './moment';
 import type { SqliteTables } from './sqlite-tables';
 

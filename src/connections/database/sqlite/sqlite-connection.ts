@@ -28,7 +28,7 @@ import { ConnectionClosedError, DuplicatePayloadError } from '../../errors';
 import { diagnose } from './diagnosis';
 import { watchOf } from './file-watch';
 import type { FileWatch } from './file-watch';
-import { newJob, shownText } from './job-text';
+import { newJob, shownText } from '../job-text';
 import { toMicroseconds } from './moment';
 import { idleReply, nextIn, reserve } from './reserve';
 import type { ReservationToken } from './reserve';
@@ -39,7 +39,7 @@ import { SqliteLockStore } from './sqlite-lock-store';
 import { SqliteStore } from './sqlite-store';
 import { SqliteTables } from './sqlite-tables';
 import { SqliteWaiter } from './sqlite-waiter';
-import { tableNames } from './table-names';
+import { tableNames } from '../table-names';
 import { prepareTables } from './tables';
 import type { ThreadData } from './thread-store';
 

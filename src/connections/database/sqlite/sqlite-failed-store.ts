@@ -1,7 +1,7 @@
 /** The failed jobs of a SQLite file. */
 import type { Clock, Seconds } from '../../../clock/clock';
 import type { FailedEntry, FailedStore } from '../../../failed/failed-store';
-import { newJob } from './job-text';
+import { newJob } from '../job-text';
 import type { SqliteStore } from './sqlite-store';
 import type { SqliteTables } from './sqlite-tables';
 

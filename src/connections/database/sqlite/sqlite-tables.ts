@@ -5,7 +5,7 @@ import { JobIds } from './job-ids';
 import { LockTable } from './lock-table';
 import { OrderTable } from './order-table';
 import type { SqliteDatabase, SqliteStatement } from './sqlite-database';
-import type { TableNames } from './table-names';
+import type { TableNames } from '../table-names';
 
 export class SqliteTables {
   readonly jobs: JobTable;

@@ -4,8 +4,8 @@
  */
 import { ForeignTableError, NewerTablesError } from '../errors';
 import type { SqliteDatabase } from './sqlite-database';
-import { VERSIONS_TABLE } from './table-names';
-import type { TableNames } from './table-names';
+import { VERSIONS_TABLE } from '../table-names';
+import type { TableNames } from '../table-names';
 
 /** A job in line: it has a place there, and nobody holds it. */
 export const READY = 'place IS NOT NULL AND reserved_at IS NULL';

@@ -7,7 +7,7 @@ import {
 import { openSqlite } from '../../../../src/connections/database/sqlite/sqlite-database';
 import type { SqliteDatabase } from '../../../../src/connections/database/sqlite/sqlite-database';
 import { SqliteTables } from '../../../../src/connections/database/sqlite/sqlite-tables';
-import { tableNames } from '../../../../src/connections/database/sqlite/table-names';
+import { tableNames } from '../../../../src/connections/database/table-names';
 import { idOf, payload, reserveAll, TemporaryDatabase } from '../open-database';
 
 let database: TemporaryDatabase;

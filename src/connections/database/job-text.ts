@@ -2,10 +2,28 @@
  * The text of a stored job. Its counters stand in columns while it is in the table, and the payload stays as it was
  * pushed; whoever sees the job sees one text with the counters in it, as on every other driver.
  */
-import { noCounters, readCounters, readCountersOfAny, readId, withCounters } from '../../../payload/counters';
-import type { Counters } from '../../../payload/counters';
-import type { Seconds } from '../../../clock/clock';
-import type { NewJob, StoredJob } from './job-table';
+import { noCounters, readCounters, readCountersOfAny, readId, withCounters } from '../../payload/counters';
+import type { Counters } from '../../payload/counters';
+import type { Seconds } from '../../clock/clock';
+
+export interface NewJob {
+  readonly payload: string | Buffer;
+  /** The payload's `id`; '' where it has none. */
+  readonly uuid: string;
+  readonly counters: Counters;
+  readonly delay: Seconds;
+}
+
+/** A payload as it was pushed; the counters in its text are those of that time. */
+export interface StoredJob {
+  readonly id: number;
+  readonly payload: Buffer;
+  readonly counters: Counters;
+  /** Cancelled while it ran. */
+  readonly cancelled: boolean;
+  /** Seconds since 1970: when it becomes ready, or its lease ends. */
+  readonly at: Seconds | undefined;
+}
 
 /** Undefined: the payload is no JSON object. */
 export function countersIn(payload: Buffer): Counters | undefined {

@@ -1,5 +1,5 @@
 /** What the tables of one connection are called. All names derive from `table`, and are safe to stand in a statement. */
-import { DatabaseTableNameError } from '../errors';
+import { DatabaseTableNameError } from './errors';
 
 export interface TableNames {
   /** Waiting and running jobs: Laravel's columns and our own. */
@@ -11,9 +11,11 @@ export interface TableNames {
   readonly locks: string;
   /** Which queues are paused, and when workers were last told to start anew. */
   readonly orders: string;
+  /** What became of the last calls of each client, where answers can be lost on their way: on servers. */
+  readonly calls: string;
 }
 
-/** The versions of all tables that Onqueue made in a file. `PRAGMA user_version` belongs to the file's other users. */
+/** The versions of all tables that Onqueue made in a database. `PRAGMA user_version` belongs to a file's other users. */
 export const VERSIONS_TABLE = 'onqueue_versions';
 
 /** @throws DatabaseTableNameError */
@@ -25,5 +27,6 @@ export function tableNames(table: string, connection: string): TableNames {
     queues: `${table}_queues`,
     locks: `${table}_locks`,
     orders: `${table}_orders`,
+    calls: `${table}_calls`,
   };
 }
