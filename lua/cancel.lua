@@ -32,10 +32,11 @@ if known then return known end
 
 local moment = clock()
 
--- Nearly every text is passed over at this one look: nobody's encoder writes letters and digits in another way.
+-- Nearly every text is passed over unread: it does not hold the id, nor, where an encoder might write that in another
+-- way, an escape.
 local plain = find(id, '^[%w_-]+$')
 local function is_meant(text)
-  return (not plain or find(text, id, 1, true)) and id_of(text) == id
+  return (find(text, id, 1, true) or (not plain and find(text, '\\', 1, true))) and id_of(text) == id
 end
 
 local function sorted(key)
