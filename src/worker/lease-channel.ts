@@ -3,7 +3,7 @@
  *
  * The thread starts with the first jobs, keeps no process alive, and ends with the worker.
  */
-import { Worker } from 'node:worker_threads';
+import { isMainThread, Worker } from 'node:worker_threads';
 import { endOfTurn, type Milliseconds, monotonicOrigin, type Seconds, systemClock } from '../clock/clock';
 import { errorMessage, toError } from '../failed/exception-text';
 import type { ThreadAccess } from '../queue/connection';
@@ -80,7 +80,14 @@ export class LeaseChannel {
 
   #start(): Worker {
     const { threadAccess, program, lease, whenBlocked } = this.#settings;
-    const data: LeaseThreadData = { threadAccess, lease, origin: monotonicOrigin(), state: this.#state, whenBlocked };
+    const data: LeaseThreadData = {
+      threadAccess,
+      lease,
+      origin: monotonicOrigin(),
+      state: this.#state,
+      whenBlocked,
+      ofMainThread: isMainThread,
+    };
     const thread = new Worker(program, {
       workerData: data,
       name: 'onqueue leases',

@@ -20,6 +20,8 @@ export interface LeaseThreadData {
   /** Whether the thread has a store that must be closed: one of the three below. */
   readonly state: Int32Array;
   readonly whenBlocked: WhenBlocked;
+  /** False: the worker is in a thread of the user's, whose stack is out of reach. */
+  readonly ofMainThread: boolean;
 }
 
 export const NOTHING_OPEN = 0;

@@ -29,7 +29,7 @@ interface StoreModule {
   readonly open: (data: unknown, deadline: Seconds) => StoreThread;
 }
 
-const { threadAccess, lease, origin, state, whenBlocked } = workerData as LeaseThreadData;
+const { threadAccess, lease, origin, state, whenBlocked, ofMainThread } = workerData as LeaseThreadData;
 /** From the worker's clock to that of this thread. */
 const shift = origin - monotonicOrigin();
 const held = new Map<number, HeldReservation>();
@@ -112,7 +112,7 @@ async function actFor(overdue: readonly HeldReservation[]): Promise<void> {
   const others = ends ? [...held.values()].filter((one) => !overdue.includes(one)) : [];
   for (const { number } of [...overdue, ...others]) drop(number);
   const loop = new BlockedLoop();
-  const account = accountOf(overdue, others.length, await loop.hold());
+  const account = accountOf(overdue, others.length, ofMainThread ? await loop.hold() : []);
   if (!ends) loop.letGo();
   if (!told) say(account);
   told = true;
