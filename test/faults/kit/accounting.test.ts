@@ -1,7 +1,7 @@
 import { account, type Account, type Expectations, type Holdings } from './accounting';
 import type { Event, LedgerLine } from './ledger';
 
-const nothing: Holdings = { waiting: new Set(), failed: new Set() };
+const nothing: Holdings = { waiting: new Set(), failed: new Map() };
 
 const line = (pid: number, event: Event, fence: number, attempts = 1): LedgerLine => ({
   at: 0,
@@ -29,7 +29,7 @@ it('a job that ran once and was completed is in order', () => {
 
 it.each([
   ['waits', { waiting: new Set(['job']) }],
-  ['has failed', { failed: new Set(['job']) }],
+  ['has failed as poison', { failed: new Map([['job', 3]]) }],
 ])('a job that %s is in order', (_where, holdings) => {
   expect(accountOf([], holdings).offences).toEqual([]);
 });
@@ -51,6 +51,7 @@ it.each([
   ['was completed twice', 'whose stale outcome counted', [...once, line(2, 'started', 2), line(2, 'completed', 2)], {}],
   ['ran twice under one fence', 'that two processes held at once', [...once, line(2, 'started', 1)], {}],
   ['ran after its end', 'that came back', [...once, line(2, 'started', 2)], {}],
+  ['failed without cause', 'that failed though nothing threw', [], { failed: new Map([['job', 2]]) }],
   ['lost a try', 'whose crash cost a try', [line(1, 'started', 2, 2), line(1, 'done', 2)], {}],
 ])('names as "%s" a job %s', (offence, _what, lines, holdings) => {
   expect(accountOf(lines, holdings, { disturbed: new Set([1]) }).offences.join('\n')).toContain(`job ${offence}`);

@@ -2,14 +2,15 @@
  * The check after each run: every job that was dispatched is completed once, or failed, or still in the store; it ran
  * again only where a run of it was cut off; and nothing that was refused or given back has counted.
  */
+import { DEFAULT_MAX_CRASHES } from '../../../src/job/resolve-options';
 import type { LedgerLine } from './ledger';
 
 /** What the store holds when all is over. */
 export interface Holdings {
   /** Ids of the ready, delayed and reserved jobs. */
   readonly waiting: ReadonlySet<string>;
-  /** Ids of the failed ones. */
-  readonly failed: ReadonlySet<string>;
+  /** Ids of the failed ones, and how often each had crashed. */
+  readonly failed: ReadonlyMap<string, number>;
 }
 
 export interface Expectations {
@@ -19,7 +20,7 @@ export interface Expectations {
   readonly uncertain?: readonly string[] | undefined;
   /** Processes that were killed, frozen or kept from the store: a job of theirs may run again elsewhere. */
   readonly disturbed?: ReadonlySet<number> | undefined;
-  /** No job ever threw: then each run must have been the first that counts. Default: true. */
+  /** No job ever threw: then each run must have been the first that counts, and only poison fails. Default: true. */
   readonly firstTries?: boolean | undefined;
 }
 
@@ -79,6 +80,9 @@ export function account(lines: readonly LedgerLine[], holdings: Holdings, expect
       else if (run.outcome !== 'released' && !disturbed.has(run.pid))
         offences.add('ran again without cause', id, ofJob);
     });
+    if (expected.firstTries !== false && holdings.failed.get(id)! < DEFAULT_MAX_CRASHES) {
+      offences.add('failed without cause', id, ofJob);
+    }
     if (expected.firstTries !== false && ofJob.some(({ attempts }) => attempts !== 1)) {
       offences.add('lost a try to a crash or a stop', id, ofJob);
     }

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { transformSync } from '@swc/core';
 import { JobBus } from '../../../src/bus/bus';
 import { builtInConnectors, type ConnectionConfig, QueueManager, silentLogger } from '../../../src/index';
+import type { FailedEntry } from '../../../src/failed/failed-store';
 import { registry } from '../../../src/job/registry';
+import { readCounters } from '../../../src/payload/counters';
 import { encodePayload } from '../../../src/payload/envelope';
 import { uuidv7 } from '../../../src/payload/uuid';
 import type { Connection } from '../../../src/queue/connection';
@@ -154,10 +156,11 @@ export class Stage {
   async #holdings(): Promise<Holdings> {
     const idOf = ({ payload }: { readonly payload: Buffer }): string =>
       (JSON.parse(payload.toString()) as { id: string }).id;
+    const crashesOf = ({ id, payload }: FailedEntry): [string, number] => [id, readCounters(payload)!.counters.crashes];
     const states = ['ready', 'delayed', 'reserved'] as const;
     const waiting = await Promise.all(states.map((state) => this.driver.peek('default', state, ALL)));
     const failed = await this.driver.failed!.list({ limit: ALL });
-    return { waiting: new Set(waiting.flat().map(idOf)), failed: new Set(failed.map(({ id }) => id)) };
+    return { waiting: new Set(waiting.flat().map(idOf)), failed: new Map(failed.map(crashesOf)) };
   }
 }
 

@@ -1,13 +1,16 @@
 /** A worker in a process of its own, that can be killed, frozen, thawed and told to stop. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Milliseconds } from '../../../src/clock/clock';
+import { type Milliseconds, systemClock } from '../../../src/clock/clock';
 
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly at: Milliseconds;
 }
+
+/** Far beyond any grace. */
+const DEADLINE: Milliseconds = 45_000;
 
 export class WorkerProcess {
   readonly pid: number;
@@ -57,9 +60,12 @@ export class WorkerProcess {
     this.#process.kill('SIGUSR2');
   }
 
-  /** Asks it to finish what it runs, and to end. */
-  terminate(): Promise<Exit> {
+  /** Asks it to finish what it runs, and to end by itself; kills it when it has not at the deadline. */
+  async terminate(): Promise<Exit> {
+    const deadline = systemClock.after(DEADLINE, () => this.#process.kill('SIGKILL'), true);
     this.#process.kill('SIGTERM');
-    return this.exited;
+    const exit = await this.exited;
+    deadline.cancel();
+    return exit;
   }
 }
