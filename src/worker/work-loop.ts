@@ -20,6 +20,7 @@ import { logApart, logSetAside, logStubborn } from './job-log';
 import { LastChance } from './last-chance';
 import { LeaseKeeper } from './lease-keeper';
 import { Orders } from './orders';
+import { Permission } from './permission';
 import { Pulse } from './pulse';
 import { drawOrder, type WeightedQueue } from './queue-order';
 import { RunningJob } from './running-job';
@@ -68,6 +69,7 @@ export class WorkLoop {
   readonly #lastChance: LastChance;
   readonly #orders: Orders;
   readonly #pulse: Pulse;
+  readonly #permission: Permission;
 
   /** Runs that have a slot: running ones, those that outlived their outcome, and those that rest. */
   readonly #busy = new Set<RunningJob>();
@@ -84,9 +86,6 @@ export class WorkLoop {
   #hungry = true;
   /** When delayed jobs or ended leases make another look worth while, by the monotonic clock. */
   #nextLook: Milliseconds = Infinity;
-  #permission: 'none' | 'asking' | 'granted' = 'none';
-  #vetoed = false;
-  #vetoedUntil: Milliseconds = 0;
   #state: WorkerState = 'new';
   #reason: StopReason | undefined;
 
@@ -110,6 +109,8 @@ export class WorkLoop {
     const report = (error: unknown): void => this.#trouble.tell(error, 'renewing leases');
     this.#leases = new LeaseKeeper({ connection, lease, clock, logger: this.#logger, grace, endsProcess, report });
     const names = queues.map(({ name }) => name);
+    const event = { connectionName: connection.name, queue: names.join(',') };
+    this.#permission = new Permission({ application, event, pause: options.sleep, answered: ring });
     this.#idle = new IdleWait(connection, names, options.sleep, clock, ring);
     this.#settler = new Settler({
       connection,
@@ -134,7 +135,7 @@ export class WorkLoop {
   get health(): WorkerHealth {
     const { clock } = this.#application;
     const { sinceLastPoll, lag } = this.#pulse;
-    const asks = this.#free > 0 && this.#apart === undefined && clock.monotonic() >= this.#vetoedUntil;
+    const asks = this.#free > 0 && this.#apart === undefined && this.#permission.vetoedUntil === undefined;
     const silent = asks && (sinceLastPoll ?? Infinity) > Math.max(LONGEST_SILENCE, 3 * this.#options.sleep);
     const troubled = this.#trouble.isTold || this.#connection.isAway === true;
     return {
@@ -213,7 +214,7 @@ export class WorkLoop {
 
   async #exchange(finished: readonly Finished[], limit: number): Promise<ReserveReply> {
     await this.#leases.renewEnded();
-    this.#permission = 'none';
+    this.#permission.use();
     const apart = { crashes: this.#lastChance.crashes, alone: this.#open.size + this.#settler.announcing === 0 };
     const request = { queues: this.#order(), limit, lease: this.#lease, apart };
     return finished.length > 0 ? this.#settler.settleAndReserve(finished, request) : this.#connection.reserve(request);
@@ -296,26 +297,9 @@ export class WorkLoop {
     const now = this.#application.clock.monotonic();
     if (this.#idle.takeWakeUp() || now >= this.#nextLook) this.#hungry = true;
     const limit = Math.min(this.#free, this.#conditions.jobsLeft, MOST_AT_ONCE);
-    if (!this.#hungry || limit <= 0 || now < this.#vetoedUntil || this.#apart !== undefined) return 0;
-    return this.#isPermitted() ? limit : 0;
-  }
-
-  // The hooks are asked beside the loop, one time after another, so that a slow one never delays a settle.
-  #isPermitted(): boolean {
-    const { hooks, clock } = this.#application;
-    if (this.#permission === 'granted' || !hooks.has('looping')) return true;
-    if (this.#permission === 'none') {
-      this.#permission = 'asking';
-      const queue = this.#queues.map(({ name }) => name).join(',');
-      void hooks.allowsReserve({ connectionName: this.#connection.name, queue }).then((allowed) => {
-        this.#permission = allowed ? 'granted' : 'none';
-        this.#vetoed = !allowed;
-        // As in Laravel, a veto pauses a second where there is no sleep: it would be asked for without end.
-        if (!allowed) this.#vetoedUntil = clock.monotonic() + (this.#options.sleep || 1) * 1000;
-        this.#bell.ring();
-      });
-    }
-    return false;
+    if (!this.#hungry || limit <= 0 || this.#permission.vetoedUntil !== undefined || this.#apart !== undefined)
+      return 0;
+    return this.#permission.isGranted() ? limit : 0;
   }
 
   // A veto counts as an empty queue, as in Laravel: a paused worker can be told to end when it has nothing to do.
@@ -323,7 +307,7 @@ export class WorkLoop {
     if (this.#unsettled + this.#settler.announcing > 0) return undefined;
     if (this.#pulse.sinceLastPoll !== undefined && this.#conditions.patienceLeft <= 0) return 'empty';
     if (!this.#options.stopWhenEmpty) return undefined;
-    if (this.#vetoed) return 'empty';
+    if (this.#permission.isVetoed) return 'empty';
     if ((this.#hungry && this.#free > 0) || this.#trouble.pausing) return undefined;
     if (this.#nextLook === Infinity || !this.#connection.capabilities.counts) return 'empty';
     try {
@@ -337,10 +321,11 @@ export class WorkLoop {
 
   async #sleep(): Promise<void> {
     const now = this.#application.clock.monotonic();
-    const idle = this.#free > 0 && now >= this.#vetoedUntil && !this.#hungry && !this.#trouble.pausing;
+    const { vetoedUntil } = this.#permission;
+    const idle = this.#free > 0 && vetoedUntil === undefined && !this.#hungry && !this.#trouble.pausing;
     const wakeAt = [
       idle ? this.#nextLook : Infinity,
-      now < this.#vetoedUntil ? this.#vetoedUntil : Infinity,
+      vetoedUntil ?? Infinity,
       now + this.#conditions.timeLeft,
       this.#open.size === 0 ? now + this.#conditions.patienceLeft : Infinity,
     ];
