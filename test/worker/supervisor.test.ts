@@ -1,19 +1,10 @@
-import { Supervisor, type ProcessOrder, type SupervisorSettings } from '../../src/worker/supervisor';
-import { TestClock } from '../../src/testing/test-clock';
-import { RecordingLogger } from '../support/application';
+import type { TestClock } from '../../src/testing/test-clock';
+import type { ProcessOrder, Supervisor, SupervisorSettings } from '../../src/worker/supervisor';
+import type { RecordingLogger } from '../support/application';
 import { FakeChild } from '../support/fake-child';
+import { REASONS, SupervisedWorld } from '../support/supervised-world';
 
-const REASONS = {
-  stopped: 'told to',
-  empty: 'empty',
-  once: 'once',
-  'max-jobs': 'max-jobs',
-  'max-time': 'max-time',
-  memory: 'too large',
-  restart: 'to start anew',
-  recycle: 'old',
-};
-
+let world: SupervisedWorld;
 let clock: TestClock;
 let log: RecordingLogger;
 let orders: ProcessOrder[];
@@ -21,22 +12,13 @@ let children: FakeChild[];
 let supervisor: Supervisor;
 let ended: Promise<number>;
 
+beforeEach(() => {
+  world = new SupervisedWorld();
+  ({ clock, log, orders, children } = world);
+});
+
 function supervise(settings: Partial<SupervisorSettings> = {}): void {
-  supervisor = new Supervisor({
-    processes: 1,
-    patience: 40_000,
-    maxTime: Infinity,
-    recycle: Infinity,
-    clock,
-    logger: log,
-    reasons: REASONS,
-    start: (order) => {
-      orders.push(order);
-      children.push(new FakeChild(100 + children.length));
-      return child();
-    },
-    ...settings,
-  });
+  supervisor = world.supervisor(settings);
   ended = supervisor.run();
 }
 
@@ -44,13 +26,6 @@ function supervise(settings: Partial<SupervisorSettings> = {}): void {
 function child(index = -1): FakeChild {
   return children.at(index)!;
 }
-
-beforeEach(() => {
-  clock = new TestClock();
-  log = new RecordingLogger();
-  orders = [];
-  children = [];
-});
 
 describe('a supervisor', () => {
   it('starts the other processes when the first has begun to work', () => {
@@ -370,57 +345,5 @@ describe('a supervisor', () => {
     child().emit('message', { onqueue: 'greeting', health: 'fine' });
 
     expect(orders).toHaveLength(1);
-  });
-});
-
-describe('the health of supervised processes', () => {
-  it('is that of the worst of them', () => {
-    supervise({ processes: 2 });
-    child(0).reports();
-    expect(supervisor.health).toMatchObject({ live: true, ready: false });
-
-    child(1).reports();
-    expect(supervisor.health).toMatchObject({ live: true, ready: true });
-    child(1).reports({ ready: false });
-    expect(supervisor.health).toMatchObject({ live: true, ready: false });
-    child(1).reports({ live: false });
-    expect(supervisor.health).toMatchObject({ live: false, ready: true });
-  });
-
-  it('takes one that is silent for more than 5 s for stuck', async () => {
-    supervise();
-    child().reports();
-
-    await clock.advance('5s');
-    expect(supervisor.health.live).toBe(true);
-    await clock.advance('1ms');
-    expect(supervisor.health).toMatchObject({ live: false, ready: false, processes: [{ silence: 5.001 }] });
-  });
-
-  it('gives one that starts a minute', async () => {
-    supervise();
-
-    await clock.advance('60s');
-    expect(supervisor.health).toMatchObject({ live: true, ready: false, processes: [{ state: 'starting' }] });
-    await clock.advance('1ms');
-    expect(supervisor.health.live).toBe(false);
-  });
-
-  it('does not take one for stuck that is about to be started again', async () => {
-    supervise();
-    child().reports();
-
-    child().dies('SIGKILL');
-
-    expect(supervisor.health).toMatchObject({ live: true, ready: false, processes: [{ state: 'waiting', starts: 1 }] });
-  });
-
-  it('is not ready when it stops', () => {
-    supervise();
-    child().reports();
-
-    supervisor.stop('SIGTERM');
-
-    expect(supervisor.health).toMatchObject({ live: true, ready: false });
   });
 });
