@@ -11,15 +11,23 @@ export type Fault =
   /** Carried out only once `until` resolves. */
   | { readonly kind: 'hold'; readonly until: Promise<void> }
   /** Carried out, and then rejected: the reply is lost. */
-  | { readonly kind: 'lose'; readonly error: Error };
+  | { readonly kind: 'lose'; readonly error: Error }
+  /** Carried out twice, as by a client that repeats what was carried out already; the second reply counts. */
+  | { readonly kind: 'duplicate' };
 
 export class Faults {
   readonly calls: Operation[] = [];
-  readonly #planned = new Map<Operation, Fault[]>();
+  readonly #planned = new Map<Operation, (Fault | undefined)[]>();
 
   /** The next call of `operation` that has no fault yet meets this one. */
   next(operation: Operation, ...faults: readonly Fault[]): void {
     this.#planned.set(operation, [...(this.#planned.get(operation) ?? []), ...faults]);
+  }
+
+  /** The `count`-th call of `operation` after those that have one, from 1, meets this fault. */
+  nth(operation: Operation, count: number, fault: Fault): void {
+    const before = Array.from({ length: count - 1 }, () => undefined);
+    this.#planned.set(operation, [...(this.#planned.get(operation) ?? []), ...before, fault]);
   }
 
   take(operation: Operation): Fault | undefined {
@@ -40,6 +48,7 @@ export function faulty(connection: Connection, faults: Faults): Connection {
         const fault = faults.take(property as Operation);
         if (fault?.kind === 'reject') throw fault.error;
         if (fault?.kind === 'hold') await fault.until;
+        if (fault?.kind === 'duplicate') await value.apply(target, args);
         const reply: unknown = await value.apply(target, args);
         if (fault?.kind === 'lose') throw fault.error;
         return reply;

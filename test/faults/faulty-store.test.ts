@@ -98,6 +98,43 @@ it('an outcome whose reply was lost is refused the second time, and the job runs
   expect(application.log.messages('warn')).toEqual([expect.stringContaining('was lost')]);
 });
 
+it('an outcome that is written twice is refused the second time, and the job runs once', async () => {
+  await application.bus.dispatch(new Note('a'));
+  faults.next('settleAndReserve', { kind: 'duplicate' });
+
+  const ended = worker().run();
+  await elapse(20);
+  await ended;
+
+  expect(ran).toEqual(['a']);
+  expect(application.log.messages('warn')).toEqual([expect.stringContaining('was lost')]);
+});
+
+it('the outcome of a later job that is lost on its way touches no other', async () => {
+  for (const text of ['a', 'b', 'c']) await application.bus.dispatch(new Note(text));
+  faults.nth('settleAndReserve', 2, away);
+
+  const ended = worker().run();
+  await elapse(20);
+  await ended;
+
+  expect(ran).toEqual(['a', 'b', 'c']);
+  expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+});
+
+it('a job that a repeated reserve took for nobody comes back when its lease ends, at no cost in tries', async () => {
+  for (const text of ['a', 'b']) await application.bus.dispatch(new Note(text));
+  faults.next('reserve', { kind: 'duplicate' });
+  const running = new Worker({}, application.manager);
+  void running.run();
+
+  await elapse(40);
+
+  expect(ran).toEqual(['b', 'a']);
+  expect(application.log.lines.map(({ facts }) => facts)).toContainEqual(expect.objectContaining({ attempts: 1 }));
+  await running.stop();
+});
+
 it('a renewal that fails is asked again before the lease has ended', async () => {
   await application.bus.dispatch(new Held());
   faults.next('renew', away, away);

@@ -68,7 +68,7 @@ export const mixedWork: Soak<Size> = {
           `worker ${range(sizes.workers)} MB, store ${range(sizes.store)} MB, ${leaked.length} handles leaked`,
         offences: [
           ...(completed + failed === dispatched ? [] : [`${dispatched - completed - failed} jobs are unaccounted for`]),
-          ...leaked.map((kind) => `a ${kind} was left open`),
+          ...[...new Set(leaked)].map((kind) => `${kind} was left open`),
           ...grown,
           ...exits.filter(({ code }) => code !== 0).map(({ code, signal }) => `a worker ended with ${code ?? signal}`),
         ],
