@@ -2,7 +2,7 @@
 import { InvalidDurationError, InvalidQueueNameError } from '../job/errors';
 import { InvalidJobIdError, UnknownConnectionError } from '../queue/errors';
 import { InvalidWorkerOptionError } from '../worker/errors';
-import { BLOCKED } from '../worker/supervised-process';
+import { BLOCKED } from '../worker/supervision';
 import { InvalidOptionError, NothingMatchedError, UnconfirmedError } from './errors';
 
 export const ExitCode = {

@@ -15,9 +15,7 @@ import { CLOSE, ENDED, HERE, NOTHING_OPEN, STORE_OPEN } from './lease-messages';
 import type { FromThread, LeaseThreadData, ToThread } from './lease-messages';
 import { LeaseRenewal, pagesOf } from './lease-renewal';
 import { OverdueWatch } from './overdue-watch';
-
-/** Why the process ended: what it did was wrong, not what it was given (`EX_SOFTWARE`). */
-const EXIT_CODE = 70;
+import { BLOCKED } from './supervision';
 
 /** For the store to take the outcomes of a process that is about to end. */
 const SETTLE_DEADLINE: Milliseconds = 5000;
@@ -117,7 +115,7 @@ async function actFor(overdue: readonly HeldReservation[]): Promise<void> {
   if (!told) say(account);
   told = true;
   // A store that does not answer is no reason to leave the process as it is: the leases end by themselves then.
-  if (ends) systemClock.after(SETTLE_DEADLINE, () => loop.endProcess(EXIT_CODE), true);
+  if (ends) systemClock.after(SETTLE_DEADLINE, () => loop.endProcess(BLOCKED), true);
   try {
     await settle([...overdue.map(({ timedOut }) => timedOut), ...others.map(({ givenUp }) => givenUp)]);
   } catch (error) {
@@ -125,7 +123,7 @@ async function actFor(overdue: readonly HeldReservation[]): Promise<void> {
     if (ends) say(`That was not recorded: ${message}`);
     else tell({ kind: 'failed', message });
   }
-  if (ends) loop.endProcess(EXIT_CODE);
+  if (ends) loop.endProcess(BLOCKED);
   else tell({ kind: 'blocked', numbers: overdue.map(({ number }) => number), account });
 }
 

@@ -6,9 +6,6 @@ import type { WorkerHealth } from './health';
 import type { StopReason } from './stop-conditions';
 import { type EndOrder, isHealthReport } from './supervision';
 
-/** The exit code of a process that was ended because a handler blocked its event loop. */
-export const BLOCKED = 70;
-
 /** After an order to end at once, and after SIGKILL: the system may be unable to end a process that waits for a disk. */
 const HASTE: Milliseconds = 1000;
 

@@ -1,5 +1,8 @@
-/** What a supervisor and its processes tell each other over the channel between them. */
+/** What a supervisor and its processes tell each other: over the channel between them, and by how a process ends. */
 import type { WorkerHealth } from './health';
+
+/** A process ends with it when a handler blocked its event loop: `EX_SOFTWARE` of sysexits.h. */
+export const BLOCKED = 70;
 
 /** From a process: every second, and once more when its worker has stopped. */
 export interface HealthReport {

@@ -1,6 +1,7 @@
 /** What the log says of a process: which one it is, how it died, when the next one starts. */
 import type { Milliseconds } from '../clock/clock';
-import { BLOCKED, type SupervisedProcess } from './supervised-process';
+import type { SupervisedProcess } from './supervised-process';
+import { BLOCKED } from './supervision';
 import type { Occupied } from './supervisor-health';
 
 export function nameOf({ number }: Occupied, { pid }: SupervisedProcess): string {

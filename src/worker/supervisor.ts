@@ -8,7 +8,8 @@ import type { Clock, Milliseconds, Seconds, Timer } from '../clock/clock';
 import type { Logger } from '../logger/logger';
 import { RestartPause } from './restart-pause';
 import type { StopReason } from './stop-conditions';
-import { BLOCKED, type Child, type ProcessListener, SupervisedProcess } from './supervised-process';
+import { type Child, type ProcessListener, SupervisedProcess } from './supervised-process';
+import { BLOCKED } from './supervision';
 import { deathOf, factsOf, momentOf, nameOf } from './supervisor-log';
 import { type Occupied, type SupervisorHealth, supervisorHealth } from './supervisor-health';
 
