@@ -39,6 +39,8 @@ export {
   type MemoryConfig,
   type NullConfig,
   type RedisConfig,
+  type SqsConfig,
+  type SqsPayload,
   type SyncConfig,
 } from './queue/configuration';
 export type { Size } from './queue/payload-size';

@@ -1,6 +1,13 @@
 /** Our own drivers. Each is loaded when a connection of it is first used: nobody pays for a client that is not asked for. */
 import type { ConnectorContext, Connectors } from '../queue/connector';
-import type { DatabaseConfig, MemoryConfig, NullConfig, RedisConfig, SyncConfig } from '../queue/configuration';
+import type {
+  DatabaseConfig,
+  MemoryConfig,
+  NullConfig,
+  RedisConfig,
+  SqsConfig,
+  SyncConfig,
+} from '../queue/configuration';
 
 /* oxlint-disable typescript/no-require-imports, typescript/consistent-type-imports -- a static import would load every driver with the package */
 export const builtInConnectors: Connectors = {
@@ -16,6 +23,8 @@ export const builtInConnectors: Connectors = {
       config,
       context,
     ),
+  sqs: (config: SqsConfig, context: ConnectorContext) =>
+    (require('./sqs/sqs-connection') as typeof import('./sqs/sqs-connection')).connectSqs(config, context),
   sync: (config: SyncConfig, context: ConnectorContext) =>
     (require('./sync/sync-connection') as typeof import('./sync/sync-connection')).connectSync(config, context),
   null: (config: NullConfig, context: ConnectorContext) =>

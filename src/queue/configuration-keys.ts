@@ -109,6 +109,19 @@ const redisOptions: Check = (value) => {
   return wrong === undefined ? undefined : `db: ${wrong}`;
 };
 
+const webAddress = address(/^https?:\/\//, 'https://sqs.eu-west-1.amazonaws.com');
+
+const callback: Check = (value) =>
+  typeof value === 'function' ? undefined : `expected a function, got ${shown(value)}`;
+
+const awsCredentials: Check = (value) => {
+  if (typeof value === 'function') return undefined;
+  const { accessKeyId, secretAccessKey } = Object(value) as Record<string, unknown>;
+  return typeof accessKeyId === 'string' && typeof secretAccessKey === 'string'
+    ? undefined
+    : 'expected { accessKeyId, secretAccessKey }, or a function that gives them';
+};
+
 /** What connections with a store have in common; a driver of the user's own is held to these alone. */
 export const STORE_KEYS: KeysOf<StoreConfig> = {
   queue: queueName,
@@ -120,7 +133,7 @@ export const STORE_KEYS: KeysOf<StoreConfig> = {
 const driver: Check = text;
 
 /** By name: a user's own driver, merged into `Drivers`, has its own keys. */
-type OurDriver = 'redis' | 'database' | 'sync' | 'null' | 'memory';
+type OurDriver = 'redis' | 'database' | 'sqs' | 'sync' | 'null' | 'memory';
 
 const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
   redis: {
@@ -143,6 +156,18 @@ const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
     prefix: (value) => (typeof value === 'string' ? undefined : text(value)),
   },
   database: { ...STORE_KEYS, driver, url: address(/^sqlite:/, 'sqlite:./onqueue.sqlite'), table: text },
+  sqs: {
+    ...STORE_KEYS,
+    driver,
+    region: text,
+    endpoint: webAddress,
+    prefix: webAddress,
+    suffix: text,
+    credentials: awsCredentials,
+    group: callback,
+    deduplicate: callback,
+    options: object,
+  },
   sync: { driver, queue: queueName, maxPayload: size },
   null: { driver, queue: queueName, maxPayload: size },
   memory: { driver, queue: queueName, maxPayload: size, retryAfter: lease },

@@ -68,6 +68,39 @@ export interface DatabaseConfig extends StoreConfig {
   readonly table?: string | undefined;
 }
 
+/** What a payload says, as it is sent: `displayName`, `data`, what `createPayloadUsing` added, … */
+export type SqsPayload = Readonly<Record<string, unknown>>;
+
+export interface SqsCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string | undefined;
+}
+
+/** Amazon SQS, through `@aws-sdk/client-sqs`. */
+export interface SqsConfig extends StoreConfig {
+  readonly driver: 'sqs';
+  /** `eu-west-1`. Default: what the AWS SDK finds (`AWS_REGION`, a profile). */
+  readonly region?: string | undefined;
+  /** Of another service that speaks SQS. Default: that of the region. */
+  readonly endpoint?: string | undefined;
+  /** Of the queues' URLs: `https://sqs.eu-west-1.amazonaws.com/123456789012`. Default: SQS is asked for each name. */
+  readonly prefix?: string | undefined;
+  /** Stands behind each queue's name, before `.fifo`. Default: nothing. */
+  readonly suffix?: string | undefined;
+  /** Default: those that the AWS SDK finds (the environment, a profile, the role of the machine). */
+  readonly credentials?: SqsCredentials | (() => Promise<SqsCredentials>) | undefined;
+  /**
+   * The message group of a job: on a FIFO queue those of one group run one after the other, on a standard queue groups
+   * share workers fairly. Default, or where it gives undefined: on a FIFO queue the queue's name, on others none.
+   */
+  readonly group?: ((payload: SqsPayload) => string | undefined) | undefined;
+  /** On a FIFO queue: of jobs with one key that are dispatched within five minutes, SQS keeps the first. Default: all are kept. */
+  readonly deduplicate?: ((payload: SqsPayload) => string | undefined) | undefined;
+  /** Further options of the SDK's `SQSClient`: `{ requestHandler: { httpsAgent: … } }`. */
+  readonly options?: Readonly<Record<string, unknown>> | undefined;
+}
+
 /** Jobs run at once, in place of the push. */
 export interface SyncConfig extends CommonConfig {
   readonly driver: 'sync';
@@ -91,6 +124,7 @@ export interface MemoryConfig extends CommonConfig {
 export interface Drivers {
   redis: RedisConfig;
   database: DatabaseConfig;
+  sqs: SqsConfig;
   sync: SyncConfig;
   null: NullConfig;
   memory: MemoryConfig;

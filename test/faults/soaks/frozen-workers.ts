@@ -22,7 +22,7 @@ export const frozenWorkers: Soak<Size> = {
   stores: ['redis', 'sqlite'],
   sizes: {
     test: { freezes: 4, atOnce: 4 },
-    soak: { freezes: 100, atOnce: 10 },
+    soak: { freezes: 1000, atOnce: 20 },
     full: { freezes: 1000, atOnce: 20 },
   },
 

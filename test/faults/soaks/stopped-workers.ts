@@ -24,7 +24,7 @@ export const stoppedWorkers: Soak<Size> = {
     const stage = await Stage.open(store, { lease: LEASE });
     try {
       let left = stops;
-      let longest = 0;
+      const took: number[] = [];
       const unclean: string[] = [];
       const stopOneAfterAnother = async (): Promise<void> => {
         while (left > 0) {
@@ -36,7 +36,7 @@ export const stoppedWorkers: Soak<Size> = {
           );
           const told = Date.now();
           const { code, signal, at } = await worker.terminate();
-          longest = Math.max(longest, (at - told) / 1000);
+          took.push((at - told) / 1000);
           if (code !== 0) unclean.push(`process ${worker.pid} ended with ${code ?? signal}`);
         }
       };
@@ -46,9 +46,11 @@ export const stoppedWorkers: Soak<Size> = {
       await stage.dismiss();
 
       const account = await stage.account();
+      took.sort((one, other) => one - other);
+      const longest = took.at(-1)!;
       const released = stage.ledger.count('released');
       return {
-        reached: `${tally(account)}; ${stops} stops gave ${released} back; the slowest took ${longest.toFixed(2)} s of ${GRACE + 1} s`,
+        reached: `${tally(account)}; ${stops} stops gave ${released} back; they took ${took[stops >> 1]!.toFixed(2)} s, the slowest ${longest.toFixed(2)} of ${GRACE + 1} s`,
         offences: [
           ...account.offences,
           ...unclean,

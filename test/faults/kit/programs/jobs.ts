@@ -29,7 +29,7 @@ export class Take extends Job {
   }
 }
 
-/** Stops when it is told to, as a good handler does, and says why. */
+/** Takes its time in its first run, and stops when it is told to, as a good handler does. */
 @Job({ tries: 1, timeout: 0 })
 export class Heed extends Job {
   constructor(readonly milliseconds: number) {
@@ -40,7 +40,7 @@ export class Heed extends Job {
     note('started', this);
     const { signal } = this;
     await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(resolve, this.milliseconds);
+      const timer = setTimeout(resolve, this.fence === 1 ? this.milliseconds : 0);
       signal.addEventListener('abort', () => {
         clearTimeout(timer);
         reject(signal.reason as Error);

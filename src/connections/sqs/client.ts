@@ -1,0 +1,53 @@
+/** Makes a client of the AWS SDK from the configuration, and what it is called for people. */
+import type { MessageAttributeValue, SQSClient, SQSClientConfig } from '@aws-sdk/client-sqs';
+import type { SqsConfig } from '../../queue/configuration';
+import { loadPeer } from '../peer';
+import { ServerTime } from './server-time';
+
+export type Sdk = typeof import('@aws-sdk/client-sqs');
+
+export type Attributes = Readonly<Record<string, MessageAttributeValue>>;
+
+export interface SqsLink {
+  readonly sdk: Sdk;
+  readonly client: SQSClient;
+  readonly time: ServerTime;
+}
+
+/**
+ * Opens nothing yet.
+ *
+ * @throws MissingPeerError
+ */
+export function openLink(connection: string, { region, endpoint, credentials, options }: SqsConfig): SqsLink {
+  const sdk = loadPeer(
+    { connection, driver: 'sqs', peer: '@aws-sdk/client-sqs' },
+    // oxlint-disable-next-line typescript/no-require-imports -- loaded when it is first used
+    () => require('@aws-sdk/client-sqs') as Sdk,
+  );
+  const client = new sdk.SQSClient({
+    ...options,
+    ...(region !== undefined && { region }),
+    ...(endpoint !== undefined && { endpoint }),
+    ...(credentials !== undefined && { credentials: credentials as NonNullable<SQSClientConfig['credentials']> }),
+    // What is asked again, and for how long, is for the caller to say: the client would repeat a push that was carried out.
+    maxAttempts: 1,
+  });
+  const time = new ServerTime();
+  client.middlewareStack.add(
+    (next) => async (request) => {
+      const reply = await next(request);
+      time.note((reply.response as { readonly headers?: Record<string, string> }).headers?.['date']);
+      return reply;
+    },
+    { step: 'deserialize', name: 'onqueueServerTime' },
+  );
+  return { sdk, client, time };
+}
+
+/** Without what may be a password. */
+export function addressOf({ endpoint, prefix, region }: SqsConfig): string {
+  const given = endpoint ?? prefix;
+  if (given === undefined) return region === undefined ? 'sqs.amazonaws.com' : `sqs.${region}.amazonaws.com`;
+  return given.replace(/\/\/[^/@]*@/, '//');
+}

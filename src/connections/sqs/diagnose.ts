@@ -1,0 +1,101 @@
+/** Looks for settings of queues that lose jobs, or take them from their workers: what `onqueue check` prints of SQS. */
+import type { JobRegistry } from '../../job/registry';
+import type { Diagnosis } from '../../queue/connection';
+import { SqsQueueMissingError } from './errors';
+import type { SqsQueue } from './sqs-queue';
+
+type Settings = Awaited<ReturnType<SqsQueue['attributes']>>;
+
+/** SQS's own default, in seconds. */
+const USUAL_RETENTION = 345_600;
+
+const DAY = 86_400;
+
+/** A job fails as poison at its fourth delivery, unless its class says otherwise. */
+const DEFAULT_MAX_CRASHES = 3;
+
+export interface Expected {
+  /** Bytes of a message that are sent. */
+  readonly room: number;
+  readonly registry: JobRegistry | undefined;
+}
+
+export async function diagnoseSqs(queues: readonly SqsQueue[], expected: Expected): Promise<readonly Diagnosis[]> {
+  const found: Diagnosis[] = [];
+  for (const queue of queues) {
+    const settings = await settingsOf(queue);
+    if (settings instanceof SqsQueueMissingError) {
+      found.push({ level: 'error', subject: queue.name, message: settings.message });
+      continue;
+    }
+    found.push(
+      ...[
+        about(settings),
+        retention(settings),
+        size(settings, expected.room),
+        deadLetters(settings, queue.isFifo, expected),
+      ]
+        .filter((line) => line !== undefined)
+        .map((line) => ({ ...line, subject: queue.name })),
+    );
+  }
+  return found;
+}
+
+async function settingsOf(queue: SqsQueue): Promise<Settings | SqsQueueMissingError> {
+  try {
+    return await queue.attributes('its settings were not read');
+  } catch (error) {
+    if (error instanceof SqsQueueMissingError) return error;
+    throw error;
+  }
+}
+
+type Line = Omit<Diagnosis, 'subject'>;
+
+function about(settings: Settings): Line {
+  const [ready, delayed, reserved] = [
+    settings.ApproximateNumberOfMessages,
+    settings.ApproximateNumberOfMessagesDelayed,
+    settings.ApproximateNumberOfMessagesNotVisible,
+  ].map((count) => count ?? '0');
+  const kind = settings.FifoQueue === 'true' ? 'FIFO' : 'standard';
+  return { level: 'ok', message: `${kind}; about ${ready} ready, ${delayed} delayed, ${reserved} reserved` };
+}
+
+function retention({ MessageRetentionPeriod }: Settings): Line | undefined {
+  const seconds = Number(MessageRetentionPeriod ?? USUAL_RETENTION);
+  if (seconds >= USUAL_RETENTION) return undefined;
+  const span = seconds >= DAY ? `${Math.round(seconds / DAY)} days` : `${Math.round(seconds / 60)} minutes`;
+  return {
+    level: 'warning',
+    message: `MessageRetentionPeriod: SQS throws away what has waited for ${span}. Raise it, up to 1209600 (14 days).`,
+  };
+}
+
+function size({ MaximumMessageSize }: Settings, room: number): Line | undefined {
+  const taken = Number(MaximumMessageSize ?? room);
+  if (taken >= room) return undefined;
+  return {
+    level: 'warning',
+    message: `MaximumMessageSize: the queue takes ${taken} bytes, and up to ${room} are sent. Raise it, or set maxPayload.`,
+  };
+}
+
+// What SQS moves away by itself never fails here: no `failed()`, no entry among the failed jobs.
+function deadLetters({ RedrivePolicy }: Settings, isFifo: boolean, { registry }: Expected): Line | undefined {
+  if (RedrivePolicy === undefined) return undefined;
+  const most = Number((JSON.parse(RedrivePolicy) as { maxReceiveCount?: unknown }).maxReceiveCount);
+  const options = registry?.all().map((definition) => definition.options) ?? [];
+  const needed = isFifo
+    ? Math.max(1, ...options.map(({ tries }) => tries ?? 1))
+    : Math.max(DEFAULT_MAX_CRASHES, ...options.map(({ maxCrashes }) => maxCrashes ?? DEFAULT_MAX_CRASHES)) + 1;
+  if (most >= needed) return { level: 'ok', message: `dead letters after ${most} deliveries` };
+  const reason = isFifo ? `jobs here have up to ${needed} tries` : `a job fails as poison at its delivery ${needed}`;
+  return {
+    level: 'warning',
+    message:
+      `RedrivePolicy: SQS moves a job to the dead letters after ${most} deliveries, and ${reason}: it would be neither run ` +
+      `nor failed here. Set maxReceiveCount to ${needed} or more.`,
+  };
+}

@@ -1,0 +1,113 @@
+/**
+ * A message that this process holds: until when, and whether it has ended.
+ *
+ * SQS neither says that a receipt has lost its worth nor takes it back from one of two who use it: to end a message is
+ * carried out, or ignored, without a word. So whoever holds one keeps to its lease by the clock of this process, and all
+ * threads of it look at the same memory.
+ */
+import { type Clock, type Milliseconds, monotonicOrigin, type Seconds } from '../../clock/clock';
+import type { Reservation } from '../../queue/connection';
+import type { Attributes } from './client';
+
+/** What a reservation bears; cloned into another thread, it still is the same memory. */
+export interface Token {
+  readonly receipt: string;
+  /** When it was asked for. */
+  readonly receivedAt: Milliseconds;
+  /** Its state, and when its lease ends. */
+  readonly memory: BigInt64Array<SharedArrayBuffer>;
+  /** What is sent again with its text. */
+  readonly group?: string | undefined;
+  readonly attributes?: Attributes | undefined;
+}
+
+const STATE = 0;
+const LEASE_END = 1;
+
+const OPEN = 0n;
+/** Somebody is ending it. */
+const CLAIMED = 1n;
+/** Its text was sent anew, but it was not deleted yet. */
+const SENT = 2n;
+/** It has ended, and its holder was not told yet: what came with it failed. */
+const DONE = 3n;
+const ENDED = 4n;
+
+/** Where SQS takes a message back, however often its lease was renewed. */
+const LONGEST: Milliseconds = 12 * 3600 * 1000;
+
+const ORIGIN = monotonicOrigin();
+
+/** A moment that all threads of the process know. */
+export function sharedNow(clock: Clock): Milliseconds {
+  return clock.monotonic() + ORIGIN;
+}
+
+export type Claim = 'open' | 'sent' | 'done' | 'lost';
+
+export class Holding {
+  readonly token: Token;
+
+  constructor(token: Token) {
+    this.token = token;
+  }
+
+  /** Undefined: nothing of ours. */
+  static of({ token }: Reservation): Holding | undefined {
+    return token === undefined ? undefined : new Holding(token as Token);
+  }
+
+  static receive(
+    receipt: string,
+    receivedAt: Milliseconds,
+    lease: Seconds,
+    sentAgain: Pick<Token, 'group' | 'attributes'>,
+  ): Holding {
+    const memory = new BigInt64Array(new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT));
+    const holding = new Holding({ receipt, receivedAt, memory, ...sentAgain });
+    holding.leaseUntil(receivedAt + lease * 1000);
+    return holding;
+  }
+
+  get leaseEnd(): Milliseconds {
+    return Number(Atomics.load(this.token.memory, LEASE_END));
+  }
+
+  leaseUntil(moment: Milliseconds): void {
+    Atomics.store(this.token.memory, LEASE_END, BigInt(Math.floor(moment)));
+  }
+
+  /** For how long it can be hidden from now on: so many whole seconds as are asked for, or as SQS still gives. */
+  hideable(seconds: Seconds, now: Milliseconds): Seconds {
+    return Math.min(Math.ceil(seconds), Math.floor((this.token.receivedAt + LONGEST - now) / 1000));
+  }
+
+  isOurs(now: Milliseconds): boolean {
+    return Atomics.load(this.token.memory, STATE) === OPEN && now < this.leaseEnd;
+  }
+
+  /** `open`: ours to end. `sent`: only to be deleted. `done`: it has ended already, and nobody was told. */
+  claim(now: Milliseconds): Claim {
+    if (this.#swap(DONE, ENDED)) return 'done';
+    if (this.#swap(SENT, CLAIMED)) return 'sent';
+    return now < this.leaseEnd && this.#swap(OPEN, CLAIMED) ? 'open' : 'lost';
+  }
+
+  /** What was begun failed, and may be tried again. */
+  giveBack(sent: boolean): void {
+    Atomics.store(this.token.memory, STATE, sent ? SENT : OPEN);
+  }
+
+  done(): void {
+    Atomics.store(this.token.memory, STATE, DONE);
+  }
+
+  /** And its holder was told. */
+  end(): void {
+    Atomics.store(this.token.memory, STATE, ENDED);
+  }
+
+  #swap(from: bigint, to: bigint): boolean {
+    return Atomics.compareExchange(this.token.memory, STATE, from, to) === from;
+  }
+}

@@ -1,0 +1,107 @@
+/** From a payload to the message that carries it, and back. */
+import type { Message, SendMessageBatchRequestEntry } from '@aws-sdk/client-sqs';
+import type { Milliseconds, Seconds } from '../../clock/clock';
+import {
+  type Counters,
+  hasId,
+  noCounters,
+  readCounters,
+  readCountersOfAny,
+  withCounters,
+  withId,
+} from '../../payload/counters';
+import { InvalidPayloadError } from '../../payload/errors';
+import type { Attributes } from './client';
+
+/** What SQS holds a message back for at most. */
+const LONGEST_DELAY: Seconds = 900;
+
+/** How long a job waits as a whole, from the moment at which it was sent; only where SQS does not hold it back for as long. */
+const DELAY_ATTRIBUTE = 'Onqueue.Delay';
+
+/** Two characters that JSON may hold as they are and SQS refuses; they are written as escapes, which say the same. */
+const ESCAPED = /[\uFFFE\uFFFF]/g;
+
+/** What SQS refuses, and no JSON holds. */
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
+const REFUSED = /[\u0000-\u0008\u000B\u000C\u000E-\u001F]/;
+
+export interface Outgoing {
+  readonly payload: string;
+  readonly delay: Seconds;
+  readonly group?: string | undefined;
+  readonly deduplication?: string | undefined;
+  readonly attributes?: Attributes | undefined;
+}
+
+/** @throws InvalidPayloadError SQS takes no such text */
+export function entryOf({ payload, delay, group, deduplication, attributes }: Outgoing): MessageEntry {
+  if (payload === '') throw new InvalidPayloadError('it is empty, which no message of SQS may be');
+  if (REFUSED.test(payload)) {
+    throw new InvalidPayloadError('it holds control characters, which SQS does not take; JSON writes them as escapes');
+  }
+  const seconds = Math.ceil(delay);
+  const own =
+    seconds > LONGEST_DELAY ? { [DELAY_ATTRIBUTE]: { DataType: 'Number', StringValue: String(seconds) } } : {};
+  const all = { ...attributes, ...own };
+  return {
+    MessageBody: payload.replace(ESCAPED, (character) => `\\u${character.charCodeAt(0).toString(16)}`),
+    ...(seconds > 0 && { DelaySeconds: Math.min(seconds, LONGEST_DELAY) }),
+    ...(group !== undefined && { MessageGroupId: group }),
+    ...(deduplication !== undefined && { MessageDeduplicationId: deduplication }),
+    ...(Object.keys(all).length > 0 && { MessageAttributes: all }),
+  };
+}
+
+export type MessageEntry = Omit<SendMessageBatchRequestEntry, 'Id'> & { readonly MessageBody: string };
+
+/** Bytes of a message, as SQS counts them. */
+export function sizeOf({ MessageBody, MessageAttributes = {} }: MessageEntry): number {
+  let bytes = Buffer.byteLength(MessageBody);
+  for (const [name, { DataType = '', StringValue = '', BinaryValue = [] }] of Object.entries(MessageAttributes)) {
+    bytes += Buffer.byteLength(name + DataType + StringValue) + BinaryValue.length;
+  }
+  return bytes;
+}
+
+/** Attributes that others gave it: they are sent again with its text. */
+export function attributesOf({ MessageAttributes }: Message): Attributes | undefined {
+  const { [DELAY_ATTRIBUTE]: _, ...others } = MessageAttributes ?? {};
+  return Object.keys(others).length > 0 ? others : undefined;
+}
+
+/** Seconds until the job may be handed out; 0 or less: now. `now`: by the clock of SQS. */
+export function remainingDelay({ Attributes = {}, MessageAttributes = {} }: Message, now: Milliseconds): Seconds {
+  const delay = Number(MessageAttributes[DELAY_ATTRIBUTE]?.StringValue ?? 0);
+  const sent = Number(Attributes.SentTimestamp);
+  return delay > 0 && sent > 0 ? Math.ceil(sent / 1000 + delay - now / 1000) : 0;
+}
+
+export interface Incoming {
+  readonly payload: Buffer;
+  readonly counters: Counters;
+}
+
+/**
+ * The text of a message with what its delivery adds to its counters. A message cannot be changed: on a standard queue
+ * each delivery but the first is one whose holder died, for what is given back is a new message. On a FIFO queue that would
+ * cost it its place, so each delivery is a try there.
+ */
+export function incoming({ Body = '', MessageId = '', Attributes = {} }: Message, isFifo: boolean): Incoming {
+  const deliveries = Math.max(Number(Attributes.ApproximateReceiveCount ?? 1), 1);
+  const text = Buffer.from(Body);
+  const counters = readCounters(text)?.counters ?? readCountersOfAny(text);
+  // Whoever runs it fails it, with its bytes.
+  if (counters === undefined) return { payload: text, counters: { ...noCounters, attempts: deliveries } };
+  const { attempts, crashes } = counters;
+  const counted = isFifo
+    ? { ...counters, attempts: attempts + deliveries }
+    : { ...counters, attempts: attempts + 1, crashes: crashes + deliveries - 1 };
+  return { payload: withCounters(hasId(text) ? text : withId(text, MessageId), counted), counters: counted };
+}
+
+/** The text that goes back; what is no JSON object bears no counters. */
+export function textWith(payload: Buffer, counters: Counters): string {
+  const bears = readCounters(payload) !== undefined || readCountersOfAny(payload) !== undefined;
+  return (bears ? withCounters(payload, counters) : payload).toString();
+}

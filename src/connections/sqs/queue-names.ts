@@ -1,0 +1,92 @@
+/** What a queue is called in SQS: its name with prefix and suffix is its URL, or SQS is asked for that. */
+import type { SqsConfig } from '../../queue/configuration';
+import { InvalidQueueNameError } from '../../job/errors';
+import type { SqsCaller } from './caller';
+
+const FIFO = '.fifo';
+
+/** What AWS lets a queue be called. */
+const NAME = /^[\w-]{1,75}(\.fifo|[\w-]{0,5})$/;
+
+const URL_NAME = /^https?:\/\//;
+
+export class QueueNames {
+  readonly #caller: SqsCaller;
+  readonly #prefix: string | undefined;
+  readonly #suffix: string;
+  readonly #urls = new Map<string, string>();
+
+  constructor(caller: SqsCaller, { prefix, suffix = '' }: SqsConfig) {
+    this.#caller = caller;
+    this.#prefix = prefix?.replace(/\/$/, '');
+    this.#suffix = suffix;
+  }
+
+  /** @throws InvalidQueueNameError, SqsQueueMissingError */
+  async urlOf(queue: string): Promise<string> {
+    const known = this.#urls.get(queue);
+    if (known !== undefined) return known;
+    const name = this.#fullName(queue);
+    if (URL_NAME.test(name)) return name;
+    if (!NAME.test(name)) {
+      throw new InvalidQueueNameError(
+        queue,
+        `connection '${this.#caller.settings.name}'`,
+        'SQS takes up to 80 letters, digits, - and _, and .fifo at the end of a FIFO queue',
+      );
+    }
+    const url = this.#prefix === undefined ? await this.#askedFor(name) : `${this.#prefix}/${name}`;
+    this.#urls.set(queue, url);
+    return url;
+  }
+
+  isFifo(queue: string): boolean {
+    return this.#fullName(queue).endsWith(FIFO);
+  }
+
+  /** All queues that there are under prefix and suffix. */
+  async all(): Promise<readonly string[]> {
+    const { link } = this.#caller;
+    const names: string[] = [];
+    let next: string | undefined;
+    do {
+      const input = { MaxResults: 1000, ...(next !== undefined && { NextToken: next }) };
+      const request = {
+        operation: 'ListQueues',
+        queue: '*',
+        consequence: 'the queues were not listed',
+        repeatable: true,
+      };
+      const page = await this.#caller.call(request, (abortSignal) =>
+        link.client.send(new link.sdk.ListQueuesCommand(input), { abortSignal }),
+      );
+      for (const url of page.QueueUrls ?? []) names.push(...this.#ownName(url));
+      next = page.NextToken;
+    } while (next !== undefined);
+    return names;
+  }
+
+  /** `orders.fifo` with the suffix `-staging` is `orders-staging.fifo`, as in Laravel. */
+  #fullName(queue: string): string {
+    if (URL_NAME.test(queue)) return queue;
+    return queue.endsWith(FIFO) ? `${queue.slice(0, -FIFO.length)}${this.#suffix}${FIFO}` : `${queue}${this.#suffix}`;
+  }
+
+  #ownName(url: string): readonly string[] {
+    const at = url.lastIndexOf('/');
+    if (this.#prefix !== undefined && url.slice(0, at) !== this.#prefix) return [];
+    const name = url.slice(at + 1);
+    const [base, end] = name.endsWith(FIFO) ? [name.slice(0, -FIFO.length), FIFO] : [name, ''];
+    return base.endsWith(this.#suffix) ? [base.slice(0, base.length - this.#suffix.length) + end] : [];
+  }
+
+  async #askedFor(name: string): Promise<string> {
+    const { link } = this.#caller;
+    const consequence = 'its address was not found';
+    const request = { operation: 'GetQueueUrl', queue: name, consequence, repeatable: true };
+    const reply = await this.#caller.call(request, (abortSignal) =>
+      link.client.send(new link.sdk.GetQueueUrlCommand({ QueueName: name }), { abortSignal }),
+    );
+    return reply.QueueUrl ?? name;
+  }
+}

@@ -1,0 +1,322 @@
+/** The `sqs` driver: payloads as messages of Amazon SQS, in standard and FIFO queues, through the AWS SDK. */
+import { createHash } from 'node:crypto';
+import type { Clock, Seconds } from '../../clock/clock';
+import { fenceOf, readCounters, readCountersOfAny } from '../../payload/counters';
+import { uuidv7 } from '../../payload/uuid';
+import type { JobRegistry } from '../../job/registry';
+import type { SqsConfig, SqsPayload } from '../../queue/configuration';
+import type {
+  Capabilities,
+  Connection,
+  Counts,
+  Diagnosis,
+  Entry,
+  PeekedJob,
+  RenewResult,
+  Reservation,
+  ReserveReply,
+  ReserveRequest,
+  Settlement,
+  SettleResult,
+  ThreadAccess,
+  Waiter,
+} from '../../queue/connection';
+import { PayloadTooLargeError } from '../../queue/errors';
+import { threadModule } from '../../queue/thread-module';
+import { CapabilityError, ConnectionClosedError } from '../errors';
+import type { EntryResult } from './batches';
+import { SqsCaller } from './caller';
+import { addressOf, openLink } from './client';
+import { diagnoseSqs } from './diagnose';
+import { SqsFifoDelayError, SqsPartialPushError, SqsPurgeInProgressError, SqsReplyError } from './errors';
+import { Holding, sharedNow } from './holding';
+import { Inbox } from './inbox';
+import { entryOf, type MessageEntry, sizeOf } from './message';
+import { Outcomes } from './outcomes';
+import { QueueNames } from './queue-names';
+import { isLostReceipt, isPurging } from './refusals';
+import { MOST_BYTES, SqsQueue } from './sqs-queue';
+import { SqsWaiter } from './sqs-waiter';
+import type { ThreadData } from './thread-store';
+
+/** Kept free in each message: what goes back bears longer counters than what came. */
+const GROWTH = 1024;
+
+/** How SQS says that a message is larger than its queue takes. */
+const SHORTER_THAN = /shorter than (\d+) bytes/;
+
+const CAPABILITIES: Capabilities = {
+  delay: true,
+  reserve: true,
+  renew: true,
+  counts: false,
+  clear: true,
+  peek: false,
+  wake: true,
+  failed: false,
+  locks: false,
+  control: false,
+};
+
+export interface SqsContext {
+  /** The connection's name in the configuration. */
+  readonly name: string;
+  readonly clock: Clock;
+  /** How long a call waits for an answer. */
+  readonly deadline: Seconds;
+  /** The lease of what a long poll brings. */
+  readonly retryAfter: Seconds;
+  /** Bytes of a payload that are not refused. */
+  readonly maxPayload: number;
+  /** The queue that is meant where none is named. */
+  readonly queue: string;
+  readonly origin?: string | undefined;
+  /** Absent in a thread, which is never asked for a diagnosis. */
+  readonly manager?: { readonly registry: JobRegistry } | undefined;
+}
+
+export class SqsConnection implements Connection {
+  readonly name: string;
+  readonly driver = 'sqs';
+  readonly address: string;
+  readonly capabilities = CAPABILITIES;
+  readonly #config: SqsConfig;
+  readonly #context: SqsContext;
+  readonly #clock: Clock;
+  readonly #caller: SqsCaller;
+  readonly #names: QueueNames;
+  readonly #queues = new Map<string, SqsQueue>();
+  readonly #inboxes = new Map<string, Inbox>();
+  readonly #outcomes: Outcomes;
+  readonly #waiters = new Set<SqsWaiter>();
+  /** Bytes of a message at most. */
+  readonly #room: number;
+  #closing: Promise<void> | undefined;
+
+  /** @throws MissingPeerError */
+  constructor(config: SqsConfig, context: SqsContext) {
+    const { name, clock } = context;
+    this.name = name;
+    this.address = addressOf(config);
+    this.#config = config;
+    this.#context = context;
+    this.#clock = clock;
+    this.#room = Math.min(context.maxPayload, MOST_BYTES);
+    this.#caller = new SqsCaller(openLink(name, config), { ...context, address: this.address });
+    this.#names = new QueueNames(this.#caller, config);
+    this.#outcomes = new Outcomes(name, clock, (queue) => this.#queue(queue));
+  }
+
+  get threadAccess(): ThreadAccess | undefined {
+    const { name, deadline, retryAfter, maxPayload, queue, origin } = this.#context;
+    // Group and deduplication are known of what was received.
+    const { group: _, deduplicate: __, ...config } = this.#config;
+    const data: ThreadData = { name, deadline, retryAfter, maxPayload, queue, origin, config };
+    try {
+      return { module: threadModule('connections/sqs/thread-store'), data: structuredClone(data) };
+    } catch {
+      // A function gives the credentials, or an instance makes the requests.
+      return undefined;
+    }
+  }
+
+  async push(queue: string, entries: readonly Entry[]): Promise<void> {
+    this.#checkOpen('push');
+    if (entries.length === 0) return;
+    const messages = entries.map((entry) => this.#message(queue, entry));
+    const results = await this.#queue(queue).send(messages);
+    const refused = results.flatMap(({ done }, index) => (done ? [] : [index]));
+    const [first] = refused;
+    if (first === undefined) return;
+    const cause = this.#pushError(results[first]!, messages[first]!);
+    if (refused.length === entries.length) throw cause;
+    throw new SqsPartialPushError(this.name, queue, entries.length, refused, { cause });
+  }
+
+  async reserve({ queues, limit, lease, apart }: ReserveRequest): Promise<ReserveReply> {
+    this.#checkOpen('reserve');
+    const reservations: Reservation[] = [];
+    let stopped: 'apart' | 'last' | undefined;
+    let failure: { readonly error: unknown } | undefined;
+    for (const name of queues) {
+      if (reservations.length >= limit || stopped !== undefined) break;
+      const inbox = this.#inbox(name);
+      try {
+        await inbox.fill(limit - reservations.length, lease);
+      } catch (error) {
+        failure ??= { error };
+      }
+      for (let next = inbox.next; next !== undefined && reservations.length < limit; next = inbox.next) {
+        if (apart !== undefined && next.crashes >= apart.crashes) {
+          stopped = apart.alone && reservations.length === 0 ? 'last' : 'apart';
+        }
+        if (stopped !== 'apart') reservations.push(inbox.take()!);
+        if (stopped !== undefined) break;
+      }
+    }
+    // What was handed out must reach the worker; the next reserve meets the same trouble.
+    if (failure !== undefined && reservations.length === 0) throw failure.error;
+    const more = stopped === 'last' || reservations.length >= limit;
+    return {
+      reservations,
+      setAside: [],
+      nextIn: more ? 0 : Infinity,
+      ...(stopped === 'apart' && { apart: true }),
+    };
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
+    this.#checkOpen('settle');
+    return this.#outcomes.settle(settlements);
+  }
+
+  async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
+    this.#checkOpen('renew');
+    const results = new Map<Reservation, RenewResult>();
+    for (const name of new Set(reservations.map(({ queue }) => queue))) {
+      const now = sharedNow(this.#clock);
+      const held = reservations.flatMap((reservation) => {
+        const holding = reservation.queue === name ? Holding.of(reservation) : undefined;
+        const seconds = holding?.isOurs(now) === true ? holding.hideable(lease, now) : 0;
+        return seconds > 0 ? [{ reservation, holding: holding!, receipt: holding!.token.receipt, seconds }] : [];
+      });
+      const hidden = await this.#queue(name).hide(held, `the leases of ${held.length} jobs were not renewed`);
+      held.forEach(({ reservation, holding, seconds }, index) => {
+        const result = hidden[index]!;
+        if (result.done) holding.leaseUntil(now + seconds * 1000);
+        else if (result.code === undefined || !isLostReceipt(result.code)) throw result.error;
+        results.set(reservation, result.done ? 'renewed' : 'lost');
+      });
+    }
+    return reservations.map((reservation) => results.get(reservation) ?? 'lost');
+  }
+
+  async counts(): Promise<Counts> {
+    this.#checkOpen('counts');
+    throw new CapabilityError(this.name, this.driver, 'counts');
+  }
+
+  /** About how many: SQS counts by estimate. */
+  async clear(queue: string): Promise<number> {
+    this.#checkOpen('clear');
+    const sqsQueue = this.#queue(queue);
+    const found = await sqsQueue.attributes('it was not cleared');
+    try {
+      await sqsQueue.purge();
+    } catch (error) {
+      if (!(error instanceof SqsReplyError) || !isPurging(error.facts.reply)) throw error;
+      throw new SqsPurgeInProgressError(this.name, queue, { cause: error });
+    }
+    return (
+      Number(found.ApproximateNumberOfMessages ?? 0) +
+      Number(found.ApproximateNumberOfMessagesDelayed ?? 0) +
+      Number(found.ApproximateNumberOfMessagesNotVisible ?? 0)
+    );
+  }
+
+  async peek(): Promise<readonly PeekedJob[]> {
+    this.#checkOpen('peek');
+    throw new CapabilityError(this.name, this.driver, 'peek');
+  }
+
+  /** Those that there are under prefix and suffix, used or not. */
+  async queues(): Promise<readonly string[]> {
+    this.#checkOpen('queues');
+    return this.#names.all();
+  }
+
+  waiter(queues: readonly string[]): Waiter {
+    this.#checkOpen('waiter');
+    const inboxes = [...new Set(queues)].map((queue) => this.#inbox(queue));
+    const waiter = new SqsWaiter(this.name, this.#clock, inboxes);
+    this.#waiters.add(waiter);
+    return waiter;
+  }
+
+  async diagnose(): Promise<readonly Diagnosis[]> {
+    this.#checkOpen('diagnose');
+    const queues = [...new Set([this.#context.queue, ...this.#queues.keys()])].map((name) => this.#queue(name));
+    return diagnoseSqs(queues, { room: this.#room, registry: this.#context.manager?.registry });
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await Promise.all([...this.#waiters].map((waiter) => waiter.close()));
+    this.#waiters.clear();
+    await Promise.all([...this.#inboxes.values()].map((inbox) => inbox.close()));
+    await this.#caller.idle(this.#context.deadline * 1000);
+    this.#caller.link.client.destroy();
+  }
+
+  #queue(name: string): SqsQueue {
+    let queue = this.#queues.get(name);
+    if (queue === undefined)
+      this.#queues.set(name, (queue = new SqsQueue(name, this.#names, this.#caller, this.#room)));
+    return queue;
+  }
+
+  #inbox(name: string): Inbox {
+    let inbox = this.#inboxes.get(name);
+    if (inbox === undefined) {
+      inbox = new Inbox(this.#queue(name), this.#clock, this.#context.retryAfter);
+      this.#inboxes.set(name, inbox);
+    }
+    return inbox;
+  }
+
+  #message(queue: string, { payload, delay = 0 }: Entry): MessageEntry {
+    const isFifo = this.#names.isFifo(queue);
+    if (isFifo && delay > 0) throw new SqsFifoDelayError(this.name, queue);
+    const fields = this.#config.group === undefined && this.#config.deduplicate === undefined ? {} : fieldsOf(payload);
+    const group = this.#config.group?.(fields) ?? (isFifo ? queue : undefined);
+    const deduplication = isFifo ? this.#deduplication(payload, fields) : undefined;
+    const entry = entryOf({ payload, delay: Math.max(delay, 0), group: group && lettersOf(group), deduplication });
+    const size = sizeOf(entry);
+    if (size > this.#room - GROWTH) throw new PayloadTooLargeError('The job', this.name, size, this.#room - GROWTH);
+    return entry;
+  }
+
+  // Where nothing says otherwise, each push is a job of its own, and what is asked for twice for want of an answer is one. A
+  // failed job that is retried would be taken for the first of its key, and lost.
+  #deduplication(payload: string, fields: SqsPayload): string {
+    const text = Buffer.from(payload);
+    const counters = readCounters(text)?.counters ?? readCountersOfAny(text);
+    const isFirst = counters === undefined || fenceOf(counters) === 0;
+    const key = isFirst ? this.#config.deduplicate?.(fields) : undefined;
+    return key === undefined ? uuidv7() : lettersOf(key);
+  }
+
+  #pushError(result: EntryResult, message: MessageEntry): Error {
+    if (result.done) throw new TypeError('it was pushed');
+    const limit = SHORTER_THAN.exec(result.error.message)?.[1];
+    if (limit === undefined) return result.error;
+    return new PayloadTooLargeError('The job', this.name, sizeOf(message), Number(limit));
+  }
+
+  #checkOpen(operation: string): void {
+    if (this.#closing !== undefined) throw new ConnectionClosedError(this.name, operation);
+  }
+}
+
+/** Connects with the first call, not before. @throws MissingPeerError */
+export function connectSqs(config: SqsConfig, context: SqsContext): SqsConnection {
+  return new SqsConnection(config, context);
+}
+
+function fieldsOf(payload: string): SqsPayload {
+  try {
+    const parsed: unknown = JSON.parse(payload);
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? (parsed as SqsPayload) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** AWS takes 128 characters of ASCII without spaces; of anything else, a digest. */
+function lettersOf(key: string): string {
+  return /^[!-~]{1,128}$/.test(key) ? key : createHash('sha256').update(key).digest('hex');
+}

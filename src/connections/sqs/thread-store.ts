@@ -1,0 +1,13 @@
+/** The module that another thread reaches the same queues with; see `ThreadAccess`. */
+import { type Seconds, systemClock } from '../../clock/clock';
+import type { SqsConfig } from '../../queue/configuration';
+import type { StoreThread } from '../../queue/connection';
+import { SqsConnection, type SqsContext } from './sqs-connection';
+
+export interface ThreadData extends Omit<SqsContext, 'clock' | 'manager'> {
+  readonly config: SqsConfig;
+}
+
+export function open({ config, ...context }: ThreadData, deadline: Seconds): StoreThread {
+  return new SqsConnection(config, { ...context, clock: systemClock, deadline: Math.min(context.deadline, deadline) });
+}

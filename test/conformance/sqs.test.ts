@@ -1,0 +1,112 @@
+/**
+ * Runs against a server of the tests. Where the environment gives SQS_REGION or SQS_ENDPOINT, and credentials that the AWS SDK
+ * finds, it runs against that, on queues that it makes and removes; what else moves a clock then waits, an hour in all.
+ */
+import type { SqsConfig } from '../../src/queue/configuration';
+import { conformance } from '../../src/testing/conformance';
+import type { ConformanceHarness } from '../../src/testing/conformance';
+import { SqsWorld } from '../connections/sqs/open-sqs';
+import { hasRealSqs, RealSqs } from '../connections/sqs/real-sqs';
+
+const NO_MOMENT = 'SQS does not say when a message becomes visible';
+const NO_HEAD = 'a message whose visibility ends is not put before others';
+const ENDS_AT_ONCE = 'a receipt is worth nothing once its visibility has ended';
+const TRIES = 'each delivery is a try';
+const IN_PLACE = 'what is released keeps its place in its group';
+
+/** Promises that SQS lets nobody keep. */
+const UNKEPT: Readonly<Record<string, string>> = {
+  'a delayed job is not handed out before its moment, and says when to look again': NO_MOMENT,
+  'the moment to look again is the earliest of all queues that were asked for': NO_MOMENT,
+  'a job is not handed to another worker before its lease has ended, and says when to look again': NO_MOMENT,
+  'a text that must be unique is refused while it waits as delayed, and nothing changes':
+    'two messages of one text are two jobs, of which none is lost',
+  'jobs whose leases have ended go to the head, in the order of the ends': NO_HEAD,
+  'jobs reserved together are all reclaimed, ahead of what waits and of what became due': NO_HEAD,
+  'a lease that has ended is still its holder’s until the job is handed on: it can be renewed': ENDS_AT_ONCE,
+  'a lease that has ended is still its holder’s until the job is handed on: it can be settled': ENDS_AT_ONCE,
+  'clearing removes what is ready, delayed and reserved, and says how many': 'a queue is cleared once in a minute',
+  'the queues that were pushed to are known, to every client': 'SQS lists the queues that there are, used or not',
+};
+
+/** And of a FIFO queue, which is never sent anew what it holds. */
+const UNKEPT_BY_FIFO: Readonly<Record<string, string>> = {
+  'a job is not handed to another worker before its lease has ended, and says when to look again': NO_MOMENT,
+  'a lease that has ended is still its holder’s until the job is handed on: it can be renewed': ENDS_AT_ONCE,
+  'a lease that has ended is still its holder’s until the job is handed on: it can be settled': ENDS_AT_ONCE,
+  'a released job keeps the tries, exceptions and timeouts that it is given back with': TRIES,
+  'a free release gives the try back and is counted apart': TRIES,
+  'a job whose lease has ended is handed out again: the crash is counted and costs no try': TRIES,
+  'a renewed lease starts anew: the job stays with its holder past the first end, and no further than the new': TRIES,
+  'a job released without a delay goes to the tail (by settle)': IN_PLACE,
+  'a job released without a delay goes to the tail (by settleAndReserve)': IN_PLACE,
+  'a settle and the reserve after it see one another: what was released can be had again': IN_PLACE,
+  'a job that is to run apart stays where it is, with all behind it, while its worker runs others': TRIES,
+  'a job that is to run apart holds up later queues, not those before its own': TRIES,
+  'a worker that runs nothing gets a job that is to run apart, and nothing with it': TRIES,
+  'a worker that runs nothing gets the jobs before one that is to run apart, and not that one with them': TRIES,
+  'jobs whose leases ended together are handed out apart from each other': TRIES,
+  'a worker that ends its last job by the same call gets the one that is to run apart': TRIES,
+  'jobs with fewer crashes run with others, and so do all where nothing is asked to run apart': TRIES,
+  'the same text without an id pushed twice is two jobs, also when both are handed out by one call':
+    'here without an id they are of one group, and run one after the other',
+};
+
+/** Our server keeps an order of standard queues; AWS promises none. */
+const ORDERED = /order|go to the head|goes to the tail|stands? behind|the first named|see one another|apart/;
+
+jest.setTimeout(hasRealSqs ? 30 * 60_000 : 30_000);
+
+let world: SqsWorld | RealSqs;
+let stores = 0;
+
+beforeAll(async () => {
+  world = hasRealSqs ? new RealSqs() : await SqsWorld.start();
+});
+
+afterAll(() => world.stop());
+
+const QUEUES = ['probes', 'more-probes', 'first', 'second', 'third', 'only-looked-at', 'never-pushed-to', 'unused'];
+const LACKING = { counts: false, peek: false, failed: false, locks: false, control: false } as const;
+
+const opens =
+  (ending: string, config: Partial<SqsConfig> = {}) =>
+  async (): Promise<ConformanceHarness> => {
+    const suffix = `-${++stores}${ending}`;
+    for (const queue of QUEUES) await world.createQueue(queue + suffix);
+    const connect = () => world.connect({ suffix, ...config });
+    return {
+      connection: connect(),
+      second: connect,
+      advance: (seconds) => world.advance(seconds),
+      dispose: () => world.close(),
+    };
+  };
+
+describe('the sqs driver on standard queues', () => {
+  const promised = conformance(opens(''), LACKING).filter(({ name }) => !hasRealSqs || !ORDERED.test(name));
+
+  it.each(promised.filter(({ name }) => !(name in UNKEPT)))('$name', async ({ run }) => {
+    await expect(run()).resolves.toBeUndefined();
+  });
+
+  it.each(Object.keys(UNKEPT).filter((name) => !hasRealSqs || !ORDERED.test(name)))('cannot keep: %s', async (name) => {
+    await expect(promised.find((one) => one.name === name)!.run()).rejects.toHaveProperty('message');
+  });
+});
+
+describe('the sqs driver on FIFO queues, each job of a group of its own', () => {
+  const group: SqsConfig['group'] = ({ id }) => (typeof id === 'string' ? id : undefined);
+  const promised = conformance(opens('.fifo', { group }), LACKING).filter(
+    ({ requires }) => !requires.includes('delay'),
+  );
+  const unkept = { ...UNKEPT, ...UNKEPT_BY_FIFO };
+
+  it.each(promised.filter(({ name }) => !(name in unkept)))('$name', async ({ run }) => {
+    await expect(run()).resolves.toBeUndefined();
+  });
+
+  it.each(Object.keys(UNKEPT_BY_FIFO))('cannot keep: %s', async (name) => {
+    await expect(promised.find((one) => one.name === name)!.run()).rejects.toHaveProperty('message');
+  });
+});

@@ -1,0 +1,75 @@
+/** Where tests of the `sqs` driver play: a server of their own, and connections that share its clock. */
+import { type Clock, systemClock } from '../../../src/clock/clock';
+import { connectSqs, type SqsConnection, type SqsContext } from '../../../src/connections/sqs/sqs-connection';
+import type { SqsConfig } from '../../../src/queue/configuration';
+import type { SqsQueueModel } from '../../support/sqs-model';
+import { SqsServer } from '../../support/sqs-server';
+
+export const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
+
+export class SqsWorld {
+  readonly server: SqsServer;
+  readonly #open: SqsConnection[] = [];
+  #offset = 0;
+
+  private constructor(server: SqsServer) {
+    this.server = server;
+  }
+
+  static async start(): Promise<SqsWorld> {
+    return new SqsWorld(await SqsServer.start());
+  }
+
+  /** The clock of the machine, and so much further as the test has moved it. */
+  readonly clock: Clock = {
+    now: () => systemClock.now() + this.#offset,
+    monotonic: () => systemClock.monotonic() + this.#offset,
+    after: (milliseconds, callback, keepAlive) => systemClock.after(milliseconds, callback, keepAlive),
+  };
+
+  advance(seconds: number): void {
+    this.#offset += seconds * 1000;
+    this.server.advance(seconds);
+  }
+
+  createQueue(name: string, attributes?: Readonly<Record<string, string>>): SqsQueueModel {
+    return this.server.createQueue(name, attributes);
+  }
+
+  connect(config: Partial<SqsConfig> = {}, context: Partial<SqsContext> = {}): SqsConnection {
+    const { prefix, endpoint } = this.server;
+    return this.keep(
+      connectSqs(
+        { driver: 'sqs', region: 'eu-west-1', endpoint, prefix, credentials, ...config },
+        contextOf({ clock: this.clock, ...context }),
+      ),
+    );
+  }
+
+  /** Closes it with the others. */
+  keep(connection: SqsConnection): SqsConnection {
+    this.#open.push(connection);
+    return connection;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#open.splice(0).map((connection) => connection.close()));
+  }
+
+  async stop(): Promise<void> {
+    await this.close();
+    await this.server.stop();
+  }
+}
+
+export function contextOf(context: Partial<SqsContext> = {}): SqsContext {
+  return {
+    name: 'sqs',
+    clock: systemClock,
+    deadline: 5,
+    retryAfter: 30,
+    maxPayload: 1024 * 1024,
+    queue: 'default',
+    ...context,
+  };
+}

@@ -1,0 +1,53 @@
+/** SQS as the environment gives it: AWS, or what speaks like it. Its clock cannot be moved, so it is waited for. */
+import { CreateQueueCommand, DeleteQueueCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { systemClock } from '../../../src/clock/clock';
+import { connectSqs, type SqsConnection } from '../../../src/connections/sqs/sqs-connection';
+import type { SqsConfig } from '../../../src/queue/configuration';
+import { contextOf } from './open-sqs';
+
+const { SQS_REGION: region, SQS_ENDPOINT: endpoint } = process.env;
+
+/** Whether the environment gives one. The SDK finds the credentials. */
+export const hasRealSqs = region !== undefined || endpoint !== undefined;
+
+export class RealSqs {
+  readonly #options = { ...(region !== undefined && { region }), ...(endpoint !== undefined && { endpoint }) };
+  readonly #client = new SQSClient(this.#options);
+  readonly #run = `onqueue-${Date.now().toString(36)}`;
+  readonly #open: SqsConnection[] = [];
+  #urls: string[] = [];
+
+  async createQueue(name: string): Promise<void> {
+    const Attributes = name.endsWith('.fifo') ? { FifoQueue: 'true' } : {};
+    const created = await this.#client.send(new CreateQueueCommand({ QueueName: this.#named(name), Attributes }));
+    this.#urls.push(created.QueueUrl!);
+  }
+
+  connect({ suffix = '', ...config }: Partial<SqsConfig>): SqsConnection {
+    const own = { driver: 'sqs', ...this.#options, suffix: this.#named(suffix), ...config } as const;
+    const connection = connectSqs(own, contextOf());
+    this.#open.push(connection);
+    return connection;
+  }
+
+  async advance(seconds: number): Promise<void> {
+    await new Promise<void>((resolve) => void systemClock.after(seconds * 1000, resolve, true));
+  }
+
+  /** Closes the connections, and removes the queues. */
+  async close(): Promise<void> {
+    await Promise.all(this.#open.splice(0).map((connection) => connection.close()));
+    const urls = this.#urls.splice(0);
+    await Promise.all(urls.map((QueueUrl) => this.#client.send(new DeleteQueueCommand({ QueueUrl }))));
+  }
+
+  async stop(): Promise<void> {
+    await this.close();
+    this.#client.destroy();
+  }
+
+  /** Queues of one run are told from those of others by what stands before the case's own suffix. */
+  #named(name: string): string {
+    return name.replace(/-(\d+)(\.fifo)?$/, `-${this.#run}-$1$2`);
+  }
+}

@@ -1,0 +1,329 @@
+/**
+ * The queues of SQS as AWS documents them: visibility timeouts, receipts that change with each receive, groups,
+ * deduplication, redrive, retention, and the limits of each action. Where the documentation leaves open what happens to a
+ * receipt that is out of date, it does what is worst for a client: it says nothing, and does nothing.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+
+export interface Attribute {
+  readonly DataType: string;
+  readonly StringValue?: string;
+  readonly BinaryValue?: string;
+}
+
+export interface SendInput {
+  readonly MessageBody?: string;
+  readonly DelaySeconds?: number;
+  readonly MessageAttributes?: Readonly<Record<string, Attribute>>;
+  readonly MessageGroupId?: string;
+  readonly MessageDeduplicationId?: string;
+}
+
+export interface ReceiveInput {
+  readonly MaxNumberOfMessages?: number;
+  readonly VisibilityTimeout?: number;
+  readonly WaitTimeSeconds?: number;
+}
+
+/** Milliseconds since 1970. */
+type Moment = number;
+
+interface Message {
+  readonly id: string;
+  readonly body: string;
+  readonly attributes: Readonly<Record<string, Attribute>> | undefined;
+  readonly group: string | undefined;
+  readonly sentAt: Moment;
+  readonly sequence: number;
+  visibleAt: Moment;
+  receives: number;
+  firstReceivedAt: Moment | undefined;
+  receivedAt: Moment;
+}
+
+/** What SQS answers in place of a result. */
+export class SqsFault extends Error {
+  readonly code: string;
+  readonly status: number;
+
+  constructor(code: string, message: string, status = 400) {
+    super(message);
+    this.code = code;
+    this.status = status;
+  }
+}
+
+const HOUR = 3_600_000;
+const LONGEST_VISIBILITY = 43_200;
+const DEDUPLICATION_SPAN = 300_000;
+const PURGE_SPAN = 60_000;
+const DEFAULTS: Readonly<Record<string, string>> = {
+  VisibilityTimeout: '30',
+  DelaySeconds: '0',
+  MaximumMessageSize: '1048576',
+  MessageRetentionPeriod: '345600',
+  ReceiveMessageWaitTimeSeconds: '0',
+};
+
+// oxlint-disable-next-line no-control-regex -- what SQS takes is given by their numbers
+const TAKEN = /^[\u0009\u000A\u000D\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]+$/u;
+
+const invalid = (message: string): SqsFault => new SqsFault('InvalidParameterValue', message);
+const invalidReceipt = (why: string): SqsFault =>
+  invalid(`Value … for parameter ReceiptHandle is invalid. Reason: ${why}`);
+
+export function md5(text: string): string {
+  return createHash('md5').update(text).digest('hex');
+}
+
+export function sizeOf({ MessageBody = '', MessageAttributes = {} }: SendInput): number {
+  let size = Buffer.byteLength(MessageBody);
+  for (const [name, { DataType, StringValue = '', BinaryValue = '' }] of Object.entries(MessageAttributes)) {
+    size += Buffer.byteLength(name + DataType + StringValue) + Buffer.from(BinaryValue, 'base64').length;
+  }
+  return size;
+}
+
+export class SqsQueueModel {
+  readonly name: string;
+  readonly isFifo: boolean;
+  readonly attributes: Record<string, string>;
+  /** Messages that may be received and not deleted at once; a test may set it lower. */
+  inFlightLimit = 120_000;
+  /** The next so many messages that are handed out stay visible: a standard queue may deliver twice. */
+  duplicates = 0;
+  readonly #now: () => Moment;
+  readonly #deadLetterQueue: (arn: string) => SqsQueueModel | undefined;
+  readonly #changed: () => void;
+  #messages: Message[] = [];
+  readonly #deduplicated = new Map<string, { readonly at: Moment; readonly id: string }>();
+  #purgedAt: Moment = -Infinity;
+  #sequence = 0;
+
+  constructor(
+    name: string,
+    attributes: Readonly<Record<string, string>>,
+    world: {
+      readonly now: () => Moment;
+      readonly deadLetterQueue: (arn: string) => SqsQueueModel | undefined;
+      readonly changed: () => void;
+    },
+  ) {
+    this.name = name;
+    this.isFifo = name.endsWith('.fifo');
+    if (this.isFifo !== (attributes['FifoQueue'] === 'true')) {
+      throw invalid('The queue name of a FIFO queue ends in .fifo, and no other');
+    }
+    this.attributes = { ...DEFAULTS, ...attributes };
+    this.#now = world.now;
+    this.#deadLetterQueue = world.deadLetterQueue;
+    this.#changed = world.changed;
+  }
+
+  send(input: SendInput): { MessageId: string; MD5OfMessageBody: string } {
+    const { MessageBody = '', DelaySeconds, MessageAttributes, MessageGroupId, MessageDeduplicationId } = input;
+    this.#checkSend(input);
+    const now = this.#now();
+    const digest = { MD5OfMessageBody: md5(MessageBody) };
+    if (this.isFifo) {
+      const first = this.#deduplicated.get(MessageDeduplicationId!);
+      if (first !== undefined && now < first.at + DEDUPLICATION_SPAN) return { MessageId: first.id, ...digest };
+    }
+    const message: Message = {
+      id: randomUUID(),
+      body: MessageBody,
+      attributes: MessageAttributes,
+      group: MessageGroupId,
+      sentAt: now,
+      sequence: (this.#sequence += 1),
+      visibleAt: now + (DelaySeconds ?? Number(this.attributes['DelaySeconds'])) * 1000,
+      receives: 0,
+      firstReceivedAt: undefined,
+      receivedAt: 0,
+    };
+    if (this.isFifo) this.#deduplicated.set(MessageDeduplicationId!, { at: now, id: message.id });
+    this.#messages.push(message);
+    this.#changed();
+    return { MessageId: message.id, ...digest };
+  }
+
+  receive({ MaxNumberOfMessages: most = 1, VisibilityTimeout, WaitTimeSeconds = 0 }: ReceiveInput): object[] {
+    if (most < 1 || most > 10) throw invalid(`Value ${most} for parameter MaxNumberOfMessages is invalid.`);
+    if (WaitTimeSeconds < 0 || WaitTimeSeconds > 20) throw invalid('Value for parameter WaitTimeSeconds is invalid.');
+    const timeout = VisibilityTimeout ?? Number(this.attributes['VisibilityTimeout']);
+    checkVisibility(timeout);
+    this.#sweep();
+    if (this.#hidden().length >= this.inFlightLimit)
+      throw new SqsFault('OverLimit', 'Too many messages in flight.', 403);
+    return this.#available()
+      .slice(0, most)
+      .map((message) => this.#handOut(message, timeout));
+  }
+
+  /** A message is hidden for so many seconds from now. */
+  changeVisibility(receipt: string, seconds: number): void {
+    checkVisibility(seconds);
+    const found = this.#find(receipt);
+    if (found.message === undefined) {
+      throw invalidReceipt('Message does not exist or is not available for visibility timeout change.');
+    }
+    if (!this.#isCurrent(found)) return;
+    const { message } = found;
+    const now = this.#now();
+    if (now + seconds * 1000 > message.receivedAt + 12 * HOUR) {
+      throw invalid('Total VisibilityTimeout for the message is beyond the limit [43200 seconds]');
+    }
+    message.visibleAt = now + seconds * 1000;
+    this.#changed();
+  }
+
+  delete(receipt: string): void {
+    const found = this.#find(receipt);
+    if (found.message === undefined) return;
+    const isLast = found.receive === found.message.receives;
+    if (this.isFifo ? !this.#isCurrent(found) : !isLast) return;
+    this.#messages = this.#messages.filter((message) => message !== found.message);
+    this.#changed();
+  }
+
+  purge(): void {
+    const now = this.#now();
+    if (now < this.#purgedAt + PURGE_SPAN) {
+      throw new SqsFault('PurgeQueueInProgress', 'Only one PurgeQueue operation is allowed every 60 seconds.', 403);
+    }
+    this.#purgedAt = now;
+    this.#messages = [];
+  }
+
+  get counts(): { readonly ready: number; readonly delayed: number; readonly reserved: number } {
+    this.#sweep();
+    const hidden = this.#hidden().length;
+    const delayed = this.#messages.filter((one) => one.receives === 0 && one.visibleAt > this.#now()).length;
+    return { ready: this.#messages.length - hidden - delayed, delayed, reserved: hidden };
+  }
+
+  get allAttributes(): Readonly<Record<string, string>> {
+    const { ready, delayed, reserved } = this.counts;
+    return {
+      ...this.attributes,
+      QueueArn: `arn:aws:sqs:eu-west-1:000000000000:${this.name}`,
+      ApproximateNumberOfMessages: String(ready),
+      ApproximateNumberOfMessagesDelayed: String(delayed),
+      ApproximateNumberOfMessagesNotVisible: String(reserved),
+    };
+  }
+
+  /** What it holds, in the order in which it was sent. */
+  get bodies(): readonly string[] {
+    return this.#messages.map(({ body }) => body);
+  }
+
+  /** When a message that is hidden now becomes visible; Infinity: none is. */
+  get nextVisible(): Moment {
+    return Math.min(Infinity, ...this.#messages.map(({ visibleAt }) => visibleAt).filter((at) => at > this.#now()));
+  }
+
+  #checkSend(input: SendInput): void {
+    const { MessageBody = '', DelaySeconds, MessageGroupId, MessageDeduplicationId } = input;
+    if (MessageBody === '')
+      throw new SqsFault('MissingParameter', 'The request must contain the parameter MessageBody.');
+    if (!TAKEN.test(MessageBody)) {
+      throw new SqsFault('InvalidMessageContents', 'Invalid characters found. Valid unicode characters are …');
+    }
+    const most = Number(this.attributes['MaximumMessageSize']);
+    if (sizeOf(input) > most) {
+      throw invalid(`One or more parameters are invalid. Reason: Message must be shorter than ${most} bytes.`);
+    }
+    if (DelaySeconds !== undefined && (DelaySeconds < 0 || DelaySeconds > 900 || !Number.isInteger(DelaySeconds))) {
+      throw invalid(
+        `Value ${DelaySeconds} for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900.`,
+      );
+    }
+    for (const id of [MessageGroupId, MessageDeduplicationId]) {
+      if (id !== undefined && !/^[!-~]{1,128}$/.test(id))
+        throw invalid(`Value ${id} is no id of a group or a message.`);
+    }
+    if (!this.isFifo) {
+      if (MessageDeduplicationId !== undefined)
+        throw invalid('MessageDeduplicationId is not valid for this queue type.');
+      return;
+    }
+    if (DelaySeconds !== undefined) {
+      throw invalid('Value for parameter DelaySeconds is invalid. Reason: not valid for this queue type.');
+    }
+    if (MessageGroupId === undefined || MessageDeduplicationId === undefined) {
+      throw new SqsFault('MissingParameter', 'The request must contain MessageGroupId and MessageDeduplicationId.');
+    }
+  }
+
+  #handOut(message: Message, timeout: number): object {
+    const now = this.#now();
+    message.receives += 1;
+    message.receivedAt = now;
+    message.firstReceivedAt ??= now;
+    if (this.duplicates > 0 && !this.isFifo) this.duplicates -= 1;
+    else message.visibleAt = now + timeout * 1000;
+    return {
+      MessageId: message.id,
+      ReceiptHandle: Buffer.from(`${message.id} ${message.receives}`).toString('base64'),
+      Body: message.body,
+      MD5OfBody: md5(message.body),
+      ...(message.attributes !== undefined && { MessageAttributes: message.attributes }),
+      Attributes: {
+        ApproximateReceiveCount: String(message.receives),
+        ApproximateFirstReceiveTimestamp: String(message.firstReceivedAt),
+        SentTimestamp: String(message.sentAt),
+        ...(message.group !== undefined && { MessageGroupId: message.group }),
+      },
+    };
+  }
+
+  // What was kept for too long is gone, and what was received too often is a dead letter.
+  #sweep(): void {
+    const now = this.#now();
+    const kept = Number(this.attributes['MessageRetentionPeriod']) * 1000;
+    this.#messages = this.#messages.filter(({ sentAt }) => now < sentAt + kept);
+    const policy = this.attributes['RedrivePolicy'];
+    if (policy === undefined) return;
+    const { maxReceiveCount, deadLetterTargetArn } = JSON.parse(policy) as Record<string, string>;
+    const isDead = ({ receives, visibleAt }: Message): boolean =>
+      receives >= Number(maxReceiveCount) && visibleAt <= now;
+    const target = this.#deadLetterQueue(deadLetterTargetArn!);
+    if (target !== undefined)
+      target.#messages.push(...this.#messages.filter(isDead).map((one) => ({ ...one, receives: 0 })));
+    this.#messages = this.#messages.filter((message) => !isDead(message));
+  }
+
+  #hidden(): readonly Message[] {
+    return this.#messages.filter(({ receives, visibleAt }) => receives > 0 && visibleAt > this.#now());
+  }
+
+  #available(): readonly Message[] {
+    const now = this.#now();
+    const visible = this.#messages.filter(({ visibleAt }) => visibleAt <= now);
+    if (!this.isFifo) return visible.toSorted((a, b) => a.visibleAt - b.visibleAt || a.sequence - b.sequence);
+    const locked = new Set(this.#hidden().map(({ group }) => group));
+    return visible.filter(({ group }) => !locked.has(group)).toSorted((a, b) => a.sequence - b.sequence);
+  }
+
+  #find(receipt: string): { readonly message: Message | undefined; readonly receive: number } {
+    const [id, receive] = Buffer.from(receipt, 'base64').toString().split(' ');
+    if (receive === undefined)
+      throw new SqsFault('ReceiptHandleIsInvalid', 'The input receipt handle is invalid.', 404);
+    return { message: this.#messages.find((message) => message.id === id), receive: Number(receive) };
+  }
+
+  /** @throws SqsFault of a FIFO queue, which says so */
+  #isCurrent(found: { readonly message: Message | undefined; readonly receive: number }): boolean {
+    const { message, receive } = found;
+    const isCurrent = message !== undefined && message.receives === receive && message.visibleAt > this.#now();
+    if (!isCurrent && this.isFifo) throw invalidReceipt('The receipt handle has expired.');
+    return isCurrent;
+  }
+}
+
+function checkVisibility(seconds: number): void {
+  if (seconds < 0 || seconds > LONGEST_VISIBILITY || !Number.isInteger(seconds)) {
+    throw invalid(`Value ${seconds} for parameter VisibilityTimeout is invalid. Reason: Must be between 0 and 43200.`);
+  }
+}
