@@ -34,6 +34,7 @@ export {
   type Configuration,
   type ConnectionConfig,
   type DatabaseConfig,
+  type DatabasePool,
   defineConfig,
   type Drivers,
   type MemoryConfig,
@@ -49,6 +50,7 @@ export { builtInConnectors } from './connections/built-in';
 export type { Connector, ConnectorContext } from './queue/connector';
 export type * from './queue/connection';
 export type * from './queue/control';
+export type { Migrations } from './queue/migrations';
 export type { FailedEntry, FailedStore } from './failed/failed-store';
 export type { LockStore } from './locks/lock-store';
 export {

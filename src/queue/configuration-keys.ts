@@ -122,6 +122,17 @@ const awsCredentials: Check = (value) => {
     : 'expected { accessKeyId, secretAccessKey }, or a function that gives them';
 };
 
+const beanstalkdAddress = address(/^beanstalkd?:\/\//, 'beanstalk://127.0.0.1:11300');
+
+/** There is nobody to tell a password to, and nothing behind the port. */
+const beanstalkdUrl: Check = (value) => {
+  const problem = beanstalkdAddress(value);
+  if (problem !== undefined) return problem;
+  return /^\w+:\/\/(\[[\da-f:.]+\]|[\w.-]+)(:\d+)?\/?$/i.test(value as string) && URL.canParse(value as string)
+    ? undefined
+    : 'expected a host and a port alone, such as beanstalk://127.0.0.1:11300: beanstalkd knows neither users nor passwords';
+};
+
 /** What connections with a store have in common; a driver of the user's own is held to these alone. */
 export const STORE_KEYS: KeysOf<StoreConfig> = {
   queue: queueName,
@@ -133,7 +144,7 @@ export const STORE_KEYS: KeysOf<StoreConfig> = {
 const driver: Check = text;
 
 /** By name: a user's own driver, merged into `Drivers`, has its own keys. */
-type OurDriver = 'redis' | 'database' | 'sqs' | 'sync' | 'null' | 'memory';
+type OurDriver = 'redis' | 'database' | 'sqs' | 'beanstalkd' | 'sync' | 'null' | 'memory';
 
 const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
   redis: {
@@ -155,7 +166,17 @@ const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
     options: redisOptions,
     prefix: (value) => (typeof value === 'string' ? undefined : text(value)),
   },
-  database: { ...STORE_KEYS, driver, url: address(/^sqlite:/, 'sqlite:./onqueue.sqlite'), table: text },
+  database: {
+    ...STORE_KEYS,
+    driver,
+    url: address(
+      /^(sqlite:|postgres(ql)?:\/\/)/,
+      'sqlite:./onqueue.sqlite or postgres://user:password@host:5432/database',
+    ),
+    pool: withMethods('a pool of pg', 'connect'),
+    options: object,
+    table: text,
+  },
   sqs: {
     ...STORE_KEYS,
     driver,
@@ -167,6 +188,13 @@ const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
     group: callback,
     deduplicate: callback,
     options: object,
+  },
+  beanstalkd: {
+    ...STORE_KEYS,
+    driver,
+    url: beanstalkdUrl,
+    prefix: text,
+    priority: integer(1, 1023),
   },
   sync: { driver, queue: queueName, maxPayload: size },
   null: { driver, queue: queueName, maxPayload: size },

@@ -60,10 +60,23 @@ export interface RedisConfig extends StoreConfig {
   readonly prefix?: string | undefined;
 }
 
+/** A pool of connections to a database server: a `pg.Pool`. */
+export interface DatabasePool {
+  connect(): Promise<object>;
+}
+
+/** Give one of `url` and `pool`; without either it is a SQLite file. */
 export interface DatabaseConfig extends StoreConfig {
   readonly driver: 'database';
-  /** `sqlite:./onqueue.sqlite`; a relative path starts at the project's folder, the nearest with a package.json. */
+  /**
+   * `sqlite:./onqueue.sqlite`, where a relative path starts at the project's folder, the nearest with a package.json; or a
+   * server: `postgres://user:password@host:5432/database`.
+   */
   readonly url?: string | undefined;
+  /** In place of `url`, a pool of the client (`pg.Pool`) of your own: it is used, never closed or changed. */
+  readonly pool?: DatabasePool | undefined;
+  /** Further options of the client of a server (`pg.Pool`), such as `ssl` and `max`. */
+  readonly options?: Readonly<Record<string, unknown>> | undefined;
   /** Default `jobs`. */
   readonly table?: string | undefined;
 }
@@ -101,6 +114,16 @@ export interface SqsConfig extends StoreConfig {
   readonly options?: Readonly<Record<string, unknown>> | undefined;
 }
 
+export interface BeanstalkdConfig extends StoreConfig {
+  readonly driver: 'beanstalkd';
+  /** Default `beanstalk://127.0.0.1:11300`; the port may be left out. */
+  readonly url?: string | undefined;
+  /** Stands before every tube's name: for applications that share a server. Default: nothing. */
+  readonly prefix?: string | undefined;
+  /** Of the jobs that this connection pushes, among those of their tube: 1 is run first, 1023 last. Default 512. */
+  readonly priority?: number | undefined;
+}
+
 /** Jobs run at once, in place of the push. */
 export interface SyncConfig extends CommonConfig {
   readonly driver: 'sync';
@@ -125,6 +148,7 @@ export interface Drivers {
   redis: RedisConfig;
   database: DatabaseConfig;
   sqs: SqsConfig;
+  beanstalkd: BeanstalkdConfig;
   sync: SyncConfig;
   null: NullConfig;
   memory: MemoryConfig;

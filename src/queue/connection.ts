@@ -9,6 +9,7 @@ import type { FailedStore } from '../failed/failed-store';
 import type { LockStore } from '../locks/lock-store';
 import type { Counters } from '../payload/counters';
 import type { Control } from './control';
+import type { Migrations } from './migrations';
 
 /** One payload on its way into a queue. */
 export interface Entry {
@@ -227,6 +228,13 @@ export interface Connection {
    * the store lives in this very thread. Absent: the driver does not say.
    */
   readonly threadAccess?: ThreadAccess | null | undefined;
+  /** The tables of the store, where somebody has to make them. */
+  readonly migrations?: Migrations | undefined;
+  /**
+   * Pushes into a transaction that the user has begun in the same store: the jobs are there once it is committed.
+   * Undefined: it is no transaction that the driver knows. Absent: the store cannot do so.
+   */
+  within?(transaction: unknown): Pick<Connection, 'push'> | undefined;
   /** What `onqueue check` prints of this store. */
   diagnose(): Promise<readonly Diagnosis[]>;
   /** Ends what the connection holds open, within a deadline. May be called at any time, any number of times. */

@@ -1,14 +1,14 @@
-/**
- * The `database` driver: chooses the dialect that a connection's `url` asks for. SQLite is the one there is; another
- * one gets a folder beside `sqlite` and a line here.
- */
+/** The `database` driver: chooses the database that a connection's `url`, or its pool, asks for. */
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Clock, Seconds } from '../../clock/clock';
 import type { Logger } from '../../logger/logger';
 import type { DatabaseConfig } from '../../queue/configuration';
 import { DatabaseUrlError } from './errors';
+import type { PostgresContext } from './postgres/postgres-connection';
+import type { ServerConnection } from './server/server-connection';
 import { SqliteConnection } from './sqlite/sqlite-connection';
+import type { SqliteOptions } from './sqlite/sqlite-connection';
 
 export interface DatabaseContext {
   /** The connection's name in the configuration. */
@@ -17,34 +17,64 @@ export interface DatabaseContext {
   readonly logger: Logger;
   /** Where a relative path starts. Default: the working folder. */
   readonly root?: string | undefined;
-  /** Seconds until a call gives up on a file that others keep locked. Default 5. */
+  /** Seconds until a call gives up on a file that others keep locked, or a server that does not answer. Default 5. */
   readonly deadline?: Seconds | undefined;
   readonly origin?: string | undefined;
+  /** Seconds to add to a server's clock: 0 outside tests. */
+  readonly offset?: (() => Seconds) | undefined;
 }
 
 const DEFAULT_URL = 'sqlite:./onqueue.sqlite';
 const DEFAULT_TABLE = 'jobs';
 const DEFAULT_DEADLINE = 5;
 
+/** By the scheme of their addresses. */
+type Server = (config: DatabaseConfig, context: PostgresContext) => ServerConnection;
+
+/* oxlint-disable typescript/no-require-imports, typescript/consistent-type-imports -- each is loaded by who uses it */
+const postgres: Server = (config, context) =>
+  (require('./postgres/postgres-connection') as typeof import('./postgres/postgres-connection')).connectPostgres(
+    config,
+    context,
+  );
+/* oxlint-enable typescript/no-require-imports, typescript/consistent-type-imports */
+
+const SERVERS: ReadonlyMap<string, Server> = new Map([
+  ['postgres', postgres],
+  ['postgresql', postgres],
+]);
+
 /**
- * Opens nothing yet: the file and its tables are made on the first use.
+ * Opens nothing yet: a file and its tables are made on the first use, a server is spoken to then.
  *
  * @throws DatabaseUrlError
  * @throws DatabaseTableNameError
+ * @throws MissingPeerError
  */
-export function connectDatabase(config: DatabaseConfig, context: DatabaseContext): SqliteConnection {
-  const { name, clock, logger, origin, root = process.cwd(), deadline = DEFAULT_DEADLINE } = context;
-  const file = canonical(resolve(root, pathOf(config.url ?? DEFAULT_URL, name)));
-  return new SqliteConnection({ name, clock, logger, origin, deadline, file, table: config.table ?? DEFAULT_TABLE });
+export function connectDatabase(config: DatabaseConfig, context: DatabaseContext): SqliteConnection | ServerConnection {
+  const { name, clock, logger, origin, offset, root = process.cwd(), deadline = DEFAULT_DEADLINE } = context;
+  const { url = DEFAULT_URL, table = DEFAULT_TABLE } = config;
+  const server = config.pool === undefined ? SERVERS.get(schemeOf(url)) : postgres;
+  if (server !== undefined) return server(config, { name, clock, logger, origin, offset, deadline, table });
+  return connectSqlite(url, { name, clock, logger, origin, root, deadline, table });
+}
+
+type SqliteContext = Omit<SqliteOptions, 'file'> & { readonly root: string };
+
+/** @throws DatabaseUrlError, DatabaseTableNameError */
+export function connectSqlite(url: string, { root, ...options }: SqliteContext): SqliteConnection {
+  return new SqliteConnection({ ...options, file: canonical(resolve(root, pathOf(url, options.name))) });
+}
+
+function schemeOf(url: string): string {
+  return /^([a-z][a-z\d+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? '';
 }
 
 function pathOf(url: string, connection: string): string {
-  const scheme = /^([a-z][a-z\d+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? '';
+  const scheme = schemeOf(url);
   if (scheme !== 'sqlite') {
-    const problem =
-      scheme === ''
-        ? 'it names no store.'
-        : `'${scheme}:' is none of the databases of this version: it has SQLite only.`;
+    const known = ['sqlite', ...SERVERS.keys()].join(', ');
+    const problem = scheme === '' ? 'it names no store.' : `'${scheme}:' is none of the databases there are: ${known}.`;
     throw new DatabaseUrlError(connection, scheme, problem);
   }
   // `sqlite:///path` is how most programs write an absolute path; `sqlite://path` would be a host, which SQLite has not.

@@ -7,7 +7,7 @@ export class DatabaseUrlError extends OnqueueError<{ readonly connection: string
 
   constructor(connection: string, scheme: string, problem: string) {
     super(
-      `connections.${connection}.url: ${problem} Write 'sqlite:./onqueue.sqlite', or 'sqlite:/an/absolute/path.sqlite'.`,
+      `connections.${connection}.url: ${problem} Write 'sqlite:./onqueue.sqlite', 'sqlite:/an/absolute/path.sqlite' or 'postgres://user:password@host:5432/database'.`,
       { connection, scheme },
     );
   }
@@ -97,5 +97,36 @@ export class UnboundValueError extends OnqueueError<{ readonly type: string }> {
     const type = typeof value === 'object' ? (value?.constructor?.name ?? 'object') : typeof value;
     const given = Number.isNaN(value) ? 'NaN' : `A value of type ${type}`;
     super(`${given} cannot be stored; expected a string, a number, a Buffer or null.`, { type });
+  }
+}
+
+/** The tables of a database server are not there, or of an older version. Nobody but `onqueue migrate` makes them. */
+export class NotMigratedError extends OnqueueError<{ readonly connection: string; readonly address: string }> {
+  readonly code = 'E_DATABASE_NOT_MIGRATED';
+
+  constructor(connection: string, address: string, consequence: string, options?: { cause?: unknown }) {
+    super(
+      `The tables of connection '${connection}' at ${address} are not there, or not up to date; ${consequence}. ` +
+        `Run: npx onqueue migrate --connection=${connection} (with --print it shows what it would run).`,
+      { connection, address },
+      options,
+    );
+  }
+}
+
+/** The server is too old for what the statements need. */
+export class ServerVersionError extends OnqueueError<{
+  readonly connection: string;
+  readonly found: string;
+  readonly needed: string;
+}> {
+  readonly code = 'E_DATABASE_SERVER_VERSION';
+
+  constructor(connection: string, product: string, found: string, needed: string, consequence: string) {
+    super(`Connection '${connection}' leads to ${product} ${found}; ${consequence}. ${needed} or newer is needed.`, {
+      connection,
+      found,
+      needed,
+    });
   }
 }

@@ -40,12 +40,12 @@ describe('the url of a database connection', () => {
     expect(database.connect({ url: 'sqlite:link/a.sqlite' }).address).toBe(join(database.folder, 'real/a.sqlite'));
   });
 
-  it.each(['postgres://user:hunter2@db/jobs', 'mysql://user:hunter2@db/jobs'])(
-    'is refused with the reason where it is that of another database, and without the password: %s',
+  it.each(['oracle://user:hunter2@db/jobs', 'user:hunter2@db/jobs'])(
+    'is refused with the databases there are where it is that of another one, and without the password: %s',
     (url) => {
       const connect = (): unknown => database.connect({ url });
       expect(connect).toThrow(DatabaseUrlError);
-      expect(connect).toThrow(/this version.*SQLite only.*Write 'sqlite:\.\/onqueue\.sqlite'/);
+      expect(connect).toThrow(/none of the databases there are: sqlite, postgres.*Write 'sqlite:\.\/onqueue\.sqlite'/);
       expect(connect).not.toThrow(/hunter2/);
     },
   );

@@ -21,7 +21,7 @@ export class TemporaryDatabase {
     const connection = connectDatabase(
       { driver: 'database', url: `sqlite:${this.file}`, ...config },
       { name: 'database', clock: systemClock, logger: silent, root: this.folder, ...context },
-    );
+    ) as SqliteConnection;
     this.#connections.push(connection);
     return connection;
   }

@@ -1,0 +1,41 @@
+/** Names of tables and of what belongs to them, quoted, so that they stand in a statement as they are written. */
+import { type TableNames, VERSIONS_TABLE } from '../table-names';
+
+export interface Identifiers {
+  readonly jobs: string;
+  readonly failed: string;
+  readonly queues: string;
+  readonly locks: string;
+  readonly orders: string;
+  readonly calls: string;
+  readonly versions: string;
+  /** The sequence that gives places in line. */
+  readonly places: string;
+  /** Functions bear the version of the tables in which they came: older processes go on calling theirs. */
+  readonly push: string;
+  readonly exchange: string;
+  /** Where hints for waiting workers are sent: a text, and not quoted. */
+  readonly channel: string;
+}
+
+export function identifiers(names: TableNames): Identifiers {
+  const { jobs } = names;
+  return {
+    jobs: quoted(jobs),
+    failed: quoted(names.failed),
+    queues: quoted(names.queues),
+    locks: quoted(names.locks),
+    orders: quoted(names.orders),
+    calls: quoted(names.calls),
+    versions: quoted(VERSIONS_TABLE),
+    places: quoted(`${jobs}_places`),
+    push: quoted(`${jobs}_push_v1`),
+    exchange: quoted(`${jobs}_exchange_v1`),
+    channel: `onqueue_${jobs}`,
+  };
+}
+
+export const quoted = (name: string): string => `"${name}"`;
+
+/** As a text in a statement. Names of tables hold no quotation marks. */
+export const literal = (name: string): string => `'${name}'`;

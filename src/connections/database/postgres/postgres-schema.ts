@@ -1,0 +1,176 @@
+/**
+ * Makes the tables in PostgreSQL, or adds what is missing to those that Laravel has made. Every statement may be run again.
+ *
+ * Autovacuum looks at the table of jobs after a fixed number of changes: a queue may be short for ever, and yet have
+ * millions of dead rows a day. The room left on its pages takes the copy that each reservation makes.
+ */
+import { ForeignTableError, NewerTablesError } from '../errors';
+import type { Found, Schema } from '../server/dialect';
+import type { SqlSession } from '../server/sql-session';
+import type { TableNames } from '../table-names';
+import { exchangeFunction, pushFunction } from './functions';
+import { type Identifiers, identifiers, literal, quoted } from './identifiers';
+import { DELAYED, DUE, KNOWN_ID, READY, RESERVED, UNREAD_ID } from './states';
+
+const VERSION = 1;
+
+/** Of the server; the statements use MATERIALIZED. */
+const OLDEST = { number: 120_000, text: 'PostgreSQL 12' };
+
+/** What makes a table of that name one of Laravel's, or of ours. */
+const LARAVELS_COLUMNS = {
+  jobs: ['id', 'queue', 'payload', 'attempts', 'reserved_at', 'available_at', 'created_at'],
+  failed: ['id', 'uuid', 'connection', 'queue', 'payload', 'exception', 'failed_at'],
+} as const;
+
+export class PostgresSchema implements Schema {
+  readonly version = VERSION;
+  readonly #tables: TableNames;
+  readonly #names: Identifiers;
+  /** For people. */
+  readonly #address: string;
+
+  constructor(tables: TableNames, address: string) {
+    this.#tables = tables;
+    this.#names = identifiers(tables);
+    this.#address = address;
+  }
+
+  async look(session: SqlSession): Promise<Found> {
+    const { rows } = await session.query(
+      "SELECT current_setting('server_version'), current_setting('server_version_num'), to_regclass($1) IS NOT NULL",
+      [this.#names.versions],
+    );
+    const [server, number, isThere] = rows[0] ?? [];
+    const needed = Number(number) < OLDEST.number ? OLDEST.text : undefined;
+    return { server: String(server), needed, version: isThere === 't' ? await this.#version(session) : 0 };
+  }
+
+  async migrate(session: SqlSession): Promise<number> {
+    await session.query('BEGIN');
+    try {
+      // Whoever comes second finds that it is done.
+      await session.query(`SELECT pg_advisory_xact_lock(hashtext('onqueue migrate'))`);
+      const { version } = await this.look(session);
+      if (version > VERSION) throw new NewerTablesError(this.#address, version, VERSION);
+      if (version < VERSION) {
+        if (version === 0) await this.#checkForeign(session);
+        await session.query(this.#statements());
+      }
+      await session.query('COMMIT');
+      return version;
+    } catch (error) {
+      await session.query('ROLLBACK');
+      throw error;
+    }
+  }
+
+  sql(): string {
+    return `BEGIN;\n\n${this.#statements()}\n\nCOMMIT;\n`;
+  }
+
+  async #version(session: SqlSession): Promise<number> {
+    const { rows } = await session.query(`SELECT version FROM ${this.#names.versions} WHERE name = $1`, [
+      this.#tables.jobs,
+    ]);
+    return Number(rows[0]?.[0] ?? 0);
+  }
+
+  async #checkForeign(session: SqlSession): Promise<void> {
+    const { jobs, failed, queues, locks, orders, calls } = this.#tables;
+    for (const [table, needed] of [
+      [jobs, LARAVELS_COLUMNS.jobs],
+      [failed, LARAVELS_COLUMNS.failed],
+      [queues, undefined],
+      [locks, undefined],
+      [orders, undefined],
+      [calls, undefined],
+    ] as const) {
+      const { rows } = await session.query(
+        'SELECT attname FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped',
+        [quoted(table)],
+      );
+      const columns = rows.map(([name]) => name);
+      const isShared = needed !== undefined && needed.every((column) => columns.includes(column));
+      if (columns.length > 0 && !isShared) throw new ForeignTableError(this.#address, table);
+    }
+  }
+
+  #statements(): string {
+    const { jobs: name, failed: failedName } = this.#tables;
+    const { jobs, failed, queues, locks, orders, calls, versions, places } = this.#names;
+    const index = (suffix: string, columns: string): string =>
+      `CREATE INDEX IF NOT EXISTS ${quoted(`${name}_${suffix}`)} ON ${jobs} ${columns};`;
+    return `-- The tables of Onqueue, version ${VERSION}, for ${OLDEST.text} and newer.
+
+CREATE TABLE IF NOT EXISTS ${versions} (name text PRIMARY KEY, version integer NOT NULL);
+
+-- Waiting and running jobs: Laravel's columns and our own.
+CREATE TABLE IF NOT EXISTS ${jobs} (
+  id bigserial PRIMARY KEY,
+  queue text NOT NULL,
+  payload text NOT NULL,
+  attempts bigint NOT NULL,
+  reserved_at integer,
+  available_at integer NOT NULL,
+  created_at integer NOT NULL
+);
+ALTER TABLE ${jobs}
+  ADD COLUMN IF NOT EXISTS crashes bigint NOT NULL DEFAULT 0,
+  ADD COLUMN IF NOT EXISTS exceptions bigint NOT NULL DEFAULT 0,
+  ADD COLUMN IF NOT EXISTS timeouts bigint NOT NULL DEFAULT 0,
+  ADD COLUMN IF NOT EXISTS releases bigint NOT NULL DEFAULT 0,
+  ADD COLUMN IF NOT EXISTS cancelled boolean NOT NULL DEFAULT false,
+  ADD COLUMN IF NOT EXISTS place bigint,
+  ADD COLUMN IF NOT EXISTS due_at double precision,
+  ADD COLUMN IF NOT EXISTS lease_until double precision,
+  ADD COLUMN IF NOT EXISTS holder text,
+  ADD COLUMN IF NOT EXISTS uuid text;
+ALTER TABLE ${jobs} SET (
+  fillfactor = 75,
+  autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+  autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000
+);
+CREATE SEQUENCE IF NOT EXISTS ${places};
+ALTER SEQUENCE ${places} OWNED BY ${jobs}.place;
+${index('ready', `(queue, place) WHERE ${READY}`)}
+${index('delayed', `(queue, (${DUE}), id) WHERE ${DELAYED}`)}
+${index('reserved', `(queue, lease_until) WHERE ${RESERVED}`)}
+${index('uuid', `(uuid) WHERE ${KNOWN_ID}`)}
+${index('unread', `(id) WHERE ${UNREAD_ID}`)}
+
+-- Jobs that are out of tries: Laravel's columns and our own.
+CREATE TABLE IF NOT EXISTS ${failed} (
+  id bigserial PRIMARY KEY,
+  uuid text NOT NULL,
+  connection text NOT NULL,
+  queue text NOT NULL,
+  payload text NOT NULL,
+  exception text NOT NULL,
+  failed_at timestamp(0) without time zone NOT NULL DEFAULT current_timestamp
+);
+ALTER TABLE ${failed}
+  ADD COLUMN IF NOT EXISTS raw bytea,
+  ADD COLUMN IF NOT EXISTS failed_ms bigint,
+  ADD COLUMN IF NOT EXISTS name text NOT NULL DEFAULT '',
+  ADD COLUMN IF NOT EXISTS attempts bigint NOT NULL DEFAULT 0;
+CREATE UNIQUE INDEX IF NOT EXISTS ${quoted(`${failedName}_uuid_unique`)} ON ${failed} (uuid);
+CREATE INDEX IF NOT EXISTS ${quoted(`${failedName}_queue`)} ON ${failed} (queue, id);
+
+-- The queues that were pushed to, locks, orders to workers, and what clients were told last.
+CREATE TABLE IF NOT EXISTS ${queues} (name text PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS ${locks} (name text PRIMARY KEY, token text NOT NULL, expires_at double precision NOT NULL);
+CREATE INDEX IF NOT EXISTS ${quoted(`${name}_locks_expires_at`)} ON ${locks} (expires_at);
+CREATE TABLE IF NOT EXISTS ${orders} (kind text NOT NULL, value text NOT NULL, PRIMARY KEY (kind, value));
+CREATE TABLE IF NOT EXISTS ${calls} (
+  client text PRIMARY KEY, call bigint NOT NULL, called_at integer NOT NULL, answer bigint[]
+) WITH (fillfactor = 50);
+
+${pushFunction(this.#names)}
+
+${exchangeFunction(this.#names)}
+
+INSERT INTO ${versions} (name, version) VALUES (${literal(name)}, ${VERSION})
+  ON CONFLICT (name) DO UPDATE SET version = excluded.version;`;
+  }
+}

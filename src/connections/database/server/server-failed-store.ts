@@ -1,0 +1,85 @@
+/** The failed jobs on a database server. */
+import type { FailedEntry, FailedStore } from '../../../failed/failed-store';
+import { newJob } from '../job-text';
+import type { Access } from './access';
+import type { FailedStatements, NewFailure } from './dialect';
+import type { Purpose } from './server-caller';
+import type { SqlSession } from './sql-session';
+
+/** Entries that one call removes. */
+const PAGE = 500;
+
+const REMOVING: Purpose = { consequence: 'not all of the failed jobs were removed', writes: 'repeatable' };
+
+export class ServerFailedStore implements FailedStore {
+  readonly #access: Access;
+  readonly #statements: FailedStatements;
+
+  constructor(access: Access, statements: FailedStatements) {
+    this.#access = access;
+    this.#statements = statements;
+  }
+
+  async put(entry: NewFailure): Promise<void> {
+    const purpose = { consequence: `the failed job ${entry.id} was not kept`, writes: 'repeatable' } as const;
+    await this.#access('failed.put', purpose, (session) => this.#statements.put(session, entry));
+  }
+
+  async list({ queue, limit, offset = 0 }: Parameters<FailedStore['list']>[0]): Promise<readonly FailedEntry[]> {
+    return this.#access('failed.list', { consequence: 'no failed jobs were listed' }, (session) =>
+      this.#statements.list(session, queue, limit, offset),
+    );
+  }
+
+  async get(id: string): Promise<FailedEntry | undefined> {
+    return this.#access('failed.get', { consequence: `the failed job ${id} was not read` }, (session) =>
+      this.#statements.get(session, id),
+    );
+  }
+
+  async count(queue?: string): Promise<number> {
+    return this.#access('failed.count', { consequence: 'no failed jobs were counted' }, (session) =>
+      this.#statements.count(session, queue),
+    );
+  }
+
+  async retry(entry: FailedEntry, payload: Buffer): Promise<boolean> {
+    const purpose = { consequence: `the failed job ${entry.id} was not retried`, writes: 'once' } as const;
+    const job = { ...newJob(payload, 0), queue: entry.queue, unique: false };
+    return this.#access('failed.retry', purpose, (session) => this.#statements.retry(session, entry, job));
+  }
+
+  async forget(id: string): Promise<boolean> {
+    const purpose = { consequence: `the failed job ${id} was kept`, writes: 'once' } as const;
+    return this.#access('failed.forget', purpose, (session) => this.#statements.forget(session, id));
+  }
+
+  async flush(queue?: string): Promise<number> {
+    return this.#flush('failed.flush', queue, 0);
+  }
+
+  async prune({ olderThan, keep }: Parameters<FailedStore['prune']>[0]): Promise<number> {
+    let removed = 0;
+    if (olderThan !== undefined) {
+      removed += await this.#inPages('failed.prune', (session) =>
+        this.#statements.pruneOlder(session, olderThan, PAGE),
+      );
+    }
+    if (keep !== undefined) removed += await this.#flush('failed.prune', undefined, keep);
+    return removed;
+  }
+
+  // What fails meanwhile stays: it would never come to an end otherwise.
+  async #flush(operation: string, queue: string | undefined, keep: number): Promise<number> {
+    const newest = await this.#access(operation, REMOVING, (session) => this.#statements.newest(session, keep));
+    return this.#inPages(operation, (session) => this.#statements.flush(session, queue, newest, PAGE));
+  }
+
+  async #inPages(operation: string, remove: (session: SqlSession) => Promise<number>): Promise<number> {
+    for (let removed = 0; ;) {
+      const page = await this.#access(operation, REMOVING, remove);
+      removed += page;
+      if (page < PAGE) return removed;
+    }
+  }
+}

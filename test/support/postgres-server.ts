@@ -1,0 +1,114 @@
+/** Starts a PostgreSQL of a test's own: on a free port of this machine, in a folder of its own. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { give, type OtherUser, otherUser } from './other-user';
+import { freePort } from './redis-server';
+
+export interface PostgresServer {
+  readonly port: number;
+  readonly url: string;
+  /** To freeze it. */
+  readonly process: ChildProcess;
+  /** Ends it as a power failure would, and leaves its files. */
+  kill(): Promise<void>;
+  /** On the same port and files; resolves when it takes connections. */
+  startAgain(): Promise<void>;
+  /** Ends the server, and removes its folder. May be called again. */
+  stop(): Promise<void>;
+}
+
+const STARTED = 'ready to accept connections';
+const DEADLINE_MS = 30_000;
+const COMMON = ['-c', 'listen_addresses=127.0.0.1', '-c', 'logging_collector=off', '-c', 'max_connections=60'];
+/** What a test writes may go with the machine. */
+const NOT_DURABLE = ['-c', 'fsync=off', '-c', 'synchronous_commit=off', '-c', 'full_page_writes=off'];
+
+export interface PostgresServerOptions {
+  /** Whether what is committed survives `kill`. */
+  readonly durable?: boolean;
+  /** More arguments of `postgres`: `['-c', 'max_connections=5']`. */
+  readonly args?: readonly string[];
+}
+
+/** @throws when the server is missing or does not start; the message holds what it printed */
+export async function startPostgresServer({
+  durable = false,
+  args = [],
+}: PostgresServerOptions = {}): Promise<PostgresServer> {
+  const port = await freePort();
+  const folder = await mkdtemp(join(tmpdir(), 'onqueue-postgres-'));
+  const user = otherUser('postgres');
+  give(folder, user);
+  const data = join(folder, 'data');
+  execFileSync(program('initdb'), ['-D', data, '-A', 'trust', '-U', 'onqueue', '-E', 'UTF8', '--locale=C', '-N'], {
+    stdio: 'pipe',
+    cwd: folder,
+    ...user,
+  });
+  const line = ['-D', data, '-p', String(port), '-k', folder, ...COMMON, ...(durable ? [] : NOT_DURABLE), ...args];
+  let child = await started(line, folder, user);
+  const kill = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exited = new Promise((resolve) => child.once('exit', resolve));
+    // Its processes end with it: SIGQUIT is what it knows as an immediate end.
+    child.kill('SIGCONT');
+    child.kill('SIGQUIT');
+    await exited;
+  };
+  return {
+    port,
+    url: `postgres://onqueue@127.0.0.1:${port}/postgres`,
+    get process() {
+      return child;
+    },
+    kill,
+    startAgain: async () => {
+      child = await started(line, folder, user);
+    },
+    stop: async () => {
+      await kill();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function started(line: readonly string[], cwd: string, user: OtherUser | undefined): Promise<ChildProcess> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program('postgres'), line, { stdio: ['ignore', 'ignore', 'pipe'], cwd, ...user });
+    let printed = '';
+    const fail = (problem: string): void => {
+      clearTimeout(timer);
+      child.kill('SIGQUIT');
+      reject(new Error(`postgres ${problem}. It printed:\n${printed}`));
+    };
+    const timer = setTimeout(() => fail(`was not ready after ${DEADLINE_MS} ms`), DEADLINE_MS);
+    child.once('error', (error) => fail(`could not be started (${error.message})`));
+    child.once('exit', (code) => fail(`ended with ${code}`));
+    child.stderr.on('data', (chunk: Buffer) => {
+      printed += chunk.toString();
+      if (!printed.includes(STARTED)) return;
+      clearTimeout(timer);
+      child.removeAllListeners('exit');
+      // Read on, unheeded: a full pipe would stop the server.
+      child.stderr.removeAllListeners('data').resume();
+      resolve(child);
+    });
+  });
+}
+
+/** Debian keeps the programs of each version in a folder of its own. */
+function program(name: string): string {
+  const versions = '/usr/lib/postgresql';
+  const newest = existsSync(versions)
+    ? readdirSync(versions)
+        .toSorted((a, b) => Number(b) - Number(a))
+        .map((version) => join(versions, version, 'bin'))
+    : [];
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...newest];
+  const found = folders.map((folder) => join(folder, name)).find((file) => existsSync(file));
+  if (found === undefined) throw new Error(`${name} was not found: apt-get install postgresql`);
+  return found;
+}
