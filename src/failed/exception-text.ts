@@ -7,23 +7,74 @@ const LONGEST_TEXT = 16 * 1024;
 const LONGEST_MESSAGE = 1000;
 const MOST_CAUSES = 5;
 
+const UNREADABLE = 'an error that cannot be read: to look at it throws another one';
+
+/** Never throws, and neither do those below, whatever they are given. */
 export function toError(thrown: unknown): Error {
+  return readable(
+    () => errorOf(thrown),
+    () => new Error(UNREADABLE),
+  );
+}
+
+/** One line of what an error says, for logs: bounded, without passwords, and never empty. */
+export function errorMessage(error: Error): string {
+  return readable(
+    () => messageOf(error),
+    () => UNREADABLE,
+  );
+}
+
+/** The name of its kind. */
+export function errorName(error: Error): string {
+  return (
+    readable(
+      () => (typeof error.name === 'string' ? error.name : undefined),
+      () => undefined,
+    ) ?? 'Error'
+  );
+}
+
+/** The error that it came from; undefined: none is known. */
+export function causeOf(error: Error): Error | undefined {
+  return readable(
+    () => (error.cause instanceof Error ? error.cause : undefined),
+    () => undefined,
+  );
+}
+
+export function exceptionText(error: Error): string {
+  return readable(
+    () => wholeText(error),
+    () => UNREADABLE,
+  );
+}
+
+// Anything may be thrown: a proxy, an object whose accessors throw. An outcome must not hang on it.
+function readable<T>(read: () => T, otherwise: () => T): T {
+  try {
+    return read();
+  } catch {
+    return otherwise();
+  }
+}
+
+function errorOf(thrown: unknown): Error {
   if (thrown instanceof Error) return thrown;
   // Errors of another realm (a vm, a test runner's sandbox) are no instances of ours but have all that we read.
   if (typeof thrown === 'object' && thrown !== null && 'message' in thrown && 'stack' in thrown) return thrown as Error;
   return new Error(`a value that is no error was thrown: ${describe(thrown)}`, { cause: thrown });
 }
 
-/** One line of what an error says, for logs: bounded, without passwords, and never empty. */
-export function errorMessage(error: Error): string {
-  const { message, name } = error;
+function messageOf(error: Error): string {
+  const { message } = error;
   const said = typeof message === 'string' && message !== '' ? message : codeOf(error);
   // Cut first: masking looks at every character, and a message may be as long as a response body.
-  const text = oneLine(redact((said ?? name).slice(0, LONGEST_MESSAGE)));
+  const text = oneLine(redact((said ?? errorName(error)).slice(0, LONGEST_MESSAGE)));
   return said !== undefined && said.length > LONGEST_MESSAGE ? `${text}…` : text;
 }
 
-export function exceptionText(error: Error): string {
+function wholeText(error: Error): string {
   const parts = [stackOf(error)];
   if (error instanceof AggregateError)
     parts.push(...error.errors.slice(0, MOST_CAUSES).map((one) => `One of: ${told(one)}`));
@@ -55,7 +106,7 @@ function stackOf(error: Error): string {
   // Whatever is thrown may have any message.
   const { message: own }: { readonly message: unknown } = error;
   const message = String(own).slice(0, LONGEST_TEXT);
-  const heading = `${error.name}: ${message}`;
+  const heading = `${errorName(error)}: ${message}`;
   const stack = typeof error.stack === 'string' ? error.stack.slice(0, 2 * LONGEST_TEXT) : '';
   // A stack that was made before the message was set (or the name changed) does not hold it.
   return stack.includes(message) && stack !== '' ? stack : `${heading}\n${stack}`.trimEnd();

@@ -1,6 +1,6 @@
 /** Where errors go that nobody awaits: to the callbacks of `Queue.onError`, or else to the log. */
 import { checkHook } from '../events/hooks';
-import { errorMessage, exceptionText, toError } from '../failed/exception-text';
+import { errorMessage, errorName, exceptionText, toError } from '../failed/exception-text';
 import type { Logger } from '../logger/logger';
 import type { ErrorContext } from './application';
 
@@ -45,7 +45,7 @@ export class ErrorReports {
   #log(thrown: unknown, { during, job, ...rest }: ErrorContext): void {
     const error = toError(thrown);
     const message = errorMessage(error);
-    const err = { type: error.name, message, stack: exceptionText(error) };
+    const err = { type: errorName(error), message, stack: exceptionText(error) };
     this.#logger().error(
       { err, ...rest, ...(job !== undefined && { job: job.name, id: job.id }) },
       `${during}: ${message}`,

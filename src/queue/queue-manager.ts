@@ -18,6 +18,7 @@ import { nearest } from '../job/nearest';
 import { registry } from '../job/registry';
 import type { JobRegistry } from '../job/registry';
 import { Lock } from '../locks/lock';
+import { guarded } from '../logger/guarded-logger';
 import type { Logger } from '../logger/logger';
 import type { Application, ErrorContext } from './application';
 import type { Closable } from './closable';
@@ -139,8 +140,9 @@ export class QueueManager implements Application {
     return this.configuration.container;
   }
 
+  /** A user's logger that throws must change nothing: neither an outcome nor a call to a store. */
   get logger(): Logger {
-    return this.#loaded?.configuration.logger ?? this.#environment.logger;
+    return guarded(this.#loaded?.configuration.logger ?? this.#environment.logger);
   }
 
   /** The name of the connection that is meant where none is named. */

@@ -41,6 +41,13 @@ interface Plan {
   readonly through: readonly Middleware[];
 }
 
+/** In an object: an error that has a method `then` would be waited for. */
+interface Returned {
+  readonly thrown: Error | undefined;
+}
+
+const NOTHING_THROWN: Returned = { thrown: undefined };
+
 export class Executor {
   /** Tells of what `run` has come to. */
   readonly announcer: Announcer;
@@ -100,7 +107,7 @@ export class Executor {
 
   // The run ends when the handler comes back, or when it was aborted and has not come back within the grace.
   async #attempt(job: RunningJob, plan: Plan): Promise<Outcome> {
-    const thrown = job.ending === undefined ? await this.#ran(job, plan) : undefined;
+    const { thrown } = job.ending === undefined ? await this.#ran(job, plan) : NOTHING_THROWN;
     if (thrown !== undefined && job.ending !== undefined) this.#reportIgnored(job, thrown);
     const outcome = outcomeOf(job, plan.options, thrown, this.#application);
     const exception = job.ending === undefined ? outcome.error : undefined;
@@ -112,19 +119,19 @@ export class Executor {
     return outcome;
   }
 
-  #ran(job: RunningJob, plan: Plan): Promise<Error | undefined> {
+  #ran(job: RunningJob, plan: Plan): Promise<Returned> {
     const { timeout } = plan.options;
     return new Promise((resolve) => {
       const comeBack = (thrown: Error | undefined): void => {
         job.handler = 'came-back';
-        resolve(thrown);
+        resolve({ thrown });
         if (!job.closed) return;
         if (thrown !== undefined && thrown !== job.abortReason) this.#reportIgnored(job, thrown);
         job.onLateReturn?.();
       };
-      if (job.abortReason !== undefined) return resolve(undefined);
+      if (job.abortReason !== undefined) return resolve(NOTHING_THROWN);
       job.onAbort = (grace) => {
-        if (grace < Infinity) this.#deadlines.set(job, grace * 1000, () => resolve(undefined));
+        if (grace < Infinity) this.#deadlines.set(job, grace * 1000, () => resolve(NOTHING_THROWN));
       };
       if (timeout > 0) {
         this.#foresee(job, plan.options);

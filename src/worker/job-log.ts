@@ -1,5 +1,5 @@
 /** The log lines of a worker: one for each run, none of which holds the job's data. */
-import { errorMessage } from '../failed/exception-text';
+import { causeOf, errorMessage } from '../failed/exception-text';
 import type { Logger } from '../logger/logger';
 import type { Reservation, SetAside } from '../queue/connection';
 import type { RunningJob } from './running-job';
@@ -33,8 +33,8 @@ export function logOutcome(logger: Logger, { job, outcome, took }: Finished): vo
 
 // Of a run that was aborted, what its handler threw in the end is the cause.
 function messageOf(error: Error): string {
-  const { cause } = error;
-  return cause instanceof Error ? `${errorMessage(error)} Cause: ${errorMessage(cause)}` : errorMessage(error);
+  const cause = causeOf(error);
+  return cause !== undefined ? `${errorMessage(error)} Cause: ${errorMessage(cause)}` : errorMessage(error);
 }
 
 export function logLost(logger: Logger, { job, outcome, took }: Finished): void {

@@ -3,7 +3,8 @@ import { Job } from '../../src/job/job';
 import { ConsoleLogger } from '../../src/logger/console-logger';
 import { readCounters } from '../../src/payload/counters';
 import { Worker } from '../../src/worker/worker';
-import { testApplication, type TestApplication } from '../support/application';
+import { Faults, faulty } from '../faults/faulty-connection';
+import { elapse, testApplication, type TestApplication } from '../support/application';
 
 let application: TestApplication;
 let ran: string[];
@@ -31,6 +32,9 @@ class Throws extends Job {
 }
 
 @Job({ tries: 2 })
+class ThrowsTwice extends Throws {}
+
+@Job({ tries: 2 })
 class BadBackoff extends Job {
   backoff(): number {
     throw new Error('backoff is broken');
@@ -50,6 +54,86 @@ it('an error whose message is no text loses nothing of what was reserved with it
   await work();
 
   expect(ran).toEqual(['bad', 'failed()', 'good 1', 'good 2']);
+});
+
+const throwing = (property: string): PropertyDescriptorMap => ({
+  [property]: {
+    get() {
+      throw new Error('it cannot be read');
+    },
+  },
+});
+
+const oddities: Readonly<Record<string, () => unknown>> = {
+  'has neither message nor name': () => Object.assign(new Error(''), { name: undefined }),
+  'has a symbol for a name': () => Object.assign(new Error('x'), { name: Symbol('name') }),
+  'has a message that cannot be read': () => Object.defineProperties(new Error('x'), throwing('message')),
+  'has a cause that cannot be read': () => Object.defineProperties(new Error('x'), throwing('cause')),
+  'has a code that cannot be read': () => Object.defineProperties(new Error(''), throwing('code')),
+  'has a method then': () => Object.assign(new Error('x'), { then: () => undefined }),
+  'is a revoked proxy': () => {
+    const { proxy, revoke } = Proxy.revocable(new Error('x'), {});
+    revoke();
+    return proxy;
+  },
+};
+
+it.each(Object.keys(oddities))('an error that %s ends its attempt as any other does', async (oddity) => {
+  thrown = oddities[oddity]!;
+  await application.bus.bulk([new ThrowsTwice('bad'), new Throws('good')]);
+
+  await work();
+
+  expect(ran).toEqual(['bad', 'good', 'bad', 'failed()']);
+  expect(await application.manager.connection().size()).toBe(0);
+  expect(await application.manager.failed.list()).toHaveLength(1);
+});
+
+it.each(Object.keys(oddities))('a hook whose error %s changes no outcome', async (oddity) => {
+  application.manager.hooks.on('before', () => {
+    throw oddities[oddity]!();
+  });
+  application.manager.hooks.on('after', () => {
+    throw oddities[oddity]!();
+  });
+  await application.bus.bulk([new Throws('one'), new Throws('two')]);
+
+  await work();
+
+  expect(ran).toEqual(['one', 'two']);
+  expect(application.log.messages('error')).toHaveLength(4);
+});
+
+it('a hook that throws under a logger that throws changes no outcome', async () => {
+  const broken = (): never => {
+    throw new Error('the disk is full');
+  };
+  application = testApplication({ logger: { debug: broken, info: broken, warn: broken, error: broken } });
+  application.manager.hooks.on('before', broken);
+  application.manager.hooks.on('after', broken);
+  await application.bus.bulk([new Throws('one'), new Throws('two')]);
+
+  await work();
+
+  expect(ran).toEqual(['one', 'two']);
+});
+
+it('a store that is away under a logger that throws is asked again', async () => {
+  const broken = (): never => {
+    throw new Error('the disk is full');
+  };
+  application = testApplication({ logger: { debug: broken, info: broken, warn: broken, error: broken } });
+  const faults = new Faults();
+  const { manager, clock } = application;
+  manager.addConnector('memory', (config, context) => faulty(connectMemory(config, context), faults));
+  faults.next('reserve', { kind: 'reject', error: new Error('away') });
+  await application.bus.dispatch(new Throws('one'));
+
+  const ended = work();
+  await elapse(clock, 1);
+  await ended;
+
+  expect(ran).toEqual(['one']);
 });
 
 it('a logger that throws changes no outcome', async () => {
