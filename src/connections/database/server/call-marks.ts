@@ -18,8 +18,10 @@ export interface MarkedCall {
   next(): CallMark;
   /** It was answered. */
   heard(): void;
-  /** Nobody will ask for it again; the client may be used for another call. */
+  /** Nobody will ask for it again; the client may be used for another call, which asks what became of this one. */
   end(): void;
+  /** The same for a call that no other one may ask for: without an answer its client is used no more. */
+  endForGood(): void;
 }
 
 /** Of a server that is away for long the first calls are of no interest any more: the leases have ended. */
@@ -46,6 +48,9 @@ export class CallMarks {
       },
       heard: () => (client.unheard = []),
       end: () => void this.#free.push(client),
+      endForGood: () => {
+        if (client.unheard.length === 0) this.#free.push(client);
+      },
     };
   }
 

@@ -79,6 +79,8 @@ export class ServerConnection implements Connection {
   readonly #dialect: Dialect;
   readonly #caller: ServerCaller;
   readonly #marks = new CallMarks();
+  /** Of their own: a push that takes the answer to another call for its own would lose its jobs. */
+  readonly #pushMarks = new CallMarks();
   readonly #lane: PushLane;
   #checked: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
@@ -217,7 +219,7 @@ export class ServerConnection implements Connection {
 
   async #close(): Promise<void> {
     await this.#parts.waiters.close();
-    const { clients } = this.#marks;
+    const clients = [...this.#marks.clients, ...this.#pushMarks.clients];
     if (clients.length > 0) {
       const purpose = { consequence: 'what was told to this process is still recorded', writes: 'repeatable' } as const;
       await this.#caller.run(purpose, (session) => this.#dialect.jobs.forget(session, clients)).catch(() => undefined);
@@ -267,7 +269,7 @@ export class ServerConnection implements Connection {
   /** An answer that is lost is asked for again: nothing is queued twice. */
   async #send(jobs: readonly QueuedJob[], consequence: string): Promise<void> {
     await this.#checkTables(consequence);
-    const call = this.#marks.begin();
+    const call = this.#pushMarks.begin();
     try {
       const duplicate = await this.#caller.run({ consequence, writes: 'repeatable' }, (session) =>
         this.#dialect.jobs.push(session, jobs, call.next()),
@@ -275,7 +277,7 @@ export class ServerConnection implements Connection {
       call.heard();
       this.#refuse(jobs, duplicate);
     } finally {
-      call.end();
+      call.endForGood();
     }
   }
 
