@@ -1,6 +1,7 @@
 /** Our own drivers. Each is loaded when a connection of it is first used: nobody pays for a client that is not asked for. */
 import type { ConnectorContext, Connectors } from '../queue/connector';
 import type {
+  BeanstalkdConfig,
   DatabaseConfig,
   MemoryConfig,
   NullConfig,
@@ -25,6 +26,10 @@ export const builtInConnectors: Connectors = {
     ),
   sqs: (config: SqsConfig, context: ConnectorContext) =>
     (require('./sqs/sqs-connection') as typeof import('./sqs/sqs-connection')).connectSqs(config, context),
+  beanstalkd: (config: BeanstalkdConfig, context: ConnectorContext) =>
+    (
+      require('./beanstalkd/beanstalkd-connection') as typeof import('./beanstalkd/beanstalkd-connection')
+    ).connectBeanstalkd(config, context),
   sync: (config: SyncConfig, context: ConnectorContext) =>
     (require('./sync/sync-connection') as typeof import('./sync/sync-connection')).connectSync(config, context),
   null: (config: NullConfig, context: ConnectorContext) =>

@@ -1,0 +1,277 @@
+/** The `beanstalkd` driver: a queue is a tube, a lease the time to run, a renewal a touch. */
+import type { Clock, Seconds } from '../../clock/clock';
+import type { Logger } from '../../logger/logger';
+import type { BeanstalkdConfig } from '../../queue/configuration';
+import type {
+  Capabilities,
+  Connection,
+  Counts,
+  Diagnosis,
+  Entry,
+  PeekedJob,
+  RenewResult,
+  Reservation,
+  ReserveReply,
+  ReserveRequest,
+  Settlement,
+  SettleResult,
+  Waiter,
+} from '../../queue/connection';
+import { CapabilityError, ConnectionClosedError } from '../errors';
+import { BeanstalkdWaiter } from './beanstalkd-waiter';
+import { Caller } from './caller';
+import { clearTube } from './clear-tube';
+import { diagnoseBeanstalkd, isDurable } from './diagnose';
+import { Held } from './held';
+import { patiently, type ServerFacts } from './link';
+import { push } from './push';
+import { entriesOf, fieldsOf } from './replies';
+import { Reserve } from './reserve';
+import { Reservers } from './reservers';
+import { goesAtOnce } from './settle-held';
+import { Tubes } from './tubes';
+
+const DEFAULT_URL = 'beanstalk://127.0.0.1';
+const DEFAULT_PORT = 11_300;
+const DEFAULT_PRIORITY = 512;
+/** States in which a tube is one that jobs were put into. */
+const USED = [
+  'total-jobs',
+  'current-jobs-ready',
+  'current-jobs-delayed',
+  'current-jobs-reserved',
+  'current-jobs-buried',
+];
+
+const CAPABILITIES: Capabilities = {
+  delay: true,
+  reserve: true,
+  renew: true,
+  counts: true,
+  clear: true,
+  // The server shows the first job of a state, and no others.
+  peek: false,
+  wake: true,
+  failed: false,
+  locks: false,
+  control: false,
+};
+
+export interface BeanstalkdContext {
+  /** The connection's name in the configuration. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** How long a call waits for an answer. */
+  readonly deadline: Seconds;
+  readonly retryAfter: Seconds;
+  /** Bytes of a payload that are not refused. */
+  readonly maxPayload: number;
+}
+
+export class BeanstalkdConnection implements Connection {
+  readonly name: string;
+  readonly driver = 'beanstalkd';
+  readonly address: string;
+  readonly capabilities = CAPABILITIES;
+  readonly #context: BeanstalkdContext;
+  readonly #priority: number;
+  readonly #tubes: Tubes;
+  readonly #caller: Caller;
+  readonly #reservers: Reservers;
+  readonly #waiters = new Set<BeanstalkdWaiter>();
+  readonly #underWay = new Set<Promise<unknown>>();
+  #server: ServerFacts | undefined;
+  #forgotten = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(
+    { url = DEFAULT_URL, prefix = '', priority = DEFAULT_PRIORITY }: BeanstalkdConfig,
+    context: BeanstalkdContext,
+  ) {
+    const { hostname, port } = new URL(url);
+    const host = hostname.replace(/^\[(.*)\]$/, '$1');
+    this.name = context.name;
+    this.address = `beanstalk://${hostname}:${port === '' ? DEFAULT_PORT : port}`;
+    this.#context = context;
+    this.#priority = priority;
+    this.#tubes = new Tubes(context.name, prefix);
+    const settings = { ...context, host, port: Number(port === '' ? DEFAULT_PORT : port), address: this.address };
+    this.#caller = new Caller(settings, (facts) => this.#hear(facts));
+    this.#reservers = new Reservers(this.#caller);
+  }
+
+  push(queue: string, entries: readonly Entry[]): Promise<void> {
+    const { retryAfter } = this.#context;
+    return this.#do('push', () =>
+      push(this.#caller, this.#tubes.of(queue), entries, { priority: this.#priority, lease: retryAfter }),
+    );
+  }
+
+  reserve(request: ReserveRequest): Promise<ReserveReply> {
+    return this.#do('reserve', () => this.#reserve(request));
+  }
+
+  settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
+    return this.#do('settle', () => this.#settle(settlements));
+  }
+
+  settleAndReserve(
+    settlements: readonly Settlement[],
+    request: ReserveRequest,
+  ): Promise<{ readonly results: readonly SettleResult[]; readonly reply: ReserveReply }> {
+    return this.#do('settleAndReserve', async () => {
+      const { current } = this.#reservers;
+      const settling = this.#settle(settlements);
+      // On one connection the server does one after the other; otherwise the reserve would not see what was settled.
+      const inOrder = settlements.every((settlement) => {
+        const held = settlement.reservation.token;
+        return held instanceof Held && held.reserver === current && goesAtOnce(held, settlement);
+      });
+      if (!inOrder) await settling;
+      settling.catch(() => undefined);
+      const reply = await this.#reserve(request);
+      return { results: await settling, reply };
+    });
+  }
+
+  renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
+    return this.#do('renew', async () => {
+      const tokens = reservations.map(({ token }) => token);
+      const held = tokens.filter((token) => token instanceof Held);
+      const answers = new Map<unknown, RenewResult>();
+      const renewing = [...new Set(held.map(({ reserver }) => reserver))].map(async (reserver) => {
+        const own = held.filter((one) => one.reserver === reserver);
+        const results = await reserver.renew(own, lease);
+        own.forEach((one, index) => answers.set(one, results[index]!));
+      });
+      await all(renewing);
+      return tokens.map((token) => answers.get(token) ?? 'lost');
+    });
+  }
+
+  counts(queue: string): Promise<Counts> {
+    return this.#do('counts', async () => {
+      const tube = this.#tubes.of(queue);
+      const consequence = `queue '${queue}' was not counted`;
+      const [reply] = await this.#caller.call(() => [`stats-tube ${tube}`], { consequence, again: true });
+      const fields = fieldsOf(reply!.body);
+      const count = (state: keyof Counts): number => Number(fields.get(`current-jobs-${state}`) ?? 0);
+      return { ready: count('ready'), delayed: count('delayed'), reserved: count('reserved') };
+    });
+  }
+
+  /** Jobs that other connections hold stay: the server lets nobody else end them. */
+  clear(queue: string): Promise<number> {
+    return this.#do('clear', () => clearTube(this.#caller, this.#reservers, this.#tubes.of(queue)));
+  }
+
+  peek(): Promise<readonly PeekedJob[]> {
+    return this.#do('peek', async () => {
+      throw new CapabilityError(this.name, this.driver, 'peek');
+    });
+  }
+
+  queues(): Promise<readonly string[]> {
+    return this.#do('queues', async () => {
+      const question = { consequence: 'the queues were not read', again: true };
+      const [list] = await this.#caller.call(() => ['list-tubes'], question);
+      const names = entriesOf(list!.body).flatMap((tube) => this.#tubes.queueOf(tube) ?? []);
+      const states = await this.#caller.call(() => names.map((name) => `stats-tube ${this.#tubes.of(name)}`), question);
+      const isUsed = (index: number): boolean => {
+        const fields = fieldsOf(states[index]!.body);
+        return USED.some((state) => Number(fields.get(state) ?? 0) > 0);
+      };
+      return names.filter((_, index) => isUsed(index)).toSorted();
+    });
+  }
+
+  waiter(queues: readonly string[]): Waiter {
+    this.#checkOpen('waiter');
+    const tubes = [...new Set(queues)].map((queue) => this.#tubes.of(queue));
+    const waiter = new BeanstalkdWaiter(this.name, this.#context.clock, this.#reservers, tubes);
+    this.#waiters.add(waiter);
+    return waiter;
+  }
+
+  diagnose(): Promise<readonly Diagnosis[]> {
+    return this.#do('diagnose', () => diagnoseBeanstalkd(this.#caller, this.#context.maxPayload));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const { clock, deadline } = this.#context;
+    await Promise.all([...this.#waiters].map((waiter) => waiter.close()));
+    const idle = Promise.allSettled(this.#underWay);
+    await patiently(clock, idle, deadline * 1000).catch(() => undefined);
+    this.#reservers.close();
+    this.#caller.close();
+  }
+
+  async #reserve(request: ReserveRequest): Promise<ReserveReply> {
+    const reply = await new Reserve(this.#reservers, this.#tubes, request).run();
+    const forgotten = this.#forgotten;
+    this.#forgotten = false;
+    return forgotten ? { ...reply, forgotten } : reply;
+  }
+
+  /** Sent at once. Those that are settled when another one fails are told by the call that follows. */
+  async #settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
+    const settling = settlements.map(async (settlement): Promise<SettleResult> => {
+      const held = settlement.reservation.token;
+      if (!(held instanceof Held)) return 'lost';
+      const { unheard } = held;
+      held.unheard = undefined;
+      return unheard ?? held.reserver.settle(held, settlement);
+    });
+    try {
+      return await all(settling);
+    } catch (error) {
+      settlements.forEach(({ reservation }, index) => {
+        void settling[index]!.then(
+          (result) => void ((reservation.token as Held).unheard = result),
+          () => undefined,
+        );
+      });
+      throw error;
+    }
+  }
+
+  /** A server that was started anew without its jobs. */
+  #hear(facts: ServerFacts): void {
+    if (this.#server !== undefined && this.#server.get('id') !== facts.get('id')) {
+      this.#forgotten ||= !isDurable(this.#server) || !isDurable(facts);
+    }
+    this.#server = facts;
+  }
+
+  async #do<T>(operation: string, act: () => Promise<T>): Promise<T> {
+    this.#checkOpen(operation);
+    const acting = act();
+    this.#underWay.add(acting);
+    try {
+      return await acting;
+    } finally {
+      this.#underWay.delete(acting);
+    }
+  }
+
+  #checkOpen(operation: string): void {
+    if (this.#closing !== undefined) throw new ConnectionClosedError(this.name, operation);
+  }
+}
+
+/** Waits for all, also when one fails. @throws what the first of those has thrown */
+async function all<T>(promises: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
+}
+
+/** Connects with the first call, not before. */
+export function connectBeanstalkd(config: BeanstalkdConfig, context: BeanstalkdContext): BeanstalkdConnection {
+  return new BeanstalkdConnection(config, context);
+}

@@ -1,0 +1,80 @@
+/** Looks for what loses or stops jobs in a beanstalkd: what `onqueue check` prints of it. */
+import type { Diagnosis } from '../../queue/connection';
+import type { Caller } from './caller';
+import type { ServerFacts } from './link';
+import { fieldsOf } from './replies';
+
+const OLDEST = [1, 10] as const;
+/** Milliseconds; every job takes two such round trips. */
+const SLOW = 20;
+
+export async function diagnoseBeanstalkd(caller: Caller, maxPayload: number): Promise<readonly Diagnosis[]> {
+  const { clock } = caller.settings;
+  const ask = () => caller.call(() => ['stats'], { consequence: 'its state was not read', again: true });
+  await ask();
+  const sentAt = clock.monotonic();
+  const facts = fieldsOf((await ask())[0]!.body);
+  const took = Math.round((clock.monotonic() - sentAt) * 10) / 10;
+  return [
+    version(facts),
+    persistence(facts),
+    size(facts, maxPayload),
+    ...draining(facts),
+    ...buried(facts),
+    latency(took),
+  ];
+}
+
+function version(facts: ServerFacts): Diagnosis {
+  const text = facts.get('version') ?? '';
+  const [major = 0, minor = 0] = text.split('.').map(Number);
+  const old = major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]);
+  const message = `beanstalkd ${text}${old ? ' is older than what this driver was made for. Install 1.10 or newer.' : ''}`;
+  return { level: old ? 'error' : 'ok', subject: 'version', message };
+}
+
+/** Whether a server keeps its jobs over a restart. */
+export const isDurable = (facts: ServerFacts): boolean => Number(facts.get('binlog-current-index')) > 0;
+
+function persistence(facts: ServerFacts): Diagnosis {
+  const subject = 'persistence';
+  if (isDurable(facts)) return { level: 'ok', subject, message: 'binlog' };
+  return {
+    level: 'warning',
+    subject,
+    message: 'none: a restart of beanstalkd loses all jobs. Start it with -b and a folder.',
+  };
+}
+
+function size(facts: ServerFacts, maxPayload: number): Diagnosis {
+  const limit = Number(facts.get('max-job-size'));
+  const small = limit < maxPayload;
+  const remedy = `; maxPayload is ${maxPayload}. Start it with -z ${maxPayload}, or lower maxPayload.`;
+  return {
+    level: small ? 'warning' : 'ok',
+    subject: 'max-job-size',
+    message: `a job may have ${limit} bytes${small ? remedy : ''}`,
+  };
+}
+
+function draining(facts: ServerFacts): readonly Diagnosis[] {
+  if (facts.get('draining') !== 'true') return [];
+  const message = 'it takes no more jobs, as it was told to by SIGUSR1. Start it anew.';
+  return [{ level: 'error', subject: 'draining', message }];
+}
+
+function buried(facts: ServerFacts): readonly Diagnosis[] {
+  const count = Number(facts.get('current-jobs-buried') ?? 0);
+  if (count === 0) return [];
+  const message = `${count}: set aside by a worker, and run by nobody before they are kicked`;
+  return [{ level: 'warning', subject: 'buried jobs', message }];
+}
+
+function latency(milliseconds: number): Diagnosis {
+  const slow = milliseconds > SLOW;
+  return {
+    level: slow ? 'warning' : 'ok',
+    subject: 'latency',
+    message: `${milliseconds} ms for a round trip${slow ? '; each job takes two. Bring the worker nearer to the server.' : ''}`,
+  };
+}

@@ -1,0 +1,76 @@
+/** The jobs that connections of ours have reserved. */
+import type { Milliseconds } from '../../clock/clock';
+import type { Counters } from '../../payload/counters';
+import type { SettleResult } from '../../queue/connection';
+import type { ServerFacts } from './link';
+import type { JobFacts } from './marks';
+import type { Reserver } from './reserver';
+
+/** Fresh from the server. */
+export interface RawJob {
+  readonly id: string;
+  readonly body: Buffer;
+  /** When it was asked for, by the monotonic clock: its lease began no earlier. */
+  readonly askedAt: Milliseconds;
+}
+
+/** With what the server knows of it. */
+export interface KnownJob extends RawJob {
+  readonly tube: string;
+  readonly facts: JobFacts;
+  /** How long the server leaves it with a silent holder: said by whoever pushed it. */
+  readonly ttr: Milliseconds;
+  /** The connection that has reserved it. */
+  readonly reserver: Reserver;
+}
+
+export function knownJob(job: RawJob, fields: ServerFacts, reserver: Reserver): KnownJob {
+  const number = (name: string): number => Number(fields.get(name) ?? 0);
+  const facts = { priority: number('pri'), reserves: number('reserves'), releases: number('releases') };
+  return { ...job, facts, reserver, tube: fields.get('tube') ?? '', ttr: number('ttr') * 1000 };
+}
+
+/** Stands for one reservation; the same job reserved again gets another one. */
+export class Held {
+  readonly job: KnownJob;
+  /** Those of its body. */
+  readonly written: Counters;
+  /** No other reservation that is held has the same. */
+  readonly name: string;
+  /** When the server was last asked to leave it with us, and did. */
+  keptAt: Milliseconds;
+  /** How long we are to keep it without being asked again. */
+  leaseEnd: Milliseconds = -Infinity;
+  /** It has ended, or is somebody else's. */
+  isOver = false;
+  /** What is asked of the server now: to be waited for, not to be asked again. */
+  settling: Promise<SettleResult> | undefined;
+  /** Nobody waits for that any more. */
+  isAbandoned = false;
+  /** What came of it, where nobody has heard it: another one of the same call failed. */
+  unheard: SettleResult | undefined;
+  touching: Promise<boolean> | undefined;
+  /** The priority after a settlement whose answer was lost; 'gone': there would be none. */
+  doubt: number | 'gone' | undefined;
+
+  constructor(job: KnownJob, written: Counters, name: string) {
+    this.job = job;
+    this.written = written;
+    this.name = name;
+    this.keptAt = job.askedAt;
+  }
+
+  get reserver(): Reserver {
+    return this.job.reserver;
+  }
+
+  /** Whether the server has it with us for certain, also when what is sent now arrives late. */
+  isFresh(now: Milliseconds): boolean {
+    return now - this.keptAt < this.job.ttr / 2;
+  }
+
+  /** Whether the server may still have it with us. */
+  mayLast(now: Milliseconds): boolean {
+    return !this.isOver && now - this.keptAt < this.job.ttr;
+  }
+}

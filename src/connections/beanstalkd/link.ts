@@ -1,0 +1,208 @@
+/**
+ * One connection to a beanstalkd: commands go out in one order, and their replies come back in it.
+ *
+ * It is opened once. What ends it ends all that is under way on it, and the server takes back what was reserved on it.
+ */
+import { connect, type Socket } from 'node:net';
+import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../clock/clock';
+import type { Logger } from '../../logger/logger';
+import { fieldsOf, type Reply, ReplyReader } from './replies';
+
+export interface LinkSettings {
+  /** The connection's name in the configuration. */
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  readonly address: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly deadline: Seconds;
+}
+
+/** What a server says of itself. */
+export type ServerFacts = ReadonlyMap<string, string>;
+
+/** A line, or with the body of a job. Both end as the protocol wants it. */
+export type Command = string | Buffer;
+
+/** The connection has ended, or never came about: an answer that is not there yet will not come. */
+export class LinkEnded extends Error {
+  /** Whether the server may have seen the commands. */
+  readonly sent: boolean;
+
+  constructor(cause: Error, sent: boolean) {
+    super(cause.message, { cause });
+    this.sent = sent;
+  }
+}
+
+/** The answer is not there in time. It may come yet. */
+export class Overdue extends Error {}
+
+interface Call {
+  readonly expected: number;
+  readonly replies: Reply[];
+  readonly resolve: (replies: readonly Reply[]) => void;
+  readonly reject: (error: Error) => void;
+  /** When whoever asked gives up waiting, by the monotonic clock. */
+  readonly dueAt: Milliseconds;
+}
+
+const FIRST_TUBE = 'default';
+const END = '\r\n';
+
+export class Link {
+  readonly #socket: Socket;
+  readonly #clock: Clock;
+  readonly #reader = new ReplyReader();
+  readonly #calls: Call[] = [];
+  readonly #watched = new Set([FIRST_TUBE]);
+  #used = FIRST_TUBE;
+  #end: Error | undefined;
+  #facts: ServerFacts = new Map();
+  /** Resolves when it has ended. */
+  readonly ended: Promise<void>;
+
+  private constructor(socket: Socket, clock: Clock) {
+    this.#socket = socket;
+    this.#clock = clock;
+    // An idle connection keeps no process alive; the deadline of an unanswered call does.
+    socket.unref();
+    socket.setNoDelay(true);
+    socket.on('data', (chunk) => this.#read(chunk));
+    socket.on('error', (error) => this.#finish(error));
+    this.ended = new Promise((resolve) => {
+      socket.on('close', () => {
+        this.#finish(new Error('the connection was closed'));
+        resolve();
+      });
+    });
+  }
+
+  /** One attempt. @throws what the system says, `LinkEnded` or `Overdue` */
+  static async open({ host, port, clock }: LinkSettings, within: Milliseconds): Promise<Link> {
+    const since = clock.monotonic();
+    const socket = connect({ host, port });
+    const link = new Link(socket, clock);
+    try {
+      await patiently(clock, connected(socket), within);
+      link.#facts = fieldsOf((await link.call(['stats'], within - (clock.monotonic() - since)))[0]!.body);
+      if (!link.#facts.has('max-job-size')) throw new Error('it does not answer as a beanstalkd does');
+      return link;
+    } catch (error) {
+      link.close();
+      throw error;
+    }
+  }
+
+  get facts(): ServerFacts {
+    return this.#facts;
+  }
+
+  get isOpen(): boolean {
+    return this.#end === undefined;
+  }
+
+  /** Some answer is late: what is asked now will be later still. */
+  get isOverdue(): boolean {
+    const now = this.#clock.monotonic();
+    return this.#calls.some(({ dueAt }) => dueAt < now);
+  }
+
+  /**
+   * Sends commands in one go; gives a reply for each. What is called in one turn of the event loop goes out together.
+   *
+   * @throws Overdue after so many milliseconds: the replies come yet, or the link ends; LinkEnded
+   */
+  call(commands: readonly Command[], within: Milliseconds): Promise<readonly Reply[]> {
+    return patiently(this.#clock, this.ask(commands, within), within);
+  }
+
+  /** Like `call`, for as long as the link lives. After so many milliseconds it is overdue. @throws LinkEnded */
+  ask(commands: readonly Command[], within: Milliseconds): Promise<readonly Reply[]> {
+    if (this.#end !== undefined) return Promise.reject(new LinkEnded(this.#end, false));
+    if (commands.length === 0) return Promise.resolve([]);
+    const dueAt = this.#clock.monotonic() + within;
+    return new Promise((resolve, reject) => {
+      this.#calls.push({ expected: commands.length, replies: [], resolve, reject, dueAt });
+      if (this.#socket.writableCorked === 0) {
+        this.#socket.cork();
+        process.nextTick(() => this.#socket.uncork());
+      }
+      for (const command of commands) this.#socket.write(typeof command === 'string' ? command + END : command);
+    });
+  }
+
+  /** The commands after which only these tubes are reserved from. To be sent at once. */
+  watch(tubes: readonly string[]): readonly string[] {
+    const added = tubes.filter((tube) => !this.#watched.has(tube));
+    const left = [...this.#watched].filter((tube) => !tubes.includes(tube));
+    for (const tube of added) this.#watched.add(tube);
+    for (const tube of left) this.#watched.delete(tube);
+    return [...added.map((tube) => `watch ${tube}`), ...left.map((tube) => `ignore ${tube}`)];
+  }
+
+  /** The command after which jobs are put into this tube, where one is needed. To be sent at once. */
+  use(tube: string): readonly string[] {
+    if (this.#used === tube) return [];
+    this.#used = tube;
+    return [`use ${tube}`];
+  }
+
+  /** Says no more, and hears what is under way: a reserve that waits is answered at once. The server then ends the link. */
+  finish(): void {
+    this.#socket.end();
+  }
+
+  /** Ends it at once: what was not read on the other side never will be. */
+  close(): void {
+    this.#finish(new Error('the connection was closed'));
+    this.#socket.resetAndDestroy();
+  }
+
+  #read(chunk: Buffer): void {
+    try {
+      for (const reply of this.#reader.read(chunk)) {
+        const call = this.#calls[0];
+        if (call === undefined) throw new Error('it answers what was not asked');
+        call.replies.push(reply);
+        if (call.replies.length < call.expected) continue;
+        this.#calls.shift();
+        call.resolve(call.replies);
+      }
+    } catch (error) {
+      this.#finish(error as Error);
+      this.#socket.destroy();
+    }
+  }
+
+  #finish(error: Error): void {
+    this.#end ??= error;
+    for (const call of this.#calls.splice(0)) call.reject(new LinkEnded(this.#end, true));
+  }
+}
+
+/** @throws Overdue, and what the promise rejects with */
+export async function patiently<T>(clock: Clock, promise: Promise<T>, within: Milliseconds): Promise<T> {
+  let give: () => void = () => undefined;
+  const late = new Promise<never>((_, reject) => {
+    // What came while a job blocked the event loop is read before the silence is believed.
+    give = (): void => void endOfTurn().then(() => reject(new Overdue('no answer in time')));
+  });
+  // An unanswered call keeps the process alive, up to its deadline.
+  const timer = clock.after(Math.max(within, 0), give, true);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    timer.cancel();
+    promise.catch(() => undefined);
+  }
+}
+
+function connected(socket: Socket): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once('connect', resolve);
+    socket.once('error', reject);
+    socket.once('close', () => reject(new Error('the connection was closed')));
+  });
+}

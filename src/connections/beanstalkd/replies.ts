@@ -1,0 +1,76 @@
+/** Reads what a beanstalkd sends: a line of words for each command, and behind some of them a body of so many bytes. */
+
+export interface Reply {
+  /** `INSERTED`, `NOT_FOUND`, … */
+  readonly word: string;
+  readonly args: readonly string[];
+  /** Of `RESERVED`, `FOUND` and `OK` alone. */
+  readonly body: Buffer | undefined;
+}
+
+const WITH_BODY = new Set(['RESERVED', 'FOUND', 'OK']);
+const LINE_END = '\r\n';
+/** No reply has a longer line: what has is no beanstalkd. */
+const LONGEST_LINE = 1024;
+
+/** Cuts a stream of bytes into replies, wherever the network cut it. */
+export class ReplyReader {
+  #chunks: Buffer[] = [];
+  #length = 0;
+  /** Bytes without which no reply is whole. Until they are there, nothing is joined: a long body comes in many chunks. */
+  #needed = 1;
+
+  /** @throws Error for what is no reply of a beanstalkd */
+  read(chunk: Buffer): readonly Reply[] {
+    this.#chunks.push(chunk);
+    this.#length += chunk.length;
+    if (this.#length < this.#needed) return [];
+    const bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks);
+    const replies: Reply[] = [];
+    let place = 0;
+    let missing = 1;
+    while (place < bytes.length) {
+      const end = bytes.indexOf(LINE_END, place);
+      if (end === -1) {
+        if (bytes.length - place > LONGEST_LINE) throw new Error('it does not answer as a beanstalkd does');
+        break;
+      }
+      const [word = '', ...args] = bytes.toString('latin1', place, end).split(' ');
+      const start = end + LINE_END.length;
+      if (!WITH_BODY.has(word)) {
+        replies.push({ word, args, body: undefined });
+        place = start;
+        continue;
+      }
+      const next = start + Number(args.at(-1)) + LINE_END.length;
+      if (Number.isNaN(next)) throw new Error('it does not answer as a beanstalkd does');
+      if (bytes.length < next) {
+        missing = next - bytes.length;
+        break;
+      }
+      replies.push({ word, args, body: bytes.subarray(start, next - LINE_END.length) });
+      place = next;
+    }
+    const rest = bytes.subarray(place);
+    this.#chunks = rest.length === 0 ? [] : [rest];
+    this.#length = rest.length;
+    this.#needed = rest.length + missing;
+    return replies;
+  }
+}
+
+/** The fields of a body like that of `stats`: one `name: value` on each line. */
+export function fieldsOf(body: Buffer | undefined): ReadonlyMap<string, string> {
+  const fields = new Map<string, string>();
+  for (const line of String(body).split('\n')) {
+    const colon = line.indexOf(': ');
+    if (colon !== -1) fields.set(line.slice(0, colon), line.slice(colon + 2).replace(/^"(.*)"$/, '$1'));
+  }
+  return fields;
+}
+
+/** The entries of a body like that of `list-tubes`. */
+export function entriesOf(body: Buffer | undefined): readonly string[] {
+  const lines = String(body).split('\n');
+  return lines.filter((line) => line.startsWith('- ')).map((line) => line.slice(2).replace(/^"(.*)"$/, '$1'));
+}

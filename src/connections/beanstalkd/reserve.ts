@@ -1,0 +1,222 @@
+/** Reserves jobs from the tubes of a worker, in the order in which they are named. */
+import type { Seconds } from '../../clock/clock';
+import {
+  afterReserve,
+  fenceOf,
+  hasId,
+  readCounters,
+  readCountersOfAny,
+  readId,
+  withCounters,
+  withId,
+} from '../../payload/counters';
+import type { Counters } from '../../payload/counters';
+import { NOT_AN_OBJECT } from '../../payload/unreadable';
+import type { Reservation, ReserveReply, ReserveRequest } from '../../queue/connection';
+import { Held, type KnownJob, type RawJob } from './held';
+import { pastOf } from './marks';
+import { fieldsOf, type Reply } from './replies';
+import type { Reserver } from './reserver';
+import type { Reservers } from './reservers';
+import type { Tubes } from './tubes';
+
+const MOST_JOBS = 100;
+const MOST_BYTES = 1024 * 1024;
+/** So many are asked for in one go: their texts are not known to be short. */
+const AT_ONCE = 25;
+/** When delayed jobs wait beside those that were handed out, nobody asks when they are due. */
+const LOOK_AGAIN: Seconds = 1;
+
+/** What the body of a job says. */
+interface Readable {
+  readonly job: KnownJob;
+  readonly written: Counters;
+  /** With what the server says of the reservations before this one. */
+  readonly before: Counters;
+  readonly identified: boolean;
+}
+
+export class Reserve {
+  readonly #reservers: Reservers;
+  readonly #request: ReserveRequest;
+  /** By tube. */
+  readonly #queues: ReadonlyMap<string, string>;
+  /** What the server says of each tube, once the first of them was reserved from. */
+  #tubes: ReadonlyMap<string, TubeState> | undefined;
+  #bytes = 0;
+
+  constructor(reservers: Reservers, tubes: Tubes, request: ReserveRequest) {
+    this.#reservers = reservers;
+    this.#request = request;
+    this.#queues = new Map(request.queues.map((queue) => [tubes.of(queue), queue]));
+  }
+
+  /** @throws QueueUnavailableError */
+  async run(): Promise<ReserveReply> {
+    const reserver = await this.#reservers.usable('no job was reserved');
+    let caught = this.#reservers.takeAwaited([...this.#queues.keys()]);
+    try {
+      const ownBefore = this.#countHeld() + caught.length;
+      caught = await this.#catch(reserver, caught);
+      return await this.#handOut(reserver, caught, ownBefore);
+    } catch (error) {
+      // Whatever of it a connection still has: nobody will run it.
+      await byReserver(caught, (one, jobs) => one.giveBack(jobs));
+      throw error;
+    }
+  }
+
+  async #catch(reserver: Reserver, awaited: readonly KnownJob[]): Promise<readonly KnownJob[]> {
+    const raw: RawJob[] = [];
+    let room = this.#request.limit;
+    for (const tube of this.#queues.keys()) {
+      room -= awaited.filter((job) => job.tube === tube).length;
+      const jobs = await this.#take(reserver, tube, room);
+      room -= jobs.length;
+      raw.push(...jobs);
+    }
+    const known = [...awaited, ...(await reserver.describe(raw))];
+    return [...this.#queues.keys()].flatMap((tube) => known.filter((job) => job.tube === tube));
+  }
+
+  async #take(reserver: Reserver, tube: string, room: number): Promise<readonly RawJob[]> {
+    const taken: RawJob[] = [];
+    for (;;) {
+      const limit = Math.max(0, Math.min(room - taken.length, AT_ONCE));
+      const state = this.#tubes?.get(tube);
+      const isFull = limit === 0 || this.#bytes >= MOST_BYTES || taken.length >= MOST_JOBS;
+      if (state !== undefined && (isFull || state.ready === 0)) return taken;
+      const names = [...this.#queues.keys()];
+      const asked = state === undefined ? names.map((name) => `stats-tube ${name}`) : [];
+      const { jobs, others } = await reserver.take(tube, limit, asked);
+      if (state === undefined)
+        this.#tubes = new Map(names.map((name, index) => [name, tubeState(others[index]!, jobs.length)]));
+      else state.ready = jobs.length < limit ? 0 : Math.max(state.ready - jobs.length, 0);
+      taken.push(...jobs);
+      for (const { body } of jobs) this.#bytes += body.length;
+    }
+  }
+
+  async #handOut(reserver: Reserver, caught: readonly KnownJob[], ownBefore: number): Promise<ReserveReply> {
+    const { limit, lease, apart } = this.#request;
+    const kept: Readable[] = [];
+    const back: KnownJob[] = [];
+    const unreadable: KnownJob[] = [];
+    let verdict: 'go' | 'last' | 'stop' = 'go';
+    for (const job of caught) {
+      const readable = verdict === 'go' && kept.length < limit ? read(job) : undefined;
+      if (verdict !== 'go' || kept.length === limit) back.push(job);
+      else if (readable === undefined) unreadable.push(job);
+      else {
+        const isSuspect = apart !== undefined && readable.before.crashes >= apart.crashes;
+        if (isSuspect) verdict = apart.alone && kept.length === 0 ? 'last' : 'stop';
+        if (verdict === 'stop') back.push(job);
+        else kept.push(readable);
+      }
+    }
+    await byReserver(unreadable, (one, jobs) => one.bury(jobs));
+    await byReserver(back, (one, jobs) => one.giveBack(jobs));
+    const nextIn = back.length > 0 ? 0 : await this.#nextIn(reserver, kept.length, ownBefore);
+    const names = new Set<string>();
+    for (const { name } of this.#reservers.held()) names.add(name);
+    return {
+      reservations: kept.map((readable) => this.#hold(readable, lease, names)),
+      setAside: unreadable.map((job) => ({
+        queue: this.#queues.get(job.tube)!,
+        id: ownId(job),
+        reason: NOT_AN_OBJECT,
+      })),
+      nextIn,
+      ...(verdict === 'stop' && { apart: true }),
+    };
+  }
+
+  #hold({ job, before, written, identified }: Readable, lease: Seconds, names: Set<string>): Reservation {
+    const counters = afterReserve(before);
+    const counted = withCounters(job.body, counters);
+    const ownText = identified ? counted : withId(counted, ownId(job));
+    const isTwin = names.has(nameOf(ownText, counters));
+    const payload = isTwin ? withId(ownText, ownId(job)) : ownText;
+    const token = new Held(job, written, nameOf(payload, counters));
+    names.add(token.name);
+    job.reserver.keep(token, lease);
+    return { queue: this.#queues.get(job.tube)!, payload, counters, token };
+  }
+
+  /** How many jobs of these tubes this process holds. */
+  #countHeld(): number {
+    let count = 0;
+    for (const { job } of this.#reservers.held()) if (this.#queues.has(job.tube)) count += 1;
+    return count;
+  }
+
+  async #nextIn(reserver: Reserver, taken: number, ownBefore: number): Promise<Seconds> {
+    const states = [...(this.#tubes ?? [])];
+    if (states.some(([, { ready }]) => ready > 0)) return 0;
+    const { clock } = reserver.caller.settings;
+    let next = Infinity;
+    for (const { job, keptAt } of this.#reservers.held()) {
+      if (this.#queues.has(job.tube)) next = Math.min(next, (keptAt + job.ttr - clock.monotonic()) / 1000);
+    }
+    // When the lease of somebody else's job ends, the server tells nobody.
+    let reserved = 0;
+    for (const [, state] of states) reserved += state.reserved;
+    if (reserved > ownBefore) next = Math.min(next, this.#request.lease);
+    const delayed = states.filter(([, state]) => state.delayed > 0).map(([tube]) => tube);
+    if (delayed.length === 0) return Math.max(next, 0);
+    const due = taken > 0 ? LOOK_AGAIN : await reserver.nextDue(delayed);
+    return Math.max(Math.min(next, due), 0);
+  }
+}
+
+interface TubeState {
+  /** Of these, and of no others, some are taken meanwhile. */
+  ready: number;
+  readonly delayed: number;
+  /** By others than us, and by us before. */
+  readonly reserved: number;
+}
+
+/** @param taken how many of the reserved ones were taken by the same call */
+function tubeState({ body }: Reply, taken: number): TubeState {
+  const fields = fieldsOf(body);
+  const count = (state: string): number => Number(fields.get(`current-jobs-${state}`) ?? 0);
+  return { ready: count('ready'), delayed: count('delayed'), reserved: count('reserved') - taken };
+}
+
+/** Undefined: it is no JSON object. */
+function read(job: KnownJob): Readable | undefined {
+  const { body } = job;
+  const canonical = readCounters(body);
+  const identified = hasId(body);
+  // A tail of ours behind what is no JSON: its id would be looked for in vain.
+  const any = canonical === undefined || !identified ? readCountersOfAny(body) : undefined;
+  const written = canonical?.counters ?? any;
+  if (written === undefined || (!identified && any === undefined)) return undefined;
+  const past = pastOf(job.facts);
+  const before = {
+    attempts: written.attempts + past.attempts,
+    crashes: written.crashes + past.crashes,
+    exceptions: written.exceptions + past.exceptions,
+    timeouts: written.timeouts + past.timeouts,
+    releases: written.releases + past.releases,
+  };
+  return { job, written, before, identified };
+}
+
+/** The id of a job that brings none; the same in each of its reservations, for as long as the server runs. */
+const ownId = ({ id, reserver }: KnownJob): string => `beanstalkd-${reserver.link.facts.get('id')}-${id}`;
+
+const nameOf = (payload: Buffer, counters: Counters): string => `${readId(payload)} ${fenceOf(counters)}`;
+
+async function byReserver(
+  jobs: readonly KnownJob[],
+  act: (reserver: Reserver, jobs: readonly KnownJob[]) => Promise<void>,
+): Promise<void> {
+  for (const reserver of new Set(jobs.map((job) => job.reserver))) {
+    await act(
+      reserver,
+      jobs.filter((job) => job.reserver === reserver),
+    );
+  }
+}

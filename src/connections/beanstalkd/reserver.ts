@@ -1,0 +1,277 @@
+/**
+ * A connection that reserves jobs and holds them. The server lets nobody else renew or end them, and takes them all back
+ * when the connection ends: they are lost then.
+ *
+ * Silence does not end one that holds jobs: as long as their leases may last, the server may come back, and they with it.
+ */
+import type { Milliseconds, Seconds } from '../../clock/clock';
+import type { RenewResult, SettleResult, Settlement } from '../../queue/connection';
+import type { Caller } from './caller';
+import { type Held, type KnownJob, knownJob, type RawJob } from './held';
+import { type Command, type Link, LinkEnded, Overdue, patiently } from './link';
+import { buriedPriority, unseenPriority } from './marks';
+import { fieldsOf, type Reply } from './replies';
+import { settleHeld } from './settle-held';
+import { isAway, unavailable } from './trouble';
+
+const NO_JOB = new Set(['TIMED_OUT', 'DEADLINE_SOON']);
+/** Part of the time that the server leaves a job with us after which we keep it, where nobody else does it as often. */
+const THIRD = 1 / 3;
+
+/** What one look for jobs has brought. */
+export interface Catch {
+  readonly jobs: readonly RawJob[];
+  /** The replies to what else was asked. */
+  readonly others: readonly Reply[];
+}
+
+export class Reserver {
+  readonly link: Link;
+  readonly caller: Caller;
+  /** A reserve waits on the server: nothing else can be asked. */
+  isBlocked = false;
+  readonly #held = new Map<string, Held>();
+  #keeping: { cancel(): void } | undefined;
+
+  constructor(link: Link, caller: Caller) {
+    this.link = link;
+    this.caller = caller;
+    void link.ended.then(() => this.#end());
+  }
+
+  get isUsable(): boolean {
+    return this.link.isOpen && !this.isBlocked && !this.link.isOverdue;
+  }
+
+  get isEmpty(): boolean {
+    return this.#held.size === 0;
+  }
+
+  get held(): Iterable<Held> {
+    return this.#held.values();
+  }
+
+  /** Whether a reservation is the last one that was made of its job, and not over. */
+  holds(held: Held): boolean {
+    return !held.isOver && this.#held.get(held.job.id) === held;
+  }
+
+  /**
+   * Reserves up to `limit` jobs of a tube that are ready now, and asks for what else may be asked along.
+   *
+   * @throws QueueUnavailableError
+   */
+  async take(tube: string, limit: number, others: readonly Command[] = []): Promise<Catch> {
+    const reserves = Array.from({ length: limit }, () => 'reserve-with-timeout 0');
+    return this.#reserve([tube], reserves, others, this.caller.deadline);
+  }
+
+  /** Waits on the server until a job of these tubes is ready, for so many whole seconds. @throws QueueUnavailableError */
+  async wait(tubes: readonly string[], seconds: Seconds): Promise<KnownJob | undefined> {
+    this.isBlocked = true;
+    try {
+      const within = this.caller.deadline + seconds * 1000;
+      const { jobs } = await this.#reserve(tubes, [`reserve-with-timeout ${seconds}`], [], within);
+      return (await this.describe(jobs))[0];
+    } finally {
+      this.isBlocked = false;
+    }
+  }
+
+  /** Asks what the server knows of jobs that were just reserved; leaves out what is gone. @throws QueueUnavailableError */
+  async describe(jobs: readonly RawJob[]): Promise<readonly KnownJob[]> {
+    const replies = await this.#call(
+      jobs.map(({ id }) => `stats-job ${id}`),
+      'no job was reserved',
+    );
+    const known = jobs.map((job, index) => knownJob(job, fieldsOf(replies[index]!.body), this));
+    return known.filter((_, index) => replies[index]!.word === 'OK');
+  }
+
+  /** Seconds until the first delayed job of one of these tubes is ready, rounded up. @throws QueueUnavailableError */
+  async nextDue(tubes: readonly string[]): Promise<Seconds> {
+    const consequence = 'the delayed jobs were not looked at';
+    let next = Infinity;
+    for (const tube of tubes) {
+      const first = (await this.#call([...this.link.use(tube), 'peek-delayed'], consequence)).at(-1)!;
+      if (first.word !== 'FOUND') continue;
+      const [known] = await this.#call([`stats-job ${first.args[0]}`], consequence);
+      next = Math.min(next, Number(fieldsOf(known!.body).get('time-left') ?? 0) + 1);
+    }
+    return next;
+  }
+
+  /** From here on the job is kept for `lease` seconds from when it was asked for. */
+  keep(held: Held, lease: Seconds): void {
+    const before = this.#held.get(held.job.id);
+    // The server had taken it back, and gave it to this very connection again.
+    if (before !== undefined) before.isOver = true;
+    this.#held.set(held.job.id, held);
+    held.leaseEnd = held.keptAt + lease * 1000;
+    this.#keepShort();
+  }
+
+  /** Gives jobs back that nobody has run, at no cost. */
+  async giveBack(jobs: readonly RawJob[]): Promise<void> {
+    try {
+      const known = await this.describe(jobs);
+      const releases = known.map(({ id, facts }) => `release ${id} ${unseenPriority(facts)} 0`);
+      await this.#call(releases, 'jobs were not given back');
+    } catch {
+      // The connection has ended, or will: then the server takes them back itself.
+    }
+  }
+
+  /** Sets aside what is no job. @throws QueueUnavailableError */
+  async bury(jobs: readonly KnownJob[]): Promise<void> {
+    const commands = jobs.map(({ id, facts }) => `bury ${id} ${buriedPriority(facts)}`);
+    await this.#call(commands, 'what is no job was not set aside');
+  }
+
+  /** @throws QueueUnavailableError; then it may be asked for again, and is not carried out twice */
+  async settle(held: Held, settlement: Settlement): Promise<SettleResult> {
+    const isSettledElsewhere = held.settling !== undefined && !held.isAbandoned;
+    if (isSettledElsewhere || (held.doubt === undefined && !this.holds(held))) return 'lost';
+    held.isAbandoned = false;
+    const settling = (held.settling ??= settleHeld(held, settlement));
+    try {
+      const result = await patiently(this.caller.settings.clock, settling, this.caller.deadline);
+      held.doubt = undefined;
+      this.drop(held);
+      return result;
+    } catch (error) {
+      if (!(error instanceof Overdue)) {
+        held.settling = undefined;
+        throw error;
+      }
+      held.isAbandoned = true;
+      this.#considerEnd();
+      throw this.#unavailable(error, 'the outcome of a job was not written', true);
+    }
+  }
+
+  /** Deletes a job that it holds, whatever its holder thinks. False: it was gone. @throws QueueUnavailableError */
+  async end(held: Held): Promise<boolean> {
+    const [reply] = await this.#call([`delete ${held.job.id}`], 'a job that runs was not removed');
+    this.drop(held);
+    return reply!.word === 'DELETED';
+  }
+
+  drop(held: Held): void {
+    held.isOver = true;
+    if (this.#held.get(held.job.id) === held) this.#held.delete(held.job.id);
+  }
+
+  /** @throws QueueUnavailableError */
+  async renew(held: readonly Held[], lease: Seconds): Promise<readonly RenewResult[]> {
+    const { clock } = this.caller.settings;
+    const askedAt = clock.monotonic();
+    const touching = Promise.all(held.map((one) => this.touch(one)));
+    try {
+      const kept = await patiently(clock, touching, this.caller.deadline);
+      return held.map((one, index) => {
+        if (!kept[index]!) return 'lost';
+        one.leaseEnd = askedAt + lease * 1000;
+        return 'renewed';
+      });
+    } catch (error) {
+      this.#considerEnd();
+      throw this.#unavailable(error, `the leases of ${held.length} jobs were not renewed`, false);
+    }
+  }
+
+  /** False: it is no longer ours. Waits for as long as the connection lives. */
+  touch(held: Held): Promise<boolean> {
+    if (!this.holds(held)) return Promise.resolve(false);
+    held.touching ??= this.#touch(held).finally(() => {
+      held.touching = undefined;
+    });
+    return held.touching;
+  }
+
+  async #touch(held: Held): Promise<boolean> {
+    const { clock } = this.caller.settings;
+    const askedAt = clock.monotonic();
+    try {
+      const [reply] = await this.link.ask([`touch ${held.job.id}`], this.caller.deadline);
+      if (reply!.word === 'TOUCHED') {
+        held.keptAt = askedAt;
+        return true;
+      }
+    } catch (error) {
+      if (!(error instanceof LinkEnded)) throw error;
+    }
+    this.drop(held);
+    return false;
+  }
+
+  async #reserve(
+    tubes: readonly string[],
+    reserves: readonly string[],
+    others: readonly Command[],
+    within: Milliseconds,
+  ): Promise<Catch> {
+    const { clock } = this.caller.settings;
+    const watch = this.link.watch(tubes);
+    const askedAt = clock.monotonic();
+    const asking = this.link.ask([...watch, ...reserves, ...others], within);
+    const sorted = asking.then((replies): Catch => {
+      const answers = replies.slice(watch.length, watch.length + reserves.length);
+      const jobs = answers
+        .filter(({ word }) => !NO_JOB.has(word))
+        .map(({ args, body }) => ({ id: args[0]!, body: body!, askedAt }));
+      return { jobs, others: replies.slice(watch.length + reserves.length) };
+    });
+    try {
+      return await patiently(clock, sorted, within);
+    } catch (error) {
+      // What comes yet has nobody to run it.
+      if (error instanceof Overdue) sorted.then(({ jobs }) => this.giveBack(jobs)).catch(() => undefined);
+      this.#considerEnd();
+      throw this.#unavailable(error, 'no job was reserved', false);
+    }
+  }
+
+  async #call(commands: readonly Command[], consequence: string): Promise<readonly Reply[]> {
+    try {
+      return await this.link.call(commands, this.caller.deadline);
+    } catch (error) {
+      this.#considerEnd();
+      throw this.#unavailable(error, consequence, false);
+    }
+  }
+
+  #unavailable(error: unknown, consequence: string, uncertain: boolean): unknown {
+    return isAway(error) ? unavailable(this.caller.settings, error, { consequence, uncertain }) : error;
+  }
+
+  /** Gives up a silent connection, once none of its jobs can be ours any more. */
+  #considerEnd(): void {
+    const now = this.caller.settings.clock.monotonic();
+    if (this.link.isOverdue && ![...this.#held.values()].some((held) => held.mayLast(now))) this.link.close();
+  }
+
+  #end(): void {
+    this.#keeping?.cancel();
+    for (const held of this.#held.values()) held.isOver = true;
+    this.#held.clear();
+  }
+
+  // A lease that is longer than what the server was told when the job was pushed is kept from here.
+  #keepShort(): void {
+    if (this.#keeping !== undefined) return;
+    const { clock } = this.caller.settings;
+    let wait = Infinity;
+    for (const { job, keptAt, leaseEnd } of this.#held.values()) {
+      if (keptAt + job.ttr < leaseEnd) wait = Math.min(wait, job.ttr * THIRD);
+    }
+    if (wait === Infinity) return;
+    this.#keeping = clock.after(wait, () => {
+      this.#keeping = undefined;
+      for (const held of this.#held.values()) {
+        if (held.keptAt + held.job.ttr < held.leaseEnd) this.touch(held).catch(() => undefined);
+      }
+      this.#keepShort();
+    });
+  }
+}

@@ -1,0 +1,84 @@
+/** The connections that hold jobs: one that reserves, one for each wait, and as many more as hold what a wait has brought. */
+import type { Caller } from './caller';
+import type { Held, KnownJob } from './held';
+import { Reserver } from './reserver';
+
+/** Where all of them hold jobs, a wait is a pause. */
+const MOST = 8;
+
+export class Reservers {
+  readonly #caller: Caller;
+  readonly #all = new Set<Reserver>();
+  /** What waits have brought, in the order in which it came. */
+  readonly #awaited: KnownJob[] = [];
+  #opening = 0;
+
+  constructor(caller: Caller) {
+    this.#caller = caller;
+  }
+
+  /** One to reserve with. @throws QueueUnavailableError */
+  async usable(consequence: string): Promise<Reserver> {
+    return this.current ?? this.#open(consequence);
+  }
+
+  /** One to wait on: it holds nothing, as what waits can renew nothing. Undefined: there are too many. @throws QueueUnavailableError */
+  async idle(consequence: string): Promise<Reserver | undefined> {
+    const [reserving, ...others] = [...this.#all].filter(({ isUsable }) => isUsable);
+    const idle = others.toReversed().find(({ isEmpty }) => isEmpty);
+    if (idle !== undefined) return idle;
+    // The only one, or with jobs in all others: this one is left to whoever reserves.
+    if (reserving !== undefined && reserving.isEmpty && others.length > 0) return reserving;
+    return this.#all.size + this.#opening < MOST ? this.#open(consequence) : undefined;
+  }
+
+  /** The one that `usable` gives, if there is one already. */
+  get current(): Reserver | undefined {
+    for (const reserver of this.#all) if (reserver.isUsable) return reserver;
+    return undefined;
+  }
+
+  hasAwaited(tubes: readonly string[]): boolean {
+    return this.#awaited.some(({ tube }) => tubes.includes(tube));
+  }
+
+  /** A job that a wait has brought, for the next one who reserves from its tube. */
+  bring(job: KnownJob): void {
+    this.#awaited.push(job);
+  }
+
+  /** What was brought of these tubes; it is the caller's from here on. */
+  takeAwaited(tubes: readonly string[]): readonly KnownJob[] {
+    const taken = this.#awaited.filter(({ tube }) => tubes.includes(tube));
+    const left = this.#awaited.filter(({ tube }) => !tubes.includes(tube));
+    this.#awaited.splice(0, Infinity, ...left);
+    return taken.filter(({ reserver }) => reserver.link.isOpen);
+  }
+
+  /** All that is held, by whichever connection. */
+  *held(): Generator<Held> {
+    for (const reserver of this.#all) yield* reserver.held;
+  }
+
+  /** Nothing more is to be asked on it. */
+  remove(reserver: Reserver): void {
+    this.#all.delete(reserver);
+  }
+
+  close(): void {
+    for (const { link } of this.#all) link.close();
+    this.#all.clear();
+  }
+
+  async #open(consequence: string): Promise<Reserver> {
+    this.#opening += 1;
+    try {
+      const reserver = new Reserver(await this.#caller.open(consequence), this.#caller);
+      this.#all.add(reserver);
+      void reserver.link.ended.then(() => this.#all.delete(reserver));
+      return reserver;
+    } finally {
+      this.#opening -= 1;
+    }
+  }
+}

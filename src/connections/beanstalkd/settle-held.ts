@@ -1,0 +1,106 @@
+/** Ends one reservation on the connection that holds it; only its holder can. */
+import { withCounters, type Counters } from '../../payload/counters';
+import type { Settlement, SettleResult } from '../../queue/connection';
+import { putCommand, wholeSeconds } from './commands';
+import type { Held } from './held';
+import { LinkEnded } from './link';
+import { buriedPriority, freshPriority, nearestPriority, releasedPriority, userPriority } from './marks';
+import { fieldsOf } from './replies';
+
+type Released = Extract<Settlement, { readonly outcome: 'released' }>;
+
+/**
+ * Waits for as long as the connection lives. Where it ends before the answer is there, the server is asked on another one
+ * what became of the job.
+ *
+ * @throws QueueUnavailableError where that one does not come about either
+ */
+export async function settleHeld(held: Held, settlement: Settlement): Promise<SettleResult> {
+  if (held.doubt !== undefined) return foundOut(held);
+  try {
+    if (settlement.outcome === 'released') return await release(held, settlement);
+    if (settlement.outcome === 'failed') {
+      held.doubt = buriedPriority(held.job.facts);
+      return await answered(held, `bury ${held.job.id} ${held.doubt}`, 'BURIED');
+    }
+    if (!(await isOurs(held))) return 'lost';
+    held.doubt = 'gone';
+    return await answered(held, `delete ${held.job.id}`, 'DELETED');
+  } catch (error) {
+    if (!(error instanceof LinkEnded)) throw error;
+    return error.sent && held.doubt !== undefined ? foundOut(held) : 'lost';
+  }
+}
+
+/** Whether it can be settled by one command that goes out at once. */
+export function goesAtOnce(held: Held, settlement: Settlement): boolean {
+  const { clock } = held.reserver.caller.settings;
+  if (settlement.outcome === 'released')
+    return releasedPriority(held.job.facts, beyond(held, settlement.counters)) !== undefined;
+  return settlement.outcome === 'failed' || held.isFresh(clock.monotonic());
+}
+
+async function release(held: Held, settlement: Released): Promise<SettleResult> {
+  const { facts } = held.job;
+  const counters = beyond(held, settlement.counters);
+  const priority = releasedPriority(facts, counters);
+  if (priority === undefined) {
+    const moved = await putAnew(held, settlement);
+    if (moved !== undefined) return moved;
+  }
+  held.doubt = priority ?? nearestPriority(facts, counters);
+  return answered(held, `release ${held.job.id} ${held.doubt} ${wholeSeconds(settlement.delay)}`, 'RELEASED');
+}
+
+/**
+ * The marks have no room for these counters: the job is put in once more with all of them in its body, and then the old
+ * one removed. A crash between the two leaves the job twice rather than nowhere. Undefined: it was not taken.
+ */
+async function putAnew(held: Held, settlement: Released): Promise<SettleResult | undefined> {
+  if (!(await isOurs(held))) return 'lost';
+  const { link } = held.reserver;
+  const put = putCommand({
+    body: withCounters(settlement.reservation.payload, settlement.counters),
+    priority: freshPriority(userPriority(held.job.facts)),
+    delay: settlement.delay,
+    lease: held.job.ttr / 1000,
+  });
+  held.doubt = 'gone';
+  const inserted = (await link.ask([...link.use(held.job.tube), put], Infinity)).at(-1)!;
+  if (inserted.word !== 'INSERTED') return undefined;
+  const result = await answered(held, `delete ${held.job.id}`, 'DELETED');
+  if (result === 'lost') await link.ask([`delete ${inserted.args[0]}`], Infinity);
+  return result;
+}
+
+// Once its lease has ended, anybody may delete a job that waits: then only who still holds it may.
+async function isOurs(held: Held): Promise<boolean> {
+  const { clock } = held.reserver.caller.settings;
+  return held.isFresh(clock.monotonic()) || held.reserver.touch(held);
+}
+
+async function answered(held: Held, command: string, word: string): Promise<SettleResult> {
+  const { link, caller } = held.reserver;
+  const [reply] = await link.ask([command], caller.deadline);
+  return reply!.word === word ? 'settled' : 'lost';
+}
+
+async function foundOut(held: Held): Promise<SettleResult> {
+  const [reply] = await held.reserver.caller.call(() => [`stats-job ${held.job.id}`], {
+    consequence: 'the outcome of a job was not written',
+    again: true,
+  });
+  if (held.doubt === 'gone') return reply!.word === 'NOT_FOUND' ? 'settled' : 'lost';
+  return fieldsOf(reply!.body).get('pri') === String(held.doubt) ? 'settled' : 'lost';
+}
+
+/** What these counters are more than those of the body. */
+function beyond({ written }: Held, counters: Counters): Counters {
+  return {
+    attempts: counters.attempts - written.attempts,
+    crashes: counters.crashes - written.crashes,
+    exceptions: counters.exceptions - written.exceptions,
+    timeouts: counters.timeouts - written.timeouts,
+    releases: counters.releases - written.releases,
+  };
+}

@@ -1,0 +1,26 @@
+/** What a queue is called in a beanstalkd. */
+import { TubeNameError } from './errors';
+
+const NAME = /^[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]{0,199}$/;
+
+export class Tubes {
+  readonly #connection: string;
+  readonly #prefix: string;
+
+  constructor(connection: string, prefix: string) {
+    this.#connection = connection;
+    this.#prefix = prefix;
+  }
+
+  /** @throws TubeNameError */
+  of(queue: string): string {
+    const tube = this.#prefix + queue;
+    if (!NAME.test(tube)) throw new TubeNameError(this.#connection, queue, tube);
+    return tube;
+  }
+
+  /** Undefined: not one of ours. */
+  queueOf(tube: string): string | undefined {
+    return tube.startsWith(this.#prefix) ? tube.slice(this.#prefix.length) : undefined;
+  }
+}
