@@ -57,8 +57,8 @@ export class Trouble {
 
   /** The store has answered. */
   over(): void {
-    if (!this.#told) return;
     this.#streak = 0;
+    if (!this.#told) return;
     this.#told = false;
     const { name, address } = this.#connection;
     this.#application.logger.info({ connection: name, address }, `${address} answers again.`);
