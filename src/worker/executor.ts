@@ -54,6 +54,9 @@ export class Executor {
   readonly #application: Application;
   readonly #settings: ExecutorSettings;
   readonly #deadlines: Deadlines<RunningJob>;
+  /** Of runs that wait for their hooks. */
+  readonly #goOn = new Set<() => void>();
+  #isHastened = false;
 
   constructor(application: Application, settings: ExecutorSettings) {
     this.#application = application;
@@ -83,7 +86,7 @@ export class Executor {
       job.instance = decodeJob(envelope, definition, registry);
       const through = decodeMiddleware(envelope, registry) as readonly Middleware[];
       const told = this.announcer.tell(job, 'before', { connectionName: job.connectionName, job });
-      if (told !== undefined) await told;
+      if (told !== undefined) await this.#heard(told);
       return await this.#attempt(job, { definition, options, through });
     } catch (error) {
       if (error instanceof PayloadVersionError || error instanceof UnknownClassError) return this.#notYet(job, error);
@@ -94,10 +97,25 @@ export class Executor {
     }
   }
 
+  /** Runs wait for no hook any more that is called before their outcome is stored: it would come too late. */
+  hasten(): void {
+    this.#isHastened = true;
+    for (const goOn of this.#goOn) goOn();
+  }
+
   /** Leaves no timer behind. */
   close(): void {
     this.#deadlines.close();
     this.announcer.close();
+  }
+
+  async #heard(told: Promise<void>): Promise<void> {
+    if (this.#isHastened) return;
+    let goOn!: () => void;
+    const hastened = new Promise<void>((resolve) => (goOn = resolve));
+    this.#goOn.add(goOn);
+    await Promise.race([told, hastened]);
+    this.#goOn.delete(goOn);
   }
 
   #options(envelope: Envelope, definition: JobDefinition): RunOptions {
@@ -114,7 +132,12 @@ export class Executor {
     // From here on the outcome stands, also for the hooks.
     job.close();
     if (exception !== undefined) {
-      await this.announcer.tell(job, 'exceptionOccurred', { connectionName: job.connectionName, job, exception });
+      const told = this.announcer.tell(job, 'exceptionOccurred', {
+        connectionName: job.connectionName,
+        job,
+        exception,
+      });
+      if (told !== undefined) await this.#heard(told);
     }
     return outcome;
   }

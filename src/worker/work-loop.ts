@@ -6,7 +6,6 @@
  */
 import { endOfTurn, type Milliseconds, type Seconds } from '../clock/clock';
 import type { FailedStore } from '../failed/failed-store';
-import { guarded } from '../logger/guarded-logger';
 import type { Logger } from '../logger/logger';
 import type { Application } from '../queue/application';
 import { afterFreeRelease } from '../payload/counters';
@@ -91,7 +90,7 @@ export class WorkLoop {
 
   constructor({ options, connection, queues, lease, application, failedStore, endsProcess }: WorkLoopSettings) {
     const { clock } = application;
-    this.#logger = guarded(application.logger);
+    this.#logger = application.logger;
     const ring = (): void => this.#bell.ring();
     this.#options = options;
     this.#connection = connection;
@@ -302,21 +301,37 @@ export class WorkLoop {
     return this.#permission.isGranted() ? limit : 0;
   }
 
+  // Of a worker of one job, which does not run out before its queues were seen: the first look may come late.
+  get #patienceLeft(): Milliseconds {
+    const hasLooked = this.#pulse.sinceLastPoll !== undefined || this.#permission.isVetoed;
+    return hasLooked ? this.#conditions.patienceLeft : Infinity;
+  }
+
   // A veto counts as an empty queue, as in Laravel: a paused worker can be told to end when it has nothing to do.
   async #emptiness(): Promise<StopReason | undefined> {
     if (this.#unsettled + this.#settler.announcing > 0) return undefined;
-    if (this.#pulse.sinceLastPoll !== undefined && this.#conditions.patienceLeft <= 0) return 'empty';
+    if (this.#patienceLeft <= 0) return 'empty';
     if (!this.#options.stopWhenEmpty) return undefined;
     if (this.#permission.isVetoed) return 'empty';
     if ((this.#hungry && this.#free > 0) || this.#trouble.pausing) return undefined;
     if (this.#nextLook === Infinity || !this.#connection.capabilities.counts) return 'empty';
+    return (await this.#someWait()) ? undefined : 'empty';
+  }
+
+  // True also where it is not known: the store does not answer.
+  async #someWait(): Promise<boolean> {
+    let found = true;
+    const count = async (): Promise<void> => {
+      const open = this.#queues.filter(({ name }) => !this.#orders.paused.includes(name));
+      const counts = await Promise.all(open.map(({ name }) => this.#connection.counts(name)));
+      found = counts.some(({ ready, delayed }) => ready + delayed > 0);
+    };
     try {
-      const counts = await Promise.all(this.#queues.map(({ name }) => this.#connection.counts(name)));
-      return counts.some(({ ready, delayed }) => ready + delayed > 0) ? undefined : 'empty';
+      await this.#shutdown.within(count());
     } catch (error) {
       this.#trouble.note(error, 'counting');
-      return undefined;
     }
+    return found;
   }
 
   async #sleep(): Promise<void> {
@@ -327,7 +342,7 @@ export class WorkLoop {
       idle ? this.#nextLook : Infinity,
       vetoedUntil ?? Infinity,
       now + this.#conditions.timeLeft,
-      this.#open.size === 0 ? now + this.#conditions.patienceLeft : Infinity,
+      this.#open.size === 0 ? now + this.#patienceLeft : Infinity,
     ];
     if (!idle) this.#idle.pause();
     this.#idle.until(Math.min(...wakeAt), idle);
@@ -351,6 +366,7 @@ export class WorkLoop {
 
   #interrupt(): void {
     for (const job of this.#open) job.abort(new WorkerStoppingError(job.name, job.id), ABORT_GRACE);
+    this.#executor.hasten();
   }
 
   get #unsettled(): number {

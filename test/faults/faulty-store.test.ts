@@ -1,6 +1,7 @@
 import { Job } from '../../src/job/job';
 import { LeaseLostError } from '../../src/worker/errors';
 import { Worker } from '../../src/worker/worker';
+import type { WorkerOptions } from '../../src/worker/worker-options';
 import { elapse as elapseOn, Gate, until as untilOn } from '../support/application';
 import { type Fault, faultyApplication, type FaultyApplication, type Faults } from './faulty-connection';
 
@@ -44,7 +45,8 @@ afterEach(async () => {
 });
 
 const away: Fault = { kind: 'reject', error: new Error('the store is away') };
-const worker = (): Worker => new Worker({ stopWhenEmpty: true }, application.manager);
+const worker = (options: WorkerOptions = {}): Worker =>
+  new Worker({ stopWhenEmpty: true, ...options }, application.manager);
 
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
 const elapse = (seconds: number): Promise<void> => elapseOn(application.clock, seconds);
@@ -71,6 +73,32 @@ it('a store that is away is not told of again where the driver has said so', asy
   await ended;
 
   expect(application.log.messages('error')).toEqual([]);
+});
+
+it('a store that is back is asked again as soon in the next outage, also where the driver tells of both', async () => {
+  Object.assign(connection, { isAway: true });
+  faults.next('reserve', ...Array.from({ length: 6 }, () => away));
+  const ended = worker({ stopWhenEmpty: false }).run();
+  await elapse(10);
+
+  faults.next('reserve', away);
+  await application.bus.dispatch(new Note('a'));
+  await elapse(0.5);
+
+  expect(ran).toEqual(['a']);
+  await application.manager.close();
+  await ended;
+});
+
+it('a worker of one job that waits for its store does not look at the clock without end', async () => {
+  const armed = jest.spyOn(application.clock, 'after');
+  faults.next('reserve', ...Array.from({ length: 4 }, () => away));
+
+  const ended = worker({ once: true, stopWhenEmpty: false }).run();
+  await elapse(5);
+  await ended;
+
+  expect(armed.mock.calls.length).toBeLessThan(100);
 });
 
 it('an outcome that could not be written is written later, and the job runs once', async () => {

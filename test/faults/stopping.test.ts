@@ -55,6 +55,13 @@ afterEach(async () => {
 });
 
 const away: Fault = { kind: 'reject', error: new Error('the store is away') };
+@Job({ tries: 2 })
+class Twice extends Job {
+  handle(): void {
+    throw new Error('no');
+  }
+}
+
 const worker = (options: WorkerOptions = {}): Worker => new Worker(options, application.manager);
 
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
@@ -178,4 +185,42 @@ it('a job whose lease ended in an outage is not run a second time beside itself'
 
   expect(ran).toEqual(['started', 'done']);
   expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+});
+
+it.each(['before', 'exceptionOccurred'] as const)(
+  'a hook %s that hangs costs a job nothing at a stop',
+  async (hook) => {
+    const hung = new Gate();
+    application.manager.hooks.on(hook, () => {
+      ran.push(hook);
+      return hung.opened;
+    });
+    await application.bus.dispatch(new Twice());
+    const running = worker({ grace: '1s' });
+    const ended = running.run();
+    await until(() => ran.includes(hook));
+
+    void running.stop();
+    await elapse(10);
+    await ended;
+
+    expect(application.log.messages('error')).toEqual([]);
+    expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    hung.open();
+  },
+);
+
+it('a store that never counts does not keep a worker of stopWhenEmpty from stopping', async () => {
+  const hold = new Gate();
+  faults.next('counts', { kind: 'hold', until: hold.opened });
+  await application.bus.dispatch(new Hearing()).delay('1h');
+  const running = worker({ stopWhenEmpty: true });
+  const ended = running.run();
+  await until(() => faults.calls.includes('counts'));
+
+  void running.stop();
+  await elapse(10);
+
+  expect(await ended).toBe('stopped');
+  hold.open();
 });

@@ -134,6 +134,16 @@ describe('a paused queue', () => {
     expect(application.log.messages('info')).toContain("Queue 'default' goes on.");
   });
 
+  it('counts as an empty one under stopWhenEmpty also while others run jobs', async () => {
+    const connection = application.manager.driver();
+    await application.bus.dispatch(new Note('paused'));
+    await application.bus.dispatch(new Note('elsewhere')).onQueue('other');
+    await connection.reserve({ queues: ['other'], limit: 1, lease: 1000 });
+    await connection.control!.pause('default');
+
+    expect(await start({ queue: 'default,other', stopWhenEmpty: true }).ended).toBe('empty');
+  });
+
   it('counts as an empty one under stopWhenEmpty', async () => {
     await application.bus.dispatch(new Note('waits'));
     await control().pause('default');

@@ -359,6 +359,15 @@ describe('looping', () => {
     expect(ran).toEqual([]);
   });
 
+  it('counts a veto as an empty queue for once', async () => {
+    application.manager.hooks.on('looping', () => false);
+
+    const ended = worker({ once: true, sleep: '3s' }).run();
+    await application.clock.advance('3s');
+
+    expect(await ended).toBe('empty');
+  });
+
   it('never delays a settle, however long a hook takes', async () => {
     await application.bus.bulk(['a', 'b'].map((text) => new Note(text)));
     const slow = new Gate();
