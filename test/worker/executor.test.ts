@@ -336,52 +336,6 @@ describe('what is foreseen for a handler that blocks the event loop', () => {
   });
 });
 
-describe('announce', () => {
-  it('calls failed() on a fresh instance, then the failing hooks', async () => {
-    application.manager.hooks.on('failing', ({ exception }) => calls.push(`failing: ${exception.message}`));
-    behave = (job) => {
-      Object.assign(job, { line: 'changed by the run' });
-      throw new Error('for good');
-    };
-    const job = reserved(payloadOf(new Act('as dispatched')), { attempts: 3 });
-
-    await executor.announcer.announce(job, await executor.run(job));
-
-    expect(calls).toEqual(['handle as dispatched', 'failed as dispatched: for good', 'failing: for good']);
-  });
-
-  it('reports what failed() throws, and goes on', async () => {
-    @Job()
-    class FailsTwice extends Job {
-      handle(): void {
-        throw new Error('first');
-      }
-      failed(): void {
-        throw new Error('second');
-      }
-    }
-    const reported: unknown[] = [];
-    application.manager.onError((error, { during }) => reported.push(during, (error as Error).message));
-    const job = reserved(payloadOf(new FailsTwice()));
-
-    await executor.announcer.announce(job, await executor.run(job));
-
-    expect(reported).toEqual(['failed() of FailsTwice', 'second']);
-  });
-
-  it('tells the after hooks of a completed job, and nobody of a released one', async () => {
-    behave = () => undefined;
-    application.manager.hooks.on('after', () => calls.push('after'));
-    const completed = reserved(payloadOf(new Act()));
-    await executor.announcer.announce(completed, await executor.run(completed));
-    behave = (job) => job.release();
-    const released = reserved(payloadOf(new Act()));
-    await executor.announcer.announce(released, await executor.run(released));
-
-    expect(calls).toEqual(['handle line', 'after', 'handle line']);
-  });
-});
-
 it('exceptionOccurred hears a throw before its outcome is stored', async () => {
   application.manager.hooks.on('exceptionOccurred', ({ exception }) => calls.push(exception.message));
   behave = () => {

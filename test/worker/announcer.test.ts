@@ -1,0 +1,104 @@
+import { Inject } from '../../src/container/inject';
+import { Job } from '../../src/job/job';
+import type { Announcer } from '../../src/worker/announcer';
+import { Executor } from '../../src/worker/executor';
+import { testApplication, type TestApplication } from '../support/application';
+import { payloadOf, reserved } from '../support/reservation';
+
+let application: TestApplication;
+let executor: Executor;
+let announcer: Announcer;
+let calls: string[];
+
+beforeEach(() => {
+  application = testApplication();
+  executor = new Executor(application.manager, { defaults: {}, grace: 5 });
+  announcer = executor.announcer;
+  calls = [];
+});
+
+afterEach(async () => {
+  executor.close();
+  await application.manager.close();
+});
+
+class Journal {
+  write(line: string): void {
+    calls.push(line);
+  }
+}
+
+let behave: (job: Act) => unknown;
+
+@Job({ tries: 3 })
+class Act extends Job {
+  constructor(readonly line: string = 'line') {
+    super();
+  }
+  handle(): unknown {
+    calls.push(`handle ${this.line}`);
+    return behave(this);
+  }
+  failed(error: Error, @Inject(Journal) journal: Journal): void {
+    journal.write(`failed ${this.line}: ${error.message}`);
+  }
+}
+
+describe('once an outcome is stored, the announcer', () => {
+  it('calls failed() on a fresh instance, then the failing hooks', async () => {
+    application.manager.hooks.on('failing', ({ exception }) => calls.push(`failing: ${exception.message}`));
+    behave = (job) => {
+      Object.assign(job, { line: 'changed by the run' });
+      throw new Error('for good');
+    };
+    const job = reserved(payloadOf(new Act('as dispatched')), { attempts: 3 });
+
+    await announcer.announce(job, await executor.run(job));
+
+    expect(calls).toEqual(['handle as dispatched', 'failed as dispatched: for good', 'failing: for good']);
+  });
+
+  it('reports what failed() throws, and goes on', async () => {
+    @Job()
+    class FailsTwice extends Job {
+      handle(): void {
+        throw new Error('first');
+      }
+      failed(): void {
+        throw new Error('second');
+      }
+    }
+    const reported: unknown[] = [];
+    application.manager.onError((error, { during }) => reported.push(during, (error as Error).message));
+    const job = reserved(payloadOf(new FailsTwice()));
+
+    await announcer.announce(job, await executor.run(job));
+
+    expect(reported).toEqual(['failed() of FailsTwice', 'second']);
+  });
+
+  it('tells the after hooks of a completed job, and nobody of a released one', async () => {
+    behave = () => undefined;
+    application.manager.hooks.on('after', () => calls.push('after'));
+    const completed = reserved(payloadOf(new Act()));
+    await announcer.announce(completed, await executor.run(completed));
+    behave = (job) => job.release();
+    const released = reserved(payloadOf(new Act()));
+    await announcer.announce(released, await executor.run(released));
+
+    expect(calls).toEqual(['handle line', 'after', 'handle line']);
+  });
+
+  it('waits for hooks only where one of them is async', async () => {
+    behave = () => undefined;
+    const job = reserved(payloadOf(new Act()));
+    const outcome = await executor.run(job);
+    application.manager.hooks.on('after', () => void calls.push('sync'));
+    expect(announcer.announce(job, outcome)).toBeUndefined();
+
+    application.manager.hooks.on('after', async () => void calls.push('async'));
+    await announcer.announce(job, outcome);
+
+    expect(calls).toEqual(['handle line', 'sync', 'sync', 'async']);
+  });
+});
