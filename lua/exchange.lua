@@ -13,8 +13,8 @@
 --   ARGV[2] sequence                 number  see prelude.lua
 --   ARGV[3] client_id                string  what ids that we give start with
 --   ARGV[4] lease                    number  seconds until a silent holder loses its job
---   ARGV[5] limit                    number  reservations wanted; 0: only settle
---   ARGV[6] sources                  number  reserve from the first so many queues, in their order
+--   ARGV[5] limit                    number  reservations wanted; 0: none, only settle and refresh
+--   ARGV[6] sources                  number  reserve from the first so many queues, in their order, or refresh them
 --   ARGV[7] apart                    number  jobs with so many crashes run apart from all others; 0: none
 --   ARGV[8] company                  string  'alone': the caller runs nothing, and may be given a job that runs apart
 --   ARGV[9..] outcomes               groups of: kind, queue, count, then for each of `count` outcomes
@@ -275,7 +275,7 @@ end
 
 -- A queue after the other is emptied, until the limit is reached. Two others are refreshed in rotation, so that the
 -- delayed and the lost jobs of a low queue are not forgotten while a higher one is never empty.
-if limit > 0 then
+if sources > 0 then
   local promoted, reclaimed = new_budget(), new_budget()
   local function refresh(place)
     local queue = queues[place]

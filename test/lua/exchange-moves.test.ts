@@ -37,6 +37,14 @@ describe('exchange.lua, promoting and reclaiming', () => {
     expect((await world.state())['q']).toEqual([lost('a'), probe('waiting')]);
   });
 
+  it('looks after a queue for a caller that wants none of its jobs, and leaves a hint for one that does', async () => {
+    await world.pushLater([['any', 100, probe('due')]]);
+    await world.client.del(world.queue().notify);
+    world.offset = 500;
+    expect((await world.exchange({ limit: 0 })).jobs).toEqual([]);
+    expect(await world.state()).toMatchObject({ q: [probe('due')], 'q:notify': ['1'] });
+  });
+
   it('does not reclaim a job whose lease was renewed', async () => {
     await world.push([probe('a')]);
     const [token] = await world.reserve(1, 100);

@@ -1,4 +1,5 @@
 /** Makes clients of ioredis, always with the options that the queue depends on: from an address, or from a user's client. */
+import { lookup } from 'node:dns';
 import Redis, { Cluster, type ClusterNode, type ClusterOptions, type RedisOptions } from 'ioredis';
 import type { RedisConfig, RedisNode } from '../../queue/configuration';
 
@@ -7,8 +8,8 @@ export type Client = Redis | Cluster;
 /** Our options name the mapping of replies: by it ioredis types them. */
 type Options = Omit<RedisOptions, 'replyMapping'> & { readonly replyMapping: 'legacy' };
 
-/** Milliseconds until the next attempt to connect; null: no further one. */
-export type Retry = () => number | null;
+/** Milliseconds until the next attempt to connect; null: no further one. `reason`: why the last one failed, if told. */
+export type Retry = (reason?: Error) => number | null;
 
 export interface ClientSource {
   /** A client that is not connected, whose duplicates are. */
@@ -26,6 +27,8 @@ export interface ClientSource {
 const CONNECT_TIMEOUT = 2000;
 /** A silent server does not close its end of a connection: after so many milliseconds ours is torn down. */
 const DISCONNECT_TIMEOUT = 500;
+/** How long one sentinel is waited for: a silent one must leave time for the others. */
+const SENTINEL_TIMEOUT = 750;
 /** Between two looks at whether a server has read its data; otherwise as long as it thinks that it takes. */
 const LOADING_PAUSE = 500;
 
@@ -46,7 +49,7 @@ function sourceOfSingle(template: Redis): ClientSource {
 }
 
 function sourceOfCluster(template: Cluster): ClientSource {
-  const { keyPrefix, redisOptions } = template.options as ClusterOptions;
+  const { keyPrefix, redisOptions, dnsLookup } = template.options as ClusterOptions;
   const { startupNodes } = template as unknown as { readonly startupNodes: readonly (string | number | RedisNode)[] };
   return {
     template,
@@ -61,7 +64,11 @@ function sourceOfCluster(template: Cluster): ClientSource {
         enableAutoPipelining: false,
         scaleReads: 'master',
         keyPrefix: '',
-        clusterRetryStrategy: retry,
+        clusterRetryStrategy: (_attempt: number, reason?: Error) => retry(reason),
+        // Its caller waits, and knows then that nothing was carried out.
+        retryDelayOnClusterDown: 0,
+        // One name that is not known would keep all nodes from being asked; and certificates are made out to names.
+        ...(dnsLookup === lookup && { dnsLookup: keepName }),
         redisOptions: ours(retry),
       }),
   };
@@ -79,10 +86,28 @@ function templateOf(config: RedisConfig): Client {
     replyMapping: 'legacy',
   };
   if (tls !== undefined && tls !== false) options.tls = tls === true ? {} : tls;
-  if (cluster !== undefined) {
-    return new Cluster([...cluster] as ClusterNode[], { lazyConnect: true, redisOptions: options });
+  if (cluster !== undefined) return clusterTemplate(cluster, options);
+  // Otherwise ioredis would leave them as they are, and speak to the master in clear text.
+  if (sentinels !== undefined && options.tls !== undefined) {
+    options.enableTLSForSentinelMode ??= true;
+    options.sentinelTLS ??= options.tls;
   }
   return url === undefined ? new Redis({ host: '127.0.0.1', ...options }) : new Redis(url, options);
+}
+
+/** What one address says of credentials and TLS holds for all nodes: most of them are only heard of. */
+function clusterTemplate(nodes: readonly (string | RedisNode)[], options: Options): Cluster {
+  const address = nodes.find((node) => typeof node === 'string') ?? '';
+  const { username, password, tls } = new Redis(address, options).options;
+  return new Cluster([...nodes] as ClusterNode[], {
+    ...(options as ClusterOptions),
+    lazyConnect: true,
+    redisOptions: { ...options, username, password, tls },
+  });
+}
+
+function keepName(host: string, callback: (error: null, address: string, family?: number) => void): void {
+  callback(null, host);
 }
 
 /** What the queue depends on, whatever the user's client or options say. */
@@ -97,7 +122,10 @@ function ours(retry: Retry): Options {
     // We send them again ourselves: only so is it known that they were sent before.
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
-    retryStrategy: retry,
+    retryStrategy: () => retry(),
+    // With nothing to ask for, it must not go on for ever.
+    sentinelRetryStrategy: () => retry(),
+    sentinelCommandTimeout: SENTINEL_TIMEOUT,
     // It would cut off what was sent along; the link replaces the client of a server that is no master any more.
     reconnectOnError: null,
     disconnectTimeout: DISCONNECT_TIMEOUT,

@@ -33,6 +33,8 @@ export class RedisLink {
   /** Attempts to connect since the server last answered: one that takes connections and ends them is away as well. */
   #attempts = 0;
   #failure: Error | undefined;
+  /** What one node of a cluster or one sentinel has said: the others may serve us. */
+  #remark: Error | undefined;
   #closed = false;
 
   constructor(source: ClientSource) {
@@ -41,7 +43,7 @@ export class RedisLink {
 
   /** Why the connection does not come about, as far as is known. */
   get failure(): Error | undefined {
-    return this.#failure;
+    return this.#failure ?? this.#remark;
   }
 
   /** Asking again is of no use before somebody mends the configuration. */
@@ -86,6 +88,7 @@ export class RedisLink {
     try {
       const reply = await client.callBuffer(command, args as (string | Buffer | number)[]);
       this.#attempts = 0;
+      this.#remark = undefined;
       return reply;
     } catch (error) {
       if (isReply(error)) this.#attempts = 0;
@@ -96,17 +99,25 @@ export class RedisLink {
 
   #connected(): Client {
     if (this.#client !== undefined && this.#client.status !== 'end') return this.#client;
-    const client = this.#source.open(() => this.#retry(client));
+    const client = this.#source.open((reason) => this.#retry(client, reason));
     this.#client = client;
     // What stood in the way of the last one is known until this one is ready; a refusal may have been mended.
     if (this.refused) this.#failure = undefined;
+    const remark = (error: Error): void => {
+      if (!isClosed(error)) this.#remark = error;
+    };
+    client.on('node error', remark).on('sentinelError', remark);
     client.on('error', (error: Error) => {
-      this.#failure = error;
+      this.#failure = isSummary(error) ? (this.#remark ?? UNREACHED) : error;
       // ioredis goes on in database 0, among the jobs of others. Here its socket ends before it sends what waits.
       if (isRefusedSelect(error)) client.disconnect();
     });
-    client.on('connect', () => {
+    const unrefIdle = (): void => {
       if (this.#calls.size === 0) for (const socket of socketsOf(client)) socket.unref();
+    };
+    client.on('+node', (node: Redis) => node.on('connect', unrefIdle));
+    client.on('connect', () => {
+      unrefIdle();
       if (!client.isCluster) void this.#askIfLoading(client as Redis);
     });
     client.on('ready', () => {
@@ -145,7 +156,8 @@ export class RedisLink {
     }
   }
 
-  #retry(client: Client): number | null {
+  #retry(client: Client, reason: Error | undefined): number | null {
+    if (reason !== undefined && !isClosed(reason)) this.#failure = reason;
     if (this.refused || this.#client !== client || this.#calls.size === 0) return null;
     this.#attempts += 1;
     return Math.min(FIRST_RETRY * 2 ** Math.min(this.#attempts - 1, 10), LONGEST_RETRY);
@@ -157,6 +169,18 @@ export class RedisLink {
       for (const socket of socketsOf(call.client)) socket.unref();
     }
   }
+}
+
+const UNREACHED = new Error('none of its nodes takes a connection');
+
+/** ioredis says so of whatever became of a connection. */
+function isClosed({ message }: Error): boolean {
+  return message === 'Connection is closed.';
+}
+
+/** It says that all have failed, where one of them has said why. */
+function isSummary({ message }: Error): boolean {
+  return /^(Failed to refresh slots cache|All sentinels are unreachable)/.test(message);
 }
 
 type Socket = { ref(): unknown; unref(): unknown };

@@ -42,6 +42,12 @@ import type { ThreadData } from './thread-store';
 
 const PEEK_PAGE = 100;
 
+const LONGEST_WAIT: Seconds = 2;
+/** In a cluster each slot that a worker waits on takes a connection of its own: so many at most. */
+const MOST_READS = 8;
+/** Where it has queues beyond those: it looks at them so often. */
+const POLL: Seconds = 1;
+
 const DEFAULT_PREFIX = 'queues:';
 
 const CAPABILITIES: Capabilities = {
@@ -161,21 +167,35 @@ export class RedisConnection implements Connection {
 
   async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
     this.#checkOpen('renew');
+    const queues = [...new Set(reservations.map(({ queue }) => queue))];
     const answers = new Map<Reservation, RenewResult>();
-    for (const queue of new Set(reservations.map((reservation) => reservation.queue))) {
-      const held = reservations.filter((reservation) => reservation.queue === queue);
-      for (const page of pagesOf(held, ({ payload }) => payload.length)) {
-        const texts = page.map(({ payload }) => payload);
-        const { reserved, cancelled } = this.#keys.queue(queue);
-        const [, lost, ending] = (await this.#caller.script(script('renew'), [reserved, cancelled], [lease, ...texts], {
-          consequence: `the leases of ${page.length} jobs were not renewed`,
-        })) as [word: Buffer, lost: readonly number[], ending: readonly number[]];
-        for (const reservation of page) answers.set(reservation, 'renewed');
-        for (const place of ending) answers.set(page[place - 1]!, 'cancelled');
-        for (const place of lost) answers.set(page[place - 1]!, 'lost');
-      }
-    }
+    // Of all queues at once: one that is away must not keep the leases of the others waiting.
+    const renewed = await Promise.allSettled(
+      queues.map(async (queue) => {
+        const held = reservations.filter((reservation) => reservation.queue === queue);
+        for (const page of pagesOf(held, ({ payload }) => payload.length)) {
+          await this.#renewPage(queue, page, lease, answers);
+        }
+      }),
+    );
+    for (const one of renewed) if (one.status === 'rejected') throw one.reason;
     return reservations.map((reservation) => answers.get(reservation)!);
+  }
+
+  async #renewPage(
+    queue: string,
+    page: readonly Reservation[],
+    lease: Seconds,
+    answers: Map<Reservation, RenewResult>,
+  ): Promise<void> {
+    const texts = page.map(({ payload }) => payload);
+    const { reserved, cancelled } = this.#keys.queue(queue);
+    const [, lost, ending] = (await this.#caller.script(script('renew'), [reserved, cancelled], [lease, ...texts], {
+      consequence: `the leases of ${page.length} jobs were not renewed`,
+    })) as [word: Buffer, lost: readonly number[], ending: readonly number[]];
+    for (const reservation of page) answers.set(reservation, 'renewed');
+    for (const place of ending) answers.set(page[place - 1]!, 'cancelled');
+    for (const place of lost) answers.set(page[place - 1]!, 'lost');
   }
 
   async counts(queue: string): Promise<Counts> {
@@ -237,7 +257,8 @@ export class RedisConnection implements Connection {
   waiter(queues: readonly string[]): Waiter {
     this.#checkOpen('waiter');
     const keys = [...new Set(queues)].map((queue) => this.#keys.queue(queue).notify);
-    const slots = this.#source.cluster ? keys.map((key) => [key]) : [keys];
+    const slots = this.#source.cluster ? keys.slice(0, MOST_READS).map((key) => [key]) : [keys];
+    const longest = slots.flat().length < keys.length ? POLL : LONGEST_WAIT;
     const giveBack = (key: string): void => {
       // One that is lost all the same costs another worker its longest wait, no job.
       this.#caller.command('rpush', [key, '1'], { consequence: 'a hint was not given back' }).catch(() => undefined);
@@ -245,7 +266,7 @@ export class RedisConnection implements Connection {
     const reads = slots.map(
       (slot) => new HintRead(new RedisLink(this.#source), slot, { clock: this.#clock, giveBack }),
     );
-    const waiter = new RedisWaiter(this.name, this.#clock, reads);
+    const waiter = new RedisWaiter(this.name, this.#clock, reads, longest);
     this.#waiters.add(waiter);
     return waiter;
   }

@@ -1,6 +1,11 @@
 import { Cluster } from 'ioredis';
+import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import type { ReserveRequest } from '../../../src/queue/connection';
+import { TestClock } from '../../../src/testing/test-clock';
+import { eventually } from '../../support/eventually';
 import { RedisWorld } from './open-redis';
 
+const never = new AbortController().signal;
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 
 describe('a redis connection to a cluster', () => {
@@ -13,6 +18,9 @@ describe('a redis connection to a cluster', () => {
   beforeEach(() => world.fresh());
   afterEach(() => world.closeConnections());
   afterAll(() => world.stop());
+
+  const blocked = async (): Promise<number> =>
+    Number(/blocked_clients:(\d+)/.exec(await world.client.info('clients'))?.[1]);
 
   it.each(['from an address', 'from a client'])('moves jobs of several queues, %s', async (from) => {
     const client = new Cluster([world.url], { lazyConnect: true });
@@ -52,10 +60,102 @@ describe('a redis connection to a cluster', () => {
     expect(await connection.counts('two')).toMatchObject({ ready: 1 });
   });
 
+  it('waits on the first eight of its queues, and looks at all of them each second where it has more', async () => {
+    const clock = new TestClock();
+    const connection = world.connect({ url: undefined, cluster: [world.url] }, { clock });
+    const queues = Array.from({ length: 9 }, (_, at) => `q${at}`);
+    const waited = connection.waiter(queues).wait(2, never);
+    await eventually(async () => (await blocked()) === 8, { of: 'eight blocking reads' });
+    await clock.advance(1);
+    await expect(waited).resolves.toBeUndefined();
+  });
+
   it('keeps all keys of a queue in one slot', async () => {
     const connection = world.connect({ url: undefined, cluster: [world.url] });
     await connection.push('q', [{ payload: payload('a'), delay: 100 }]);
     const keys = Object.keys(await world.keys());
     expect(keys.filter((key) => key !== ':queues').every((key) => key.startsWith('{q}'))).toBe(true);
+  });
+
+  describe('calls each master as seldom as it can', () => {
+    let connection: RedisConnection;
+    const request: ReserveRequest = { queues: ['high', 'low'], limit: 4, lease: 60 };
+
+    beforeEach(async () => {
+      connection = world.connect({ url: undefined, cluster: [world.url] });
+      await connection.reserve({ ...request, queues: ['high', 'low', 'other'] });
+      for (const queue of ['high', 'low', 'other']) {
+        await connection.push(
+          queue,
+          ['a', 'b', 'c'].map((id) => ({ payload: payload(`${queue}-${id}`) })),
+        );
+      }
+    });
+
+    const calls = async (): Promise<number> =>
+      Number(/cmdstat_evalsha:calls=(\d+)/.exec(await world.client.info('commandstats'))?.[1] ?? 0);
+
+    it('settles what has ended on a queue in one call, which also reserves where it is asked first', async () => {
+      const { reservations } = await connection.reserve({ ...request, queues: ['high', 'low', 'other'], limit: 9 });
+      await world.client.config('RESETSTAT');
+      const { results, reply } = await connection.settleAndReserve(
+        reservations.map((reservation) => ({ outcome: 'completed', reservation })),
+        { ...request, queues: ['low', 'high'] },
+      );
+      expect(results).toEqual(Array(9).fill('settled'));
+      expect(reply.reservations).toEqual([]);
+      // On 'high' and 'other' what has ended, on 'low' both at once, on 'high' the reserve.
+      expect(await calls()).toBe(4);
+    });
+
+    it('gives each outcome its own answer', async () => {
+      const { reservations } = await connection.reserve({ ...request, limit: 6 });
+      const [, lost] = reservations;
+      await connection.settle([{ outcome: 'completed', reservation: lost! }]);
+      const results = await connection.settle(
+        [5, 1, 0, 3].map((at) => ({ outcome: 'completed', reservation: reservations[at]! })),
+      );
+      expect(results).toEqual(['settled', 'lost', 'settled', 'settled']);
+    });
+
+    it('looks after a queue that it does not reach once in a second', async () => {
+      const clock = new TestClock();
+      connection = world.connect({ url: undefined, cluster: [world.url] }, { clock });
+      const reserve = () => connection.reserve({ ...request, limit: 1 });
+      await reserve();
+      await world.client.config('RESETSTAT');
+      await reserve();
+      const soon = await calls();
+      await clock.advance(1);
+      await reserve();
+      expect([soon, await calls()]).toEqual([1, 3]);
+    });
+  });
+
+  it('says at once that its slots are not served, and that nothing was queued', async () => {
+    const connection = world.connect({ url: undefined, cluster: [world.url] }, { deadline: 0.3 });
+    const slot = await world.client.call('cluster', 'keyslot', '{q}');
+    await connection.push('q', [{ payload: payload('a') }]);
+    await world.client.call('cluster', 'delslots', String(slot));
+    await expect(connection.push('q', [{ payload: payload('b') }])).rejects.toMatchObject({
+      message: expect.stringContaining('CLUSTERDOWN') as string,
+      facts: { refused: true, uncertain: false },
+    });
+    await world.client.call('cluster', 'addslots', String(slot));
+    await eventually(() => connection.push('q', [{ payload: payload('c') }]).then(() => true));
+  });
+
+  it.each([
+    ['of one name that is not known', ['redis://nowhere.invalid:7000'], /nowhere\.invalid/],
+    ['of nobody who listens', ['redis://127.0.0.1:1'], /none of its nodes takes a connection/],
+  ])('%s says why it is away', async (_, nodes, reason) => {
+    const connection = world.connect({ url: undefined, cluster: nodes }, { deadline: 0.3 });
+    await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toThrow(reason);
+  });
+
+  it('is found by one of its nodes, where others are not known any more', async () => {
+    const connection = world.connect({ url: undefined, cluster: ['redis://nowhere.invalid:7000', world.url] });
+    await connection.push('q', [{ payload: payload('a') }]);
+    expect(await connection.counts('q')).toMatchObject({ ready: 1 });
   });
 });

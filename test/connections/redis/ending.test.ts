@@ -12,6 +12,8 @@ async function outputOf(program: string, url: string): Promise<string> {
     const { systemClock: clock } = require('./src/clock/clock');
     const logger = { debug() {}, info() {}, warn() {}, error() {} };
     const connect = (url, deadline = 5) => connectRedis({ driver: 'redis', url }, { name: 'redis', clock, logger, deadline });
+    const context = { name: 'redis', clock, logger, deadline: 5 };
+    const connectCluster = (url) => connectRedis({ driver: 'redis', cluster: [url] }, context);
     const entry = { payload: '{"id":"a","attempts":0}' };
     (async () => { ${program} })();`;
   const register = join(ROOT, 'test/support/register-typescript.cjs');
@@ -32,6 +34,17 @@ describe('a program with a redis connection', () => {
   it('ends by itself when its dispatches are done, without closing anything', async () => {
     const program = `await connect(process.env.REDIS_AT).push('q', [entry]); console.log('done');`;
     expect(await outputOf(program, world.url)).toBe('done');
+  });
+
+  it('ends by itself on a cluster as well, whatever connections it opened on the way', async () => {
+    const cluster = await RedisWorld.startCluster();
+    const program = `
+      const connection = connectCluster(process.env.REDIS_AT);
+      await Promise.all(['a', 'b', 'c'].map((queue) => connection.push(queue, [entry])));
+      await connection.reserve({ queues: ['a', 'b', 'c'], limit: 9, lease: 60 });
+      console.log('done');`;
+    expect(await outputOf(program, cluster.url)).toBe('done');
+    await cluster.stop();
   });
 
   it('stays for a dispatch that was not answered yet, up to its deadline', async () => {
