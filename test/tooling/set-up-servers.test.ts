@@ -19,6 +19,7 @@ describe('the set-up of the servers that tests need', () => {
       postgres: 'postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)',
       mariadbd: 'mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64',
       beanstalkd: 'beanstalkd 1.12',
+      faketime: 'faketime: Version 0.9.10',
     };
     for (const [command, answer] of Object.entries(answers)) {
       project.write(command, `#!/bin/sh\necho "${answer}"\n`);
@@ -34,6 +35,7 @@ describe('the set-up of the servers that tests need', () => {
     expect(stdout).toMatch(/PostgreSQL is there \(.*postgres\)/);
     expect(stdout).toMatch(/MariaDB is there \(.*mariadbd\)/);
     expect(stdout).toMatch(/Beanstalkd is there \(.*beanstalkd\)/);
+    expect(stdout).toMatch(/libfaketime is there \(.*faketime\)/);
   });
 
   it('says in one sentence what to install where a server is too old', async () => {
