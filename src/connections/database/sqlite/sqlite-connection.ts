@@ -23,6 +23,7 @@ import type {
   Waiter,
   WaitingState,
 } from '../../../queue/connection';
+import type { Migrations } from '../../../queue/migrations';
 import { threadModule } from '../../../queue/thread-module';
 import { ConnectionClosedError, DuplicatePayloadError } from '../../errors';
 import { diagnose } from './diagnosis';
@@ -40,7 +41,7 @@ import { SqliteStore } from './sqlite-store';
 import { SqliteTables } from './sqlite-tables';
 import { SqliteWaiter } from './sqlite-waiter';
 import { tableNames } from '../table-names';
-import { prepareTables } from './tables';
+import { prepareTables, TABLES_VERSION, tablesSql } from './tables';
 import type { ThreadData } from './thread-store';
 
 export interface SqliteOptions {
@@ -86,6 +87,7 @@ export class SqliteConnection implements Connection {
   readonly failed: SqliteFailedStore;
   readonly locks: SqliteLockStore;
   readonly control: SqliteControl;
+  readonly migrations: Migrations;
   readonly #clock: Clock;
   readonly #store: SqliteStore<SqliteTables>;
   readonly #watch: FileWatch;
@@ -103,8 +105,8 @@ export class SqliteConnection implements Connection {
     this.threadAccess = { module: threadModule('connections/database/sqlite/thread-store'), data };
     this.#watch = watchOf(file);
     this.#store = new SqliteStore({ connection: name, file, deadline, logger, origin }, (database) => {
-      prepareTables(database, names, file);
-      return new SqliteTables(database, names);
+      const found = prepareTables(database, names, file);
+      return new SqliteTables(database, names, found);
     });
     const store = this.#store;
     const checkOpen = (operation: string): void => this.#checkOpen(operation);
@@ -112,6 +114,16 @@ export class SqliteConnection implements Connection {
     this.failed = new SqliteFailedStore({ store, clock, checkOpen, wroteTo });
     this.locks = new SqliteLockStore(store, clock, checkOpen);
     this.control = new SqliteControl({ store, checkOpen, wroteTo });
+    this.migrations = {
+      version: TABLES_VERSION,
+      sql: () => tablesSql(names),
+      run: async () => {
+        checkOpen('migrate');
+        // Opening brings them up to date.
+        const from = await store.read('its tables were not brought up to date', (tables) => tables.foundVersion);
+        return { from, to: TABLES_VERSION };
+      },
+    };
   }
 
   async push(queue: string, entries: readonly Entry[]): Promise<void> {
@@ -213,6 +225,8 @@ export class SqliteConnection implements Connection {
       watch: this.#watch,
       nextIn: (names) => glance((tables) => nextIn(tables, names, this.#now)) ?? Infinity,
       version: () => glance((tables) => tables.version),
+      // A process may run worker after worker, each with a waiter of its own.
+      closed: () => this.#waiters.delete(waiter),
     });
     this.#waiters.add(waiter);
     return waiter;
@@ -226,7 +240,6 @@ export class SqliteConnection implements Connection {
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#waiters].map((waiter) => waiter.close()));
-    this.#waiters.clear();
     await this.#store.close();
   }
 

@@ -13,6 +13,8 @@ export interface WaiterOptions {
   readonly nextIn: (queues: readonly string[]) => Seconds;
   /** Changes when another connection has written. */
   readonly version: () => number | undefined;
+  /** Called when nobody waits with it any more. */
+  readonly closed: () => void;
 }
 
 export class SqliteWaiter implements Waiter {
@@ -67,5 +69,6 @@ export class SqliteWaiter implements Waiter {
   async close(): Promise<void> {
     this.#closed = true;
     for (const finish of this.#waits) finish();
+    this.#options.closed();
   }
 }
