@@ -76,6 +76,11 @@ export function readCountersOfAny(payload: Buffer | string): Counters | undefine
   };
 }
 
+/** Whether it is a JSON object, which alone has counters. */
+export function bearsCounters(payload: Buffer): boolean {
+  return readCounters(payload) !== undefined || readCountersOfAny(payload) !== undefined;
+}
+
 /** The canonical tail, with the comma that separates it from a body. */
 export function countersTail({ attempts, crashes, exceptions, timeouts, releases }: Counters): string {
   let tail = `,"attempts":${attempts}}`;

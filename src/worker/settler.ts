@@ -6,7 +6,7 @@
 import type { Announcer } from './announcer';
 import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
-import { withCounters } from '../payload/counters';
+import { bearsCounters, withCounters } from '../payload/counters';
 import type { Connection, ReserveReply, ReserveRequest, Settlement, SettleResult } from '../queue/connection';
 import { logLost, logOutcome } from './job-log';
 import type { OutcomeCounts } from './health';
@@ -85,7 +85,9 @@ export class Settler {
         if (settlement.outcome !== 'failed') return settlement;
         const { reservation, failure, counters } = settlement;
         const { queue } = reservation;
-        const payload = withCounters(reservation.payload, counters);
+        // What is no JSON object is kept with the bytes that it has.
+        const given = reservation.payload;
+        const payload = bearsCounters(given) ? withCounters(given, counters) : given;
         const { attempts } = counters;
         await this.#environment.failedStore.put({ ...failure, connection: connection.name, queue, payload, attempts });
         return { outcome: 'completed', reservation } as const;

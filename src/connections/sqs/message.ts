@@ -2,6 +2,7 @@
 import type { Message, SendMessageBatchRequestEntry } from '@aws-sdk/client-sqs';
 import type { Milliseconds, Seconds } from '../../clock/clock';
 import {
+  bearsCounters,
   type Counters,
   hasId,
   noCounters,
@@ -102,6 +103,5 @@ export function incoming({ Body = '', MessageId = '', Attributes = {} }: Message
 
 /** The text that goes back; what is no JSON object bears no counters. */
 export function textWith(payload: Buffer, counters: Counters): string {
-  const bears = readCounters(payload) !== undefined || readCountersOfAny(payload) !== undefined;
-  return (bears ? withCounters(payload, counters) : payload).toString();
+  return (bearsCounters(payload) ? withCounters(payload, counters) : payload).toString();
 }

@@ -1,0 +1,112 @@
+import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
+import type { Reservation } from '../../../src/queue/connection';
+import type { SqsQueueModel } from '../../support/sqs-model';
+import { SqsWorld } from './open-sqs';
+
+const HOUR = 3600;
+const probe = '{"job":"probe","id":"a","attempts":0}';
+
+let world: SqsWorld;
+let queue: SqsQueueModel;
+let connection: SqsConnection;
+
+beforeAll(async () => {
+  world = await SqsWorld.start();
+});
+beforeEach(() => {
+  world.server.asked.length = 0;
+  queue = world.createQueue('default');
+  connection = world.connect();
+});
+afterEach(() => world.close());
+afterAll(() => world.stop());
+
+const later = (delay: number): Promise<void> => connection.push('default', [{ payload: probe, delay }]);
+
+async function reserve(): Promise<Reservation | undefined> {
+  return (await connection.reserve({ queues: ['default'], limit: 1, lease: 60 })).reservations[0];
+}
+
+/** Looks as often as a worker's sleep would, at what it gets and when: in seconds from now. */
+async function firstWithin(seconds: number, step: number): Promise<{ job: Reservation; after: number } | undefined> {
+  for (let after = 0; after <= seconds; after += step) {
+    const job = await reserve();
+    if (job !== undefined) return { job, after };
+    world.advance(step);
+  }
+  return undefined;
+}
+
+it('a delay up to a quarter of an hour is one message, which SQS holds back', async () => {
+  await later(900);
+  world.advance(899);
+  expect(await reserve()).toBeUndefined();
+  world.advance(1);
+  expect(await reserve()).toBeDefined();
+  expect(world.server.count('SendMessageBatch')).toBe(1);
+});
+
+it('a fraction of a second is no reason to be early', async () => {
+  await later(1.2);
+  world.advance(1.5);
+  expect(await reserve()).toBeUndefined();
+  world.advance(0.5);
+  expect(await reserve()).toBeDefined();
+});
+
+it.each([901, 2000, 2.5 * HOUR, 20 * HOUR])(
+  'a delay of %d s is kept, never early, as the first delivery',
+  async (delay) => {
+    await later(delay);
+
+    const step = Math.max(100, delay / 90);
+    const found = await firstWithin(delay + 2 * step, step);
+
+    expect(found!.after).toBeGreaterThanOrEqual(delay);
+    expect(found!.after).toBeLessThanOrEqual(delay + 2 * step);
+    expect(found!.job.counters).toMatchObject({ attempts: 1, crashes: 0 });
+    expect(JSON.parse(found!.job.payload.toString())).not.toHaveProperty('crashes');
+    expect(queue.bodies).toHaveLength(1);
+  },
+);
+
+it('a release may wait for longer than SQS holds a message back', async () => {
+  await later(0);
+  const first = await reserve();
+  await connection.settle([{ outcome: 'released', reservation: first!, delay: 3000, counters: first!.counters }]);
+
+  const found = await firstWithin(4000, 250);
+
+  expect(found!.after).toBeGreaterThanOrEqual(3000);
+  expect(found!.job.counters).toMatchObject({ attempts: 2, crashes: 0 });
+});
+
+it('a job outlives the retention of its queue while it waits', async () => {
+  queue = world.createQueue('default', { MessageRetentionPeriod: '3600' });
+  await later(3 * HOUR);
+
+  expect((await firstWithin(3 * HOUR + 600, 300))!.job.counters.attempts).toBe(1);
+});
+
+it('a job that could not be sent anew comes back by itself, and still waits for its moment', async () => {
+  await later(2000);
+  world.advance(900);
+  world.server.fail({ action: 'SendMessageBatch', kind: 'refuse', code: 'KmsDisabled', status: 400 });
+  expect(await reserve()).toBeUndefined();
+  expect(queue.bodies).toEqual([probe]);
+
+  const found = await firstWithin(2000, 100);
+
+  expect(found!.after).toBeGreaterThanOrEqual(1100);
+  expect(found!.job.counters).toMatchObject({ attempts: 1, crashes: 0 });
+});
+
+it('a job whose old message could not be deleted is delayed twice, and never lost or early', async () => {
+  await later(2000);
+  world.advance(900);
+  world.server.fail({ action: 'DeleteMessageBatch', kind: 'refuse', code: 'InternalError', status: 400 });
+  expect(await reserve()).toBeUndefined();
+  expect(queue.bodies).toEqual([probe, probe]);
+
+  expect((await firstWithin(2000, 100))!.after).toBeGreaterThanOrEqual(1100);
+});

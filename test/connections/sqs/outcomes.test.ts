@@ -1,0 +1,206 @@
+import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
+import { afterFailedAttempt, afterFreeRelease } from '../../../src/payload/counters';
+import type { Reservation, Settlement } from '../../../src/queue/connection';
+import type { SqsQueueModel } from '../../support/sqs-model';
+import { SqsWorld } from './open-sqs';
+
+const probe = (id: string): string => `{"job":"probe","id":"${id}","attempts":0}`;
+
+let world: SqsWorld;
+let queue: SqsQueueModel;
+let connection: SqsConnection;
+
+beforeAll(async () => {
+  world = await SqsWorld.start();
+});
+beforeEach(() => {
+  world.server.asked.length = 0;
+  queue = world.createQueue('default');
+  connection = world.connect({}, { deadline: 1 });
+});
+afterEach(() => world.close());
+afterAll(() => world.stop());
+
+const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
+const released = (reservation: Reservation, delay = 0): Settlement => ({
+  outcome: 'released',
+  reservation,
+  delay,
+  counters: afterFailedAttempt(reservation.counters),
+});
+
+async function reserve(count: number, lease = 60): Promise<Reservation[]> {
+  const reply = await connection.reserve({ queues: ['default'], limit: count, lease });
+  return [...reply.reservations];
+}
+
+async function take(count = 1, lease = 60): Promise<Reservation[]> {
+  const entries = Array.from({ length: count }, (_, index) => ({ payload: probe(`${index}`) }));
+  await connection.push('default', entries);
+  return reserve(count, lease);
+}
+
+describe('an outcome that SQS does not take', () => {
+  it.each([
+    ['completed', completed],
+    ['released', released],
+  ])('of a job that was %s is taken when it is written again, and once', async (_, outcome) => {
+    const [job] = await take();
+    const action = outcome === completed ? 'DeleteMessageBatch' : 'SendMessageBatch';
+    world.server.fail({ action, kind: 'refuse', code: 'KmsDisabled', status: 400 });
+
+    await expect(connection.settle([outcome(job!)])).rejects.toMatchObject({ code: 'E_SQS_REPLY' });
+    expect(await connection.settle([outcome(job!)])).toEqual(['settled']);
+    expect(await connection.settle([outcome(job!)])).toEqual(['lost']);
+
+    expect(queue.bodies).toHaveLength(outcome === completed ? 0 : 1);
+  });
+
+  it('of a release that was sent anew is not sent a third time', async () => {
+    const [job] = await take();
+    world.server.fail({ action: 'DeleteMessageBatch', kind: 'refuse', code: 'KmsDisabled', status: 400 });
+
+    await expect(connection.settle([released(job!)])).rejects.toThrow('KmsDisabled');
+    expect(queue.bodies).toHaveLength(2);
+    expect(await connection.settle([released(job!)])).toEqual(['settled']);
+
+    expect(queue.bodies).toEqual([probe('0').replace('"attempts":0', '"exceptions":1,"attempts":1')]);
+  });
+
+  it('does not hide the outcomes that were taken with it', async () => {
+    const [a, b, c] = await take(3);
+    world.server.failEntries({ action: 'DeleteMessageBatch', places: [1], code: 'KmsDisabled', senderFault: true });
+
+    const settlements = [completed(a!), completed(b!), completed(c!)];
+    await expect(connection.settle(settlements)).rejects.toThrow('KmsDisabled');
+    expect(queue.bodies).toEqual([probe('1')]);
+
+    expect(await connection.settle(settlements)).toEqual(['settled', 'settled', 'settled']);
+    expect(await connection.settle(settlements)).toEqual(['lost', 'lost', 'lost']);
+    expect(queue.bodies).toEqual([]);
+  });
+
+  it('is written again by itself where its batch failed in part, and only that part', async () => {
+    const jobs = await take(3);
+    const fault = { places: [0], code: 'InternalError', senderFault: false };
+    world.server.failEntries({ action: 'DeleteMessageBatch', ...fault });
+
+    expect(await connection.settle(jobs.map(completed))).toEqual(['settled', 'settled', 'settled']);
+
+    const deletes = world.server.asked.filter(({ action }) => action === 'DeleteMessageBatch');
+    expect(deletes.map(({ input }) => (input['Entries'] as object[]).length)).toEqual([3, 1]);
+  });
+});
+
+describe('a lease', () => {
+  it('that has ended is lost, also where SQS says nothing of it', async () => {
+    const [a, b] = await take(2);
+    world.advance(61);
+
+    expect(await connection.renew([a!], 60)).toEqual(['lost']);
+    expect(await connection.settle([completed(a!), released(b!)])).toEqual(['lost', 'lost']);
+    expect(queue.bodies).toHaveLength(2);
+  });
+
+  it('that another client renewed lasts for all who hold the job', async () => {
+    const [job] = await take();
+    world.advance(50);
+    // As it reaches another thread.
+    const clone = structuredClone(job!);
+    expect(await world.connect().renew([clone], 60)).toEqual(['renewed']);
+    world.advance(50);
+
+    expect(await connection.settle([completed(job!)])).toEqual(['settled']);
+    expect(await world.connect().settle([completed(clone)])).toEqual(['lost']);
+  });
+
+  it('lasts for twelve hours at most, and is lost then', async () => {
+    const [job] = await take(1, 3600);
+    for (let hour = 1; hour <= 23; hour += 1) {
+      world.advance(1800);
+      expect(await connection.renew([job!], 3600)).toEqual(['renewed']);
+    }
+    world.advance(1795);
+    expect(await reserve(1)).toEqual([]);
+    world.advance(5);
+
+    expect(await connection.renew([job!], 3600)).toEqual(['lost']);
+    expect((await reserve(1))[0]!.counters).toMatchObject({ attempts: 1, crashes: 1 });
+  });
+
+  it('of a job that somebody deleted is lost', async () => {
+    const [job] = await take();
+    queue.purge();
+
+    expect(await connection.renew([job!], 60)).toEqual(['lost']);
+  });
+});
+
+describe('the counters', () => {
+  it('of a job that was given back at no cost are exact, and its message is a new one', async () => {
+    const [first] = await take();
+    world.advance(61);
+    const [second] = await reserve(1);
+    const { counters } = second!;
+    expect(counters).toMatchObject({ attempts: 1, crashes: 1, releases: 0 });
+    await connection.settle([
+      { outcome: 'released', reservation: second!, delay: 0, counters: afterFreeRelease(counters) },
+    ]);
+
+    const [third] = await reserve(1);
+
+    expect(third!.counters).toMatchObject({ attempts: 1, crashes: 1, releases: 1 });
+    expect(third!.payload.equals(first!.payload)).toBe(false);
+  });
+
+  it('tell a delivery too many from the first, where SQS delivers twice', async () => {
+    queue.duplicates = 1;
+    const [first] = await take();
+    const [second] = await reserve(1);
+
+    expect([first, second].map((job) => job!.counters)).toMatchObject([{ crashes: 0 }, { crashes: 1 }]);
+    expect(await connection.settle([completed(first!)])).toEqual(['settled']);
+    expect(await connection.settle([completed(second!)])).toEqual(['settled']);
+    expect(queue.bodies).toEqual([]);
+  });
+});
+
+describe('on a FIFO queue', () => {
+  beforeEach(() => {
+    queue = world.createQueue('orders.fifo');
+  });
+
+  const reserveFifo = async (): Promise<Reservation> =>
+    (await connection.reserve({ queues: ['orders.fifo'], limit: 1, lease: 60 })).reservations[0]!;
+
+  it('each delivery is a try, however the one before ended', async () => {
+    await connection.push('orders.fifo', [{ payload: probe('a') }, { payload: probe('b') }]);
+    const first = await reserveFifo();
+    await connection.settle([released(first)]);
+    const second = await reserveFifo();
+    world.advance(61);
+    const third = await reserveFifo();
+
+    expect([first, second, third].map(({ counters }) => counters.attempts)).toEqual([1, 2, 3]);
+    expect(third.counters).toMatchObject({ crashes: 0, exceptions: 0 });
+    expect(world.server.count('SendMessageBatch')).toBe(1);
+  });
+
+  it('a release waits for no longer than SQS hides a message', async () => {
+    await connection.push('orders.fifo', [{ payload: probe('a') }]);
+    await connection.settle([released(await reserveFifo(), 86_400)]);
+    world.advance(43_190);
+    expect(await reserveFifo()).toBeUndefined();
+    world.advance(15);
+
+    expect(await reserveFifo()).toMatchObject({ counters: { attempts: 2 } });
+  });
+
+  it('a receipt that SQS no longer takes is lost', async () => {
+    await connection.push('orders.fifo', [{ payload: probe('a') }]);
+    const job = await reserveFifo();
+    world.server.advance(61);
+
+    expect(await connection.settle([completed(job)])).toEqual(['lost']);
+  });
+});
