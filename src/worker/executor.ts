@@ -19,6 +19,7 @@ import { refusalOf, UNKNOWN_JOB_RELEASES, unknownJobDelay } from './attempt';
 import { Deadlines } from './deadlines';
 import { JobTimedOutError, PoisonJobError, RunsApartError, UnknownJobError } from './errors';
 import { invokeHandle } from './invocation';
+import { logApart } from './job-log';
 import type { LastChance } from './last-chance';
 import { cancelled, failed, type Outcome, outcomeOf, releasedForFree } from './outcome';
 import type { RunningJob } from './running-job';
@@ -80,8 +81,13 @@ export class Executor {
       const refusal = refusalOf(job, job.reservation.counters, options, clock.now());
       if (refusal !== undefined) return failed(job, refusal);
       const { counters } = job.reservation;
-      if (this.#settings.lastChance?.misses(counters, options.maxCrashes) === true) {
+      const { lastChance } = this.#settings;
+      if (lastChance?.misses(counters, options.maxCrashes) === true) {
         return releasedForFree(job, 0, counters, new RunsApartError(job.name, job.id, counters.crashes));
+      }
+      // Before its data are decoded: if it takes the process with it, this line is what is left of it.
+      if (lastChance !== undefined && counters.crashes >= lastChance.crashes) {
+        logApart(this.#application.logger, job);
       }
       job.instance = decodeJob(envelope, definition, registry);
       const through = decodeMiddleware(envelope, registry) as readonly Middleware[];

@@ -1,7 +1,7 @@
 /** The log lines of a worker: one for each run, none of which holds the job's data. */
 import { causeOf, errorMessage } from '../failed/exception-text';
 import type { Logger } from '../logger/logger';
-import type { Reservation, SetAside } from '../queue/connection';
+import type { SetAside } from '../queue/connection';
 import type { RunningJob } from './running-job';
 import type { Finished } from './settler';
 
@@ -40,15 +40,15 @@ function messageOf(error: Error): string {
 export function logLost(logger: Logger, { job, outcome, took }: Finished): void {
   logger.warn(
     { job: job.name, id: job.id, queue: job.queue, attempts: job.attempts, outcome: 'lost', ms: Math.round(took) },
-    `${job.name} was lost: its lease had ended and someone else has it, so its outcome (${outcome.settlement.outcome}) was refused`,
+    `${job.name} was lost: its lease had ended and someone else has it, or it is gone from the store; its outcome (${outcome.settlement.outcome}) was refused`,
   );
 }
 
-export function logApart(logger: Logger, { counters, queue }: Reservation): void {
-  const { crashes } = counters;
+export function logApart(logger: Logger, { name, id, queue, reservation }: RunningJob): void {
+  const { crashes } = reservation.counters;
   logger.warn(
-    { queue, crashes },
-    `A job on ${queue} runs apart from all others: ${crashes} workers died or froze while they ran it.`,
+    { job: name, id, queue, crashes },
+    `${name} ${id} runs apart from all others: ${crashes} workers died or froze while they ran it.`,
   );
 }
 

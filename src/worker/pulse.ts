@@ -5,6 +5,7 @@ const BEAT: Milliseconds = 1000;
 
 export class Pulse {
   readonly #clock: Clock;
+  readonly #begunAt: Milliseconds;
   #expectedAt: Milliseconds;
   #lag: Milliseconds = 0;
   #polledAt: Milliseconds | undefined;
@@ -12,7 +13,7 @@ export class Pulse {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#expectedAt = clock.monotonic();
+    this.#begunAt = this.#expectedAt = clock.monotonic();
     this.#beat();
   }
 
@@ -23,6 +24,11 @@ export class Pulse {
 
   get sinceLastPoll(): Seconds | undefined {
     return this.#polledAt === undefined ? undefined : (this.#clock.monotonic() - this.#polledAt) / 1000;
+  }
+
+  /** Of the store; before it was ever heard, since the worker was made. */
+  get silence(): Seconds {
+    return (this.#clock.monotonic() - (this.#polledAt ?? this.#begunAt)) / 1000;
   }
 
   /** Also where the loop is late right now, and the next beat is still to come. */

@@ -15,7 +15,7 @@ import { WorkerStoppingError } from './errors';
 import { Executor } from './executor';
 import { IdleWait } from './idle-wait';
 import type { WorkerHealth, WorkerState } from './health';
-import { logApart, logSetAside, logStubborn } from './job-log';
+import { logSetAside, logStubborn } from './job-log';
 import { LastChance } from './last-chance';
 import { LeaseKeeper } from './lease-keeper';
 import { Orders } from './orders';
@@ -106,7 +106,10 @@ export class WorkLoop {
     const { defaults, grace } = options;
     this.#executor = new Executor(application, { defaults, grace, lastChance: this.#lastChance });
     const report = (error: unknown): void => this.#trouble.tell(error, 'renewing leases');
-    this.#leases = new LeaseKeeper({ connection, lease, clock, logger: this.#logger, grace, endsProcess, report });
+    // A worker whose slots are all busy hears of the store by its leases alone.
+    const recovered = (): void => this.#trouble.over();
+    const logger = this.#logger;
+    this.#leases = new LeaseKeeper({ connection, lease, clock, logger, grace, endsProcess, report, recovered });
     const names = queues.map(({ name }) => name);
     const event = { connectionName: connection.name, queue: names.join(',') };
     this.#permission = new Permission({ application, event, pause: options.sleep, answered: ring });
@@ -133,9 +136,9 @@ export class WorkLoop {
 
   get health(): WorkerHealth {
     const { clock } = this.#application;
-    const { sinceLastPoll, lag } = this.#pulse;
+    const { sinceLastPoll, silence, lag } = this.#pulse;
     const asks = this.#free > 0 && this.#apart === undefined && this.#permission.vetoedUntil === undefined;
-    const silent = asks && (sinceLastPoll ?? Infinity) > Math.max(LONGEST_SILENCE, 3 * this.#options.sleep);
+    const silent = asks && silence > Math.max(LONGEST_SILENCE, 3 * this.#options.sleep);
     const troubled = this.#trouble.isTold || this.#connection.isAway === true;
     return {
       state: this.#state,
@@ -259,10 +262,7 @@ export class WorkLoop {
     this.#conditions.started += 1;
     this.#busy.add(job);
     this.#open.add(job);
-    if (job.reservation.counters.crashes >= this.#lastChance.crashes) {
-      this.#apart = job;
-      logApart(this.#logger, job.reservation);
-    }
+    if (job.reservation.counters.crashes >= this.#lastChance.crashes) this.#apart = job;
     const startedAt = clock.monotonic();
     void this.#executor.run(job).then((outcome) => {
       this.#open.delete(job);

@@ -129,8 +129,16 @@ describe('a job whose next crash is its last', () => {
     await until(() => running.has('suspect'));
 
     expect(application.log.messages('warn')).toEqual([
-      'A job on default runs apart from all others: 2 workers died or froze while they ran it.',
+      'Held suspect runs apart from all others: 2 workers died or froze while they ran it.',
     ]);
+  });
+
+  it('is not said of one that does not run any more', async () => {
+    await push('poison', 3);
+    start({ stopWhenEmpty: true });
+    await until(() => application.log.messages('error').length === 1);
+
+    expect(application.log.messages('warn')).toEqual([]);
   });
 
   it('goes back at no cost where its dispatch alone made it one, and then runs apart', async () => {

@@ -56,6 +56,16 @@ describe('the health of a worker', () => {
     expect(worker.health()).toMatchObject({ state: 'stopped', ready: false });
   });
 
+  it('is live from the start, before the store has answered for the first time', async () => {
+    application.faults.next('reserve', { kind: 'hold', until: gate.opened });
+    void worker.run();
+    await until(() => worker.health().state === 'running');
+    expect(worker.health()).toMatchObject({ live: true, ready: false, lastPoll: undefined });
+    await elapse(application.clock, 34);
+
+    expect(worker.health()).toMatchObject({ live: false, ready: false });
+  });
+
   it('says that it is stopping while jobs still run', async () => {
     await application.bus.dispatch(new Gated());
     void worker.run();
