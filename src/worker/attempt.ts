@@ -38,9 +38,11 @@ export function refusalOf(
     options.retryUntil === undefined
       ? options.tries > 0 && counters.attempts > options.tries
       : now > options.retryUntil;
-  return exhausted
-    ? new MaxAttemptsExceededError(job.name, job.id, counters.attempts, options.tries, options.retryUntil)
-    : undefined;
+  return exhausted ? exhaustedBy(job, counters, options) : undefined;
+}
+
+function exhaustedBy({ name, id }: Identity, { attempts, timeouts }: Counters, options: RunOptions): Error {
+  return new MaxAttemptsExceededError(name, id, attempts, options.tries, options.retryUntil, timeouts);
 }
 
 /** Whether a throw was the last that the job may allow itself. `counters` are those of the attempt that threw. */

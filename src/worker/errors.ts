@@ -58,10 +58,19 @@ export class MaxAttemptsExceededError extends OnqueueError<
 > {
   readonly code = 'E_MAX_ATTEMPTS_EXCEEDED';
 
-  constructor(job: string, id: string, attempts: number, tries: number, retryUntil: number | undefined) {
+  /** @param timeouts how many of its attempts timed out: where its worker could not record the last one, that is why */
+  constructor(
+    job: string,
+    id: string,
+    attempts: number,
+    tries: number,
+    retryUntil: number | undefined,
+    timeouts: number = 0,
+  ) {
+    const why = timeouts > 0 ? `, of which ${timeouts} timed out` : '';
     super(
       retryUntil === undefined
-        ? `${job} ${id} has used up its tries (${tries}): this would be attempt ${attempts}. Raise tries in @Job() if it should get more.`
+        ? `${job} ${id} has used up its tries (${tries}${why}): this would be attempt ${attempts}. Raise tries in @Job() if it should get more.`
         : `${job} ${id} was to be tried until ${new Date(retryUntil).toISOString()}, which has passed.`,
       { job, id, attempts, tries, retryUntil },
     );

@@ -26,6 +26,12 @@ describe('a reserved job is refused', () => {
     expect(refusalOf(job, counters({ attempts: 4 }), options, 0)).toBeInstanceOf(MaxAttemptsExceededError);
   });
 
+  it('with a word on its timeouts, which its last worker may have had no time to tell', () => {
+    const refusal = refusalOf(job, counters({ attempts: 4, timeouts: 2 }), options, 0);
+
+    expect(refusal?.message).toContain('has used up its tries (3, of which 2 timed out): this would be attempt 4.');
+  });
+
   it('never for its attempts when tries is 0', () => {
     expect(refusalOf(job, counters({ attempts: 1000 }), { ...options, tries: 0 }, 0)).toBeUndefined();
   });
