@@ -30,6 +30,7 @@ export { Bus, dispatch, JobBus } from './bus/bus';
 export { Queue } from './queue/queue';
 export { QueueManager, type QueueEnvironment } from './queue/queue-manager';
 export { QueueConnection } from './queue/queue-connection';
+export { QueuePusher } from './queue/queue-pusher';
 export {
   type Configuration,
   type ConnectionConfig,

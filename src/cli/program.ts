@@ -10,6 +10,7 @@ import { forgetCommand } from './commands/forget';
 import { helpCommand } from './commands/help';
 import { jobsCommand } from './commands/jobs';
 import { listenCommand } from './commands/listen';
+import { migrateCommand } from './commands/migrate';
 import { pauseCommand } from './commands/pause';
 import { pruneCommand } from './commands/prune';
 import { restartCommand } from './commands/restart';
@@ -37,6 +38,7 @@ const COMMANDS = [
   flushCommand,
   pruneCommand,
   clearCommand,
+  migrateCommand,
   checkCommand,
 ] as const;
 

@@ -117,7 +117,8 @@ export class ManagerClosedError extends OnqueueError {
   }
 }
 
-export type Capability = keyof Capabilities;
+/** What a driver can do; `transactions`, where it has a `within`. */
+export type Capability = keyof Capabilities | 'transactions';
 
 const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   delay: 'hold jobs back until a moment',
@@ -130,6 +131,7 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   failed: 'keep failed jobs',
   locks: 'hold locks',
   control: 'cancel jobs, pause queues or restart workers',
+  transactions: 'push within a transaction of yours',
 };
 
 /** The drivers of ours that can do all of it; the ones a user may fall back on. */
@@ -145,11 +147,32 @@ export class CapabilityError extends OnqueueError<{
   readonly code = 'E_CAPABILITY';
 
   constructor(connection: string, driver: string, capability: Capability) {
-    const drivers = CAPABLE_DRIVERS.filter((capable) => capable !== driver);
+    const drivers =
+      capability === 'transactions'
+        ? ['database on a server']
+        : CAPABLE_DRIVERS.filter((capable) => capable !== driver);
     super(
       `Connection '${connection}' cannot ${CAPABILITY_MEANING[capability]}: the driver '${driver}' lacks the capability ` +
         `'${capability}'. Drivers that have it: ${drivers.join(', ')}.`,
       { connection, driver, capability, drivers },
+    );
+  }
+}
+
+/** `using()` was given what is no transaction that the driver knows. */
+export class UnknownTransactionError extends OnqueueError<{ readonly connection: string; readonly given: string }> {
+  readonly code = 'E_UNKNOWN_TRANSACTION';
+
+  constructor(connection: string, transaction: unknown) {
+    // Never its fields: a client may hold a password.
+    const given =
+      typeof transaction === 'object' && transaction !== null
+        ? `an instance of ${transaction.constructor?.name ?? 'no class'}`
+        : valueText(transaction);
+    super(
+      `Queue.connection('${connection}').using() was given ${given}, which is no transaction that is known. Give the client that ` +
+        'has begun it (not the pool), a transaction of kysely or knex, or an object with query(text, values).',
+      { connection, given },
     );
   }
 }

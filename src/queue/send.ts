@@ -10,7 +10,7 @@ const MOST_ENTRIES = 100;
 const MOST_BYTES = 1024 * 1024;
 
 /** @throws QueueUnavailableError naming the job, and what else the driver throws */
-export async function send(driver: Connection, job: Omit<EncodedJob, 'id'>): Promise<void> {
+export async function send(driver: Pick<Connection, 'push'>, job: Omit<EncodedJob, 'id'>): Promise<void> {
   try {
     await driver.push(job.queue, [job.entry]);
   } catch (error) {
@@ -25,7 +25,7 @@ export async function send(driver: Connection, job: Omit<EncodedJob, 'id'>): Pro
  */
 export async function sendAll(
   jobs: readonly EncodedJob[],
-  driverOf: (connection: string) => Connection,
+  driverOf: (connection: string) => Pick<Connection, 'push'>,
 ): Promise<void> {
   const sent: string[] = [];
   for (const group of groups(jobs)) {

@@ -1,7 +1,7 @@
 /** A memory connection that remembers what was pushed. */
 import { MemoryConnection } from '../connections/memory/memory-connection';
 import type { MemoryStore } from '../connections/memory/memory-store';
-import type { Entry } from '../queue/connection';
+import type { Connection, Entry } from '../queue/connection';
 import type { PushLog } from './push-log';
 
 export class FakeConnection extends MemoryConnection {
@@ -10,6 +10,11 @@ export class FakeConnection extends MemoryConnection {
   constructor(name: string, store: MemoryStore, log: PushLog) {
     super(name, store);
     this.#log = log;
+  }
+
+  /** A fake has no transactions that could be taken back: what is pushed within one is pushed. */
+  within(): Pick<Connection, 'push'> {
+    return this;
   }
 
   // Logged before anything is awaited: an assertion sends what was dispatched and looks at once.

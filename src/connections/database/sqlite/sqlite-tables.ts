@@ -13,10 +13,13 @@ export class SqliteTables {
   readonly failed: FailedTable;
   readonly locks: LockTable;
   readonly orders: OrderTable;
+  /** The version of the tables that was there when they were opened. */
+  readonly foundVersion: number;
   readonly #version: SqliteStatement;
   readonly #facts: SqliteStatement;
 
-  constructor(database: SqliteDatabase, names: TableNames) {
+  constructor(database: SqliteDatabase, names: TableNames, foundVersion: number) {
+    this.foundVersion = foundVersion;
     this.jobs = new JobTable(database, names);
     this.ids = new JobIds(database, names);
     this.failed = new FailedTable(database, names);

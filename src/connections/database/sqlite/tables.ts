@@ -92,20 +92,32 @@ const STEPS: readonly Step[] = [
   { tables: ['orders'], statements: orderTables },
 ];
 
+/** Of the tables that the statements need. */
+export const TABLES_VERSION = STEPS.length;
+
+/** What `prepareTables` runs on a file without tables. */
+export function tablesSql(names: TableNames): string {
+  const steps = STEPS.map(({ statements }) => statements(names).replaceAll(/^ {2}/gm, '').trim());
+  return [...steps, ...versionStatements(names)].join('\n\n') + '\n';
+}
+
 /**
- * Writes only where there is something to make. Throws SQLite's own error when others hold the file.
+ * Writes only where there is something to make; returns the version that it found. Throws SQLite's own error when others
+ * hold the file.
  *
  * @throws ForeignTableError
  * @throws NewerTablesError
  */
-export function prepareTables(database: SqliteDatabase, names: TableNames, file: string): void {
-  if (versionOf(database, names, file) === STEPS.length) return;
+export function prepareTables(database: SqliteDatabase, names: TableNames, file: string): number {
+  if (versionOf(database, names, file) === STEPS.length) return STEPS.length;
   database.exec('BEGIN IMMEDIATE');
   try {
     // Another process may have made them while this one waited for its turn.
-    const steps = STEPS.slice(versionOf(database, names, file));
+    const found = versionOf(database, names, file);
+    const steps = STEPS.slice(found);
     if (steps.length > 0) makeTables(database, names, file, steps);
     database.exec('COMMIT');
+    return found;
   } catch (error) {
     if (database.inTransaction) database.exec('ROLLBACK');
     throw error;
@@ -125,10 +137,16 @@ function makeTables(database: SqliteDatabase, names: TableNames, file: string, s
   for (const name of steps.flatMap(({ tables }) => tables.map((table) => names[table]))) {
     if (exists(database, name)) throw new ForeignTableError(file, name);
   }
-  database.exec(`CREATE TABLE IF NOT EXISTS ${VERSIONS_TABLE} (name TEXT PRIMARY KEY, version INTEGER NOT NULL)`);
   for (const { statements } of steps) database.exec(statements(names));
-  database.exec(`DELETE FROM ${VERSIONS_TABLE} WHERE name = '${names.jobs}' COLLATE NOCASE`);
-  database.exec(`INSERT INTO ${VERSIONS_TABLE} (name, version) VALUES ('${names.jobs}', ${STEPS.length})`);
+  for (const statement of versionStatements(names)) database.exec(statement);
+}
+
+function versionStatements({ jobs }: TableNames): readonly string[] {
+  return [
+    `CREATE TABLE IF NOT EXISTS ${VERSIONS_TABLE} (name TEXT PRIMARY KEY, version INTEGER NOT NULL);`,
+    `DELETE FROM ${VERSIONS_TABLE} WHERE name = '${jobs}' COLLATE NOCASE;`,
+    `INSERT INTO ${VERSIONS_TABLE} (name, version) VALUES ('${jobs}', ${STEPS.length});`,
+  ];
 }
 
 function exists(database: SqliteDatabase, table: string): boolean {

@@ -123,7 +123,7 @@ describe('the indexes', () => {
         return handle.prepare(sql);
       },
     };
-    expect(new SqliteTables(recording, tableNames('jobs', 'database'))).toBeDefined();
+    expect(new SqliteTables(recording, tableNames('jobs', 'database'), 0)).toBeDefined();
     expect(plan).toContainEqual(
       expect.stringMatching(/^SEARCH jobs USING INDEX jobs_texts \(queue=\? AND <expr>=\? AND <expr>=\?\)/),
     );

@@ -1,0 +1,50 @@
+import { builtInConnectors } from '../../src/connections/built-in';
+import { CommandKit } from './kit/command-kit';
+
+const configured = (connections: object): Record<string, string> => ({
+  'onqueue.config.js': `module.exports = ${JSON.stringify({ default: Object.keys(connections)[0], connections })};`,
+});
+
+const sqlite = { driver: 'database', url: 'sqlite:./queue.sqlite' };
+
+let kit: CommandKit;
+
+beforeEach(() => {
+  kit = new CommandKit(configured({ stored: sqlite, memory: { driver: 'memory' } }));
+  kit.connectors = builtInConnectors;
+});
+
+afterEach(() => kit.close());
+
+describe('onqueue migrate', () => {
+  it('makes the tables of all connections that have some, and says so', async () => {
+    expect(await kit.run('migrate')).toEqual({
+      code: 0,
+      stdout: 'stored: The tables were made (version 2).\n',
+      stderr: '',
+    });
+  });
+
+  it('says that they are up to date when it is run again', async () => {
+    await kit.run('migrate');
+    expect((await kit.run('migrate')).stdout).toBe('stored: The tables are up to date (version 2).\n');
+    expect((await kit.run('migrate', '--json')).stdout).toBe('[{"connection":"stored","from":2,"to":2}]\n');
+  });
+
+  it('prints the statements, and runs none, with --print', async () => {
+    const { stdout } = await kit.run('migrate', '--print');
+    expect(stdout).toMatch(/^-- stored\nCREATE TABLE jobs \(\n {2}id INTEGER/);
+    expect((await kit.run('migrate')).stdout).toContain('were made');
+  });
+
+  it('says where there are no tables to be made', async () => {
+    expect(await kit.run('migrate', '--connection=memory')).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: 'memory (memory) keeps its jobs in no tables.\n',
+    });
+    const other = new CommandKit();
+    expect((await other.run('migrate')).stderr).toBe('No connection keeps its jobs in tables.\n');
+    await other.close();
+  });
+});
