@@ -29,6 +29,8 @@ export interface LeaseKeeperSettings {
   readonly endsProcess?: boolean | undefined;
   /** Hears of renewals that fail, once for each streak. */
   readonly report: (error: unknown) => void;
+  /** Hears when such a streak is over. */
+  readonly recovered?: (() => void) | undefined;
 }
 
 /** Part of a lease that the thread may leave over. */
@@ -44,7 +46,7 @@ export class LeaseKeeper {
   #channel: LeaseChannel | undefined;
 
   constructor(settings: LeaseKeeperSettings) {
-    const { connection, lease, clock, report } = settings;
+    const { connection, lease, clock, report, recovered } = settings;
     this.#settings = settings;
     this.#channel = this.#newChannel();
     this.#renewal = new LeaseRenewal<HeldJob>({
@@ -57,6 +59,7 @@ export class LeaseKeeper {
       // Somebody else may have it from here on. It is renewed all the same: as long as nobody has, it is ours.
       ended: ({ job }) => abortAsLost(job),
       failed: report,
+      recovered,
     });
   }
 
@@ -136,8 +139,9 @@ export class LeaseKeeper {
   }
 
   #hear(message: Heard): void {
-    const { connection, logger, report } = this.#settings;
+    const { connection, logger, report, recovered } = this.#settings;
     if (message.kind === 'failed') return report(new Error(message.message));
+    if (message.kind === 'recovered') return recovered?.();
     if (message.kind === 'blocked') {
       const { account, numbers } = message;
       logger.error({ connection: connection.name, jobs: numbers.length }, account);

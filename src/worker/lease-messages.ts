@@ -47,6 +47,8 @@ export type ToThread = LeaseNews | typeof CLOSE | typeof HERE;
 export type FromThread =
   | { readonly kind: 'lost' | 'cancelled'; readonly number: number }
   | { readonly kind: 'failed'; readonly message: string }
+  /** The store takes renewals again. */
+  | { readonly kind: 'recovered' }
   /** Is anybody there? */
   | { readonly kind: 'ask' }
   /** The event loop stood still; these were recorded as timed out without it. `account` is what was said of it. */

@@ -42,6 +42,8 @@ export interface LeaseRenewalSettings<L extends Leased> {
   readonly ended: (leased: L) => void;
   /** Called once for each streak of failures. */
   readonly failed: (error: unknown) => void;
+  /** Called when such a streak ends by an answer. */
+  readonly recovered?: (() => void) | undefined;
 }
 
 export class LeaseRenewal<L extends Leased> {
@@ -146,6 +148,7 @@ export class LeaseRenewal<L extends Leased> {
       }
     }
     if (failure !== undefined && !this.#failing) this.#settings.failed(failure.error);
+    else if (failure === undefined && this.#failing && due.length > 0) this.#settings.recovered?.();
     this.#failing = failure !== undefined;
     return failure === undefined;
   }

@@ -51,6 +51,7 @@ const renewal = new LeaseRenewal<HeldReservation>({
   // The worker sees it by itself.
   ended: () => undefined,
   failed: (error) => tell({ kind: 'failed', message: errorMessage(toError(error)) }),
+  recovered: () => tell({ kind: 'recovered' }),
 });
 
 const watch = new OverdueWatch<HeldReservation>({

@@ -129,6 +129,19 @@ describe('the health of a worker', () => {
     expect(worker.health()).toMatchObject({ live: true, ready: true, running: 1 });
   });
 
+  it('is ready again with the first renewal that the store takes, also while all its slots are busy', async () => {
+    await application.bus.dispatch(new Gated());
+    void worker.run();
+    await until(() => started === 1);
+    const away = { kind: 'reject', error: new Error('away') } as const;
+    application.faults.next('renew', away, away);
+    await elapse(application.clock, 20);
+
+    expect(application.faults.calls.filter((call) => call === 'renew')).toHaveLength(3);
+    expect(worker.health()).toMatchObject({ ready: true, running: 1 });
+    expect(application.log.messages('info')).toContainEqual(expect.stringContaining('answers again'));
+  });
+
   it('tells leases that are more than half over', async () => {
     await application.bus.dispatch(new Gated());
     void worker.run();
