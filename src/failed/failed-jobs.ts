@@ -3,7 +3,7 @@ import type { Clock } from '../clock/clock';
 import { durationSeconds } from '../job/duration';
 import type { Duration } from '../job/duration';
 import type { Logger } from '../logger/logger';
-import type { Connection } from '../queue/connection';
+import type { Buried, Connection } from '../queue/connection';
 import type { ConnectionSettings } from '../queue/connector';
 import { checkRetriedSize } from '../queue/payload-size';
 import { Lock } from '../locks/lock';
@@ -123,7 +123,10 @@ export class FailedJobs {
    * @throws FailedJobsOutOfReachError not all connections could be asked; `facts.done` says how many it removed of the others
    */
   async flush(queue?: string): Promise<number> {
-    return this.#remove((store) => store.flush(queue));
+    return this.#remove(
+      (store) => store.flush(queue),
+      (buried) => buried.flush(queue),
+    );
   }
 
   /**
@@ -150,7 +153,10 @@ export class FailedJobs {
    *
    * @throws NoFailedStoreError; what the first rejected with, where all did
    */
-  async #visit(ask: (open: OpenStore) => Promise<void>): Promise<readonly Unreachable[]> {
+  async #visit(
+    ask: (open: OpenStore) => Promise<void>,
+    askBuried?: (buried: Buried) => Promise<void>,
+  ): Promise<readonly Unreachable[]> {
     const names = this.#sources.names();
     const away: Unreachable[] = [];
     let reached = 0;
@@ -158,8 +164,9 @@ export class FailedJobs {
       try {
         const connection = this.#sources.driver(name);
         const store = ownStore(connection);
-        if (store === undefined) continue;
-        await ask({ connection, store });
+        if (store !== undefined) await ask({ connection, store });
+        else if (connection.buried === undefined || askBuried === undefined || this.storeFor(connection)) continue;
+        else await askBuried(connection.buried);
         reached += 1;
       } catch (error) {
         away.push({ connection: name, error: toError(error) });
@@ -169,11 +176,15 @@ export class FailedJobs {
     throw away[0]?.error ?? new NoFailedStoreError(names);
   }
 
-  async #remove(from: (store: FailedStore) => Promise<number>): Promise<number> {
+  async #remove(
+    from: (store: FailedStore) => Promise<number>,
+    fromBuried?: (buried: Buried) => Promise<number>,
+  ): Promise<number> {
     let removed = 0;
-    const away = await this.#visit(async ({ store }) => {
-      removed += await from(store);
-    });
+    const away = await this.#visit(
+      async ({ store }) => void (removed += await from(store)),
+      fromBuried && (async (buried) => void (removed += await fromBuried(buried))),
+    );
     checkAllReached(`${removed} failed ${removed === 1 ? 'job was' : 'jobs were'} removed`, removed, away);
     return removed;
   }
@@ -190,7 +201,8 @@ export class FailedJobs {
 
   async #retryAll(): Promise<number> {
     const run = new RetryRun((open, entry) => this.#retry(open, entry));
-    return run.result(await this.#visit((open) => run.over(open)));
+    const kick = async (buried: Buried): Promise<void> => run.add(await buried.kick());
+    return run.result(await this.#visit((open) => run.over(open), kick));
   }
 
   #logUnreachable(connection: string, error: Error): void {

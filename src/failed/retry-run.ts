@@ -24,6 +24,11 @@ export class RetryRun {
     this.#retry = retry;
   }
 
+  /** So many went back in another way. */
+  add(count: number): void {
+    this.#retried += count;
+  }
+
   async over(open: OpenStore): Promise<void> {
     const [newest] = await open.store.list({ limit: 1 });
     if (newest === undefined) return;

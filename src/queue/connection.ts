@@ -164,6 +164,18 @@ export interface Waiter {
   close(): Promise<void>;
 }
 
+/**
+ * Failed jobs that a store sets aside and cannot show, as beanstalkd buries them. Where no connection keeps failed jobs,
+ * `settle` puts them there.
+ */
+export interface Buried {
+  count(queue: string): Promise<number>;
+  /** Sends all that are there now back to their queues, each with all its tries; returns how many. */
+  kick(): Promise<number>;
+  /** Removes all, or those of a queue; returns how many. */
+  flush(queue?: string): Promise<number>;
+}
+
 /** One line of `onqueue check`. */
 export interface Diagnosis {
   readonly level: 'ok' | 'warning' | 'error';
@@ -221,6 +233,8 @@ export interface Connection {
   queues(): Promise<readonly string[]>;
   waiter(queues: readonly string[]): Waiter;
   readonly failed?: FailedStore | undefined;
+  /** Absent: what has failed needs a failed store, here or on another connection. */
+  readonly buried?: Buried | undefined;
   readonly locks?: LockStore | undefined;
   readonly control?: Control | undefined;
   /**

@@ -24,8 +24,8 @@ export interface Finished {
 export interface SettlerEnvironment {
   readonly connection: Connection;
   readonly announcer: Announcer;
-  /** Where failed jobs go of a connection that keeps none itself. */
-  readonly failedStore: FailedStore;
+  /** Where failed jobs go of a connection that keeps none itself. Undefined: it buries them. */
+  readonly failedStore: FailedStore | undefined;
   readonly logger: Logger;
   /** Called for each run whose outcome is written, or was refused. */
   readonly settled: (job: RunningJob) => void;
@@ -78,8 +78,9 @@ export class Settler {
   // A failure is first written to the store of failed jobs, then the job is removed: a crash between the two repeats
   // the first step, which changes nothing, and never loses the failure.
   async #settlements(finished: readonly Finished[]): Promise<readonly Settlement[]> {
-    const { connection } = this.#environment;
-    if (connection.capabilities.failed) return finished.map(({ outcome }) => outcome.settlement);
+    const { connection, failedStore } = this.#environment;
+    if (connection.capabilities.failed || failedStore === undefined)
+      return finished.map(({ outcome }) => outcome.settlement);
     return Promise.all(
       finished.map(async ({ outcome: { settlement } }) => {
         if (settlement.outcome !== 'failed') return settlement;
@@ -89,7 +90,7 @@ export class Settler {
         const given = reservation.payload;
         const payload = bearsCounters(given) ? withCounters(given, counters) : given;
         const { attempts } = counters;
-        await this.#environment.failedStore.put({ ...failure, connection: connection.name, queue, payload, attempts });
+        await failedStore.put({ ...failure, connection: connection.name, queue, payload, attempts });
         return { outcome: 'completed', reservation } as const;
       }),
     );

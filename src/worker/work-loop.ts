@@ -44,8 +44,8 @@ export interface WorkLoopSettings {
   readonly queues: readonly WeightedQueue[];
   readonly lease: Seconds;
   readonly application: Application;
-  /** The connection's own, or where its failed jobs go. */
-  readonly failedStore: FailedStore;
+  /** The connection's own, or where its failed jobs go. Undefined: it buries them. */
+  readonly failedStore: FailedStore | undefined;
   /** Whether the process may be ended when a handler blocks its event loop. */
   readonly endsProcess: boolean;
 }

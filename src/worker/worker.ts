@@ -51,7 +51,7 @@ export class Worker implements Closable {
    * away is waited for. Installs no signal handlers, and never ends the process.
    *
    * @throws WorkerAlreadyRunError; ConfigurationError and UnknownConnectionError; CapabilityError on `sync` and `null`;
-   *   NoFailedStoreError where neither the connection nor the one that `failed` names keeps failed jobs
+   *   NoFailedStoreError where neither the connection nor the one that `failed` names keeps failed jobs, or buries them
    */
   run(): Promise<StopReason> {
     if (this.#ended !== undefined) return Promise.reject(new WorkerAlreadyRunError());
@@ -81,7 +81,8 @@ export class Worker implements Closable {
     const connection = manager.driver(this.#options.connection);
     if (!connection.capabilities.reserve) throw new CapabilityError(connection.name, connection.driver, 'reserve');
     const failedStore = manager.failedStoreFor(connection);
-    if (failedStore === undefined) throw new NoFailedStoreError(manager.connectionNames());
+    if (failedStore === undefined && connection.buried === undefined)
+      throw new NoFailedStoreError(manager.connectionNames());
     const { queue, retryAfter } = manager.settings(connection.name);
     this.#loop = new WorkLoop({
       options: this.#options,

@@ -37,7 +37,7 @@ async function size(session: Session, queues: string | undefined, flags: SizeFla
   const sizes = await Promise.all(
     names.map(async (queue) => {
       const { ready, delayed, reserved } = await connection.counts(queue);
-      const failed = (await manager.failedStoreFor(driver)?.count(queue)) ?? 0;
+      const failed = (await (manager.failedStoreFor(driver) ?? driver.buried)?.count(queue)) ?? 0;
       return { queue, ready, delayed, reserved, failed, paused: paused.includes(queue) };
     }),
   );

@@ -19,6 +19,7 @@ import type {
 } from '../../queue/connection';
 import { CapabilityError, ConnectionClosedError } from '../errors';
 import { BeanstalkdWaiter } from './beanstalkd-waiter';
+import { BuriedJobs } from './buried-jobs';
 import { Caller } from './caller';
 import { clearTube } from './clear-tube';
 import { diagnoseBeanstalkd, isDurable } from './diagnose';
@@ -74,6 +75,7 @@ export class BeanstalkdConnection implements Connection {
   readonly driver = 'beanstalkd';
   readonly address: string;
   readonly capabilities = CAPABILITIES;
+  readonly buried: BuriedJobs;
   readonly #context: BeanstalkdContext;
   readonly #priority: number;
   readonly #tubes: Tubes;
@@ -99,6 +101,8 @@ export class BeanstalkdConnection implements Connection {
     const settings = { ...context, host, port: Number(port === '' ? DEFAULT_PORT : port), address: this.address };
     this.#caller = new Caller(settings, (facts) => this.#hear(facts));
     this.#reservers = new Reservers(this.#caller);
+    const tubeOf = (queue: string): string => this.#tubes.of(queue);
+    this.buried = new BuriedJobs(this.#caller, tubeOf, () => this.queues());
   }
 
   push(queue: string, entries: readonly Entry[]): Promise<void> {

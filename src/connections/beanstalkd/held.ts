@@ -33,8 +33,8 @@ export function knownJob(job: RawJob, fields: ServerFacts, reserver: Reserver): 
 /** Stands for one reservation; the same job reserved again gets another one. */
 export class Held {
   readonly job: KnownJob;
-  /** Those of its body. */
-  readonly written: Counters;
+  /** Those of its body; undefined: it is no JSON object, and can be given none. */
+  readonly written: Counters | undefined;
   /** No other reservation that is held has the same. */
   readonly name: string;
   /** When the server was last asked to leave it with us, and did. */
@@ -53,7 +53,7 @@ export class Held {
   /** The priority after a settlement whose answer was lost; 'gone': there would be none. */
   doubt: number | 'gone' | undefined;
 
-  constructor(job: KnownJob, written: Counters, name: string) {
+  constructor(job: KnownJob, written: Counters | undefined, name: string) {
     this.job = job;
     this.written = written;
     this.name = name;

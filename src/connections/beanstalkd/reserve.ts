@@ -4,6 +4,7 @@ import {
   afterReserve,
   fenceOf,
   hasId,
+  noCounters,
   readCounters,
   readCountersOfAny,
   readId,
@@ -11,7 +12,6 @@ import {
   withId,
 } from '../../payload/counters';
 import type { Counters } from '../../payload/counters';
-import { NOT_AN_OBJECT } from '../../payload/unreadable';
 import type { Reservation, ReserveReply, ReserveRequest } from '../../queue/connection';
 import { Held, type KnownJob, type RawJob } from './held';
 import { pastOf } from './marks';
@@ -28,9 +28,10 @@ const AT_ONCE = 25;
 const LOOK_AGAIN: Seconds = 1;
 
 /** What the body of a job says. */
-interface Readable {
+interface Read {
   readonly job: KnownJob;
-  readonly written: Counters;
+  /** Undefined: it is no JSON object. Whoever runs it fails it, with its bytes. */
+  readonly written: Counters | undefined;
   /** With what the server says of the reservations before this one. */
   readonly before: Counters;
   readonly identified: boolean;
@@ -99,44 +100,38 @@ export class Reserve {
 
   async #handOut(reserver: Reserver, caught: readonly KnownJob[], ownBefore: number): Promise<ReserveReply> {
     const { limit, lease, apart } = this.#request;
-    const kept: Readable[] = [];
+    const kept: Read[] = [];
     const back: KnownJob[] = [];
-    const unreadable: KnownJob[] = [];
     let verdict: 'go' | 'last' | 'stop' = 'go';
     for (const job of caught) {
-      const readable = verdict === 'go' && kept.length < limit ? read(job) : undefined;
-      if (verdict !== 'go' || kept.length === limit) back.push(job);
-      else if (readable === undefined) unreadable.push(job);
-      else {
-        const isSuspect = apart !== undefined && readable.before.crashes >= apart.crashes;
-        if (isSuspect) verdict = apart.alone && kept.length === 0 ? 'last' : 'stop';
-        if (verdict === 'stop') back.push(job);
-        else kept.push(readable);
-      }
+      const one = read(job);
+      if (verdict === 'go' && kept.length < limit && apart !== undefined && one.before.crashes >= apart.crashes) {
+        verdict = apart.alone && kept.length === 0 ? 'last' : 'stop';
+        if (verdict === 'last') kept.push(one);
+        else back.push(job);
+      } else if (verdict === 'go' && kept.length < limit) kept.push(one);
+      else back.push(job);
     }
-    await byReserver(unreadable, (one, jobs) => one.bury(jobs));
     await byReserver(back, (one, jobs) => one.giveBack(jobs));
     const nextIn = back.length > 0 ? 0 : await this.#nextIn(reserver, kept.length, ownBefore);
     const names = new Set<string>();
     for (const { name } of this.#reservers.held()) names.add(name);
     return {
-      reservations: kept.map((readable) => this.#hold(readable, lease, names)),
-      setAside: unreadable.map((job) => ({
-        queue: this.#queues.get(job.tube)!,
-        id: ownId(job),
-        reason: NOT_AN_OBJECT,
-      })),
+      reservations: kept.map((one) => this.#hold(one, lease, names)),
+      setAside: [],
       nextIn,
       ...(verdict === 'stop' && { apart: true }),
     };
   }
 
-  #hold({ job, before, written, identified }: Readable, lease: Seconds, names: Set<string>): Reservation {
+  #hold({ job, before, written, identified }: Read, lease: Seconds, names: Set<string>): Reservation {
     const counters = afterReserve(before);
-    const counted = withCounters(job.body, counters);
-    const ownText = identified ? counted : withId(counted, ownId(job));
-    const isTwin = names.has(nameOf(ownText, counters));
-    const payload = isTwin ? withId(ownText, ownId(job)) : ownText;
+    let payload = job.body;
+    if (written !== undefined) {
+      payload = withCounters(payload, counters);
+      // Two jobs of one id at once are two jobs all the same.
+      if (!identified || names.has(nameOf(payload, counters))) payload = withId(payload, ownId(job));
+    }
     const token = new Held(job, written, nameOf(payload, counters));
     names.add(token.name);
     job.reserver.keep(token, lease);
@@ -184,22 +179,21 @@ function tubeState({ body }: Reply, taken: number): TubeState {
   return { ready: count('ready'), delayed: count('delayed'), reserved: count('reserved') - taken };
 }
 
-/** Undefined: it is no JSON object. */
-function read(job: KnownJob): Readable | undefined {
+function read(job: KnownJob): Read {
   const { body } = job;
   const canonical = readCounters(body);
   const identified = hasId(body);
   // A tail of ours behind what is no JSON: its id would be looked for in vain.
   const any = canonical === undefined || !identified ? readCountersOfAny(body) : undefined;
-  const written = canonical?.counters ?? any;
-  if (written === undefined || (!identified && any === undefined)) return undefined;
+  const written = !identified && any === undefined ? undefined : (canonical?.counters ?? any);
   const past = pastOf(job.facts);
+  const { attempts, crashes, exceptions, timeouts, releases } = written ?? noCounters;
   const before = {
-    attempts: written.attempts + past.attempts,
-    crashes: written.crashes + past.crashes,
-    exceptions: written.exceptions + past.exceptions,
-    timeouts: written.timeouts + past.timeouts,
-    releases: written.releases + past.releases,
+    attempts: attempts + past.attempts,
+    crashes: crashes + past.crashes,
+    exceptions: exceptions + past.exceptions,
+    timeouts: timeouts + past.timeouts,
+    releases: releases + past.releases,
   };
   return { job, written, before, identified };
 }

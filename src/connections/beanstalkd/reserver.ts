@@ -9,7 +9,7 @@ import type { RenewResult, SettleResult, Settlement } from '../../queue/connecti
 import type { Caller } from './caller';
 import { type Held, type KnownJob, knownJob, type RawJob } from './held';
 import { type Command, type Link, LinkEnded, Overdue, patiently } from './link';
-import { buriedPriority, unseenPriority } from './marks';
+import { unseenPriority } from './marks';
 import { fieldsOf, type Reply } from './replies';
 import { settleHeld } from './settle-held';
 import { isAway, unavailable } from './trouble';
@@ -120,12 +120,6 @@ export class Reserver {
     } catch {
       // The connection has ended, or will: then the server takes them back itself.
     }
-  }
-
-  /** Sets aside what is no job. @throws QueueUnavailableError */
-  async bury(jobs: readonly KnownJob[]): Promise<void> {
-    const commands = jobs.map(({ id, facts }) => `bury ${id} ${buriedPriority(facts)}`);
-    await this.#call(commands, 'what is no job was not set aside');
   }
 
   /** @throws QueueUnavailableError; then it may be asked for again, and is not carried out twice */

@@ -1,5 +1,5 @@
 /** Ends one reservation on the connection that holds it; only its holder can. */
-import { withCounters, type Counters } from '../../payload/counters';
+import { type Counters, noCounters, withCounters } from '../../payload/counters';
 import type { Settlement, SettleResult } from '../../queue/connection';
 import { putCommand, wholeSeconds } from './commands';
 import type { Held } from './held';
@@ -44,7 +44,7 @@ async function release(held: Held, settlement: Released): Promise<SettleResult> 
   const { facts } = held.job;
   const counters = beyond(held, settlement.counters);
   const priority = releasedPriority(facts, counters);
-  if (priority === undefined) {
+  if (priority === undefined && held.written !== undefined) {
     const moved = await putAnew(held, settlement);
     if (moved !== undefined) return moved;
   }
@@ -95,7 +95,7 @@ async function foundOut(held: Held): Promise<SettleResult> {
 }
 
 /** What these counters are more than those of the body. */
-function beyond({ written }: Held, counters: Counters): Counters {
+function beyond({ written = noCounters }: Held, counters: Counters): Counters {
   return {
     attempts: counters.attempts - written.attempts,
     crashes: counters.crashes - written.crashes,

@@ -1,0 +1,47 @@
+/** Failed jobs of a server whose worker has no other place for them: buried, and kicked to be run again. */
+import type { Buried } from '../../queue/connection';
+import type { Caller } from './caller';
+import { fieldsOf } from './replies';
+
+export class BuriedJobs implements Buried {
+  readonly #caller: Caller;
+  readonly #tubeOf: (queue: string) => string;
+  readonly #queues: () => Promise<readonly string[]>;
+
+  constructor(caller: Caller, tubeOf: (queue: string) => string, queues: () => Promise<readonly string[]>) {
+    this.#caller = caller;
+    this.#tubeOf = tubeOf;
+    this.#queues = queues;
+  }
+
+  async count(queue: string): Promise<number> {
+    const question = { consequence: 'the buried jobs were not counted', again: true };
+    const [reply] = await this.#caller.call(() => [`stats-tube ${this.#tubeOf(queue)}`], question);
+    return Number(fieldsOf(reply!.body).get('current-jobs-buried') ?? 0);
+  }
+
+  /** One by one: a kick of many takes delayed jobs where no buried ones are left. */
+  async kick(): Promise<number> {
+    return this.#each('kick-job', 'KICKED', await this.#queues());
+  }
+
+  async flush(queue?: string): Promise<number> {
+    return this.#each('delete', 'DELETED', queue === undefined ? await this.#queues() : [queue]);
+  }
+
+  async #each(command: string, done: string, queues: readonly string[]): Promise<number> {
+    const question = { consequence: 'not all buried jobs were reached', again: true };
+    let count = 0;
+    for (const queue of queues) {
+      const tube = this.#tubeOf(queue);
+      // No more than there are now: one that fails anew is buried anew.
+      for (let left = await this.count(queue); left > 0; left -= 1) {
+        const first = (await this.#caller.call((link) => [...link.use(tube), 'peek-buried'], question)).at(-1)!;
+        if (first.word !== 'FOUND') break;
+        const [reply] = await this.#caller.call(() => [`${command} ${first.args[0]}`], question);
+        if (reply!.word === done) count += 1;
+      }
+    }
+    return count;
+  }
+}
