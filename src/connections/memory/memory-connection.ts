@@ -22,6 +22,7 @@ import type {
   WaitingState,
 } from '../../queue/connection';
 import { ConnectionClosedError } from '../errors';
+import { OpenWaiters } from '../open-waiters';
 import { MemoryControl } from './memory-control';
 import { MemoryFailedStore } from './memory-failed-store';
 import type { Lock } from './memory-lock-store';
@@ -68,7 +69,7 @@ export class MemoryConnection implements Connection {
   /** It freezes with its worker. */
   readonly threadAccess = null;
   readonly #store: MemoryStore;
-  readonly #waiters = new Set<MemoryWaiter>();
+  readonly #waiters = new OpenWaiters();
   #closed = false;
 
   constructor(name: string, store: MemoryStore) {
@@ -140,8 +141,7 @@ export class MemoryConnection implements Connection {
   waiter(queues: readonly string[]): Waiter {
     this.#checkOpen('waiter');
     const waiter = new MemoryWaiter(this.name, this.#store, queues);
-    this.#waiters.add(waiter);
-    return waiter;
+    return this.#waiters.add(waiter);
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {
@@ -151,8 +151,7 @@ export class MemoryConnection implements Connection {
 
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([...this.#waiters].map((waiter) => waiter.close()));
-    this.#waiters.clear();
+    await this.#waiters.close();
   }
 
   snapshot(): MemorySnapshot {

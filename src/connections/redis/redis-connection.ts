@@ -21,6 +21,7 @@ import type {
 } from '../../queue/connection';
 import { threadModule } from '../../queue/thread-module';
 import { ConnectionClosedError } from '../errors';
+import { OpenWaiters } from '../open-waiters';
 import { RedisCaller } from './caller';
 import { type ClientSource, clientSource } from './client';
 import { clientId } from './client-id';
@@ -92,7 +93,7 @@ export class RedisConnection implements Connection {
   readonly #names: QueueNames;
   readonly #exchanger: Exchanger;
   readonly #pushes = new Map<string, PushLane>();
-  readonly #waiters = new Set<RedisWaiter>();
+  readonly #waiters = new OpenWaiters();
   readonly #clock: Clock;
   readonly #deadline: Seconds;
   #closing: Promise<void> | undefined;
@@ -267,8 +268,7 @@ export class RedisConnection implements Connection {
       (slot) => new HintRead(new RedisLink(this.#source), slot, { clock: this.#clock, giveBack }),
     );
     const waiter = new RedisWaiter(this.name, this.#clock, reads, longest);
-    this.#waiters.add(waiter);
-    return waiter;
+    return this.#waiters.add(waiter);
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {
@@ -282,8 +282,7 @@ export class RedisConnection implements Connection {
   }
 
   async #close(): Promise<void> {
-    await Promise.all([...this.#waiters].map((waiter) => waiter.close()));
-    this.#waiters.clear();
+    await this.#waiters.close();
     await this.#caller.idle(this.#deadline * 1000);
     this.#link.close();
   }
