@@ -61,6 +61,25 @@ export class RedisCluster {
     return this.replicas[this.masters.indexOf(master)]!;
   }
 
+  /** Moves the slot of the key to another master, as `redis-cli --cluster reshard` does. */
+  async moveSlot(key: string, to: RedisServer): Promise<void> {
+    const from = await this.masterOf(key);
+    const slot = Number(await this.call(from, 'cluster', 'keyslot', key));
+    const [source, target] = [await this.#idOf(from), await this.#idOf(to)];
+    await this.call(to, 'cluster', 'setslot', slot, 'importing', source);
+    await this.call(from, 'cluster', 'setslot', slot, 'migrating', target);
+    for (;;) {
+      const keys = (await this.call(from, 'cluster', 'getkeysinslot', slot, 10)) as string[];
+      if (keys.length === 0) break;
+      await this.call(from, 'migrate', '127.0.0.1', to.port, '', 0, 5000, 'keys', ...keys);
+    }
+    for (const node of [to, from]) await this.call(node, 'cluster', 'setslot', slot, 'node', target);
+  }
+
+  async #idOf(node: RedisServer): Promise<string> {
+    return String(await this.call(node, 'cluster', 'myid'));
+  }
+
   async call({ url }: RedisServer, command: string, ...args: (string | number)[]): Promise<unknown> {
     const client = new Redis(url, { protocol: 2, retryStrategy: () => null, maxRetriesPerRequest: 0 });
     client.on('error', () => undefined);
@@ -92,7 +111,7 @@ export class RedisCluster {
     }
     for (const { port } of others) await this.call(first!, 'cluster', 'meet', '127.0.0.1', port, buses.get(port)!);
     const ids = new Map<RedisServer, string>();
-    for (const master of this.masters) ids.set(master, String(await this.call(master, 'cluster', 'myid')));
+    for (const master of this.masters) ids.set(master, await this.#idOf(master));
     for (const [at, replica] of this.replicas.entries()) {
       // It takes no master that it has not heard of yet.
       const id = ids.get(this.masters[at]!)!;

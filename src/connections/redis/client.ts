@@ -27,8 +27,8 @@ export interface ClientSource {
 const CONNECT_TIMEOUT = 2000;
 /** A silent server does not close its end of a connection: after so many milliseconds ours is torn down. */
 const DISCONNECT_TIMEOUT = 500;
-/** How long one sentinel is waited for: a silent one must leave time for the others. */
-const SENTINEL_TIMEOUT = 750;
+/** How long one sentinel, or one node of a cluster, is asked for the others: a silent one must leave time for them. */
+const NODE_TIMEOUT = 750;
 /** Between two looks at whether a server has read its data; otherwise as long as it thinks that it takes. */
 const LOADING_PAUSE = 500;
 
@@ -60,7 +60,9 @@ function sourceOfCluster(template: Cluster): ClientSource {
       template.duplicate([], {
         lazyConnect: true,
         enableOfflineQueue: true,
-        enableReadyCheck: true,
+        // It asks one node, which may be silent; a cluster that is down says so to the call itself.
+        enableReadyCheck: false,
+        slotsRefreshTimeout: NODE_TIMEOUT,
         enableAutoPipelining: false,
         scaleReads: 'master',
         keyPrefix: '',
@@ -125,7 +127,7 @@ function ours(retry: Retry): Options {
     retryStrategy: () => retry(),
     // With nothing to ask for, it must not go on for ever.
     sentinelRetryStrategy: () => retry(),
-    sentinelCommandTimeout: SENTINEL_TIMEOUT,
+    sentinelCommandTimeout: NODE_TIMEOUT,
     // It would cut off what was sent along; the link replaces the client of a server that is no master any more.
     reconnectOnError: null,
     disconnectTimeout: DISCONNECT_TIMEOUT,

@@ -1,0 +1,158 @@
+import type { Cluster, Redis } from 'ioredis';
+import { clientSource } from '../../../src/connections/redis/client';
+import { RedisLink } from '../../../src/connections/redis/link';
+import { connectRedis, type RedisConnection } from '../../../src/connections/redis/redis-connection';
+import { open } from '../../../src/connections/redis/thread-store';
+import type { ThreadData } from '../../../src/connections/redis/thread-store';
+import { systemClock } from '../../../src/clock/clock';
+import { silent } from '../../connections/redis/open-redis';
+import { eventually } from '../../support/eventually';
+import { RedisCluster } from '../../support/redis-cluster';
+import type { RedisServer } from '../../support/redis-server';
+import { NO_FAULTS, OutageApplication } from './application';
+
+const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
+
+let cluster: RedisCluster;
+let application: OutageApplication | undefined;
+let connections: RedisConnection[];
+
+beforeEach(() => {
+  application = undefined;
+  connections = [];
+});
+
+afterEach(async () => {
+  await application?.close();
+  await Promise.all(connections.map((connection) => connection.close()));
+});
+
+function connect(prefix: string, deadline = 5): RedisConnection {
+  const config = { driver: 'redis', cluster: cluster.urls, prefix } as const;
+  const connection = connectRedis(config, { name: 'redis', clock: systemClock, logger: silent, deadline });
+  connections.push(connection);
+  return connection;
+}
+
+/** Names of queues that are on masters of their own. */
+async function queuesApart(prefix: string): Promise<{ queues: string[]; masters: RedisServer[] }> {
+  const byMaster = new Map<RedisServer, string>();
+  for (let number = 0; byMaster.size < cluster.masters.length; number += 1) {
+    const master = await cluster.masterOf(`${prefix}{q${number}}`);
+    if (!byMaster.has(master)) byMaster.set(master, `q${number}`);
+  }
+  return { queues: [...byMaster.values()], masters: [...byMaster.keys()] };
+}
+
+describe('a cluster of three masters', () => {
+  beforeAll(async () => {
+    cluster = await RedisCluster.start();
+  });
+
+  afterAll(() => cluster.stop());
+
+  it('hands out the jobs of all its slots, wakes who waits on any of them, and renews all leases at once', async () => {
+    const { queues } = await queuesApart('slots:');
+    const connection = connect('slots:');
+    const woken = connection.waiter(queues).wait(2, new AbortController().signal);
+    for (const queue of queues) await connection.push(queue, [{ payload: payload(queue) }]);
+    await woken;
+
+    const { reservations } = await connection.reserve({ queues, limit: 9, lease: 1 });
+    const renewed = await connection.renew(reservations, 600);
+
+    expect(reservations.map(({ queue }) => queue)).toEqual(queues);
+    expect(renewed).toEqual(['renewed', 'renewed', 'renewed']);
+    const settled = await connection.settle(
+      reservations.map((reservation) => ({ outcome: 'completed', reservation }) as const),
+    );
+    expect(settled).toEqual(['settled', 'settled', 'settled']);
+  });
+
+  it('is reached from another thread by what that is given: leases are renewed there', async () => {
+    const { queues } = await queuesApart('thread:');
+    const connection = connect('thread:');
+    for (const queue of queues) await connection.push(queue, [{ payload: payload(queue) }]);
+    const { reservations } = await connection.reserve({ queues, limit: 9, lease: 1 });
+
+    const thread = open(structuredClone(connection.threadAccess!.data) as ThreadData, 2);
+
+    expect(await thread.renew(reservations, 600)).toEqual(['renewed', 'renewed', 'renewed']);
+    await thread.close();
+  });
+
+  it('keeps no process alive by a connection to a node that comes about while nothing is asked for', async () => {
+    const link = new RedisLink(clientSource({ driver: 'redis', cluster: cluster.urls }));
+    const open = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length;
+    const before = open();
+    const call = link.send('ping', []);
+    await call.reply;
+    const idle = (call.client as Cluster).nodes().filter(({ status }) => status === 'wait');
+
+    await Promise.all(idle.map((node: Redis) => node.connect()));
+
+    expect(idle.length).toBeGreaterThan(0);
+    await eventually(() => open() === before);
+    link.close();
+  });
+
+  it('may move the slot of a queue to another master under load: nothing is lost, and nothing runs twice', async () => {
+    application = new OutageApplication({ cluster: cluster.urls, prefix: 'moved:' });
+    await application.works();
+    application.startTraffic();
+    await application.progress();
+    const from = await cluster.masterOf('moved:{default}');
+
+    await cluster.moveSlot(
+      'moved:{default}',
+      cluster.masters.find((master) => master !== from)!,
+    );
+
+    await application.progress();
+    await application.settled();
+    expect(await cluster.masterOf('moved:{default}')).not.toBe(from);
+    expect(application.faults).toEqual(NO_FAULTS);
+    expect(application.said).toEqual([]);
+  });
+});
+
+describe('a cluster one of whose masters dies', () => {
+  beforeEach(async () => {
+    cluster = await RedisCluster.start();
+  });
+
+  afterEach(() => cluster.stop());
+
+  it('goes on when its replica is promoted: what waited and what ran is there, dispatches wait meanwhile', async () => {
+    application = new OutageApplication({ cluster: cluster.urls, deadline: '15s' });
+    await application.works();
+    await application.hold();
+    await cluster.replicated();
+
+    (await cluster.masterOf('queues:{default}')).process.kill('SIGKILL');
+    application.startTraffic();
+    application.letGo();
+
+    await application.progress();
+    await application.settled();
+    expect(application.faults).toEqual(NO_FAULTS);
+  });
+
+  it('gives the jobs of the other masters to a worker meanwhile, whichever it asks first', async () => {
+    const { queues, masters } = await queuesApart('apart:');
+    const [first, second] = queues as [string, string];
+    const connection = connect('apart:', 2);
+    await connection.push(first, [{ payload: payload('a') }]);
+    await connection.push(second, [{ payload: payload('b') }, { payload: payload('c') }]);
+    await connection.reserve({ queues: ['none'], limit: 1, lease: 60 });
+
+    masters[0]!.process.kill('SIGSTOP');
+    const { reservations } = await connection.reserve({ queues, limit: 1, lease: 60 });
+    masters[0]!.process.kill('SIGCONT');
+
+    expect(reservations.map(({ queue }) => queue)).toEqual([second]);
+    // What came too late was given back.
+    await eventually(async () => (await connection.counts(first)).reserved === 0);
+    expect(await connection.counts(first)).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+  });
+});
