@@ -1,4 +1,4 @@
-/** Stands between a client and its Redis, and does to the connection what networks do. */
+/** Stands between a client and its server, and does to the connection what networks do. */
 import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net';
 import { type Milliseconds, systemClock } from '../../../src/clock/clock';
@@ -20,23 +20,32 @@ export class FaultyProxy {
   /** Connections that were ever made through it. */
   connections = 0;
 
-  private constructor(target: number) {
+  /** What tells a call whose reply can be lost. */
+  readonly #call: string;
+
+  private constructor(target: number, call: string) {
     this.#target = target;
+    this.#call = call;
     this.#server = createServer((client) => this.#connect(client));
   }
 
-  static async start(target: number): Promise<FaultyProxy> {
-    const proxy = new FaultyProxy(target);
+  /** @param call what a request holds whose reply `loseReplies` means; by default a script of Redis */
+  static async start(target: number, call = 'evalsha'): Promise<FaultyProxy> {
+    const proxy = new FaultyProxy(target, call);
     proxy.#server.listen(0, '127.0.0.1');
     await once(proxy.#server, 'listening');
     return proxy;
   }
 
-  get url(): string {
-    return `redis://127.0.0.1:${(this.#server.address() as AddressInfo).port}/0`;
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
   }
 
-  /** The next `count` scripts are carried out; in place of each answer the connection is cut. */
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}/0`;
+  }
+
+  /** The next `count` calls are carried out; in place of each answer the connection is cut. */
   loseReplies(count = 1): void {
     this.#losing = count;
   }
@@ -96,7 +105,7 @@ export class FaultyProxy {
     client.on('close', () => this.#links.delete(link));
     client.on('data', (chunk) => {
       if (link.silent) return;
-      if (this.#losing > 0 && chunk.includes('evalsha')) {
+      if (this.#losing > 0 && chunk.includes(this.#call)) {
         this.#losing -= 1;
         link.lose = true;
       }

@@ -14,12 +14,21 @@ import { QueueUnavailableError } from '../../../src/queue/errors';
 import type { WorkerOptions } from '../../../src/worker/worker-options';
 import { eventually } from '../../support/eventually';
 import { Project } from '../../support/project';
+import { startPostgresServer } from '../../support/postgres-server';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
 import { account, type Account, type Expectations, type Holdings } from './accounting';
 import { type Event, Ledger } from './ledger';
 import { WorkerProcess } from './worker-process';
 
-export type StoreName = 'redis' | 'sqlite';
+export type StoreName = 'redis' | 'sqlite' | 'postgres';
+
+/** The database servers, with tables to be made. */
+const SERVERS: { readonly [Name in StoreName]?: () => Promise<DatabaseServer> } = { postgres: startPostgresServer };
+
+interface DatabaseServer {
+  readonly url: string;
+  stop(): Promise<void>;
+}
 
 export interface StageOptions {
   /** Seconds: how long a silent worker keeps its jobs. */
@@ -53,20 +62,26 @@ export class Stage {
   readonly uncertain: string[] = [];
   /** Processes that may lose a job without fault of ours. */
   readonly disturbed = new Set<number>();
-  /** Undefined with SQLite. */
+  /** Undefined with databases. */
   readonly redis: Server | undefined;
+  readonly #database: DatabaseServer | undefined;
   /** Where worker processes find the store; a test puts a proxy in between. */
   config: ConnectionConfig;
   readonly #project: Project;
   readonly #processes = new Set<WorkerProcess>();
 
-  private constructor(project: Project, redis: Server | undefined, { lease, deadline }: StageOptions) {
+  private constructor(
+    project: Project,
+    { redis, database }: { readonly redis?: Server | undefined; readonly database?: DatabaseServer | undefined },
+    { lease, deadline }: StageOptions,
+  ) {
     this.#project = project;
     this.redis = redis;
+    this.#database = database;
     const settings = { retryAfter: lease, ...(deadline !== undefined && { deadline }) };
     this.config =
       redis === undefined
-        ? { driver: 'database', url: `sqlite:${join(project.folder, 'jobs.sqlite')}`, ...settings }
+        ? { driver: 'database', url: database?.url ?? `sqlite:${join(project.folder, 'jobs.sqlite')}`, ...settings }
         : { driver: 'redis', url: redis.url, ...settings };
     this.ledger = new Ledger(join(project.folder, 'ledger'));
     const environment = { connectors: builtInConnectors, logger: silentLogger };
@@ -76,6 +91,7 @@ export class Stage {
 
   static async open(store: StoreName, options: StageOptions): Promise<Stage> {
     const redis = store === 'redis' ? (options.redis ?? (await startRedisServer())) : undefined;
+    const database = await SERVERS[store]?.();
     const project = new Project();
     project.linkPackage();
     for (const name of PROGRAMS) {
@@ -83,7 +99,9 @@ export class Stage {
       const { code } = transformSync(readFileSync(file, 'utf8'), { ...transform['^.+\\.ts$']![1], filename: file });
       writeFileSync(join(project.folder, `${name}.js`), code);
     }
-    return new Stage(project, redis, options);
+    const stage = new Stage(project, { redis, database }, options);
+    if (database !== undefined) await stage.driver.migrations?.run();
+    return stage;
   }
 
   get driver(): Connection {
@@ -149,6 +167,7 @@ export class Stage {
     await Promise.all([...this.#processes].map((one) => one.kill()));
     await this.manager.close();
     await this.redis?.stop();
+    await this.#database?.stop();
     this.ledger.close();
     this.#project.remove();
   }
