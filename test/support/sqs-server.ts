@@ -112,6 +112,19 @@ export class SqsServer {
     this.#entryFaults.push({ ...fault, left: fault.calls ?? 1 });
   }
 
+  /** Forgets all queues, all faults, and what was asked. */
+  reset(): void {
+    this.queues.clear();
+    this.asked.length = 0;
+    this.#faults = [];
+    this.#entryFaults = [];
+  }
+
+  /** Long polls that wait for a message. */
+  get waiting(): number {
+    return this.#watchers.size;
+  }
+
   /** How often an action was asked. */
   count(action: string): number {
     return this.asked.filter((one) => one.action === action).length;

@@ -28,6 +28,9 @@ const LONGEST_PAUSE: Milliseconds = 1000;
 /** What may be asked twice gets a second connection in time, should the first be one whose other end is gone. */
 const SLICES = 2;
 
+/** Part of the deadline below which it is not asked again: what is cut off may have been carried out. */
+const LEAST = 1 / 5;
+
 export interface CallerSettings {
   /** The connection's name in the configuration. */
   readonly name: string;
@@ -122,7 +125,7 @@ export class SqsCaller {
       const { thrown, silent } = answer;
       const uncertain = silent || isUncertain(thrown);
       const pause = SqsCaller.pauseAfter(attempt);
-      const late = clock.monotonic() + pause >= until;
+      const late = clock.monotonic() + pause + span * LEAST >= until;
       const again = isPassing(thrown) || (uncertain && request.repeatable);
       if (!again || late || request.signal?.aborted === true) {
         throw this.#failure(request, thrown, { silent, late: late && again, uncertain });

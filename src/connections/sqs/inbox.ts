@@ -183,8 +183,8 @@ export class Inbox {
   ): Promise<readonly Reservation[]> {
     const askedAt = sharedNow(this.#clock);
     const messages = await this.queue.receive({ limit, lease, ...poll });
-    // A long poll may have waited; SQS's lease begins when it hands out.
-    const receivedAt = poll.waits === undefined ? askedAt : sharedNow(this.#clock) - 1000;
+    // A long poll may have waited: its lease began when SQS handed something out, an answer's way ago.
+    const receivedAt = poll.waits === undefined ? askedAt : sharedNow(this.#clock) - Math.min(1000, lease * 100);
     const early: { readonly message: Message; readonly delay: Seconds }[] = [];
     const received: Reservation[] = [];
     const now = this.queue.caller.link.time.now();

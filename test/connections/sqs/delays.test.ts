@@ -14,7 +14,7 @@ beforeAll(async () => {
   world = await SqsWorld.start();
 });
 beforeEach(() => {
-  world.server.asked.length = 0;
+  world.server.reset();
   queue = world.createQueue('default');
   connection = world.connect();
 });

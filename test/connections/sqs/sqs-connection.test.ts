@@ -10,8 +10,7 @@ beforeAll(async () => {
   world = await SqsWorld.start();
 });
 beforeEach(() => {
-  world.server.queues.clear();
-  world.server.asked.length = 0;
+  world.server.reset();
   world.createQueue('default');
   world.createQueue('orders.fifo');
 });

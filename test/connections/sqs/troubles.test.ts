@@ -1,0 +1,227 @@
+import type { Entry } from '../../../src/queue/connection';
+import { Worker } from '../../../src/worker/worker';
+import { FaultyProxy } from '../../faults/kit/faulty-proxy';
+import { RecordingLogger, testApplication } from '../../support/application';
+import { Project, requireBuild } from '../../support/project';
+import { freePort } from '../../support/redis-server';
+import { credentials, SqsWorld } from './open-sqs';
+
+const entries: readonly Entry[] = [{ payload: '{"job":"probe","id":"a","attempts":0}' }];
+const request = { queues: ['default'], limit: 1, lease: 60 };
+
+let world: SqsWorld;
+
+beforeAll(async () => {
+  world = await SqsWorld.start();
+});
+beforeEach(() => {
+  world.server.reset();
+  world.createQueue('default');
+});
+afterEach(() => world.close());
+afterAll(() => world.stop());
+
+const bodies = (): readonly string[] => world.server.queues.get('default')!.bodies;
+
+it.each([
+  ['RequestThrottled', 403],
+  ['ThrottlingException', 400],
+  ['ServiceUnavailable', 503],
+])('%s is asked again, until it is over', async (code, status) => {
+  world.server.fail({ action: 'SendMessageBatch', kind: 'refuse', code, status, calls: 2 });
+
+  await world.connect().push('default', entries);
+
+  expect(bodies()).toHaveLength(1);
+  expect(world.server.count('SendMessageBatch')).toBe(3);
+});
+
+it('entries that are throttled are sent again, and no others', async () => {
+  const fault = { action: 'SendMessageBatch', places: [0], code: 'RequestThrottled', senderFault: true, calls: 2 };
+  world.server.failEntries(fault);
+
+  await world.connect().push('default', [...entries, ...entries]);
+
+  expect(bodies()).toHaveLength(2);
+});
+
+it('throttling that does not end is said at the deadline, with the remedy', async () => {
+  world.server.fail({ action: 'SendMessageBatch', kind: 'refuse', code: 'RequestThrottled', status: 403, calls: 99 });
+
+  await expect(world.connect({}, { deadline: 1 }).push('default', entries)).rejects.toMatchObject({
+    code: 'E_QUEUE_UNAVAILABLE',
+    message: expect.stringMatching(/RequestThrottled.*Send fewer requests/),
+    facts: { refused: true, uncertain: false, deadline: 1 },
+  });
+  expect(bodies()).toEqual([]);
+});
+
+it.each(['lose', 'hang'] as const)(
+  'a push without an answer (%s) is not sent twice, and said to be in doubt',
+  async (kind) => {
+    world.server.fail({ action: 'SendMessageBatch', kind });
+
+    await expect(world.connect({}, { deadline: 1 }).push('default', entries)).rejects.toMatchObject({
+      code: 'E_QUEUE_UNAVAILABLE',
+      facts: { uncertain: true, store: 'SQS', address: world.server.endpoint },
+    });
+    expect(world.server.count('SendMessageBatch')).toBe(1);
+  },
+);
+
+it.each(['lose', 'hang'] as const)('an outcome without an answer (%s) is written again', async (kind) => {
+  const connection = world.connect({}, { deadline: 1 });
+  await connection.push('default', entries);
+  const [job] = (await connection.reserve(request)).reservations;
+  world.server.fail({ action: 'DeleteMessageBatch', kind });
+
+  expect(await connection.settle([{ outcome: 'completed', reservation: job! }])).toEqual(['settled']);
+  expect(bodies()).toEqual([]);
+});
+
+it('a service that is away is waited for until the deadline, and served again when it is back', async () => {
+  const { server } = world;
+  await server.stop();
+  const connection = world.connect({}, { deadline: 1 });
+
+  await expect(connection.push('default', entries)).rejects.toMatchObject({
+    code: 'E_QUEUE_UNAVAILABLE',
+    facts: { uncertain: false, reason: expect.stringContaining('ECONNREFUSED') },
+  });
+
+  const patient = world.connect();
+  const push = patient.push('default', entries);
+  await server.startAgain();
+  await push;
+  expect(bodies()).toHaveLength(1);
+});
+
+it('a connection whose other end is gone is left for another in time', async () => {
+  const proxy = await FaultyProxy.start(world.server.port);
+  const endpoint = `http://127.0.0.1:${new URL(proxy.url).port}`;
+  const connection = world.connect({ endpoint, prefix: `${endpoint}/1` }, { deadline: 2 });
+  await connection.push('default', entries);
+  const [job] = (await connection.reserve(request)).reservations;
+
+  proxy.goHalfOpen();
+
+  expect(await connection.renew([job!], 60)).toEqual(['renewed']);
+  expect(await connection.settle([{ outcome: 'completed', reservation: job! }])).toEqual(['settled']);
+  await connection.close();
+  await proxy.stop();
+});
+
+it('nobody is asked at a port where nobody listens, and no secret is told', async () => {
+  const endpoint = `http://user:sesame@127.0.0.1:${await freePort()}`;
+  const push = world.connect({ endpoint }, { deadline: 0.2 }).push('default', entries);
+
+  await expect(push).rejects.toMatchObject({ message: expect.not.stringContaining('sesame') });
+});
+
+it.each([
+  ['SignatureDoesNotMatch', 403],
+  ['AccessDenied', 403],
+  ['ExpiredToken', 400],
+])('%s is said at once, with the remedy', async (code, status) => {
+  world.server.fail({ action: 'SendMessageBatch', kind: 'refuse', code, status });
+
+  await expect(world.connect().push('default', entries)).rejects.toMatchObject({
+    code: 'E_QUEUE_UNAVAILABLE',
+    message: expect.stringMatching(new RegExp(`${code}.*Check the credentials`)),
+    facts: { refused: true, uncertain: false },
+  });
+});
+
+it('what SQS refuses for a reason of its own is quoted', async () => {
+  world.server.fail({ action: 'ReceiveMessage', kind: 'refuse', code: 'OverLimit', status: 403 });
+
+  await expect(world.connect().reserve(request)).rejects.toMatchObject({
+    code: 'E_SQS_REPLY',
+    facts: { operation: 'ReceiveMessage', queue: 'default', reply: 'OverLimit' },
+  });
+});
+
+it('a queue that cannot be read does not hold up what another has given', async () => {
+  const connection = world.connect();
+  await connection.push('default', entries);
+
+  expect((await connection.reserve({ ...request, queues: ['default', 'lost'], limit: 5 })).reservations).toHaveLength(
+    1,
+  );
+  await expect(connection.reserve({ ...request, queues: ['default', 'lost'] })).rejects.toMatchObject({
+    code: 'E_SQS_QUEUE_MISSING',
+  });
+});
+
+describe('a program', () => {
+  const program = (config: object): string => `
+    const { Queue } = require('onqueue');
+    Queue.configure({ connections: { main: ${JSON.stringify({ driver: 'sqs', ...config })} } });
+    const isLoaded = () => Object.keys(require.cache).some((file) => file.includes('client-sqs'));
+    const before = isLoaded();
+    Queue.connection().pushRaw('{"job":"probe","attempts":0}').then(
+      () => console.log(before, isLoaded(), 'pushed'),
+      ({ code, message }) => console.log(before, isLoaded(), code, message),
+    );`;
+
+  const withoutSdk = `
+    const modules = require('node:module');
+    const load = modules._load;
+    modules._load = (name, ...rest) => {
+      if (name !== '@aws-sdk/client-sqs') return load(name, ...rest);
+      throw Object.assign(new Error("Cannot find module '@aws-sdk/client-sqs'"), { code: 'MODULE_NOT_FOUND' });
+    };`;
+
+  beforeAll(() => requireBuild());
+
+  async function run(config: object, before = ''): Promise<string> {
+    const project = new Project();
+    project.linkPackage();
+    project.write('main.js', before + program(config));
+    const { stdout, stderr } = await project.run(['main.js'], {
+      AWS_EC2_METADATA_DISABLED: 'true',
+      AWS_REGION: undefined,
+      AWS_ACCESS_KEY_ID: undefined,
+      AWS_PROFILE: undefined,
+      HOME: project.folder,
+    });
+    project.remove();
+    return stdout || stderr;
+  }
+
+  it('loads the SDK with the first use, and ends by itself', async () => {
+    const { endpoint, prefix } = world.server;
+
+    expect(await run({ region: 'eu-west-1', endpoint, prefix, credentials })).toBe('false true pushed\n');
+  });
+
+  it('is told what to install where the SDK is missing', async () => {
+    expect(await run({ region: 'eu-west-1' }, withoutSdk)).toMatch(/E_MISSING_PEER .*npm install @aws-sdk\/client-sqs/);
+  });
+
+  it('is told that the region is missing, or the credentials', async () => {
+    const { endpoint, prefix } = world.server;
+
+    expect(await run({ endpoint, prefix, credentials })).toMatch(/E_QUEUE_UNAVAILABLE .*Region is missing.*AWS_REGION/);
+    expect(await run({ region: 'eu-west-1', endpoint, prefix })).toMatch(/E_QUEUE_UNAVAILABLE .*credentials/);
+  });
+});
+
+it('what is no JSON object fails with its bytes, and holds up nobody', async () => {
+  const { endpoint, prefix } = world.server;
+  const sqs = { driver: 'sqs', region: 'eu-west-1', endpoint, prefix, credentials } as const;
+  const { manager } = testApplication({
+    connections: { sqs, memory: { driver: 'memory' } },
+    default: 'sqs',
+    failed: 'memory',
+    logger: new RecordingLogger(),
+  });
+  for (const payload of ['[]', 'not json', '{"a":1}}']) await manager.connection().pushRaw(payload);
+
+  await new Worker({ stopWhenEmpty: true }, manager).run();
+
+  const failed = await manager.failed.list();
+  expect(failed.map(({ payload }) => payload).toSorted()).toEqual(['[]', 'not json', '{"a":1}}']);
+  expect(bodies()).toEqual([]);
+  await manager.close();
+});

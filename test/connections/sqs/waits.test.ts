@@ -1,0 +1,154 @@
+import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
+import type { Reservation, Waiter } from '../../../src/queue/connection';
+import type { SqsQueueModel } from '../../support/sqs-model';
+import { eventually } from '../../support/eventually';
+import { SqsWorld } from './open-sqs';
+
+const probe = (id: string): string => `{"job":"probe","id":"${id}","attempts":0}`;
+const never = new AbortController().signal;
+
+let world: SqsWorld;
+let queue: SqsQueueModel;
+let connection: SqsConnection;
+let waiter: Waiter;
+
+beforeAll(async () => {
+  world = await SqsWorld.start();
+});
+beforeEach(() => {
+  world.server.reset();
+  queue = world.createQueue('default');
+  world.createQueue('low');
+  world.createQueue('orders.fifo');
+  connection = world.connect();
+  waiter = connection.waiter(['default']);
+});
+afterEach(() => world.close());
+afterAll(() => world.stop());
+
+const push = (id: string, name = 'default'): Promise<void> => world.connect().push(name, [{ payload: probe(id) }]);
+const receives = (): number => world.server.count('ReceiveMessage');
+const polling = (count: number): Promise<unknown> => eventually(() => receives() === count, { of: 'the long poll' });
+
+async function reserve(limit = 10, queues = ['default'], lease = 30): Promise<readonly Reservation[]> {
+  return (await connection.reserve({ queues, limit, lease })).reservations;
+}
+
+it('an idle worker asks once in twenty seconds, however often it looks', async () => {
+  for (let turn = 0; turn < 5; turn += 1) {
+    expect(await reserve()).toEqual([]);
+    await waiter.wait(0.02, never);
+  }
+
+  expect(world.server.asked.map(({ input }) => input['WaitTimeSeconds'])).toEqual([0, 20]);
+});
+
+it('what a long poll brings is handed out without another request', async () => {
+  const wait = waiter.wait(10, never);
+  await polling(1);
+  await push('a');
+  await wait;
+
+  expect(await reserve(1)).toMatchObject([{ counters: { attempts: 1, crashes: 0 } }]);
+  expect(receives()).toBe(1);
+});
+
+it('what it brings comes under the lease that is asked for', async () => {
+  const wait = waiter.wait(10, never);
+  await push('a');
+  await wait;
+
+  const [job] = await reserve(1, ['default'], 600);
+  world.advance(500);
+
+  expect(await connection.renew([job!], 60)).toEqual(['renewed']);
+});
+
+it('a job that came while nobody waited is handed out by the next reserve, or wakes the next wait', async () => {
+  const abort = new AbortController();
+  const wait = waiter.wait(10, abort.signal);
+  await polling(1);
+  abort.abort();
+  await wait;
+  await push('a');
+  await eventually(() => queue.counts.reserved === 1);
+
+  await waiter.wait(10, never);
+
+  expect(await reserve()).toHaveLength(1);
+});
+
+it('a job that nobody takes goes back, and costs neither a try nor a crash', async () => {
+  connection = world.connect({}, { retryAfter: 1 });
+  const abort = new AbortController();
+  const wait = connection.waiter(['default']).wait(10, abort.signal);
+  await polling(1);
+  abort.abort();
+  await wait;
+  await push('a');
+
+  await eventually(() => queue.bodies[0]?.includes('"releases":1') === true, { of: 'the job that went back' });
+
+  expect(await reserve()).toMatchObject([{ counters: { attempts: 1, crashes: 0, releases: 1 } }]);
+});
+
+it('a stop ends a long poll at once', async () => {
+  void waiter.wait(10, never);
+  await polling(1);
+
+  await waiter.close();
+
+  await eventually(() => world.server.waiting === 0, { of: 'the end of the poll', deadline: 5000 });
+});
+
+it('a closed connection gives back what it holds', async () => {
+  const wait = waiter.wait(10, never);
+  await push('a');
+  await wait;
+  expect(queue.counts.reserved).toBe(1);
+
+  await connection.close();
+
+  expect(queue.counts).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+});
+
+it('a worker on several queues is woken by any, and gets what stands first', async () => {
+  const wait = connection.waiter(['default', 'low']).wait(10, never);
+  await polling(2);
+  await push('a', 'low');
+  await wait;
+
+  expect(await reserve(1, ['default', 'low'])).toMatchObject([{ queue: 'low' }]);
+});
+
+it('a long poll that fails ends the wait with its error, and the next reserve asks anew', async () => {
+  world.server.fail({ action: 'ReceiveMessage', kind: 'refuse', code: 'OverLimit', status: 403 });
+
+  await expect(waiter.wait(10, never)).rejects.toMatchObject({ code: 'E_SQS_REPLY', facts: { reply: 'OverLimit' } });
+  await push('a');
+
+  expect(await reserve()).toHaveLength(1);
+});
+
+it('a FIFO queue is not polled: what was received and not run would have cost a try', async () => {
+  await connection.waiter(['orders.fifo']).wait(0.02, never);
+
+  expect(receives()).toBe(0);
+});
+
+it('jobs that wait until their worker is alone are kept for it', async () => {
+  connection = world.connect({}, { retryAfter: 600 });
+  await push('risky');
+  await reserve(1);
+  world.advance(31);
+  const apart = { crashes: 1, alone: false };
+  const request = { queues: ['default'], limit: 5, lease: 60, apart };
+
+  expect(await connection.reserve(request)).toMatchObject({ reservations: [], apart: true });
+  world.advance(50);
+  expect(await connection.reserve(request)).toMatchObject({ reservations: [], apart: true });
+  world.advance(50);
+  const { reservations } = await connection.reserve({ ...request, apart: { ...apart, alone: true } });
+
+  expect(reservations).toMatchObject([{ counters: { attempts: 1, crashes: 1 } }]);
+});
