@@ -1,35 +1,16 @@
-import { systemClock } from '../../src/clock/clock';
-import { connectBeanstalkd } from '../../src/connections/beanstalkd/beanstalkd-connection';
-import type { BeanstalkdConnection } from '../../src/connections/beanstalkd/beanstalkd-connection';
 import { conformance } from '../../src/testing/conformance';
 import type { ConformanceHarness } from '../../src/testing/conformance';
-import { startBeanstalkd } from '../support/beanstalkd-server';
-
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+import { BeanstalkdWorld } from '../connections/beanstalkd/open-beanstalkd';
 
 /** Each case has a server of its own, whose clock it moves. */
 async function openBeanstalkd(lease: number): Promise<ConformanceHarness> {
-  const server = await startBeanstalkd({ movable: true, args: ['-z', '4194304'] });
-  let offset = 0;
-  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + offset * 1000 };
-  const context = { name: 'beanstalkd', clock, logger: silent, deadline: 5, retryAfter: lease, maxPayload: 2 ** 20 };
-  const connections: BeanstalkdConnection[] = [];
-  const connect = (): BeanstalkdConnection => {
-    const connection = connectBeanstalkd({ driver: 'beanstalkd', url: server.url }, context);
-    connections.push(connection);
-    return connection;
-  };
+  const world = await BeanstalkdWorld.start();
+  const connect = () => world.connect({}, { retryAfter: lease });
   return {
     connection: connect(),
     second: connect,
-    async advance(seconds) {
-      offset += seconds;
-      await server.advance(seconds);
-    },
-    async dispose() {
-      await Promise.all(connections.map((connection) => connection.close()));
-      await server.stop();
-    },
+    advance: (seconds) => world.advance(seconds),
+    dispose: () => world.stop(),
   };
 }
 

@@ -55,6 +55,7 @@ export class BeanstalkdWaiter implements Waiter {
   async close(): Promise<void> {
     this.#closing.abort();
     this.#wake();
+    for (const job of this.#reservers.takeAwaited(this.#tubes)) await job.reserver.giveBack([job]);
     const reserver = this.#reserver;
     if (reserver === undefined) return;
     const { link, caller } = reserver;

@@ -18,16 +18,12 @@ export const HIGHEST_PRIORITY = 1023;
 /** 0 is left to clients of others: their small numbers are not taken for marks. */
 export const LOWEST_PRIORITY = 1;
 
-/** From the lowest bits up. */
-const FIELDS = [
-  ['timeouts', 4],
-  ['exceptions', 5],
-  ['attempts', 5],
-  ['releases', 8],
-] as const;
-
 /** What the marks can say of a job, beside what its body says. */
-type Marks = Pick<Counters, (typeof FIELDS)[number][0]>;
+type Marks = Omit<Counters, 'crashes'>;
+
+/** The largest value of each, from the lowest bits up. */
+const MOST: Readonly<Marks> = { timeouts: 15, exceptions: 31, attempts: 31, releases: 255 };
+const FIELDS = Object.entries(MOST) as readonly (readonly [name: keyof Marks, most: number])[];
 
 const SPAN = 2 ** 22;
 
@@ -59,17 +55,23 @@ export function pastOf({ priority, reserves, releases }: JobFacts): Counters {
  */
 export function releasedPriority(facts: JobFacts, beyond: Counters): number | undefined {
   const { attempts, releases, crashes } = beyond;
-  const fits = FIELDS.every(([name, bits]) => beyond[name] >= 0 && beyond[name] < 2 ** bits);
+  const fits = FIELDS.every(([name, most]) => beyond[name] >= 0 && beyond[name] <= most);
   const agrees = crashes >= 0 && attempts + releases + crashes === facts.reserves;
   if (!fits || !agrees || beyond.timeouts > beyond.exceptions) return undefined;
   return marked(facts, beyond);
 }
 
-/** The same, as near as it comes. */
-export function nearestPriority(facts: JobFacts, beyond: Marks): number {
-  const cut: Record<string, number> = {};
-  for (const [name, bits] of FIELDS) cut[name] = Math.min(Math.max(beyond[name], 0), 2 ** bits - 1);
-  return marked(facts, { ...beyond, ...cut });
+/** The same, as near as it comes: attempts for which there is no room count as free releases, not as crashes. */
+export function nearestPriority(facts: JobFacts, beyond: Counters): number {
+  const within = (value: number, most: number): number => Math.min(Math.max(value, 0), most);
+  const attempts = within(beyond.attempts, Math.min(MOST.attempts, facts.reserves));
+  const exceptions = within(beyond.exceptions, MOST.exceptions);
+  return marked(facts, {
+    attempts,
+    releases: within(facts.reserves - attempts - Math.max(beyond.crashes, 0), MOST.releases),
+    exceptions,
+    timeouts: within(beyond.timeouts, Math.min(MOST.timeouts, exceptions)),
+  });
 }
 
 /** Given back unseen: this reservation is one more that cost nothing. */
@@ -87,7 +89,7 @@ export const userPriority = ({ priority }: JobFacts): number => Math.max(Math.fl
 
 function marked(facts: JobFacts, marks: Marks): number {
   let code = 0;
-  for (const [name, bits] of FIELDS.toReversed()) code = code * 2 ** bits + marks[name];
+  for (const [name, most] of FIELDS.toReversed()) code = code * (most + 1) + marks[name];
   return freshPriority(userPriority(facts)) - code;
 }
 
@@ -95,9 +97,9 @@ function marksOf(priority: number): Counters {
   if (priority < SPAN) return noCounters;
   let code = SPAN - 1 - (priority % SPAN);
   const marks: Record<string, number> = {};
-  for (const [name, bits] of FIELDS) {
-    marks[name] = code % 2 ** bits;
-    code = Math.floor(code / 2 ** bits);
+  for (const [name, most] of FIELDS) {
+    marks[name] = code % (most + 1);
+    code = Math.floor(code / (most + 1));
   }
   return { ...noCounters, ...marks };
 }

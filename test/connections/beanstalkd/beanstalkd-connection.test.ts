@@ -1,0 +1,376 @@
+import type { BeanstalkdConnection } from '../../../src/connections/beanstalkd/beanstalkd-connection';
+import { noCounters } from '../../../src/payload/counters';
+import type { Reservation, Settlement } from '../../../src/queue/connection';
+import { eventually } from '../../support/eventually';
+import { BeanstalkdWorld } from './open-beanstalkd';
+
+let world: BeanstalkdWorld;
+let connection: BeanstalkdConnection;
+
+beforeEach(async () => {
+  world = await BeanstalkdWorld.start();
+  connection = world.connect();
+});
+
+afterEach(() => world.stop());
+
+const probe = (id: string): string => `{"id":"${id}","attempts":0}`;
+const idOf = ({ payload }: Reservation): unknown => (JSON.parse(payload.toString()) as { id: unknown }).id;
+const push = (...ids: readonly string[]) =>
+  connection.push(
+    'default',
+    ids.map((id) => ({ payload: probe(id) })),
+  );
+const reserve = (more: object = {}, from = connection) =>
+  from.reserve({ queues: ['default'], limit: 10, lease: 60, ...more });
+const reserveOne = async (from = connection): Promise<Reservation> => {
+  const { reservations } = await reserve({ limit: 1 }, from);
+  expect(reservations).toHaveLength(1);
+  return reservations[0]!;
+};
+const ids = async (): Promise<unknown[]> => (await reserve()).reservations.map(idOf);
+const released = (reservation: Reservation, more: object = {}): Settlement => ({
+  outcome: 'released',
+  reservation,
+  delay: 0,
+  counters: reservation.counters,
+  ...more,
+});
+const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
+/** What the server says of the only job there is, by its number. */
+const factsOf = async (job: number): Promise<string> => world.server.say(`stats-job ${job}`);
+
+describe('the order of a tube', () => {
+  it('is that of age: a job that was delayed or given back keeps its place', async () => {
+    await connection.push('default', [{ payload: probe('later'), delay: 30 }]);
+    await push('first', 'second');
+    await connection.settle([released(await reserveOne())]);
+    await world.advance(31);
+
+    expect(await ids()).toEqual(['first', 'later', 'second']);
+  });
+
+  it('is that of the priority of the connection that pushed, before that of age', async () => {
+    await push('usual');
+    await world.connect({ priority: 600 }).push('default', [{ payload: probe('idle') }]);
+    await world.connect({ priority: 1 }).push('default', [{ payload: probe('urgent') }]);
+
+    expect(await ids()).toEqual(['urgent', 'usual', 'idle']);
+  });
+
+  it('holds a job that is to run apart where it is, with those behind it', async () => {
+    await push('risky', 'other');
+    await reserve({ limit: 1 });
+    await world.advance(61);
+    const apart = { crashes: 1, alone: false };
+
+    expect(await reserve({ apart })).toMatchObject({ reservations: [], apart: true, nextIn: 0 });
+    expect((await reserve({ apart: { ...apart, alone: true } })).reservations.map(idOf)).toEqual(['risky']);
+    expect(await ids()).toEqual(['other']);
+  });
+
+  it('says of a job that stood in the way no more than that it was given back for free', async () => {
+    await push('risky');
+    await reserve();
+    await world.advance(61);
+    await reserve({ apart: { crashes: 1, alone: false } });
+
+    expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 1, crashes: 1, releases: 1 });
+  });
+});
+
+describe('a lease', () => {
+  it('ends with the connection that holds the job, and counts as a crash', async () => {
+    const other = world.connect();
+    await push('a');
+    await reserveOne(other);
+    await other.close();
+
+    await eventually(async () => (await connection.counts('default')).ready === 1);
+    expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 1, crashes: 1 });
+  });
+
+  it('is over in the moment in which it ends: nobody can settle what waits, or was given back by another one', async () => {
+    await push('a', 'b');
+    const { reservations } = await reserve();
+    await world.advance(61);
+    const [a, b] = reservations.map(completed);
+    expect(await connection.settle([a!])).toEqual(['lost']);
+
+    const other = world.connect();
+    const taken = await reserve({}, other);
+    await other.settle(taken.reservations.map((reservation) => released(reservation, { delay: 300 })));
+
+    expect(await connection.settle([b!])).toEqual(['lost']);
+    expect(await connection.renew(reservations, 60)).toEqual(['lost', 'lost']);
+    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 2, reserved: 0 });
+  });
+
+  it('is another one when the same connection gets the same job again', async () => {
+    await push('a');
+    const stale = await reserveOne();
+    await world.advance(61);
+    const again = await reserveOne();
+
+    expect(await connection.settle([completed(stale), released(stale)])).toEqual(['lost', 'lost']);
+    expect(await connection.renew([stale], 60)).toEqual(['lost']);
+    expect(await connection.settle([completed(again)])).toEqual(['settled']);
+  });
+
+  it('that is longer than the one the job was pushed with is kept all the same', async () => {
+    await world.connect({}, { retryAfter: 1 }).push('default', [{ payload: probe('a') }]);
+    const reservation = await reserveOne();
+    const touches = async (): Promise<number> => Number(/cmd-touch: (\d+)/.exec(await world.server.say('stats'))![1]);
+
+    // One for each third of a second.
+    await eventually(async () => (await touches()) > 4);
+    expect((await reserve()).reservations).toEqual([]);
+    expect(await connection.settle([completed(reservation)])).toEqual(['settled']);
+  });
+
+  it('is whole seconds, and one at least', async () => {
+    await world.connect({}, { retryAfter: 0.2 }).push('default', [{ payload: probe('a') }]);
+    await world.connect({}, { retryAfter: 1.5 }).push('default', [{ payload: probe('b'), delay: 1.2 }]);
+
+    expect(await factsOf(1)).toContain('\nttr: 1\n');
+    expect(await factsOf(2)).toMatch(/\ndelay: 2\nttr: 2\n/);
+  });
+
+  it('of somebody else ends unforeseen: there is another look after the length of one’s own', async () => {
+    await push('a');
+    await reserveOne(world.connect());
+
+    expect((await reserve()).nextIn).toBe(60);
+  });
+});
+
+describe('counters for which the priority has no room', () => {
+  it('travel in a body of their own, in a new job', async () => {
+    await push('a');
+    const reservation = await reserveOne();
+    const counters = { ...reservation.counters, attempts: 40, exceptions: 40 };
+
+    expect(await connection.settle([released(reservation, { counters, delay: 30 })])).toEqual(['settled']);
+    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 1, reserved: 0 });
+    await world.advance(31);
+
+    const again = await reserveOne();
+    expect(again.payload.toString()).toBe('{"id":"a","exceptions":40,"attempts":41}');
+    expect(await connection.settle([completed(reservation), completed(again)])).toEqual(['lost', 'settled']);
+    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+  });
+
+  it('come as near as they can where the server takes no new job', async () => {
+    await push('a');
+    const reservation = await reserveOne();
+    world.server.process.kill('SIGUSR1');
+    await eventually(async () => (await world.server.say('stats')).includes('draining: true'));
+    const counters = { ...reservation.counters, exceptions: 40 };
+
+    expect(await connection.settle([released(reservation, { counters })])).toEqual(['settled']);
+    expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 2, exceptions: 31 });
+  });
+});
+
+describe('jobs of others', () => {
+  it('are known by an id of the server where they bring none, the same in each run', async () => {
+    await world.server.say('put 1024 0 60 2\r\n{}');
+    const first = await reserveOne();
+    await connection.settle([released(first)]);
+    const second = await reserveOne();
+
+    expect(idOf(first)).toMatch(/^beanstalkd-[0-9a-f]+-1$/);
+    expect(idOf(second)).toBe(idOf(first));
+    expect(second.counters.attempts).toBe(2);
+  });
+
+  it('that are no JSON are handed out with their bytes, for whoever runs them to fail them', async () => {
+    await world.server.say('put 1024 0 60 8\r\nnot json');
+    const first = await reserveOne();
+    await connection.settle([released(first)]);
+    const second = await reserveOne();
+
+    expect(second.payload.toString()).toBe('not json');
+    expect([first.counters.attempts, second.counters.attempts]).toEqual([1, 2]);
+    expect(await connection.settle([completed(second)])).toEqual(['settled']);
+  });
+});
+
+describe('a failed job without a failed store', () => {
+  const fail = async (): Promise<void> => {
+    const reservation = await reserveOne();
+    const failure = { id: String(idOf(reservation)), name: 'Probe', exception: 'Error' };
+    const { counters } = reservation;
+    expect(await connection.settle([{ outcome: 'failed', reservation, counters, failure }])).toEqual(['settled']);
+  };
+
+  it('is buried: counted apart, handed out to nobody, and left by a clear', async () => {
+    await push('a');
+    await fail();
+
+    expect(await connection.buried.count('default')).toBe(1);
+    expect(await connection.clear('default')).toBe(0);
+    expect((await reserve()).reservations).toEqual([]);
+    expect(await connection.queues()).toEqual(['default']);
+  });
+
+  it('is kicked with all its tries, and its fence goes on; a delayed one is not', async () => {
+    await push('a', 'b');
+    await fail();
+    await fail();
+    await connection.push('default', [{ payload: probe('delayed'), delay: 30 }]);
+
+    expect(await connection.buried.kick()).toBe(2);
+    const { reservations } = await reserve();
+    expect(reservations.map(({ counters }) => counters)).toEqual([
+      { ...noCounters, attempts: 1, releases: 1 },
+      { ...noCounters, attempts: 1, releases: 1 },
+    ]);
+    expect(await connection.counts('default')).toMatchObject({ delayed: 1 });
+  });
+
+  it('is gone after a flush of its queue', async () => {
+    await push('a');
+    await fail();
+
+    expect(await connection.buried.flush('elsewhere')).toBe(0);
+    expect(await connection.buried.flush('default')).toBe(1);
+    expect(await connection.buried.kick()).toBe(0);
+  });
+});
+
+describe('a prefix', () => {
+  it('keeps the tubes of two applications apart, on one server', async () => {
+    const [ours, theirs] = [world.connect({ prefix: 'ours.' }), world.connect({ prefix: 'theirs.' })];
+    await ours.push('default', [{ payload: probe('a') }]);
+    await theirs.push('mail', [{ payload: probe('b') }]);
+
+    expect(await ours.queues()).toEqual(['default']);
+    expect(await theirs.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+    expect(await world.server.say('list-tubes')).toContain('- ours.default\n- theirs.mail\n');
+  });
+});
+
+describe('what the server forbids', () => {
+  it.each(['a:b', '-a', 'ä', 'x'.repeat(201)])('a queue named %s is refused with the rule', async (queue) => {
+    await expect(connection.push(queue, [{ payload: probe('a') }])).rejects.toMatchObject({
+      code: 'E_BEANSTALKD_TUBE_NAME',
+      message: expect.stringContaining('letters, digits and - + / ; . $ _ ( )'),
+    });
+    await expect(reserve({ queues: ['default', queue] })).rejects.toMatchObject({ code: 'E_BEANSTALKD_TUBE_NAME' });
+  });
+
+  it('a text that is too long refuses the whole push, with the limit of the server and how to raise it', async () => {
+    const pushed = connection.push('default', [{ payload: probe('a') }, { payload: 'x'.repeat(70_000) }]);
+
+    await expect(pushed).rejects.toMatchObject({
+      code: 'E_BEANSTALKD_JOB_TOO_BIG',
+      message: expect.stringMatching(/takes up to 65535 bytes.*has 70000; 2 jobs were not queued.*-z 131072/),
+    });
+    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+  });
+
+  it('a server that takes no more jobs says so, and hands out those it has', async () => {
+    await push('a');
+    world.server.process.kill('SIGUSR1');
+
+    await eventually(async () => (await world.server.say('stats')).includes('draining: true'));
+    await expect(push('b')).rejects.toMatchObject({
+      code: 'E_QUEUE_UNAVAILABLE',
+      message: expect.stringMatching(/refused \(DRAINING\); 1 job was not queued\. It was told to take no more jobs/),
+    });
+    expect(await ids()).toEqual(['a']);
+  });
+
+  it('a job that another process runs stays when the queue is cleared', async () => {
+    await push('theirs', 'waiting');
+    const other = world.connect();
+    const reservation = await reserveOne(other);
+
+    expect(await connection.clear('default')).toBe(1);
+    expect(await other.settle([completed(reservation)])).toEqual(['settled']);
+  });
+});
+
+describe('a wait', () => {
+  const wait = (signal = new AbortController().signal) => connection.waiter(['default']).wait(2, signal);
+
+  it('brings the very job that ended it, and it is reserved once', async () => {
+    const waiting = wait();
+    await push('a');
+    await waiting;
+
+    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+    expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 1 });
+  });
+
+  it('that nobody waits for any more gives the job back, at no cost', async () => {
+    const abort = new AbortController();
+    const waiting = wait(abort.signal);
+    await eventually(async () => (await world.server.say('stats')).includes('current-waiting: 1'));
+    abort.abort();
+    await waiting;
+    await push('a');
+
+    await eventually(async () => (await connection.counts('default')).ready === 1);
+    const reservation = await eventually(async () => (await reserve()).reservations[0]);
+    expect(reservation!.counters).toEqual({ ...noCounters, attempts: 1, releases: 1 });
+  });
+
+  it('is on a connection of its own, while others hold jobs', async () => {
+    await push('held');
+    const held = await reserveOne();
+    const waiting = wait();
+    await push('a');
+    await waiting;
+    const second = await reserveOne();
+    const waitingAgain = wait();
+    await eventually(async () => (await world.server.say('stats')).includes('current-waiting: 1'));
+
+    expect(await connection.renew([held, second], 60)).toEqual(['renewed', 'renewed']);
+    expect(await connection.settle([completed(held), completed(second)])).toEqual(['settled', 'settled']);
+    await push('b');
+    await waitingAgain;
+    expect(await ids()).toEqual(['b']);
+  });
+
+  it('leaves nothing on the server when its worker has ended', async () => {
+    const waiter = connection.waiter(['default']);
+    const waiting = waiter.wait(2, new AbortController().signal);
+    await eventually(async () => (await world.server.say('stats')).includes('current-waiting: 1'));
+    await waiter.close();
+    await waiting;
+
+    expect(await world.server.say('stats')).toContain('current-waiting: 0');
+  });
+});
+
+it('a job that waited in hand for a worker which ended is given back when its connection is closed', async () => {
+  const other = world.connect();
+  const waiter = other.waiter(['default']);
+  const waiting = waiter.wait(2, new AbortController().signal);
+  await push('a');
+  await waiting;
+  await other.close();
+
+  await eventually(async () => (await connection.counts('default')).ready === 1);
+  expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 1, releases: 1 });
+});
+
+it('a diagnosis tells of a server that keeps nothing, takes only small jobs, takes none any more, and has buried some', async () => {
+  await push('a');
+  const reservation = await reserveOne();
+  const failure = { id: 'a', name: 'Probe', exception: 'Error' };
+  await connection.settle([{ outcome: 'failed', reservation, counters: reservation.counters, failure }]);
+  world.server.process.kill('SIGUSR1');
+  await eventually(async () => (await world.server.say('stats')).includes('draining: true'));
+
+  expect(await world.connect({}, { maxPayload: 2 ** 20 }).diagnose()).toEqual([
+    { level: 'ok', subject: 'version', message: 'beanstalkd 1.12' },
+    { level: 'warning', subject: 'persistence', message: expect.stringContaining('Start it with -b') },
+    { level: 'warning', subject: 'max-job-size', message: expect.stringContaining('-z 1048576') },
+    { level: 'error', subject: 'draining', message: expect.any(String) },
+    { level: 'warning', subject: 'buried jobs', message: expect.stringMatching(/^1: /) },
+    { level: expect.any(String), subject: 'latency', message: expect.any(String) },
+  ]);
+});
