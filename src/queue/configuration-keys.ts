@@ -170,10 +170,12 @@ const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
     ...STORE_KEYS,
     driver,
     url: address(
-      /^(sqlite:|postgres(ql)?:\/\/)/,
-      'sqlite:./onqueue.sqlite or postgres://user:password@host:5432/database',
+      /^(sqlite:|(postgres(ql)?|mysql|mariadb):\/\/)/,
+      'sqlite:./onqueue.sqlite, postgres://user:password@host:5432/database or mysql://user:password@host:3306/database',
     ),
-    pool: withMethods('a pool of pg', 'connect'),
+    pool: (value) =>
+      withMethods('a pool of mysql2', 'getConnection')(value) &&
+      withMethods('a pool of pg or mysql2', 'connect')(value),
     options: object,
     table: text,
   },

@@ -60,22 +60,23 @@ export interface RedisConfig extends StoreConfig {
   readonly prefix?: string | undefined;
 }
 
-/** A pool of connections to a database server: a `pg.Pool`. */
-export interface DatabasePool {
-  connect(): Promise<object>;
-}
+/** A pool of connections to a database server: a `pg.Pool`, or one of mysql2. */
+export type DatabasePool = { connect(): Promise<object> } | { getConnection(...callback: never[]): unknown };
 
 /** Give one of `url` and `pool`; without either it is a SQLite file. */
 export interface DatabaseConfig extends StoreConfig {
   readonly driver: 'database';
   /**
    * `sqlite:./onqueue.sqlite`, where a relative path starts at the project's folder, the nearest with a package.json; or a
-   * server: `postgres://user:password@host:5432/database`.
+   * server: `postgres://user:password@host:5432/database`, `mysql://user:password@host:3306/database`.
    */
   readonly url?: string | undefined;
-  /** In place of `url`, a pool of the client (`pg.Pool`) of your own: it is used, never closed or changed. */
+  /**
+   * In place of `url`, a pool of your own, never closed or changed: a `pg.Pool` is used; of one of mysql2 the settings are,
+   * for connections that take several statements at once.
+   */
   readonly pool?: DatabasePool | undefined;
-  /** Further options of the client of a server (`pg.Pool`), such as `ssl` and `max`. */
+  /** Further options of a server's client, such as `ssl`, and `max` (`pg.Pool`) or `connectionLimit` (mysql2): default 5. */
   readonly options?: Readonly<Record<string, unknown>> | undefined;
   /** Default `jobs`. */
   readonly table?: string | undefined;

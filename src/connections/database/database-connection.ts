@@ -3,10 +3,10 @@ import { realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Clock, Seconds } from '../../clock/clock';
 import type { Logger } from '../../logger/logger';
-import type { DatabaseConfig } from '../../queue/configuration';
+import type { DatabaseConfig, DatabasePool } from '../../queue/configuration';
 import { DatabaseUrlError } from './errors';
-import type { PostgresContext } from './postgres/postgres-connection';
 import type { ServerConnection } from './server/server-connection';
+import type { ServerContext } from './server/server-context';
 import { SqliteConnection } from './sqlite/sqlite-connection';
 import type { SqliteOptions } from './sqlite/sqlite-connection';
 
@@ -29,7 +29,7 @@ const DEFAULT_TABLE = 'jobs';
 const DEFAULT_DEADLINE = 5;
 
 /** By the scheme of their addresses. */
-type Server = (config: DatabaseConfig, context: PostgresContext) => ServerConnection;
+type Server = (config: DatabaseConfig, context: ServerContext) => ServerConnection;
 
 /* oxlint-disable typescript/no-require-imports, typescript/consistent-type-imports -- each is loaded by who uses it */
 const postgres: Server = (config, context) =>
@@ -37,11 +37,15 @@ const postgres: Server = (config, context) =>
     config,
     context,
   );
+const mysql: Server = (config, context) =>
+  (require('./mysql/mysql-connection') as typeof import('./mysql/mysql-connection')).connectMysql(config, context);
 /* oxlint-enable typescript/no-require-imports, typescript/consistent-type-imports */
 
 const SERVERS: ReadonlyMap<string, Server> = new Map([
   ['postgres', postgres],
   ['postgresql', postgres],
+  ['mysql', mysql],
+  ['mariadb', mysql],
 ]);
 
 /**
@@ -54,10 +58,13 @@ const SERVERS: ReadonlyMap<string, Server> = new Map([
 export function connectDatabase(config: DatabaseConfig, context: DatabaseContext): SqliteConnection | ServerConnection {
   const { name, clock, logger, origin, offset, root = process.cwd(), deadline = DEFAULT_DEADLINE } = context;
   const { url = DEFAULT_URL, table = DEFAULT_TABLE } = config;
-  const server = config.pool === undefined ? SERVERS.get(schemeOf(url)) : postgres;
+  const server = config.pool === undefined ? SERVERS.get(schemeOf(url)) : serverOf(config.pool);
   if (server !== undefined) return server(config, { name, clock, logger, origin, offset, deadline, table });
   return connectSqlite(url, { name, clock, logger, origin, root, deadline, table });
 }
+
+/** A pool of mysql2 gives connections by another name than one of pg. */
+const serverOf = (pool: DatabasePool): Server => ('getConnection' in pool ? mysql : postgres);
 
 type SqliteContext = Omit<SqliteOptions, 'file'> & { readonly root: string };
 

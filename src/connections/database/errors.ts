@@ -7,7 +7,8 @@ export class DatabaseUrlError extends OnqueueError<{ readonly connection: string
 
   constructor(connection: string, scheme: string, problem: string) {
     super(
-      `connections.${connection}.url: ${problem} Write 'sqlite:./onqueue.sqlite', 'sqlite:/an/absolute/path.sqlite' or 'postgres://user:password@host:5432/database'.`,
+      `connections.${connection}.url: ${problem} Write 'sqlite:./onqueue.sqlite', 'sqlite:/an/absolute/path.sqlite', ` +
+        "'postgres://user:password@host:5432/database' or 'mysql://user:password@host:3306/database'.",
       { connection, scheme },
     );
   }
@@ -128,5 +129,18 @@ export class ServerVersionError extends OnqueueError<{
       found,
       needed,
     });
+  }
+}
+
+/** A statement with what it carries is longer than the server takes at once. */
+export class PacketTooLargeError extends OnqueueError<{ readonly bytes: number; readonly limit: number }> {
+  readonly code = 'E_DATABASE_PACKET_TOO_LARGE';
+
+  constructor(bytes: number, limit: number) {
+    super(
+      `A statement of ${bytes} bytes was not sent: the server takes ${limit} at once, and a payload counts twice. ` +
+        'Raise max_allowed_packet, or keep what is large elsewhere and dispatch where it is.',
+      { bytes, limit },
+    );
   }
 }

@@ -3,11 +3,11 @@ import type { Seconds } from '../../../clock/clock';
 import type { DatabaseConfig } from '../../../queue/configuration';
 import type { Capabilities, ThreadAccess } from '../../../queue/connection';
 import { threadModule } from '../../../queue/thread-module';
-import type { DatabaseContext } from '../database-connection';
 import { DatabaseUrlError } from '../errors';
 import type { Dialect } from '../server/dialect';
 import { ServerCaller } from '../server/server-caller';
 import { ServerConnection } from '../server/server-connection';
+import type { ServerContext } from '../server/server-context';
 import { type TableNames, tableNames } from '../table-names';
 import { identifiers } from './identifiers';
 import { loadPg, type PgClient, type PgClientClass, type PgPool, sqlPool } from './pg';
@@ -39,13 +39,8 @@ const CONNECT_TIMEOUT: Seconds = 2;
 /** A worker, its leases, and what is dispatched meanwhile. */
 const MOST_CONNECTIONS = 5;
 
-export interface PostgresContext extends Omit<DatabaseContext, 'root'> {
-  readonly deadline: Seconds;
-  readonly table: string;
-}
-
 /** Connects with the first call, not before. @throws MissingPeerError, DatabaseUrlError, DatabaseTableNameError */
-export function connectPostgres(config: DatabaseConfig, context: PostgresContext): ServerConnection {
+export function connectPostgres(config: DatabaseConfig, context: ServerContext): ServerConnection {
   const { name, clock, deadline, origin, offset = () => 0 } = context;
   const { pool, newClient, address } = sourceOf(config, context);
   const names = tableNames(context.table, name);
@@ -92,7 +87,7 @@ interface Source {
   readonly address: string;
 }
 
-function sourceOf(config: DatabaseConfig, context: PostgresContext): Source {
+function sourceOf(config: DatabaseConfig, context: ServerContext): Source {
   if (config.pool !== undefined) return sourceOfPool(config.pool as PgPool, context);
   const { Client, Pool } = loadPg(context.name);
   const options = {
@@ -113,7 +108,7 @@ function sourceOf(config: DatabaseConfig, context: PostgresContext): Source {
   return { pool, newClient, address };
 }
 
-function sourceOfPool(pool: PgPool, { name }: PostgresContext): Source {
+function sourceOfPool(pool: PgPool, { name }: ServerContext): Source {
   const Client: PgClientClass = pool.Client ?? loadPg(name).Client;
   const newClient = (): PgClient => new Client(pool.options ?? {});
   return { pool, newClient, address: addressOf(newClient, name) };
@@ -134,7 +129,7 @@ function addressOf(newClient: () => PgClient, connection: string): string {
 }
 
 /** Another thread opens the same store by what can be copied to it. */
-function threadAccessOf({ url, options, pool }: DatabaseConfig, context: PostgresContext): ThreadAccess | undefined {
+function threadAccessOf({ url, options, pool }: DatabaseConfig, context: ServerContext): ThreadAccess | undefined {
   const { name, table, deadline, origin, offset } = context;
   if (pool !== undefined || offset !== undefined) return undefined;
   try {

@@ -1,0 +1,55 @@
+/** The rows of the table of jobs, as the statements see them. */
+import type { Seconds } from '../../../clock/clock';
+import type { StoredJob } from '../job-text';
+import type { ReservationToken } from '../server/dialect';
+import type { SqlRow } from '../server/sql-session';
+import { Sql, sql } from './sql';
+
+/**
+ * What the column `state` holds. With `turn`, the order in which the jobs of a state come up, it is the one index of all
+ * queues: both are made of the other columns by the server itself, so that rows of Laravel's have them too.
+ */
+export const DELAYED = 0;
+export const READY = 1;
+export const RESERVED = 2;
+
+export const COUNTERS = new Sql('attempts, crashes, exceptions, timeouts, releases');
+export const JOB = sql`id, payload, ${COUNTERS}, cancelled`;
+
+/** Grows by one with each reservation of a job: with its id it tells a reservation from all others. */
+export const FENCE = new Sql('attempts + crashes + releases');
+
+/**
+ * Seconds since 1970, to the microsecond, by the server's clock. In UTC: a moment of a zone with summer time may come twice.
+ *
+ * @param offset seconds to add: 0 outside tests
+ */
+export const now = (offset: Seconds): Sql =>
+  sql`CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) * 0.000001 + ${offset} AS DECIMAL(16, 6))`;
+
+/** Laravel's columns are whole seconds of four bytes. */
+export const wholeSeconds = (moment: Sql): Sql => sql`LEAST(CEIL(${moment}), 4294967295)`;
+
+/** Those that are still held by who holds these. */
+export function heldBy(tokens: readonly ReservationToken[]): Sql {
+  const pairs = tokens.map(({ id, fence }) => sql`(${id}, ${fence})`);
+  return sql`id IN (${tokens.map(({ id }) => id)}) AND reserved_at IS NOT NULL AND (id, ${FENCE}) IN (${pairs})`;
+}
+
+/** @param row the columns of `JOB`, and when it becomes ready or its lease ends */
+export function jobOf(row: SqlRow): StoredJob {
+  const [id, payload, attempts, crashes, exceptions, timeouts, releases, cancelled, at = null] = row;
+  return {
+    id: Number(id),
+    payload: payload as Buffer,
+    counters: {
+      attempts: Number(attempts),
+      crashes: Number(crashes),
+      exceptions: Number(exceptions),
+      timeouts: Number(timeouts),
+      releases: Number(releases),
+    },
+    cancelled: Number(cancelled) !== 0,
+    at: at === null ? undefined : Number(at),
+  };
+}

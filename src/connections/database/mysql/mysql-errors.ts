@@ -1,0 +1,53 @@
+/** What an error of MySQL or MariaDB, or of the way to it, means for a call. */
+import type { ErrorReader, Trouble } from '../server/dialect';
+
+const DEADLOCK = 1213;
+
+/**
+ * It was rolled back, and may go through the next time: a conflict, a lock that others keep, a server that is full, starts,
+ * stops or changes its part.
+ */
+const PASSING: ReadonlySet<number> = new Set([1020, 1040, 1053, 1203, 1205, DEADLOCK, 1290, 1317, 1412, 1792, 1836]);
+
+/** A table or a column of ours is not there. */
+const UNMIGRATED: ReadonlySet<number> = new Set([1054, 1146]);
+
+/** The server ends the connection by these: it was killed, or silent for too long. */
+const GONE: ReadonlySet<number> = new Set([1152, 1159, 1160, 1161, 1184, 1927, 4031]);
+
+const REMEDIES: readonly (readonly [numbers: readonly number[], remedy: string])[] = [
+  [[1045, 1698], 'Check the user and the password.'],
+  [[1049], 'Create the database, or correct its name in `url`.'],
+  [
+    [1044, 1142, 1143],
+    'Give this user the rights to what the reply names; `onqueue migrate` may be run by another one.',
+  ],
+  [[1021, 1114], 'Make room on its disk.'],
+  [[1040, 1203], 'Raise max_connections, or have fewer connections: options.connectionLimit.'],
+  [[1053], 'It stops or starts; try again in a moment.'],
+  [[1205], 'Somebody keeps jobs locked: was a transaction left open, in a shell or by a backup?'],
+  [[1290, 1792, 1836], 'This server is read-only; give the address of its primary.'],
+  [[1665], 'Set its binlog_format to ROW or MIXED: its jobs are written under READ COMMITTED.'],
+];
+
+export const mysqlErrors: ErrorReader = {
+  trouble(error): Trouble {
+    const number = numberOf(error);
+    if (number === undefined || GONE.has(number)) return 'gone';
+    if (PASSING.has(number)) return 'passing';
+    return UNMIGRATED.has(number) ? 'unmigrated' : 'refused';
+  },
+  remedy(error) {
+    const number = numberOf(error);
+    if (number === undefined) return undefined;
+    return REMEDIES.find(([numbers]) => numbers.includes(number))?.[1] ?? 'See its log.';
+  },
+};
+
+export const isDeadlock = (error: unknown): boolean => numberOf(error) === DEADLOCK;
+
+/** The server's own; undefined: it did not answer. Those of the system are negative. */
+function numberOf(error: unknown): number | undefined {
+  const { errno } = (error ?? {}) as { readonly errno?: unknown };
+  return typeof errno === 'number' && errno > 0 ? errno : undefined;
+}

@@ -1,0 +1,220 @@
+/**
+ * Makes the tables in MySQL and MariaDB, or adds what is missing to those that Laravel has made. Every statement may be
+ * run again: neither server takes back a change of a table.
+ *
+ * A payload is bytes: Laravel's column of text would refuse what is not UTF-8, and its programs read and write the one as
+ * the other. Names are compared as they are written, which Laravel's collation does not do.
+ */
+import { ForeignTableError, NewerTablesError } from '../errors';
+import type { Found, Schema } from '../server/dialect';
+import type { SqlSession } from '../server/sql-session';
+import { type TableNames, VERSIONS_TABLE } from '../table-names';
+import { DELAYED, READY, RESERVED } from './job-rows';
+import { type MysqlNames, mysqlNames } from './mysql-names';
+import { type Sql, sql } from './sql';
+
+const VERSION = 1;
+
+/** The oldest servers that skip locked rows, as [major, minor, patch]. */
+const OLDEST_MYSQL = [8, 0, 11] as const;
+const OLDEST_MARIADB = [10, 6, 0] as const;
+const NEEDED = 'MySQL 8.0.11 or MariaDB 10.6';
+
+/** Seconds for which one who makes the tables waits for another. */
+const PATIENCE = 10;
+
+/** What makes a table of that name one of Laravel's, or of ours. */
+const LARAVELS_COLUMNS = {
+  jobs: ['id', 'queue', 'payload', 'attempts', 'reserved_at', 'available_at', 'created_at'],
+  failed: ['id', 'uuid', 'connection', 'queue', 'payload', 'exception', 'failed_at'],
+} as const;
+
+export class MysqlSchema implements Schema {
+  readonly version = VERSION;
+  readonly #tables: TableNames;
+  readonly #names: MysqlNames;
+  /** For people. */
+  readonly #address: string;
+
+  constructor(tables: TableNames, address: string) {
+    this.#tables = tables;
+    this.#names = mysqlNames(tables);
+    this.#address = address;
+  }
+
+  async look(session: SqlSession): Promise<Found> {
+    const { rows } = await session.query(
+      sql`SELECT VERSION(), EXISTS (
+        SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ${VERSIONS_TABLE})`
+        .text,
+    );
+    const [server, isThere] = rows[0] ?? [];
+    const needed = isTooOld(String(server)) ? NEEDED : undefined;
+    return { server: String(server), needed, version: Number(isThere) === 1 ? await this.#version(session) : 0 };
+  }
+
+  async migrate(session: SqlSession): Promise<number> {
+    const { rows } = await session.query(`SELECT GET_LOCK('onqueue migrate', ${PATIENCE})`);
+    // Another call of ours has gone on where this one stands; it is asked again.
+    if (Number(rows[0]?.[0]) !== 1) throw Object.assign(new Error('another process makes the tables'), { errno: 1205 });
+    try {
+      const { version } = await this.look(session);
+      if (version > VERSION) throw new NewerTablesError(this.#address, version, VERSION);
+      if (version === 0) await this.#checkForeign(session);
+      if (version < VERSION) for (const { text } of this.#statements()) await session.query(text);
+      return version;
+    } finally {
+      await session.query("DO RELEASE_LOCK('onqueue migrate')");
+    }
+  }
+
+  sql(): string {
+    const statements = this.#statements().map(({ text }) => `${text.replaceAll(/_utf8mb4 X'([\da-f]*)'/g, plain)};`);
+    return `-- The tables of Onqueue, version ${VERSION}, for ${NEEDED} and newer.\n\n${statements.join('\n\n')}\n`;
+  }
+
+  async #version(session: SqlSession): Promise<number> {
+    const { rows } = await session.query(
+      sql`SELECT version FROM ${this.#names.versions} WHERE name = ${this.#tables.jobs}`.text,
+    );
+    return Number(rows[0]?.[0] ?? 0);
+  }
+
+  async #checkForeign(session: SqlSession): Promise<void> {
+    const { jobs, failed, queues, locks, orders, calls } = this.#tables;
+    for (const [table, needed] of [
+      [jobs, LARAVELS_COLUMNS.jobs],
+      [failed, LARAVELS_COLUMNS.failed],
+      [queues, ['name']],
+      [locks, ['name', 'token', 'expires_at']],
+      [orders, ['kind', 'value']],
+      [calls, ['client', 'number', 'called_at']],
+    ] as const) {
+      const { rows } = await session.query(
+        sql`SELECT column_name FROM information_schema.columns
+          WHERE table_schema = DATABASE() AND table_name = ${table}`.text,
+      );
+      const columns = rows.map(([name]) => String(name).toLowerCase());
+      if (columns.length > 0 && !needed.every((column) => columns.includes(column))) {
+        throw new ForeignTableError(this.#address, table);
+      }
+    }
+  }
+
+  #statements(): readonly Sql[] {
+    const { jobs, turns, failed, queues, locks, orders, calls, versions } = this.#names;
+    return [
+      sql`CREATE TABLE IF NOT EXISTS ${versions} (
+  name VARCHAR(64) NOT NULL PRIMARY KEY,
+  version INT NOT NULL
+) ${TABLE}`,
+      sql`-- Waiting and running jobs: Laravel's columns first.
+CREATE TABLE IF NOT EXISTS ${jobs} (
+  id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  queue VARCHAR(255) NOT NULL,
+  payload LONGTEXT NOT NULL,
+  attempts TINYINT UNSIGNED NOT NULL,
+  reserved_at INT UNSIGNED NULL,
+  available_at INT UNSIGNED NOT NULL,
+  created_at INT UNSIGNED NOT NULL
+) ${TABLE}`,
+      ...this.#unlessThere(
+        this.#tables.jobs,
+        sql`ALTER TABLE ${jobs}
+  MODIFY queue VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  MODIFY payload LONGBLOB NOT NULL,
+  MODIFY attempts INT NOT NULL DEFAULT 0,
+  ADD COLUMN crashes INT NOT NULL DEFAULT 0,
+  ADD COLUMN exceptions INT NOT NULL DEFAULT 0,
+  ADD COLUMN timeouts INT NOT NULL DEFAULT 0,
+  ADD COLUMN releases INT NOT NULL DEFAULT 0,
+  ADD COLUMN cancelled TINYINT NOT NULL DEFAULT 0,
+  ADD COLUMN place BIGINT NULL,
+  ADD COLUMN due_at DECIMAL(16, 6) NULL,
+  ADD COLUMN lease_until DECIMAL(16, 6) NULL,
+  ADD COLUMN holder VARBINARY(64) NULL,
+  ADD COLUMN uuid VARBINARY(255) NULL,
+  ADD COLUMN size INT UNSIGNED GENERATED ALWAYS AS (OCTET_LENGTH(payload)) STORED,
+  ADD COLUMN state TINYINT GENERATED ALWAYS AS (
+    CASE WHEN reserved_at IS NOT NULL THEN ${RESERVED} WHEN place IS NOT NULL THEN ${READY} ELSE ${DELAYED} END) STORED,
+  ADD COLUMN turn DECIMAL(18, 6) GENERATED ALWAYS AS (
+    CASE WHEN reserved_at IS NOT NULL THEN lease_until WHEN place IS NOT NULL THEN place ELSE COALESCE(due_at, available_at) END) STORED,
+  ADD INDEX ${turns} (queue, state, turn),
+  ADD INDEX uuid_size (uuid, size)`,
+      ),
+      sql`-- Jobs that are out of tries: Laravel's columns first.
+CREATE TABLE IF NOT EXISTS ${failed} (
+  id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  uuid VARCHAR(255) NOT NULL,
+  connection TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  payload LONGTEXT NOT NULL,
+  exception LONGTEXT NOT NULL,
+  failed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
+) ${TABLE}`,
+      ...this.#unlessThere(
+        this.#tables.failed,
+        sql`ALTER TABLE ${failed}
+  MODIFY uuid VARBINARY(255) NOT NULL,
+  MODIFY queue VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  MODIFY payload LONGBLOB NOT NULL,
+  ADD COLUMN failed_ms BIGINT NULL,
+  ADD COLUMN name TEXT NULL,
+  ADD COLUMN attempts INT NOT NULL DEFAULT 0,
+  ADD UNIQUE INDEX onqueue_uuid (uuid),
+  ADD INDEX onqueue_queue (queue, id)`,
+      ),
+      sql`-- The queues that were pushed to, locks, orders to workers, and what clients were told last.
+CREATE TABLE IF NOT EXISTS ${queues} (name VARCHAR(255) NOT NULL PRIMARY KEY) ${TABLE}`,
+      sql`CREATE TABLE IF NOT EXISTS ${locks} (
+  name VARBINARY(255) NOT NULL PRIMARY KEY,
+  token VARBINARY(255) NOT NULL,
+  expires_at DECIMAL(16, 6) NOT NULL,
+  INDEX expires_at (expires_at)
+) ${TABLE}`,
+      sql`CREATE TABLE IF NOT EXISTS ${orders} (
+  kind VARBINARY(16) NOT NULL,
+  value VARCHAR(255) NOT NULL,
+  PRIMARY KEY (kind, value)
+) ${TABLE}`,
+      sql`CREATE TABLE IF NOT EXISTS ${calls} (
+  client VARBINARY(36) NOT NULL PRIMARY KEY,
+  number BIGINT UNSIGNED NOT NULL,
+  called_at BIGINT NOT NULL,
+  settled MEDIUMTEXT NULL,
+  lease_until DECIMAL(16, 6) NULL
+) ${TABLE}`,
+      sql`REPLACE INTO ${versions} (name, version) VALUES (${this.#tables.jobs}, ${VERSION})`,
+    ];
+  }
+
+  /** MySQL knows no ADD COLUMN IF NOT EXISTS: the statement is chosen by whether a column of it is there. */
+  #unlessThere(table: string, alter: Sql): readonly Sql[] {
+    const column = table === this.#tables.jobs ? 'lease_until' : 'failed_ms';
+    return [
+      sql`SET @onqueue_alter = IF(EXISTS (
+    SELECT 1 FROM information_schema.columns
+    WHERE table_schema = DATABASE() AND table_name = ${table} AND column_name = ${column}
+  ), 'DO 0', ${alter.text})`,
+      sql`PREPARE onqueue_alter FROM @onqueue_alter`,
+      sql`EXECUTE onqueue_alter`,
+      sql`DEALLOCATE PREPARE onqueue_alter`,
+    ];
+  }
+}
+
+const TABLE = sql`ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin ROW_FORMAT = DYNAMIC`;
+
+/** For people: none of our texts holds what would have to be escaped. */
+const plain = (_: string, digits: string): string => `'${Buffer.from(digits, 'hex').toString()}'`;
+
+/** MariaDB says of itself `10.11.4-MariaDB`, and an old one `5.5.5-10.5.1-MariaDB`. */
+function isTooOld(server: string): boolean {
+  const numbers = server
+    .replace(/^5\.5\.5-/, '')
+    .split('.')
+    .map((number) => Number.parseInt(number, 10));
+  const oldest = /mariadb/i.test(server) ? OLDEST_MARIADB : OLDEST_MYSQL;
+  const index = oldest.findIndex((number, place) => (numbers[place] ?? 0) !== number);
+  return index !== -1 && (numbers[index] ?? 0) < oldest[index]!;
+}

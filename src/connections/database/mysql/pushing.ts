@@ -1,0 +1,61 @@
+/** How jobs come into the tables. */
+import { InvalidQueueNameError } from '../../../job/errors';
+import type { QueuedJob } from '../server/dialect';
+import { COUNTERS, READY, wholeSeconds } from './job-rows';
+import { keyOf, type MysqlNames } from './mysql-names';
+import { type Sql, sql } from './sql';
+
+/** Characters, as in Laravel's tables. */
+const LONGEST_NAME = 255;
+
+/** @throws InvalidQueueNameError the column does not hold it */
+export function checkNames(jobs: readonly QueuedJob[]): void {
+  for (const { queue } of jobs) {
+    if (queue.length > LONGEST_NAME) {
+      throw new InvalidQueueNameError(queue, 'push', `the tables hold names of ${LONGEST_NAME} characters at most`);
+    }
+  }
+}
+
+/** Queues that are known already are only read: who pushes to one never waits for another who does. */
+export function rememberQueue({ queues }: MysqlNames, queue: string): Sql {
+  return sql`INSERT IGNORE INTO ${queues} (name)
+    SELECT ${queue} FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM ${queues} WHERE name = ${queue})`;
+}
+
+/** Sets `@onqueue_tail` to the last place in line. */
+export function findTail({ jobs, turns }: MysqlNames, queue: string): Sql {
+  return sql`SELECT COALESCE(MAX(turn), 0) INTO @onqueue_tail FROM ${jobs} FORCE INDEX (${turns})
+    WHERE queue = ${queue} AND state = ${READY}`;
+}
+
+/** One after another, within a transaction. */
+export function insertJobs(names: MysqlNames, jobs: readonly QueuedJob[], now: Sql): readonly Sql[] {
+  const statements = [sql`SET @onqueue_now = ${now}`];
+  for (const queue of new Set(jobs.map((job) => job.queue))) {
+    const rows = jobs.filter((job) => job.queue === queue).map(rowOf);
+    statements.push(
+      findTail(names, queue),
+      sql`INSERT INTO ${names.jobs} (queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place) VALUES ${rows}`,
+    );
+  }
+  return statements;
+}
+
+function rowOf({ queue, payload, uuid, counters, delay }: QueuedJob, index: number): Sql {
+  const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
+  const { attempts, crashes, exceptions, timeouts, releases } = counters;
+  const due = sql`@onqueue_now + ${Math.max(delay, 0)}`;
+  const values = [queue, bytes, keyOf(uuid), attempts, crashes, exceptions, timeouts, releases];
+  const moments = sql`${wholeSeconds(due)}, FLOOR(@onqueue_now)`;
+  return delay > 0
+    ? sql`(${values}, ${moments}, ${due}, NULL)`
+    : sql`(${values}, ${moments}, NULL, @onqueue_tail + ${index + 1})`;
+}
+
+/** Finds one that waits as delayed with this very text. A job of Laravel's has no id that was read. */
+export function findTwin({ jobs }: MysqlNames, { queue, payload, uuid }: QueuedJob): Sql {
+  const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
+  return sql`SELECT id FROM ${jobs} WHERE (uuid = ${keyOf(uuid)} OR uuid IS NULL) AND size = ${bytes.length}
+    AND queue = ${queue} AND state = 0 AND payload = ${bytes} LIMIT 1`;
+}

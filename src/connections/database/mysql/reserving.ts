@@ -1,0 +1,126 @@
+/** How jobs are handed out: leases that have ended and jobs that are due first, then the first in line. */
+import type { ReserveRequest } from '../../../queue/connection';
+import type { CallMark } from '../server/call-marks';
+import { DELAYED, READY, RESERVED } from './job-rows';
+import type { MysqlNames } from './mysql-names';
+import { Sql, sql } from './sql';
+
+/** What one call moves at most. */
+const MOST_JOBS = 100;
+const MOST_BYTES = 1024 * 1024;
+
+export const mostJobs = ({ limit }: ReserveRequest): number => Math.max(Math.min(Math.floor(limit), MOST_JOBS), 0);
+
+/** What the jobs of one call bear: with the end of their leases it tells them from all others. */
+export const holderOf = ({ client, number }: Pick<CallMark, 'client' | 'number'>): string => `${client}:${number}`;
+
+/** Gives back at no cost what calls without an answer have taken. Their queues are not known any more. */
+export function giveBack({ jobs, turns, queues }: MysqlNames, { client, unheard }: CallMark): Sql {
+  const holders = unheard.map((number) => holderOf({ client, number }));
+  return sql`UPDATE ${jobs} AS job JOIN (
+      SELECT id FROM ${queues} AS known JOIN ${jobs} AS held FORCE INDEX (${turns})
+        ON held.queue = known.name AND held.state = ${RESERVED} AND held.turn = @onqueue_lease_before
+      WHERE held.holder IN (${holders})
+    ) AS taken ON taken.id = job.id
+    SET reserved_at = NULL, lease_until = NULL, holder = NULL, attempts = GREATEST(attempts - 1, 0), releases = releases + 1`;
+}
+
+/** Leaves the end of the leases in `@onqueue_lease`, and in `@onqueue_left` what could still have been taken. */
+export function take(names: MysqlNames, request: ReserveRequest, mark: CallMark): readonly Sql[] {
+  const most = mostJobs(request);
+  const queues = [...new Set(request.queues)];
+  return [
+    sql`SET @onqueue_lease = CAST(@onqueue_now + ${request.lease} AS DECIMAL(16, 6)), @onqueue_left = ${most}, @onqueue_bytes = ${MOST_BYTES},
+      @onqueue_stop = 0`,
+    ...queues.flatMap((queue, index) => [
+      ...reclaim(names, queue),
+      ...promote(names, queue),
+      takeFrom(names, queue, most, request, mark),
+      sql`SET @onqueue_left = @onqueue_left - ROW_COUNT()`,
+      ...(index + 1 < queues.length ? spend(names, queue, request, mark) : []),
+    ]),
+  ];
+}
+
+/** Jobs whose lease has ended go to the head, in the order of the ends. */
+function reclaim({ jobs, turns }: MysqlNames, queue: string): readonly Sql[] {
+  return [
+    sql`SELECT COALESCE(MIN(turn), 1) INTO @onqueue_head FROM ${jobs} FORCE INDEX (${turns})
+      WHERE queue = ${queue} AND state = ${READY}`,
+    sql`UPDATE ${jobs} AS job JOIN (
+        SELECT id, ROW_NUMBER() OVER (ORDER BY turn, place, id) AS n FROM (
+          SELECT id, turn, place FROM ${jobs} FORCE INDEX (${turns})
+          WHERE queue = ${queue} AND state = ${RESERVED} AND turn <= @onqueue_now
+          ORDER BY turn LIMIT ${MOST_JOBS} FOR UPDATE SKIP LOCKED
+        ) AS found
+      ) AS ended ON ended.id = job.id
+      SET place = @onqueue_head - ${MOST_JOBS + 1} + n, reserved_at = NULL, lease_until = NULL, holder = NULL,
+        attempts = GREATEST(attempts - 1, 0), crashes = crashes + 1`,
+  ];
+}
+
+/** Delayed jobs that are due go to the tail, in the order of their moments. */
+function promote({ jobs, turns }: MysqlNames, queue: string): readonly Sql[] {
+  return [
+    sql`SELECT COALESCE(MAX(turn), 0) INTO @onqueue_tail FROM ${jobs} FORCE INDEX (${turns})
+      WHERE queue = ${queue} AND state = ${READY}`,
+    sql`UPDATE ${jobs} AS job JOIN (
+        SELECT id, ROW_NUMBER() OVER (ORDER BY turn, id) AS n FROM (
+          SELECT id, turn FROM ${jobs} FORCE INDEX (${turns})
+          WHERE queue = ${queue} AND state = ${DELAYED} AND turn <= @onqueue_now
+          ORDER BY turn, id LIMIT ${MOST_JOBS} FOR UPDATE SKIP LOCKED
+        ) AS found
+      ) AS due ON due.id = job.id
+      SET place = @onqueue_tail + n`,
+  ];
+}
+
+const UP_TO_HERE = new Sql('OVER (ORDER BY turn, id ROWS UNBOUNDED PRECEDING)');
+
+/** More than a counter can reach. */
+const ANY_CRASHES = Number.MAX_SAFE_INTEGER;
+
+/** The first in line that nobody else is about to take, as many as the bounds allow, before one that runs apart. */
+function takeFrom(
+  { jobs, turns, orders }: MysqlNames,
+  queue: string,
+  most: number,
+  { apart }: ReserveRequest,
+  mark: CallMark,
+): Sql {
+  // However long it is; and however many crashes it has, for a worker that runs nothing.
+  const isFirst = sql`(n = 1 AND @onqueue_left = ${most})`;
+  return sql`UPDATE ${jobs} AS job JOIN (
+      SELECT id FROM (
+        SELECT id, ROW_NUMBER() OVER (ORDER BY turn, id) AS n, SUM(size) ${UP_TO_HERE} AS total, MAX(crashes) ${UP_TO_HERE} AS worst
+        FROM (
+          SELECT id, turn, size, crashes FROM ${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue} AND state = ${READY}
+          ORDER BY turn, id LIMIT ${most} FOR UPDATE SKIP LOCKED
+        ) AS found
+      ) AS line
+      WHERE n <= @onqueue_left AND @onqueue_stop = 0
+        AND (total <= @onqueue_bytes OR ${isFirst})
+        AND (worst < ${apart?.crashes ?? ANY_CRASHES} OR (${apart?.alone ?? false} AND ${isFirst}))
+        AND NOT EXISTS (SELECT 1 FROM ${orders} WHERE kind = 'pause' AND value = ${queue})
+    ) AS chosen ON chosen.id = job.id
+    SET reserved_at = FLOOR(@onqueue_now), lease_until = @onqueue_lease, holder = ${holderOf(mark)}, attempts = attempts + 1`;
+}
+
+/** Before the next queue: what was taken is spent, and behind a job that runs apart nothing is taken. */
+function spend(
+  { jobs, turns, orders }: MysqlNames,
+  queue: string,
+  { apart }: ReserveRequest,
+  mark: CallMark,
+): readonly Sql[] {
+  const line = sql`${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue}`;
+  const crashes = apart?.crashes ?? ANY_CRASHES;
+  return [
+    sql`SELECT @onqueue_bytes - COALESCE(SUM(size), 0), @onqueue_stop OR COALESCE(MAX(crashes), 0) >= ${crashes}
+      INTO @onqueue_bytes, @onqueue_stop
+      FROM ${line} AND state = ${RESERVED} AND turn = @onqueue_lease AND holder = ${holderOf(mark)}`,
+    sql`SET @onqueue_stop = @onqueue_stop OR (
+      COALESCE((SELECT crashes FROM ${line} AND state = ${READY} ORDER BY turn, id LIMIT 1), 0) >= ${crashes}
+      AND NOT EXISTS (SELECT 1 FROM ${orders} WHERE kind = 'pause' AND value = ${queue}))`,
+  ];
+}

@@ -1,0 +1,47 @@
+/** How reservations end in the tables: within a transaction, each only where it is still held by who ends it. */
+import type { Ending, NewFailure } from '../server/dialect';
+import { heldBy, wholeSeconds } from './job-rows';
+import { keyOf, type MysqlNames } from './mysql-names';
+import { findTail } from './pushing';
+import { type Sql, sql } from './sql';
+
+/** Sets `@onqueue_settled` to the ids of those that it writes, with those in `@onqueue_before`. */
+export function settle(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
+  const { jobs } = names;
+  const statements = [sql`SET @onqueue_settled = NULL`];
+  if (endings.length > 0) {
+    // They stay locked until the end: what is true of them now is true of them then.
+    statements.push(
+      sql`SELECT GROUP_CONCAT(id) INTO @onqueue_settled FROM ${jobs} WHERE ${heldBy(endings)} FOR UPDATE`,
+    );
+  }
+  const gone = endings.filter(({ kind }) => kind !== 'released');
+  for (const ending of endings) {
+    if (ending.kind === 'failed')
+      statements.push(putFailed(names, ending.entry, sql`FROM ${jobs} WHERE ${heldBy([ending])}`));
+    if (ending.kind === 'released') statements.push(...release(names, ending));
+  }
+  if (gone.length > 0) statements.push(sql`DELETE FROM ${jobs} WHERE ${heldBy(gone)}`);
+  statements.push(sql`SET @onqueue_settled = CONCAT_WS(',', @onqueue_before, @onqueue_settled)`);
+  return statements;
+}
+
+function release(names: MysqlNames, ending: Extract<Ending, { kind: 'released' }>): readonly Sql[] {
+  const { queue, delay } = ending;
+  const { attempts, crashes, exceptions, timeouts, releases } = ending.counters;
+  const due = sql`@onqueue_now + ${Math.max(delay, 0)}`;
+  const line = delay > 0 ? sql`due_at = ${due}, place = NULL` : sql`due_at = NULL, place = @onqueue_tail + 1`;
+  const update = sql`UPDATE ${names.jobs} SET reserved_at = NULL, lease_until = NULL, holder = NULL,
+      available_at = ${wholeSeconds(due)}, ${line}, attempts = ${attempts}, crashes = ${crashes},
+      exceptions = ${exceptions}, timeouts = ${timeouts}, releases = ${releases}
+    WHERE ${heldBy([ending])}`;
+  return delay > 0 ? [update] : [findTail(names, queue), update];
+}
+
+/** Adds the entry, or replaces the one of the same id, as the newest. */
+export function putFailed({ failed }: MysqlNames, entry: NewFailure, from: Sql): Sql {
+  const { id, connection, queue, payload, exception, name, attempts } = entry;
+  return sql`REPLACE INTO ${failed} (uuid, connection, queue, payload, exception, failed_at, failed_ms, name, attempts)
+    SELECT ${[keyOf(id), connection, queue, payload, exception]},
+      FROM_UNIXTIME(FLOOR(@onqueue_now)), ROUND(@onqueue_now * 1000), ${name}, ${attempts} ${from}`;
+}
