@@ -1,0 +1,99 @@
+import { builtInConnectors } from '../../../src/connections/built-in';
+import { QueueManager } from '../../../src/queue/queue-manager';
+import { silent } from '../../connections/redis/open-redis';
+import { WatchedRedis } from '../../support/redis-sentinels';
+import { NO_FAULTS, OutageApplication } from './application';
+
+let watched: WatchedRedis;
+let application: OutageApplication | undefined;
+
+const SECRETS = { password: 'of the servers', sentinelPassword: 'of the sentinels' };
+
+beforeEach(() => {
+  application = undefined;
+});
+
+describe('behind sentinels', () => {
+  beforeEach(async () => {
+    watched = await WatchedRedis.start(SECRETS);
+  });
+
+  afterEach(async () => {
+    await application?.close();
+    await watched.stop();
+  });
+
+  it('a master that dies is replaced: dispatches and the worker go on with the one that the sentinels name', async () => {
+    application = new OutageApplication({ ...watched.config, deadline: '15s' });
+    await application.works();
+    await application.hold();
+    await watched.replicated();
+
+    watched.master.process.kill('SIGKILL');
+    application.startTraffic();
+    application.letGo();
+
+    await application.progress();
+    await application.settled();
+    expect(application.faults).toEqual(NO_FAULTS);
+  });
+
+  it('a master that freezes and comes back as a replica takes no writes, of whoever heard of nothing either', async () => {
+    application = new OutageApplication({ ...watched.config, deadline: '5s' });
+    const { port } = watched.replica;
+    const idle = new QueueManager(
+      { connectors: builtInConnectors, logger: silent },
+      { connections: { main: { driver: 'redis', ...watched.config } } },
+    );
+    await idle.connection().size();
+    await application.works();
+    await watched.replicated();
+
+    watched.master.process.kill('SIGSTOP');
+    application.startTraffic();
+    await application.progress();
+    watched.master.process.kill('SIGCONT');
+    // The sentinels do so after some ten seconds.
+    await watched.call(watched.master.port, SECRETS.password, 'replicaof', '127.0.0.1', String(port));
+    await idle.connection().push('probe', {}, 'elsewhere');
+
+    await application.progress();
+    await application.settled();
+    expect(await idle.connection().size('elsewhere')).toBe(1);
+    expect(application.faults).toEqual(NO_FAULTS);
+    await idle.close();
+  });
+});
+
+describe('sentinels', () => {
+  beforeAll(async () => {
+    watched = await WatchedRedis.start(SECRETS);
+  });
+
+  afterEach(() => application?.close());
+  afterAll(() => watched.stop());
+
+  it.each([
+    ['that want another password', { sentinelPassword: 'wrong' }, /WRONGPASS/],
+    ['that know no such master', { name: 'other' }, /No such master with that name/],
+    [
+      'of which none is there',
+      { sentinels: [{ host: '127.0.0.1', port: 1 }] },
+      /failed to connect to sentinel 127\.0\.0\.1:1 /,
+    ],
+  ])('%s are said to be what stands in the way', async (_, wrong, reason) => {
+    application = new OutageApplication({ ...watched.config, ...wrong, deadline: '500ms' });
+    expect((await application.dispatch())?.message).toMatch(reason);
+  });
+
+  it('that are silent or dead keep nobody from asking the one that is left', async () => {
+    const [frozen, dead] = watched.sentinels;
+    frozen!.process.kill('SIGSTOP');
+    dead!.process.kill('SIGKILL');
+
+    application = new OutageApplication({ ...watched.config, deadline: '5s' });
+
+    await application.works();
+    expect(application.said).toEqual([]);
+  });
+});
