@@ -1,4 +1,4 @@
-/** Queues as a command line names them: `high,default`, and as Laravel does, `redis:default`. */
+/** Queues as a command line names them: `high default`, `high,default`, and as Laravel does, `redis:default`. */
 import { checkQueueName } from '../job/queue-name';
 import type { QueueConnection } from '../queue/queue-connection';
 import type { QueueManager } from '../queue/queue-manager';
@@ -24,10 +24,10 @@ export interface NamedQueue {
 export function namedQueues(
   session: Session,
   manager: QueueManager,
-  argument: string | undefined,
+  words: readonly string[],
   flags: QueueFlags,
 ): NamedQueue[] {
-  const names = [...new Set([...namesIn(argument ?? ''), ...namesIn(flags.queue ?? '')])];
+  const names = [...new Set([...words, flags.queue ?? ''].flatMap(namesIn))];
   const usual = manager.connection(flags.connection);
   const queues = names.map((name) => {
     const colon = name.indexOf(':');

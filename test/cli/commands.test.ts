@@ -27,15 +27,30 @@ describe('size', () => {
     expect(code).toBe(0);
   });
 
-  it('shows the queues that are named, as JSON where that is wanted', async () => {
-    await kit.push('high', 'A');
+  it.each([[['high,other']], [['high', 'other']]])(
+    'shows the queues of %j, as JSON where that is wanted',
+    async (line) => {
+      await kit.push('high', 'A');
 
-    const { stdout } = await kit.run('size', 'high,other', '--json');
+      const { stdout } = await kit.run('size', ...line, '--json');
 
-    expect(JSON.parse(stdout)).toEqual([
-      { queue: 'high', ready: 1, delayed: 0, reserved: 0, failed: 0, paused: false },
-      { queue: 'other', ready: 0, delayed: 0, reserved: 0, failed: 0, paused: false },
-    ]);
+      expect(JSON.parse(stdout)).toEqual([
+        { queue: 'high', ready: 1, delayed: 0, reserved: 0, failed: 0, paused: false },
+        { queue: 'other', ready: 0, delayed: 0, reserved: 0, failed: 0, paused: false },
+      ]);
+    },
+  );
+
+  it('says of a store that is away that nothing was counted', async () => {
+    const counts = () => Promise.reject(new Error("queue 'default' was not counted"));
+    const paused = () => Promise.reject(new Error('the paused queues were not read'));
+    const control = { ...kit.store.control, paused };
+    kit.connectors = { memory: () => Object.assign(kit.store.duplicate(), { counts, control }) };
+
+    const { stderr, code } = await kit.run('size');
+
+    expect(stderr).toContain("queue 'default' was not counted");
+    expect(code).toBe(1);
   });
 
   it('refuses a connection that is not configured, with the nearest', async () => {

@@ -94,19 +94,22 @@ describe('pause and resume', () => {
     expect(code).toBe(0);
   });
 
-  it.each([[['high,low']], [['--queue=high,low']], [['high', '--queue=low']], [['memory:high,low']]])(
-    'take the queues of %j',
-    async (line) => {
-      const { stdout } = await kit.run('pause', ...line, '--json');
-      expect(JSON.parse(stdout)).toEqual([
-        { connection: 'memory', queue: 'high', paused: true, changed: true },
-        { connection: 'memory', queue: 'low', paused: true, changed: true },
-      ]);
+  it.each([
+    [['high,low']],
+    [['high', 'low']],
+    [['--queue=high,low']],
+    [['high', '--queue=low']],
+    [['memory:high,low']],
+  ])('take the queues of %j', async (line) => {
+    const { stdout } = await kit.run('pause', ...line, '--json');
+    expect(JSON.parse(stdout)).toEqual([
+      { connection: 'memory', queue: 'high', paused: true, changed: true },
+      { connection: 'memory', queue: 'low', paused: true, changed: true },
+    ]);
 
-      await kit.run('resume', ...line, '--json');
-      expect(await kit.store.control.paused()).toEqual([]);
-    },
-  );
+    await kit.run('resume', ...line, '--json');
+    expect(await kit.store.control.paused()).toEqual([]);
+  });
 
   it('take another connection by an option, and a colon then for a part of the name', async () => {
     giveTwo();

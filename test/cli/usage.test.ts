@@ -65,7 +65,7 @@ describe('the command line', () => {
 
   it.each([
     [['work', '--tries=many'], 'work'],
-    [['size', 'a', 'b'], 'size'],
+    [['jobs', 'a'], 'jobs'],
     [['prune'], 'prune'],
   ])('does not leave alone whoever wrote %j', async (line, command) => {
     expect((await kit.run(...line)).stderr).toMatch(new RegExp(`^See onqueue help ${command}\\.$`, 'm'));

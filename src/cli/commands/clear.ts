@@ -28,24 +28,24 @@ export function clearCommand(session: Session): Command {
       'there is no terminal it refuses without --force.',
     examples: [
       ['onqueue clear', "the default connection's own queue"],
-      ['onqueue clear high,default', 'these two'],
+      ['onqueue clear high default', 'these two; also written high,default'],
       ['onqueue clear --force', 'in a script, also in production'],
     ],
   })
-    .argument('[queues]', "names separated by commas (default: the connection's own queue)")
+    .argument('[queues...]', "names, also separated by commas (default: the connection's own queue)")
     .addOption(queueOption('the same, as an option'))
     .option('--force', 'do not ask, also in production');
   return addJsonOption(addProjectOptions(addConnectionOption(command))).action(
-    (queues: string | undefined, flags: ClearFlags) => clear(session, queues, flags),
+    (queues: readonly string[], flags: ClearFlags) => clear(session, queues, flags),
   );
 }
 
-async function clear(session: Session, queues: string | undefined, flags: ClearFlags): Promise<void> {
+async function clear(session: Session, queues: readonly string[], flags: ClearFlags): Promise<void> {
   const { output } = session;
   const manager = session.open(flags);
   const connection = manager.connection(flags.connection);
   noteMemory(session, manager, flags.connection);
-  const named = [...namesIn(queues ?? ''), ...namesIn(flags.queue ?? '')];
+  const named = [...queues, flags.queue ?? ''].flatMap(namesIn);
   const names = named.length === 0 ? [connection.defaultQueue] : [...new Set(named)];
   const { address } = manager.driver(flags.connection);
   await session.confirm(

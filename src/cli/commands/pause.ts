@@ -14,18 +14,18 @@ export function pauseCommand(session: Session): Command {
       'started later. size shows which queues are paused.',
     examples: [
       ['onqueue pause', "the default connection's own queue"],
-      ['onqueue pause high,default', 'these two'],
+      ['onqueue pause high default', 'these two; also written high,default'],
       ['onqueue pause --connection=redis high', 'on another connection; also written redis:high'],
     ],
   })
-    .argument('[queues]', "names separated by commas (default: the connection's own queue)")
+    .argument('[queues...]', "names, also separated by commas (default: the connection's own queue)")
     .addOption(queueOption('the same, as an option'));
   return addJsonOption(addProjectOptions(addConnectionOption(command))).action(
-    (queues: string | undefined, flags: QueueFlags & ProjectFlags) => pause(session, queues, flags),
+    (queues: readonly string[], flags: QueueFlags & ProjectFlags) => pause(session, queues, flags),
   );
 }
 
-async function pause(session: Session, queues: string | undefined, flags: QueueFlags & ProjectFlags): Promise<void> {
+async function pause(session: Session, queues: readonly string[], flags: QueueFlags & ProjectFlags): Promise<void> {
   const { output } = session;
   const manager = session.open(flags);
   const paused: { connection: string; queue: string; paused: true; changed: boolean }[] = [];

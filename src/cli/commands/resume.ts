@@ -11,20 +11,20 @@ export function resumeCommand(session: Session): Command {
     description: 'size shows which queues are paused. A queue that is not paused is left as it is, and is no error.',
     examples: [
       ['onqueue resume', "the default connection's own queue"],
-      ['onqueue resume high,default', 'these two'],
+      ['onqueue resume high default', 'these two; also written high,default'],
       ['onqueue resume --connection=redis high', 'on another connection; also written redis:high'],
     ],
   })
     // Laravel's name for it.
     .alias('continue')
-    .argument('[queues]', "names separated by commas (default: the connection's own queue)")
+    .argument('[queues...]', "names, also separated by commas (default: the connection's own queue)")
     .addOption(queueOption('the same, as an option'));
   return addJsonOption(addProjectOptions(addConnectionOption(command))).action(
-    (queues: string | undefined, flags: QueueFlags & ProjectFlags) => resume(session, queues, flags),
+    (queues: readonly string[], flags: QueueFlags & ProjectFlags) => resume(session, queues, flags),
   );
 }
 
-async function resume(session: Session, queues: string | undefined, flags: QueueFlags & ProjectFlags): Promise<void> {
+async function resume(session: Session, queues: readonly string[], flags: QueueFlags & ProjectFlags): Promise<void> {
   const { output } = session;
   const manager = session.open(flags);
   const resumed: { connection: string; queue: string; paused: false; changed: boolean }[] = [];

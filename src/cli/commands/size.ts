@@ -14,33 +14,37 @@ export function sizeCommand(session: Session): Command {
     summary: 'show how many jobs the queues hold, and which are paused',
     examples: [
       ['onqueue size', 'all queues of the default connection'],
-      ['onqueue size high,default', 'these two'],
+      ['onqueue size high default', 'these two; also written high,default'],
       ['onqueue size --connection=redis --json', 'for a program'],
     ],
-  }).argument('[queues]', 'names separated by commas (default: all that were ever used)');
+  }).argument('[queues...]', 'names, also separated by commas (default: all that were ever used)');
   return addJsonOption(addProjectOptions(addConnectionOption(command))).action(
-    (queues: string | undefined, flags: SizeFlags) => size(session, queues, flags),
+    (queues: readonly string[], flags: SizeFlags) => size(session, queues, flags),
   );
 }
 
-async function size(session: Session, queues: string | undefined, flags: SizeFlags): Promise<void> {
+async function size(session: Session, queues: readonly string[], flags: SizeFlags): Promise<void> {
   const { output } = session;
   const manager = session.open(flags);
   const connection = manager.connection(flags.connection);
   noteMemory(session, manager, flags.connection);
   const driver = manager.driver(flags.connection);
+  const count = async (queue: string) => {
+    const { ready, delayed, reserved } = await connection.counts(queue);
+    const failed = (await (manager.failedStoreFor(driver) ?? driver.buried)?.count(queue)) ?? 0;
+    return { queue, ready, delayed, reserved, failed };
+  };
+  const named = [...new Set(queues.flatMap(namesIn))];
+  // Before all else: of a store that is away, it is to be said that nothing was counted.
+  const counts = await Promise.all((named.length > 0 ? named : [connection.defaultQueue]).map(count));
   const paused = driver.capabilities.control ? await connection.pausedQueues() : [];
-  const names =
-    queues === undefined
-      ? [...new Set([connection.defaultQueue, ...(await driver.queues()), ...paused])].toSorted()
-      : namesIn(queues);
-  const sizes = await Promise.all(
-    names.map(async (queue) => {
-      const { ready, delayed, reserved } = await connection.counts(queue);
-      const failed = (await (manager.failedStoreFor(driver) ?? driver.buried)?.count(queue)) ?? 0;
-      return { queue, ready, delayed, reserved, failed, paused: paused.includes(queue) };
-    }),
-  );
+  if (named.length === 0) {
+    const others = new Set([...(await driver.queues()), ...paused]);
+    others.delete(connection.defaultQueue);
+    counts.push(...(await Promise.all([...others].map(count))));
+    counts.sort((a, b) => (a.queue < b.queue ? -1 : 1));
+  }
+  const sizes = counts.map((each) => ({ ...each, paused: paused.includes(each.queue) }));
   if (flags.json === true) output.json(sizes);
   else {
     const headings = ['queue', 'ready', 'delayed', 'reserved', 'failed', ...(paused.length > 0 ? ['paused'] : [])];
