@@ -13,6 +13,7 @@ import type { Connection } from '../../../src/queue/connection';
 import { QueueUnavailableError } from '../../../src/queue/errors';
 import type { WorkerOptions } from '../../../src/worker/worker-options';
 import { eventually } from '../../support/eventually';
+import { startBeanstalkd } from '../../support/beanstalkd-server';
 import { Project } from '../../support/project';
 import { startPostgresServer } from '../../support/postgres-server';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
@@ -20,12 +21,15 @@ import { account, type Account, type Expectations, type Holdings } from './accou
 import { type Event, Ledger } from './ledger';
 import { WorkerProcess } from './worker-process';
 
-export type StoreName = 'redis' | 'sqlite' | 'postgres';
+export type StoreName = 'redis' | 'sqlite' | 'beanstalkd' | 'postgres';
 
-/** The database servers, with tables to be made. */
-const SERVERS: { readonly [Name in StoreName]?: () => Promise<DatabaseServer> } = { postgres: startPostgresServer };
+/** Servers that a stage starts for itself alone; those that have tables are given them. */
+const SERVERS: { readonly [Name in StoreName]?: () => Promise<OwnServer> } = {
+  postgres: startPostgresServer,
+  beanstalkd: startBeanstalkd,
+};
 
-interface DatabaseServer {
+interface OwnServer {
   readonly url: string;
   stop(): Promise<void>;
 }
@@ -62,9 +66,9 @@ export class Stage {
   readonly uncertain: string[] = [];
   /** Processes that may lose a job without fault of ours. */
   readonly disturbed = new Set<number>();
-  /** Undefined with databases. */
+  /** Undefined with others. */
   readonly redis: Server | undefined;
-  readonly #database: DatabaseServer | undefined;
+  readonly #server: OwnServer | undefined;
   /** Where worker processes find the store; a test puts a proxy in between. */
   config: ConnectionConfig;
   readonly #project: Project;
@@ -72,17 +76,17 @@ export class Stage {
 
   private constructor(
     project: Project,
-    { redis, database }: { readonly redis?: Server | undefined; readonly database?: DatabaseServer | undefined },
+    store: StoreName,
+    { redis, server }: { readonly redis?: Server | undefined; readonly server?: OwnServer | undefined },
     { lease, deadline }: StageOptions,
   ) {
     this.#project = project;
     this.redis = redis;
-    this.#database = database;
+    this.#server = server;
     const settings = { retryAfter: lease, ...(deadline !== undefined && { deadline }) };
-    this.config =
-      redis === undefined
-        ? { driver: 'database', url: database?.url ?? `sqlite:${join(project.folder, 'jobs.sqlite')}`, ...settings }
-        : { driver: 'redis', url: redis.url, ...settings };
+    const url = redis?.url ?? server?.url ?? `sqlite:${join(project.folder, 'jobs.sqlite')}`;
+    const driver = store === 'redis' || store === 'beanstalkd' ? store : 'database';
+    this.config = { driver, url, ...settings };
     this.ledger = new Ledger(join(project.folder, 'ledger'));
     const environment = { connectors: builtInConnectors, logger: silentLogger };
     this.manager = new QueueManager(environment, { connections: { store: this.config } });
@@ -91,7 +95,7 @@ export class Stage {
 
   static async open(store: StoreName, options: StageOptions): Promise<Stage> {
     const redis = store === 'redis' ? (options.redis ?? (await startRedisServer())) : undefined;
-    const database = await SERVERS[store]?.();
+    const server = await SERVERS[store]?.();
     const project = new Project();
     project.linkPackage();
     for (const name of PROGRAMS) {
@@ -99,8 +103,8 @@ export class Stage {
       const { code } = transformSync(readFileSync(file, 'utf8'), { ...transform['^.+\\.ts$']![1], filename: file });
       writeFileSync(join(project.folder, `${name}.js`), code);
     }
-    const stage = new Stage(project, { redis, database }, options);
-    if (database !== undefined) await stage.driver.migrations?.run();
+    const stage = new Stage(project, store, { redis, server }, options);
+    if (server !== undefined) await stage.driver.migrations?.run();
     return stage;
   }
 
@@ -167,7 +171,7 @@ export class Stage {
     await Promise.all([...this.#processes].map((one) => one.kill()));
     await this.manager.close();
     await this.redis?.stop();
-    await this.#database?.stop();
+    await this.#server?.stop();
     this.ledger.close();
     this.#project.remove();
   }
@@ -176,9 +180,11 @@ export class Stage {
     const idOf = ({ payload }: { readonly payload: Buffer }): string =>
       (JSON.parse(payload.toString()) as { id: string }).id;
     const crashesOf = ({ id, payload }: FailedEntry): [string, number] => [id, readCounters(payload)!.counters.crashes];
-    const states = ['ready', 'delayed', 'reserved'] as const;
+    const { capabilities } = this.driver;
+    const states = capabilities.peek ? (['ready', 'delayed', 'reserved'] as const) : [];
     const waiting = await Promise.all(states.map((state) => this.driver.peek('default', state, ALL)));
-    const failed = await this.driver.failed!.list({ limit: ALL });
+    // What cannot be shown must not be there: it counts as lost.
+    const failed = (await this.driver.failed?.list({ limit: ALL })) ?? [];
     return { waiting: new Set(waiting.flat().map(idOf)), failed: new Map(failed.map(crashesOf)) };
   }
 }
