@@ -17,8 +17,9 @@ const COUNTERS = 'attempts, crashes, exceptions, timeouts, releases';
 const COUNTER_TYPES = 'attempts bigint, crashes bigint, exceptions bigint, timeouts bigint, releases bigint';
 const NOW = 'extract(epoch FROM clock_timestamp())::double precision + p_offset';
 
-/** Laravel's columns are whole seconds of four bytes. */
-const wholeSeconds = (moment: string): string => `least(ceil(${moment}), 2147483647)::integer`;
+/** For Laravel, whose columns are whole seconds of four bytes: never too early, and at once where there is no delay. */
+const availableAt = (delay: string): string =>
+  `CASE WHEN ${delay} > 0 THEN least(ceil(v_now + ${delay}), 2147483647) ELSE floor(v_now) END::integer`;
 
 /**
  * Adds jobs, and wakes who waits for them. Returns the number of one that is not unique: then none is added.
@@ -51,7 +52,7 @@ BEGIN
     END LOOP;
   END IF;
   INSERT INTO ${jobs} (queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place)
-  SELECT queue, payload, uuid, ${COUNTERS}, ${wholeSeconds('v_now + greatest(delay, 0)')}, floor(v_now)::integer,
+  SELECT queue, payload, uuid, ${COUNTERS}, ${availableAt('delay')}, floor(v_now)::integer,
     CASE WHEN delay > 0 THEN v_now + delay END,
     CASE WHEN delay > 0 THEN NULL ELSE nextval(${literal(places)}) END
   FROM json_to_recordset(p_jobs) AS job (queue text, payload text, uuid text, delay double precision, ${COUNTER_TYPES});
@@ -126,7 +127,7 @@ function settling({ jobs, failed, calls, places, channel }: Identifiers): string
   LOOP
     UPDATE ${jobs} SET reserved_at = NULL, lease_until = NULL, attempts = v_job.attempts, crashes = v_job.crashes,
       exceptions = v_job.exceptions, timeouts = v_job.timeouts, releases = v_job.releases,
-      available_at = ${wholeSeconds('v_now + greatest(v_job.delay, 0)')},
+      available_at = ${availableAt('v_job.delay')},
       due_at = CASE WHEN v_job.delay > 0 THEN v_now + v_job.delay END,
       place = CASE WHEN v_job.delay > 0 THEN NULL ELSE nextval(${literal(places)}) END
     WHERE id = v_job.id AND ${RESERVED} AND ${FENCE} = v_job.fence

@@ -20,6 +20,8 @@ export interface PgQueries {
 
 export interface PgPooledClient extends PgQueries {
   release(destroy?: boolean): void;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  off(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 export interface PgPool {
@@ -79,9 +81,15 @@ export function sqlPool(pool: PgPool, isOurs: boolean): SqlPool {
 }
 
 function clientOf(client: PgPooledClient): SqlClient {
+  // Nobody else hears of a connection that ends while it is in use, and then it would end the process.
+  const heard = (): void => undefined;
+  client.on('error', heard);
   return {
     identity: client,
     query: (text, values) => query(client, text, values),
-    release: (broken) => client.release(broken),
+    release: (broken) => {
+      client.release(broken);
+      client.off('error', heard);
+    },
   };
 }

@@ -59,6 +59,9 @@ const PAGE_JOBS = 100;
 const PAGE_BYTES = 1024 * 1024;
 const CLEARED_PAGE = 500;
 
+/** What is left behind is removed after a day by others. */
+const FAREWELL_DEADLINE: Seconds = 1;
+
 /** An index over millions of jobs takes its time. */
 const MIGRATION_DEADLINE: Seconds = 3600;
 
@@ -221,7 +224,8 @@ export class ServerConnection implements Connection {
     await this.#parts.waiters.close();
     const clients = [...this.#marks.clients, ...this.#pushMarks.clients];
     if (clients.length > 0) {
-      const purpose = { consequence: 'what was told to this process is still recorded', writes: 'repeatable' } as const;
+      const consequence = 'what was told to this process is still recorded';
+      const purpose = { consequence, writes: 'repeatable', deadline: FAREWELL_DEADLINE } as const;
       await this.#caller.run(purpose, (session) => this.#dialect.jobs.forget(session, clients)).catch(() => undefined);
     }
     await this.#caller.close();
