@@ -1,0 +1,292 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { JobBus } from '../../../src/bus/bus';
+import { builtInConnectors } from '../../../src/connections/built-in';
+import type { BeanstalkdConnection } from '../../../src/connections/beanstalkd/beanstalkd-connection';
+import { Job } from '../../../src/job/job';
+import type { Reservation, Settlement } from '../../../src/queue/connection';
+import { QueueManager } from '../../../src/queue/queue-manager';
+import { Worker } from '../../../src/worker/worker';
+import { FaultyProxy } from '../../faults/kit/faulty-proxy';
+import { RecordingLogger } from '../../support/application';
+import { type BeanstalkdServer, startBeanstalkd } from '../../support/beanstalkd-server';
+import { eventually } from '../../support/eventually';
+import { BeanstalkdWorld } from './open-beanstalkd';
+
+const DEADLINE = 0.5;
+
+const probe = (id: string) => ({ payload: `{"id":"${id}","attempts":0}` });
+const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
+const released = (reservation: Reservation): Settlement => ({
+  outcome: 'released',
+  reservation,
+  delay: 60,
+  counters: reservation.counters,
+});
+const reserve = (connection: BeanstalkdConnection) => connection.reserve({ queues: ['default'], limit: 1, lease: 60 });
+const reserveOne = async (connection: BeanstalkdConnection): Promise<Reservation> =>
+  (await reserve(connection)).reservations[0]!;
+
+describe('an answer that is lost with its connection', () => {
+  let world: BeanstalkdWorld;
+  let proxy: FaultyProxy;
+  let connection: BeanstalkdConnection;
+
+  afterEach(async () => {
+    await world.stop();
+    await proxy.stop();
+  });
+
+  const openBehindProxy = async (call: string): Promise<void> => {
+    world = await BeanstalkdWorld.start({ movable: false });
+    proxy = await FaultyProxy.start(world.server.port, call);
+    connection = world.connect({ url: `beanstalk://127.0.0.1:${proxy.port}` }, { deadline: DEADLINE });
+  };
+
+  it.each([
+    ['deleted', 'delete ', completed, { ready: 0, delayed: 0, reserved: 0 }],
+    ['released', 'release ', released, { ready: 0, delayed: 1, reserved: 0 }],
+  ])('of a job that was %s is found out: it is settled, once', async (_what, call, settle, counts) => {
+    await openBehindProxy(call);
+    await connection.push('default', [probe('a')]);
+    const reservation = await reserveOne(connection);
+    proxy.loseReplies();
+
+    expect(await connection.settle([settle(reservation)])).toEqual(['settled']);
+    expect(await connection.counts('default')).toEqual(counts);
+    expect(await connection.settle([settle(reservation)])).toEqual(['lost']);
+  });
+
+  it('of a push is a doubt: it is said that the job may be queued, and it is not queued again', async () => {
+    await openBehindProxy('put ');
+    await connection.push('default', [probe('a')]);
+    proxy.loseReplies();
+
+    await expect(connection.push('default', [probe('b')])).rejects.toMatchObject({
+      code: 'E_QUEUE_UNAVAILABLE',
+      facts: { uncertain: true },
+    });
+    expect(await connection.counts('default')).toEqual({ ready: 2, delayed: 0, reserved: 0 });
+  });
+
+  it('of a question is asked for again', async () => {
+    await openBehindProxy('stats-tube');
+    await connection.push('default', [probe('a')]);
+    proxy.loseReplies();
+
+    expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+  });
+
+  it('before the server heard the outcome leaves the job to others: it is lost, and has crashed', async () => {
+    await openBehindProxy('delete ');
+    await connection.push('default', [probe('a')]);
+    const reservation = await reserveOne(connection);
+    proxy.cut();
+    await eventually(async () => (await connection.counts('default')).ready === 1);
+
+    expect(await connection.settle([completed(reservation)])).toEqual(['lost']);
+    expect(await connection.renew([reservation], 60)).toEqual(['lost']);
+    expect((await reserveOne(connection)).counters).toMatchObject({ attempts: 1, crashes: 1 });
+  });
+
+  it('without a word more is waited for up to the deadline, and another connection used from then on', async () => {
+    await openBehindProxy('put ');
+    await connection.push('default', [probe('a')]);
+    proxy.goHalfOpen();
+
+    await expect(connection.push('default', [probe('b')])).rejects.toMatchObject({
+      code: 'E_QUEUE_UNAVAILABLE',
+      message: expect.stringMatching(
+        /^beanstalkd at beanstalk:\/\/127.0.0.1:\d+ did not answer in 0.5 s; 1 job was not queued, unless only its answer/,
+      ),
+    });
+    await connection.push('default', [probe('c')]);
+    expect((await reserveOne(connection)).payload.toString()).toContain('"a"');
+  });
+
+  it('does not keep a worker that waits: another connection brings the job', async () => {
+    await openBehindProxy('reserve');
+    const waiter = connection.waiter(['default']);
+    const first = waiter.wait(2, new AbortController().signal);
+    await eventually(async () => (await world.server.say('stats')).includes('current-waiting: 1'));
+    proxy.goHalfOpen();
+    await world.connect().push('default', [probe('a')]);
+    await first;
+
+    const reservation = await eventually(async () => {
+      await waiter.wait(0.1, new AbortController().signal);
+      return (await reserve(connection).catch(() => undefined))?.reservations[0];
+    });
+    expect(reservation).toBeDefined();
+  });
+});
+
+describe('a server that stands still for longer than the deadline', () => {
+  let world: BeanstalkdWorld;
+  let connection: BeanstalkdConnection;
+
+  beforeEach(async () => {
+    world = await BeanstalkdWorld.start({ movable: false });
+    connection = world.connect({}, { deadline: DEADLINE });
+    await connection.push('default', [probe('a'), probe('b')]);
+  });
+
+  afterEach(() => world.stop());
+
+  it('gives no answers, and nobody loses a job: what it was told is settled when it goes on', async () => {
+    const held = await reserveOne(connection);
+    world.server.process.kill('SIGSTOP');
+    const away = { code: 'E_QUEUE_UNAVAILABLE' };
+    await expect(connection.renew([held], 60)).rejects.toMatchObject(away);
+    await expect(connection.settle([completed(held)])).rejects.toMatchObject({ ...away, facts: { uncertain: true } });
+    await expect(reserve(connection)).rejects.toMatchObject(away);
+
+    world.server.process.kill('SIGCONT');
+
+    expect(await connection.settle([completed(held)])).toEqual(['settled']);
+    expect((await eventually(() => reserveOne(connection))).counters).toMatchObject({ attempts: 1, crashes: 0 });
+    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+  });
+
+  it('is not asked again and again: a settle that was not answered is waited for', async () => {
+    const held = await reserveOne(connection);
+    world.server.process.kill('SIGSTOP');
+    for (let attempt = 0; attempt < 3; attempt += 1) await connection.settle([completed(held)]).catch(() => undefined);
+
+    world.server.process.kill('SIGCONT');
+
+    expect(await connection.settle([completed(held)])).toEqual(['settled']);
+    expect(await world.server.say('stats')).toContain('cmd-delete: 1\n');
+  });
+
+  it('is given up once the leases must have ended', async () => {
+    const short = world.connect({}, { deadline: DEADLINE, retryAfter: 1 });
+    await connection.clear('default');
+    await short.push('default', [probe('a')]);
+    const held = await reserveOne(short);
+    world.server.process.kill('SIGSTOP');
+
+    const renewed = await eventually(() => short.renew([held], 1).catch(() => undefined));
+    world.server.process.kill('SIGCONT');
+
+    expect(renewed).toEqual(['lost']);
+  });
+});
+
+it.each([
+  ['nobody listens', (port: number) => `beanstalk://127.0.0.1:${port}`, /did not answer in 0.5 s \(.*ECONNREFUSED/],
+  ['no such host is known', () => 'beanstalk://nowhere.invalid', /cannot be reached \(.*ENOTFOUND/],
+])('where %s a push fails by the deadline, and says why', async (_what, urlOf, reason) => {
+  const world = await BeanstalkdWorld.start({ movable: false });
+  const connection = world.connect({ url: urlOf(world.server.port) }, { deadline: DEADLINE });
+  await world.server.stop();
+
+  await expect(connection.push('default', [probe('a')])).rejects.toMatchObject({
+    code: 'E_QUEUE_UNAVAILABLE',
+    message: expect.stringMatching(reason),
+    facts: { uncertain: false },
+  });
+  await world.stop();
+});
+
+const ran: number[] = [];
+
+@Job({ timeout: 0 })
+class Step extends Job {
+  constructor(readonly index: number) {
+    super();
+  }
+
+  handle(): void {
+    ran.push(this.index);
+  }
+}
+
+describe('a worker whose server is killed and started again', () => {
+  let folder: string;
+  let server: BeanstalkdServer;
+  let manager: QueueManager;
+  let bus: JobBus;
+  let log: RecordingLogger;
+  let next = 0;
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'onqueue-binlog-'));
+    server = await startBeanstalkd({ binlog: folder, args: ['-f', '0'] });
+    log = new RecordingLogger();
+    const store = { driver: 'beanstalkd', url: server.url, deadline: '1s', retryAfter: 5 } as const;
+    manager = new QueueManager({ connectors: builtInConnectors, logger: log }, { connections: { store } });
+    bus = new JobBus(() => manager);
+    ran.length = 0;
+    void new Worker({ concurrency: 5, grace: '1s' }, manager).run();
+  });
+
+  afterEach(async () => {
+    await manager.close();
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  const restart = async (binlog: string | undefined): Promise<void> => {
+    const { port } = server;
+    await server.stop();
+    server = await startBeanstalkd({ port, binlog, args: ['-f', '0'] });
+  };
+
+  /** A job goes all the way. */
+  const works = async (): Promise<void> => {
+    const index = (next += 1);
+    await eventually(() => bus.dispatch(new Step(index)), { of: 'a dispatch' });
+    await eventually(() => ran.includes(index), { of: 'its run' });
+  };
+
+  it('goes on by itself, and loses nothing of what the server has kept', async () => {
+    const accepted: number[] = [];
+    let over = false;
+    const dispatching = (async () => {
+      while (!over) {
+        const index = (next += 1);
+        await bus.dispatch(new Step(index)).then(
+          () => accepted.push(index),
+          () => undefined,
+        );
+      }
+    })();
+    for (let kill = 0; kill < 2; kill += 1) {
+      const goal = ran.length + 100;
+      await eventually(() => ran.length > goal);
+      await restart(folder);
+    }
+    await works();
+    over = true;
+    await dispatching;
+
+    await eventually(() => accepted.every((index) => ran.includes(index)), { of: 'the run of all that was accepted' });
+  });
+
+  it('tells the outage once, and once that it is over', async () => {
+    await works();
+    const { port } = server;
+    await server.stop();
+    await eventually(() => log.messages('error').length > 0, { of: 'a word of the worker' });
+    server = await startBeanstalkd({ port, binlog: folder });
+    await works();
+
+    const said = log.lines
+      .filter(({ facts }) => 'address' in facts)
+      .map(({ level, message }) => `${level}: ${message}`);
+    expect(said).toEqual([
+      expect.stringMatching(/^error: beanstalkd at beanstalk:\/\/127.0.0.1:\d+ (did not answer|cannot be reached)/),
+      `info: beanstalk://127.0.0.1:${port} answers again.`,
+    ]);
+  });
+
+  it('is told that the jobs are gone where the server has kept none', async () => {
+    await works();
+    await restart(undefined);
+    await works();
+
+    expect(log.messages('error').join('\n')).toContain('has lost what it had confirmed');
+  });
+});
