@@ -29,9 +29,9 @@ export async function supervise(session: Session, connection: string | undefined
     clock,
     logger,
     reasons: STOP_REASONS,
-    start({ number, opened, maxTime }) {
+    start({ number, opened, afterCrash, maxTime }) {
       const limit = maxTime === Infinity ? undefined : Math.max(0.001, maxTime).toFixed(3);
-      const line = commandLineOf({ ...others, maxTime: limit, processes, processNumber: number, opened });
+      const line = commandLineOf({ ...others, maxTime: limit, processes, processNumber: number, opened, afterCrash });
       return fork(['work', ...(connection === undefined ? [] : [connection]), ...line]);
     },
   });

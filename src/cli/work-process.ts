@@ -51,12 +51,13 @@ export class WorkProcess {
   }
 
   async #run(): Promise<void> {
-    const { fresh, processNumber, opened = false } = this.#flags;
+    const { fresh, processNumber, opened = false, afterCrash } = this.#flags;
     if (fresh !== undefined || processNumber !== undefined) this.#endWithParent();
     const address = await this.#serveHealth();
     const manager = this.#open();
     const { logger } = manager;
-    const worker = new Worker(workerOptions(this.#connection, this.#flags), manager, { endsProcess: true });
+    const options = workerOptions(this.#connection, this.#flags);
+    const worker = new Worker(options, manager, { endsProcess: true, afterCrash });
     this.#worker = worker;
     if (this.#orphaned) void worker.stop();
     if (fresh !== 'again' && !opened) printOpening(this.#session, manager, this.#connection, this.#flags);

@@ -50,6 +50,8 @@ export interface WorkFlags extends ListenFlags, HealthFlags {
   readonly processNumber?: number | undefined;
   /** Set by a supervisor: another process has printed the opening. */
   readonly opened?: boolean | undefined;
+  /** Set by a supervisor: another process has died, and what it held is still reserved. */
+  readonly afterCrash?: boolean | undefined;
 }
 
 export function addListenOptions(command: Command, sleep: string): Command {
@@ -98,6 +100,7 @@ export function addWorkOptions(command: Command): Command {
       .addOption(new Option('--fresh <turn>').choices(['first', 'again']).hideHelp())
       .addOption(countOption('--process-number <number>', '', 1).hideHelp())
       .addOption(new Option('--opened').hideHelp())
+      .addOption(new Option('--after-crash').hideHelp())
   );
 }
 

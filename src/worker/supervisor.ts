@@ -16,12 +16,17 @@ import { type Occupied, type SupervisorHealth, supervisorHealth } from './superv
 /** What is to be replaced sooner would be so again and again: it gets the pause of those that died. */
 const TOO_SOON: Milliseconds = 1000;
 
+/** Said then of its memory. */
+const TOO_LITTLE = 'It has worked for less than a second: the limit is too low for it.';
+
 /** What a process is started with. */
 export interface ProcessOrder {
   /** Of its place, from 1. */
   readonly number: number;
   /** Another process has worked before: it has said what it works on. */
   readonly opened: boolean;
+  /** A process has died at work: what it held is reserved until its leases end. */
+  readonly afterCrash: boolean;
   /** After this time its worker is to stop by itself; may be Infinity. */
   readonly maxTime: Seconds;
 }
@@ -60,6 +65,8 @@ export class Supervisor {
   readonly #codes: number[] = [];
   /** A process has worked. */
   #opened = false;
+  /** One has died at work. */
+  #crashed = false;
   #stopping = false;
   #hurried = false;
   #resolve: (code: number) => void = () => undefined;
@@ -116,12 +123,14 @@ export class Supervisor {
     if (place.isDone) return this.#endWithTheLast();
     place.starts += 1;
     try {
-      const child = start({ number: place.number, opened: this.#opened, maxTime: Math.min(left, recycle) });
+      const maxTime = Math.min(left, recycle);
+      const child = start({ number: place.number, opened: this.#opened, afterCrash: this.#crashed, maxTime });
       const listener: ProcessListener = {
         heard: (process) => this.#heard(place, process),
         over: (process) => this.#over(place, process),
       };
       place.current = new SupervisedProcess(child, clock, listener);
+      if (place.starts > 1 && child.pid !== undefined) this.#tellStarted(place, place.current);
     } catch (error) {
       // The system has no memory for another process just now.
       this.#startLater(place, `Process ${place.number} could not be started: ${String(error)}`);
@@ -145,6 +154,7 @@ export class Supervisor {
     else if (!this.#opened && process.code !== undefined) this.#refuse(process.code);
     else {
       place.current = undefined;
+      this.#crashed = true;
       this.#startLater(place, `${nameOf(place, process)} ${deathOf(process)}`, process);
     }
     this.#endWithTheLast();
@@ -171,14 +181,18 @@ export class Supervisor {
     if (!process.isOver) place.leaving = process;
     const cause = reason === 'max-time' ? 'recycle' : reason;
     const pause = process.lived >= TOO_SOON ? 0 : place.pause.after(process.lived);
-    const sentence = `${nameOf(place, process)} ends: ${this.#settings.reasons[cause]}; the next starts ${momentOf(pause)}.`;
-    this.#settings.logger.info({ ...factsOf(place, process), reason: cause }, sentence);
+    const { logger, reasons } = this.#settings;
+    const facts = { ...factsOf(place, process), reason: cause };
+    const sentence = `${nameOf(place, process)} ends: ${reasons[cause]}; the next starts ${momentOf(pause)}.`;
+    if (reason === 'memory' && process.lived < TOO_SOON) logger.warn(facts, `${sentence} ${TOO_LITTLE}`);
+    else logger.info(facts, sentence);
     this.#startAfter(pause, place);
   }
 
   #leave(place: Place, process: SupervisedProcess): void {
     place.leaving = undefined;
     if (process.finished === undefined) {
+      this.#crashed = true;
       this.#settings.logger.warn(factsOf(place, process), `${nameOf(place, process)} ${deathOf(process)}.`);
     }
     // The one that has followed it may have waited to leave as well.
@@ -197,6 +211,10 @@ export class Supervisor {
   #refuse(code: number): void {
     this.#codes.push(code);
     for (const place of this.#places) place.isDone = true;
+  }
+
+  #tellStarted(place: Place, process: SupervisedProcess): void {
+    this.#settings.logger.info(factsOf(place, process), `${nameOf(place, process)} started.`);
   }
 
   #startLater(place: Place, what: string, process?: SupervisedProcess): void {

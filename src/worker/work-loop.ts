@@ -48,6 +48,8 @@ export interface WorkLoopSettings {
   readonly failedStore: FailedStore | undefined;
   /** Whether the process may be ended when a handler blocks its event loop. */
   readonly endsProcess: boolean;
+  /** It stands in for a process that has died: under `stopWhenEmpty` the jobs that this one held are not left behind. */
+  readonly afterCrash: boolean;
 }
 
 export class WorkLoop {
@@ -69,6 +71,8 @@ export class WorkLoop {
   readonly #orders: Orders;
   readonly #pulse: Pulse;
   readonly #permission: Permission;
+  /** Until then the lease of a job may end whose process has died, by the monotonic clock. */
+  readonly #leftUntil: Milliseconds;
 
   /** Runs that have a slot: running ones, those that outlived their outcome, and those that rest. */
   readonly #busy = new Set<RunningJob>();
@@ -88,7 +92,8 @@ export class WorkLoop {
   #state: WorkerState = 'new';
   #reason: StopReason | undefined;
 
-  constructor({ options, connection, queues, lease, application, failedStore, endsProcess }: WorkLoopSettings) {
+  constructor(settings: WorkLoopSettings) {
+    const { options, connection, queues, lease, application, failedStore, endsProcess, afterCrash } = settings;
     const { clock } = application;
     this.#logger = application.logger;
     const ring = (): void => this.#bell.ring();
@@ -97,6 +102,7 @@ export class WorkLoop {
     this.#queues = queues;
     this.#lease = lease;
     this.#application = application;
+    this.#leftUntil = afterCrash ? clock.monotonic() + lease * 1000 : -Infinity;
     this.#conditions = new StopConditions(options, clock);
     this.#trouble = new Trouble(application, connection, ring);
     this.#shutdown = new Shutdown(options.grace, clock, () => this.#interrupt());
@@ -324,7 +330,8 @@ export class WorkLoop {
     const count = async (): Promise<void> => {
       const open = this.#queues.filter(({ name }) => !this.#orders.paused.includes(name));
       const counts = await Promise.all(open.map(({ name }) => this.#connection.counts(name)));
-      found = counts.some(({ ready, delayed }) => ready + delayed > 0);
+      const withReserved = this.#application.clock.monotonic() < this.#leftUntil;
+      found = counts.some(({ ready, delayed, reserved }) => ready + delayed + (withReserved ? reserved : 0) > 0);
     };
     try {
       await this.#shutdown.within(count());

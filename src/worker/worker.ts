@@ -17,10 +17,16 @@ const HOUR = 3_600_000;
 /** Beyond the grace: for aborted handlers to come back, and for the store to take the last outcomes. */
 const CLOSE_MARGIN: Seconds = 7;
 
+interface InternalOptions {
+  readonly endsProcess?: boolean | undefined;
+  readonly afterCrash?: boolean | undefined;
+}
+
 export class Worker implements Closable {
   readonly #options: ResolvedWorkerOptions;
   readonly #manager: QueueManager | undefined;
   readonly #endsProcess: boolean;
+  readonly #afterCrash: boolean;
   #loop: WorkLoop | undefined;
   #ended: Promise<StopReason> | undefined;
   #stopped = false;
@@ -29,17 +35,19 @@ export class Worker implements Closable {
    * Checks the options, and touches nothing until `run()`.
    *
    * @param manager the application it works for; by default the one behind `Queue`
-   * @param internal of the command line: `endsProcess` lets a thread end the process when a handler blocks its event loop
+   * @param internal of the command line: `endsProcess` lets a thread end the process when a handler blocks its event loop;
+   *   `afterCrash` has `stopWhenEmpty` wait for what others have reserved, for one lease at most
    * @throws InvalidWorkerOptionError, InvalidDurationError, InvalidQueueNameError
    */
   constructor(
     options: WorkerOptions = {},
     manager?: QueueManager,
-    { endsProcess = false }: { readonly endsProcess?: boolean } = {},
+    { endsProcess = false, afterCrash = false }: InternalOptions = {},
   ) {
     this.#options = resolveWorkerOptions(options);
     this.#manager = manager;
     this.#endsProcess = endsProcess;
+    this.#afterCrash = afterCrash;
   }
 
   get closeDeadline(): Seconds {
@@ -92,6 +100,7 @@ export class Worker implements Closable {
       application: manager,
       failedStore,
       endsProcess: this.#endsProcess,
+      afterCrash: this.#afterCrash,
     });
     const untrack = manager.track(this);
     // All that an idle worker waits on is unreferenced: without this the process would end under it.

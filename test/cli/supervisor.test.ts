@@ -50,10 +50,26 @@ describe('work', () => {
     expect(isAlive(old)).toBe(false);
   });
 
+  it('leaves no job of a process that has died behind under --stop-when-empty', async () => {
+    await project.dispatch('Wait');
+    const supervisor = work('--stop-when-empty');
+    const old = await project.pidOf('waiting');
+
+    process.kill(old, 'SIGKILL');
+    project.write({ go: '' });
+
+    expect(await supervisor.ended).toEqual(CLEAN);
+    const next = await project.pidOf('went');
+    expect(supervisor.stderr).toContain(`Process 1 (pid ${next}) started.`);
+  });
+
   it('replaces a process that has grown too large', async () => {
     const supervisor = work('--memory=1');
 
-    await supervisor.prints('the process uses more than --memory; the next starts in 1 s');
+    await supervisor.prints(
+      'the process uses more than --memory; the next starts in 0.5 s. It has worked for less than',
+    );
+    await supervisor.prints('the next starts in 1 s');
 
     supervisor.kill('SIGTERM');
     expect(await supervisor.ended).toEqual(CLEAN);

@@ -30,13 +30,13 @@ function child(index = -1): FakeChild {
 describe('a supervisor', () => {
   it('starts the other processes when the first has begun to work', () => {
     supervise({ processes: 3 });
-    expect(orders).toEqual([{ number: 1, opened: false, maxTime: Infinity }]);
+    expect(orders).toEqual([{ number: 1, opened: false, afterCrash: false, maxTime: Infinity }]);
 
     child(0).reports();
 
     expect(orders.slice(1)).toEqual([
-      { number: 2, opened: true, maxTime: Infinity },
-      { number: 3, opened: true, maxTime: Infinity },
+      { number: 2, opened: true, afterCrash: false, maxTime: Infinity },
+      { number: 3, opened: true, afterCrash: false, maxTime: Infinity },
     ]);
   });
 
@@ -60,6 +60,7 @@ describe('a supervisor', () => {
 
     expect(orders).toHaveLength(2);
     expect(log.messages('warn')).toEqual(['Process 1 (pid 100) was ended by SIGKILL; the next starts in 0.5 s.']);
+    expect(log.messages('info')).toEqual(['Process 1 (pid 101) started.']);
   });
 
   it.each([
@@ -135,7 +136,10 @@ describe('a supervisor', () => {
         child().drains(reason);
 
         expect(orders).toHaveLength(2);
-        expect(log.messages('info')).toEqual([`Process 1 (pid 100) ends: ${REASONS[reason]}; the next starts now.`]);
+        expect(log.messages('info')).toEqual([
+          `Process 1 (pid 100) ends: ${REASONS[reason]}; the next starts now.`,
+          'Process 1 (pid 101) started.',
+        ]);
         expect(supervisor.health.processes.map(({ state }) => state)).toEqual(['starting', 'stopping']);
       },
     );
@@ -146,7 +150,7 @@ describe('a supervisor', () => {
 
       child(0).finishes('memory', 12);
 
-      expect(log.lines).toHaveLength(1);
+      expect(log.lines).toHaveLength(2);
       expect(supervisor.health).toMatchObject({ ready: true, processes: [{ pid: 101 }] });
     });
 
@@ -182,10 +186,14 @@ describe('a supervisor', () => {
     });
   });
 
-  it('does not start processes without end that are too large from the start', async () => {
+  it('does not start processes without end that are too large from the start, and warns of the limit', async () => {
     supervise();
     child().finishes('memory', 12);
     expect(orders).toHaveLength(1);
+    expect(log.messages('warn')).toEqual([
+      'Process 1 (pid 100) ends: too large; the next starts in 0.5 s. ' +
+        'It has worked for less than a second: the limit is too low for it.',
+    ]);
 
     await clock.advance('500ms');
     child().finishes('memory', 12);
@@ -209,6 +217,37 @@ describe('a supervisor', () => {
     expect(await ended).toBe(0);
   });
 
+  describe('tells processes that are started after one has died at work that something is still reserved,', () => {
+    const toldAfterCrash = (): boolean[] => orders.map(({ afterCrash }) => afterCrash);
+
+    it('in its own place and in others', async () => {
+      supervise({ processes: 2 });
+      child(0).reports();
+      child(1).reports();
+      await clock.advance('2s');
+
+      child(0).dies('SIGKILL');
+      child(1).drains('restart');
+      await clock.advance('500ms');
+
+      expect(toldAfterCrash()).toEqual([false, false, true, true]);
+    });
+
+    it('also where that was to finish its last jobs only', async () => {
+      supervise();
+      child().reports();
+      await clock.advance('2s');
+      child(0).drains('memory');
+      child(1).reports();
+
+      child(0).dies('SIGKILL');
+      await clock.advance('2s');
+      child(1).drains('memory');
+
+      expect(toldAfterCrash()).toEqual([false, false, true]);
+    });
+  });
+
   describe('with limits of time', () => {
     it('replaces a process that has worked for as long as one may', async () => {
       supervise({ recycle: 60, maxTime: 100 });
@@ -219,7 +258,7 @@ describe('a supervisor', () => {
       child().drains('max-time');
 
       expect(orders[1]).toMatchObject({ maxTime: 40 });
-      expect(log.messages('info')).toEqual(['Process 1 (pid 100) ends: old; the next starts now.']);
+      expect(log.messages('info')[0]).toBe('Process 1 (pid 100) ends: old; the next starts now.');
     });
 
     it('ends when the time of all is over', async () => {

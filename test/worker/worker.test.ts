@@ -146,6 +146,42 @@ describe('a worker', () => {
     expect(ran).toEqual(['later']);
   });
 
+  describe('under stopWhenEmpty, while another one runs a job,', () => {
+    const end = (afterCrash: boolean): Promise<string> =>
+      new Worker({ stopWhenEmpty: true }, application.manager, { afterCrash }).run();
+
+    beforeEach(async () => {
+      await application.bus.dispatch(new Note('left behind'));
+      await application.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 });
+      await application.clock.advance('500ms');
+    });
+
+    it('ends', async () => {
+      expect(await end(false)).toBe('empty');
+      expect(ran).toEqual([]);
+    });
+
+    it('waits after a crash until its lease ends', async () => {
+      const ended = end(true);
+
+      await application.clock.advance('30s');
+
+      expect(await ended).toBe('empty');
+      expect(ran).toEqual(['left behind']);
+    });
+
+    it('waits after a crash for one lease at most, which those of the living outlast', async () => {
+      await application.bus.dispatch(new Note('runs for long'));
+      await application.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 3600 });
+      const ended = end(true);
+
+      await application.clock.advance('40s');
+
+      expect(await ended).toBe('empty');
+      expect(ran).toEqual(['left behind']);
+    });
+  });
+
   it('renews the leases of its jobs for as long as they run', async () => {
     await application.bus.dispatch(new Gated('long'));
     const running = worker({ stopWhenEmpty: true, timeout: 0 }).run();
