@@ -3,7 +3,7 @@
  *
  * What would be done twice when it is asked twice is asked again only where nothing was carried out for certain.
  */
-import type { Clock, Milliseconds, Seconds } from '../../clock/clock';
+import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../clock/clock';
 import { systemRandom } from '../../clock/random';
 import { redact } from '../../failed/redact';
 import { QueueUnavailableError } from '../errors';
@@ -141,16 +141,16 @@ export class SqsCaller {
   ): Promise<{ readonly output: Output } | { readonly thrown: Thrown; readonly silent: boolean }> {
     const ending = new AbortController();
     let silent = false;
+    let ended = false;
     const give = (): void => ending.abort();
+    const giveUp = async (): Promise<void> => {
+      // What came while a job blocked the event loop is read before the silence is believed.
+      await endOfTurn();
+      silent = !ended;
+      give();
+    };
     // An unanswered call keeps the process alive, up to its deadline; one that only waits for work does not.
-    const timer = this.settings.clock.after(
-      milliseconds,
-      () => {
-        silent = true;
-        give();
-      },
-      waits === undefined,
-    );
+    const timer = this.settings.clock.after(milliseconds, () => void giveUp(), waits === undefined);
     signal?.addEventListener('abort', give);
     if (signal?.aborted === true) give();
     try {
@@ -158,6 +158,7 @@ export class SqsCaller {
     } catch (thrown) {
       return { thrown: thrown as Thrown, silent };
     } finally {
+      ended = true;
       timer.cancel();
       signal?.removeEventListener('abort', give);
     }

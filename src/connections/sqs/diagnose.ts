@@ -66,7 +66,7 @@ function about(settings: Settings): Line {
 function retention({ MessageRetentionPeriod }: Settings): Line | undefined {
   const seconds = Number(MessageRetentionPeriod ?? USUAL_RETENTION);
   if (seconds >= USUAL_RETENTION) return undefined;
-  const span = seconds >= DAY ? `${Math.round(seconds / DAY)} days` : `${Math.round(seconds / 60)} minutes`;
+  const span = seconds >= DAY ? plural(Math.round(seconds / DAY), 'day') : plural(Math.round(seconds / 60), 'minute');
   return {
     level: 'warning',
     message: `MessageRetentionPeriod: SQS throws away what has waited for ${span}. Raise it, up to 1209600 (14 days).`,
@@ -98,4 +98,8 @@ function deadLetters({ RedrivePolicy }: Settings, isFifo: boolean, { registry }:
       `RedrivePolicy: SQS moves a job to the dead letters after ${most} deliveries, and ${reason}: it would be neither run ` +
       `nor failed here. Set maxReceiveCount to ${needed} or more.`,
   };
+}
+
+function plural(count: number, unit: string): string {
+  return `${count} ${unit}${count === 1 ? '' : 's'}`;
 }

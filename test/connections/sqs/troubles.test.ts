@@ -1,7 +1,11 @@
+import { JobBus } from '../../../src/bus/bus';
+import { builtInConnectors } from '../../../src/connections/built-in';
+import { Job } from '../../../src/job/job';
+import { silentLogger } from '../../../src/logger/console-logger';
 import type { Entry } from '../../../src/queue/connection';
+import { QueueManager } from '../../../src/queue/queue-manager';
 import { Worker } from '../../../src/worker/worker';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
-import { RecordingLogger, testApplication } from '../../support/application';
 import { Project, requireBuild } from '../../support/project';
 import { freePort } from '../../support/redis-server';
 import { credentials, SqsWorld } from './open-sqs';
@@ -207,21 +211,57 @@ describe('a program', () => {
   });
 });
 
-it('what is no JSON object fails with its bytes, and holds up nobody', async () => {
-  const { endpoint, prefix } = world.server;
-  const sqs = { driver: 'sqs', region: 'eu-west-1', endpoint, prefix, credentials } as const;
-  const { manager } = testApplication({
-    connections: { sqs, memory: { driver: 'memory' } },
-    default: 'sqs',
-    failed: 'memory',
-    logger: new RecordingLogger(),
+describe('a worker', () => {
+  @Job({ tries: 2, backoff: 0 })
+  class Stumble extends Job {
+    constructor(readonly times: number) {
+      super();
+    }
+
+    handle(): void {
+      runs.push(this.attempts);
+      if (this.attempts <= this.times) throw new Error('stumbled');
+    }
+  }
+
+  let runs: number[];
+  let manager: QueueManager;
+
+  beforeEach(() => {
+    runs = [];
+    const { endpoint, prefix } = world.server;
+    const sqs = { driver: 'sqs', region: 'eu-west-1', endpoint, prefix, credentials } as const;
+    manager = new QueueManager(
+      { connectors: builtInConnectors, logger: silentLogger },
+      { connections: { sqs, memory: { driver: 'memory' } }, default: 'sqs', failed: 'memory' },
+    );
   });
-  for (const payload of ['[]', 'not json', '{"a":1}}']) await manager.connection().pushRaw(payload);
+  afterEach(() => manager.close());
 
-  await new Worker({ stopWhenEmpty: true }, manager).run();
+  const work = (): Promise<unknown> => new Worker({ stopWhenEmpty: true }, manager).run();
 
-  const failed = await manager.failed.list();
-  expect(failed.map(({ payload }) => payload).toSorted()).toEqual(['[]', 'not json', '{"a":1}}']);
-  expect(bodies()).toEqual([]);
-  await manager.close();
+  it('tries a job again that throws, and fails it where another connection keeps it, to be retried from there', async () => {
+    const id = await new JobBus(() => manager).dispatch(new Stumble(3));
+
+    await work();
+    expect(runs).toEqual([1, 2]);
+    expect(await manager.failed.get(id)).toMatchObject({ connection: 'sqs', queue: 'default', attempts: 2 });
+    expect(bodies()).toEqual([]);
+
+    expect(await manager.failed.retry(id)).toBe(true);
+    expect(await manager.failed.get(id)).toBeUndefined();
+    expect(bodies()).toEqual([expect.stringContaining('"releases":2,"attempts":0}')]);
+  });
+
+  it('fails what is no JSON object with its bytes, and is held up by none', async () => {
+    for (const payload of ['[]', 'not json', '{"a":1}}']) await manager.connection().pushRaw(payload);
+    await new JobBus(() => manager).dispatch(new Stumble(0));
+
+    await work();
+
+    const failed = await manager.failed.list();
+    expect(failed.map(({ payload }) => payload).toSorted()).toEqual(['[]', 'not json', '{"a":1}}']);
+    expect(runs).toEqual([1]);
+    expect(bodies()).toEqual([]);
+  });
 });

@@ -1,0 +1,33 @@
+import { connectSqs } from '../../../src/connections/sqs/sqs-connection';
+import { open, type ThreadData } from '../../../src/connections/sqs/thread-store';
+import type { SqsConfig } from '../../../src/queue/configuration';
+import { contextOf, credentials, SqsWorld } from './open-sqs';
+
+const accessOf = (config: Partial<SqsConfig>) =>
+  connectSqs({ driver: 'sqs', region: 'eu-west-1', credentials, ...config }, contextOf()).threadAccess;
+
+describe('what a thread is given to reach the same queues', () => {
+  it('settles and renews there, whatever functions the connection has for its pushes', async () => {
+    const world = await SqsWorld.start();
+    const queue = world.createQueue('default');
+    const connection = world.connect({ group: () => 'a', deduplicate: () => 'b' });
+    await connection.push('default', [{ payload: '{"job":"probe","id":"a","attempts":0}' }]);
+    const [job] = (await connection.reserve({ queues: ['default'], limit: 1, lease: 60 })).reservations;
+
+    const thread = open(structuredClone(connection.threadAccess!.data) as ThreadData, 5);
+    const { counters } = job!;
+    expect(await thread.renew([job!], 60)).toEqual(['renewed']);
+    expect(await thread.settle([{ outcome: 'released', reservation: job!, delay: 0, counters }])).toEqual(['settled']);
+
+    expect(queue.bodies).toEqual(['{"job":"probe","id":"a","attempts":1}']);
+    expect(world.server.asked.at(-2)!.input).toMatchObject({ Entries: [{ MessageGroupId: 'a' }] });
+    await thread.close();
+    await world.stop();
+  });
+
+  it('is absent where a function gives the credentials, or an agent makes the requests', () => {
+    expect(accessOf({})).toBeDefined();
+    expect(accessOf({ credentials: async () => credentials })).toBeUndefined();
+    expect(accessOf({ options: { requestHandler: { handle: () => undefined } } })).toBeUndefined();
+  });
+});

@@ -1,0 +1,95 @@
+/** A stage on SQS: its server lives in the test, its failed jobs in a file, and it is asked itself what it holds. */
+import { join } from 'node:path';
+import { JobBus } from '../../../src/bus/bus';
+import { builtInConnectors, type Configuration, QueueManager, silentLogger } from '../../../src/index';
+import { readCounters } from '../../../src/payload/counters';
+import type { WorkerOptions } from '../../../src/worker/worker-options';
+import { eventually } from '../../support/eventually';
+import { Project } from '../../support/project';
+import { SqsServer } from '../../support/sqs-server';
+import { account, type Account, type Expectations } from './accounting';
+import { Ledger } from './ledger';
+import { WorkerProcess } from './worker-process';
+import { writeWorkerPrograms } from './worker-programs';
+
+const QUEUE = 'default';
+
+export class SqsStage {
+  readonly server: SqsServer;
+  readonly ledger: Ledger;
+  readonly manager: QueueManager;
+  readonly dispatched: string[] = [];
+  /** Processes that may lose a job without fault of ours. */
+  readonly disturbed = new Set<number>();
+  readonly #configuration: Configuration;
+  readonly #project: Project;
+  readonly #processes = new Set<WorkerProcess>();
+
+  private constructor(server: SqsServer, project: Project, lease: number) {
+    this.server = server;
+    this.#project = project;
+    this.ledger = new Ledger(join(project.folder, 'ledger'));
+    const { endpoint, prefix } = server;
+    const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
+    this.#configuration = {
+      default: 'store',
+      failed: 'kept',
+      connections: {
+        store: { driver: 'sqs', region: 'eu-west-1', endpoint, prefix, credentials, retryAfter: lease },
+        kept: { driver: 'database', url: `sqlite:${join(project.folder, 'failed.sqlite')}` },
+      },
+    };
+    this.manager = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, this.#configuration);
+    server.createQueue(QUEUE);
+  }
+
+  /** @param lease seconds */
+  static async open(lease: number): Promise<SqsStage> {
+    const project = new Project();
+    project.linkPackage();
+    writeWorkerPrograms(project.folder);
+    return new SqsStage(await SqsServer.start(), project, lease);
+  }
+
+  hire(options: WorkerOptions = {}, internal: { readonly endsProcess?: boolean } = {}): WorkerProcess {
+    const orders = { configuration: this.#configuration, options, internal, ledger: this.ledger.file };
+    const hired = new WorkerProcess(join(this.#project.folder, 'worker.js'), orders);
+    this.#processes.add(hired);
+    void hired.exited.then(() => this.#processes.delete(hired));
+    return hired;
+  }
+
+  async dispatch(jobs: Iterable<object>): Promise<readonly string[]> {
+    const ids = await new JobBus(() => this.manager).bulk(jobs);
+    this.dispatched.push(...ids);
+    return ids;
+  }
+
+  async drained(): Promise<void> {
+    const holds = (): number => this.server.queues.get(QUEUE)!.bodies.length;
+    await eventually(() => holds() === 0, { deadline: 30_000, of: 'the end of all jobs' });
+  }
+
+  /** Stops all processes cleanly: what they have settled is then in the ledger. */
+  async dismiss(): Promise<void> {
+    await Promise.all([...this.#processes].map((one) => one.terminate()));
+  }
+
+  async account(expected: Pick<Expectations, 'firstTries'> = {}): Promise<Account> {
+    const { dispatched, disturbed } = this;
+    const waiting = this.server.queues.get(QUEUE)!.bodies.map((body) => (JSON.parse(body) as { id: string }).id);
+    const entries = await this.manager.failed.list({ limit: 1_000_000 });
+    const failed = new Map(
+      entries.map(({ id, payload }) => [id, readCounters(Buffer.from(payload))?.counters.crashes ?? 0]),
+    );
+    return account(this.ledger.lines, { waiting: new Set(waiting), failed }, { ...expected, dispatched, disturbed });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#processes].map((one) => one.kill()));
+    await this.manager.close();
+    await this.server.stop();
+    this.ledger.close();
+    this.#project.remove();
+  }
+}
