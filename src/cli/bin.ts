@@ -4,6 +4,7 @@ import { fork } from 'node:child_process';
 import { createInterface } from 'node:readline/promises';
 import { systemClock } from '../clock/clock';
 import { builtInConnectors } from '../connections/built-in';
+import { watchForDesertion } from './deserted-watch';
 import { STOP_SIGNALS } from './exit-codes';
 import { watchForOrphaning } from './orphan-watch';
 import { run } from './program';
@@ -26,6 +27,7 @@ const surroundings: Surroundings = {
       for (const signal of STOP_SIGNALS) process.off(signal, hear);
     };
   },
+  onDeserted: (hear) => watchForDesertion(hear, { environment: process.env }),
   onOrphaned: watchForOrphaning,
   fork: (line) =>
     fork(process.argv[1] ?? '', line, {

@@ -25,6 +25,8 @@ export interface Surroundings {
   readonly ask: ((question: string) => Promise<string>) | undefined;
   /** Hears SIGTERM, SIGINT and SIGQUIT. Returns the function that stops listening. */
   readonly onStopSignal: (hear: (signal: StopSignal) => void) => () => void;
+  /** Calls back once when npm has started this process, and has gone. Returns the function that stops watching. */
+  readonly onDeserted: (hear: () => void) => () => void;
   /**
    * Calls back when the process that started this one has gone, and ends this one if it is still there after
    * `patience`. Returns the function that stops watching.

@@ -10,22 +10,38 @@ import type { Surroundings } from './session';
 const ECHO: Milliseconds = 200;
 
 export interface StopWishes {
-  readonly first: (signal: StopSignal) => void;
+  /** `said`: what the log is to say of it. */
+  readonly first: (signal: StopSignal, said: string) => void;
   readonly again: (signal: StopSignal) => void;
 }
 
-/** Each wish is told once. Returns the function that stops listening. */
-export function hearStopSignals({ clock, onStopSignal }: Surroundings, { first, again }: StopWishes): () => void {
+/**
+ * Each wish is told once. That npm has gone which started this process is a first wish, like a SIGTERM, and never a second
+ * one. Returns the function that stops listening.
+ */
+export function hearStopSignals(
+  { clock, onStopSignal, onDeserted }: Surroundings,
+  { first, again }: StopWishes,
+): () => void {
   let firstAt: Milliseconds | undefined;
   let isHurried = false;
-  return onStopSignal((signal) => {
+  const stopListening = onStopSignal((signal) => {
     const now = clock.monotonic();
     if (firstAt === undefined) {
       firstAt = now;
-      first(signal);
+      first(signal, `${signal}: running jobs may finish; a second signal ends them.`);
     } else if (now - firstAt > ECHO && !isHurried) {
       isHurried = true;
       again(signal);
     }
   });
+  const stopWatching = onDeserted(() => {
+    if (firstAt !== undefined) return;
+    firstAt = clock.monotonic();
+    first('SIGTERM', 'npm, which started this process, has gone: running jobs may finish; a signal ends them.');
+  });
+  return () => {
+    stopListening();
+    stopWatching();
+  };
 }

@@ -55,8 +55,8 @@ export async function supervise(session: Session, connection: string | undefined
 /** Returns the function that stops listening. */
 function stopAtSignals(session: Session, logger: Logger, supervisor: Supervisor): () => void {
   return hearStopSignals(session.surroundings, {
-    first(signal) {
-      logger.info({ signal }, `${signal}: running jobs may finish; a second signal ends them.`);
+    first(signal, said) {
+      logger.info({ signal }, said);
       supervisor.stop(signal);
     },
     again(signal) {

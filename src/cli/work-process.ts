@@ -117,8 +117,8 @@ export class WorkProcess {
   #stopAtSignals(logger: Logger, worker: Worker): void {
     const { surroundings } = this.#session;
     const stopListening = hearStopSignals(surroundings, {
-      first(signal) {
-        logger.info({ signal }, `${signal}: running jobs may finish; a second signal ends them.`);
+      first(signal, said) {
+        logger.info({ signal }, said);
         void worker.stop();
       },
       again(signal) {

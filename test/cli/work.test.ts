@@ -178,6 +178,27 @@ describe('work', () => {
       await ended;
     });
 
+    it('stops when npm has gone, which started it, and ends at once at a signal after that', async () => {
+      kit.desert();
+      expect(kit.printed).toContain('npm, which started this process, has gone: running jobs may finish');
+      await kit.clock.advance('201ms');
+      kit.signal('SIGTERM');
+
+      expect(kit.exits).toEqual([143]);
+      finish();
+      expect((await ended).code).toBe(0);
+    });
+
+    it('takes the end of npm at its signal for no second one', async () => {
+      kit.signal('SIGTERM');
+      await kit.clock.advance('1s');
+      kit.desert();
+
+      expect(kit.exits).toEqual([]);
+      finish();
+      expect((await ended).code).toBe(0);
+    });
+
     it('takes one signal that came twice, as through npm, for one', async () => {
       kit.signal('SIGINT');
       await kit.clock.advance('50ms');

@@ -35,6 +35,20 @@ describe('work', () => {
     await project.pidOf('went');
   });
 
+  it('stops cleanly when npm is killed that started it', async () => {
+    await project.dispatch('Wait');
+    const npm = project.underNpm(['work']);
+    const pid = await project.pidOf('waiting');
+
+    npm.kill('SIGKILL');
+    await npm.prints('npm, which started this process, has gone');
+    project.write({ go: '' });
+
+    // Not before all have closed the standard error that they share.
+    await npm.ended;
+    expect(await project.pidOf('went')).toBe(pid);
+  });
+
   it('leaves no process behind when it is killed', async () => {
     await project.dispatch('Wait', 'Wait');
     const supervisor = work('--processes=2', '--grace=200ms');

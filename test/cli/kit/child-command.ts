@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { eventually } from '../../support/eventually';
 
 const REGISTER = join(__dirname, '../../support/register-typescript.cjs');
-const BIN = join(__dirname, '../../../src/cli/bin.ts');
+export const BIN = join(__dirname, '../../../src/cli/bin.ts');
 
 export interface ChildEnd {
   readonly code: number | null;

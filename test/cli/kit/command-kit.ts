@@ -29,6 +29,8 @@ export class CommandKit {
   answer: string | undefined;
   readonly asked: string[] = [];
   connectors: Connectors = { memory: () => this.store.duplicate() };
+  /** What the end of npm calls. */
+  desert: () => void = () => undefined;
   #hear: ((signal: StopSignal) => void) | undefined;
   #stdout = '';
   #stderr = '';
@@ -106,6 +108,10 @@ export class CommandKit {
       onStopSignal: (hear) => {
         this.#hear = hear;
         return () => (this.#hear = undefined);
+      },
+      onDeserted: (hear) => {
+        this.desert = hear;
+        return () => undefined;
       },
       onOrphaned: () => () => undefined,
       fork: () => {

@@ -1,6 +1,6 @@
 /** A user's project with jobs on a SQLite file, and the processes that a test starts in it. */
 import { eventually } from '../../support/eventually';
-import { ChildCommand, type CommandOptions, command, isAlive } from './child-command';
+import { BIN, ChildCommand, type CommandOptions, command, isAlive } from './child-command';
 import { Project } from './project';
 
 const CONFIG = `require('./jobs');
@@ -42,16 +42,27 @@ const jobs = require('./jobs');
 const names = process.argv.slice(2);
 Promise.all(names.map((name) => jobs[name].dispatch())).then(() => Queue.close());`;
 
+/** As npm does it: nothing of its own end reaches what it has started. */
+const NPM = `const { spawn } = require('node:child_process');
+spawn(process.execPath, [...process.execArgv, ...process.argv.slice(2)], { stdio: 'inherit' });`;
+
 export class JobProject extends Project {
   readonly #children: ChildCommand[] = [];
   readonly #frozen: number[] = [];
 
   constructor() {
-    super({ 'onqueue.config.js': CONFIG, 'jobs.js': JOBS, 'dispatch.js': DISPATCH });
+    super({ 'onqueue.config.js': CONFIG, 'jobs.js': JOBS, 'dispatch.js': DISPATCH, 'npm.js': NPM });
   }
 
   onqueue(line: readonly string[], options: CommandOptions = {}): ChildCommand {
     const child = command(this.folder, line, options);
+    this.#children.push(child);
+    return child;
+  }
+
+  /** `onqueue …` by a process that stands in for npm, and is the one that is given. */
+  underNpm(line: readonly string[]): ChildCommand {
+    const child = new ChildCommand(this.folder, ['npm.js', BIN, ...line], { variables: { npm_command: 'exec' } });
     this.#children.push(child);
     return child;
   }
