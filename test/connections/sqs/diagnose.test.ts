@@ -9,7 +9,7 @@ const redrive = (maxReceiveCount: number): Record<string, string> => ({
 });
 
 @Job({ tries: 5, maxCrashes: 6 })
-export class Stubborn extends Job {
+class Stubborn extends Job {
   handle(): void {}
 }
 
