@@ -2,6 +2,7 @@
 import { causeOf, errorMessage } from '../failed/exception-text';
 import type { Logger } from '../logger/logger';
 import type { SetAside } from '../queue/connection';
+import { WorkerStoppingError } from './errors';
 import type { RunningJob } from './running-job';
 import type { Finished } from './settler';
 
@@ -23,12 +24,22 @@ export function logOutcome(logger: Logger, { job, outcome, took }: Finished): vo
   if (settlement.outcome === 'failed') {
     logger.error({ ...facts, error: told }, `${job.name} failed: ${told}`);
   } else if (told === undefined) logger.info({ ...facts, delay: settlement.delay }, `${job.name} released`);
-  else {
-    logger.warn(
-      { ...facts, delay: settlement.delay, error: told },
-      `${job.name} released, next try in ${Math.round(settlement.delay * 1000) / 1000} s: ${told}`,
-    );
+  else if (reason instanceof WorkerStoppingError) {
+    logger.warn({ ...facts, delay: settlement.delay, error: told }, atStop(job, reason));
+  } else {
+    const next = settlement.delay === 0 ? 'at once' : `in ${Math.round(settlement.delay * 1000) / 1000} s`;
+    logger.warn({ ...facts, delay: settlement.delay, error: told }, `${job.name} released, next try ${next}: ${told}`);
   }
+}
+
+// All there is to say of it: the process ends, and with it a handler that has not come back.
+function atStop({ name, handler }: RunningJob, reason: Error): string {
+  const cause = causeOf(reason);
+  const end =
+    handler === 'running'
+      ? 'its handle() has not come back within the grace. Let it stop when this.signal aborts.'
+      : `it was not done within the grace.${cause === undefined ? '' : ` Cause: ${errorMessage(cause)}`}`;
+  return `${name} goes back to its queue at no cost in tries, because the worker stops: ${end}`;
 }
 
 // Of a run that was aborted, what its handler threw in the end is the cause.
@@ -63,5 +74,25 @@ export function logSetAside(logger: Logger, { queue, id, reason }: SetAside): vo
   logger.error(
     { queue, id, outcome: 'failed' },
     `A payload on ${queue} was moved to the failed jobs unread: ${reason}`,
+  );
+}
+
+export interface Unsettled {
+  readonly connection: string;
+  /** Runs without an outcome. */
+  readonly open: number;
+  /** Those with one. */
+  readonly ended: number;
+  /** Why theirs were not stored. */
+  readonly why: string;
+}
+
+export function logUnsettled(logger: Logger, { connection, open, ended, why }: Unsettled): void {
+  const jobs = open + ended;
+  const running = open === 0 ? [] : [`${open} had not ended`];
+  const unstored = ended === 0 ? [] : [`${ended} had ended, but their outcomes were not stored (${why})`];
+  logger.error(
+    { jobs, connection },
+    `The worker stopped without having settled ${jobs} jobs: ${[...running, ...unstored].join('; ')}. They run again when their leases end.`,
   );
 }

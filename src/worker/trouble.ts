@@ -14,6 +14,7 @@ export class Trouble {
   readonly #ring: () => void;
   #streak = 0;
   #told = false;
+  #lastMessage: string | undefined;
   #timer: Timer | undefined;
 
   constructor(application: Application, connection: Connection, ring: () => void) {
@@ -32,12 +33,18 @@ export class Trouble {
     return this.#told;
   }
 
+  /** What the store said last, unless it has answered since. */
+  get lastMessage(): string | undefined {
+    return this.#lastMessage;
+  }
+
   /** Said once for each streak, unless the driver has said so itself. */
   tell(thrown: unknown, during: string): void {
+    const message = errorMessage(toError(thrown));
+    this.#lastMessage = message;
     if (this.#told || this.#connection.isAway === true) return;
     this.#told = true;
     const { name, address } = this.#connection;
-    const message = errorMessage(toError(thrown));
     this.#application.logger.error({ connection: name, address, during }, `${message} The worker goes on trying.`);
   }
 
@@ -58,6 +65,7 @@ export class Trouble {
   /** The store has answered. */
   over(): void {
     this.#streak = 0;
+    this.#lastMessage = undefined;
     if (!this.#told) return;
     this.#told = false;
     const { name, address } = this.#connection;

@@ -15,7 +15,7 @@ import { WorkerStoppingError } from './errors';
 import { Executor } from './executor';
 import { IdleWait } from './idle-wait';
 import type { WorkerHealth, WorkerState } from './health';
-import { logSetAside, logStubborn } from './job-log';
+import { logSetAside, logStubborn, logUnsettled } from './job-log';
 import { LastChance } from './last-chance';
 import { LeaseKeeper } from './lease-keeper';
 import { Orders } from './orders';
@@ -277,7 +277,8 @@ export class WorkLoop {
       this.#finished.push({ job, outcome, took: clock.monotonic() - startedAt });
       if (job.handler === 'running') {
         job.onLateReturn = () => this.#leaveSlot(job);
-        logStubborn(this.#logger, job);
+        // In a worker that ends no slot is waited for, and the line on the outcome says enough.
+        if (this.#state === 'running' && !this.#conditions.stopRequested) logStubborn(this.#logger, job);
       } else this.#leaveSlot(job);
       this.#bell.ring();
     });
@@ -381,10 +382,9 @@ export class WorkLoop {
   }
 
   #giveUp(): void {
-    const jobs = this.#unsettled;
-    this.#logger.error(
-      { jobs, connection: this.#connection.name },
-      `The worker stopped without having settled ${jobs} jobs: the store did not answer. They run again when their leases end.`,
-    );
+    const ended = this.#finished.length + this.#settling.length;
+    const unanswered = this.#settling.length > 0 ? 'the store has not answered' : 'there was no time left to do so';
+    const why = this.#trouble.lastMessage ?? unanswered;
+    logUnsettled(this.#logger, { connection: this.#connection.name, open: this.#open.size, ended, why });
   }
 }

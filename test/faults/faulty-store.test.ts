@@ -210,6 +210,26 @@ it('a stop with a store that never answers ends all the same, and says what it l
 
   await stopped;
   expect(await ended).toBe('stopped');
-  expect(application.log.messages('error')).toEqual([expect.stringContaining('without having settled 1 jobs')]);
+  expect(application.log.messages('error')).toEqual([
+    'The worker stopped without having settled 1 jobs: ' +
+      '1 had ended, but their outcomes were not stored (the store has not answered). They run again when their leases end.',
+  ]);
   never.open();
+});
+
+it('a stop with a store that refuses every outcome says what it refused them with', async () => {
+  await application.bus.dispatch(new Note('a'));
+  const refused: Fault = { kind: 'reject', error: new Error('READONLY') };
+  for (const call of ['settle', 'settleAndReserve'] as const) {
+    faults.next(call, ...Array.from({ length: 40 }, () => refused));
+  }
+  const running = new Worker({ grace: '1s' }, application.manager);
+  const ended = running.run();
+  await until(() => application.log.messages('error').length === 1);
+
+  void running.stop();
+  await elapse(10);
+  await ended;
+
+  expect(application.log.messages('error').at(-1)).toContain('their outcomes were not stored (READONLY)');
 });

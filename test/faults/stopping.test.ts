@@ -139,6 +139,7 @@ it('a timed-out handler that never comes back has its outcome recorded within th
   await ended;
 
   expect(application.log.messages('error')).toEqual([]);
+  expect(application.log.messages('warn')).toEqual([expect.stringContaining('ran longer than its timeout')]);
   expect(await connection.counts('default')).toMatchObject({ reserved: 0 });
 });
 
@@ -154,7 +155,10 @@ it('what a handler throws after it was aborted is told', async () => {
   await elapse(2);
   await stopped;
 
-  expect(application.log.messages('warn').join()).toContain('a defect that came to light late');
+  expect(application.log.messages('warn')).toEqual([
+    'Hearing goes back to its queue at no cost in tries, because the worker stops: ' +
+      'it was not done within the grace. Cause: a defect that came to light late',
+  ]);
 });
 
 it('a stopping hook that hangs does not keep the worker', async () => {

@@ -348,6 +348,10 @@ describe('a worker stops', () => {
     await until(() => ran.length === 1);
 
     expect(await counts()).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    expect(application.log.messages('warn')).toEqual([
+      'Gated goes back to its queue at no cost in tries, because the worker stops: ' +
+        'its handle() has not come back within the grace. Let it stop when this.signal aborts.',
+    ]);
   });
 
   it('with its manager', async () => {
