@@ -33,6 +33,7 @@ import { Holding, sharedNow } from './holding';
 import { Inbox } from './inbox';
 import { entryOf, type MessageEntry, sizeOf } from './message';
 import { Outcomes } from './outcomes';
+import { PushLane } from './push-lane';
 import { QueueNames } from './queue-names';
 import { isLostReceipt, isPurging } from './refusals';
 import { MOST_BYTES, SqsQueue } from './sqs-queue';
@@ -86,6 +87,7 @@ export class SqsConnection implements Connection {
   readonly #caller: SqsCaller;
   readonly #names: QueueNames;
   readonly #queues = new Map<string, SqsQueue>();
+  readonly #lanes = new Map<string, PushLane>();
   readonly #inboxes = new Map<string, Inbox>();
   readonly #outcomes: Outcomes;
   readonly #waiters = new Set<SqsWaiter>();
@@ -124,7 +126,7 @@ export class SqsConnection implements Connection {
     this.#checkOpen('push');
     if (entries.length === 0) return;
     const messages = entries.map((entry) => this.#message(queue, entry));
-    const results = await this.#queue(queue).send(messages);
+    const results = await this.#lane(queue).push(messages);
     const refused = results.flatMap(({ done }, index) => (done ? [] : [index]));
     const [first] = refused;
     if (first === undefined) return;
@@ -248,6 +250,7 @@ export class SqsConnection implements Connection {
     await Promise.all([...this.#waiters].map((waiter) => waiter.close()));
     this.#waiters.clear();
     await Promise.all([...this.#inboxes.values()].map((inbox) => inbox.close()));
+    await Promise.all([...this.#lanes.values()].map((lane) => lane.sent));
     await this.#caller.idle(this.#context.deadline * 1000);
     this.#caller.link.client.destroy();
   }
@@ -257,6 +260,12 @@ export class SqsConnection implements Connection {
     if (queue === undefined)
       this.#queues.set(name, (queue = new SqsQueue(name, this.#names, this.#caller, this.#room)));
     return queue;
+  }
+
+  #lane(name: string): PushLane {
+    let lane = this.#lanes.get(name);
+    if (lane === undefined) this.#lanes.set(name, (lane = new PushLane(this.#queue(name))));
+    return lane;
   }
 
   #inbox(name: string): Inbox {

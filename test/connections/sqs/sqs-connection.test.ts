@@ -1,4 +1,5 @@
 import type { Reservation } from '../../../src/queue/connection';
+import { eventually } from '../../support/eventually';
 import { SqsWorld } from './open-sqs';
 
 const probe = (id: string): string => `{"job":"probe","id":"${id}","attempts":0}`;
@@ -41,6 +42,21 @@ describe('a push', () => {
 
     expect(batchSizes()).toEqual([5, 10, 10]);
     expect(bodies()).toHaveLength(25);
+  });
+
+  it('travels with what else is pushed in the same turn, and each hears of its own', async () => {
+    const connection = world.connect();
+    world.server.failEntries({ action: 'SendMessageBatch', places: [1], code: 'KmsDisabled', senderFault: true });
+
+    const pushes = ['a', 'b', 'c'].map((id) => connection.push('default', [{ payload: probe(id) }]));
+
+    expect((await Promise.allSettled(pushes)).map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ]);
+    expect(batchSizes()).toEqual([3]);
+    expect(bodies()).toEqual([probe('a'), probe('c')]);
   });
 
   it('fills no batch beyond what SQS takes at once', async () => {
@@ -216,6 +232,17 @@ describe('a job on a FIFO queue', () => {
     await keyed.push('orders.fifo', [{ payload: '{"job":"probe","id":"a","releases":1,"attempts":0}' }]);
 
     expect(bodies('orders.fifo')).toHaveLength(2);
+  });
+
+  it('does not overtake one that was pushed before it', async () => {
+    const connection = world.connect();
+    world.server.fail({ action: 'SendMessageBatch', kind: 'refuse', code: 'RequestThrottled', status: 403 });
+    const first = connection.push('orders.fifo', [{ payload: probe('a') }]);
+    await eventually(() => world.server.count('SendMessageBatch') === 1);
+
+    await Promise.all([first, connection.push('orders.fifo', [{ payload: probe('b') }])]);
+
+    expect(bodies('orders.fifo')).toEqual([probe('a'), probe('b')]);
   });
 
   it('cannot be delayed', async () => {
