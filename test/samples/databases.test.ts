@@ -1,0 +1,41 @@
+/** A sample is the same program on a database server: only the configuration is another. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { builtInConnectors } from '../../src/connections/built-in';
+import { silentLogger } from '../../src/logger/console-logger';
+import { QueueManager } from '../../src/queue/queue-manager';
+import { startPostgresServer } from '../support/postgres-server';
+import { Project, requireBuild, root } from '../support/project';
+
+jest.setTimeout(90_000);
+
+describe.each([['PostgreSQL', startPostgresServer]])('the sample welcome-mails on %s', (_name, start) => {
+  it('sends all mails, and leaves nothing', async () => {
+    requireBuild();
+    const server = await start();
+    const project = new Project();
+    try {
+      const configuration = { connections: { main: { driver: 'database', url: server.url } } } as const;
+      const manager = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, configuration);
+      await manager.driver().migrations!.run();
+      project.linkPackage();
+      for (const name of ['nodemailer', 'smtp-server']) project.link(name);
+      project.copy(join(root, 'build/samples'), 'samples');
+      const program = join('samples', 'welcome-mails', 'main.js');
+      const source = readFileSync(join(project.folder, program), 'utf8');
+      const connections = `connections: ${JSON.stringify(configuration.connections)}`;
+      project.write(program, source.replace('.configure({', `.configure({ ${connections},`));
+
+      const { code, stdout, stderr } = await project.run([program]);
+
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toContain(manager.connection().address);
+      expect(stdout).toMatch(/got the welcome mail +199\n.* and the follow-up +199\n/);
+      expect(await manager.connection('main').size('welcome-mails')).toBe(0);
+      await manager.close();
+    } finally {
+      project.remove();
+      await server.stop();
+    }
+  });
+});
