@@ -1,6 +1,7 @@
 -- lock-release.lua: give a lock back.
 --
 --   KEYS[1] lock        string  the token of the lock's owner, until it expires
+--   KEYS[2] mark        string  is there when this very call was carried out before: its reply was lost
 --   ARGV[1] offset      number  see prelude.lua; a lock's end is Redis's own
 --   ARGV[2] token       string
 --
@@ -8,10 +9,14 @@
 --   keeps    I8
 --   cost     O(1)
 --
---   Idempotent by nature in what it writes. A repeat after a lost reply answers 'lost', as if the lock had run out.
+--   Marked for a minute, not recorded for an hour as other calls are: there may be many locks, and nobody asks for so
+--   long.
 
-local lock, token = KEYS[1], ARGV[2]
+local lock, mark, token = KEYS[1], KEYS[2], ARGV[2]
+local MARKED = 60
 
+if call('EXISTS', mark) == 1 then return { 'released' } end
 if call('GET', lock) ~= token then return { 'lost' } end
 call('DEL', lock)
+call('SET', mark, '1', 'EX', MARKED)
 return { 'released' }

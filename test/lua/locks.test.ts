@@ -11,8 +11,8 @@ describe('the scripts of locks', () => {
 
   const ask = (verb: 'acquire' | 'renew', token: string, ttl = 60_000): Promise<unknown[]> =>
     world.run(`lock-${verb}`, [world.keys.lock('report')], [token, ttl]);
-  const release = (token: string): Promise<unknown[]> =>
-    world.run('lock-release', [world.keys.lock('report')], [token]);
+  const release = (token: string, id = 'once'): Promise<unknown[]> =>
+    world.run('lock-release', [world.keys.lock('report'), world.keys.released('report', id)], [token]);
   const left = (): Promise<number> => world.client.pttl(world.keys.lock('report'));
 
   it('lock-acquire.lua takes a free lock for a time', async () => {
@@ -51,8 +51,17 @@ describe('the scripts of locks', () => {
     await ask('acquire', 'mine');
     expect(await release('yours')).toEqual(['lost']);
     expect(await world.whole()).toEqual({ ':lock:report': 'mine' });
-    expect(await release('mine')).toEqual(['released']);
-    expect(await release('mine')).toEqual(['lost']);
-    expect(await world.whole()).toEqual({});
+    expect(await release('mine', 'first')).toEqual(['released']);
+    expect(await release('mine', 'second')).toEqual(['lost']);
+    expect(await world.whole()).toEqual({ ':lock:report:released:first': '1' });
+  });
+
+  it('lock-release.lua answers a repeat as it did before, also when another has taken the lock since', async () => {
+    await ask('acquire', 'mine');
+    await release('mine', 'first');
+    await ask('acquire', 'yours');
+    expect(await release('mine', 'first')).toEqual(['released']);
+    expect(await world.client.get(world.keys.lock('report'))).toBe('yours');
+    expect(await world.client.ttl(world.keys.released('report', 'first'))).toBeGreaterThan(30);
   });
 });

@@ -112,6 +112,11 @@ export class RedisCaller {
     return reply;
   }
 
+  /** What a call fails with that would be refused, and is not made. */
+  refusal(error: Error, consequence: string): Error {
+    return this.#failure('', { error, late: false, uncertain: false }, { consequence });
+  }
+
   /** Resolves when nothing is under way any more, at the latest after `milliseconds`. */
   async idle(milliseconds: Milliseconds): Promise<void> {
     const { clock } = this.settings;

@@ -1,22 +1,31 @@
 /** Looks for settings of a Redis that lose jobs: what `onqueue check` prints of it. */
 import type { Diagnosis } from '../../queue/connection';
 import type { RedisCaller } from './caller';
+import type { Permissions } from './permissions';
 
 const OLDEST = [6, 2] as const;
 /** Milliseconds; every job takes at least one such round trip. */
 const SLOW = 20;
 
-export async function diagnoseRedis(caller: RedisCaller): Promise<readonly Diagnosis[]> {
+/** @param isCluster then version, settings and latency are those of one node */
+export async function diagnoseRedis(
+  caller: RedisCaller,
+  permissions: Permissions,
+  isCluster: boolean,
+): Promise<readonly Diagnosis[]> {
   const consequence = 'its settings were not read';
   const { clock } = caller.settings;
   const info = fieldsOf(String(await caller.command('info', [], { consequence })));
   const sentAt = clock.monotonic();
   await caller.command('ping', [], { consequence });
+  const answeredIn = Math.round((clock.monotonic() - sentAt) * 10) / 10;
   return [
     version(info),
     eviction(info),
     persistence(info, await snapshots(caller)),
-    latency(Math.round((clock.monotonic() - sentAt) * 10) / 10),
+    latency(answeredIn),
+    permitted(await permissions.missing()),
+    ...(isCluster ? [await slots(caller)] : []),
   ];
 }
 
@@ -85,5 +94,37 @@ function latency(milliseconds: number): Diagnosis {
     level: slow ? 'warning' : 'ok',
     subject: 'latency',
     message: `${milliseconds} ms for a round trip${slow ? '; each job takes at least one. Bring the worker nearer to Redis.' : ''}`,
+  };
+}
+
+function permitted(missing: readonly string[]): Diagnosis {
+  const subject = 'permissions';
+  if (missing.length === 0) return { level: 'ok', subject, message: 'all that is needed' };
+  const rules = missing.map((name) => `+${name}`).join(' ');
+  return {
+    level: 'error',
+    subject,
+    message: `this user may not call ${missing.join(', ')}. Allow it: ACL SETUSER <user> ${rules}`,
+  };
+}
+
+type SlotRange = readonly [first: number, last: number, ...nodes: unknown[]];
+
+async function slots(caller: RedisCaller): Promise<Diagnosis> {
+  const subject = 'cluster';
+  const consequence = 'its slots were not read';
+  const info = fieldsOf(String(await caller.command('cluster', ['info'], { consequence })));
+  if (info.get('cluster_state') !== 'ok') {
+    const message = `it is down: ${info.get('cluster_slots_ok')} of 16384 slots are served. Look at CLUSTER NODES.`;
+    return { level: 'error', subject, message };
+  }
+  const ranges = (await caller.command('cluster', ['slots'], { consequence })) as readonly SlotRange[];
+  const masters = new Map(ranges.map(([, , master, ...replicas]) => [String(master), replicas.length]));
+  const bare = [...masters.values()].filter((replicas) => replicas === 0).length;
+  if (bare === 0) return { level: 'ok', subject, message: `${masters.size} masters, each with a replica` };
+  return {
+    level: 'warning',
+    subject,
+    message: `${bare} of ${masters.size} masters have no replica: with such a one, its queues are away until it is back.`,
   };
 }

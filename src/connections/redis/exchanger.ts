@@ -5,10 +5,12 @@ import type { RedisCaller } from './caller';
 import { type Exchanged, ExchangeLane } from './exchange-lane';
 import type { Keys } from './keys';
 import { pagesOf } from './pages';
+import type { Permissions } from './permissions';
 import type { QueueNames } from './queue-names';
 import { SlotExchanger } from './slot-exchanger';
 
 export class Exchanger {
+  readonly #permissions: Permissions;
   readonly #names: QueueNames;
   readonly #ordered: QueueNames | undefined;
   /** All queues of a server that is no cluster share it. */
@@ -16,7 +18,14 @@ export class Exchanger {
   readonly #slots: SlotExchanger | undefined;
 
   /** @param ordered in a cluster: the queues whose workers hear of orders */
-  constructor(caller: RedisCaller, keys: Keys, names: QueueNames, ordered: QueueNames | undefined) {
+  constructor(
+    caller: RedisCaller,
+    keys: Keys,
+    permissions: Permissions,
+    names: QueueNames,
+    ordered: QueueNames | undefined,
+  ) {
+    this.#permissions = permissions;
     this.#names = names;
     this.#ordered = ordered;
     this.#lane = new ExchangeLane(caller, keys);
@@ -24,6 +33,7 @@ export class Exchanger {
   }
 
   async exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Exchanged> {
+    if (!this.#permissions.granted) await this.#checkPermissions(settlements, request);
     // Before the failure is written: the lists of failed jobs look only at queues whose name is known.
     for (const { outcome, reservation } of settlements)
       if (outcome === 'failed') await this.#names.add(reservation.queue).catch(ignoreRefusal);
@@ -34,6 +44,12 @@ export class Exchanger {
     }
     for (const { queue } of exchanged.reply.setAside) this.#names.add(queue).catch(() => undefined);
     return exchanged;
+  }
+
+  async #checkPermissions(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<void> {
+    const queue = request?.queues[0] ?? settlements[0]?.reservation.queue;
+    if (queue === undefined) return;
+    await this.#permissions.check(queue, settlements.length === 0 ? 'no jobs were reserved' : 'nothing was written');
   }
 
   /** The last page reserves as well. Once one was answered, the others must be: the caller takes all or nothing. */

@@ -17,6 +17,8 @@ export interface HintReadSettings {
   readonly clock: Clock;
   /** Gives a hint back that nobody here waits for any more: another worker may. */
   readonly giveBack: (key: string) => void;
+  /** Redis has answered with an error. */
+  readonly refused: (error: Error) => void;
 }
 
 export class HintRead {
@@ -83,6 +85,7 @@ export class HintRead {
         (error: unknown) => {
           settled = true;
           silent.cancel();
+          if (isReply(error)) this.#settings.refused(error);
           resolve(call.sent && !isReply(error) ? 'cut off' : 'failed');
         },
       );

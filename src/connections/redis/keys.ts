@@ -60,7 +60,12 @@ export class Keys {
 
   /** string: the token of the lock's owner */
   lock(name: string): string {
-    return `${this.#prefix}:lock:${name}`;
+    return `${this.#prefix}:${this.#cluster ? `{lock:${name}}` : `lock:${name}`}`;
+  }
+
+  /** string: is there when a release under this id was carried out. In a cluster it shares the lock's slot */
+  released(lock: string, id: string): string {
+    return `${this.lock(lock)}:released:${id}`;
   }
 }
 

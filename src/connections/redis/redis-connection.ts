@@ -31,12 +31,14 @@ import { HintRead } from './hint-read';
 import { Keys } from './keys';
 import { RedisLink } from './link';
 import { pagesOf } from './pages';
+import { Permissions } from './permissions';
 import { PushLane } from './push-lane';
 import { QueueNames } from './queue-names';
 import { RedisControl } from './redis-control';
 import { RedisFailedStore } from './redis-failed-store';
 import { RedisLockStore } from './redis-lock-store';
 import { RedisWaiter } from './redis-waiter';
+import { isForbidden, remedyOf } from './refusals';
 import { script } from './scripts';
 import { threadOptions } from './thread-source';
 import type { ThreadData } from './thread-store';
@@ -90,12 +92,14 @@ export class RedisConnection implements Connection {
   readonly #link: RedisLink;
   readonly #caller: RedisCaller;
   readonly #keys: Keys;
+  readonly #permissions: Permissions;
   readonly #names: QueueNames;
   readonly #exchanger: Exchanger;
   readonly #pushes = new Map<string, PushLane>();
   readonly #waiters = new OpenWaiters();
   readonly #clock: Clock;
   readonly #deadline: Seconds;
+  #toldOfRefusal = false;
   #closing: Promise<void> | undefined;
 
   constructor(source: ClientSource, prefix: string, context: RedisContext) {
@@ -109,9 +113,10 @@ export class RedisConnection implements Connection {
     this.#link = new RedisLink(source);
     this.#caller = new RedisCaller(this.#link, { ...context, address: source.address });
     this.#keys = new Keys(source.keyPrefix + prefix, source.cluster);
+    this.#permissions = new Permissions(this.#caller, this.#keys);
     this.#names = new QueueNames(this.#caller, this.#keys.names);
     const ordered = source.cluster ? new QueueNames(this.#caller, this.#keys.ordered) : undefined;
-    this.#exchanger = new Exchanger(this.#caller, this.#keys, this.#names, ordered);
+    this.#exchanger = new Exchanger(this.#caller, this.#keys, this.#permissions, this.#names, ordered);
     const checkOpen = (operation: string): void => this.#checkOpen(operation);
     this.failed = new RedisFailedStore(this.#caller, this.#keys, this.#names, checkOpen);
     this.locks = new RedisLockStore(this.#caller, this.#keys, checkOpen);
@@ -264,16 +269,26 @@ export class RedisConnection implements Connection {
       // One that is lost all the same costs another worker its longest wait, no job.
       this.#caller.command('rpush', [key, '1'], { consequence: 'a hint was not given back' }).catch(() => undefined);
     };
-    const reads = slots.map(
-      (slot) => new HintRead(new RedisLink(this.#source), slot, { clock: this.#clock, giveBack }),
-    );
+    const settings = { clock: this.#clock, giveBack, refused: (error: Error) => this.#tellOfRefusal(error, longest) };
+    const reads = slots.map((slot) => new HintRead(new RedisLink(this.#source), slot, settings));
     const waiter = new RedisWaiter(this.name, this.#clock, reads, longest);
     return this.#waiters.add(waiter);
   }
 
+  // Nothing else would say so: workers look for themselves.
+  #tellOfRefusal(error: Error, longest: Seconds): void {
+    if (this.#toldOfRefusal || !isForbidden(error)) return;
+    this.#toldOfRefusal = true;
+    const { name, address } = this;
+    this.#context.logger.warn(
+      { connection: name, address },
+      `Redis at ${address} lets nobody wait for jobs (${error.message}); workers look for them every ${longest} s instead. ${remedyOf(error)}`,
+    );
+  }
+
   async diagnose(): Promise<readonly Diagnosis[]> {
     this.#checkOpen('diagnose');
-    return diagnoseRedis(this.#caller);
+    return diagnoseRedis(this.#caller, this.#permissions, this.#source.cluster);
   }
 
   close(): Promise<void> {

@@ -2,6 +2,7 @@
 import type { Seconds } from '../../clock/clock';
 import type { LockStore } from '../../locks/lock-store';
 import type { RedisCaller } from './caller';
+import { clientId } from './client-id';
 import type { Keys } from './keys';
 import { script, type ScriptName } from './scripts';
 
@@ -25,13 +26,19 @@ export class RedisLockStore implements LockStore {
   }
 
   async release(name: string, token: string): Promise<boolean> {
-    return (await this.#ask('lock-release', name, [token])) === 'released';
+    const mark = this.#keys.released(name, clientId());
+    return (await this.#ask('lock-release', name, [token], mark)) === 'released';
   }
 
-  async #ask(verb: ScriptName, lock: string, args: readonly (string | number)[]): Promise<string> {
+  async #ask(
+    verb: ScriptName,
+    lock: string,
+    args: readonly (string | number)[],
+    ...keys: readonly string[]
+  ): Promise<string> {
     this.#checkOpen(verb);
     const consequence = `nothing is known of lock '${lock}'`;
-    const [word] = await this.#caller.script(script(verb), [this.#keys.lock(lock)], args, { consequence });
+    const [word] = await this.#caller.script(script(verb), [this.#keys.lock(lock), ...keys], args, { consequence });
     return String(word);
   }
 }

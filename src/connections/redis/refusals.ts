@@ -4,6 +4,9 @@
 const UNAVAILABLE =
   /\b(LOADING|READONLY|OOM|MISCONF|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM|max number of clients|invalid password)\b/;
 
+/** What a user may not do; the second and the third where a script came to it. */
+const PERMISSION = /\bNOPERM\b|user executing the script can't|ACL failure in script/;
+
 /** It will serve again by itself, or another server behind the same address will: in a moment, as a rule. */
 const PASSING = /\b(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS|max number of clients)\b/;
 
@@ -11,7 +14,7 @@ const CREDENTIALS = /\b(NOAUTH|WRONGPASS|invalid password)\b/;
 
 const REMEDIES: readonly (readonly [words: RegExp, remedy: string])[] = [
   [CREDENTIALS, 'Check the user and the password.'],
-  [/\bNOPERM\b/, 'Allow this user what the reply names, by ACL SETUSER.'],
+  [PERMISSION, 'Allow this user what Onqueue needs, by ACL SETUSER: docs/connections.md has the rule.'],
   [/\bOOM\b/, 'Raise maxmemory, or make room.'],
   [/\bREADONLY\b/, 'This is a replica; give the address of its master.'],
   [/\bLOADING\b/, 'It still reads its data after a start; try again in a moment.'],
@@ -39,7 +42,12 @@ export function isUnknownScript(error: unknown): boolean {
 }
 
 export function isUnavailable(error: Error): boolean {
-  return UNAVAILABLE.test(error.message);
+  return UNAVAILABLE.test(error.message) || PERMISSION.test(error.message);
+}
+
+/** The user may not do so: somebody has to mend it. */
+export function isForbidden(error: Error): boolean {
+  return PERMISSION.test(error.message);
 }
 
 /** It is a replica, perhaps since a moment ago. */

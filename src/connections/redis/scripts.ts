@@ -7,6 +7,7 @@ const ANSWERS = {
   push: ['pushed'],
   exchange: ['exchanged'],
   renew: ['renewed'],
+  permitted: ['permitted'],
   counts: ['counted'],
   clear: ['cleared'],
   keep: ['kept'],

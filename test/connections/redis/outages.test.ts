@@ -81,7 +81,7 @@ describe('a redis connection whose server is away', () => {
   });
 
   it('says of a push without an answer that it may have been carried out', async () => {
-    const connection = world.connect({ url: proxy.url }, { deadline: 0.2 });
+    const connection = world.connect({ url: proxy.url }, { deadline: 0.4 });
     await connection.counts('q');
     proxy.goSilent();
     await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toMatchObject({
@@ -94,8 +94,9 @@ describe('a redis connection whose server is away', () => {
   it('asks for a reserve without an answer until it has it, on another connection, and says so once', async () => {
     const warnings: string[] = [];
     const logger: Logger = { ...silent, warn: (_, message) => warnings.push(message) };
-    const connection = world.connect({ url: proxy.url }, { deadline: 0.1, logger });
+    const connection = world.connect({ url: proxy.url }, { deadline: 0.4, logger });
     await connection.push('q', [{ payload: payload('a') }]);
+    await connection.reserve({ ...request, queues: ['none'] });
     proxy.goSilent();
     const reserved = connection.reserve(request);
     await eventually(() => proxy.connections >= 4);
@@ -107,8 +108,8 @@ describe('a redis connection whose server is away', () => {
   });
 
   it('connects no more once it is closed, whatever waits in line', async () => {
-    const connection = world.connect({ url: proxy.url }, { deadline: 0.1 });
-    await connection.counts('q');
+    const connection = world.connect({ url: proxy.url }, { deadline: 0.4 });
+    await connection.reserve({ ...request, queues: ['none'] });
     proxy.goSilent();
     const reserved = [connection.reserve(request), connection.reserve(request)].map(failureOf);
     await connection.close();

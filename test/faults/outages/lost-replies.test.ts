@@ -74,8 +74,9 @@ const calls: [script: string, what: string, call: Call][] = [
   ['prune', 'failed jobs', ({ connection }) => connection.failed.prune({ keep: 0 })],
   ['lock-acquire', 'a lock', ({ connection }) => connection.locks.acquire('free', 'ours', 600)],
   ['lock-renew', 'a lock', ({ connection }) => connection.locks.renew('held', 'ours', 600)],
-  // It keeps no record: its repeat says that there was no such lock any more, which is true.
-  ['lock-release', 'a lock', ({ connection }) => connection.locks.release('held', 'ours').then(() => undefined)],
+  ['lock-release', 'a lock', ({ connection }) => connection.locks.release('held', 'ours')],
+  // Asked before the first reserve, and by the check.
+  ['permitted', 'a user', async () => (await world.connect({ url: proxy.url }).diagnose()).at(-1)],
 ];
 
 /** In no order: those of a repeat come as the store holds them. */
@@ -119,7 +120,7 @@ async function outcomeOf(call: Call, replies: number): Promise<unknown> {
   const { prefix } = world;
   const start = Date.now() / 1000;
   const answer = await call(scene);
-  const held = Object.entries(await keyspace(world.client, prefix)).filter(([key]) => !key.includes(':client:'));
+  const held = Object.entries(await keyspace(world.client, prefix)).filter(([key]) => !/:(client|released):/.test(key));
   const shown = JSON.stringify(held, (_, value: unknown) =>
     typeof value === 'number' && value > 1e9 ? Math.round((value - start) / 60) : value,
   );

@@ -62,6 +62,7 @@ it('a network that takes everything and answers nothing is waited for, and work 
 it('answers that take half a second are waited for', async () => {
   application = new OutageApplication({ url: proxy.url, prefix: 'slow:', deadline: '5s' });
   await application.works();
+  await eventually(() => proxy.connections === 3, { of: 'a dispatcher, a worker, and its blocking read' });
   const { connections } = proxy;
 
   proxy.delay(500);
