@@ -159,8 +159,13 @@ export class Executor {
         job.onLateReturn?.();
       };
       if (job.abortReason !== undefined) return resolve(NOTHING_THROWN);
+      let endsAt = Infinity;
+      // Aborted a second time, as by a cancellation after its timeout, it has no more time than before.
       job.onAbort = (grace) => {
-        if (grace < Infinity) this.#deadlines.set(job, grace * 1000, () => resolve(NOTHING_THROWN));
+        const at = this.#application.clock.monotonic() + grace * 1000;
+        if (at >= endsAt) return;
+        endsAt = at;
+        this.#deadlines.set(job, grace * 1000, () => resolve(NOTHING_THROWN));
       };
       if (timeout > 0) {
         this.#foresee(job, plan.options);

@@ -304,6 +304,24 @@ describe('a timeout', () => {
     expect(job.handler).toBe('came-back');
   });
 
+  it('gets no more time by a cancellation that follows, and less by a stop', async () => {
+    const gate = new Gate();
+    behave = () => gate.opened;
+    const jobs = [reserved(payloadOf(new Act())), reserved(payloadOf(new Act()))] as const;
+    const outcomes = jobs.map((job) => executor.run(job));
+    await application.clock.advance('63s');
+
+    jobs[0].abort(new Error('cancelled'), 5);
+    jobs[1].abort(new Error('the worker stops'), 0.5);
+    await application.clock.advance('500ms');
+    expect(jobs.map(({ closed }) => closed)).toEqual([false, true]);
+    await application.clock.advance('1500ms');
+
+    expect(jobs.map(({ closed }) => closed)).toEqual([true, true]);
+    gate.open();
+    await Promise.all(outcomes);
+  });
+
   it('refuses a result that comes within the grace: the attempt has failed', async () => {
     const gate = new Gate();
     behave = () => gate.opened;
