@@ -1,30 +1,50 @@
-/** A sample is the same program on a database server: only the configuration is another. */
+/** A sample is the same program on every server: only the configuration is another. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { silentLogger } from '../../src/logger/console-logger';
 import { QueueManager } from '../../src/queue/queue-manager';
+import { startBeanstalkd } from '../support/beanstalkd-server';
 import { startPostgresServer } from '../support/postgres-server';
 import { Project, requireBuild, root } from '../support/project';
 
 jest.setTimeout(90_000);
 
-describe.each([['PostgreSQL', startPostgresServer]])('the sample welcome-mails on %s', (_name, start) => {
+interface Server {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+const SERVERS: readonly (readonly [name: string, start: () => Promise<Server>, configured: (url: string) => object])[] =
+  [
+    ['PostgreSQL', startPostgresServer, (url) => ({ connections: { main: { driver: 'database', url } } })],
+    [
+      'beanstalkd, with its failed jobs elsewhere',
+      startBeanstalkd,
+      (url) => ({
+        default: 'main',
+        failed: 'kept',
+        connections: { main: { driver: 'beanstalkd', url }, kept: { driver: 'memory' } },
+      }),
+    ],
+  ];
+
+describe.each(SERVERS)('the sample welcome-mails on %s', (_name, start, configured) => {
   it('sends all mails, and leaves nothing', async () => {
     requireBuild();
     const server = await start();
     const project = new Project();
     try {
-      const configuration = { connections: { main: { driver: 'database', url: server.url } } } as const;
+      const configuration = configured(server.url);
       const manager = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, configuration);
-      await manager.driver().migrations!.run();
+      await manager.driver().migrations?.run();
       project.linkPackage();
       for (const name of ['nodemailer', 'smtp-server']) project.link(name);
       project.copy(join(root, 'build/samples'), 'samples');
       const program = join('samples', 'welcome-mails', 'main.js');
       const source = readFileSync(join(project.folder, program), 'utf8');
-      const connections = `connections: ${JSON.stringify(configuration.connections)}`;
-      project.write(program, source.replace('.configure({', `.configure({ ${connections},`));
+      const settings = JSON.stringify(configuration).slice(1, -1);
+      project.write(program, source.replace('.configure({', `.configure({ ${settings},`));
 
       const { code, stdout, stderr } = await project.run([program]);
 
