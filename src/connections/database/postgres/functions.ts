@@ -21,6 +21,9 @@ const NOW = 'extract(epoch FROM clock_timestamp())::double precision + p_offset'
 const availableAt = (delay: string): string =>
   `CASE WHEN ${delay} > 0 THEN least(ceil(v_now + ${delay}), 2147483647) ELSE floor(v_now) END::integer`;
 
+/** What was sent on a connection that was given up may still be under way, or come later than what was sent after it. */
+const oneByOne = '    PERFORM pg_advisory_xact_lock(hashtextextended(p_client, 0));';
+
 /**
  * Adds jobs, and wakes who waits for them. Returns the number of one that is not unique: then none is added.
  *
@@ -35,8 +38,11 @@ DECLARE
   v_now double precision := ${NOW};
   v_job record;
 BEGIN
-  IF EXISTS (SELECT FROM ${calls} WHERE client = p_client AND call = ANY (p_unheard)) THEN
-    RETURN NULL;
+  IF p_client <> '' THEN
+${oneByOne}
+    IF EXISTS (SELECT FROM ${calls} WHERE client = p_client AND (call >= p_call OR call = ANY (p_unheard))) THEN
+      RETURN NULL;
+    END IF;
   END IF;
   IF p_unique THEN
     FOR v_job IN
@@ -101,6 +107,10 @@ DECLARE
   v_stop text;
   v_at double precision;
 BEGIN
+${oneByOne}
+  IF EXISTS (SELECT FROM ${names.calls} WHERE client = p_client AND call >= p_call) THEN
+    RETURN;
+  END IF;
 ${settling(names)}
 ${reserving(names)}
   o_kind := 'end';
@@ -147,7 +157,7 @@ function settling({ jobs, failed, calls, places, channel }: Identifiers): string
       ${putFailed(failed, 'v_job', 'v_now')};
     END IF;
   END LOOP;
-  IF cardinality(p_removed) > 0 OR p_released IS NOT NULL OR p_failed IS NOT NULL THEN
+  IF cardinality(p_removed) > 0 OR p_released IS NOT NULL OR p_failed IS NOT NULL OR cardinality(p_unheard) > 0 THEN
     INSERT INTO ${calls} AS known (client, call, called_at, answer) VALUES (p_client, p_call, floor(v_now)::integer, v_settled)
       ON CONFLICT (client) DO UPDATE SET call = excluded.call, called_at = excluded.called_at, answer = excluded.answer;
   END IF;

@@ -7,6 +7,7 @@ import { uuidv7 } from '../../../payload/uuid';
 export interface CallMark {
   /** One call of a client is under way at a time. */
   readonly client: string;
+  /** Grows. A call that reaches the server after a later one of its client, from a connection given up, does nothing. */
   readonly number: number;
   /** The calls of this client since the last answer. */
   readonly unheard: readonly number[];

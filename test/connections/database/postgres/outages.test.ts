@@ -73,6 +73,34 @@ describe('a lost answer of PostgreSQL', () => {
     expect(await connection.failed.count()).toBe(1);
   });
 
+  it('of one push is not taken for that of the next', async () => {
+    const connection = await through('push', 0.4);
+    proxy.loseReplies(100);
+    await expect(connection.push('default', [{ payload: payload('a') }])).rejects.toMatchObject({
+      facts: { uncertain: true },
+    });
+    proxy.loseReplies(0);
+    await connection.push('default', [{ payload: payload('b') }]);
+    expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
+  });
+
+  it('to what comes late, after it was sent again, changes nothing', async () => {
+    const connection = await world.open();
+    await connection.push('default', [{ payload: payload('a') }]);
+    const { push, exchange } = { push: `"${world.table}_push_v1"`, exchange: `"${world.table}_exchange_v1"` };
+    const jobs = `'[{"queue":"default","payload":"{}","uuid":"","delay":0,"attempts":0,"crashes":0,"exceptions":0,"timeouts":0,"releases":0}]'`;
+    await world.rows(`select ${push}(${jobs}, '{default}', false, 'client', 2, '{1}', 0)`);
+    await world.rows(`select ${push}(${jobs}, '{default}', false, 'client', 1, '{}', 0)`);
+    expect(await connection.counts('default')).toMatchObject({ ready: 2 });
+    const reserved = (number: number, unheard: string) =>
+      world.rows(
+        `select * from ${exchange}('{}', '{}', null, null, '{default}', 1, 60, null, false, 'other', ${number}, '${unheard}', 0)`,
+      );
+    expect(await reserved(2, '{1}')).toHaveLength(2);
+    expect(await reserved(1, '{}')).toEqual([]);
+    expect(await connection.counts('default')).toMatchObject({ ready: 1, reserved: 1 });
+  });
+
   it('is an error that says so where it does not come within the deadline, and undone by the next call', async () => {
     const connection = await through('exchange', 0.4);
     await connection.push('default', [{ payload: payload('a') }]);
