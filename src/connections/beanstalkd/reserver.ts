@@ -103,9 +103,7 @@ export class Reserver {
 
   /** From here on the job is kept for `lease` seconds from when it was asked for. */
   keep(held: Held, lease: Seconds): void {
-    const before = this.#held.get(held.job.id);
-    // The server had taken it back, and gave it to this very connection again.
-    if (before !== undefined) before.isOver = true;
+    // In place of an older reservation, if the server had taken the job back and gave it to this very connection again.
     this.#held.set(held.job.id, held);
     held.leaseEnd = held.keptAt + lease * 1000;
     this.#keepShort();
@@ -242,7 +240,7 @@ export class Reserver {
   /** Gives up a silent connection, once none of its jobs can be ours any more. */
   #considerEnd(): void {
     const now = this.caller.settings.clock.monotonic();
-    if (this.link.isOverdue && ![...this.#held.values()].some((held) => held.mayLast(now))) this.link.close();
+    if (![...this.#held.values()].some((held) => held.mayLast(now))) this.link.close();
   }
 
   #end(): void {
