@@ -115,7 +115,11 @@ export class RedisLink {
     const unrefIdle = (): void => {
       if (this.#calls.size === 0) for (const socket of socketsOf(client)) socket.unref();
     };
-    client.on('+node', (node: Redis) => node.on('connect', unrefIdle));
+    client.on('+node', (node: Redis) => {
+      node.on('connect', unrefIdle);
+      // A cluster of which no node answers does not say why; a node does.
+      if (this.#attempts > 0) node.connect().catch(() => undefined);
+    });
     client.on('connect', () => {
       unrefIdle();
       if (!client.isCluster) void this.#askIfLoading(client as Redis);

@@ -31,10 +31,10 @@ export class RedisWorld {
   }
 
   /** One node that has all the slots: it refuses calls across slots as any cluster does. */
-  static async startCluster(): Promise<RedisWorld> {
+  static async startCluster(args: readonly string[] = []): Promise<RedisWorld> {
     const bus = String(await freePort());
     const address = ['--cluster-port', bus, '--cluster-announce-ip', '127.0.0.1'];
-    const world = await RedisWorld.start(['--cluster-enabled', 'yes', ...address]);
+    const world = await RedisWorld.start(['--cluster-enabled', 'yes', ...address, ...args]);
     await world.client.call('cluster', 'addslotsrange', 0, 16383);
     await eventually(async () => String(await world.client.call('cluster', 'info')).includes('cluster_state:ok'));
     return world;

@@ -1,0 +1,137 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Redis from 'ioredis';
+import { clientSource } from '../../../src/connections/redis/client';
+import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import { open, type ThreadData } from '../../../src/connections/redis/thread-store';
+import type { RedisConfig } from '../../../src/queue/configuration';
+import { type Certificates, makeCertificates } from '../../support/certificates';
+import { freePort } from '../../support/redis-server';
+import { RedisWorld } from './open-redis';
+
+const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
+const request = { queues: ['q'], limit: 10, lease: 600 };
+
+let world: RedisWorld;
+
+/** A job goes in and out, and a worker is woken by it. */
+async function works(connection: RedisConnection): Promise<void> {
+  const woken = connection.waiter(['q']).wait(2, new AbortController().signal);
+  await connection.push('q', [{ payload: payload('a') }]);
+  await woken;
+  const { reservations } = await connection.reserve(request);
+  const results = await connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })));
+  expect(results).toEqual(['settled']);
+}
+
+describe('a redis connection', () => {
+  let folder: string;
+  let socket: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'onqueue-socket-'));
+    socket = join(folder, 'redis.sock');
+    world = await RedisWorld.start(['--unixsocket', socket]);
+    await world.client.acl('SETUSER', 'worker', 'on', '>s3cret/@', '~*', '+@all');
+  });
+
+  beforeEach(() => world.fresh());
+  afterEach(() => world.closeConnections());
+
+  afterAll(async () => {
+    await world.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  const port = (): number => world.server.port;
+
+  it.each<[string, () => Partial<RedisConfig>]>([
+    ['through a Unix socket', () => ({ url: undefined, path: socket })],
+    ['as a user, by parts', () => ({ url: undefined, port: port(), username: 'worker', password: 's3cret/@' })],
+    ['as a user, by an address', () => ({ url: `redis://worker:s3cret%2F%40@127.0.0.1:${port()}` })],
+  ])('works %s', async (_, config) => {
+    await works(world.connect(config()));
+  });
+
+  it.each<[string, () => Partial<RedisConfig>]>([
+    ['by an address', () => ({ url: `redis://127.0.0.1:${port()}/3` })],
+    ['by parts', () => ({ url: undefined, port: port(), db: 3 })],
+    ['by a client', () => ({ url: undefined, client: new Redis({ port: port(), db: 3, lazyConnect: true }) })],
+  ])('keeps its jobs in the database that it is given %s, and to itself', async (_, config) => {
+    const connection = world.connect(config());
+    await connection.push('q', [{ payload: payload('a') }]);
+    const other = new Redis(port(), { db: 3 });
+    expect(await other.llen(`${world.prefix}q`)).toBe(1);
+    expect(await world.keys()).toEqual({});
+    expect(await world.connect().counts('q')).toMatchObject({ ready: 0 });
+    other.disconnect();
+  });
+});
+
+describe('a redis connection over TLS', () => {
+  let certificates: Certificates;
+  let secure: number;
+  let tls: { readonly ca: Buffer };
+
+  /** What a server is started with that also listens to TLS, on the port `secure`. */
+  const listening = async (...clients: readonly string[]): Promise<readonly string[]> => {
+    secure = await freePort();
+    const { authority, certificate, key } = certificates;
+    return [
+      ...['--tls-port', String(secure), '--tls-ca-cert-file', authority, '--tls-cert-file', certificate],
+      ...['--tls-key-file', key, '--tls-auth-clients', ...clients],
+    ];
+  };
+
+  beforeAll(async () => {
+    certificates = await makeCertificates();
+    tls = { ca: certificates.ca };
+  });
+
+  afterEach(() => world.stop());
+  afterAll(() => certificates.remove());
+
+  it('works with an authority of its own, also from another thread', async () => {
+    world = await RedisWorld.start(await listening('no'));
+    const connection = world.connect({ url: `rediss://localhost:${secure}/0`, tls }, { offset: undefined });
+    await works(connection);
+    await connection.push('q', [{ payload: payload('b') }]);
+    const { reservations } = await connection.reserve(request);
+    const thread = open(structuredClone(connection.threadAccess!.data) as ThreadData, 2);
+    expect(await thread.renew(reservations, 60)).toEqual(['renewed']);
+    await thread.close();
+  });
+
+  it('shows a certificate where the server wants one', async () => {
+    world = await RedisWorld.start(await listening('yes'));
+    const own = { key: await readFile(certificates.key), cert: await readFile(certificates.certificate) };
+    await works(world.connect({ url: undefined, port: secure, tls: { ...tls, ...own } }));
+  });
+
+  it.each(['rediss://localhost', 'rediss://127.0.0.1'])(
+    'does not speak to %s that it has no reason to trust, and says why',
+    async (host) => {
+      world = await RedisWorld.start(await listening('no'));
+      const connection = world.connect({ url: `${host}:${secure}` }, { deadline: 2 });
+      await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toThrow(/certificate/);
+    },
+  );
+
+  it('reaches all nodes of a cluster as one address says, by the name that its certificate is made out to', async () => {
+    world = await RedisWorld.startCluster(await listening('no', '--tls-cluster', 'yes'));
+    await works(world.connect({ url: undefined, cluster: [`rediss://localhost:${secure}`], tls }));
+  });
+
+  it('says why it has no reason to trust a cluster', async () => {
+    world = await RedisWorld.startCluster(await listening('no', '--tls-cluster', 'yes'));
+    const connection = world.connect({ url: undefined, cluster: [`rediss://localhost:${secure}`] }, { deadline: 2 });
+    await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toThrow(/certificate/);
+  });
+});
+
+it('sentinels and the master that they name are spoken to alike, with TLS or without', () => {
+  const sentinels = [{ host: 'a' }];
+  const { options } = clientSource({ driver: 'redis', sentinels, name: 'main', tls: true }).template;
+  expect(options).toMatchObject({ tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true });
+});
