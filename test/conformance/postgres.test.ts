@@ -1,6 +1,8 @@
+import { Client } from 'pg';
 import { systemClock } from '../../src/clock/clock';
 import { connectPostgres } from '../../src/connections/database/postgres/postgres-connection';
 import type { ServerConnection } from '../../src/connections/database/server/server-connection';
+import type { ServerContext } from '../../src/connections/database/server/server-context';
 import { conformance } from '../../src/testing/conformance';
 import type { ConformanceHarness } from '../../src/testing/conformance';
 import { startPostgresServer } from '../support/postgres-server';
@@ -8,40 +10,57 @@ import type { PostgresServer } from '../support/postgres-server';
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
+const TABLES = ['store', 'failed_store', 'store_queues', 'store_locks', 'store_orders', 'store_calls'];
+
 let server: PostgresServer;
-let stores = 0;
+let client: Client;
 
 beforeAll(async () => {
   server = await startPostgresServer();
+  client = new Client({ connectionString: server.url });
+  await client.connect();
+  const maker = connectPostgres(
+    { driver: 'database', url: server.url },
+    contextAt(() => 0),
+  );
+  await maker.migrations.run();
+  await maker.close();
 }, 60_000);
 
-afterAll(() => server.stop());
+afterAll(async () => {
+  await client.end();
+  await server.stop();
+});
 
-/** Each case has tables of its own, and moves the server's time by an offset that the statements add to it. */
+const contextAt = (offset: () => number): ServerContext => ({
+  name: 'database',
+  clock: systemClock,
+  logger: silent,
+  deadline: 5,
+  offset,
+  table: 'store',
+});
+
+/** Each case leaves its tables empty, and moves the server's time by an offset that the statements add to it. */
 async function openPostgres(): Promise<ConformanceHarness> {
-  stores += 1;
   let offset = 0;
-  const context = {
-    name: 'database',
-    clock: systemClock,
-    logger: silent,
-    deadline: 5,
-    offset: () => offset,
-    table: `store_${stores}`,
-  };
   const connections: ServerConnection[] = [];
   const connect = (): ServerConnection => {
-    const connection = connectPostgres({ driver: 'database', url: server.url }, context);
+    const connection = connectPostgres(
+      { driver: 'database', url: server.url },
+      contextAt(() => offset),
+    );
     connections.push(connection);
     return connection;
   };
-  const connection = connect();
-  await connection.migrations.run();
   return {
-    connection,
+    connection: connect(),
     second: connect,
     advance: (seconds) => void (offset += seconds),
-    dispose: async () => void (await Promise.all(connections.map((one) => one.close()))),
+    dispose: async () => {
+      await Promise.all(connections.map((connection) => connection.close()));
+      await client.query(`TRUNCATE ${TABLES.join(', ')}`);
+    },
   };
 }
 
