@@ -15,14 +15,13 @@ const request = { queues: ['q'], limit: 10, lease: 600 };
 
 let world: RedisWorld;
 
-/** A job goes in and out, and a worker is woken by it. */
-async function works(connection: RedisConnection): Promise<void> {
+/** A job goes in and out, and a worker is woken by it: what became of its outcome. */
+async function works(connection: RedisConnection): Promise<unknown> {
   const woken = connection.waiter(['q']).wait(2, new AbortController().signal);
   await connection.push('q', [{ payload: payload('a') }]);
   await woken;
   const { reservations } = await connection.reserve(request);
-  const results = await connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })));
-  expect(results).toEqual(['settled']);
+  return connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })));
 }
 
 describe('a redis connection', () => {
@@ -51,7 +50,7 @@ describe('a redis connection', () => {
     ['as a user, by parts', () => ({ url: undefined, port: port(), username: 'worker', password: 's3cret/@' })],
     ['as a user, by an address', () => ({ url: `redis://worker:s3cret%2F%40@127.0.0.1:${port()}` })],
   ])('works %s', async (_, config) => {
-    await works(world.connect(config()));
+    expect(await works(world.connect(config()))).toEqual(['settled']);
   });
 
   it.each<[string, () => Partial<RedisConfig>]>([
@@ -95,7 +94,7 @@ describe('a redis connection over TLS', () => {
   it('works with an authority of its own, also from another thread', async () => {
     world = await RedisWorld.start(await listening('no'));
     const connection = world.connect({ url: `rediss://localhost:${secure}/0`, tls }, { offset: undefined });
-    await works(connection);
+    expect(await works(connection)).toEqual(['settled']);
     await connection.push('q', [{ payload: payload('b') }]);
     const { reservations } = await connection.reserve(request);
     const thread = open(structuredClone(connection.threadAccess!.data) as ThreadData, 2);
@@ -106,7 +105,7 @@ describe('a redis connection over TLS', () => {
   it('shows a certificate where the server wants one', async () => {
     world = await RedisWorld.start(await listening('yes'));
     const own = { key: await readFile(certificates.key), cert: await readFile(certificates.certificate) };
-    await works(world.connect({ url: undefined, port: secure, tls: { ...tls, ...own } }));
+    expect(await works(world.connect({ url: undefined, port: secure, tls: { ...tls, ...own } }))).toEqual(['settled']);
   });
 
   it.each(['rediss://localhost', 'rediss://127.0.0.1'])(
@@ -120,7 +119,9 @@ describe('a redis connection over TLS', () => {
 
   it('reaches all nodes of a cluster as one address says, by the name that its certificate is made out to', async () => {
     world = await RedisWorld.startCluster(await listening('no', '--tls-cluster', 'yes'));
-    await works(world.connect({ url: undefined, cluster: [`rediss://localhost:${secure}`], tls }));
+    expect(await works(world.connect({ url: undefined, cluster: [`rediss://localhost:${secure}`], tls }))).toEqual([
+      'settled',
+    ]);
   });
 
   it('says why it has no reason to trust a cluster', async () => {
