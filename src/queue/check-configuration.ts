@@ -85,17 +85,22 @@ class ConfigurationCheck implements Verdict {
     } else {
       this.#keys(config, path, keys, meantInConnection);
       if (driver === 'redis') this.#oneAddress(config, path);
+      if (driver === 'database') this.#onlyOne(config, path, ['url', 'pool']);
     }
     this.#suspicious(config['retryAfter'], `${path}.retryAfter`);
     this.#suspicious(config['deadline'], `${path}.deadline`);
   }
 
   #oneAddress(config: Readonly<Record<string, unknown>>, path: string): void {
-    const given = ['url', 'host', 'path', 'client', 'cluster', 'sentinels'].filter((key) => config[key] !== undefined);
-    if (given.length > 1) this.#mistake(path, `give only one of ${given.join(', ')}`);
+    this.#onlyOne(config, path, ['url', 'host', 'path', 'client', 'cluster', 'sentinels']);
     if (config['sentinels'] !== undefined && config['name'] === undefined) {
       this.#mistake(`${path}.name`, "missing; the sentinels must be told which master, such as name: 'mymaster'");
     }
+  }
+
+  #onlyOne(config: Readonly<Record<string, unknown>>, path: string, keys: readonly string[]): void {
+    const given = keys.filter((key) => config[key] !== undefined);
+    if (given.length > 1) this.#mistake(path, `give only one of ${given.join(', ')}`);
   }
 
   #reference(key: string, name: unknown, connections: Readonly<Record<string, unknown>>): void {

@@ -127,6 +127,13 @@ describe('a configuration', () => {
     ]);
   });
 
+  it('refuses both an address and a pool for a database', () => {
+    const pool = { connect: async () => ({}) };
+    const main = { driver: 'database', url: 'postgres://db.example.org/app', pool };
+    expect(mistakesIn({ connections: { main } })).toEqual(['connections.main: give only one of url, pool']);
+    expect(mistakesIn({ connections: { main: { driver: 'database', pool, table: 'jobs' } } })).toEqual([]);
+  });
+
   it('never shows a password, also where it stands in the wrong place', () => {
     const mistakes = inRedis({ url: 'https://ada:hunter2@host', password: 2345, host: 'redis://ada:hunter2@host' });
 
