@@ -57,13 +57,19 @@ export async function startMariadbServer({
   give(folder, user);
   const data = join(folder, 'data');
   const socket = join(folder, 'socket');
-  const install = ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal', '--skip-test-db'];
+  // Of its own: each server removes what it takes for left over from the last one.
+  const common = ['--no-defaults', `--datadir=${data}`, `--tmpdir=${folder}`];
+  const install = [...common, '--auth-root-authentication-method=normal', '--skip-test-db'];
   execFileSync(program('mariadb-install-db'), install, { stdio: 'pipe', cwd: folder, ...user });
-  const place = [`--datadir=${data}`, `--socket=${socket}`, `--port=${port}`, `--pid-file=${join(folder, 'pid')}`];
   const statements = join(folder, 'first.sql');
   await writeFile(statements, FIRST_STATEMENTS);
-  const common = [...COMMON, `--init-file=${statements}`, ...(durable ? [] : NOT_DURABLE)];
-  const line = ['--no-defaults', ...place, ...common, ...args];
+  const place = [
+    `--socket=${socket}`,
+    `--port=${port}`,
+    `--pid-file=${join(folder, 'pid')}`,
+    `--init-file=${statements}`,
+  ];
+  const line = [...common, ...place, ...COMMON, ...(durable ? [] : NOT_DURABLE), ...args];
   let child = await started(line, folder, user);
   const kill = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;

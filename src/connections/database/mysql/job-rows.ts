@@ -27,8 +27,9 @@ export const FENCE = new Sql('attempts + crashes + releases');
 export const now = (offset: Seconds): Sql =>
   sql`CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) * 0.000001 + ${offset} AS DECIMAL(16, 6))`;
 
-/** Laravel's columns are whole seconds of four bytes. */
-export const wholeSeconds = (moment: Sql): Sql => sql`LEAST(CEIL(${moment}), 4294967295)`;
+/** Laravel's column is whole seconds of four bytes: what is ready is so at once for it as well, and nothing too early. */
+export const availableAt = (delay: Seconds): Sql =>
+  delay > 0 ? sql`LEAST(CEIL(@onqueue_now + ${delay}), 4294967295)` : new Sql('FLOOR(@onqueue_now)');
 
 /** Those that are still held by who holds these. */
 export function heldBy(tokens: readonly ReservationToken[]): Sql {

@@ -107,7 +107,7 @@ export class MysqlFailed implements FailedStatements {
     const { failed } = this.#names;
     const page = sql`SELECT id FROM ${failed} WHERE ${condition} ORDER BY id LIMIT ${limit}`;
     const { written } = await session.query(
-      sql`DELETE entry FROM ${failed} AS entry JOIN (${page}) AS page ON page.id = entry.id`.text,
+      sql`DELETE entry FROM (${page}) AS page STRAIGHT_JOIN ${failed} AS entry ON entry.id = page.id`.text,
     );
     return written;
   }

@@ -78,7 +78,7 @@ export class MysqlJobs implements JobStatements {
     const { jobs } = this.#names;
     const held = heldBy(tokens);
     const [, answer] = await (session as MysqlSession).atOnce([
-      sql`UPDATE ${jobs} SET lease_until = ${this.#now} + ${lease} WHERE ${held}`,
+      sql`UPDATE ${jobs} FORCE INDEX (PRIMARY) SET lease_until = ${this.#now} + ${lease} WHERE ${held}`,
       sql`SELECT id, ${FENCE}, cancelled FROM ${jobs} WHERE ${held}`,
     ]);
     const renewed = new Map(
@@ -134,7 +134,7 @@ export class MysqlJobs implements JobStatements {
     const { jobs, turns } = this.#names;
     const page = sql`SELECT id FROM ${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue} AND id <= ${newest} LIMIT ${limit}`;
     const { written } = await session.query(
-      sql`DELETE job FROM ${jobs} AS job JOIN (${page}) AS page ON page.id = job.id`.text,
+      sql`DELETE job FROM (${page}) AS page STRAIGHT_JOIN ${jobs} AS job ON job.id = page.id`.text,
     );
     return written;
   }
@@ -145,12 +145,12 @@ export class MysqlJobs implements JobStatements {
   }
 
   async cancel(session: SqlSession, id: string, queue: string | undefined): Promise<CancelResult> {
-    const { jobs } = this.#names;
+    const { jobs, ids } = this.#names;
     const condition = queue === undefined ? new Sql('TRUE') : sql`queue = ${queue}`;
     const results = await (session as MysqlSession).atOnce(
       [
         sql`SET @onqueue_id = NULL, @onqueue_held = NULL`,
-        sql`SELECT id, reserved_at IS NOT NULL INTO @onqueue_id, @onqueue_held FROM ${jobs}
+        sql`SELECT id, reserved_at IS NOT NULL INTO @onqueue_id, @onqueue_held FROM ${jobs} FORCE INDEX (${ids})
           WHERE uuid = ${keyOf(id)} AND uuid <> '' AND ${condition} ORDER BY reserved_at IS NULL, id LIMIT 1 FOR UPDATE`,
         sql`DELETE FROM ${jobs} WHERE id = @onqueue_id AND reserved_at IS NULL`,
         sql`UPDATE ${jobs} SET cancelled = 1 WHERE id = @onqueue_id AND reserved_at IS NOT NULL`,
@@ -187,7 +187,7 @@ export class MysqlJobs implements JobStatements {
       FOR UPDATE SKIP LOCKED`;
     await (session as MysqlSession).atOnce([
       sql`DELETE FROM ${calls} WHERE client IN (${clients})`,
-      sql`DELETE record FROM ${calls} AS record JOIN (${old}) AS old ON old.client = record.client`,
+      sql`DELETE record FROM (${old}) AS old STRAIGHT_JOIN ${calls} AS record ON record.client = old.client`,
     ]);
   }
 

@@ -25,7 +25,7 @@ export class MysqlLocks implements LockStatements {
     const ended = sql`SELECT name FROM ${locks} WHERE expires_at <= @onqueue_now LIMIT ${SWEPT} FOR UPDATE SKIP LOCKED`;
     const results = await (session as MysqlSession).atOnce([
       sql`SET @onqueue_now = ${this.#now}`,
-      sql`DELETE held FROM ${locks} AS held JOIN (${ended}) AS ended ON ended.name = held.name`,
+      sql`DELETE held FROM (${ended}) AS ended STRAIGHT_JOIN ${locks} AS held ON held.name = ended.name`,
       // From left to right: the second sees what became of the first.
       sql`INSERT INTO ${locks} (name, token, expires_at) VALUES (${[keyOf(name), keyOf(token)]}, @onqueue_now + ${ttl})
         ON DUPLICATE KEY UPDATE token = IF(token = VALUES(token) OR expires_at <= @onqueue_now, VALUES(token), token),

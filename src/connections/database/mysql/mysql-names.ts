@@ -7,6 +7,8 @@ export interface MysqlNames {
   readonly jobs: Sql;
   /** The index of the table of jobs that all queues are read by. */
   readonly turns: Sql;
+  /** The index of the table of jobs that they are found by, by their ids in payloads. */
+  readonly ids: Sql;
   readonly failed: Sql;
   readonly queues: Sql;
   readonly locks: Sql;
@@ -19,6 +21,7 @@ export function mysqlNames({ jobs, failed, queues, locks, orders, calls }: Table
   return {
     jobs: identifier(jobs),
     turns: identifier(`${jobs}_turns`),
+    ids: identifier(`${jobs}_ids`),
     failed: identifier(failed),
     queues: identifier(queues),
     locks: identifier(locks),

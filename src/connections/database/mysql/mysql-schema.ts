@@ -102,7 +102,7 @@ export class MysqlSchema implements Schema {
   }
 
   #statements(): readonly Sql[] {
-    const { jobs, turns, failed, queues, locks, orders, calls, versions } = this.#names;
+    const { jobs, turns, ids, failed, queues, locks, orders, calls, versions } = this.#names;
     return [
       sql`CREATE TABLE IF NOT EXISTS ${versions} (
   name VARCHAR(64) NOT NULL PRIMARY KEY,
@@ -140,7 +140,7 @@ CREATE TABLE IF NOT EXISTS ${jobs} (
   ADD COLUMN turn DECIMAL(18, 6) GENERATED ALWAYS AS (
     CASE WHEN reserved_at IS NOT NULL THEN lease_until WHEN place IS NOT NULL THEN place ELSE COALESCE(due_at, available_at) END) STORED,
   ADD INDEX ${turns} (queue, state, turn),
-  ADD INDEX uuid_size (uuid, size)`,
+  ADD INDEX ${ids} (uuid, size)`,
       ),
       sql`-- Jobs that are out of tries: Laravel's columns first.
 CREATE TABLE IF NOT EXISTS ${failed} (

@@ -1,7 +1,7 @@
 /** How jobs come into the tables. */
 import { InvalidQueueNameError } from '../../../job/errors';
 import type { QueuedJob } from '../server/dialect';
-import { COUNTERS, READY, wholeSeconds } from './job-rows';
+import { availableAt, COUNTERS, READY } from './job-rows';
 import { keyOf, type MysqlNames } from './mysql-names';
 import { type Sql, sql } from './sql';
 
@@ -47,7 +47,7 @@ function rowOf({ queue, payload, uuid, counters, delay }: QueuedJob, index: numb
   const { attempts, crashes, exceptions, timeouts, releases } = counters;
   const due = sql`@onqueue_now + ${Math.max(delay, 0)}`;
   const values = [queue, bytes, keyOf(uuid), attempts, crashes, exceptions, timeouts, releases];
-  const moments = sql`${wholeSeconds(due)}, FLOOR(@onqueue_now)`;
+  const moments = sql`${availableAt(delay)}, FLOOR(@onqueue_now)`;
   return delay > 0
     ? sql`(${values}, ${moments}, ${due}, NULL)`
     : sql`(${values}, ${moments}, NULL, @onqueue_tail + ${index + 1})`;

@@ -1,4 +1,9 @@
-/** How jobs are handed out: leases that have ended and jobs that are due first, then the first in line. */
+/**
+ * How jobs are handed out: leases that have ended and jobs that are due first, then the first in line.
+ *
+ * Rows are found by the index of turns, and then changed by their ids. Each statement is told so (`STRAIGHT_JOIN`): of a
+ * short table a server would rather lock all.
+ */
 import type { ReserveRequest } from '../../../queue/connection';
 import type { CallMark } from '../server/call-marks';
 import { DELAYED, READY, RESERVED } from './job-rows';
@@ -17,11 +22,11 @@ export const holderOf = ({ client, number }: Pick<CallMark, 'client' | 'number'>
 /** Gives back at no cost what calls without an answer have taken. Their queues are not known any more. */
 export function giveBack({ jobs, turns, queues }: MysqlNames, { client, unheard }: CallMark): Sql {
   const holders = unheard.map((number) => holderOf({ client, number }));
-  return sql`UPDATE ${jobs} AS job JOIN (
+  return sql`UPDATE (
       SELECT id FROM ${queues} AS known JOIN ${jobs} AS held FORCE INDEX (${turns})
         ON held.queue = known.name AND held.state = ${RESERVED} AND held.turn = @onqueue_lease_before
       WHERE held.holder IN (${holders})
-    ) AS taken ON taken.id = job.id
+    ) AS taken STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = taken.id
     SET reserved_at = NULL, lease_until = NULL, holder = NULL, attempts = GREATEST(attempts - 1, 0), releases = releases + 1`;
 }
 
@@ -33,8 +38,7 @@ export function take(names: MysqlNames, request: ReserveRequest, mark: CallMark)
     sql`SET @onqueue_lease = CAST(@onqueue_now + ${request.lease} AS DECIMAL(16, 6)), @onqueue_left = ${most}, @onqueue_bytes = ${MOST_BYTES},
       @onqueue_stop = 0`,
     ...queues.flatMap((queue, index) => [
-      ...reclaim(names, queue),
-      ...promote(names, queue),
+      ...moveUp(names, queue),
       takeFrom(names, queue, most, request, mark),
       sql`SET @onqueue_left = @onqueue_left - ROW_COUNT()`,
       ...(index + 1 < queues.length ? spend(names, queue, request, mark) : []),
@@ -42,38 +46,36 @@ export function take(names: MysqlNames, request: ReserveRequest, mark: CallMark)
   ];
 }
 
-/** Jobs whose lease has ended go to the head, in the order of the ends. */
-function reclaim({ jobs, turns }: MysqlNames, queue: string): readonly Sql[] {
+/**
+ * Jobs whose lease has ended go to the head, in the order of the ends; then delayed jobs that are due to the tail, in the
+ * order of their moments.
+ *
+ * They are looked for without locks: where a range of an index ends, the row behind it would be locked as well, and that
+ * is one that somebody else holds, or is about to take.
+ */
+function moveUp({ jobs, turns }: MysqlNames, queue: string): readonly Sql[] {
+  const line = sql`${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue}`;
+  const passed = (
+    state: number,
+  ): Sql => sql`(SELECT COALESCE(CONCAT('[', GROUP_CONCAT(id ORDER BY turn, place, id), ']'), '[]')
+    FROM (SELECT id, turn, place FROM ${line} AND state = ${state} AND turn <= @onqueue_now ORDER BY turn, id LIMIT ${MOST_JOBS}) AS passed)`;
   return [
-    sql`SELECT COALESCE(MIN(turn), 1) INTO @onqueue_head FROM ${jobs} FORCE INDEX (${turns})
-      WHERE queue = ${queue} AND state = ${READY}`,
-    sql`UPDATE ${jobs} AS job JOIN (
-        SELECT id, ROW_NUMBER() OVER (ORDER BY turn, place, id) AS n FROM (
-          SELECT id, turn, place FROM ${jobs} FORCE INDEX (${turns})
-          WHERE queue = ${queue} AND state = ${RESERVED} AND turn <= @onqueue_now
-          ORDER BY turn LIMIT ${MOST_JOBS} FOR UPDATE SKIP LOCKED
-        ) AS found
-      ) AS ended ON ended.id = job.id
+    sql`SELECT ${passed(RESERVED)}, ${passed(DELAYED)},
+      (SELECT COALESCE(MIN(turn), 1) FROM ${line} AND state = ${READY}),
+      (SELECT COALESCE(MAX(turn), 0) FROM ${line} AND state = ${READY})
+      INTO @onqueue_ended, @onqueue_due, @onqueue_head, @onqueue_tail`,
+    sql`UPDATE ${listed(new Sql('@onqueue_ended'))} STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = list.id
       SET place = @onqueue_head - ${MOST_JOBS + 1} + n, reserved_at = NULL, lease_until = NULL, holder = NULL,
-        attempts = GREATEST(attempts - 1, 0), crashes = crashes + 1`,
+        attempts = GREATEST(attempts - 1, 0), crashes = crashes + 1
+      WHERE state = ${RESERVED} AND turn <= @onqueue_now`,
+    sql`UPDATE ${listed(new Sql('@onqueue_due'))} STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = list.id
+      SET place = @onqueue_tail + n WHERE state = ${DELAYED} AND turn <= @onqueue_now`,
   ];
 }
 
-/** Delayed jobs that are due go to the tail, in the order of their moments. */
-function promote({ jobs, turns }: MysqlNames, queue: string): readonly Sql[] {
-  return [
-    sql`SELECT COALESCE(MAX(turn), 0) INTO @onqueue_tail FROM ${jobs} FORCE INDEX (${turns})
-      WHERE queue = ${queue} AND state = ${READY}`,
-    sql`UPDATE ${jobs} AS job JOIN (
-        SELECT id, ROW_NUMBER() OVER (ORDER BY turn, id) AS n FROM (
-          SELECT id, turn FROM ${jobs} FORCE INDEX (${turns})
-          WHERE queue = ${queue} AND state = ${DELAYED} AND turn <= @onqueue_now
-          ORDER BY turn, id LIMIT ${MOST_JOBS} FOR UPDATE SKIP LOCKED
-        ) AS found
-      ) AS due ON due.id = job.id
-      SET place = @onqueue_tail + n`,
-  ];
-}
+/** A JSON text of ids as rows, each with its number. */
+const listed = (ids: Sql): Sql =>
+  sql`JSON_TABLE(${ids}, '$[*]' COLUMNS (n FOR ORDINALITY, id BIGINT PATH '$')) AS list`;
 
 const UP_TO_HERE = new Sql('OVER (ORDER BY turn, id ROWS UNBOUNDED PRECEDING)');
 
@@ -90,7 +92,7 @@ function takeFrom(
 ): Sql {
   // However long it is; and however many crashes it has, for a worker that runs nothing.
   const isFirst = sql`(n = 1 AND @onqueue_left = ${most})`;
-  return sql`UPDATE ${jobs} AS job JOIN (
+  return sql`UPDATE (
       SELECT id FROM (
         SELECT id, ROW_NUMBER() OVER (ORDER BY turn, id) AS n, SUM(size) ${UP_TO_HERE} AS total, MAX(crashes) ${UP_TO_HERE} AS worst
         FROM (
@@ -102,7 +104,7 @@ function takeFrom(
         AND (total <= @onqueue_bytes OR ${isFirst})
         AND (worst < ${apart?.crashes ?? ANY_CRASHES} OR (${apart?.alone ?? false} AND ${isFirst}))
         AND NOT EXISTS (SELECT 1 FROM ${orders} WHERE kind = 'pause' AND value = ${queue})
-    ) AS chosen ON chosen.id = job.id
+    ) AS chosen STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = chosen.id
     SET reserved_at = FLOOR(@onqueue_now), lease_until = @onqueue_lease, holder = ${holderOf(mark)}, attempts = attempts + 1`;
 }
 

@@ -1,6 +1,6 @@
 /** How reservations end in the tables: within a transaction, each only where it is still held by who ends it. */
 import type { Ending, NewFailure } from '../server/dialect';
-import { heldBy, wholeSeconds } from './job-rows';
+import { availableAt, heldBy } from './job-rows';
 import { keyOf, type MysqlNames } from './mysql-names';
 import { findTail } from './pushing';
 import { type Sql, sql } from './sql';
@@ -12,7 +12,7 @@ export function settle(names: MysqlNames, endings: readonly Ending[]): readonly 
   if (endings.length > 0) {
     // They stay locked until the end: what is true of them now is true of them then.
     statements.push(
-      sql`SELECT GROUP_CONCAT(id) INTO @onqueue_settled FROM ${jobs} WHERE ${heldBy(endings)} FOR UPDATE`,
+      sql`SELECT GROUP_CONCAT(id) INTO @onqueue_settled FROM ${jobs} FORCE INDEX (PRIMARY) WHERE ${heldBy(endings)} FOR UPDATE`,
     );
   }
   const gone = endings.filter(({ kind }) => kind !== 'released');
@@ -21,7 +21,7 @@ export function settle(names: MysqlNames, endings: readonly Ending[]): readonly 
       statements.push(putFailed(names, ending.entry, sql`FROM ${jobs} WHERE ${heldBy([ending])}`));
     if (ending.kind === 'released') statements.push(...release(names, ending));
   }
-  if (gone.length > 0) statements.push(sql`DELETE FROM ${jobs} WHERE ${heldBy(gone)}`);
+  if (gone.length > 0) statements.push(sql`DELETE job FROM ${jobs} AS job FORCE INDEX (PRIMARY) WHERE ${heldBy(gone)}`);
   statements.push(sql`SET @onqueue_settled = CONCAT_WS(',', @onqueue_before, @onqueue_settled)`);
   return statements;
 }
@@ -32,7 +32,7 @@ function release(names: MysqlNames, ending: Extract<Ending, { kind: 'released' }
   const due = sql`@onqueue_now + ${Math.max(delay, 0)}`;
   const line = delay > 0 ? sql`due_at = ${due}, place = NULL` : sql`due_at = NULL, place = @onqueue_tail + 1`;
   const update = sql`UPDATE ${names.jobs} SET reserved_at = NULL, lease_until = NULL, holder = NULL,
-      available_at = ${wholeSeconds(due)}, ${line}, attempts = ${attempts}, crashes = ${crashes},
+      available_at = ${availableAt(delay)}, ${line}, attempts = ${attempts}, crashes = ${crashes},
       exceptions = ${exceptions}, timeouts = ${timeouts}, releases = ${releases}
     WHERE ${heldBy([ending])}`;
   return delay > 0 ? [update] : [findTail(names, queue), update];

@@ -87,6 +87,8 @@ export class ServerCaller {
     const end = clock.monotonic() + deadline * 1000;
     const patience = (deadline * 1000) / (writes === 'once' ? 1 : ATTEMPTS_IN_SILENCE);
     let uncertain = false;
+    // What the server said last says more than the silence of an attempt that the deadline has cut short.
+    let said: unknown = SILENCE;
     for (let attempt = 0; ; attempt += 1) {
       const until = Math.min(clock.monotonic() + patience, end);
       const outcome = await this.#attempt(work, writes !== undefined && dialect.transactions, until);
@@ -94,12 +96,14 @@ export class ServerCaller {
       const { error, sent } = outcome;
       if (error instanceof OnqueueError) throw error;
       const trouble = error === SILENCE ? 'gone' : dialect.errors.trouble(error);
+      if (trouble === 'passing') said = error;
       uncertain ||= sent && trouble === 'gone' && writes !== undefined;
       const pause = Math.min(FIRST_PAUSE * 2 ** Math.min(attempt, 10), LONGEST_PAUSE) * (0.5 + systemRandom() / 2);
       const again = trouble === 'passing' || (trouble === 'gone' && !(uncertain && writes === 'once'));
       const late = clock.monotonic() + pause >= end;
       if (late || !again) {
-        throw this.#explain({ error, trouble, uncertain, deadline: again ? deadline : undefined }, consequence);
+        const reason = error === SILENCE ? said : error;
+        throw this.#explain({ error: reason, trouble, uncertain, deadline: again ? deadline : undefined }, consequence);
       }
       await new Promise<void>((resolve) => void clock.after(pause, resolve, true));
     }
