@@ -14,9 +14,8 @@
 import type { Counters } from '../../payload/counters';
 import { noCounters } from '../../payload/counters';
 
-export const HIGHEST_PRIORITY = 1023;
 /** 0 is left to clients of others: their small numbers are not taken for marks. */
-export const LOWEST_PRIORITY = 1;
+const LOWEST_PRIORITY = 1;
 
 /** What the marks can say of a job, beside what its body says. */
 type Marks = Omit<Counters, 'crashes'>;

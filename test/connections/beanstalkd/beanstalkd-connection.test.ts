@@ -69,6 +69,18 @@ describe('the order of a tube', () => {
     expect(await ids()).toEqual(['other']);
   });
 
+  it('hands out what stands before a job that is to run apart, and that one by itself', async () => {
+    await push('risky');
+    await reserve();
+    await world.advance(61);
+    await world.connect({ priority: 1 }).push('default', [{ payload: probe('before') }]);
+    const apart = { crashes: 1, alone: true };
+
+    const first = await reserve({ apart });
+    expect([first.reservations.map(idOf), first.apart]).toEqual([['before'], true]);
+    expect((await reserve({ apart })).reservations.map(idOf)).toEqual(['risky']);
+  });
+
   it('says of a job that stood in the way no more than that it was given back for free', async () => {
     await push('risky');
     await reserve();
@@ -160,6 +172,20 @@ describe('counters for which the priority has no room', () => {
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
   });
 
+  it('are there for the reserve of the same call', async () => {
+    await push('a');
+    const reservation = await reserveOne();
+    const settlements = [released(reservation, { counters: { ...reservation.counters, exceptions: 40 } })];
+    const request = { queues: ['default'], limit: 1, lease: 60 };
+
+    const { results, reply } = await connection.settleAndReserve(settlements, request);
+
+    expect(results).toEqual(['settled']);
+    expect(reply.reservations.map(({ counters }) => counters)).toEqual([
+      { ...noCounters, attempts: 2, exceptions: 40 },
+    ]);
+  });
+
   it('come as near as they can where the server takes no new job', async () => {
     await push('a');
     const reservation = await reserveOne();
@@ -241,13 +267,14 @@ describe('a failed job without a failed store', () => {
 
 describe('a prefix', () => {
   it('keeps the tubes of two applications apart, on one server', async () => {
-    const [ours, theirs] = [world.connect({ prefix: 'ours.' }), world.connect({ prefix: 'theirs.' })];
+    const [ours, theirs] = [world.connect({ prefix: 'ours.' }), world.connect({ prefix: 'mine.' })];
     await ours.push('default', [{ payload: probe('a') }]);
-    await theirs.push('mail', [{ payload: probe('b') }]);
+    for (const queue of ['default', 'mail']) await theirs.push(queue, [{ payload: probe('b') }]);
 
     expect(await ours.queues()).toEqual(['default']);
-    expect(await theirs.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
-    expect(await world.server.say('list-tubes')).toContain('- ours.default\n- theirs.mail\n');
+    expect(await ours.clear('default')).toBe(1);
+    expect(await theirs.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    expect(await theirs.queues()).toEqual(['default', 'mail']);
   });
 });
 
@@ -280,6 +307,14 @@ describe('what the server forbids', () => {
       message: expect.stringMatching(/refused \(DRAINING\); 1 job was not queued\. It was told to take no more jobs/),
     });
     expect(await ids()).toEqual(['a']);
+  });
+
+  it('a clear leaves what its own process runs of other queues', async () => {
+    await push('a');
+    const reservation = await reserveOne();
+
+    expect(await connection.clear('elsewhere')).toBe(0);
+    expect(await connection.settle([completed(reservation)])).toEqual(['settled']);
   });
 
   it('a job that another process runs stays when the queue is cleared', async () => {

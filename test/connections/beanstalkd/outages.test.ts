@@ -105,6 +105,21 @@ describe('an answer that is lost with its connection', () => {
     expect((await reserveOne(connection)).payload.toString()).toContain('"a"');
   });
 
+  it('for one outcome of a call keeps the others, which are told by the call that follows', async () => {
+    await openBehindProxy('delete ');
+    const pusher = world.connect({}, { retryAfter: 2 });
+    await pusher.push('default', [probe('a'), probe('b')]);
+    const first = await reserveOne(connection);
+    proxy.goHalfOpen();
+    await expect(reserve(connection)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+    const second = await reserveOne(connection);
+    const settle = () => connection.settle([completed(first), completed(second)]);
+    await expect(settle()).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { uncertain: true } });
+
+    const results = await eventually(() => settle().catch(() => undefined));
+    expect(results).toEqual(['lost', 'settled']);
+  });
+
   it('does not keep a worker that waits: another connection brings the job', async () => {
     await openBehindProxy('reserve');
     const waiter = connection.waiter(['default']);
@@ -147,6 +162,17 @@ describe('a server that stands still for longer than the deadline', () => {
     expect(await connection.settle([completed(held)])).toEqual(['settled']);
     expect((await eventually(() => reserveOne(connection))).counters).toMatchObject({ attempts: 1, crashes: 0 });
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+  });
+
+  it('gives out a job for which nobody waits any more: it goes back, at no cost', async () => {
+    await reserveOne(connection);
+    world.server.process.kill('SIGSTOP');
+    await expect(reserve(connection)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+
+    world.server.process.kill('SIGCONT');
+
+    const late = await eventually(() => reserveOne(world.connect()));
+    expect(late.counters).toMatchObject({ attempts: 1, crashes: 0, releases: 1 });
   });
 
   it('is not asked again and again: a settle that was not answered is waited for', async () => {
