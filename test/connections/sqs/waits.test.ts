@@ -130,10 +130,23 @@ it('a long poll that fails ends the wait with its error, and the next reserve as
   expect(await reserve()).toHaveLength(1);
 });
 
-it('a FIFO queue is not polled: what was received and not run would have cost a try', async () => {
-  await connection.waiter(['orders.fifo']).wait(0.02, never);
+it('what it brings comes under the lease that is asked for, also where that is shorter', async () => {
+  const wait = waiter.wait(10, never);
+  await push('a');
+  await wait;
 
-  expect(receives()).toBe(0);
+  await reserve(1, ['default'], 5);
+  world.advance(6);
+
+  expect(await reserve(1)).toMatchObject([{ counters: { crashes: 1 } }]);
+});
+
+it('a FIFO queue is not polled: what was received and not run would have cost a try', async () => {
+  await push('a', 'orders.fifo');
+  await connection.waiter(['orders.fifo']).wait(0.5, never);
+
+  expect(await reserve(1, ['orders.fifo'])).toHaveLength(1);
+  expect(world.server.asked.map(({ input }) => input['WaitTimeSeconds'] ?? 0)).toEqual([0, 0]);
 });
 
 it('jobs that wait until their worker is alone are kept for it', async () => {
