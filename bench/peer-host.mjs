@@ -1,32 +1,36 @@
 /** The program of a peer's process: carries out the steps of one scenario as it is told, and answers when each is done. */
 import { scenarios } from './scenarios/all.mjs';
 
-const [name, scenarioName, address] = process.argv.slice(2);
+const [scenarioName, written] = process.argv.slice(2);
 const scenario = scenarios.find((each) => each.name === scenarioName);
-const { prepare } = await import(`./peers/${name}.mjs`);
+/** `peer`, `settings` and `address`. */
+const participant = JSON.parse(written);
+const { prepare } = await import(`./peers/${participant.peer}.mjs`);
 
 let peer;
 let arranged;
+let own;
 
 const steps = {
   async arrange(jobs) {
-    peer = await prepare(JSON.parse(address));
-    arranged = await scenario.arrange(peer, jobs);
+    peer = await prepare(participant.address, participant.settings);
+    arranged = await scenario.arrange(peer, jobs, participant);
     // What the preparation left behind is not cleared away at the cost of what is measured.
     globalThis.gc();
   },
 
   async act(jobs) {
     const before = process.cpuUsage();
-    const milliseconds = await scenario.act(peer, jobs, arranged);
+    own = await scenario.act(peer, jobs, arranged);
     const { user, system } = process.cpuUsage(before);
-    return { milliseconds, cpu: user + system };
+    return { cpu: user + system, ...own };
   },
 
   async end(jobs) {
+    await scenario.end?.(arranged);
     const size = await peer.size();
     await peer.close();
-    const expected = scenario.left(jobs);
+    const expected = scenario.left(jobs, own, participant.settings);
     if (size !== expected) throw new Error(`the store holds ${size} jobs at the end, not ${expected}`);
   },
 };

@@ -5,31 +5,34 @@ import { fileURLToPath } from 'node:url';
 const program = fileURLToPath(new URL('peer-host.mjs', import.meta.url));
 
 /** Far above what any step takes; a peer that hangs must not hang the bench. */
-const DEADLINE_MS = 120_000;
+const DEADLINE_MS = 240_000;
 
 export class PeerProcess {
-  name;
-  #server;
+  #name;
+  #scenario;
+  #store;
   #child;
 
-  constructor(name, scenario, server) {
-    this.name = name;
-    this.#server = server;
-    this.#child = fork(program, [name, scenario.name, JSON.stringify(server.address)], {
+  constructor({ name, peer, settings }, scenario, store) {
+    this.#name = name;
+    this.#scenario = scenario;
+    this.#store = store;
+    const participant = JSON.stringify({ peer, settings, address: store.address });
+    this.#child = fork(program, [scenario.name, participant], {
       execArgv: ['--expose-gc'],
       env: { ...process.env, NODE_ENV: 'production' },
     });
   }
 
-  /** On an empty store. Gives jobs per second, and microseconds of CPU per job: the server's and the process's own. */
+  /** On an empty store. Gives the figures of the scenario's kind. */
   async run(jobs) {
-    await this.#server.clear();
+    await this.#store.clear();
     await this.#ask('arrange', jobs);
-    const before = await this.#server.cpu();
-    const { milliseconds, cpu } = await this.#ask('act', jobs);
-    const after = await this.#server.cpu();
+    const done = await this.#store.watch();
+    const own = await this.#ask('act', jobs);
+    const store = await done();
     await this.#ask('end', jobs);
-    return { rate: (jobs / milliseconds) * 1_000, redisCpu: (after - before) / jobs, ownCpu: cpu / jobs };
+    return this.#scenario.figures.of({ jobs, own, store });
   }
 
   end() {
@@ -44,7 +47,7 @@ export class PeerProcess {
         child.off('message', onMessage).off('exit', onExit);
         action();
       };
-      const fail = (problem) => settle(() => reject(new Error(`${this.name}, ${step}: ${problem}`)));
+      const fail = (problem) => settle(() => reject(new Error(`${this.#name}, ${step}: ${problem}`)));
       const onMessage = ({ answer, problem }) =>
         problem === undefined ? settle(() => resolve(answer)) : fail(problem);
       const onExit = (code, signal) => fail(`the process ended with ${signal ?? code}`);

@@ -1,9 +1,10 @@
 /** Figures for people: medians over the rounds, ratios, and what they were measured on. */
 import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg } from 'node:os';
-import { baseline, peers } from './peers/all.mjs';
 
-export async function describeMachine(server) {
+const PEERS = ['bullmq', 'bee-queue', 'ioredis', 'graphile-worker', 'pg-boss', 'pg'];
+
+export function describeMachine() {
   const version = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')).version;
   return {
     date: new Date().toISOString().slice(0, 10),
@@ -13,48 +14,50 @@ export async function describeMachine(server) {
     loadBefore: loadavg()[0],
     versions: {
       node: process.versions.node,
-      redis: await server.version(),
       onqueue: version('../package.json'),
-      bullmq: version('node_modules/bullmq/package.json'),
-      'bee-queue': version('node_modules/bee-queue/package.json'),
-      ioredis: version('node_modules/ioredis/package.json'),
+      ...Object.fromEntries(PEERS.map((name) => [name, version(`node_modules/${name}/package.json`)])),
     },
   };
 }
 
-const HEADER = [
-  '| | | jobs/s | lowest – highest | × BullMQ | Redis CPU, µs/job | × BullMQ | own CPU, µs/job |',
-  '|---|---|--:|--:|--:|--:|--:|--:|',
-];
-
-export function asTable({ date, cpu, cores, loadBefore, versions }, rounds, results) {
+/** A table for each kind of figures that follow each other. */
+export function asTables({ date, cpu, cores, loadBefore, versions }, scenarios, results) {
   const software = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
-  return [
-    `${date}; ${cores} cores of ${cpu}, load before ${loadBefore.toFixed(1)}; ${software.join(', ')}; ${rounds} rounds`,
-    '',
-    ...HEADER,
-    ...results.flatMap(({ title, runs }) => peers.map((peer, place) => row(place === 0 ? title : '', peer, runs))),
-  ].join('\n');
+  const lines = [`${date}; ${cores} cores of ${cpu}, load before ${loadBefore.toFixed(1)}; ${software.join(', ')}`];
+  for (const [place, result] of results.entries()) {
+    const scenario = scenarios[place];
+    if (scenario.figures !== scenarios[place - 1]?.figures) lines.push('', ...header(scenario));
+    lines.push(...rows(scenario, result));
+  }
+  return lines.join('\n');
 }
 
-function row(title, peer, runs) {
-  const rates = runs[peer].map(({ rate }) => rate);
-  const cells = [
-    title,
-    peer,
-    thousands(median(rates)),
-    `${thousands(Math.min(...rates))} – ${thousands(Math.max(...rates))}`,
-    ratio(peer, runs, 'rate'),
-    short(median(runs[peer].map(({ redisCpu }) => redisCpu))),
-    ratio(peer, runs, 'redisCpu'),
-    short(median(runs[peer].map(({ ownCpu }) => ownCpu))),
-  ];
-  return `| ${cells.join(' | ')} |`;
+function header({ figures }) {
+  const headings = figures.columns.flatMap(({ heading, spread, ratio }) => [
+    heading,
+    ...(spread ? ['lowest – highest'] : []),
+    ...(ratio ? ['×'] : []),
+  ]);
+  return [`| | | ${headings.join(' | ')} |`, `|---|---|${'--:|'.repeat(headings.length)}`];
+}
+
+function rows({ figures, participants, baseline }, { title, rounds, runs }) {
+  return participants.map(({ name }, place) => {
+    const cells = figures.columns.flatMap(({ key, spread, ratio }) => {
+      const values = runs[name].map((run) => run[key]);
+      return [
+        short(median(values)),
+        ...(spread ? [`${short(Math.min(...values))} – ${short(Math.max(...values))}`] : []),
+        ...(ratio ? [ratioOf(runs[name], runs[baseline], key)] : []),
+      ];
+    });
+    return `| ${[place === 0 ? `${title} (${rounds})` : '', name, ...cells].join(' | ')} |`;
+  });
 }
 
 /** The median of each round's ratio: a slow round was slow for both. */
-function ratio(peer, runs, figure) {
-  return median(runs[peer].map((run, round) => run[figure] / runs[baseline][round][figure])).toFixed(2);
+function ratioOf(runs, base, key) {
+  return median(runs.map((run, round) => run[key] / base[round][key])).toFixed(2);
 }
 
 function median(values) {
@@ -63,5 +66,8 @@ function median(values) {
   return sorted.length % 2 === 1 ? sorted[Math.floor(middle)] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-const thousands = (value) => Math.round(value).toLocaleString('en');
-const short = (value) => value.toFixed(value < 10 ? 1 : 0);
+/** Figures that say something: `12,345`, `12`, `1.2`, `0.12`. */
+function short(value) {
+  if (value === 0 || value >= 10) return Math.round(value).toLocaleString('en');
+  return value.toFixed(value < 1 ? 2 : 1);
+}

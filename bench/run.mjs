@@ -1,5 +1,6 @@
 /**
- * Compares Onqueue with its peers: `npm run bench`, or `npm run bench -- process` for a part, `--rounds=9` for more of it.
+ * Compares Onqueue with its peers: `npm run bench`, or `npm run bench -- process` for a part, `--rounds=9` for more of it,
+ * `--full` for queues of a million jobs in place of 200,000.
  *
  * A scenario is run in rounds, and in each round by every peer in turn, so that a noisy minute hits all of them alike.
  * Prints a table, and writes all figures to `bench/results.json`. What is compared stands in README.md.
@@ -9,11 +10,11 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { scenarios } from './scenarios/all.mjs';
+import { complete, scenarios } from './scenarios/all.mjs';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const { values, positionals } = parseArgs({
-  options: { rounds: { type: 'string', default: '5' } },
+  options: { rounds: { type: 'string', default: '5' }, full: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
 
@@ -25,33 +26,38 @@ const isMeant = (name, part) => name === part || name.startsWith(`${part}-`);
 const names = scenarios.map(({ name }) => name);
 const unknown = positionals.filter((part) => !names.some((name) => isMeant(name, part)));
 if (unknown.length > 0) refuse(`There is no scenario ${unknown.join(', ')}. The scenarios are: ${names.join(', ')}.`);
-const chosen = scenarios.filter(
-  ({ name }) => positionals.length === 0 || positionals.some((part) => isMeant(name, part)),
-);
+const chosen = scenarios
+  .filter(({ name }) => positionals.length === 0 || positionals.some((part) => isMeant(name, part)))
+  .map((scenario) => complete(scenario, values.full));
 
 if (!existsSync(join(folder, 'node_modules'))) must('npm', ['ci'], folder);
 must(process.execPath, [join(folder, '../scripts/build.mjs')], folder);
 
 // Only now: they import what was just installed.
-const { startRedisServer } = await import('./redis-server.mjs');
+const { startStore } = await import('./stores/all.mjs');
 const { compare } = await import('./compare.mjs');
-const { asTable, describeMachine } = await import('./report.mjs');
+const { asTables, describeMachine } = await import('./report.mjs');
 
 // By default a signal ends the process without its `exit` event, in which the server is stopped.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
 
-const server = await startRedisServer();
+const machine = describeMachine();
+const stores = new Map();
+const results = [];
 try {
-  const machine = await describeMachine(server);
-  const results = [];
   for (const scenario of chosen) {
-    console.error(`${scenario.title}: ${rounds} rounds of ${scenario.jobs} jobs`);
-    results.push(await compare(scenario, rounds, server));
+    if (!stores.has(scenario.store)) stores.set(scenario.store, await startStore(scenario.store));
+    const store = stores.get(scenario.store);
+    Object.assign(machine.versions, store.versions);
+    const inRounds = Math.min(rounds, scenario.rounds ?? rounds);
+    console.error(`${scenario.title}: ${inRounds} rounds of ${scenario.jobs} jobs`);
+    results.push(await compare(scenario, inRounds, store));
   }
-  writeFileSync(join(folder, 'results.json'), `${JSON.stringify({ ...machine, rounds, results }, undefined, 2)}\n`);
-  console.log(asTable(machine, rounds, results));
 } finally {
-  await server.stop();
+  for (const store of stores.values()) await store.stop();
+  // Also when a later scenario has failed.
+  writeFileSync(join(folder, 'results.json'), `${JSON.stringify({ ...machine, results }, undefined, 2)}\n`);
+  console.log(asTables(machine, chosen, results));
 }
 
 function must(command, parameters, cwd) {

@@ -1,9 +1,12 @@
 /** Counts the jobs that a worker has settled, and measures from the first one's start to the last one's confirmation. */
 export class Tally {
-  #left;
+  #count;
   #startedAt;
   #resolve;
   #reject;
+
+  /** How many, of which there may be more than were waited for: a worker that is stopped ends what it has begun. */
+  settled = 0;
 
   /** Milliseconds. */
   elapsed = new Promise((resolve, reject) => {
@@ -12,7 +15,7 @@ export class Tally {
   });
 
   constructor(count) {
-    this.#left = count;
+    this.#count = count;
   }
 
   start() {
@@ -20,8 +23,8 @@ export class Tally {
   }
 
   settle() {
-    this.#left -= 1;
-    if (this.#left === 0) this.#resolve(performance.now() - this.#startedAt);
+    this.settled += 1;
+    if (this.settled === this.#count) this.#resolve(performance.now() - this.#startedAt);
   }
 
   fail(error) {

@@ -1,34 +1,46 @@
 /** BullMQ with its defaults, but that completed jobs are removed. Its events cannot be turned off. */
 import { Queue, Worker } from 'bullmq';
-import { Tally } from '../tally.mjs';
 
-export async function prepare({ host, port }) {
+const RETRIES = { attempts: 5, backoff: { type: 'exponential', delay: 1_000 } };
+
+export async function prepare({ host, port }, { retries = false } = {}) {
   const connection = { host, port, maxRetriesPerRequest: null };
-  const queue = new Queue('mails', { connection, defaultJobOptions: { removeOnComplete: true } });
-  await queue.waitUntilReady();
+  const defaultJobOptions = { removeOnComplete: true, ...(retries ? RETRIES : {}) };
+  const queues = new Map();
+  const queueOf = (name) => {
+    if (!queues.has(name)) queues.set(name, new Queue(name, { connection, defaultJobOptions }));
+    return queues.get(name);
+  };
+  const mailQueue = queueOf('mails');
+  await mailQueue.waitUntilReady();
   return {
-    dispatchOne: (mail) => queue.add('SendMail', mail),
+    dispatchOne: (mail) => mailQueue.add('SendMail', mail),
 
-    dispatchMany: (mails) => Promise.all(mails.map((mail) => queue.add('SendMail', mail))),
+    dispatchMany: (mails) => Promise.all(mails.map((mail) => mailQueue.add('SendMail', mail))),
 
-    bulk: (mails) => queue.addBulk(mails.map((data) => ({ name: 'SendMail', data }))),
+    bulk(mails, { due, queue = 'mails' } = {}) {
+      const opts = due === undefined ? {} : { delay: due.getTime() - Date.now() };
+      return queueOf(queue).addBulk(mails.map((data) => ({ name: 'SendMail', data, opts })));
+    },
 
-    async process(concurrency, count) {
-      const tally = new Tally(count);
-      const handle = async () => tally.start();
-      const worker = new Worker('mails', handle, { connection, concurrency });
-      worker.on('completed', () => tally.settle());
-      worker.on('failed', (_job, error) => tally.fail(error));
-      worker.on('error', (error) => tally.fail(error));
-      const elapsed = await tally.elapsed;
-      await worker.close();
-      return elapsed;
+    /** A worker of BullMQ has one queue: where there are several, so many workers share the process. */
+    async work(concurrency, watcher, { queues: names = ['mails'] } = {}) {
+      const handle = async ({ data }) => watcher.start(data.number);
+      const workers = names.map((name) => {
+        const worker = new Worker(name, handle, { connection, concurrency });
+        worker.on('completed', () => watcher.settle());
+        worker.on('failed', (_job, error) => watcher.fail(error));
+        worker.on('error', (error) => watcher.fail(error));
+        return worker;
+      });
+      return () => Promise.all(workers.map((worker) => worker.close()));
     },
 
     async size() {
-      return Object.values(await queue.getJobCounts()).reduce((sum, count) => sum + count, 0);
+      const counts = await Promise.all([...queues.values()].map((queue) => queue.getJobCounts()));
+      return counts.flatMap((each) => Object.values(each)).reduce((sum, count) => sum + count, 0);
     },
 
-    close: () => queue.close(),
+    close: () => Promise.all([...queues.values()].map((queue) => queue.close())),
   };
 }

@@ -3,16 +3,16 @@
  * delays, no recovery, nothing decoded but JSON: a mark to measure by, and not a library.
  */
 import { Redis } from 'ioredis';
-import { Tally } from '../tally.mjs';
 
 const READY = 'mails';
 const RESERVED = 'mails:reserved';
 const LEASE_MS = 30_000;
+const WAIT_S = 5;
 
 /** Settles what is named and reserves up to so many. */
 const exchange = `
 if #ARGV > 2 then redis.call('ZREM', KEYS[2], unpack(ARGV, 3)) end
-local texts = redis.call('LPOP', KEYS[1], ARGV[1])
+local texts = tonumber(ARGV[1]) > 0 and redis.call('LPOP', KEYS[1], ARGV[1])
 if not texts then return {} end
 local members = {}
 for i, text in ipairs(texts) do
@@ -32,20 +32,35 @@ export async function prepare(address) {
 
     bulk: (mails) => client.rpush(READY, ...mails.map((mail) => JSON.stringify(mail))),
 
-    async process(concurrency, count) {
-      const tally = new Tally(count);
-      const handle = async (text) => {
-        tally.start();
-        return JSON.parse(text);
+    async work(concurrency, watcher) {
+      const idle = client.duplicate();
+      const stopping = new AbortController();
+      const isWorking = () => !stopping.signal.aborted;
+      const handle = async (text) => watcher.start(JSON.parse(text).number);
+      const loop = async () => {
+        for (let done = []; isWorking() || done.length > 0;) {
+          const texts = await client.exchange(
+            READY,
+            RESERVED,
+            isWorking() ? concurrency : 0,
+            Date.now() + LEASE_MS,
+            ...done,
+          );
+          for (let each = 0; each < done.length; each += 1) watcher.settle();
+          await Promise.all(texts.map(handle));
+          // Waits for a first one, and leaves it where it is.
+          if (texts.length === 0 && isWorking()) await idle.blmove(READY, READY, 'LEFT', 'LEFT', WAIT_S);
+          done = texts;
+        }
       };
-      for (let settled = 0, texts = []; settled < count;) {
-        const done = texts;
-        texts = await client.exchange(READY, RESERVED, concurrency, Date.now() + LEASE_MS, ...done);
-        settled += done.length;
-        for (let each = 0; each < done.length; each += 1) tally.settle();
-        await Promise.all(texts.map(handle));
-      }
-      return tally.elapsed;
+      const ended = loop().catch((error) => {
+        if (isWorking()) watcher.fail(error);
+      });
+      return async () => {
+        stopping.abort();
+        idle.disconnect();
+        await ended;
+      };
     },
 
     size: async () => (await client.llen(READY)) + (await client.zcard(RESERVED)),

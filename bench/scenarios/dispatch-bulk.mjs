@@ -10,6 +10,6 @@ export const dispatchBulk = {
   async act(peer, _jobs, pages) {
     const started = performance.now();
     for (const page of pages) await peer.bulk(page);
-    return performance.now() - started;
+    return { milliseconds: performance.now() - started };
   },
 };

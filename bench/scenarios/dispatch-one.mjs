@@ -10,6 +10,6 @@ export const dispatchOne = {
   async act(peer, _jobs, mails) {
     const started = performance.now();
     for (const mail of mails) await peer.dispatchOne(mail);
-    return performance.now() - started;
+    return { milliseconds: performance.now() - started };
   },
 };

@@ -10,6 +10,6 @@ export const dispatchParallel = {
   async act(peer, _jobs, pages) {
     const started = performance.now();
     for (const page of pages) await peer.dispatchMany(page);
-    return performance.now() - started;
+    return { milliseconds: performance.now() - started };
   },
 };

@@ -1,5 +1,6 @@
 /** One worker empties a queue that was filled before; the handler does nothing, so that only the queue is measured. */
-import { mails, pagesOf } from '../mails.mjs';
+import { fill } from '../mails.mjs';
+import { processed } from '../processed.mjs';
 
 export function processing(concurrency, jobs) {
   return {
@@ -7,9 +8,7 @@ export function processing(concurrency, jobs) {
     title: `process, concurrency ${concurrency}`,
     jobs,
     left: () => 0,
-    async arrange(peer, jobs) {
-      for (const page of pagesOf(mails(jobs), 1_000)) await peer.bulk(page);
-    },
-    act: (peer, jobs) => peer.process(concurrency, jobs),
+    arrange: (peer, jobs) => fill(peer, jobs),
+    act: (peer, jobs) => processed(peer, concurrency, jobs),
   };
 }

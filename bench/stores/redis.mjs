@@ -2,19 +2,26 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { freePort } from './free-port.mjs';
 
 const STARTED = 'Ready to accept connections';
 
-export async function startRedisServer() {
+/** Microseconds: calls that take longer are kept in the slow log. */
+const SLOW = 500;
+const SLOW_LOG = ['--slowlog-log-slower-than', String(SLOW), '--slowlog-max-len', '100000'];
+
+/** What runs a script. Redis writes a call of EVALSHA into its log as that. */
+const SCRIPT = /^(eval|fcall)/i;
+
+export async function start() {
   const port = await freePort();
   const folder = mkdtempSync(join(tmpdir(), 'onqueue-bench-'));
   const server = spawn(
     'redis-server',
-    ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'no'],
+    ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'no', ...SLOW_LOG],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
   const end = () => {
@@ -27,14 +34,17 @@ export async function startRedisServer() {
   return {
     address: { host: '127.0.0.1', port },
 
-    async version() {
-      return field(await admin.info('server'), 'redis_version');
-    },
+    versions: { redis: field(await admin.info('server'), 'redis_version') },
 
-    /** Microseconds that the server has worked since it was started. */
-    async cpu() {
-      const info = await admin.info('cpu');
-      return (Number(field(info, 'used_cpu_user')) + Number(field(info, 'used_cpu_sys'))) * 1e6;
+    /** Gives a function that says what the server has done since. */
+    async watch() {
+      await admin.slowlog('RESET');
+      const before = await state(admin);
+      return async () => {
+        const after = await state(admin);
+        const since = Object.fromEntries(Object.keys(after).map((key) => [key, after[key] - before[key]]));
+        return { ...since, slowCalls: await slowCalls(admin) };
+      };
     },
 
     /** At once, not in the background: what is freed later would count as work of the next run. */
@@ -66,13 +76,23 @@ function started(server) {
   });
 }
 
-async function freePort() {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  return port;
+async function state(admin) {
+  const info = await admin.info('everything');
+  const number = (name) => Number(field(info, name));
+  return {
+    /** Microseconds. */
+    cpu: (number('used_cpu_user') + number('used_cpu_sys')) * 1e6,
+    /** Times that it read from a client: round trips, with the one that asks for this. */
+    requests: number('total_reads_processed'),
+    /** Bytes, without the buffers of those who are connected. */
+    memory: number('used_memory') - number('mem_clients_normal'),
+  };
+}
+
+/** Microseconds of each call of a script that was slow. */
+async function slowCalls(admin) {
+  const entries = await admin.slowlog('GET', -1);
+  return entries.filter(([, , , [command]]) => SCRIPT.test(command)).map(([, , microseconds]) => microseconds);
 }
 
 function field(info, name) {
