@@ -67,6 +67,11 @@ module.exports = {
     only(['ioredis'], 'connections/redis', 'its traps (repeated calls, offline queues) are handled there once.'),
     only(['libsql'], 'connections/database', 'it aborts the process when it is bound a value it does not know.'),
     only(['pg', 'mysql2'], 'connections/database', 'they are optional, and their errors and rows are read there once.'),
+    only(
+      ['@aws-sdk/client-sqs'],
+      'connections/sqs',
+      'it is optional, and what may be asked twice is decided there once.',
+    ),
     only(['tsyringe'], 'container', 'any other container can stand in for it.'),
     only(['class-transformer'], 'payload', 'the codec alone decides what travels.'),
     only(['commander'], 'cli', 'a program that only dispatches must not load the command line.'),
