@@ -42,7 +42,8 @@ for (const soak of soaks.filter(({ name }) => positionals.length === 0 || positi
     results.push(await play(soak, store));
   }
 }
-if (results.length === 0) refuse(`No soak runs on the store '${values.store}'. There are redis, sqlite, postgres and beanstalkd.`);
+if (results.length === 0)
+  refuse(`No soak runs on the store '${values.store}'. There are redis, sqlite, postgres, mysql and beanstalkd.`);
 if (values.json !== undefined) {
   const machine = { date: new Date().toISOString(), cpu: cpus()[0].model.trim(), cores: availableParallelism() };
   writeFileSync(values.json, `${JSON.stringify({ ...machine, node: process.version, results }, undefined, 2)}\n`);
