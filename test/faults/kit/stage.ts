@@ -15,17 +15,19 @@ import type { WorkerOptions } from '../../../src/worker/worker-options';
 import { eventually } from '../../support/eventually';
 import { startBeanstalkd } from '../../support/beanstalkd-server';
 import { Project } from '../../support/project';
+import { startMariadbServer } from '../../support/mariadb-server';
 import { startPostgresServer } from '../../support/postgres-server';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
 import { account, type Account, type Expectations, type Holdings } from './accounting';
 import { type Event, Ledger } from './ledger';
 import { WorkerProcess } from './worker-process';
 
-export type StoreName = 'redis' | 'sqlite' | 'beanstalkd' | 'postgres';
+export type StoreName = 'redis' | 'sqlite' | 'beanstalkd' | 'postgres' | 'mysql';
 
 /** Servers that a stage starts for itself alone; those that have tables are given them. */
 const SERVERS: { readonly [Name in StoreName]?: () => Promise<OwnServer> } = {
   postgres: startPostgresServer,
+  mysql: startMariadbServer,
   beanstalkd: startBeanstalkd,
 };
 

@@ -19,7 +19,7 @@ export const frozenWorkers: Soak<Size> = {
   name: 'freeze',
   title: 'worker processes frozen past their leases, then thawed',
   figure: 'every stale outcome refused, 0 lost',
-  stores: ['redis', 'sqlite', 'postgres', 'beanstalkd'],
+  stores: ['redis', 'sqlite', 'postgres', 'mysql', 'beanstalkd'],
   sizes: {
     test: { freezes: 4, atOnce: 4 },
     soak: { freezes: 1000, atOnce: 20 },

@@ -14,7 +14,7 @@ export const longJob: Soak<Size> = {
   name: 'long-job',
   title: 'a job that runs 10 leases long, beside idle workers and under load',
   figure: 'runs once',
-  stores: ['redis', 'sqlite', 'postgres', 'beanstalkd'],
+  stores: ['redis', 'sqlite', 'postgres', 'mysql', 'beanstalkd'],
   sizes: { test: { leases: 10 }, soak: { leases: 10 }, full: { leases: 60 } },
 
   async play(store, { leases }) {

@@ -33,13 +33,13 @@ export function transactionSession(transaction: unknown): SqlSession | undefined
   const given = transaction as Partial<Queries & WithCallbacks & Kysely & Knex>;
   // A pool would run each statement on a connection of its own, in a transaction of its own.
   if ('getConnection' in given) return undefined;
+  if (typeof given.promise === 'function') return sessionBy((text) => (given as WithCallbacks).promise().query(text));
   if (typeof given.executeQuery === 'function') {
     return given.isTransaction === true ? sessionBy((text) => byKysely(given as Kysely, text)) : undefined;
   }
   if (typeof given.raw === 'function') {
     return given.isTransaction === true ? sessionBy((text) => (given as Knex).raw(text)) : undefined;
   }
-  if (typeof given.promise === 'function') return sessionBy((text) => (given as WithCallbacks).promise().query(text));
   return typeof given.query === 'function' ? sessionBy((text) => (given as Queries).query(text)) : undefined;
 }
 

@@ -180,7 +180,7 @@ describe('a worker that waits on MariaDB', () => {
     await waiter.wait(60, never);
     const wait = waiter.wait(60, never);
     await connection.push('other', [{ payload: payload('b') }]);
-    await wait;
+    await expect(wait).resolves.toBeUndefined();
     await reserve(connection);
     await waiter.wait(60, never);
   });
