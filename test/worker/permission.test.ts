@@ -1,0 +1,83 @@
+import { Job } from '../../src/job/job';
+import { Worker } from '../../src/worker/worker';
+import type { WorkerOptions } from '../../src/worker/worker-options';
+import { Gate, testApplication, type TestApplication, until as untilOn } from '../support/application';
+
+let application: TestApplication;
+let ran: string[];
+
+beforeEach(() => {
+  application = testApplication();
+  ran = [];
+});
+
+afterEach(() => application.manager.close());
+
+@Job()
+class Note extends Job {
+  constructor(readonly text: string) {
+    super();
+  }
+  handle(): void {
+    ran.push(this.text);
+  }
+}
+
+const worker = (options: WorkerOptions = {}): Worker => new Worker(options, application.manager);
+const counts = (queue = 'default'): Promise<object> => application.manager.driver().counts(queue);
+
+const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
+
+describe('looping', () => {
+  it('is asked before each reserve, and a veto reserves nothing for the time of sleep', async () => {
+    await application.bus.dispatch(new Note('a'));
+    let allowed = false;
+    application.manager.hooks.on('looping', () => allowed);
+    const running = worker({ sleep: '5s' });
+    void running.run();
+
+    await application.clock.advance('4s');
+    expect(ran).toEqual([]);
+    allowed = true;
+    await application.clock.advance('1s');
+    await until(() => ran.length === 1);
+
+    await running.stop();
+  });
+
+  it('counts a veto as an empty queue for stopWhenEmpty', async () => {
+    await application.bus.dispatch(new Note('a'));
+    application.manager.hooks.on('looping', () => false);
+
+    expect(await worker({ stopWhenEmpty: true }).run()).toBe('empty');
+    expect(ran).toEqual([]);
+  });
+
+  it('counts a veto as an empty queue for once', async () => {
+    application.manager.hooks.on('looping', () => false);
+
+    const ended = worker({ once: true, sleep: '3s' }).run();
+    await application.clock.advance('3s');
+
+    expect(await ended).toBe('empty');
+  });
+
+  it('never delays a settle, however long a hook takes', async () => {
+    await application.bus.bulk(['a', 'b'].map((text) => new Note(text)));
+    const slow = new Gate();
+    let asked = 0;
+    application.manager.hooks.on('looping', () => {
+      asked += 1;
+      return asked === 1 ? true : slow.opened;
+    });
+    const running = worker();
+    void running.run();
+
+    await until(() => ran.length === 1);
+    await application.clock.advance('1s');
+    expect(await counts()).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+
+    slow.open();
+    await running.stop();
+  });
+});
