@@ -1,0 +1,97 @@
+import type { BeanstalkdConnection } from '../../../src/connections/beanstalkd/beanstalkd-connection';
+import { noCounters } from '../../../src/payload/counters';
+import type { Reservation, Settlement } from '../../../src/queue/connection';
+import { eventually } from '../../support/eventually';
+import { BeanstalkdWorld } from './open-beanstalkd';
+
+let world: BeanstalkdWorld;
+let connection: BeanstalkdConnection;
+
+beforeEach(async () => {
+  world = await BeanstalkdWorld.start();
+  connection = world.connect();
+});
+
+afterEach(() => world.stop());
+
+const probe = (id: string): string => `{"id":"${id}","attempts":0}`;
+const idOf = ({ payload }: Reservation): unknown => (JSON.parse(payload.toString()) as { id: unknown }).id;
+const push = (...ids: readonly string[]) =>
+  connection.push(
+    'default',
+    ids.map((id) => ({ payload: probe(id) })),
+  );
+const reserve = (more: object = {}, from = connection) =>
+  from.reserve({ queues: ['default'], limit: 10, lease: 60, ...more });
+const reserveOne = async (from = connection): Promise<Reservation> => {
+  const { reservations } = await reserve({ limit: 1 }, from);
+  expect(reservations).toHaveLength(1);
+  return reservations[0]!;
+};
+const ids = async (): Promise<unknown[]> => (await reserve()).reservations.map(idOf);
+const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
+
+describe('a wait', () => {
+  const wait = (signal = new AbortController().signal) => connection.waiter(['default']).wait(2, signal);
+
+  it('brings the very job that ended it, and it is reserved once', async () => {
+    const waiting = wait();
+    await push('a');
+    await waiting;
+
+    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+    expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 1 });
+  });
+
+  it('that nobody waits for any more gives the job back, at no cost', async () => {
+    const abort = new AbortController();
+    const waiting = wait(abort.signal);
+    await eventually(async () => (await world.server.say('stats')).includes('current-waiting: 1'));
+    abort.abort();
+    await waiting;
+    await push('a');
+
+    await eventually(async () => (await connection.counts('default')).ready === 1);
+    const reservation = await eventually(async () => (await reserve()).reservations[0]);
+    expect(reservation!.counters).toEqual({ ...noCounters, attempts: 1, releases: 1 });
+  });
+
+  it('is on a connection of its own, while others hold jobs', async () => {
+    await push('held');
+    const held = await reserveOne();
+    const waiting = wait();
+    await push('a');
+    await waiting;
+    const second = await reserveOne();
+    const waitingAgain = wait();
+    await eventually(async () => (await world.server.say('stats')).includes('current-waiting: 1'));
+
+    expect(await connection.renew([held, second], 60)).toEqual(['renewed', 'renewed']);
+    expect(await connection.settle([completed(held), completed(second)])).toEqual(['settled', 'settled']);
+    await push('b');
+    await waitingAgain;
+    expect(await ids()).toEqual(['b']);
+  });
+
+  it('leaves nothing on the server when its worker has ended', async () => {
+    const waiter = connection.waiter(['default']);
+    const waiting = waiter.wait(2, new AbortController().signal);
+    await eventually(async () => (await world.server.say('stats')).includes('current-waiting: 1'));
+    await waiter.close();
+    await waiting;
+
+    expect(await world.server.say('stats')).toContain('current-waiting: 0');
+  });
+});
+
+it('a job that waited in hand for a worker which ended is given back when its connection is closed', async () => {
+  const other = world.connect();
+  const waiter = other.waiter(['default']);
+  const waiting = waiter.wait(2, new AbortController().signal);
+  await push('a');
+  await waiting;
+  await other.close();
+
+  await eventually(async () => (await connection.counts('default')).ready === 1);
+  expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 1, releases: 1 });
+});
