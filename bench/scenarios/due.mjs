@@ -5,14 +5,14 @@ import { fill } from '../mails.mjs';
 import { processed } from '../processed.mjs';
 
 /** In which so many are queued, also on a slow day; a peer that queues them one by one would make this a long wait. */
-const millisecondsFor = (jobs) => 3_000 + jobs / 20;
+const millisecondsFor = (jobs) => 6_000 + jobs / 10;
 
 export const due = {
   name: 'due',
   title: 'delayed jobs that are due at once, concurrency 100',
   jobs: 200_000,
   full: 1_000_000,
-  rounds: 2,
+  rounds: 1,
   warmUp: 0.05,
   figures: scripts,
   participants: ['onqueue'],
