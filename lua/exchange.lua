@@ -243,8 +243,10 @@ local verdict = 'go'
 
 local function reserve(place, queue)
   local texts, unreadable, full = {}, {}, false
+  -- What does not fit has to be put back, and a page of long texts would be nothing else: the first says how many may.
+  local fitting = 1
   repeat
-    local wanted = math.min(PAGE, limit - taken - #texts)
+    local wanted = math.min(PAGE, limit - taken - #texts, fitting)
     local page = call('LPOP', queue.ready, wanted) or {}
     for i, text in ipairs(page) do
       local reservation, crashes = reserved_text(text)
@@ -261,6 +263,7 @@ local function reserve(place, queue)
         break
       end
     end
+    if page[1] then fitting = math.max(math.floor(moved.bytes / #page[#page]), 1) end
   until full or #page < wanted or taken + #texts == limit
   for _, text in ipairs(unreadable) do set_aside(place, queue, text) end
   if #texts == 0 then return end
