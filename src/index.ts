@@ -38,6 +38,7 @@ export {
   type DatabasePool,
   defineConfig,
   type Drivers,
+  type FailoverConfig,
   type MemoryConfig,
   type NullConfig,
   type RedisConfig,

@@ -3,6 +3,7 @@ import type { ConnectorContext, Connectors } from '../queue/connector';
 import type {
   BeanstalkdConfig,
   DatabaseConfig,
+  FailoverConfig,
   MemoryConfig,
   NullConfig,
   RedisConfig,
@@ -30,6 +31,11 @@ export const builtInConnectors: Connectors = {
     (
       require('./beanstalkd/beanstalkd-connection') as typeof import('./beanstalkd/beanstalkd-connection')
     ).connectBeanstalkd(config, context),
+  failover: (config: FailoverConfig, context: ConnectorContext) =>
+    (require('./failover/failover-connection') as typeof import('./failover/failover-connection')).connectFailover(
+      config,
+      context,
+    ),
   sync: (config: SyncConfig, context: ConnectorContext) =>
     (require('./sync/sync-connection') as typeof import('./sync/sync-connection')).connectSync(config, context),
   null: (config: NullConfig, context: ConnectorContext) =>

@@ -163,6 +163,7 @@ export class FailedJobs {
     for (const name of names) {
       try {
         const connection = this.#sources.driver(name);
+        if (connection.standsFor !== undefined) continue;
         const store = ownStore(connection);
         if (store !== undefined) await ask({ connection, store });
         else if (connection.buried === undefined || askBuried === undefined || this.storeFor(connection)) continue;

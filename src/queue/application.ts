@@ -6,6 +6,7 @@ import type { Hooks } from '../events/hooks';
 import type { JobContext } from '../job/job-context';
 import type { JobRegistry } from '../job/registry';
 import type { Logger } from '../logger/logger';
+import type { Connection } from './connection';
 
 /** Where an error came from that had nobody to go to. */
 export interface ErrorContext {
@@ -26,6 +27,8 @@ export interface Application {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Another connection of the configuration. */
+  driver(name: string): Connection;
   /** To `Queue.onError`, or the log: errors that must not change what goes on. Never throws. */
   report(error: unknown, context: ErrorContext): void;
 }

@@ -19,6 +19,14 @@ export interface Verdict {
   readonly warnings: readonly string[];
 }
 
+/** Why a connection of such a driver is no part of a failover. */
+const MEMBER_PROBLEMS: Readonly<Record<string, string>> = {
+  sync: 'would run jobs within the dispatch; name a connection that keeps them',
+  null: 'would throw jobs away; name a connection that keeps them',
+  // A longer list at best, and one without an end at worst.
+  failover: 'is a failover itself; name its connections here',
+};
+
 /** Never throws: what it finds is in the verdict. */
 export function checkConfiguration(configuration: unknown, known: KnownParts): Verdict {
   const check = new ConfigurationCheck(known);
@@ -46,6 +54,7 @@ class ConfigurationCheck implements Verdict {
     this.#keys(value, '', CONFIGURATION_KEYS, meantInConfiguration);
     const connections = isRecord(value['connections']) ? value['connections'] : {};
     for (const [name, config] of Object.entries(connections)) this.#connection(name, config);
+    for (const [name, config] of Object.entries(connections)) this.#members(name, config, connections);
     this.#reference('default', value['default'], connections);
     this.#reference('failed', value['failed'], connections);
     const names = Object.keys(connections);
@@ -96,11 +105,35 @@ class ConfigurationCheck implements Verdict {
     if (config['sentinels'] !== undefined && config['name'] === undefined) {
       this.#mistake(`${path}.name`, "missing; the sentinels must be told which master, such as name: 'mymaster'");
     }
+    if (config['cluster'] !== undefined && (config['db'] ?? 0) !== 0) {
+      this.#mistake(`${path}.db`, 'a cluster has database 0 alone; take a prefix of your own to keep jobs apart');
+    }
   }
 
   #onlyOne(config: Readonly<Record<string, unknown>>, path: string, keys: readonly string[]): void {
     const given = keys.filter((key) => config[key] !== undefined);
     if (given.length > 1) this.#mistake(path, `give only one of ${given.join(', ')}`);
+  }
+
+  #members(name: string, config: unknown, connections: Readonly<Record<string, unknown>>): void {
+    if (!isRecord(config) || config['driver'] !== 'failover') return;
+    if (config['connections'] === undefined) {
+      const example = "such as ['redis', 'database']";
+      this.#mistake(
+        `connections.${name}.connections`,
+        `missing; expected the names of two connections or more, ${example}`,
+      );
+    }
+    if (!Array.isArray(config['connections'])) return;
+    const members = config['connections'] as readonly unknown[];
+    for (const [at, member] of members.entries()) {
+      if (typeof member !== 'string') continue;
+      const path = `connections.${name}.connections[${at}]`;
+      const driver = member === 'sync' ? member : driverOf(connections[member]);
+      const problem = MEMBER_PROBLEMS[String(driver)] ?? (members.indexOf(member) < at ? 'is named twice' : undefined);
+      if (problem === undefined) this.#reference(path, member, connections);
+      else this.#mistake(path, `'${member}' ${problem}`);
+    }
   }
 
   #reference(key: string, name: unknown, connections: Readonly<Record<string, unknown>>): void {
@@ -172,6 +205,10 @@ function listed(names: readonly string[]): string {
 
 function join(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;
+}
+
+function driverOf(config: unknown): unknown {
+  return isRecord(config) ? config['driver'] : undefined;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

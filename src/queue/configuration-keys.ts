@@ -32,6 +32,11 @@ const oneOrMore: Check = (value) =>
     ? undefined
     : `expected an array with at least one entry, got ${shown(value)}`;
 
+const names: Check = (value) =>
+  Array.isArray(value) && value.length > 1 && value.every((name) => typeof name === 'string')
+    ? undefined
+    : `expected the names of two connections or more, such as ['redis', 'database'], got ${shown(value)}`;
+
 const integer =
   (least: number, most: number): Check =>
   (value) =>
@@ -144,7 +149,7 @@ export const STORE_KEYS: KeysOf<StoreConfig> = {
 const driver: Check = text;
 
 /** By name: a user's own driver, merged into `Drivers`, has its own keys. */
-type OurDriver = 'redis' | 'database' | 'sqs' | 'beanstalkd' | 'sync' | 'null' | 'memory';
+type OurDriver = 'redis' | 'database' | 'sqs' | 'beanstalkd' | 'sync' | 'null' | 'memory' | 'failover';
 
 const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
   redis: {
@@ -201,6 +206,7 @@ const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
   sync: { driver, queue: queueName, maxPayload: size },
   null: { driver, queue: queueName, maxPayload: size },
   memory: { driver, queue: queueName, maxPayload: size, retryAfter: lease },
+  failover: { driver, connections: names, queue: queueName, maxPayload: size, retryAfter: lease },
 };
 
 /** By driver; a driver that is not here is the user's own. */

@@ -141,6 +141,14 @@ export interface MemoryConfig extends CommonConfig {
   readonly retryAfter?: Duration | undefined;
 }
 
+/** Jobs go to the first of several connections that takes them; workers, and all else, to the first alone. */
+export interface FailoverConfig extends CommonConfig {
+  readonly driver: 'failover';
+  /** Their names, in the order in which they are asked. */
+  readonly connections: readonly string[];
+  readonly retryAfter?: Duration | undefined;
+}
+
 /**
  * The drivers by name. For one of your own, add to it:
  * `declare module 'onqueue' { interface Drivers { mine: MyConfig } }`, where `MyConfig` has `driver: 'mine'`.
@@ -153,6 +161,7 @@ export interface Drivers {
   sync: SyncConfig;
   null: NullConfig;
   memory: MemoryConfig;
+  failover: FailoverConfig;
 }
 
 export type ConnectionConfig = Drivers[keyof Drivers];

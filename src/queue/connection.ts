@@ -249,6 +249,8 @@ export interface Connection {
    * Undefined: it is no transaction that the driver knows. Absent: the store cannot do so.
    */
   within?(transaction: unknown): Pick<Connection, 'push'> | undefined;
+  /** The connection whose store this one works on: it keeps nothing itself, and lists over all connections leave it out. */
+  readonly standsFor?: Connection | undefined;
   /** What `onqueue check` prints of this store. */
   diagnose(): Promise<readonly Diagnosis[]>;
   /** Ends what the connection holds open, within a deadline. May be called at any time, any number of times. */

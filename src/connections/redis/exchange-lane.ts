@@ -18,7 +18,7 @@ import type { RedisCaller } from './caller';
 import { failureMeta } from './failed-meta';
 import type { Keys } from './keys';
 import { Lane } from './lane';
-import { MOST_BYTES, MOST_JOBS } from './pages';
+import { MOST_BYTES, MOST_JOBS } from '../pages';
 import { script } from './scripts';
 
 export interface Exchanged {

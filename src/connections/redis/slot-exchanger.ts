@@ -17,7 +17,7 @@ import type {
 import type { RedisCaller } from './caller';
 import { type Exchanged, ExchangeLane } from './exchange-lane';
 import type { Keys } from './keys';
-import { pagesOf } from './pages';
+import { pagesOf } from '../pages';
 import type { QueueNames } from './queue-names';
 import { SlotOrders } from './slot-orders';
 

@@ -1,0 +1,209 @@
+/**
+ * The `failover` driver: what is pushed goes to the first of several connections that takes it. All else is the first's.
+ *
+ * A push whose answer was lost goes to no other: it may have been carried out, and its jobs would run twice.
+ */
+import type { Seconds } from '../../clock/clock';
+import type { FailoverConfig } from '../../queue/configuration';
+import type {
+  Capabilities,
+  Connection,
+  Counts,
+  Diagnosis,
+  Entry,
+  PeekedJob,
+  RenewResult,
+  Reservation,
+  ReserveReply,
+  ReserveRequest,
+  Settlement,
+  SettleResult,
+  Waiter,
+  WaitingState,
+} from '../../queue/connection';
+import type { ConnectorContext } from '../../queue/connector';
+import { ConnectionClosedError, QueueUnavailableError } from '../errors';
+import { pagesOf } from '../pages';
+import { Member } from './member';
+
+export class FailoverConnection implements Connection {
+  readonly name: string;
+  readonly driver = 'failover';
+  readonly standsFor: Connection;
+  readonly settleAndReserve?: NonNullable<Connection['settleAndReserve']>;
+  readonly #context: ConnectorContext;
+  readonly #members: readonly Member[];
+  #toldWorkers = false;
+  #closed = false;
+
+  constructor(names: readonly string[], context: ConnectorContext) {
+    this.name = context.name;
+    this.#context = context;
+    this.#members = names.map((name) => new Member(name, context));
+    const first = this.#members[0]!.connection;
+    this.standsFor = first;
+    if (first.settleAndReserve !== undefined) {
+      this.settleAndReserve = (settlements, request) => {
+        this.#tellWorkers();
+        return first.settleAndReserve!(settlements, request);
+      };
+    }
+  }
+
+  get address(): string {
+    return this.#members.map(({ connection }) => connection.address).join(', else ');
+  }
+
+  get capabilities(): Capabilities {
+    return this.standsFor.capabilities;
+  }
+
+  get isAway(): boolean | undefined {
+    return this.standsFor.isAway;
+  }
+
+  get failed(): Connection['failed'] {
+    return this.standsFor.failed;
+  }
+
+  get buried(): Connection['buried'] {
+    return this.standsFor.buried;
+  }
+
+  get locks(): Connection['locks'] {
+    return this.standsFor.locks;
+  }
+
+  get control(): Connection['control'] {
+    return this.standsFor.control;
+  }
+
+  get threadAccess(): Connection['threadAccess'] {
+    return this.standsFor.threadAccess;
+  }
+
+  async push(queue: string, entries: readonly Entry[]): Promise<void> {
+    this.#checkOpen('push');
+    // A connection takes all of a page or nothing: what it took of more would go to another as well.
+    for (const page of pagesOf(entries, ({ payload }) => Buffer.byteLength(payload))) await this.#push(queue, page);
+  }
+
+  async #push(queue: string, entries: readonly Entry[]): Promise<void> {
+    const failures: QueueUnavailableError[] = [];
+    const left: Member[] = [];
+    for (const member of this.#members) {
+      if (!member.isWorthATry(queue)) left.push(member);
+      else if (await took(member, queue, entries, failures)) return;
+    }
+    // Those that seemed to be away; before a job is refused they are asked as well.
+    for (const member of left) if (await took(member, queue, entries, failures)) return;
+    throw refusedByAll(failures);
+  }
+
+  reserve(request: ReserveRequest): Promise<ReserveReply> {
+    this.#tellWorkers();
+    return this.standsFor.reserve(request);
+  }
+
+  settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
+    return this.standsFor.settle(settlements);
+  }
+
+  renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
+    return this.standsFor.renew(reservations, lease);
+  }
+
+  counts(queue: string): Promise<Counts> {
+    return this.standsFor.counts(queue);
+  }
+
+  clear(queue: string): Promise<number> {
+    return this.standsFor.clear(queue);
+  }
+
+  peek(queue: string, state: WaitingState, limit: number): Promise<readonly PeekedJob[]> {
+    return this.standsFor.peek(queue, state, limit);
+  }
+
+  queues(): Promise<readonly string[]> {
+    return this.standsFor.queues();
+  }
+
+  waiter(queues: readonly string[]): Waiter {
+    return this.standsFor.waiter(queues);
+  }
+
+  async diagnose(): Promise<readonly Diagnosis[]> {
+    this.#checkOpen('diagnose');
+    const { queue } = this.#context;
+    const found: Diagnosis[] = [];
+    let taker: Member | undefined;
+    for (const member of this.#members) {
+      try {
+        const ready = (await member.look(queue)) ?? 0;
+        if (ready > 0 && member !== this.#members[0]) found.push(this.#waiting(member, queue, ready));
+        taker ??= member;
+      } catch (error) {
+        const message = `'${member.name}' takes no jobs: ${(error as Error).message}`;
+        found.push({ level: 'warning', subject: this.name, message });
+      }
+    }
+    const taking: Diagnosis =
+      taker === undefined
+        ? { level: 'error', subject: this.name, message: 'no connection takes jobs' }
+        : { level: 'ok', subject: this.name, message: `jobs go to '${taker.name}'` };
+    return [taking, ...found];
+  }
+
+  /** With the first: what is asked of one is asked of the other. The rest are closed by whoever opened them. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.standsFor.close();
+  }
+
+  #waiting({ name }: Member, queue: string, ready: number): Diagnosis {
+    const message = `${ready} jobs wait in '${queue}' of '${name}', for a worker of its own: onqueue work ${name}`;
+    return { level: 'warning', subject: this.name, message };
+  }
+
+  #tellWorkers(): void {
+    if (this.#toldWorkers) return;
+    this.#toldWorkers = true;
+    const [first, ...others] = this.#members.map(({ name }) => name) as [string, ...string[]];
+    const commands = others.map((name) => `onqueue work ${name}`).join(', ');
+    this.#context.logger.info(
+      { connection: this.name },
+      `A worker of '${this.name}' takes the jobs of '${first}' alone. Those that go elsewhere while that is away wait for ` +
+        `a worker of their own: ${commands}`,
+    );
+  }
+
+  #checkOpen(operation: string): void {
+    if (this.#closed) throw new ConnectionClosedError(this.name, operation);
+  }
+}
+
+async function took(
+  member: Member,
+  queue: string,
+  entries: readonly Entry[],
+  failures: QueueUnavailableError[],
+): Promise<boolean> {
+  const failure = await member.push(queue, entries);
+  if (failure !== undefined) failures.push(failure);
+  return failure === undefined;
+}
+
+/** The last one's, with what kept the others. */
+function refusedByAll(failures: readonly QueueUnavailableError[]): Error {
+  const { facts, cause } = failures.at(-1)!;
+  const others = failures
+    .slice(0, -1)
+    .map(({ facts: { connection, reason } }) => `'${connection}' (${reason ?? 'silent'})`);
+  const remedy = `${facts.remedy ?? 'Is it running?'} Neither did ${others.join(', ')} take it.`;
+  return new QueueUnavailableError({ ...facts, remedy }, { cause });
+}
+
+export function connectFailover(config: FailoverConfig, context: ConnectorContext): FailoverConnection {
+  return new FailoverConnection(config.connections, context);
+}

@@ -1,0 +1,270 @@
+import { builtInConnectors } from '../../../src/connections/built-in';
+import { MemoryConnection } from '../../../src/connections/memory/memory-connection';
+import { CapabilityError, QueueUnavailableError } from '../../../src/connections/errors';
+import { Job } from '../../../src/job/job';
+import type { Connection, Entry } from '../../../src/queue/connection';
+import { QueueManager } from '../../../src/queue/queue-manager';
+import { TestClock } from '../../../src/testing/test-clock';
+import { Worker } from '../../../src/worker/worker';
+import { RecordingLogger } from '../../support/application';
+
+type Mood = 'well' | 'away' | 'uncertain' | 'refusing' | 'broken';
+
+/** A memory that takes jobs or not, as the test has it. `refusing`: it answers, and takes none. */
+class Moody {
+  mood: Mood = 'well';
+  pushes = 0;
+  looks = 0;
+
+  constructor(readonly connection: Connection) {
+    const { push, counts } = connection;
+    connection.push = async (queue, entries) => {
+      this.pushes += 1;
+      if (this.mood === 'broken') throw new TypeError('a mistake of its own');
+      if (this.mood === 'uncertain') await push.call(connection, queue, entries);
+      if (this.mood !== 'well') throw this.#unavailable();
+      return push.call(connection, queue, entries);
+    };
+    connection.counts = async (queue) => {
+      this.looks += 1;
+      if (this.mood === 'away' || this.mood === 'uncertain') throw this.#unavailable();
+      return counts.call(connection, queue);
+    };
+  }
+
+  get texts(): Promise<readonly string[]> {
+    return this.connection.peek('default', 'ready', 100).then((jobs) => jobs.map(({ payload }) => String(payload)));
+  }
+
+  #unavailable(): QueueUnavailableError {
+    const { name } = this.connection;
+    return new QueueUnavailableError({
+      connection: name,
+      store: 'Memory',
+      address: name,
+      consequence: 'nothing was queued',
+      reason: `${name} is ${this.mood}`,
+      uncertain: this.mood === 'uncertain',
+    });
+  }
+}
+
+@Job()
+class Ring extends Job {
+  handle(): void {}
+}
+
+const entry = (payload: string): Entry => ({ payload });
+
+let clock: TestClock;
+let log: RecordingLogger;
+let manager: QueueManager;
+let first: Moody;
+let second: Moody;
+let both: Connection;
+
+beforeEach(() => {
+  clock = new TestClock();
+  log = new RecordingLogger();
+  manager = new QueueManager(
+    { connectors: builtInConnectors, logger: log, clock },
+    {
+      default: 'both',
+      connections: {
+        first: { driver: 'memory' },
+        second: { driver: 'memory' },
+        both: { driver: 'failover', connections: ['first', 'second'] },
+      },
+    },
+  );
+  first = new Moody(manager.driver('first'));
+  second = new Moody(manager.driver('second'));
+  both = manager.driver('both');
+});
+
+afterEach(() => manager.close());
+
+const push = (text: string): Promise<void> => both.push('default', [entry(text)]);
+/** The first is away, and known to be. */
+const lose = async (mood: Mood = 'away'): Promise<void> => {
+  first.mood = mood;
+  await push('lost');
+};
+const said = (): string[] => log.lines.map(({ level, message }) => `${level}: ${message}`);
+
+describe('a dispatch through a failover', () => {
+  it('goes to the first of its connections, and to no other', async () => {
+    await push('a');
+    expect([await first.texts, await second.texts]).toEqual([['a'], []]);
+  });
+
+  it('goes to the second while the first is away, and the first is not waited for again', async () => {
+    await lose();
+    await push('a');
+    await push('b');
+    expect(await second.texts).toEqual(['lost', 'a', 'b']);
+    expect(first.pushes).toBe(1);
+  });
+
+  it('goes to the first again when that answers, by one dispatch at a time', async () => {
+    await lose();
+    first.mood = 'well';
+    await push('before anybody looked');
+    await clock.advance(1);
+    await push('who has it looked at');
+    await clock.advance(0);
+    await Promise.all([push('first to try'), push('beside it')]);
+    await push('after it');
+    expect(await first.texts).toEqual(['first to try', 'after it']);
+    expect(await second.texts).toEqual(['lost', 'before anybody looked', 'who has it looked at', 'beside it']);
+  });
+
+  it('has one that is away looked at once in a second, whatever is dispatched', async () => {
+    await lose();
+    for (let number = 0; number < 30; number += 1) {
+      await push(`${number}`);
+      await clock.advance('100ms');
+    }
+    expect([first.looks, first.pushes]).toEqual([2, 1]);
+  });
+
+  it('finds one that cannot count by what it can', async () => {
+    await lose();
+    first.connection.counts = () => Promise.reject(new CapabilityError('first', 'memory', 'counts'));
+    first.mood = 'well';
+    await clock.advance(1);
+    await push('who has it looked at');
+    await clock.advance(0);
+    await push('a');
+    expect(await first.texts).toEqual(['a']);
+  });
+
+  it('tries one that answers and takes nothing ever more seldom', async () => {
+    await lose('refusing');
+    const tried: number[] = [];
+    for (let second = 0; second < 60; second += 1) {
+      await push(`${second}`);
+      await clock.advance('500ms');
+      await push(`${second}`);
+      await clock.advance('500ms');
+      if (first.pushes > tried.length + 1) tried.push(second);
+    }
+    expect(tried.length).toBeGreaterThan(2);
+    expect(tried.length).toBeLessThan(6);
+    expect(await first.texts).toEqual([]);
+  });
+
+  it('is refused where its answer was lost: it may be in the first, and would run twice', async () => {
+    first.mood = 'uncertain';
+    await expect(push('a')).rejects.toMatchObject({ facts: { connection: 'first', uncertain: true } });
+    await push('b');
+    expect([await first.texts, await second.texts]).toEqual([['a'], ['b']]);
+  });
+
+  it('is refused where no connection takes it, with what each of them said; then all are asked again', async () => {
+    first.mood = second.mood = 'away';
+    const refused = manager.connection().pushRaw('{"job":"probe","displayName":"Probe"}');
+    await expect(refused).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { connection: 'second' } });
+    await expect(refused).rejects.toThrow(/second is away.*was not queued.*'first' \(first is away\)/);
+    first.mood = 'well';
+    await push('a');
+    expect(await first.texts).toEqual(['a']);
+  });
+
+  it('fails where a connection fails by a fault of its own', async () => {
+    first.mood = 'broken';
+    await expect(push('a')).rejects.toThrow(TypeError);
+    expect(await second.texts).toEqual([]);
+  });
+
+  it('goes page by page, so that no job is in both', async () => {
+    const take = first.connection.push.bind(first.connection);
+    first.connection.push = async (queue, entries) => {
+      await take(queue, entries);
+      first.mood = 'away';
+    };
+    await both.push(
+      'default',
+      Array.from({ length: 150 }, (_, at) => entry(`${at}`)),
+    );
+    expect([await first.texts, await second.texts].map(({ length }) => length)).toEqual([100, 50]);
+  });
+
+  it('keeps its delay and its queue', async () => {
+    first.mood = 'away';
+    await manager.connection().laterOn('slow', '5m', new Ring());
+    expect(await second.connection.counts('slow')).toEqual({ ready: 0, delayed: 1, reserved: 0 });
+  });
+});
+
+describe('of a streak without the first connection', () => {
+  it('is said once that it began, and once that it is over', async () => {
+    await lose();
+    await push('a');
+    await clock.advance(1);
+    first.mood = 'well';
+    await push('b');
+    await clock.advance(0);
+    await push('c');
+    expect(said()).toEqual([
+      expect.stringMatching(/^error: 'first' takes no jobs of 'both'.*first is away/),
+      "info: 'first' takes jobs of 'both' again.",
+    ]);
+  });
+
+  it('is told who hears errors', async () => {
+    const heard: unknown[] = [];
+    manager.onError((error, { connection }) => heard.push([connection, error]));
+    await lose();
+    expect(heard).toEqual([['first', expect.any(QueueUnavailableError)]]);
+    expect(said()).toEqual([]);
+  });
+});
+
+describe('a worker of a failover', () => {
+  it('takes the jobs of the first connection alone, and says so once', async () => {
+    await lose();
+    first.mood = 'well';
+    await manager.connection('first').push(new Ring());
+    await new Worker({ once: true }, manager).run();
+    expect(await second.texts).toEqual(['lost']);
+    expect(said().filter((line) => line.includes('onqueue work second'))).toHaveLength(1);
+  });
+
+  it('keeps what failed in the store of the first, where it is listed once', async () => {
+    await manager.connection().pushRaw('{"displayName":"Nobody","job":"onqueue","data":null,"attempts":9}');
+    await new Worker({ once: true, tries: 1 }, manager).run();
+    const listed = await manager.failed.list();
+    expect(listed.map(({ connection }) => connection)).toEqual(['first']);
+    expect(await manager.failed.retry('all')).toBe(1);
+    expect(await first.texts).toHaveLength(1);
+  });
+});
+
+describe('the check of a failover', () => {
+  const check = () => both.diagnose();
+
+  it('says where jobs go', async () => {
+    expect(await check()).toEqual([{ level: 'ok', subject: 'both', message: "jobs go to 'first'" }]);
+  });
+
+  it('says which connection takes none, and where they go instead', async () => {
+    first.mood = 'away';
+    expect(await check()).toEqual([
+      { level: 'ok', subject: 'both', message: "jobs go to 'second'" },
+      { level: 'warning', subject: 'both', message: expect.stringContaining('first is away') },
+    ]);
+    second.mood = 'away';
+    expect((await check())[0]).toMatchObject({ level: 'error', message: 'no connection takes jobs' });
+  });
+
+  it('says what waits where no worker of the failover looks', async () => {
+    await second.connection.push('default', [entry('a')]);
+    expect((await check())[1]?.message).toMatch(/^1 job.*onqueue work second/);
+  });
+
+  it('names the addresses of all', () => {
+    expect(both.address).toBe(`${first.connection.address}, else ${second.connection.address}`);
+    expect(first.connection).toBeInstanceOf(MemoryConnection);
+  });
+});
