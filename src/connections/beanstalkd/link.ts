@@ -59,6 +59,8 @@ export class Link {
   readonly #clock: Clock;
   readonly #reader = new ReplyReader();
   readonly #calls: Call[] = [];
+  /** Goes out at the end of this turn. */
+  readonly #outgoing: Command[] = [];
   readonly #watched = new Set([FIRST_TUBE]);
   #used = FIRST_TUBE;
   #end: Error | undefined;
@@ -128,11 +130,8 @@ export class Link {
     const dueAt = this.#clock.monotonic() + within - EARLY;
     return new Promise((resolve, reject) => {
       this.#calls.push({ expected: commands.length, replies: [], resolve, reject, dueAt });
-      if (this.#socket.writableCorked === 0) {
-        this.#socket.cork();
-        process.nextTick(() => this.#socket.uncork());
-      }
-      for (const command of commands) this.#socket.write(typeof command === 'string' ? command + END : command);
+      if (this.#outgoing.length === 0) process.nextTick(() => this.#flush());
+      this.#outgoing.push(...commands);
     });
   }
 
@@ -161,6 +160,17 @@ export class Link {
   close(): void {
     this.#finish(new Error('the connection was closed'));
     this.#socket.resetAndDestroy();
+  }
+
+  // One write for all: each of its own would cost more than the rest of a short job.
+  #flush(): void {
+    const commands = this.#outgoing.splice(0);
+    if (commands.every((command) => typeof command === 'string')) {
+      this.#socket.write(`${commands.join(END)}${END}`, 'latin1');
+    } else {
+      const bytes = commands.map((command) => (typeof command === 'string' ? Buffer.from(command + END) : command));
+      this.#socket.write(Buffer.concat(bytes));
+    }
   }
 
   #read(chunk: Buffer): void {

@@ -94,7 +94,8 @@ export class Reserver {
     let next = Infinity;
     for (const tube of tubes) {
       const first = (await this.#call([...this.link.use(tube), 'peek-delayed'], consequence)).at(-1)!;
-      if (first.word !== 'FOUND') continue;
+      // The tube had delayed jobs a moment ago: what was one has become ready, and who waits for nothing else would miss it.
+      if (first.word !== 'FOUND') return 0;
       const [known] = await this.#call([`stats-job ${first.args[0]}`], consequence);
       next = Math.min(next, Number(fieldsOf(known!.body).get('time-left') ?? 0) + 1);
     }
