@@ -5,6 +5,7 @@ import { builtInConnectors } from '../../src/connections/built-in';
 import { silentLogger } from '../../src/logger/console-logger';
 import { QueueManager } from '../../src/queue/queue-manager';
 import { startBeanstalkd } from '../support/beanstalkd-server';
+import { startMariadbServer } from '../support/mariadb-server';
 import { startPostgresServer } from '../support/postgres-server';
 import { Project, requireBuild, root } from '../support/project';
 
@@ -18,6 +19,7 @@ interface Server {
 const SERVERS: readonly (readonly [name: string, start: () => Promise<Server>, configured: (url: string) => object])[] =
   [
     ['PostgreSQL', startPostgresServer, (url) => ({ connections: { main: { driver: 'database', url } } })],
+    ['MariaDB', startMariadbServer, (url) => ({ connections: { main: { driver: 'database', url } } })],
     [
       'beanstalkd, with its failed jobs elsewhere',
       startBeanstalkd,
