@@ -14,6 +14,8 @@ const REACH: Milliseconds = 1000;
 
 const OURS = `${dirname(__dirname)}${sep}`;
 
+const IS_DEBUGGED = "process.getBuiltinModule('node:inspector').url() !== undefined";
+
 /** Of the stack: enough to tell who called what. */
 const FRAMES = 8;
 
@@ -26,18 +28,29 @@ export class BlockedLoop {
     this.#clock = clock;
   }
 
+  /**
+   * Whether a debugger is there, also one that came after the start: the main thread may wait at a breakpoint. To be asked
+   * first: it finds out whether the thread is in reach, which goes on meanwhile.
+   */
+  async isDebugged(): Promise<boolean> {
+    const session = (this.#session = await connected());
+    if (session === undefined) return false;
+    const answer = await this.#within<{ readonly debugged: boolean }>((resolve) => {
+      session.post('Runtime.evaluate', { expression: IS_DEBUGGED, returnByValue: true }, (_error, reply) =>
+        resolve({ debugged: reply?.result?.value === true }),
+      );
+    });
+    if (answer === undefined) this.letGo();
+    return answer?.debugged ?? false;
+  }
+
   /** Holds the main thread where it is, and says where, innermost first; undefined: it is out of reach, and not held. */
   async hold(): Promise<readonly string[] | undefined> {
-    const session = await connected();
+    const session = this.#session;
     if (session === undefined) return undefined;
-    this.#session = session;
-    const held = await new Promise<Debugger.CallFrame[] | undefined>((resolve) => {
-      const timer = this.#clock.after(REACH, () => resolve(undefined), true);
+    const held = await this.#within<Debugger.CallFrame[]>((resolve) => {
       session.on('Debugger.scriptParsed', ({ params }) => this.#files.set(params.scriptId, params.url));
-      session.once('Debugger.paused', ({ params }) => {
-        timer.cancel();
-        resolve(params.callFrames);
-      });
+      session.once('Debugger.paused', ({ params }) => resolve(params.callFrames));
       session.post('Debugger.enable');
       session.post('Debugger.pause');
     });
@@ -59,6 +72,17 @@ export class BlockedLoop {
     const kill = (): void => void process.kill(process.pid, 'SIGKILL');
     if (this.#session === undefined) kill();
     else this.#clock.after(REACH, kill, true);
+  }
+
+  // Undefined: no answer came.
+  #within<T>(ask: (resolve: (answer: T) => void) => void): Promise<T | undefined> {
+    return new Promise((resolve) => {
+      const timer = this.#clock.after(REACH, () => resolve(undefined), true);
+      ask((answer) => {
+        timer.cancel();
+        resolve(answer);
+      });
+    });
   }
 
   // What Node.js and we have called on the way says nothing.

@@ -8,7 +8,7 @@ export type WhenBlocked =
   | 'end-process'
   /** Record the timeout. */
   | 'report'
-  /** Nothing: a debugger may hold the event loop, and a person wait in front of it. */
+  /** Nothing: a debugger was there from the start. Of one that comes later the thread asks. */
   | 'wait';
 
 /** What the thread is started with. */
@@ -51,7 +51,7 @@ export type FromThread =
   | { readonly kind: 'recovered' }
   /** Is anybody there? */
   | { readonly kind: 'ask' }
-  /** The event loop stood still; these were recorded as timed out without it. `account` is what was said of it. */
+  /** The event loop stood still; these were recorded as timed out without it, or found lost. `account` is what was said of it. */
   | { readonly kind: 'blocked'; readonly numbers: readonly number[]; readonly account: string };
 
 /** A job that a worker runs, and the number by which the thread knows it. */

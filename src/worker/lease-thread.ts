@@ -8,7 +8,8 @@ import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
 import { type Milliseconds, monotonicOrigin, type Seconds, systemClock } from '../clock/clock';
 import { errorMessage, toError } from '../failed/exception-text';
-import type { Settlement, StoreThread } from '../queue/connection';
+import type { Settlement, SettleResult, StoreThread } from '../queue/connection';
+import { blockedAccount } from './blocked-account';
 import { BlockedLoop } from './blocked-loop';
 import { type HeldReservation, unpack } from './held-reservation';
 import { CLOSE, ENDED, HERE, NOTHING_OPEN, STORE_OPEN } from './lease-messages';
@@ -19,9 +20,6 @@ import { BLOCKED } from './supervision';
 
 /** For the store to take the outcomes of a process that is about to end. */
 const SETTLE_DEADLINE: Milliseconds = 5000;
-
-/** Jobs that are named. */
-const NAMED = 5;
 
 interface StoreModule {
   readonly open: (data: unknown, deadline: Seconds) => StoreThread;
@@ -34,6 +32,10 @@ const held = new Map<number, HeldReservation>();
 let store: Promise<StoreThread> | undefined;
 /** The event loop stands still, and that was said. */
 let told = false;
+/** What is to be done about it is being done. */
+let acting = false;
+/** The worker has not been heard since it was last asked. */
+let silent = false;
 /** The process is about to end by this thread. */
 let ending = false;
 
@@ -57,7 +59,10 @@ const renewal = new LeaseRenewal<HeldReservation>({
 const watch = new OverdueWatch<HeldReservation>({
   clock: systemClock,
   held: () => held.values(),
-  ask: () => tell({ kind: 'ask' }),
+  ask: () => {
+    silent = true;
+    tell({ kind: 'ask' });
+  },
   blocked: (overdue) => void actFor(overdue),
 });
 
@@ -67,6 +72,7 @@ parentPort!.on('message', (message: ToThread) => {
     return;
   }
   told = false;
+  silent = false;
   watch.answered();
   if (message === HERE) return;
   for (const number of message.dropped) drop(number);
@@ -104,60 +110,65 @@ function drop(number: number): void {
   renewal.drop(one);
 }
 
-/** Records what the worker cannot. Other jobs are given up only if the process ends: else they go on with the event loop. */
 async function actFor(overdue: readonly HeldReservation[]): Promise<void> {
+  if (acting) return;
+  acting = true;
+  const loop = new BlockedLoop();
+  // Whoever looks at a breakpoint must not have the process end under their hands; it is asked again with the next look.
+  const debugged = await loop.isDebugged();
+  const late = silent ? overdue.filter(({ number }) => held.has(number)) : [];
+  if (debugged || late.length === 0) loop.letGo();
+  else await record(late, loop);
+  acting = false;
+}
+
+/** Records what the worker cannot. Other jobs are given up only if the process ends: else they go on with the event loop. */
+async function record(overdue: readonly HeldReservation[], loop: BlockedLoop): Promise<void> {
   const ends = whenBlocked === 'end-process';
   ending ||= ends;
   const others = ends ? [...held.values()].filter((one) => !overdue.includes(one)) : [];
-  for (const { number } of [...overdue, ...others]) drop(number);
-  const loop = new BlockedLoop();
-  const account = accountOf(overdue, others.length, ofMainThread ? await loop.hold() : []);
+  if (ends) for (const { number } of [...overdue, ...others]) drop(number);
+  const frames = ofMainThread ? await loop.hold() : [];
   if (!ends) loop.letGo();
-  if (!told) say(account);
-  told = true;
+  const settlements = [...overdue.map(({ timedOut }) => timedOut), ...others.map(({ givenUp }) => givenUp)];
+  const results: SettleResult[] = [];
+  const conclude = (why: string | undefined): string => {
+    const returned = settlements.filter(({ outcome }, at) => outcome === 'released' && results[at] === 'settled');
+    const timedOut = results.slice(0, overdue.length);
+    const back = returned.length - timedOut.filter((result) => result === 'settled').length;
+    const account = blockedAccount({
+      pid: process.pid,
+      overdue: overdue.map(({ reservation }) => reservation),
+      results: timedOut,
+      why,
+      end: ends ? { returned: back, left: settlements.length - results.length } : undefined,
+      frames,
+    });
+    if (!told) say(account);
+    told = true;
+    return account;
+  };
+  const end = (why: string | undefined): void => {
+    conclude(why);
+    loop.endProcess(BLOCKED);
+  };
   // A store that does not answer is no reason to leave the process as it is: the leases end by themselves then.
-  if (ends) systemClock.after(SETTLE_DEADLINE, () => loop.endProcess(BLOCKED), true);
+  if (ends) systemClock.after(SETTLE_DEADLINE, () => end('the store has not answered'), true);
+  const why = await settle(settlements, results);
+  if (ends) return end(why);
+  const numbers = overdue.slice(0, results.length).map(({ number }) => number);
+  for (const number of numbers) drop(number);
+  tell({ kind: 'blocked', numbers, account: conclude(why) });
+}
+
+/** Notes what the store says to each, for as long as it answers; gives the reason why it does not. */
+async function settle(settlements: readonly Settlement[], results: SettleResult[]): Promise<string | undefined> {
   try {
-    await settle([...overdue.map(({ timedOut }) => timedOut), ...others.map(({ givenUp }) => givenUp)]);
+    const recorder = await opened();
+    for (const page of pagesOf(settlements)) results.push(...(await recorder.settle(page)));
+    return undefined;
   } catch (error) {
-    const message = errorMessage(toError(error));
-    if (ends) say(`That was not recorded: ${message}`);
-    else tell({ kind: 'failed', message });
-  }
-  if (ends) loop.endProcess(BLOCKED);
-  else tell({ kind: 'blocked', numbers: overdue.map(({ number }) => number), account });
-}
-
-async function settle(settlements: readonly Settlement[]): Promise<void> {
-  const recorder = await opened();
-  for (const page of pagesOf(settlements)) await recorder.settle(page);
-}
-
-function accountOf(overdue: readonly HeldReservation[], others: number, frames: readonly string[] | undefined): string {
-  const names = overdue.slice(0, NAMED).map(nameOf);
-  if (overdue.length > NAMED) names.push(`${overdue.length - NAMED} more`);
-  const end =
-    whenBlocked === 'end-process'
-      ? `The process ends; other jobs that go back at no cost in tries: ${others}.`
-      : 'The worker goes on when its event loop does.';
-  const place =
-    frames === undefined
-      ? ' It waits in native code, such as execSync().'
-      : frames.map((frame) => `\n    at ${frame}`).join('');
-  return (
-    `The event loop of process ${process.pid} stands still past timeout and grace of ${names.join(', ')}: ` +
-    `recorded as timed out. ${end} Put such work into a worker thread or a process.${place}`
-  );
-}
-
-function nameOf({ reservation }: HeldReservation): string {
-  try {
-    // oxlint-disable-next-line typescript/no-require-imports, typescript/consistent-type-imports -- most threads never need it
-    const { decodeEnvelope } = require('../payload/envelope') as typeof import('../payload/envelope');
-    const { displayName, id = 'without an id' } = decodeEnvelope(reservation.payload);
-    return `${displayName} ${id}`;
-  } catch {
-    return 'a job';
+    return errorMessage(toError(error));
   }
 }
 

@@ -13,7 +13,7 @@ export interface OverdueWatchSettings<H extends { readonly overdueAt: Millisecon
   readonly held: () => Iterable<H>;
   /** Asks the worker for an answer. */
   readonly ask: () => void;
-  /** Called with the overdue jobs of a worker that gave none. They are held no longer when it returns. */
+  /** Called with the overdue jobs of a worker that gave none; again after a while, for those that are still held then. */
   readonly blocked: (overdue: readonly H[]) => void;
 }
 

@@ -93,6 +93,22 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
       expect(stage.ledger.lines).toContainEqual(expect.objectContaining({ pid: first.pid, event: 'said', note }));
     }));
 
+  it('is left alone while a debugger is there, also one that came while it blocks', async () => {
+    jest.replaceProperty(process, 'env', { ...process.env, NODE_OPTIONS: '--inspect-port=0' });
+    const stage = await Stage.open('sqlite', { lease: LEASE });
+    stages.push(stage);
+    const [job] = await stage.dispatch([new Stall(LONG)]);
+    const first = stage.hire({ grace: '200ms' }, COMMAND_LINE);
+    await started(stage, 1);
+
+    process.kill(first.pid, 'SIGUSR1');
+
+    await eventually(() => stage.ledger.count('completed') === 1, { deadline: 20_000 });
+    expect(await first.terminate()).toMatchObject({ code: 0 });
+    expect(attemptsOf(stage, job)).toEqual([1]);
+    expect(first.account).toBe('');
+  });
+
   it('is ended by a signal where it does so in native code', () =>
     onEach(async (stage) => {
       const [job] = await stage.dispatch([new Stall('native')]);

@@ -1,0 +1,66 @@
+/** What is said of an event loop that stands still: because of which jobs, what has become of them, and where it was. */
+import type { Reservation, SettleResult } from '../queue/connection';
+
+/** Jobs that are named. */
+const NAMED = 5;
+
+export interface BlockedFacts {
+  readonly pid: number;
+  readonly overdue: readonly Reservation[];
+  /** What the store said to the timeout of each, in their order; of those behind the last it has said nothing. */
+  readonly results: readonly SettleResult[];
+  /** Why it has said nothing. */
+  readonly why: string | undefined;
+  /** Undefined: the process goes on. */
+  readonly end: BlockedEnd | undefined;
+  /** Innermost first; undefined: out of reach. */
+  readonly frames: readonly string[] | undefined;
+}
+
+export interface BlockedEnd {
+  /** Jobs that were given back. */
+  readonly returned: number;
+  /** Jobs that the store has said nothing of. */
+  readonly left: number;
+}
+
+export function blockedAccount({ pid, overdue, results, why, end, frames }: BlockedFacts): string {
+  const names = overdue.slice(0, NAMED).map(nameOf);
+  if (overdue.length > NAMED) names.push(`${overdue.length - NAMED} more`);
+  const place =
+    frames === undefined
+      ? ' It waits in native code, such as execSync().'
+      : frames.map((frame) => `\n    at ${frame}`).join('');
+  return (
+    `The event loop of process ${pid} stands still past timeout and grace of ${names.join(', ')}: ` +
+    `${fateOf(overdue.length, results, why)}. ${endOf(end)} Put such work into a worker thread or a process.${place}`
+  );
+}
+
+function fateOf(jobs: number, results: readonly SettleResult[], why: string | undefined): string {
+  const lost = results.filter((result) => result === 'lost').length;
+  const fates: [count: number, fate: string][] = [
+    [results.length - lost, 'recorded as timed out'],
+    [lost, 'not recorded, because the lease was lost before'],
+    [jobs - results.length, `not recorded (${why})`],
+  ];
+  const met = fates.filter(([count]) => count > 0);
+  return met.map(([count, fate]) => (met.length === 1 ? fate : `${count} ${fate}`)).join(', ');
+}
+
+function endOf(end: BlockedEnd | undefined): string {
+  if (end === undefined) return 'The worker goes on when its event loop does.';
+  const left = end.left === 0 ? '' : `; jobs that run again when their leases end: ${end.left}`;
+  return `The process ends; other jobs that went back at no cost in tries: ${end.returned}${left}.`;
+}
+
+function nameOf(reservation: Reservation): string {
+  try {
+    // oxlint-disable-next-line typescript/no-require-imports, typescript/consistent-type-imports -- most threads never need it
+    const { decodeEnvelope } = require('../payload/envelope') as typeof import('../payload/envelope');
+    const { displayName, id = 'without an id' } = decodeEnvelope(reservation.payload);
+    return `${displayName} ${id}`;
+  } catch {
+    return 'a job';
+  }
+}
