@@ -17,23 +17,31 @@ import { startBeanstalkd } from '../../support/beanstalkd-server';
 import { Project } from '../../support/project';
 import { startMariadbServer } from '../../support/mariadb-server';
 import { startPostgresServer } from '../../support/postgres-server';
+import { RedisCluster } from '../../support/redis-cluster';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
 import { account, type Account, type Expectations, type Holdings } from './accounting';
 import { type Event, Ledger } from './ledger';
 import { WorkerProcess } from './worker-process';
 
-export type StoreName = 'redis' | 'sqlite' | 'beanstalkd' | 'postgres' | 'mysql';
+export type StoreName = 'redis' | 'cluster' | 'sqlite' | 'beanstalkd' | 'postgres' | 'mysql';
 
 /** Servers that a stage starts for itself alone; those that have tables are given them. */
 const SERVERS: { readonly [Name in StoreName]?: () => Promise<OwnServer> } = {
   postgres: startPostgresServer,
   mysql: startMariadbServer,
   beanstalkd: startBeanstalkd,
+  cluster: startCluster,
 };
 
 interface OwnServer {
   readonly url: string;
   stop(): Promise<void>;
+}
+
+/** Told by one of its nodes. */
+async function startCluster(): Promise<OwnServer> {
+  const cluster = await RedisCluster.start();
+  return { url: cluster.urls[0]!, stop: () => cluster.stop() };
 }
 
 export interface StageOptions {
@@ -88,7 +96,7 @@ export class Stage {
     const settings = { retryAfter: lease, ...(deadline !== undefined && { deadline }) };
     const url = redis?.url ?? server?.url ?? `sqlite:${join(project.folder, 'jobs.sqlite')}`;
     const driver = store === 'redis' || store === 'beanstalkd' ? store : 'database';
-    this.config = { driver, url, ...settings };
+    this.config = store === 'cluster' ? { driver: 'redis', cluster: [url], ...settings } : { driver, url, ...settings };
     this.ledger = new Ledger(join(project.folder, 'ledger'));
     const environment = { connectors: builtInConnectors, logger: silentLogger };
     this.manager = new QueueManager(environment, { connections: { store: this.config } });

@@ -16,7 +16,7 @@ export const blockedLoop: Soak<Size> = {
   name: 'block',
   title: 'an event loop blocked for 3 leases, with neighbours in its process',
   figure: 'one completion; the other jobs keep their tries',
-  stores: ['redis', 'sqlite'],
+  stores: ['redis', 'cluster', 'sqlite'],
   sizes: { test: { leases: 3, times: 1 }, soak: { leases: 3, times: 10 }, full: { leases: 10, times: 30 } },
 
   async play(store, { leases, times }) {

@@ -26,7 +26,7 @@ export const killedWorkers: Soak<Size> = {
   name: 'kill-9',
   title: 'worker processes killed by -9 in the middle of their jobs',
   figure: '0 lost; run twice ≤ jobs in flight at the kills; each of them done ≤ lease + 6 s after its kill',
-  stores: ['redis', 'sqlite', 'postgres', 'mysql', 'beanstalkd'],
+  stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql', 'beanstalkd'],
   sizes: {
     test: { jobs: 1000, kills: 5, takes: 10 },
     soak: { jobs: 100_000, kills: 100, takes: 20 },

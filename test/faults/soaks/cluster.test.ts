@@ -1,0 +1,3 @@
+import { testSoaksOn } from './short-forms';
+
+testSoaksOn('cluster');
