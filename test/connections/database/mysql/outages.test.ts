@@ -51,13 +51,15 @@ describe('a lost answer of MariaDB', () => {
     expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
   });
 
-  it('hands out what was reserved unheard, at no cost in tries and without a crash', async () => {
+  it('gives back what was reserved unheard, at no cost in tries and without a crash', async () => {
     const connection = await through('exchange');
     await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
     proxy.loseReplies();
-    const reservations = await reserve(connection);
+    let reservations = await reserve(connection);
+    // The first answer may have been lost before the transaction had ended: then it is only undone a moment later.
+    while (reservations.length === 0) reservations = await reserve(connection);
     expect(reservations.map(idOf)).toEqual(['a', 'b']);
-    expect(reservations[0]!.counters).toEqual({ attempts: 1, crashes: 0, exceptions: 0, timeouts: 0, releases: 1 });
+    expect(reservations[0]!.counters).toMatchObject({ attempts: 1, crashes: 0, exceptions: 0, timeouts: 0 });
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
   });
 
@@ -108,10 +110,12 @@ describe('a lost answer of MariaDB', () => {
     await expect(jobs.push(session, [job], { client: 'a', number: 1, unheard: [] })).rejects.toMatchObject(tooLate);
     expect(await connection.counts('default')).toMatchObject({ ready: 1 });
     const request = { queues: ['default'], limit: 1, lease: 60 };
-    const second = { endings: [], request, mark: { client: 'b', number: 2, unheard: [1] } };
-    expect((await jobs.exchange(session, second)).taken).toHaveLength(1);
+    const first = { endings: [], request, mark: { client: 'b', number: 1, unheard: [] } };
+    await jobs.exchange(session, first);
+    const second = { ...first, mark: { client: 'b', number: 2, unheard: [1] } };
+    const { taken } = await jobs.exchange(session, second);
+    expect(taken.map(({ counters }) => counters)).toMatchObject([{ attempts: 1, crashes: 0, releases: 1 }]);
     await connection.push('default', [{ payload: payload('b') }]);
-    const first = { ...second, mark: { client: 'b', number: 1, unheard: [] } };
     await expect(jobs.exchange(session, first)).rejects.toMatchObject(tooLate);
     expect(await connection.counts('default')).toMatchObject({ ready: 1, reserved: 1 });
     session.release(true);
@@ -127,8 +131,9 @@ describe('a lost answer of MariaDB', () => {
       facts: { uncertain: true, deadline: 1, consequence: 'no job was reserved' },
     });
     proxy.loseReplies(0);
-    const [reservation] = await reserve(connection);
-    expect(reservation!.counters).toMatchObject({ attempts: 1, crashes: 0 });
+    let [reservation] = await reserve(connection);
+    while (reservation === undefined) [reservation] = await reserve(connection);
+    expect(reservation.counters).toMatchObject({ attempts: 1, crashes: 0 });
   });
 });
 
