@@ -1,5 +1,6 @@
 /** A sample is the same program on every server: only the configuration is another. */
 import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { silentLogger } from '../../src/logger/console-logger';
@@ -7,6 +8,8 @@ import { QueueManager } from '../../src/queue/queue-manager';
 import { startBeanstalkd } from '../support/beanstalkd-server';
 import { startMariadbServer } from '../support/mariadb-server';
 import { startPostgresServer } from '../support/postgres-server';
+import { RedisCluster } from '../support/redis-cluster';
+import { startRedisServer } from '../support/redis-server';
 import { Project, requireBuild, root } from '../support/project';
 
 jest.setTimeout(90_000);
@@ -16,10 +19,28 @@ interface Server {
   stop(): Promise<void>;
 }
 
+async function startCluster(): Promise<Server> {
+  const cluster = await RedisCluster.start();
+  return { url: cluster.urls[0]!, stop: () => cluster.stop() };
+}
+
 const SERVERS: readonly (readonly [name: string, start: () => Promise<Server>, configured: (url: string) => object])[] =
   [
     ['PostgreSQL', startPostgresServer, (url) => ({ connections: { main: { driver: 'database', url } } })],
     ['MariaDB', startMariadbServer, (url) => ({ connections: { main: { driver: 'database', url } } })],
+    ['a Redis Cluster', startCluster, (url) => ({ connections: { main: { driver: 'redis', cluster: [url] } } })],
+    [
+      'Redis, with SQLite for when it is away',
+      startRedisServer,
+      (url) => ({
+        default: 'both',
+        connections: {
+          main: { driver: 'redis', url },
+          spare: { driver: 'database', url: `sqlite:${tmpdir()}/never-opened.sqlite` },
+          both: { driver: 'failover', connections: ['main', 'spare'] },
+        },
+      }),
+    ],
     [
       'beanstalkd, with its failed jobs elsewhere',
       startBeanstalkd,
