@@ -19,14 +19,10 @@ export async function diagnoseRedis(
   const sentAt = clock.monotonic();
   await caller.command('ping', [], { consequence });
   const answeredIn = Math.round((clock.monotonic() - sentAt) * 10) / 10;
-  return [
-    version(info),
-    eviction(info),
-    persistence(info, await snapshots(caller)),
-    latency(answeredIn),
-    permitted(await permissions.missing()),
-    ...(isCluster ? [await slots(caller)] : []),
-  ];
+  const found = isCluster ? [await slots(caller)] : [];
+  // A cluster that is down runs no script.
+  if (found.every(({ level }) => level !== 'error')) found.push(permitted(await permissions.missing()));
+  return [version(info), eviction(info), persistence(info, await snapshots(caller)), latency(answeredIn), ...found];
 }
 
 type Info = ReadonlyMap<string, string>;

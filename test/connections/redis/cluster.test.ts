@@ -153,6 +153,16 @@ describe('a redis connection to a cluster', () => {
     await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toThrow(reason);
   });
 
+  it('is checked for slots that nobody serves, and for masters without a replica', async () => {
+    const connection = world.connect({ url: undefined, cluster: [world.url] });
+    const check = async () => (await connection.diagnose()).find(({ subject }) => subject === 'cluster');
+    expect(await check()).toMatchObject({ level: 'warning', message: expect.stringContaining('1 of 1 masters') });
+    await world.client.call('cluster', 'delslots', '5');
+    await eventually(async () => (await check())?.message.includes('16383 of 16384 slots'));
+    await world.client.call('cluster', 'addslots', '5');
+    await eventually(async () => String(await world.client.call('cluster', 'info')).includes('cluster_state:ok'));
+  });
+
   it('is found by one of its nodes, where others are not known any more', async () => {
     const connection = world.connect({ url: undefined, cluster: ['redis://nowhere.invalid:7000', world.url] });
     await connection.push('q', [{ payload: payload('a') }]);
