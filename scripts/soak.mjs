@@ -43,7 +43,9 @@ for (const soak of soaks.filter(({ name }) => positionals.length === 0 || positi
   }
 }
 if (results.length === 0)
-  refuse(`No soak runs on the store '${values.store}'. There are redis, cluster, sqlite, postgres, mysql and beanstalkd.`);
+  refuse(
+    `No soak runs on the store '${values.store}'. There are redis, cluster, sqlite, postgres, mysql and beanstalkd.`,
+  );
 if (values.json !== undefined) {
   const machine = { date: new Date().toISOString(), cpu: cpus()[0].model.trim(), cores: availableParallelism() };
   writeFileSync(values.json, `${JSON.stringify({ ...machine, node: process.version, results }, undefined, 2)}\n`);
