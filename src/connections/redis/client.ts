@@ -2,6 +2,7 @@
 import { lookup } from 'node:dns';
 import Redis, { Cluster, type ClusterNode, type ClusterOptions, type RedisOptions } from 'ioredis';
 import type { RedisConfig, RedisNode } from '../../queue/configuration';
+import { heardConnector } from './connector';
 
 export type Client = Redis | Cluster;
 
@@ -44,7 +45,7 @@ function sourceOfSingle(template: Redis): ClientSource {
     address: addressOf(options),
     cluster: false,
     keyPrefix: options.keyPrefix ?? '',
-    open: (retry) => template.duplicate(ours(retry)),
+    open: (retry) => template.duplicate(ours(options, retry)),
   };
 }
 
@@ -71,7 +72,7 @@ function sourceOfCluster(template: Cluster): ClientSource {
         retryDelayOnClusterDown: 0,
         // One name that is not known would keep all nodes from being asked; and certificates are made out to names.
         ...(dnsLookup === lookup && { dnsLookup: keepName }),
-        redisOptions: ours(retry),
+        redisOptions: ours(redisOptions ?? {}, retry),
       }),
   };
 }
@@ -113,8 +114,9 @@ function keepName(host: string, callback: (error: null, address: string, family?
 }
 
 /** What the queue depends on, whatever the user's client or options say. */
-function ours(retry: Retry): Options {
+function ours(options: RedisOptions, retry: Retry): Options {
   return {
+    Connector: heardConnector(options),
     lazyConnect: true,
     // Calls have deadlines of our own; a client that gives up by itself would reject them for another reason.
     maxRetriesPerRequest: null,

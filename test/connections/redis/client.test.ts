@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import Redis, { Cluster } from 'ioredis';
 import { clientSource } from '../../../src/connections/redis/client';
 import type { RedisConfig } from '../../../src/queue/configuration';
@@ -20,7 +21,7 @@ describe('the address of a redis connection', () => {
     [{ cluster: ['redis://:secret@a:7000', { host: 'b' }], password: 'secret' }, 'cluster redis://a:7000, b:6379'],
     [{ client: new Redis('redis://:secret@example.org:7000/1', { lazyConnect: true }) }, 'redis://example.org:7000/1'],
     [{ client: new Cluster([{ host: 'a', port: 7000 }], { lazyConnect: true }) }, 'cluster a:7000'],
-  ])('names the server of %j without a password', (config, address) => {
+  ])('names the server without a password (case %#)', (config, address) => {
     expect(addressOf(config as Partial<RedisConfig>)).toBe(address);
   });
 });
@@ -69,5 +70,37 @@ describe('a redis connection on a client of the user', () => {
     await connection.close();
     expect(client.options).toEqual(before);
     expect(await client.ping()).toBe('PONG');
+  });
+});
+
+describe('a socket of a redis connection', () => {
+  let world: RedisWorld;
+
+  const breakTwice = async (client: Redis | Cluster): Promise<void> => {
+    client.on('error', () => undefined);
+    await client.ping();
+    const sockets = client.isCluster ? (client as Cluster).nodes() : [client as Redis];
+    for (const { stream } of sockets) {
+      (stream as unknown as EventEmitter).emit('error', new Error('the first'));
+      (stream as unknown as EventEmitter).emit('error', new Error('the second'));
+    }
+    client.disconnect();
+  };
+
+  afterEach(() => world.stop());
+
+  it.each<[string, (url: string) => Partial<RedisConfig>]>([
+    ['an address', (url) => ({ url })],
+    ['a client of the user', (url) => ({ client: new Redis(url, { lazyConnect: true }) })],
+  ])('ends no process with an error after its first, by %s', async (_, config) => {
+    world = await RedisWorld.start();
+    const { open } = clientSource({ driver: 'redis', ...config(world.url) });
+    await expect(breakTwice(open(() => null))).resolves.toBeUndefined();
+  });
+
+  it('ends no process with an error after its first, in a cluster', async () => {
+    world = await RedisWorld.startCluster();
+    const { open } = clientSource({ driver: 'redis', cluster: [world.url] });
+    await expect(breakTwice(open(() => null))).resolves.toBeUndefined();
   });
 });
