@@ -137,6 +137,15 @@ describe('a cluster one of whose masters dies', () => {
     await application.settled();
     expect(application.faults).toEqual(NO_FAULTS);
   });
+});
+
+describe('a cluster one of whose masters is silent', () => {
+  beforeAll(async () => {
+    // Not given up while the test runs: a cluster that has no replica for it yet refuses the calls for all slots.
+    cluster = await RedisCluster.start({ args: ['--cluster-node-timeout', '60000'] });
+  });
+
+  afterAll(() => cluster.stop());
 
   it('gives the jobs of the other masters to a worker meanwhile, whichever it asks first', async () => {
     const { queues, masters } = await queuesApart('apart:');
