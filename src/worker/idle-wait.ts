@@ -50,9 +50,13 @@ export class IdleWait {
     this.#timer = undefined;
   }
 
-  async close(): Promise<void> {
+  /** Ends the wait for good, so that the store takes back what it has handed to it. False: nothing was waited with. */
+  async end(): Promise<boolean> {
     this.pause();
-    await this.#waiter?.close();
+    const waiter = this.#waiter;
+    this.#waiter = undefined;
+    await waiter?.close();
+    return waiter !== undefined;
   }
 
   async #wait(): Promise<void> {

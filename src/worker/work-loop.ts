@@ -181,7 +181,7 @@ export class WorkLoop {
       this.#pulse.close();
       this.#state = 'stopped';
       await this.#leases.close();
-      await this.#idle.close();
+      await this.#idle.end();
     }
   }
 
@@ -321,8 +321,13 @@ export class WorkLoop {
     if (!this.#options.stopWhenEmpty) return undefined;
     if (this.#permission.isVetoed) return 'empty';
     if ((this.#hungry && this.#free > 0) || this.#trouble.pausing) return undefined;
-    if (this.#nextLook === Infinity || !this.#connection.capabilities.counts) return 'empty';
-    return (await this.#someWait()) ? undefined : 'empty';
+    const mayWait = this.#nextLook !== Infinity && this.#connection.capabilities.counts;
+    if (mayWait && (await this.#someWait())) return undefined;
+    // A job that the store has just handed to the wait is counted nowhere: once it is back, a last look decides.
+    let isLast = true;
+    await this.#shutdown.within(this.#idle.end().then((ended) => void (isLast = !ended || this.#free <= 0)));
+    this.#hungry ||= !isLast;
+    return isLast ? 'empty' : undefined;
   }
 
   // True also where it is not known: the store does not answer.

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { silentLogger } from '../../src/logger/console-logger';
 import { QueueManager } from '../../src/queue/queue-manager';
+import { startBeanstalkd } from '../support/beanstalkd-server';
 import { startMariadbServer } from '../support/mariadb-server';
 import { startPostgresServer } from '../support/postgres-server';
 import { RedisCluster } from '../support/redis-cluster';
@@ -38,6 +39,15 @@ const SERVERS: readonly (readonly [name: string, start: () => Promise<Server>, c
           spare: { driver: 'database', url: `sqlite:${tmpdir()}/never-opened.sqlite` },
           both: { driver: 'failover', connections: ['main', 'spare'] },
         },
+      }),
+    ],
+    [
+      'beanstalkd, with its failed jobs elsewhere',
+      startBeanstalkd,
+      (url) => ({
+        default: 'main',
+        failed: 'kept',
+        connections: { main: { driver: 'beanstalkd', url }, kept: { driver: 'memory' } },
       }),
     ],
   ];

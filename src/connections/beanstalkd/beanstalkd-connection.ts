@@ -18,6 +18,7 @@ import type {
   Waiter,
 } from '../../queue/connection';
 import { CapabilityError, ConnectionClosedError } from '../errors';
+import { OpenWaiters } from '../open-waiters';
 import { BeanstalkdWaiter } from './beanstalkd-waiter';
 import { BuriedJobs } from './buried-jobs';
 import { Caller } from './caller';
@@ -81,7 +82,7 @@ export class BeanstalkdConnection implements Connection {
   readonly #tubes: Tubes;
   readonly #caller: Caller;
   readonly #reservers: Reservers;
-  readonly #waiters = new Set<BeanstalkdWaiter>();
+  readonly #waiters = new OpenWaiters();
   readonly #underWay = new Set<Promise<unknown>>();
   #server: ServerFacts | undefined;
   #forgotten = false;
@@ -193,9 +194,7 @@ export class BeanstalkdConnection implements Connection {
   waiter(queues: readonly string[]): Waiter {
     this.#checkOpen('waiter');
     const tubes = [...new Set(queues)].map((queue) => this.#tubes.of(queue));
-    const waiter = new BeanstalkdWaiter(this.name, this.#context.clock, this.#reservers, tubes);
-    this.#waiters.add(waiter);
-    return waiter;
+    return this.#waiters.add(new BeanstalkdWaiter(this.name, this.#context.clock, this.#reservers, tubes));
   }
 
   diagnose(): Promise<readonly Diagnosis[]> {
@@ -209,7 +208,7 @@ export class BeanstalkdConnection implements Connection {
 
   async #close(): Promise<void> {
     const { clock, deadline } = this.#context;
-    await Promise.all([...this.#waiters].map((waiter) => waiter.close()));
+    await this.#waiters.close();
     const idle = Promise.allSettled(this.#underWay);
     await patiently(clock, idle, deadline * 1000).catch(() => undefined);
     this.#reservers.close();

@@ -24,6 +24,7 @@ import type {
 import { PayloadTooLargeError } from '../../queue/errors';
 import { threadModule } from '../../queue/thread-module';
 import { CapabilityError, ConnectionClosedError } from '../errors';
+import { OpenWaiters } from '../open-waiters';
 import type { EntryResult } from './batches';
 import { SqsCaller } from './caller';
 import { addressOf, openLink } from './client';
@@ -90,7 +91,7 @@ export class SqsConnection implements Connection {
   readonly #lanes = new Map<string, PushLane>();
   readonly #inboxes = new Map<string, Inbox>();
   readonly #outcomes: Outcomes;
-  readonly #waiters = new Set<SqsWaiter>();
+  readonly #waiters = new OpenWaiters();
   /** Bytes of a message at most. */
   readonly #room: number;
   #closing: Promise<void> | undefined;
@@ -230,9 +231,7 @@ export class SqsConnection implements Connection {
   waiter(queues: readonly string[]): Waiter {
     this.#checkOpen('waiter');
     const inboxes = [...new Set(queues)].map((queue) => this.#inbox(queue));
-    const waiter = new SqsWaiter(this.name, this.#clock, inboxes);
-    this.#waiters.add(waiter);
-    return waiter;
+    return this.#waiters.add(new SqsWaiter(this.name, this.#clock, inboxes));
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {
@@ -247,8 +246,7 @@ export class SqsConnection implements Connection {
   }
 
   async #close(): Promise<void> {
-    await Promise.all([...this.#waiters].map((waiter) => waiter.close()));
-    this.#waiters.clear();
+    await this.#waiters.close();
     await Promise.all([...this.#inboxes.values()].map((inbox) => inbox.close()));
     await Promise.all([...this.#lanes.values()].map((lane) => lane.sent));
     await this.#caller.idle(this.#context.deadline * 1000);

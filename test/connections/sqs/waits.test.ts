@@ -1,4 +1,5 @@
 import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
+import { SqsWaiter } from '../../../src/connections/sqs/sqs-waiter';
 import type { Reservation, Waiter } from '../../../src/queue/connection';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { eventually } from '../../support/eventually';
@@ -164,4 +165,16 @@ it('jobs that wait until their worker is alone are kept for it', async () => {
   const { reservations } = await connection.reserve({ ...request, apart: { ...apart, alone: true } });
 
   expect(reservations).toMatchObject([{ counters: { attempts: 1, crashes: 1 } }]);
+});
+
+it('a connection keeps none of the waiters that are closed, worker after worker', async () => {
+  const closed = jest.spyOn(SqsWaiter.prototype, 'close');
+  await waiter.close();
+  connection.waiter(['default']);
+
+  await connection.close();
+
+  // The one by itself, the other one with the connection.
+  expect(closed).toHaveBeenCalledTimes(2);
+  closed.mockRestore();
 });

@@ -26,6 +26,7 @@ import type {
 import type { Migrations } from '../../../queue/migrations';
 import { threadModule } from '../../../queue/thread-module';
 import { ConnectionClosedError, DuplicatePayloadError } from '../../errors';
+import { OpenWaiters } from '../../open-waiters';
 import { diagnose } from './diagnosis';
 import { watchOf } from './file-watch';
 import type { FileWatch } from './file-watch';
@@ -91,7 +92,7 @@ export class SqliteConnection implements Connection {
   readonly #clock: Clock;
   readonly #store: SqliteStore<SqliteTables>;
   readonly #watch: FileWatch;
-  readonly #waiters = new Set<SqliteWaiter>();
+  readonly #waiters = new OpenWaiters();
   #closed = false;
   /** How many replacements of the file were told. */
   #heard = 0;
@@ -225,11 +226,8 @@ export class SqliteConnection implements Connection {
       watch: this.#watch,
       nextIn: (names) => glance((tables) => nextIn(tables, names, this.#now)) ?? Infinity,
       version: () => glance((tables) => tables.version),
-      // A process may run worker after worker, each with a waiter of its own.
-      closed: () => this.#waiters.delete(waiter),
     });
-    this.#waiters.add(waiter);
-    return waiter;
+    return this.#waiters.add(waiter);
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {
@@ -239,7 +237,7 @@ export class SqliteConnection implements Connection {
 
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([...this.#waiters].map((waiter) => waiter.close()));
+    await this.#waiters.close();
     await this.#store.close();
   }
 

@@ -13,8 +13,6 @@ export interface WaiterOptions {
   readonly nextIn: (queues: readonly string[]) => Seconds;
   /** Changes when another connection has written. */
   readonly version: () => number | undefined;
-  /** Called when nobody waits with it any more. */
-  readonly closed: () => void;
 }
 
 export class SqliteWaiter implements Waiter {
@@ -69,6 +67,5 @@ export class SqliteWaiter implements Waiter {
   async close(): Promise<void> {
     this.#closed = true;
     for (const finish of this.#waits) finish();
-    this.#options.closed();
   }
 }
