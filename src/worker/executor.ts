@@ -185,7 +185,7 @@ export class Executor {
   #foresee(job: RunningJob, { timeout, backoff }: RunOptions): void {
     const failures = job.reservation.counters.exceptions + 1;
     const within = (timeout + this.#settings.grace) * 1000;
-    job.onForeseen?.(within, backoffDelay(backoff, failures, this.#application.random));
+    job.onForeseen?.(job, within, backoffDelay(backoff, failures, this.#application.random));
   }
 
   // A string job of `App\Jobs\SendEmail` is one of our `SendEmail` too.

@@ -1,14 +1,15 @@
 /**
- * The worker's end of the channel to the thread that keeps its leases.
+ * The worker's end of the channel to the thread that keeps its leases: pages that it looks at by itself, and messages.
  *
  * The thread starts with the first jobs, keeps no process alive, and ends with the worker.
  */
 import { isMainThread, Worker } from 'node:worker_threads';
-import { endOfTurn, type Milliseconds, monotonicOrigin, type Seconds, systemClock } from '../clock/clock';
+import { type Milliseconds, monotonicOrigin, type Seconds, systemClock } from '../clock/clock';
 import { errorMessage, toError } from '../failed/exception-text';
-import type { ThreadAccess } from '../queue/connection';
-import { CLOSE, ENDED, HERE, NOTHING_OPEN, pack } from './lease-messages';
-import type { FromThread, LeaseNews, LeaseThreadData, Numbered, WhenBlocked } from './lease-messages';
+import type { Reservation, ThreadAccess } from '../queue/connection';
+import { CLOSE, ENDED, HERE, LOOK, LOOKING, NOTHING_OPEN, STATES, STORE } from './lease-messages';
+import type { FromThread, LeaseThreadData, Numbered, ToThread, WhenBlocked } from './lease-messages';
+import type { LeaseTable, Place } from './lease-table';
 
 export type Heard = Exclude<FromThread, { readonly kind: 'ask' }>;
 
@@ -17,10 +18,16 @@ export interface LeaseChannelSettings {
   /** The path of the thread's program. */
   readonly program: string;
   readonly lease: Seconds;
+  readonly table: LeaseTable;
   readonly whenBlocked: WhenBlocked;
   readonly heard: (message: Heard) => void;
   /** The thread has ended, or cannot be told anything. Called once, and not after `close`. */
   readonly gone: (why: string) => void;
+}
+
+/** A job that is held, and where it is written down. */
+export interface Placed extends Numbered {
+  readonly place: Place;
 }
 
 /** For the thread to close its store. */
@@ -28,33 +35,39 @@ const CLOSE_DEADLINE: Milliseconds = 2000;
 
 export class LeaseChannel {
   readonly #settings: LeaseChannelSettings;
-  readonly #state = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  readonly #state = new Int32Array(new SharedArrayBuffer(STATES * Int32Array.BYTES_PER_ELEMENT));
   #thread: Worker | undefined;
-  /** Settled jobs that the thread does not know of yet. */
-  #dropped: number[] = [];
+  /** How many pages the thread was given. */
+  #given = 0;
+  /** The numbers of jobs that the thread knows by a message. */
+  readonly #sent = new Set<number>();
   #closed = false;
 
   constructor(settings: LeaseChannelSettings) {
     this.#settings = settings;
   }
 
-  /** Jobs of one reserve, and the memory of their terms. */
-  keep(jobs: readonly Numbered[], terms: Int32Array, reservedAt: Milliseconds): void {
+  /** Jobs of one reserve. */
+  keep(jobs: readonly Placed[]): void {
     try {
       this.#thread ??= this.#start();
-      const kept = pack(jobs, terms, reservedAt);
-      const dropped = this.#dropped;
-      this.#dropped = [];
-      this.#tell({ kept, dropped }, [kept.texts.buffer, kept.facts.buffer]);
+      const { pages } = this.#settings.table;
+      for (; this.#given < pages.length; this.#given += 1) this.#tell({ page: pages[this.#given]!.memory });
+      for (const { number, reservation, place } of jobs) {
+        if (!place.page.write(place.index, reservation)) this.#send(number, reservation);
+        place.terms.show(number);
+      }
+      // Set by whoever sees first that it is to look again: it says so before it looks for the last time.
+      if (Atomics.compareExchange(this.#state, LOOKING, 0, 1) === 0) this.#tell(LOOK);
     } catch (error) {
       // No thread can be started, or a token cannot be handed over. The jobs are ours, and must run all the same.
       this.#lose(errorMessage(toError(error)));
     }
   }
 
+  /** The job has left its place. */
   drop(number: number): void {
-    // What else is settled in this turn of the event loop travels along, mostly with the jobs that follow.
-    if (this.#dropped.push(number) === 1) void endOfTurn().then(() => this.#tellDropped());
+    if (this.#sent.delete(number)) this.#tell({ settled: number });
   }
 
   /** Ends within a deadline. */
@@ -64,7 +77,7 @@ export class LeaseChannel {
     this.#thread = undefined;
     if (thread === undefined) return;
     // Nothing of it must be closed, and it need not come up only to be told so.
-    if (Atomics.compareExchange(this.#state, 0, NOTHING_OPEN, ENDED) === NOTHING_OPEN) {
+    if (Atomics.compareExchange(this.#state, STORE, NOTHING_OPEN, ENDED) === NOTHING_OPEN) {
       await thread.terminate();
       return;
     }
@@ -79,11 +92,14 @@ export class LeaseChannel {
   }
 
   #start(): Worker {
-    const { threadAccess, program, lease, whenBlocked } = this.#settings;
+    const { threadAccess, program, lease, whenBlocked, table } = this.#settings;
+    // It looks as soon as it is up.
+    Atomics.store(this.#state, LOOKING, 1);
     const data: LeaseThreadData = {
       threadAccess,
       lease,
-      origin: monotonicOrigin(),
+      clockOrigin: monotonicOrigin(),
+      origin: table.origin,
       state: this.#state,
       whenBlocked,
       ofMainThread: isMainThread,
@@ -104,18 +120,19 @@ export class LeaseChannel {
 
   #hear(message: FromThread): void {
     if (this.#closed) return;
-    if (message.kind === 'ask') this.#thread?.postMessage(HERE, []);
+    if (message.kind === 'ask') this.#tell(HERE);
     else this.#settings.heard(message);
   }
 
-  #tellDropped(): void {
-    const dropped = this.#dropped;
-    this.#dropped = [];
-    if (dropped.length > 0) this.#tell({ dropped }, []);
+  #send(number: number, { queue, payload, counters, token }: Reservation): void {
+    this.#sent.add(number);
+    // Memory of its own, which is handed over: a small Buffer shares its memory with others, and all of it would be sent.
+    const bytes = new Uint8Array(payload);
+    this.#tell({ number, reservation: { queue, payload: bytes, counters, token } }, [bytes.buffer]);
   }
 
-  #tell(news: LeaseNews, handedOver: readonly ArrayBuffer[]): void {
-    this.#thread?.postMessage(news, handedOver);
+  #tell(message: ToThread, handedOver: readonly ArrayBuffer[] = []): void {
+    this.#thread?.postMessage(message, handedOver);
   }
 
   #lose(why: string): void {

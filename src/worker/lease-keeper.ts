@@ -11,10 +11,9 @@ import type { Logger } from '../logger/logger';
 import type { Connection, Reservation } from '../queue/connection';
 import { threadModule } from '../queue/thread-module';
 import { JobCancelledError, LeaseLostError } from './errors';
-import { type Heard, LeaseChannel } from './lease-channel';
-import type { Numbered } from './lease-messages';
+import { type Heard, LeaseChannel, type Placed } from './lease-channel';
 import { type Leased, LeaseRenewal, THIRD } from './lease-renewal';
-import { LeaseTerms, newTerms } from './lease-terms';
+import { LeaseTable, type Place } from './lease-table';
 import type { Outcome } from './outcome';
 import type { RunningJob } from './running-job';
 
@@ -42,12 +41,14 @@ export class LeaseKeeper {
   readonly #settings: LeaseKeeperSettings;
   /** By the numbers of the jobs. */
   readonly #held = new Map<number, HeldJob>();
+  readonly #table: LeaseTable;
   readonly #renewal: LeaseRenewal<HeldJob>;
   #channel: LeaseChannel | undefined;
 
   constructor(settings: LeaseKeeperSettings) {
     const { connection, lease, clock, report, recovered } = settings;
     this.#settings = settings;
+    this.#table = new LeaseTable(clock.monotonic());
     this.#channel = this.#newChannel();
     this.#renewal = new LeaseRenewal<HeldJob>({
       lease,
@@ -69,16 +70,14 @@ export class LeaseKeeper {
    * `reservedAt`: `clock.monotonic()` from before the reserve was sent, so that our end is never later than the store's.
    */
   keep(jobs: readonly RunningJob[], reservedAt: Milliseconds): void {
-    const { connection, clock } = this.#settings;
-    if (!connection.capabilities.renew || jobs.length === 0) return;
-    const memory = newTerms(jobs.length);
-    const held = jobs.map((job, index) => new HeldJob(job, new LeaseTerms(memory, index, reservedAt)));
+    if (!this.#settings.connection.capabilities.renew || jobs.length === 0) return;
+    const held = jobs.map((job) => new HeldJob(job, this.#table.take(reservedAt)));
     for (const one of held) {
       this.#held.set(one.number, one);
-      one.job.onForeseen = (within, delay) => one.terms.foresee(clock.monotonic() + within, delay);
+      one.job.onForeseen = this.#foresee;
     }
     this.#renewal.keep(held);
-    this.#channel?.keep(held, memory, reservedAt);
+    this.#channel?.keep(held);
   }
 
   /**
@@ -98,15 +97,13 @@ export class LeaseKeeper {
 
   /** The run is over; it is held until its outcome is stored. */
   ended(job: RunningJob, { settlement }: Outcome): void {
-    this.#held.get(job.number)?.terms.end(settlement.outcome === 'completed');
+    this.#held.get(job.number)?.place.terms.end(settlement.outcome === 'completed');
   }
 
   /** The job is settled: from here on nobody needs its lease. */
   drop(job: RunningJob): void {
     const held = this.#held.get(job.number);
-    if (held === undefined) return;
-    this.#forget(held);
-    this.#channel?.drop(held.number);
+    if (held !== undefined) this.#forget(held);
   }
 
   /** Ends within a deadline, and leaves no timer and no thread behind. */
@@ -115,6 +112,12 @@ export class LeaseKeeper {
     this.#renewal.close();
     await this.#channel?.close();
   }
+
+  // Not where its lease is lost meanwhile: its place may be another job's.
+  readonly #foresee = (job: RunningJob, within: Milliseconds, delay: Seconds): void => {
+    const moment = this.#settings.clock.monotonic() + within;
+    this.#held.get(job.number)?.place.terms.foresee(moment, delay);
+  };
 
   #newChannel(): LeaseChannel | undefined {
     const { connection, lease, clock, logger, endsProcess = false } = this.#settings;
@@ -127,7 +130,7 @@ export class LeaseKeeper {
       const whenBlocked = isDebugged() ? 'wait' : endsProcess ? 'end-process' : 'report';
       const heard = (message: Heard): void => this.#hear(message);
       const gone = (why: string): void => this.#doWithout(why);
-      return new LeaseChannel({ threadAccess, program, lease, whenBlocked, heard, gone });
+      return new LeaseChannel({ threadAccess, program, lease, table: this.#table, whenBlocked, heard, gone });
     }
     const why = missing === undefined ? 'the driver gives a thread no access' : `${missing} is not there`;
     logger.info(
@@ -182,17 +185,19 @@ export class LeaseKeeper {
   #forget(held: HeldJob): void {
     this.#held.delete(held.number);
     this.#renewal.drop(held);
+    this.#table.leave(held.place);
+    this.#channel?.drop(held.number);
   }
 }
 
-class HeldJob implements Numbered, Leased {
+class HeldJob implements Placed, Leased {
   readonly job: RunningJob;
-  readonly terms: LeaseTerms;
+  readonly place: Place;
   isCancelled = false;
 
-  constructor(job: RunningJob, terms: LeaseTerms) {
+  constructor(job: RunningJob, place: Place) {
     this.job = job;
-    this.terms = terms;
+    this.place = place;
   }
 
   get number(): number {
@@ -204,11 +209,11 @@ class HeldJob implements Numbered, Leased {
   }
 
   get leasedAt(): Milliseconds {
-    return this.terms.leasedAt;
+    return this.place.terms.leasedAt;
   }
 
   set leasedAt(moment: Milliseconds) {
-    this.terms.leasedAt = moment;
+    this.place.terms.leasedAt = moment;
   }
 }
 

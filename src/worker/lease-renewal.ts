@@ -16,7 +16,7 @@ const FIRST_PAUSE: Milliseconds = 50;
 const LONGEST_PAUSE: Milliseconds = 1000;
 
 /** Part of a lease between two looks: what falls due until the next one is renewed with this one. */
-const LOOK = 1 / 12;
+export const LOOK = 1 / 12;
 
 /** Part of a lease after which it is renewed. */
 export const THIRD = 1 / 3;
@@ -34,6 +34,8 @@ export interface LeaseRenewalSettings<L extends Leased> {
   readonly after?: number | undefined;
   readonly clock: Clock;
   readonly renew: Connection['renew'];
+  /** Called before each look at what is held: to drop what is not any more. */
+  readonly refresh?: (() => void) | undefined;
   /** It is no longer ours. */
   readonly lost: (leased: L) => void;
   /** It is ours, and is to end. Said with each renewal. */
@@ -115,6 +117,7 @@ export class LeaseRenewal<L extends Leased> {
 
   #look(): void {
     this.#timer = undefined;
+    this.#settings.refresh?.();
     if (this.#held.size === 0) return;
     let oldest = Infinity;
     for (const { leasedAt } of this.#held) oldest = Math.min(oldest, leasedAt);
@@ -128,6 +131,7 @@ export class LeaseRenewal<L extends Leased> {
   async #renewDue(): Promise<void> {
     this.#renewing = true;
     for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
+      this.#settings.refresh?.();
       const due = this.#olderThan((this.#after - LOOK) * this.#span);
       if (await this.#renewAll(due)) break;
       await new Promise<void>((resolve) => {

@@ -1,20 +1,21 @@
 /**
- * The program of the thread that keeps leases. It hears from the worker which jobs it holds, and opens a store of its own
+ * The program of the thread that keeps leases. It sees in shared memory which jobs the worker holds, and opens a store of its own
  * when the first of them has run for a while. Where the event loop of the worker stands still past the timeout of a job,
  * it records that in its place.
  */
 import { writeSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
-import { type Milliseconds, monotonicOrigin, type Seconds, systemClock } from '../clock/clock';
+import { type Milliseconds, monotonicOrigin, type Seconds, systemClock, type Timer } from '../clock/clock';
 import { errorMessage, toError } from '../failed/exception-text';
 import type { Settlement, SettleResult, StoreThread } from '../queue/connection';
 import { blockedAccount } from './blocked-account';
 import { BlockedLoop } from './blocked-loop';
-import { type HeldReservation, unpack } from './held-reservation';
-import { CLOSE, ENDED, HERE, NOTHING_OPEN, STORE_OPEN } from './lease-messages';
+import type { HeldReservation } from './held-reservation';
+import { CLOSE, ENDED, HERE, LOOK, LOOKING, NOTHING_OPEN, STORE, STORE_OPEN } from './lease-messages';
 import type { FromThread, LeaseThreadData, ToThread } from './lease-messages';
-import { LeaseRenewal, pagesOf } from './lease-renewal';
+import { LeaseReader } from './lease-reader';
+import { LeaseRenewal, LOOK as RENEWAL_LOOK, pagesOf } from './lease-renewal';
 import { OverdueWatch } from './overdue-watch';
 import { BLOCKED } from './supervision';
 
@@ -25,9 +26,13 @@ interface StoreModule {
   readonly open: (data: unknown, deadline: Seconds) => StoreThread;
 }
 
-const { threadAccess, lease, origin, state, whenBlocked, ofMainThread } = workerData as LeaseThreadData;
-/** From the worker's clock to that of this thread. */
-const shift = origin - monotonicOrigin();
+/** Between two looks at the pages; with short leases less. */
+const LONGEST_PAUSE: Milliseconds = 500;
+
+/** Looks that found nothing, after which the worker has to say that there is something. */
+const EMPTY_LOOKS = 4;
+
+const { threadAccess, lease, clockOrigin, origin, state, whenBlocked, ofMainThread } = workerData as LeaseThreadData;
 const held = new Map<number, HeldReservation>();
 let store: Promise<StoreThread> | undefined;
 /** The event loop stands still, and that was said. */
@@ -38,6 +43,8 @@ let acting = false;
 let silent = false;
 /** The process is about to end by this thread. */
 let ending = false;
+let timer: Timer | undefined;
+let emptyLooks = 0;
 
 const tell = (message: FromThread): void => parentPort!.postMessage(message, []);
 
@@ -45,6 +52,7 @@ const renewal = new LeaseRenewal<HeldReservation>({
   lease,
   clock: systemClock,
   renew: async (reservations, seconds) => (await opened()).renew(reservations, seconds),
+  refresh: () => reader.look(),
   lost: ({ number }) => {
     held.delete(number);
     tell({ kind: 'lost', number });
@@ -58,7 +66,10 @@ const renewal = new LeaseRenewal<HeldReservation>({
 
 const watch = new OverdueWatch<HeldReservation>({
   clock: systemClock,
-  held: () => held.values(),
+  held: () => {
+    reader.look();
+    return held.values();
+  },
   ask: () => {
     silent = true;
     tell({ kind: 'ask' });
@@ -66,22 +77,47 @@ const watch = new OverdueWatch<HeldReservation>({
   blocked: (overdue) => void actFor(overdue),
 });
 
-parentPort!.on('message', (message: ToThread) => {
-  if (message === CLOSE) {
-    void close();
-    return;
-  }
-  told = false;
-  silent = false;
-  watch.answered();
-  if (message === HERE) return;
-  for (const number of message.dropped) drop(number);
-  if (message.kept === undefined) return;
-  const kept = unpack(message.kept, shift);
-  for (const one of kept) held.set(one.number, one);
-  renewal.keep(kept);
-  if (whenBlocked !== 'wait') watch.start();
+const reader = new LeaseReader({
+  // From the worker's clock to that of this thread.
+  origin: origin + clockOrigin - monotonicOrigin(),
+  found: (one) => {
+    held.set(one.number, one);
+    renewal.keep([one]);
+    if (whenBlocked !== 'wait') watch.start();
+  },
+  gone: drop,
 });
+
+parentPort!.on('message', (message: ToThread) => {
+  if (message === CLOSE) void close();
+  else if (message === HERE) {
+    told = false;
+    silent = false;
+    watch.answered();
+  } else if (message === LOOK) look();
+  else if ('page' in message) {
+    reader.addPage(message.page);
+    look();
+  } else if ('settled' in message) reader.forget(message.settled);
+  else {
+    const { number, reservation } = message;
+    reader.send(number, { ...reservation, payload: Buffer.from(reservation.payload.buffer) });
+  }
+});
+
+/** Until there was nothing for a while: a thread of a worker that waits has no timer. */
+function look(): void {
+  timer?.cancel();
+  emptyLooks = reader.look() ? 0 : emptyLooks + 1;
+  if (emptyLooks > EMPTY_LOOKS) {
+    // Said before the last look: what comes after that is seen by it, or the worker reads this.
+    Atomics.store(state, LOOKING, 0);
+    if (!reader.look()) return;
+    Atomics.store(state, LOOKING, 1);
+    emptyLooks = 0;
+  }
+  timer = systemClock.after(Math.min(lease * 1000 * RENEWAL_LOOK, LONGEST_PAUSE), look);
+}
 
 function opened(): Promise<StoreThread> {
   if (store === undefined) {
@@ -96,17 +132,15 @@ function opened(): Promise<StoreThread> {
 
 async function openStore(): Promise<StoreThread> {
   // The worker has ended, and this thread is about to.
-  if (Atomics.compareExchange(state, 0, NOTHING_OPEN, STORE_OPEN) === ENDED) return new Promise(() => undefined);
+  if (Atomics.compareExchange(state, STORE, NOTHING_OPEN, STORE_OPEN) === ENDED) return new Promise(() => undefined);
   const { module, data } = threadAccess;
   const loaded = (await import(pathToFileURL(module).href)) as StoreModule;
   // A call that waits for longer leaves no time for another one.
   return loaded.open(data, lease / 3);
 }
 
-function drop(number: number): void {
-  const one = held.get(number);
-  if (one === undefined) return;
-  held.delete(number);
+function drop(one: HeldReservation): void {
+  held.delete(one.number);
   renewal.drop(one);
 }
 
@@ -127,7 +161,7 @@ async function record(overdue: readonly HeldReservation[], loop: BlockedLoop): P
   const ends = whenBlocked === 'end-process';
   ending ||= ends;
   const others = ends ? [...held.values()].filter((one) => !overdue.includes(one)) : [];
-  if (ends) for (const { number } of [...overdue, ...others]) drop(number);
+  if (ends) for (const one of [...overdue, ...others]) drop(one);
   const frames = ofMainThread ? await loop.hold() : [];
   if (!ends) loop.letGo();
   const settlements = [...overdue.map(({ timedOut }) => timedOut), ...others.map(({ givenUp }) => givenUp)];
@@ -156,8 +190,9 @@ async function record(overdue: readonly HeldReservation[], loop: BlockedLoop): P
   if (ends) systemClock.after(SETTLE_DEADLINE, () => end('the store has not answered'), true);
   const why = await settle(settlements, results);
   if (ends) return end(why);
-  const numbers = overdue.slice(0, results.length).map(({ number }) => number);
-  for (const number of numbers) drop(number);
+  const recorded = overdue.slice(0, results.length);
+  for (const one of recorded) drop(one);
+  const numbers = recorded.map(({ number }) => number);
   tell({ kind: 'blocked', numbers, account: conclude(why) });
 }
 
@@ -182,6 +217,7 @@ function say(text: string): void {
 }
 
 async function close(): Promise<void> {
+  timer?.cancel();
   renewal.close();
   watch.close();
   await (await store)?.close();

@@ -17,11 +17,14 @@ export type Ending =
   | { readonly kind: 'failed'; readonly error: Error }
   | { readonly kind: 'deleted' };
 
+/** A number has 31 bits for other threads. */
+const LARGEST_NUMBER = 2 ** 31 - 1;
+
 let runs = 0;
 
 export class RunningJob extends JobContext {
-  /** Tells it from all other runs of this process, also in another thread. */
-  readonly number = (runs += 1);
+  /** From 1. Tells it from the other runs of this process, also in another thread. */
+  readonly number = (runs = (runs % LARGEST_NUMBER) + 1);
   readonly reservation: Reservation;
   readonly connectionName: string;
   readonly queue: string;
@@ -46,7 +49,7 @@ export class RunningJob extends JobContext {
    * Called before a handler starts that has a timeout: how long until it counts as timed out even with nobody left to say
    * so, and the delay of the attempt that follows then; the lease keeper's.
    */
-  onForeseen: ((within: Milliseconds, delay: Seconds) => void) | undefined;
+  onForeseen: ((job: RunningJob, within: Milliseconds, delay: Seconds) => void) | undefined;
   /** Called when a handler comes back whose outcome was recorded without it; the worker's. */
   onLateReturn: (() => void) | undefined;
 

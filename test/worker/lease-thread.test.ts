@@ -11,6 +11,7 @@ import type { Connection, ThreadAccess } from '../../src/queue/connection';
 import type { Connector } from '../../src/queue/connector';
 import { QueueManager } from '../../src/queue/queue-manager';
 import { JobCancelledError, LeaseLostError } from '../../src/worker/errors';
+import { type LeaseThreadData, LOOKING } from '../../src/worker/lease-messages';
 import { Worker } from '../../src/worker/worker';
 import { Gate, RecordingLogger } from '../support/application';
 import { eventually } from '../support/eventually';
@@ -27,9 +28,15 @@ let reasons: unknown[];
 let worker: Worker;
 /** The threads that were started. */
 let started: threads.Worker[];
+/** What they were started with. */
+let given: LeaseThreadData[];
 
 @Job({ timeout: 0 })
 class Held extends Job {
+  constructor(readonly text = '') {
+    super();
+  }
+
   async handle(): Promise<void> {
     ran.push('started');
     const aborted = new Promise((resolve) => {
@@ -66,9 +73,11 @@ beforeEach(() => {
   ran = [];
   reasons = [];
   started = [];
+  given = [];
   const Thread = threads.Worker;
-  jest.spyOn(threads, 'Worker').mockImplementation((...given) => {
-    const thread = new Thread(...given);
+  jest.spyOn(threads, 'Worker').mockImplementation((program, options) => {
+    const thread = new Thread(program, options);
+    given.push(options!.workerData as LeaseThreadData);
     started.push(thread);
     return thread;
   });
@@ -106,9 +115,9 @@ function accessThat(opens: string): ThreadAccess {
 const accessThatRenews = (answer: string): ThreadAccess =>
   accessThat(`return { renew: async (reservations) => { ${answer} }, settle: async () => [], close: async () => {} };`);
 
-async function runHeld(): Promise<string> {
-  const id = await bus.dispatch(new Held());
-  void worker.run();
+async function runHeld(text?: string): Promise<string> {
+  const id = await bus.dispatch(new Held(text));
+  if (worker.health().state === 'new') void worker.run();
   await eventually(() => ran.length > 0);
   return id;
 }
@@ -137,6 +146,16 @@ describe.each(stores)('on %s', (_name, config) => {
     leaveItToTheThread();
 
     await runHeld();
+    await renewedTwice();
+
+    expect(reasons).toEqual([]);
+  });
+
+  it('the lease of a job with a long text is renewed like that of others', async () => {
+    open(config());
+    leaveItToTheThread();
+
+    await runHeld('x'.repeat(10_000));
     await renewedTwice();
 
     expect(reasons).toEqual([]);
@@ -182,6 +201,21 @@ it('a worker has a thread from its first job on, and none when it has ended', as
   await worker.stop();
 
   expect(started.map(({ threadId }) => threadId)).toEqual([-1]);
+});
+
+it('a thread that has had nothing to do for a while rests, and keeps the lease of the job that comes then', async () => {
+  open(onSqlite());
+  leaveItToTheThread();
+  await runHeld();
+  gate.open();
+  await eventually(() => given[0] !== undefined && Atomics.load(given[0].state, LOOKING) === 0);
+  gate = new Gate();
+  ran = [];
+
+  await runHeld();
+  await renewedTwice();
+
+  expect(reasons).toEqual([]);
 });
 
 describe('where no thread can do it, the event loop renews, and that is said once', () => {
