@@ -141,8 +141,14 @@ export interface Capabilities {
   readonly reserve: boolean;
   /** Leases can be renewed while a job runs. */
   readonly renew: boolean;
-  /** Counts by state are exact. */
+  /** Jobs are counted by state. */
   readonly counts: boolean;
+  /** Counts say what is there. Otherwise they are estimates, which may lag behind by minutes. */
+  readonly exactCounts: boolean;
+  /** Jobs come out in the order in which they were pushed. */
+  readonly order: boolean;
+  /** What is given back, and what becomes due, goes to the tail of its queue; what a silent holder had, to the head. */
+  readonly requeue: boolean;
   readonly clear: boolean;
   readonly peek: boolean;
   /** `wait` is woken by a push, also of another process; otherwise it only sleeps. */

@@ -11,6 +11,7 @@ import type { Application } from '../queue/application';
 import { afterFreeRelease } from '../payload/counters';
 import type { Connection, Reservation, ReserveReply } from '../queue/connection';
 import { Bell } from './bell';
+import { Emptiness } from './emptiness';
 import { WorkerStoppingError } from './errors';
 import { Executor } from './executor';
 import { IdleWait } from './idle-wait';
@@ -71,8 +72,7 @@ export class WorkLoop {
   readonly #orders: Orders;
   readonly #pulse: Pulse;
   readonly #permission: Permission;
-  /** Until then the lease of a job may end whose process has died, by the monotonic clock. */
-  readonly #leftUntil: Milliseconds;
+  readonly #empty: Emptiness;
 
   /** Runs that have a slot: running ones, those that outlived their outcome, and those that rest. */
   readonly #busy = new Set<RunningJob>();
@@ -102,7 +102,6 @@ export class WorkLoop {
     this.#queues = queues;
     this.#lease = lease;
     this.#application = application;
-    this.#leftUntil = afterCrash ? clock.monotonic() + lease * 1000 : -Infinity;
     this.#conditions = new StopConditions(options, clock);
     this.#trouble = new Trouble(application, connection, ring);
     this.#shutdown = new Shutdown(options.grace, clock, () => this.#interrupt());
@@ -117,6 +116,8 @@ export class WorkLoop {
     const logger = this.#logger;
     this.#leases = new LeaseKeeper({ connection, lease, clock, logger, grace, endsProcess, report, recovered });
     const names = queues.map(({ name }) => name);
+    const leftUntil = afterCrash ? clock.monotonic() + lease * 1000 : -Infinity;
+    this.#empty = new Emptiness({ connection, queues: names, clock, leftUntil });
     const event = { connectionName: connection.name, queue: names.join(',') };
     this.#permission = new Permission({ application, event, pause: options.sleep, answered: ring });
     this.#idle = new IdleWait(connection, names, options.sleep, clock, ring);
@@ -187,6 +188,7 @@ export class WorkLoop {
 
   async #work(): Promise<StopReason> {
     for (;;) {
+      if (this.#idle.takeWakeUp() || this.#application.clock.monotonic() >= this.#nextLook) this.#hungry = true;
       const reason = this.#conditions.reason() ?? (await this.#emptiness());
       if (reason !== undefined) return reason;
       const limit = this.#trouble.pausing ? 0 : this.#limit();
@@ -214,6 +216,7 @@ export class WorkLoop {
       this.#settling = [];
     }
     this.#trouble.over();
+    if (finished.length + (reply?.reservations.length ?? 0) > 0) this.#empty.disturb();
     if (reply === undefined) this.#hungry = true;
     // Asked for before the stop: once the loop has ended nobody would renew their leases, or settle them.
     else if (this.#heed(reply)) await this.#giveBack(reply.reservations);
@@ -300,8 +303,6 @@ export class WorkLoop {
 
   // How many jobs to ask for in this turn.
   #limit(): number {
-    const now = this.#application.clock.monotonic();
-    if (this.#idle.takeWakeUp() || now >= this.#nextLook) this.#hungry = true;
     const limit = Math.min(this.#free, this.#conditions.jobsLeft, MOST_AT_ONCE);
     if (!this.#hungry || limit <= 0 || this.#permission.vetoedUntil !== undefined || this.#apart !== undefined)
       return 0;
@@ -321,30 +322,21 @@ export class WorkLoop {
     if (!this.#options.stopWhenEmpty) return undefined;
     if (this.#permission.isVetoed) return 'empty';
     if ((this.#hungry && this.#free > 0) || this.#trouble.pausing) return undefined;
-    const mayWait = this.#nextLook !== Infinity && this.#connection.capabilities.counts;
-    if (mayWait && (await this.#someWait())) return undefined;
-    // A job that the store has just handed to the wait is counted nowhere: once it is back, a last look decides.
-    let isLast = true;
-    await this.#shutdown.within(this.#idle.end().then((ended) => void (isLast = !ended || this.#free <= 0)));
-    this.#hungry ||= !isLast;
-    return isLast ? 'empty' : undefined;
-  }
-
-  // True also where it is not known: the store does not answer.
-  async #someWait(): Promise<boolean> {
-    let found = true;
-    const count = async (): Promise<void> => {
-      const open = this.#queues.filter(({ name }) => !this.#orders.paused.includes(name));
-      const counts = await Promise.all(open.map(({ name }) => this.#connection.counts(name)));
-      const withReserved = this.#application.clock.monotonic() < this.#leftUntil;
-      found = counts.some(({ ready, delayed, reserved }) => ready + delayed + (withReserved ? reserved : 0) > 0);
+    let isEmpty = false;
+    const look = async (): Promise<void> => {
+      if (!(await this.#empty.holds(this.#nextLook, this.#orders.paused))) return;
+      // A job that the store has just handed to the wait is counted nowhere: once it is back, a last look decides.
+      const looksAgain = (await this.#idle.end()) && this.#free > 0;
+      this.#hungry ||= looksAgain;
+      isEmpty = !looksAgain;
     };
     try {
-      await this.#shutdown.within(count());
+      await this.#shutdown.within(look());
     } catch (error) {
+      // It is not known: the store does not answer.
       this.#trouble.note(error, 'counting');
     }
-    return found;
+    return isEmpty ? 'empty' : undefined;
   }
 
   async #sleep(): Promise<void> {

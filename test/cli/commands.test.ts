@@ -53,6 +53,14 @@ describe('size', () => {
     expect(code).toBe(1);
   });
 
+  it('says of a store that counts by estimate that it does', async () => {
+    const capabilities = { ...kit.store.capabilities, exactCounts: false };
+    kit.connectors = { memory: () => Object.assign(kit.store.duplicate(), { capabilities }) };
+
+    expect((await kit.run('size')).stderr).toContain('is an estimate of memory, some minutes old');
+    expect(JSON.parse((await kit.run('size', '--json')).stdout)).toMatchObject([{ ready: 0, approximate: true }]);
+  });
+
   it('refuses a connection that is not configured, with the nearest', async () => {
     const { stderr, code } = await kit.run('size', '--connection=memroy');
 

@@ -19,32 +19,19 @@ const LEASES: Readonly<Record<string, number>> = {
   'the moment to look again is the earliest of all queues that were asked for': 450,
   'the fence grows by exactly 1 with every reservation, however the one before ended': 60,
   'a job whose lease has ended is handed out again: the crash is counted and costs no try': 60,
-  'jobs whose leases have ended go to the head, in the order of the ends': 60,
-  'jobs reserved together are all reclaimed, ahead of what waits and of what became due': 60,
   'a holder that was too late cannot touch the job while it waits to be handed out again': 60,
   'a lease that has ended is still its holder’s until the job is handed on: it can be renewed': 60,
   'a lease that has ended is still its holder’s until the job is handed on: it can be settled': 60,
-  'a job that is to run apart stays where it is, with all behind it, while its worker runs others': 60,
+  'of jobs in any order, no worker that runs others gets the one that is to run apart': 60,
   'a job that is to run apart holds up later queues, not those before its own': 60,
   'a worker that runs nothing gets a job that is to run apart, and nothing with it': 60,
-  'a worker that runs nothing gets the jobs before one that is to run apart, and not that one with them': 60,
   'jobs whose leases ended together are handed out apart from each other': 60,
   'a worker that ends its last job by the same call gets the one that is to run apart': 60,
   'jobs with fewer crashes run with others, and so do all where nothing is asked to run apart': 60,
 };
 
 /** What beanstalkd does in its own way, and why; `test/connections/beanstalkd` shows what that is. */
-const OWN_ORDER = 'a job keeps the place of its age, whether it was delayed or given back';
 const OTHERWISE: Readonly<Record<string, string>> = {
-  'delayed jobs come up in the order of their moments': OWN_ORDER,
-  'a job that becomes due stands behind those that are ready already': OWN_ORDER,
-  'a job released without a delay goes to the tail (by settle)': OWN_ORDER,
-  'a job released without a delay goes to the tail (by settleAndReserve)': OWN_ORDER,
-  'a settle and the reserve after it see one another: what was released can be had again': OWN_ORDER,
-  'a job that is to run apart stays where it is, with all behind it, while its worker runs others': OWN_ORDER,
-  'a worker that runs nothing gets the jobs before one that is to run apart, and not that one with them': OWN_ORDER,
-  'a worker that ends its last job by the same call gets the one that is to run apart': OWN_ORDER,
-  'jobs with fewer crashes run with others, and so do all where nothing is asked to run apart': OWN_ORDER,
   'a text that must be unique is refused while it waits as delayed, and nothing changes':
     'the server never makes one job of two, and can be asked for no text',
   'a job is not handed to another worker before its lease has ended, and says when to look again':
@@ -55,7 +42,7 @@ const OTHERWISE: Readonly<Record<string, string>> = {
     'the server takes a job back in the moment in which its lease ends',
 };
 
-const LACKS = { peek: false, failed: false, locks: false, control: false } as const;
+const LACKS = { requeue: false, peek: false, failed: false, locks: false, control: false } as const;
 
 const cases = conformance(() => openBeanstalkd(600), LACKS).map((it) => {
   const lease = LEASES[it.name];

@@ -24,7 +24,10 @@ const MEANINGS: Readonly<Record<keyof Capabilities, string>> = {
   delay: '`delay`: jobs wait for a moment',
   reserve: '`reserve`: workers get jobs',
   renew: '`renew`: leases are renewed',
-  counts: '`counts`: jobs are counted by state, exactly',
+  counts: '`counts`: jobs are counted by state',
+  exactCounts: '`exactCounts`: … and not by estimates',
+  order: '`order`: jobs come out as they were pushed',
+  requeue: '`requeue`: what comes back goes to the tail',
   clear: '`clear`: a queue is emptied',
   peek: '`peek`: waiting jobs are shown',
   wake: '`wake`: idle workers are woken',
@@ -35,22 +38,45 @@ const MEANINGS: Readonly<Record<keyof Capabilities, string>> = {
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
 
-async function matrix(): Promise<string> {
-  const manager = new QueueManager(
-    { connectors: builtInConnectors, logger: silentLogger },
-    { connections: DRIVERS, default: 'redis' },
-  );
+/** A failover has what the first of its connections has. */
+const FAILOVER = 'failover';
+const AS_FIRST = 'as its first';
+
+const manager = new QueueManager(
+  { connectors: builtInConnectors, logger: silentLogger },
+  { connections: DRIVERS, default: 'redis' },
+);
+
+afterAll(() => manager.close());
+
+function matrix(): string {
   const names = Object.keys(DRIVERS);
   const capabilities = names.map((name) => manager.driver(name).capabilities);
-  await manager.close();
   const rows = (Object.keys(MEANINGS) as (keyof Capabilities)[]).map((capability) =>
-    row([MEANINGS[capability], ...capabilities.map((of) => (of[capability] ? 'yes' : '–'))]),
+    row([MEANINGS[capability], ...capabilities.map((of) => (of[capability] ? 'yes' : '–')), AS_FIRST]),
   );
-  return [row(['', ...names]), `|${'---|'.repeat(names.length + 1)}`, ...rows].join('\n');
+  return [row(['', ...names, FAILOVER]), `|${'---|'.repeat(names.length + 2)}`, ...rows]
+    .join('\n')
+    .replaceAll('|  |', '| |');
 }
 
-it('the page on connections shows what each driver says of itself', async () => {
-  expect(readFileSync(join(root, 'docs/connections.md'), 'utf8').replaceAll('|  |', '| |')).toContain(
-    (await matrix()).replaceAll('|  |', '| |'),
-  );
+it('the page on connections shows what each driver says of itself, and the run prints it', () => {
+  const shown = matrix();
+  process.stdout.write(`${shown}\n`);
+
+  expect(readFileSync(join(root, 'docs/connections.md'), 'utf8')).toContain(shown);
 });
+
+it.each(Object.keys(DRIVERS).filter((name) => !['sync', 'null'].includes(name)))(
+  'a failover can do what its first connection can: %s',
+  async (first) => {
+    const second = first === 'memory' ? 'redis' : 'memory';
+    const failover = new QueueManager(
+      { connectors: builtInConnectors, logger: silentLogger },
+      { connections: { ...DRIVERS, both: { driver: 'failover', connections: [first, second] } }, default: 'both' },
+    );
+
+    expect(failover.driver().capabilities).toEqual(manager.driver(first).capabilities);
+    await failover.close();
+  },
+);

@@ -7,7 +7,16 @@ async function openNull(): Promise<ConformanceHarness> {
   return { connection, advance: () => undefined, dispose: () => connection.close() };
 }
 
-const lacking = { reserve: false, renew: false, wake: false, failed: false, locks: false, control: false } as const;
+const lacking = {
+  reserve: false,
+  renew: false,
+  order: false,
+  requeue: false,
+  wake: false,
+  failed: false,
+  locks: false,
+  control: false,
+} as const;
 
 describe('the null driver', () => {
   it.each(conformance(openNull, lacking))('$name', async ({ run }) => {

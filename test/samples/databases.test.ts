@@ -10,6 +10,7 @@ import { startMariadbServer } from '../support/mariadb-server';
 import { startPostgresServer } from '../support/postgres-server';
 import { RedisCluster } from '../support/redis-cluster';
 import { startRedisServer } from '../support/redis-server';
+import { SqsServer } from '../support/sqs-server';
 import { Project, requireBuild, root } from '../support/project';
 
 jest.setTimeout(90_000);
@@ -23,6 +24,17 @@ async function startCluster(): Promise<Server> {
   const cluster = await RedisCluster.start();
   return { url: cluster.urls[0]!, stop: () => cluster.stop() };
 }
+
+async function startSqs(): Promise<Server> {
+  const server = await SqsServer.start();
+  server.createQueue('welcome-mails');
+  return { url: server.prefix, stop: () => server.stop() };
+}
+
+/** The AWS SDK has something to say of older versions of Node.js. */
+const QUIET_SDK = { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
+
+const CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
 
 const SERVERS: readonly (readonly [name: string, start: () => Promise<Server>, configured: (url: string) => object])[] =
   [
@@ -50,6 +62,24 @@ const SERVERS: readonly (readonly [name: string, start: () => Promise<Server>, c
         connections: { main: { driver: 'beanstalkd', url }, kept: { driver: 'memory' } },
       }),
     ],
+    [
+      'SQS, with its failed jobs elsewhere',
+      startSqs,
+      (prefix) => ({
+        default: 'main',
+        failed: 'kept',
+        connections: {
+          main: {
+            driver: 'sqs',
+            region: 'eu-west-1',
+            endpoint: new URL(prefix).origin,
+            prefix,
+            credentials: CREDENTIALS,
+          },
+          kept: { driver: 'memory' },
+        },
+      }),
+    ],
   ];
 
 describe.each(SERVERS)('the sample welcome-mails on %s', (_name, start, configured) => {
@@ -69,7 +99,7 @@ describe.each(SERVERS)('the sample welcome-mails on %s', (_name, start, configur
       const settings = JSON.stringify(configuration).slice(1, -1);
       project.write(program, source.replace('.configure({', `.configure({ ${settings},`));
 
-      const { code, stdout, stderr } = await project.run([program]);
+      const { code, stdout, stderr } = await project.run([program], QUIET_SDK);
 
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toContain(manager.connection().address);

@@ -92,6 +92,8 @@ export class SqsQueueModel {
   inFlightLimit = 120_000;
   /** The next so many messages that are handed out stay visible: a standard queue may deliver twice. */
   duplicates = 0;
+  /** What it says of its numbers; undefined: the truth. The estimates of SQS lag behind. */
+  estimate: { readonly ready: number; readonly delayed: number; readonly reserved: number } | undefined;
   readonly #now: () => Moment;
   readonly #deadLetterQueue: (arn: string) => SqsQueueModel | undefined;
   readonly #changed: () => void;
@@ -203,7 +205,7 @@ export class SqsQueueModel {
   }
 
   get allAttributes(): Readonly<Record<string, string>> {
-    const { ready, delayed, reserved } = this.counts;
+    const { ready, delayed, reserved } = this.estimate ?? this.counts;
     return {
       ...this.attributes,
       QueueArn: `arn:aws:sqs:eu-west-1:000000000000:${this.name}`,

@@ -3,7 +3,7 @@ import { connectMemory } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
 import type { Connection } from '../../src/queue/connection';
 import { Worker } from '../../src/worker/worker';
-import { Gate, testApplication, type TestApplication, until } from '../support/application';
+import { elapse, Gate, testApplication, type TestApplication, until } from '../support/application';
 
 let application: TestApplication;
 let gate: Gate;
@@ -75,5 +75,64 @@ describe('where a job may be in the hands of the wait', () => {
 
     expect(await ended).toBe('empty');
     expect(ran).toEqual(['started', 'handed to the wait']);
+  });
+});
+
+describe('where counts are estimates', () => {
+  let estimated: number;
+  let looks: number;
+
+  beforeEach(() => {
+    estimated = 0;
+    looks = 0;
+    onStore((memory) => ({
+      capabilities: { ...memory.capabilities, exactCounts: false },
+      counts: async () => {
+        looks += 1;
+        return { ready: 0, delayed: estimated, reserved: 0 };
+      },
+      reserve: async (request) => ({ ...(await memory.reserve(request)), nextIn: Infinity }),
+      settleAndReserve: async (settlements, request) => {
+        const { results, reply } = await memory.settleAndReserve!(settlements, request);
+        return { results, reply: { ...reply, nextIn: Infinity } };
+      },
+    }));
+  });
+
+  const run = (): Promise<string> => new Worker({ stopWhenEmpty: true }, application.manager).run();
+
+  it('ends when nothing came for five seconds, and nothing was counted', async () => {
+    let isOver = false;
+    const ended = run().finally(() => (isOver = true));
+
+    await elapse(application.clock, 4.5);
+    expect({ isOver, looks }).toEqual({ isOver: false, looks: 3 });
+    await elapse(application.clock, 2);
+
+    expect(await ended).toBe('empty');
+  });
+
+  it('waits for so long after each job: no count may show what it has left', async () => {
+    await application.bus.dispatch(new Note('first')).delay('4s');
+    application.manager.hooks.on('after', () => application.bus.dispatch(new Note('left by it')).delay('4s'));
+    const running = new Worker({ stopWhenEmpty: true, maxJobs: 3 }, application.manager).run();
+
+    await elapse(application.clock, 20);
+
+    expect(await running).toBe('max-jobs');
+    expect(ran).toEqual(['first', 'left by it', 'left by it']);
+  });
+
+  it('waits for what is counted, and so long after', async () => {
+    estimated = 1;
+    const ended = run();
+    await elapse(application.clock, 30);
+
+    estimated = 0;
+    await application.bus.dispatch(new Note('not counted yet')).delay('3s');
+    await elapse(application.clock, 15);
+
+    expect(await ended).toBe('empty');
+    expect(ran).toEqual(['not counted yet']);
   });
 });

@@ -45,8 +45,11 @@ async function size(session: Session, queues: readonly string[], flags: SizeFlag
     counts.sort((a, b) => (a.queue < b.queue ? -1 : 1));
   }
   const sizes = counts.map((each) => ({ ...each, paused: paused.includes(each.queue) }));
-  if (flags.json === true) output.json(sizes);
+  const isExact = driver.capabilities.exactCounts;
+  if (flags.json === true) output.json(isExact ? sizes : sizes.map((size) => ({ ...size, approximate: true })));
   else {
+    if (!isExact)
+      output.note(`What is ready, delayed and reserved is an estimate of ${driver.driver}, some minutes old.`);
     const headings = ['queue', 'ready', 'delayed', 'reserved', 'failed', ...(paused.length > 0 ? ['paused'] : [])];
     const rows = sizes.map((size) => Object.values({ ...size, paused: size.paused ? 'yes' : '' }));
     output.table(headings, rows);

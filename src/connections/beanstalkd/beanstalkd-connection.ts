@@ -50,6 +50,10 @@ const CAPABILITIES: Capabilities = {
   reserve: true,
   renew: true,
   counts: true,
+  exactCounts: true,
+  order: true,
+  // A job keeps the place of its age, whether it was delayed or given back.
+  requeue: false,
   clear: true,
   // The server shows the first job of a state, and no others.
   peek: false,

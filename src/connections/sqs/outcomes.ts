@@ -106,6 +106,7 @@ export class Outcomes {
       receipt: holding.token.receipt,
       seconds: Math.max(holding.hideable((settlement as Release).delay, now), 0),
     }));
+    for (const { seconds } of held) queue.noteDelay(seconds);
     return queue.hide(held, 'jobs were not given back');
   }
 }

@@ -51,7 +51,11 @@ const CAPABILITIES: Capabilities = {
   delay: true,
   reserve: true,
   renew: true,
-  counts: false,
+  counts: true,
+  exactCounts: false,
+  // Those of a FIFO queue keep one, group by group.
+  order: false,
+  requeue: false,
   clear: true,
   peek: false,
   wake: true,
@@ -194,27 +198,23 @@ export class SqsConnection implements Connection {
     return reservations.map((reservation) => results.get(reservation) ?? 'lost');
   }
 
-  async counts(): Promise<Counts> {
+  async counts(queue: string): Promise<Counts> {
     this.#checkOpen('counts');
-    throw new CapabilityError(this.name, this.driver, 'counts');
+    return this.#queue(queue).counts();
   }
 
   /** About how many: SQS counts by estimate. */
   async clear(queue: string): Promise<number> {
     this.#checkOpen('clear');
     const sqsQueue = this.#queue(queue);
-    const found = await sqsQueue.attributes('it was not cleared');
+    const { ready, delayed, reserved } = await sqsQueue.counts();
     try {
       await sqsQueue.purge();
     } catch (error) {
       if (!(error instanceof SqsReplyError) || !isPurging(error.facts.reply)) throw error;
       throw new SqsPurgeInProgressError(this.name, queue, { cause: error });
     }
-    return (
-      Number(found.ApproximateNumberOfMessages ?? 0) +
-      Number(found.ApproximateNumberOfMessagesDelayed ?? 0) +
-      Number(found.ApproximateNumberOfMessagesNotVisible ?? 0)
-    );
+    return ready + delayed + reserved;
   }
 
   async peek(): Promise<readonly PeekedJob[]> {

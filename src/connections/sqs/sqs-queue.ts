@@ -1,6 +1,7 @@
 /** One queue of SQS: the requests that concern it, in batches. */
 import type { Message, MessageSystemAttributeName, QueueAttributeName } from '@aws-sdk/client-sqs';
-import type { Seconds } from '../../clock/clock';
+import type { Milliseconds, Seconds } from '../../clock/clock';
+import type { Counts } from '../../queue/connection';
 import { type BatchOf, type EntryResult, inBatches } from './batches';
 import type { Request, SqsCaller } from './caller';
 import { type MessageEntry, sizeOf } from './message';
@@ -8,6 +9,9 @@ import type { QueueNames } from './queue-names';
 
 /** What SQS takes in one message, and in one batch. */
 export const MOST_BYTES = 1024 * 1024;
+
+/** So long after a change SQS may count what was before. */
+const LAG: Seconds = 120;
 
 const SYSTEM_ATTRIBUTES: MessageSystemAttributeName[] = ['ApproximateReceiveCount', 'SentTimestamp', 'MessageGroupId'];
 
@@ -30,6 +34,8 @@ export class SqsQueue {
   readonly caller: SqsCaller;
   readonly #names: QueueNames;
   readonly #mostBytes: number;
+  /** Until then this process has a job delayed that SQS may not count yet, by the monotonic clock. */
+  #delayedUntil: Milliseconds = -Infinity;
 
   /** @param mostBytes of a batch */
   constructor(name: string, names: QueueNames, caller: SqsCaller, mostBytes: number) {
@@ -67,6 +73,7 @@ export class SqsQueue {
       ...this.#request('SendMessageBatch', `${entries.length} jobs were not queued`),
       repeatable: this.isFifo,
     };
+    for (const { DelaySeconds = 0 } of entries) this.noteDelay(DelaySeconds);
     return this.#batches({
       request,
       entries,
@@ -106,6 +113,23 @@ export class SqsQueue {
     });
   }
 
+  /** About how many jobs it holds; one is delayed at least where this process has just delayed one. */
+  async counts(): Promise<Counts> {
+    const found = await this.attributes(`queue '${this.name}' was not counted`);
+    const isDelaying = this.caller.settings.clock.monotonic() < this.#delayedUntil;
+    return {
+      ready: Number(found.ApproximateNumberOfMessages ?? 0),
+      delayed: Math.max(Number(found.ApproximateNumberOfMessagesDelayed ?? 0), isDelaying ? 1 : 0),
+      reserved: Number(found.ApproximateNumberOfMessagesNotVisible ?? 0),
+    };
+  }
+
+  /** A job waits here for so long. */
+  noteDelay(seconds: Seconds): void {
+    const until = this.caller.settings.clock.monotonic() + Math.min(seconds, LAG) * 1000;
+    if (seconds > 0) this.#delayedUntil = Math.max(this.#delayedUntil, until);
+  }
+
   /** The queue's settings, and about how many messages it holds. */
   async attributes(consequence: string): Promise<Readonly<Partial<Record<QueueAttributeName, string>>>> {
     const { client, sdk } = this.caller.link;
@@ -123,6 +147,7 @@ export class SqsQueue {
     await this.caller.call(request, (abortSignal) =>
       client.send(new sdk.PurgeQueueCommand({ QueueUrl }), { abortSignal }),
     );
+    this.#delayedUntil = -Infinity;
   }
 
   async #batches<Entry>(

@@ -62,12 +62,12 @@ export const delayCases: readonly CaseDefinition[] = [
     async run(world) {
       await world.pushLater(probe('a'), 0);
       await world.pushLater(probe('b'), -5);
-      assert.deepEqual(idsOf(await world.reserveAll()), ['a', 'b']);
+      world.handedOut(await world.reserveAll(), ['a', 'b']);
     },
   },
   {
     name: 'delayed jobs come up in the order of their moments',
-    requires: ['reserve', 'delay'],
+    requires: ['reserve', 'delay', 'requeue'],
     async run(world) {
       await world.pushLater(probe('third'), 300);
       await world.pushLater(probe('first'), 100);
@@ -78,7 +78,7 @@ export const delayCases: readonly CaseDefinition[] = [
   },
   {
     name: 'jobs that one push delays alike come up in the order in which they were pushed',
-    requires: ['reserve', 'delay'],
+    requires: ['reserve', 'delay', 'order'],
     async run(world) {
       const entries = ['c', 'a', 'b'].map((id) => ({ payload: probe(id), delay: 60 }));
       await world.connection.push(world.queue, entries);
@@ -92,14 +92,14 @@ export const delayCases: readonly CaseDefinition[] = [
     async run(world) {
       const entries = [{ payload: probe('a'), delay: 60 }, { payload: probe('b') }, { payload: probe('c') }];
       await world.connection.push(world.queue, entries);
-      assert.deepEqual(idsOf(await world.reserveAll()), ['b', 'c']);
+      world.handedOut(await world.reserveAll(), ['b', 'c']);
       await world.advance(61);
       assert.deepEqual(idsOf(await world.reserveAll()), ['a']);
     },
   },
   {
     name: 'a job that becomes due stands behind those that are ready already',
-    requires: ['reserve', 'delay'],
+    requires: ['reserve', 'delay', 'requeue'],
     async run(world) {
       await world.pushLater(probe('late'), 60);
       await world.push(probe('a'), probe('b'));
@@ -121,7 +121,7 @@ export const delayCases: readonly CaseDefinition[] = [
   },
   {
     name: 'a delayed job of a lower queue becomes ready although higher queues are never empty',
-    requires: ['reserve', 'delay', 'counts'],
+    requires: ['reserve', 'delay', 'exactCounts', 'order'],
     async run(world) {
       await world.connection.push(world.secondQueue, [{ payload: probe('low'), delay: 60 }]);
       await world.push(...probes(5));

@@ -263,7 +263,7 @@ export const failedCases: readonly CaseDefinition[] = [
   },
   {
     name: 'a retried job that completes leaves nothing behind',
-    requires: ['reserve', 'failed', 'counts'],
+    requires: ['reserve', 'failed', 'exactCounts'],
     async run(world) {
       const entry = await world.failProbe('a');
       await world.failedStore.retry(entry, entry.payload);

@@ -14,7 +14,7 @@ async function fill(world: World) {
 export const inspectionCases: readonly CaseDefinition[] = [
   {
     name: 'the jobs of a queue are counted by state',
-    requires: ['reserve', 'counts', 'delay'],
+    requires: ['reserve', 'exactCounts', 'delay'],
     async run(world) {
       await fill(world);
       await world.pushTo(world.secondQueue, probes(3));
@@ -30,8 +30,18 @@ export const inspectionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    name: 'a driver that hands out no jobs keeps none waiting',
+    name: 'estimates of the jobs of a queue are numbers from 0 on',
     requires: ['counts'],
+    lacks: ['exactCounts'],
+    async run(world) {
+      await world.push(probe('a'));
+      const counts = await world.connection.counts(world.queue);
+      for (const state of STATES) assert(Number.isInteger(counts[state]) && counts[state] >= 0, `${state} is a number`);
+    },
+  },
+  {
+    name: 'a driver that hands out no jobs keeps none waiting',
+    requires: ['exactCounts'],
     lacks: ['reserve'],
     async run(world) {
       await world.push(probe('a'));
@@ -40,7 +50,7 @@ export const inspectionCases: readonly CaseDefinition[] = [
   },
   {
     name: 'a peek shows the jobs of a state in the order in which they come up, and when',
-    requires: ['reserve', 'peek', 'delay'],
+    requires: ['reserve', 'peek', 'delay', 'order'],
     async run(world) {
       const { connection, queue } = world;
       await fill(world);
@@ -58,7 +68,7 @@ export const inspectionCases: readonly CaseDefinition[] = [
   },
   {
     name: 'a peek shows no more than its limit',
-    requires: ['reserve', 'peek'],
+    requires: ['reserve', 'peek', 'order'],
     async run(world) {
       await world.push(...probes(5));
       assert.deepEqual(idsOf(await world.connection.peek(world.queue, 'ready', 2)), ['probe-1', 'probe-2']);
@@ -66,13 +76,13 @@ export const inspectionCases: readonly CaseDefinition[] = [
   },
   {
     name: 'looking changes nothing',
-    requires: ['reserve', 'peek', 'counts', 'delay'],
+    requires: ['reserve', 'peek', 'exactCounts', 'delay'],
     async run(world) {
       const reservation = await fill(world);
       const before = await world.state();
       assert.deepEqual(await world.state(), before);
       assert.deepEqual(await world.settle([completed(reservation)]), ['settled']);
-      assert.deepEqual(idsOf(await world.reserveAll()), ['a', 'b']);
+      world.handedOut(await world.reserveAll(), ['a', 'b']);
     },
   },
   {

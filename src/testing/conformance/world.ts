@@ -185,10 +185,17 @@ export class World {
     return this.other.control;
   }
 
+  /** These jobs were handed out, in this order where the driver keeps one. */
+  handedOut(jobs: readonly { readonly payload: Buffer }[], ids: readonly string[]): void {
+    assert.equal(jobs.length, ids.length);
+    if (this.connection.capabilities.order) assert.deepEqual(idsOf(jobs), ids);
+    else assert.deepEqual(new Set(idsOf(jobs)), new Set(ids));
+  }
+
   /** The first queue as far as the driver can show it: to be compared with what it is later. */
   async state(): Promise<object> {
     const { capabilities } = this.connection;
-    const counts: Counts | undefined = capabilities.counts ? await this.connection.counts(this.queue) : undefined;
+    const counts: Counts | undefined = capabilities.exactCounts ? await this.connection.counts(this.queue) : undefined;
     const jobs: PeekedJob[] = [];
     for (const state of capabilities.peek ? STATES : []) {
       jobs.push(...(await this.connection.peek(this.queue, state, 100)));

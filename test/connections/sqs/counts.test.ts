@@ -1,0 +1,71 @@
+import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
+import type { SqsQueueModel } from '../../support/sqs-model';
+import { SqsWorld } from './open-sqs';
+
+const probe = (id: string): string => `{"job":"probe","id":"${id}","attempts":0}`;
+const NOTHING = { ready: 0, delayed: 0, reserved: 0 };
+
+let world: SqsWorld;
+let queue: SqsQueueModel;
+let connection: SqsConnection;
+
+beforeAll(async () => {
+  world = await SqsWorld.start();
+});
+beforeEach(() => {
+  world.server.reset();
+  queue = world.createQueue('default');
+  world.createQueue('orders.fifo', { FifoQueue: 'true' });
+  connection = world.connect();
+});
+afterEach(() => world.close());
+afterAll(() => world.stop());
+
+const pushLater = (delay: number): Promise<void> => connection.push('default', [{ payload: probe('late'), delay }]);
+
+it('counts are what SQS says of them', async () => {
+  await connection.push('default', [{ payload: probe('a') }, { payload: probe('b') }]);
+  await connection.reserve({ queues: ['default'], limit: 1, lease: 30 });
+  await world.connect().push('default', [{ payload: probe('c'), delay: 60 }]);
+
+  expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 1, reserved: 1 });
+});
+
+describe('a job that this process has just delayed', () => {
+  it('is counted until it is due, though SQS may not count it yet', async () => {
+    queue.estimate = NOTHING;
+    await pushLater(60);
+
+    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 1, reserved: 0 });
+    world.advance(61);
+    expect(await connection.counts('default')).toEqual(NOTHING);
+  });
+
+  it('is left to SQS after some minutes: another process may have taken it away', async () => {
+    queue.estimate = NOTHING;
+    await pushLater(600);
+    world.advance(121);
+
+    expect(await connection.counts('default')).toEqual(NOTHING);
+  });
+
+  it('is counted on a FIFO queue too, where one that is given back counts as reserved', async () => {
+    await connection.push('orders.fifo', [{ payload: probe('a') }]);
+    const { reservations } = await connection.reserve({ queues: ['orders.fifo'], limit: 1, lease: 30 });
+    const [reservation] = reservations;
+
+    await connection.settle([
+      { outcome: 'released', reservation: reservation!, delay: 60, counters: reservation!.counters },
+    ]);
+
+    expect(await connection.counts('orders.fifo')).toMatchObject({ ready: 0, delayed: 1 });
+  });
+
+  it('is gone when the queue was cleared', async () => {
+    await pushLater(60);
+
+    await connection.clear('default');
+
+    expect(await connection.counts('default')).toEqual(NOTHING);
+  });
+});
