@@ -4,7 +4,9 @@ import type { Entry } from '../../queue/connection';
 import type { Caller } from './caller';
 import { putCommand } from './commands';
 import { JobTooBigError } from './errors';
+import type { Command, Link } from './link';
 import { freshPriority } from './marks';
+import type { Reply } from './replies';
 import { refusal } from './trouble';
 
 export interface PushTerms {
@@ -29,13 +31,26 @@ export async function push(
   const puts = bodies.map((body, index) =>
     putCommand({ body, priority: freshPriority(priority), delay: entries[index]!.delay ?? 0, lease }),
   );
-  const replies = (await caller.call((link) => [...link.use(tube), ...puts], { consequence })).slice(-puts.length);
-  const refused = replies.find(({ word }) => word !== 'INSERTED');
+  let used: Link | undefined;
+  const commands = (link: Link): readonly Command[] => [...(used = link).use(tube), ...puts];
+  const replies = await caller.call(commands, { consequence });
+  const refused = replies.find(({ word }) => word !== 'INSERTED' && word !== 'USING');
   if (refused === undefined) return;
-  // Without memory it takes a job, and lets nobody have it.
-  const buried = replies.filter(({ word }) => word === 'BURIED').map(({ args }) => `delete ${args[0]}`);
-  await caller.call(() => buried, { consequence, again: true });
-  const missing = replies.filter(({ word }) => word !== 'INSERTED').length;
-  const part = entries.length === 1 ? consequence : `${missing} of ${entries.length} jobs were not queued`;
-  throw refusal(caller.settings, 'put', refused, part);
+  // It goes on with the tube of before, in which nobody looks for these.
+  if (refused === replies[0] && replies.length > puts.length) used?.close();
+  const left = await takeBack(caller, replies, consequence);
+  const part = left === 0 ? consequence : `${entries.length - left} of ${entries.length} jobs were not queued`;
+  throw refusal(caller.settings, 'put', refused, { consequence: part, uncertain: left > 0 });
+}
+
+/**
+ * So that the rest can be sent again, or elsewhere, as a whole. Without memory the server may even take a job and bury it.
+ *
+ * @returns how many of the jobs somebody has already
+ */
+async function takeBack(caller: Caller, replies: readonly Reply[], consequence: string): Promise<number> {
+  const taken = replies.filter(({ word }) => word === 'INSERTED' || word === 'BURIED');
+  const deletes = taken.map(({ args }) => `delete ${args[0]}`);
+  const answers = await caller.call(() => deletes, { consequence, again: true });
+  return answers.filter(({ word }) => word !== 'DELETED').length;
 }

@@ -7,6 +7,7 @@ import type { Reply } from './replies';
 const REMEDIES: Readonly<Record<string, string>> = {
   DRAINING: 'It was told to take no more jobs (SIGUSR1); start it anew, or send them to another one.',
   OUT_OF_MEMORY: 'Give it more memory, or make room.',
+  BURIED: 'It has no memory left: give it more, or make room.',
 };
 
 interface Failed {
@@ -39,7 +40,12 @@ export function unavailable(
 }
 
 /** The error for an answer that is a refusal. */
-export function refusal(settings: LinkSettings, command: string, reply: Reply, consequence: string): Error {
+export function refusal(
+  settings: LinkSettings,
+  command: string,
+  reply: Reply,
+  { consequence, uncertain = false }: Omit<Failed, 'late'>,
+): Error {
   const { name: connection, address } = settings;
   const said = [reply.word, ...reply.args].join(' ');
   const remedy = REMEDIES[reply.word];
@@ -50,6 +56,7 @@ export function refusal(settings: LinkSettings, command: string, reply: Reply, c
     address,
     consequence,
     refused: true,
+    uncertain,
     reason: said,
     remedy,
   });
