@@ -17,7 +17,7 @@ interface CommonConfig {
 export interface StoreConfig extends CommonConfig {
   /** Laravel's name for the lease: how long a job stays with a worker that has gone silent. Default 30 s. */
   readonly retryAfter?: Duration | undefined;
-  /** How long a dispatch waits for a store that does not answer. Default 5 s. */
+  /** How long a call waits for a store that does not answer. Default 5 s. */
   readonly deadline?: Duration | undefined;
 }
 
@@ -144,7 +144,7 @@ export interface MemoryConfig extends CommonConfig {
 /** Jobs go to the first of several connections that takes them; workers, and all else, to the first alone. */
 export interface FailoverConfig extends CommonConfig {
   readonly driver: 'failover';
-  /** Their names, in the order in which they are asked. */
+  /** Their names, in the order in which they are asked. The smallest `maxPayload` among them holds for all. */
   readonly connections: readonly string[];
   readonly retryAfter?: Duration | undefined;
 }

@@ -19,6 +19,22 @@ export function settingsOf(name: string, config: ConnectionConfig, maxPayload?: 
   };
 }
 
+/** Of all connections, by name. */
+export function allSettings(
+  connections: Readonly<Record<string, ConnectionConfig>>,
+  maxPayload?: Size,
+): ReadonlyMap<string, ConnectionSettings> {
+  const entries = Object.entries(connections);
+  const settings = new Map(entries.map(([name, config]) => [name, settingsOf(name, config, maxPayload)]));
+  for (const [name, config] of entries) {
+    if (config.driver !== 'failover') continue;
+    // Whether a job is taken must not depend on which of them is away.
+    const taken = [name, ...config.connections].map((each) => settings.get(each)?.maxPayload ?? Infinity);
+    settings.set(name, { ...settings.get(name)!, maxPayload: Math.min(...taken) });
+  }
+  return settings;
+}
+
 function seconds(value: StoreConfig['retryAfter'], fallback: Seconds, path: string): Seconds {
   return value === undefined ? fallback : durationSeconds(value, path);
 }

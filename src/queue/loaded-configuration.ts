@@ -4,7 +4,7 @@ import type { Logger } from '../logger/logger';
 import { checkConfiguration, type KnownParts } from './check-configuration';
 import { findConfigFile, loadConfiguration, projectFolder } from './config-file';
 import type { Configuration, ConnectionConfig } from './configuration';
-import { settingsOf } from './connection-settings';
+import { allSettings } from './connection-settings';
 import type { ConnectionSettings } from './connector';
 import { ConfigurationError } from './errors';
 import { type ImplicitStore, implicitStore } from './implicit-store';
@@ -51,13 +51,12 @@ export function loadedConfiguration(sources: ConfigurationSources): LoadedConfig
   const store: ImplicitStore = isNamed ? { connections, source } : implicitStore(root, variables);
   if (!isNamed) checked({ connections: store.connections }, store.source, known);
   for (const warning of warnings) logger.warn({}, warning);
-  const entries = Object.entries(store.connections);
   return {
     configuration,
     connections: store.connections,
-    settings: new Map(entries.map(([name, config]) => [name, settingsOf(name, config, configuration.maxPayload)])),
+    settings: allSettings(store.connections, configuration.maxPayload),
     // The check saw to it that one is named where there are several.
-    defaultConnection: configuration.default ?? entries[0]?.[0] ?? '',
+    defaultConnection: configuration.default ?? Object.keys(store.connections)[0] ?? '',
     source: store.source,
     origin: store.origin,
     notice: store.notice,

@@ -3,6 +3,7 @@ import { MemoryConnection } from '../../../src/connections/memory/memory-connect
 import { CapabilityError, QueueUnavailableError } from '../../../src/connections/errors';
 import { Job } from '../../../src/job/job';
 import type { Connection, Entry } from '../../../src/queue/connection';
+import type { Size } from '../../../src/queue/payload-size';
 import { QueueManager } from '../../../src/queue/queue-manager';
 import { TestClock } from '../../../src/testing/test-clock';
 import { Worker } from '../../../src/worker/worker';
@@ -51,6 +52,14 @@ class Moody {
 
 @Job()
 class Ring extends Job {
+  handle(): void {}
+}
+
+@Job()
+class Carry extends Job {
+  constructor(readonly text: string) {
+    super();
+  }
   handle(): void {}
 }
 
@@ -267,4 +276,29 @@ describe('the check of a failover', () => {
     expect(both.address).toBe(`${first.connection.address}, else ${second.connection.address}`);
     expect(first.connection).toBeInstanceOf(MemoryConnection);
   });
+});
+
+it.each([
+  ['the first', { first: '2kb', second: '8kb' }],
+  ['the second', { first: '8kb', second: '2kb' }],
+  ['the failover itself', { first: '8kb', second: '8kb', both: '2kb' }],
+] as const)('takes no more of a job than %s does, whoever is away', async (_who, limits: Record<string, Size>) => {
+  const sized = new QueueManager(
+    { connectors: builtInConnectors, logger: log, clock },
+    {
+      default: 'both',
+      connections: {
+        first: { driver: 'memory', maxPayload: limits['first'] },
+        second: { driver: 'memory', maxPayload: limits['second'] },
+        both: { driver: 'failover', connections: ['first', 'second'], maxPayload: limits['both'] },
+      },
+    },
+  );
+
+  await sized.connection().push(new Carry('x'.repeat(1024)));
+  await expect(sized.connection().push(new Carry('x'.repeat(2048)))).rejects.toMatchObject({
+    code: 'E_PAYLOAD_TOO_LARGE',
+    facts: { connection: 'both', limit: 2048 },
+  });
+  await sized.close();
 });
