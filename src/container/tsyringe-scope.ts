@@ -1,5 +1,5 @@
 /**
- * A run's scope on tsyringe: a child container, made when something is first resolved.
+ * A run's scope on tsyringe: a child container, made when something is first resolved that needs one.
  *
  * tsyringe makes a singleton in whichever container first needs it, and that one disposes it: a singleton first needed
  * by a job would be disposed at the end of the job, for all. So singletons are handed to the parent here, and what was
@@ -66,12 +66,17 @@ export class TsyringeScope implements Scope {
   readonly #parent: DependencyContainer;
   #values: [token: unknown, value: unknown][] = [];
   #child: DependencyContainer | undefined;
+  #isOver = false;
 
   constructor(parent: DependencyContainer) {
     this.#parent = parent;
   }
 
   resolve(token: unknown): unknown {
+    if (this.#child === undefined && !this.#isOver) {
+      const found = this.#withoutChild(token);
+      if (found !== undefined) return found;
+    }
     return this.#container().resolve(token as InjectionToken);
   }
 
@@ -85,6 +90,7 @@ export class TsyringeScope implements Scope {
   }
 
   dispose(): Promise<void> | undefined {
+    this.#isOver = true;
     const child = this.#child as unknown as Internals | undefined;
     if (child === undefined) return undefined;
     // What is resolved after the run is refused. Its own dispose() does this and no more where there is nothing to dispose,
@@ -115,8 +121,45 @@ export class TsyringeScope implements Scope {
     for (const [token, value] of this.#values) child.register(token as InjectionToken, { useValue: value });
     this.#values = [];
     this.#child = child;
+    (child as unknown as Internals).disposed = this.#isOver;
     return child;
   }
+
+  // What a child would give as well. To make one costs more than all else in a small run; most want services of the
+  // parent, or what has nothing of its own to be resolved.
+  #withoutChild(token: unknown): unknown {
+    for (const [known, value] of this.#values) if (known === token) return value;
+    const registration = (this.#parent as unknown as Internals).getRegistration(token);
+    if (registration === null) return isPlain(token) ? this.#made(token) : undefined;
+    const { provider, options, instance } = registration;
+    if (options.lifecycle === Lifecycle.Singleton) return instance;
+    return isValueProvider(provider) ? provider.useValue : undefined;
+  }
+
+  #made(target: Class): object {
+    const made = Reflect.construct(target, []) as { dispose?: unknown };
+    if (typeof made.dispose === 'function') {
+      (this.#container() as unknown as Internals).disposables.add(made as { dispose(): unknown });
+    }
+    return made;
+  }
+}
+
+function isValueProvider(provider: unknown): provider is { readonly useValue: unknown } {
+  return typeof provider === 'object' && provider !== null && 'useValue' in provider;
+}
+
+const plain = new WeakMap<object, boolean>();
+
+// Not by its own parameters alone: those of a class without a constructor are its parent's.
+function isPlain(token: unknown): token is Class {
+  if (typeof token !== 'function') return false;
+  let found = plain.get(token);
+  if (found === undefined) {
+    const asks = ['design:paramtypes', 'injectionTokens'].some((key) => Reflect.hasMetadata(key, token));
+    plain.set(token, (found = token.length === 0 && !asks));
+  }
+  return found;
 }
 
 function keepToItself(child: Internals, parent: Internals): void {

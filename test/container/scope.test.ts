@@ -165,6 +165,52 @@ describe("a run's scope on tsyringe", () => {
     expect(resource.disposed).toBe(1);
   });
 
+  it('makes no child of the container for its services, for values, or for what has nothing to be resolved', () => {
+    @singleton()
+    class Service {}
+    const application = root.createChildContainer();
+    application.register('url', { useValue: 'https://example.org' });
+    const service = application.resolve(Service);
+    const child = jest.spyOn(application, 'createChildContainer');
+    const scope = openScope(application);
+    scope.register(JobContext, context);
+
+    expect(scope.resolve(Service)).toBe(service);
+    expect(scope.resolve('url')).toBe('https://example.org');
+    expect(scope.resolve(JobContext)).toBe(context);
+    expect(scope.resolve(Mailer)).toBeInstanceOf(Mailer);
+    expect(scope.resolve(Mailer)).not.toBe(scope.resolve(Mailer));
+    expect(child).not.toHaveBeenCalled();
+  });
+
+  it('resolves what a class without a constructor inherits from one that has parameters', () => {
+    @injectable()
+    class Base {
+      constructor(readonly mailer: Mailer) {}
+    }
+    @injectable()
+    class Derived extends Base {}
+
+    expect((openScope(undefined).resolve(Derived) as Derived).mailer).toBeInstanceOf(Mailer);
+  });
+
+  it('gives what was registered for a class since it was last made', () => {
+    const application = root.createChildContainer();
+    const mailer = new Mailer();
+    openScope(application).resolve(Mailer);
+
+    application.registerInstance(Mailer, mailer);
+
+    expect(openScope(application).resolve(Mailer)).toBe(mailer);
+  });
+
+  it('makes nothing any more once the run is over', async () => {
+    const scope = openScope(undefined);
+    await scope.dispose();
+
+    expect(() => scope.resolve(Mailer)).toThrow('disposed');
+  });
+
   it('leaves nothing behind in the container it was opened on', async () => {
     const application = root.createChildContainer();
     const scope = openScope(application);
