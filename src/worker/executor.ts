@@ -42,12 +42,7 @@ interface Plan {
   readonly through: readonly Middleware[];
 }
 
-/** In an object: an error that has a method `then` would be waited for. */
-interface Returned {
-  readonly thrown: Error | undefined;
-}
-
-const NOTHING_THROWN: Returned = { thrown: undefined };
+type Done = (outcome: Outcome) => void;
 
 export class Executor {
   /** Tells of what `run` has come to. */
@@ -66,41 +61,68 @@ export class Executor {
     this.announcer = new Announcer(application, settings.defaults);
   }
 
-  async run(job: RunningJob): Promise<Outcome> {
-    const { registry, clock } = this.#application;
-    try {
-      // Before the payload is parsed: a text that kills the parser must not get another worker.
-      if (this.#isPoisonForAnyJob(job)) {
-        return failed(job, new PoisonJobError(job.name, job.id, job.reservation.counters.crashes));
-      }
-      const envelope = (job.envelope = decodeEnvelope(job.reservation.payload));
-      const definition = (job.definition = this.#definitionOf(envelope));
-      if (job.reservation.cancelled === true) return cancelled(job);
-      if (definition === undefined) return this.#unknown(job, envelope);
-      const options = this.#options(envelope, definition);
-      const refusal = refusalOf(job, job.reservation.counters, options, clock.now());
-      if (refusal !== undefined) return failed(job, refusal);
-      const { counters } = job.reservation;
-      const { lastChance } = this.#settings;
-      if (lastChance?.misses(counters, options.maxCrashes) === true) {
-        return releasedForFree(job, 0, counters, new RunsApartError(job.name, job.id, counters.crashes));
-      }
-      // Before its data are decoded: if it takes the process with it, this line is what is left of it.
-      if (lastChance !== undefined && counters.crashes >= lastChance.crashes) {
-        logApart(this.#application.logger, job);
-      }
-      job.instance = decodeJob(envelope, definition, registry);
-      const through = decodeMiddleware(envelope, registry) as readonly Middleware[];
-      const told = this.announcer.tell(job, 'before', { connectionName: job.connectionName, job });
-      if (told !== undefined) await this.#heard(told);
-      return await this.#attempt(job, { definition, options, through });
-    } catch (error) {
-      if (error instanceof PayloadVersionError || error instanceof UnknownClassError) return this.#notYet(job, error);
-      return failed(job, toError(error));
-    } finally {
+  run(job: RunningJob): Promise<Outcome> {
+    return new Promise((resolve) => {
+      this.start(job, resolve);
+    });
+  }
+
+  /**
+   * `run` for the worker, whose jobs go without a promise for each step: `done` is called once, and may be called at once.
+   *
+   * With hooks and a handler that are not async, nothing here is waited for.
+   */
+  start(job: RunningJob, done: Done): void {
+    const end = (outcome: Outcome): void => {
       this.#deadlines.remove(job);
       job.close();
+      done(outcome);
+    };
+    let plan: Plan;
+    let told: Promise<void> | undefined;
+    try {
+      const prepared = this.#prepare(job);
+      if ('settlement' in prepared) return end(prepared);
+      plan = prepared;
+      told = this.announcer.tell(job, 'before', { connectionName: job.connectionName, job });
+    } catch (error) {
+      return end(this.#notRun(job, error));
     }
+    if (told === undefined) this.#attempt(job, plan, end);
+    else void this.#heard(told).then(() => this.#attempt(job, plan, end));
+  }
+
+  // What is to be run, or why it is not.
+  #prepare(job: RunningJob): Plan | Outcome {
+    const { registry, clock } = this.#application;
+    // Before the payload is parsed: a text that kills the parser must not get another worker.
+    if (this.#isPoisonForAnyJob(job)) {
+      return failed(job, new PoisonJobError(job.name, job.id, job.reservation.counters.crashes));
+    }
+    const envelope = (job.envelope = decodeEnvelope(job.reservation.payload));
+    const definition = (job.definition = this.#definitionOf(envelope));
+    if (job.reservation.cancelled === true) return cancelled(job);
+    if (definition === undefined) return this.#unknown(job, envelope);
+    const options = this.#options(envelope, definition);
+    const refusal = refusalOf(job, job.reservation.counters, options, clock.now());
+    if (refusal !== undefined) return failed(job, refusal);
+    const { counters } = job.reservation;
+    const { lastChance } = this.#settings;
+    if (lastChance?.misses(counters, options.maxCrashes) === true) {
+      return releasedForFree(job, 0, counters, new RunsApartError(job.name, job.id, counters.crashes));
+    }
+    // Before its data are decoded: if it takes the process with it, this line is what is left of it.
+    if (lastChance !== undefined && counters.crashes >= lastChance.crashes) {
+      logApart(this.#application.logger, job);
+    }
+    job.instance = decodeJob(envelope, definition, registry);
+    const through = decodeMiddleware(envelope, registry) as readonly Middleware[];
+    return { definition, options, through };
+  }
+
+  #notRun(job: RunningJob, error: unknown): Outcome {
+    const isEarly = error instanceof PayloadVersionError || error instanceof UnknownClassError;
+    return isEarly ? this.#notYet(job, error) : failed(job, toError(error));
   }
 
   /** Runs wait for no hook any more that is called before their outcome is stored: it would come too late. */
@@ -115,6 +137,7 @@ export class Executor {
     this.announcer.close();
   }
 
+  // Never rejects: what a hook throws is reported.
   async #heard(told: Promise<void>): Promise<void> {
     if (this.#isHastened) return;
     let goOn!: () => void;
@@ -130,55 +153,55 @@ export class Executor {
   }
 
   // The run ends when the handler comes back, or when it was aborted and has not come back within the grace.
-  async #attempt(job: RunningJob, plan: Plan): Promise<Outcome> {
-    const { thrown } = job.ending === undefined ? await this.#ran(job, plan) : NOTHING_THROWN;
-    if (thrown !== undefined && job.ending !== undefined) this.#reportIgnored(job, thrown);
-    const outcome = outcomeOf(job, plan.options, thrown, this.#application);
+  #attempt(job: RunningJob, plan: Plan, end: Done): void {
+    const { timeout } = plan.options;
+    let isOver = false;
+    const conclude = (thrown: Error | undefined): void => {
+      if (isOver) return;
+      isOver = true;
+      this.#conclude(job, plan, thrown, end);
+    };
+    // A hook has ended it, or it was aborted while the hooks were waited for.
+    if (job.ending !== undefined || job.abortReason !== undefined) return conclude(undefined);
+    let endsAt = Infinity;
+    // Aborted a second time, as by a cancellation after its timeout, it has no more time than before.
+    job.onAbort = (grace) => {
+      const at = this.#application.clock.monotonic() + grace * 1000;
+      if (at >= endsAt) return;
+      endsAt = at;
+      this.#deadlines.set(job, grace * 1000, () => conclude(undefined));
+    };
+    if (timeout > 0) {
+      this.#foresee(job, plan.options);
+      this.#deadlines.set(job, timeout * 1000, () =>
+        job.abort(new JobTimedOutError(job.name, job.id, timeout), this.#settings.grace),
+      );
+    }
+    job.handler = 'running';
+    invokeHandle(this.#application, job, plan.definition, plan.through, (thrown) => {
+      job.handler = 'came-back';
+      if (!isOver) return conclude(thrown);
+      if (thrown !== undefined && thrown !== job.abortReason) this.#reportIgnored(job, thrown);
+      job.onLateReturn?.();
+    });
+  }
+
+  #conclude(job: RunningJob, plan: Plan, thrown: Error | undefined, end: Done): void {
+    let outcome: Outcome;
+    try {
+      if (thrown !== undefined && job.ending !== undefined) this.#reportIgnored(job, thrown);
+      outcome = outcomeOf(job, plan.options, thrown, this.#application);
+    } catch (error) {
+      outcome = failed(job, toError(error));
+    }
     const exception = job.ending === undefined ? outcome.error : undefined;
     // From here on the outcome stands, also for the hooks.
     job.close();
-    if (exception !== undefined) {
-      const told = this.announcer.tell(job, 'exceptionOccurred', {
-        connectionName: job.connectionName,
-        job,
-        exception,
-      });
-      if (told !== undefined) await this.#heard(told);
-    }
-    return outcome;
-  }
-
-  #ran(job: RunningJob, plan: Plan): Promise<Returned> {
-    const { timeout } = plan.options;
-    return new Promise((resolve) => {
-      const comeBack = (thrown: Error | undefined): void => {
-        job.handler = 'came-back';
-        resolve({ thrown });
-        if (!job.closed) return;
-        if (thrown !== undefined && thrown !== job.abortReason) this.#reportIgnored(job, thrown);
-        job.onLateReturn?.();
-      };
-      if (job.abortReason !== undefined) return resolve(NOTHING_THROWN);
-      let endsAt = Infinity;
-      // Aborted a second time, as by a cancellation after its timeout, it has no more time than before.
-      job.onAbort = (grace) => {
-        const at = this.#application.clock.monotonic() + grace * 1000;
-        if (at >= endsAt) return;
-        endsAt = at;
-        this.#deadlines.set(job, grace * 1000, () => resolve(NOTHING_THROWN));
-      };
-      if (timeout > 0) {
-        this.#foresee(job, plan.options);
-        this.#deadlines.set(job, timeout * 1000, () =>
-          job.abort(new JobTimedOutError(job.name, job.id, timeout), this.#settings.grace),
-        );
-      }
-      job.handler = 'running';
-      invokeHandle(this.#application, job, plan.definition, plan.through).then(
-        () => comeBack(undefined),
-        (error: unknown) => comeBack(toError(error)),
-      );
-    });
+    if (exception === undefined) return end(outcome);
+    const { connectionName } = job;
+    const told = this.announcer.tell(job, 'exceptionOccurred', { connectionName, job, exception });
+    if (told === undefined) end(outcome);
+    else void this.#heard(told).then(() => end(outcome));
   }
 
   // What is recorded by another thread if the handler blocks the event loop, and nothing can be decided here.

@@ -6,28 +6,48 @@ import { NoHandlerError } from '../job/errors';
 import { JobContext } from '../job/job-context';
 import type { Middleware, MiddlewareFunction } from '../job/middleware';
 import { attachContext } from '../job/running';
+import { toError } from '../failed/exception-text';
 import type { Application } from '../queue/application';
 import type { RunningJob } from './running-job';
 
-/** Runs `handle()` of a decoded job. @throws what it throws, or what keeps it from being called */
-export async function invokeHandle(
+/**
+ * Runs `handle()` of a decoded job. `done` is called once, with what it threw or what kept it from being called, as soon as
+ * what was injected is disposed; at once, where nothing of that is async.
+ */
+export function invokeHandle(
   application: Application,
   job: RunningJob,
   definition: JobDefinition,
   through: readonly Middleware[],
-): Promise<void> {
+  done: (thrown: Error | undefined) => void,
+): void {
   const instance = job.instance as object;
   const scope = openRun(application, job, instance);
+  const end = (thrown: Error | undefined): void => {
+    const disposal = scope.dispose();
+    if (disposal === undefined) done(thrown);
+    else void disposed(application, job, disposal).then(() => done(thrown));
+  };
+  const comeBack = (value: unknown): void => {
+    job.value = value;
+    end(undefined);
+  };
+  let result: unknown;
   try {
-    job.value = await runInScope(scope, () => {
+    result = runInScope(scope, () => {
       const handle = handleOf(application, instance, definition, scope);
       const layers = middlewareOf(instance, definition, through, scope);
       return layers.length === 0 ? handle() : wrap(job, layers, handle);
     });
-  } finally {
-    const disposal = scope.dispose();
-    if (disposal !== undefined) await disposed(application, job, disposal);
+  } catch (error) {
+    return end(toError(error));
   }
+  if (isThenable(result)) Promise.resolve(result).then(comeBack, (error: unknown) => end(toError(error)));
+  else comeBack(result);
+}
+
+function isThenable(value: unknown): boolean {
+  return ((typeof value === 'object' && value !== null) || typeof value === 'function') && 'then' in value;
 }
 
 /** Tells a job that it has failed for good, on an instance that no run has touched. @throws what `failed()` throws */

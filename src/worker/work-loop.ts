@@ -248,9 +248,9 @@ export class WorkLoop {
     const jobs = reservations.map((reservation) => new RunningJob(reservation, this.#connection.name));
     // Before any handler starts: one that blocks the event loop at once must not be unknown to who keeps the leases.
     this.#leases.keep(jobs, askedAt);
-    for (const job of jobs) this.#start(job);
     this.#hungry = !apart && (reservations.length === limit || nextIn <= 0);
     this.#nextLook = this.#application.clock.monotonic() + (apart ? APART_PAUSE : nextIn * 1000);
+    for (const job of jobs) this.#start(job);
   }
 
   async #giveBack(reservations: readonly Reservation[]): Promise<void> {
@@ -273,7 +273,7 @@ export class WorkLoop {
     this.#open.add(job);
     if (job.reservation.counters.crashes >= this.#lastChance.crashes) this.#apart = job;
     const startedAt = clock.monotonic();
-    void this.#executor.run(job).then((outcome) => {
+    this.#executor.start(job, (outcome) => {
       this.#open.delete(job);
       this.#leases.ended(job, outcome);
       if (this.#apart === job) this.#apart = undefined;
