@@ -11,6 +11,7 @@ export * from './job/errors';
 export * from './locks/errors';
 export * from './payload/errors';
 export * from './queue/errors';
+export * from './queue/transaction/errors';
 export * from './worker/errors';
 
 export { Job, type JobBase } from './job/job';

@@ -14,6 +14,7 @@ import type { Delay } from '../job/duration';
 import type { Middleware } from '../job/middleware';
 import type { Unsent } from '../queue/outbox';
 import type { QueueManager } from '../queue/queue-manager';
+import { type Keep, Transaction } from '../queue/transaction/transaction';
 import { callersIn, type CallSite, callSite } from './call-site';
 import { AlreadyDispatchedError, UnawaitedDispatchError } from './errors';
 import { sendJob } from './send-job';
@@ -24,6 +25,8 @@ export class PendingJob implements PendingDispatch, Unsent {
   readonly #job: object;
   readonly #site: CallSite | undefined;
   #choice: InstanceChoice = {};
+  /** Of the transaction that it follows. */
+  #keep: Keep | undefined;
   #awaited = false;
   #sent: Promise<string> | undefined;
   /** What became of it, for `inspect`. */
@@ -56,6 +59,12 @@ export class PendingJob implements PendingDispatch, Unsent {
 
   through(...middleware: readonly Middleware[]): this {
     return this.#choose('through', { middleware: [...(this.#choice.middleware ?? []), ...middleware] });
+  }
+
+  afterCommit(): this {
+    this.#choose('afterCommit', {});
+    this.#keep = Transaction.keep();
+    return this;
   }
 
   then<Fulfilled = string, Rejected = never>(
@@ -108,7 +117,7 @@ export class PendingJob implements PendingDispatch, Unsent {
 
   async #send(): Promise<string> {
     try {
-      const id = await sendJob(this.#manager, this.#job, this.#choice);
+      const id = await sendJob(this.#manager, this.#job, this.#choice, this.#keep);
       this.#state = `id ${id}`;
       return id;
     } catch (error) {

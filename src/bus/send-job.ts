@@ -1,9 +1,12 @@
 /** Sends one job: by the push of its own, where it has one, otherwise to the driver of its connection. */
-import type { InstanceChoice } from '../job/chosen';
 import type { Seconds } from '../clock/clock';
+import { chosenOf } from '../job/chosen';
+import type { InstanceChoice } from '../job/chosen';
+import { momentOf } from '../job/resolve-options';
 import type { QueueConnection } from '../queue/queue-connection';
 import type { QueueManager } from '../queue/queue-manager';
 import { send } from '../queue/send';
+import type { Keep } from '../queue/transaction/transaction';
 
 /**
  * A job's own way into its queue: as a method `queue()`, it is called in place of the push.
@@ -17,15 +20,45 @@ export interface PushesItself {
   ): Promise<string | void> | string | void;
 }
 
-/** @throws what is wrong with the job, or what its driver throws */
-export async function sendJob(manager: QueueManager, job: object, choice: InstanceChoice): Promise<string> {
+/**
+ * @param keep of a transaction: takes the job in place of its connection
+ * @throws what is wrong with the job, or what its driver throws
+ */
+export async function sendJob(
+  manager: QueueManager,
+  job: object,
+  choice: InstanceChoice,
+  keep?: Keep,
+): Promise<string> {
   if (pushesItself(job)) {
     const { connection, queue, delay } = manager.encoder.route(job, choice);
-    return (await job.queue(manager.connection(connection), { queue, delay })) ?? '';
+    const push = async (seconds: Seconds): Promise<string> =>
+      (await job.queue(manager.connection(connection), { queue, delay: seconds })) ?? '';
+    if (keep === undefined) return push(delay);
+    const { name } = manager.encoder.definitionOf(job);
+    keep({
+      manager,
+      job: { id: '', name, connection, queue },
+      delay: delayOf(manager, job, choice, delay),
+      send: push,
+    });
+    return '';
   }
   const encoded = manager.encoder.encode(job, choice);
-  await send(manager.driver(encoded.connection), encoded);
+  if (keep === undefined) {
+    await send(manager.driver(encoded.connection), encoded);
+  } else {
+    const { payload, delay = 0 } = encoded.entry;
+    keep({ manager, job: encoded, delay: delayOf(manager, job, choice, delay), send: payload });
+  }
   return encoded.id;
+}
+
+/** A duration counts from when this is called; a moment stays where it is. */
+function delayOf(manager: QueueManager, job: object, dispatch: InstanceChoice, delay: Seconds): () => Seconds {
+  const definition = manager.encoder.definitionOf(job);
+  const due = momentOf({ dispatch, instance: chosenOf(job), definition })?.getTime();
+  return () => (due === undefined ? delay : Math.max((due - manager.clock.now()) / 1000, 0));
 }
 
 // An own property of that name is a mistake, which encoding explains.

@@ -10,10 +10,15 @@ import type { Middleware } from './middleware';
 export interface PendingDispatch<Id extends string | undefined = string> extends Promise<Id> {
   onConnection(connection: string): this;
   onQueue(queue: string): this;
-  /** A duration from now, or a moment. */
+  /** A duration from when it is sent, or a moment. */
   delay(delay: Delay): this;
   /** Beats the delay of the instance and of `@Job()`. */
   withoutDelay(): this;
+  /**
+   * Within the function of `Queue.transaction()`: sent once that has resolved, and never if it rejects; awaiting it gives
+   * the id at once. Anywhere else it changes nothing.
+   */
+  afterCommit(): this;
   /** Wraps this one run, inside the job's own middleware. */
   through(...middleware: readonly Middleware[]): this;
 }

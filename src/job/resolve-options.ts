@@ -103,6 +103,16 @@ export function resolveRoute(sources: RouteSources, nowMs: Milliseconds): Route 
   return { connection, queue, delay: delay === undefined ? 0 : delaySeconds(delay, nowMs, `the delay of ${job}`) };
 }
 
+/** The moment that a dispatch waits for, where it is no duration. */
+export function momentOf({
+  dispatch,
+  instance,
+  definition,
+}: Omit<RouteSources, 'connectionDefaults'>): Date | undefined {
+  const delay = dispatch.delay ?? instance.delay ?? definition?.options.delay;
+  return delay instanceof Date ? delay : undefined;
+}
+
 /**
  * What the instance's methods `tries()`, `timeout()` and `retryUntil()` say, to travel in its payload. A span of
  * `retryUntil` counts from the dispatch, so the moment it leads to travels as well, also when it comes from `@Job()`.

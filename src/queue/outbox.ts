@@ -27,13 +27,15 @@ export class Outbox {
     }
   }
 
+  /** Has `flush` wait for it. Must not reject. */
+  track(sending: Promise<void>): void {
+    this.#inFlight.add(sending);
+    void sending.then(() => this.#inFlight.delete(sending));
+  }
+
   #sendWaiting(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const unsent of waiting) {
-      const sending = unsent.send();
-      this.#inFlight.add(sending);
-      void sending.then(() => this.#inFlight.delete(sending));
-    }
+    for (const unsent of waiting) this.track(unsent.send());
   }
 }

@@ -1,5 +1,5 @@
 /** `Queue`: a thin facade over the manager that a program has by default. */
-import type { Hook, HookName } from '../events/hooks';
+import { checkHook, type Hook, type HookName } from '../events/hooks';
 import type { FailedJobs } from '../failed/failed-jobs';
 import type { Delay, Duration } from '../job/duration';
 import type { Lock } from '../locks/lock';
@@ -12,6 +12,7 @@ import { fakeFactory, type FakeFunction } from './fake-slot';
 import type { PayloadCreator } from './job-encoder';
 import type { QueueConnection } from './queue-connection';
 import type { ErrorCallback } from './error-reports';
+import { Transaction } from './transaction/transaction';
 
 const connection = (): QueueConnection => defaultManager().connection();
 
@@ -82,6 +83,19 @@ export class Queue {
   /** Queues many jobs with few calls; gives their ids, in the same order. */
   static bulk(jobs: Iterable<object>, queue?: string): Promise<string[]> {
     return connection().bulk(jobs, queue);
+  }
+
+  /**
+   * Calls `fn`, and gives what it gives. What is dispatched meanwhile with `afterCommit()`, by it and by all that it
+   * awaits, is sent once it has resolved, and never if it rejects. It begins no transaction in a database: `fn` does.
+   *
+   * One within another one hands its jobs on to that when it has resolved.
+   *
+   * @throws what `fn` throws; AfterCommitError: `fn` is done, and not all jobs could be sent
+   */
+  static async transaction<T>(fn: () => T): Promise<Awaited<T>> {
+    checkHook('transaction', fn);
+    return Transaction.run(fn);
   }
 
   /** How many jobs are ready, delayed or reserved. */

@@ -1,7 +1,7 @@
 /** Hands encoded jobs to a driver: one, or many in pages. */
 import { OnqueueError } from '../errors/onqueue-error';
 import type { Connection } from './connection';
-import { BulkInterruptedError, type Consequential } from './errors';
+import { BulkInterruptedError, type Consequential, QueueUnavailableError } from './errors';
 import type { EncodedJob } from './job-encoder';
 import { nextTurn } from './next-turn';
 
@@ -45,6 +45,41 @@ export async function sendAll(
       await nextTurn();
     }
   }
+}
+
+/**
+ * Sends many jobs, as `sendAll` does, and goes on where a page is refused; with a connection that is away, not. Never
+ * rejects: gives what went wrong.
+ *
+ * @param sent hears of each job that is in
+ */
+export async function sendWhatCanBe(
+  jobs: readonly EncodedJob[],
+  driverOf: (connection: string) => Pick<Connection, 'push'>,
+  sent: (job: EncodedJob) => void,
+): Promise<unknown[]> {
+  const errors: unknown[] = [];
+  const away = new Set<string>();
+  for (const group of groups(jobs)) {
+    const { connection, queue } = group[0];
+    for (const page of pages(group)) {
+      if (away.has(connection)) break;
+      try {
+        await driverOf(connection).push(
+          queue,
+          page.map(({ entry }) => entry),
+        );
+        page.forEach(sent);
+      } catch (error) {
+        if (error instanceof QueueUnavailableError) away.add(connection);
+        errors.push(
+          named(error, page.length === 1 ? `${page[0]?.name} was not queued` : `${page.length} jobs were not queued`),
+        );
+      }
+      await nextTurn();
+    }
+  }
+  return errors;
 }
 
 type Group = [EncodedJob, ...EncodedJob[]];

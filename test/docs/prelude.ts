@@ -1,6 +1,7 @@
 /* oxlint-disable no-unused-vars -- it stands before every fragment, and no fragment uses all of it */
 /** What fragments in the documentation may use without saying where it comes from. */
 import {
+  AfterCommitError,
   Bus,
   dispatch,
   Handles,

@@ -3,6 +3,12 @@ const place = { class: 'SendEmail', method: 'handle', position: 0, parameter: 'm
 const cause = { cause: new Error('the cause') };
 
 export const examples: Readonly<Record<string, readonly unknown[]>> = {
+  AfterCommitError: [
+    { sent: [], unsent: [{ id: '1', name: 'SendEmail', connection: 'main', queue: 'mail' }] },
+    [new Error('away')],
+    42,
+    async (): Promise<void> => undefined,
+  ],
   AlreadyConfiguredError: [['redis'], 'onqueue.config.ts'],
   AlreadyDispatchedError: ['SendEmail', 'onQueue', false],
   AlreadyFakedError: [cause],
@@ -162,6 +168,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   WorkerAlreadyRunError: [],
   WorkerStoppingError: ['SendEmail', '1'],
   JobCancelledError: ['SendEmail', '1'],
+  RolledBackError: [['SendEmail']],
   RunsApartError: ['SendEmail', '1', 2],
   MaxExceptionsExceededError: ['SendEmail', '1', 3, 3],
 };

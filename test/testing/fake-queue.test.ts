@@ -42,6 +42,26 @@ describe('a fake', () => {
     expect(queue.pushed(SendReport)).toHaveLength(1);
   });
 
+  it('finds what follows a transaction once that is committed', async () => {
+    await Queue.transaction(async () => {
+      await SendWelcome.dispatch('ada@example.org').onQueue('mail').afterCommit();
+      queue.assertNothingPushed();
+    });
+
+    expect(queue.pushed(SendWelcome)).toMatchObject([{ queue: 'mail', delay: 0 }]);
+  });
+
+  it('never finds what was to follow a transaction that was rolled back', async () => {
+    const transaction = Queue.transaction(async () => {
+      await SendWelcome.dispatch('ada@example.org').afterCommit();
+      void MakeReport.dispatch().afterCommit();
+      throw new Error('rolled back');
+    });
+
+    await expect(transaction).rejects.toThrow('rolled back');
+    expect(queue.pushes).toEqual([]);
+  });
+
   it('asks a predicate about the job as a worker would get it', async () => {
     await SendWelcome.dispatch('ada@example.org', new Date(1000));
 

@@ -1,6 +1,7 @@
 /** What compiles, and what must not, where a job is dispatched. Checked by the compiler; never run. */
 import type { PendingDispatch } from '../../src/job/dispatcher';
 import { Job } from '../../src/job/job';
+import { Queue } from '../../src/queue/queue';
 import {
   Base,
   Expression,
@@ -39,6 +40,12 @@ void Expression.dispatch('ada');
 void Factory.dispatch();
 void Generic.dispatch<typeof Generic<string>>('text');
 void Podcast.dispatch(1).onQueue('urgent').onConnection('redis').delay('10m').withoutDelay().through();
+void Podcast.dispatchIf(true, 1).afterCommit().onQueue('urgent');
+export const committed: Promise<string> = Queue.transaction(() => Podcast.dispatch(1).afterCommit());
+export const size: Promise<{ size: number }> = Queue.transaction(async () => ({ size: 1 }));
+export const plain: Promise<number> = Queue.transaction(() => 1);
+// @ts-expect-error -- what runs already cannot be taken back
+void Queue.transaction(Promise.resolve());
 void Podcast.dispatch(1).catch(() => undefined);
 
 // @ts-expect-error -- a parameter is missing

@@ -1,0 +1,468 @@
+/** Jobs that follow a transaction: they are sent when its function has resolved, and never if it rejects. */
+import { AssertionError } from 'node:assert';
+import { JobBus } from '../../../src/bus/bus';
+import { Job } from '../../../src/job/job';
+import { QueueUnavailableError } from '../../../src/queue/errors';
+import { Queue } from '../../../src/queue/queue';
+import type { QueueConnection } from '../../../src/queue/queue-connection';
+import { AfterCommitError } from '../../../src/queue/transaction/errors';
+import { watchedApplication, type WatchedApplication, type WatchedConnection } from '../../support/watched-application';
+
+@Job()
+class Mail extends Job {
+  constructor(public to: unknown) {
+    super();
+  }
+
+  async handle(): Promise<void> {
+    handled.push(this.to);
+    if (this.to === 'nobody') throw new Error('no such address');
+  }
+}
+
+@Job()
+class Pushes extends Job {
+  constructor(readonly to: string) {
+    super();
+  }
+
+  async queue(connection: QueueConnection, route: { readonly delay: number }): Promise<string | undefined> {
+    if (this.to === 'nobody') throw new Error('no such address');
+    return connection.laterRaw(route.delay, JSON.stringify({ data: { command: { to: this.to } } }), 'own');
+  }
+}
+
+const handled: unknown[] = [];
+
+interface Given extends WatchedApplication {
+  readonly bus: JobBus;
+  readonly send: (to: unknown) => ReturnType<JobBus['dispatchToQueue']>;
+}
+
+function given(): Given {
+  const app = watchedApplication({
+    default: 'main',
+    connections: { main: { driver: 'memory' }, other: { driver: 'memory' }, none: { driver: 'null' } },
+  });
+  const bus = new JobBus(() => app.manager);
+  return { ...app, bus, send: (to) => bus.dispatchToQueue(new Mail(to)).afterCommit() };
+}
+
+beforeEach(() => void handled.splice(0));
+
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+/** To whom the jobs in a connection go, in the order of their pushes. */
+const pushed = ({ pushes }: WatchedConnection): unknown[] =>
+  pushes.flatMap(({ entries }) => entries.map(({ payload }) => to(JSON.parse(payload))));
+
+const to = (payload: { data: { command: { to: unknown } } }): unknown => payload.data.command.to;
+
+/** What a promise rejects with. */
+async function rejection(promise: Promise<unknown>): Promise<AfterCommitError> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (error instanceof AfterCommitError) return error;
+  throw new AssertionError({ message: `expected an AfterCommitError, got ${String(error)}` });
+}
+
+const away = (connection: string): Error =>
+  new QueueUnavailableError({ connection, store: 'Redis', address: 'redis://a', consequence: 'nothing was queued' });
+
+describe('Queue.transaction()', () => {
+  it('gives what its function gives, and sends what was dispatched in it once that has resolved', async () => {
+    const { send, watched } = given();
+    let id: string | undefined;
+
+    const result = await Queue.transaction(async () => {
+      id = await send('ada');
+      await turn();
+      expect(pushed(watched())).toEqual([]);
+      return 42;
+    });
+
+    expect(result).toBe(42);
+    expect(await watched().payloads('default')).toMatchObject([{ id }]);
+  });
+
+  it('sends nothing where its function rejects, or throws', async () => {
+    const { send, watched } = given();
+    const failed = new Error('rolled back');
+
+    const rejects = Queue.transaction(async () => {
+      await send('ada');
+      throw failed;
+    });
+    const throws = Queue.transaction(() => {
+      void send('ada');
+      throw failed;
+    });
+
+    await expect(rejects).rejects.toBe(failed);
+    await expect(throws).rejects.toBe(failed);
+    await turn();
+    expect(pushed(watched())).toEqual([]);
+  });
+
+  it('keeps what its function did not await', async () => {
+    const { send, watched } = given();
+
+    await Queue.transaction(() => {
+      void send('ada').onQueue('mail');
+    });
+
+    expect(watched().pushes).toMatchObject([{ queue: 'mail' }]);
+  });
+
+  it('lets a dispatch without afterCommit() go at once', async () => {
+    const { bus, watched } = given();
+
+    await Queue.transaction(async () => {
+      await bus.dispatchToQueue(new Mail('ada'));
+      expect(pushed(watched())).toEqual(['ada']);
+    });
+  });
+
+  it('sends the data as they were when they were dispatched', async () => {
+    const { bus, watched } = given();
+    const mail = new Mail('ada');
+
+    await Queue.transaction(async () => {
+      await bus.dispatchToQueue(mail).afterCommit();
+      mail.to = 'bob';
+      mail.onQueue('elsewhere').delay('1h');
+    });
+
+    expect(await watched().payloads('default')).toMatchObject([{ data: { command: { to: 'ada' } } }]);
+  });
+
+  it('rejects a dispatch that cannot be encoded, within the function', async () => {
+    const { send } = given();
+    await Queue.transaction(async () => {
+      await expect(send(() => 'a function')).rejects.toMatchObject({ code: 'E_UNSERIALIZABLE_VALUE' });
+    });
+  });
+
+  it('sends by connection and queue with one call each, in the order of the dispatches', async () => {
+    const { send, watched } = given();
+
+    await Queue.transaction(async () => {
+      await send(1);
+      await send(2).onQueue('mail');
+      await send(3).onConnection('other');
+      await send(4).onConnection('none');
+      await send(5);
+    });
+
+    expect(watched().pushes.map(({ queue }) => queue)).toEqual(['default', 'mail']);
+    expect(pushed(watched())).toEqual([1, 5, 2]);
+    expect(pushed(watched('other'))).toEqual([3]);
+  });
+
+  it('runs jobs of the connection sync at the commit', async () => {
+    const { send } = given();
+
+    await Queue.transaction(async () => {
+      await send('ada').onConnection('sync');
+      expect(handled).toEqual([]);
+    });
+
+    expect(handled).toEqual(['ada']);
+  });
+
+  it('counts a duration from the commit, and leaves a moment where it is', async () => {
+    const { bus, clock, send, watched } = given();
+
+    await Queue.transaction(async () => {
+      await send('span').delay('1m');
+      await send('moment').delay(new Date(clock.now() + 60_000));
+      await send('past').delay(new Date(clock.now() + 10_000));
+      await bus
+        .dispatchToQueue(new Pushes('own'))
+        .delay(new Date(clock.now() + 60_000))
+        .afterCommit();
+      await clock.advance('20s');
+    });
+
+    const delays = watched().pushes.flatMap(({ entries }) => entries.map(({ delay }) => delay));
+    expect(delays).toEqual([40, 60, 40, undefined]);
+  });
+
+  it('lets a job that pushes itself do so at the commit', async () => {
+    const { bus, watched } = given();
+
+    await Queue.transaction(async () => {
+      expect(await bus.dispatchToQueue(new Pushes('ada')).afterCommit()).toBe('');
+      expect(watched().pushes).toEqual([]);
+    });
+
+    expect(watched().pushes).toMatchObject([{ queue: 'own' }]);
+  });
+
+  it('keeps jobs of several managers', async () => {
+    const [one, other] = [given(), given()];
+
+    await Queue.transaction(async () => {
+      await one.send('ada');
+      await other.send('bob');
+    });
+
+    expect([pushed(one.watched()), pushed(other.watched())]).toEqual([['ada'], ['bob']]);
+  });
+
+  it('is independent of another one beside it', async () => {
+    const { send, watched } = given();
+    const one = Queue.transaction(async () => {
+      await turn();
+      await send('ada');
+      throw new Error('rolled back');
+    });
+    const other = Queue.transaction(async () => {
+      await turn();
+      await send('bob');
+    });
+
+    await Promise.allSettled([one, other]);
+
+    expect(pushed(watched())).toEqual(['bob']);
+  });
+
+  it('refuses what is no function', async () => {
+    await expect(Queue.transaction(Promise.resolve() as never)).rejects.toMatchObject({ code: 'E_INVALID_HOOK' });
+  });
+
+  it('is waited for by close() while it sends', async () => {
+    const { manager, send, watched } = given();
+    const driver = watched();
+    const gate = { open: (): void => undefined };
+    driver.beforePush = () => new Promise((resolve) => void (gate.open = resolve));
+    const transaction = Queue.transaction(() => send('ada'));
+    await turn();
+
+    const closing = manager.close();
+    await turn();
+    gate.open();
+    await Promise.all([closing, transaction]);
+
+    expect(pushed(driver)).toEqual(['ada']);
+  });
+});
+
+describe('a transaction within a transaction', () => {
+  it('hands its jobs on, and they are sent with the others when the outermost is done', async () => {
+    const { send, watched } = given();
+
+    await Queue.transaction(async () => {
+      await send(1);
+      const inner = Queue.transaction(async () => {
+        await send(2);
+        await turn();
+      });
+      await send(3);
+      await inner;
+      expect(pushed(watched())).toEqual([]);
+    });
+
+    expect(pushed(watched())).toEqual([1, 2, 3]);
+  });
+
+  it('takes its own jobs with it when it is rolled back, and no others', async () => {
+    const { send, watched } = given();
+
+    await Queue.transaction(async () => {
+      await send(1);
+      const inner = Queue.transaction(async () => {
+        await send(2);
+        await Queue.transaction(() => send(3));
+        throw new Error('rolled back');
+      });
+      await inner.catch(() => undefined);
+      await send(4);
+    });
+
+    expect(pushed(watched())).toEqual([1, 4]);
+  });
+
+  it('is rolled back with the one around it', async () => {
+    const { send, watched } = given();
+
+    const outer = Queue.transaction(async () => {
+      await Queue.transaction(() => send(1));
+      throw new Error('rolled back');
+    });
+
+    await expect(outer).rejects.toThrow('rolled back');
+    expect(pushed(watched())).toEqual([]);
+  });
+
+  it('sends by itself where the one around it did not wait for it, and is done', async () => {
+    const { send, watched } = given();
+    const inner = await Queue.transaction(() => [
+      Queue.transaction(async () => {
+        await turn();
+        await send(1);
+      }),
+    ]);
+    expect(pushed(watched())).toEqual([]);
+
+    await Promise.all(inner);
+
+    expect(pushed(watched())).toEqual([1]);
+  });
+
+  it('rejects where the one around it did not wait for it, and was rolled back', async () => {
+    const { send, watched } = given();
+    const inner: Promise<unknown>[] = [];
+    const outer = Queue.transaction(() => {
+      inner.push(Queue.transaction(() => turn().then(() => send(1))));
+      throw new Error('rolled back');
+    });
+    await expect(outer).rejects.toThrow('rolled back');
+
+    await expect(inner[0]).rejects.toMatchObject({ code: 'E_ROLLED_BACK', facts: { jobs: ['Mail'] } });
+
+    expect(pushed(watched())).toEqual([]);
+  });
+});
+
+describe('a dispatch with afterCommit()', () => {
+  it('is sent at once outside of any transaction', async () => {
+    const { send, watched } = given();
+    await send('ada');
+    expect(pushed(watched())).toEqual(['ada']);
+  });
+
+  it('is sent at once where its transaction is done already', async () => {
+    const { send, watched } = given();
+    const [late] = await Queue.transaction(() => [turn().then(() => send('ada'))]);
+
+    await late;
+
+    expect(pushed(watched())).toEqual(['ada']);
+  });
+
+  it('is refused where its transaction was rolled back already', async () => {
+    const { send, watched } = given();
+    const late = turn().then(() => send('ada'));
+    let dispatch: Promise<string> = late;
+    const transaction = Queue.transaction(() =>
+      Promise.all([Promise.reject(new Error('rolled back')), (dispatch = turn().then(() => send('bob')))]),
+    );
+    await expect(transaction).rejects.toThrow('rolled back');
+
+    await expect(dispatch).rejects.toThrow(/^Mail was to follow a Queue.transaction\(\) that had been rolled back/);
+    await late;
+
+    expect(pushed(watched())).toEqual(['ada']);
+  });
+
+  it('refuses a call that comes after it was sent', async () => {
+    const { bus } = given();
+    const pending = bus.dispatchToQueue(new Mail('ada'));
+    await pending;
+    expect(() => pending.afterCommit()).toThrow(/call afterCommit\(\) before the first await/);
+  });
+
+  it('may be on what is not dispatched at all', async () => {
+    expect(await given().bus.none().afterCommit()).toBeUndefined();
+  });
+});
+
+describe('a commit whose jobs cannot all be sent', () => {
+  it('says which are not, and which are, and keeps what the function gave', async () => {
+    const { send, watched } = given();
+    const cause = away('other');
+    watched('other').beforePush = () => Promise.reject(cause);
+    const ids: string[] = [];
+
+    const error = await rejection(
+      Queue.transaction(async () => {
+        ids.push(
+          await send(1).onConnection('other'),
+          await send(2),
+          await send(3).onConnection('other').onQueue('mail'),
+        );
+        return 'the result';
+      }),
+    );
+
+    const [first, second, third] = ids;
+    expect(error.facts).toEqual({
+      sent: [{ id: second, name: 'Mail', connection: 'main', queue: 'default' }],
+      unsent: [
+        { id: first, name: 'Mail', connection: 'other', queue: 'default' },
+        { id: third, name: 'Mail', connection: 'other', queue: 'mail' },
+      ],
+    });
+    expect(error.result).toBe('the result');
+    expect(error.message).toContain(
+      `of the 3 jobs that were to follow it, 2 were not queued (Mail ${first}, Mail ${third}): Redis at redis://a cannot be ` +
+        'reached; Mail was not queued.',
+    );
+    expect(error.cause).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+    expect(pushed(watched())).toEqual([2]);
+  });
+
+  it('asks a connection that is away once, and goes on where a page was refused', async () => {
+    const { send, watched } = given();
+    let asked = 0;
+    watched('other').beforePush = () => {
+      asked += 1;
+      throw away('other');
+    };
+    watched().beforePush = (count) => {
+      if (count === 0 && asked++ === 1) throw new Error('refused');
+    };
+
+    const error = await rejection(
+      Queue.transaction(async () => {
+        for (const queue of ['a', 'b', 'c']) await send(queue).onConnection('other').onQueue(queue);
+        for (const queue of ['d', 'e']) await send(queue).onQueue(queue);
+      }),
+    );
+
+    expect(error.facts.unsent.map(({ queue }) => queue)).toEqual(['a', 'b', 'c', 'd']);
+    expect(error.cause).toMatchObject({ errors: [{ code: 'E_QUEUE_UNAVAILABLE' }, { message: 'refused' }] });
+    expect(pushed(watched())).toEqual(['e']);
+  });
+
+  it('sends them again with the same ids when it is told to, once', async () => {
+    const { bus, send, watched } = given();
+    watched().beforePush = () => Promise.reject(away('main'));
+    const ids: string[] = [];
+    const error = await rejection(
+      Queue.transaction(async () => {
+        ids.push(await send(1), await send(2));
+        await bus.dispatchToQueue(new Pushes('nobody')).afterCommit();
+      }),
+    );
+    watched().beforePush = () => undefined;
+
+    const [again, twice] = [error.resend(), error.resend()];
+
+    const left = await rejection(again);
+    expect(await rejection(twice)).toBe(left);
+    expect(left.facts.unsent).toEqual([{ id: '', name: 'Pushes', connection: 'main', queue: 'default' }]);
+    expect(left.message).toContain('(Pushes): no such address');
+    expect(await watched().payloads('default')).toMatchObject(ids.map((id) => ({ id })));
+  });
+
+  it('tells of a job of the connection sync that failed', async () => {
+    const { send } = given();
+    const error = await rejection(Queue.transaction(() => send('nobody').onConnection('sync')));
+    expect(error.cause).toMatchObject({ message: 'no such address' });
+  });
+
+  it('names no more than five', async () => {
+    const { manager, send } = given();
+    const error = await rejection(
+      Queue.transaction(async () => {
+        for (let one = 0; one < 7; one += 1) await send(one);
+        await manager.close();
+      }),
+    );
+    expect(error.message).toMatch(/7 were not queued \((Mail [-\w]+, ){5}and 2 more\): This QueueManager was closed/);
+  });
+});
