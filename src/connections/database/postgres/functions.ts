@@ -2,12 +2,14 @@
  * The two functions that the hot path consists of: each call is one round trip and one transaction.
  *
  * They plan without sequential scans and sorts: a plan that was made while a queue was short would be kept when it is
- * long, and read all of it for each job. To forbid is to price too high, which must not start the compiler.
+ * long, and read all of it for each job. To forbid is to price too high, which must not start the compiler. With the
+ * other plans out of the way one for all values is as good as one for these, and is made once for each session.
  */
 import { type Identifiers, literal } from './identifiers';
 import { DELAYED, DUE, FENCE, READY, RESERVED } from './states';
 
-const PLANS = 'SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off';
+const PLANS =
+  'SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan';
 
 /** What one call moves at most. */
 const MOST_JOBS = 100;
@@ -95,6 +97,8 @@ DECLARE
   v_woken text[] := '{}';
   v_queue text;
   v_job record;
+  v_size integer;
+  v_place bigint;
   v_head bigint;
   v_moved integer;
   v_reclaims integer := ${MOST_JOBS};
@@ -114,6 +118,7 @@ ${oneByOne}
 ${settling(names)}
 ${reserving(names)}
   o_kind := 'end';
+  o_payload := NULL;
   o_settled := v_settled;
   RETURN NEXT;
 END $$;`;
@@ -132,36 +137,40 @@ function settling({ jobs, failed, calls, places, channel }: Identifiers): string
     )
     SELECT v_settled || coalesce(array_agg(id), '{}') INTO v_settled FROM gone;
   END IF;
-  FOR v_job IN
-    SELECT * FROM json_to_recordset(p_released) AS job (id bigint, fence bigint, delay double precision, ${COUNTER_TYPES})
-  LOOP
-    UPDATE ${jobs} SET reserved_at = NULL, lease_until = NULL, attempts = v_job.attempts, crashes = v_job.crashes,
-      exceptions = v_job.exceptions, timeouts = v_job.timeouts, releases = v_job.releases,
-      available_at = ${availableAt('v_job.delay')},
-      due_at = CASE WHEN v_job.delay > 0 THEN v_now + v_job.delay END,
-      place = CASE WHEN v_job.delay > 0 THEN NULL ELSE nextval(${literal(places)}) END
-    WHERE id = v_job.id AND ${RESERVED} AND ${FENCE} = v_job.fence
-    RETURNING queue INTO v_queue;
-    IF FOUND THEN
-      v_settled := v_settled || v_job.id;
-      v_woken := v_woken || v_queue;
-    END IF;
-  END LOOP;
-  FOR v_job IN
-    SELECT * FROM json_to_recordset(p_failed) AS job (id bigint, fence bigint, uuid text, connection text, queue text,
-      payload text, raw text, exception text, name text, attempts bigint)
-  LOOP
-    DELETE FROM ${jobs} WHERE id = v_job.id AND ${RESERVED} AND ${FENCE} = v_job.fence;
-    IF FOUND THEN
-      v_settled := v_settled || v_job.id;
-      ${putFailed(failed, 'v_job', 'v_now')};
-    END IF;
-  END LOOP;
+  IF p_released IS NOT NULL THEN
+    FOR v_job IN
+      SELECT * FROM json_to_recordset(p_released) AS job (id bigint, fence bigint, delay double precision, ${COUNTER_TYPES})
+    LOOP
+      UPDATE ${jobs} SET reserved_at = NULL, lease_until = NULL, attempts = v_job.attempts, crashes = v_job.crashes,
+        exceptions = v_job.exceptions, timeouts = v_job.timeouts, releases = v_job.releases,
+        available_at = ${availableAt('v_job.delay')},
+        due_at = CASE WHEN v_job.delay > 0 THEN v_now + v_job.delay END,
+        place = CASE WHEN v_job.delay > 0 THEN NULL ELSE nextval(${literal(places)}) END
+      WHERE id = v_job.id AND ${RESERVED} AND ${FENCE} = v_job.fence
+      RETURNING queue INTO v_queue;
+      IF FOUND THEN
+        v_settled := v_settled || v_job.id;
+        v_woken := v_woken || v_queue;
+      END IF;
+    END LOOP;
+    PERFORM pg_notify(${literal(channel)}, woken) FROM unnest(v_woken) AS woken;
+  END IF;
+  IF p_failed IS NOT NULL THEN
+    FOR v_job IN
+      SELECT * FROM json_to_recordset(p_failed) AS job (id bigint, fence bigint, uuid text, connection text, queue text,
+        payload text, raw text, exception text, name text, attempts bigint)
+    LOOP
+      DELETE FROM ${jobs} WHERE id = v_job.id AND ${RESERVED} AND ${FENCE} = v_job.fence;
+      IF FOUND THEN
+        v_settled := v_settled || v_job.id;
+        ${putFailed(failed, 'v_job', 'v_now')};
+      END IF;
+    END LOOP;
+  END IF;
   IF cardinality(p_removed) > 0 OR p_released IS NOT NULL OR p_failed IS NOT NULL OR cardinality(p_unheard) > 0 THEN
     INSERT INTO ${calls} AS known (client, call, called_at, answer) VALUES (p_client, p_call, floor(v_now)::integer, v_settled)
       ON CONFLICT (client) DO UPDATE SET call = excluded.call, called_at = excluded.called_at, answer = excluded.answer;
-  END IF;
-  PERFORM pg_notify(${literal(channel)}, woken) FROM unnest(v_woken) AS woken;`;
+  END IF;`;
 }
 
 /** Adds the entry, or replaces the one of the same id, as the newest. `from`: what gives the entry, if it is no variable. */
@@ -199,7 +208,10 @@ ${taking(jobs)}
     o_next := 'Infinity';
     FOREACH v_queue IN ARRAY p_queues LOOP
       CONTINUE WHEN v_queue = ANY (o_paused);
-      IF EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${READY}) THEN
+      -- Behind the last that was taken first: what was taken before it is still in the index, until the next vacuum.
+      IF (v_queue = o_queue AND EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${READY} AND place > v_place))
+        OR EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${READY})
+      THEN
         o_next := 0;
         EXIT;
       END IF;
@@ -241,13 +253,15 @@ function moving({ jobs, places }: Identifiers): string {
 
 /** The first in line, v_most of them, up to one with v_crashes. The very first of a call passes however long it is. */
 function taking(jobs: string): string {
-  return `        FOR v_job IN
+  return `        o_kind := 'job';
+        o_queue := v_queue;
+        FOR o_id, o_payload, o_attempts, o_crashes, o_exceptions, o_timeouts, o_releases, o_cancelled, v_size, v_place IN
           WITH first AS MATERIALIZED (
             SELECT id, place, octet_length(payload) AS size, crashes FROM ${jobs} WHERE queue = v_queue AND ${READY}
             ORDER BY place LIMIT v_most FOR UPDATE SKIP LOCKED
           ), chosen AS (
-            SELECT id, n FROM (
-              SELECT id, row_number() OVER up_to_here AS n, sum(size) OVER up_to_here AS total, max(crashes) OVER up_to_here AS worst
+            SELECT id, n, size FROM (
+              SELECT id, size, row_number() OVER up_to_here AS n, sum(size) OVER up_to_here AS total, max(crashes) OVER up_to_here AS worst
               FROM first WINDOW up_to_here AS (ORDER BY place, id ROWS UNBOUNDED PRECEDING)
             ) AS line
             WHERE worst < v_crashes AND (total <= v_bytes OR (n = 1 AND v_taken = 0))
@@ -255,23 +269,13 @@ function taking(jobs: string): string {
             UPDATE ${jobs} AS job SET reserved_at = floor(v_now)::integer, lease_until = v_now + p_lease, holder = v_holder,
               attempts = attempts + 1
             FROM chosen WHERE job.id = chosen.id
-            RETURNING n, job.id, payload, ${COUNTERS}, cancelled
+            RETURNING n, job.id, payload, ${COUNTERS}, cancelled, size, place
           )
-          SELECT * FROM taken ORDER BY n
+          SELECT id, payload, ${COUNTERS}, cancelled, size, place FROM taken ORDER BY n
         LOOP
-          o_kind := 'job';
-          o_queue := v_queue;
-          o_id := v_job.id;
-          o_payload := v_job.payload;
-          o_attempts := v_job.attempts;
-          o_crashes := v_job.crashes;
-          o_exceptions := v_job.exceptions;
-          o_timeouts := v_job.timeouts;
-          o_releases := v_job.releases;
-          o_cancelled := v_job.cancelled;
           RETURN NEXT;
           v_taken := v_taken + 1;
           v_left := v_left - 1;
-          v_bytes := v_bytes - octet_length(v_job.payload);
+          v_bytes := v_bytes - v_size;
         END LOOP;`;
 }
