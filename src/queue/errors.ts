@@ -151,9 +151,7 @@ export class CapabilityError extends OnqueueError<{
 
   constructor(connection: string, driver: string, capability: Capability) {
     const drivers =
-      capability === 'transactions'
-        ? ['database on a server']
-        : CAPABLE_DRIVERS.filter((capable) => capable !== driver);
+      capability === 'transactions' ? ['database'] : CAPABLE_DRIVERS.filter((capable) => capable !== driver);
     super(
       `Connection '${connection}' cannot ${CAPABILITY_MEANING[capability]}: the driver '${driver}' lacks the capability ` +
         `'${capability}'. Drivers that have it: ${drivers.join(', ')}.`,

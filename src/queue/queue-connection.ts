@@ -26,8 +26,8 @@ export class QueueConnection extends QueuePusher {
 
   /**
    * The same queues within a transaction that you have begun in the same database: what is pushed there exists once it is
-   * committed, and never if it is not. Takes the client of pg, a transaction of kysely or knex, or what has
-   * `query(text, values)`.
+   * committed, and never if it is not. Takes a client of pg, a connection of mysql2, a handle of libsql, a transaction of
+   * kysely or knex, or what has `query(text, values)`.
    *
    * @throws CapabilityError the store cannot do so
    * @throws UnknownTransactionError

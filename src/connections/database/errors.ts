@@ -115,6 +115,34 @@ export class NotMigratedError extends OnqueueError<{ readonly connection: string
   }
 }
 
+/** `using()` was given a transaction of another copy of SQLite than the connection works with. */
+export class ForeignEngineError extends OnqueueError<{ readonly connection: string }> {
+  readonly code = 'E_DATABASE_FOREIGN_ENGINE';
+
+  constructor(connection: string) {
+    super(
+      `Queue.connection('${connection}').using() was given a transaction of another copy of SQLite than the libsql that Onqueue ` +
+        'works with; nothing was queued. Two copies in one process do not see each other’s locks, and may overwrite what the ' +
+        'other one has committed. Open the file by that libsql (see npm ls libsql), or keep the jobs in a file of their own and ' +
+        'dispatch with afterCommit().',
+      { connection },
+    );
+  }
+}
+
+/** `using()` was given a transaction on another file than the one with the jobs. */
+export class OtherFileError extends OnqueueError<{ readonly connection: string; readonly file: string }> {
+  readonly code = 'E_DATABASE_OTHER_FILE';
+
+  constructor(connection: string, file: string) {
+    super(
+      `Queue.connection('${connection}').using() was given a transaction on another file than ${file}, where the jobs are; ` +
+        'nothing was queued. Let `url` name the file of your data, or dispatch with afterCommit().',
+      { connection, file },
+    );
+  }
+}
+
 /** The server is too old for what the statements need. */
 export class ServerVersionError extends OnqueueError<{
   readonly connection: string;

@@ -32,6 +32,7 @@ import { watchOf } from './file-watch';
 import type { FileWatch } from './file-watch';
 import { newJob, shownText } from '../job-text';
 import { toMicroseconds } from './moment';
+import { pushWithin } from './push-within';
 import { idleReply, nextIn, reserve } from './reserve';
 import type { ReservationToken } from './reserve';
 import { settle } from './settle';
@@ -42,8 +43,10 @@ import { SqliteStore } from './sqlite-store';
 import { SqliteTables } from './sqlite-tables';
 import { SqliteWaiter } from './sqlite-waiter';
 import { tableNames } from '../table-names';
+import type { TableNames } from '../table-names';
 import { prepareTables, TABLES_VERSION, tablesSql } from './tables';
 import type { ThreadData } from './thread-store';
+import { userTransaction } from './user-transaction';
 
 export interface SqliteOptions {
   /** The connection's name in the configuration. */
@@ -93,6 +96,7 @@ export class SqliteConnection implements Connection {
   readonly control: SqliteControl;
   readonly migrations: Migrations;
   readonly #clock: Clock;
+  readonly #names: TableNames;
   readonly #store: SqliteStore<SqliteTables>;
   readonly #watch: FileWatch;
   readonly #waiters = new OpenWaiters();
@@ -105,6 +109,7 @@ export class SqliteConnection implements Connection {
     this.name = name;
     this.address = file;
     this.#clock = clock;
+    this.#names = names;
     const data: ThreadData = { name, file, table, deadline, origin };
     this.threadAccess = { module: threadModule('connections/database/sqlite/thread-store'), data };
     this.#watch = watchOf(file);
@@ -231,6 +236,15 @@ export class SqliteConnection implements Connection {
       version: () => glance((tables) => tables.version),
     });
     return this.#waiters.add(waiter);
+  }
+
+  /** Pushes into the user's own transaction: the jobs are there once it is committed. @throws ForeignEngineError */
+  within(transaction: unknown): Pick<Connection, 'push'> | undefined {
+    this.#checkOpen('using');
+    const given = userTransaction(transaction, this.name);
+    const engine = (): string | undefined => this.#store.glance((tables) => tables.facts().engine);
+    const { name: connection, address: file } = this;
+    return given && pushWithin({ connection, file, names: this.#names, clock: this.#clock, engine }, given);
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {

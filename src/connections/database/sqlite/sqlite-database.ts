@@ -27,14 +27,15 @@ export interface SqliteDatabase {
   close(): void;
 }
 
-interface Engine {
+/** A handle of the engine itself. */
+export interface EngineHandle {
   readonly inTransaction: boolean;
   prepare(sql: string): EngineStatement;
   exec(sql: string): void;
   close(): void;
 }
 
-interface EngineStatement {
+export interface EngineStatement {
   /** Whether it gives rows. */
   readonly reader: boolean;
   raw(): EngineStatement;
@@ -43,12 +44,11 @@ interface EngineStatement {
   all(values: readonly SqliteValue[]): readonly SqliteRow[];
 }
 
-type EngineClass = new (file: string, options: { readonly timeout: number }) => Engine;
+type EngineClass = new (file: string, options: { readonly timeout: number }) => EngineHandle;
 
 /** `busyTimeout`: milliseconds for which a call may block on a file that others have locked. */
 export function openSqlite(file: string, busyTimeout: number): SqliteDatabase {
-  // Loaded on first use: a program on Redis pays nothing for it.
-  const Libsql = require('libsql') as EngineClass; // oxlint-disable-line typescript/no-require-imports
+  const Libsql = engineClass();
   const engine = new Libsql(file, { timeout: busyTimeout });
   return {
     get inTransaction() {
@@ -58,6 +58,16 @@ export function openSqlite(file: string, busyTimeout: number): SqliteDatabase {
     exec: (sql) => engine.exec(sql),
     close: () => engine.close(),
   };
+}
+
+/** False also for one of another copy of it. */
+export function isEngineHandle(value: object): value is EngineHandle {
+  return value instanceof engineClass();
+}
+
+/** Loaded on first use: a program on Redis pays nothing for it. */
+function engineClass(): EngineClass {
+  return require('libsql') as EngineClass; // oxlint-disable-line typescript/no-require-imports
 }
 
 class CheckedStatement implements SqliteStatement {

@@ -26,7 +26,9 @@ export class SqliteTables {
     this.locks = new LockTable(database, names);
     this.orders = new OrderTable(database, names);
     this.#version = database.prepare('PRAGMA data_version');
-    this.#facts = database.prepare('SELECT sqlite_version(), journal_mode FROM pragma_journal_mode');
+    this.#facts = database.prepare(
+      'SELECT sqlite_version(), journal_mode, sqlite_source_id() FROM pragma_journal_mode',
+    );
   }
 
   /** Differs from what it was when anyone else has written to the file meanwhile. */
@@ -34,8 +36,9 @@ export class SqliteTables {
     return Number(this.#version.get([])?.[0]);
   }
 
-  facts(): { readonly version: string; readonly journal: string } {
-    const [version, journal] = this.#facts.get([]) ?? [];
-    return { version: String(version), journal: String(journal) };
+  /** `engine`: differs between builds of SQLite. */
+  facts(): { readonly version: string; readonly journal: string; readonly engine: string } {
+    const [version, journal, engine] = this.#facts.get([]) ?? [];
+    return { version: String(version), journal: String(journal), engine: String(engine) };
   }
 }

@@ -146,7 +146,7 @@ describe('using()', () => {
     const connections = { memory: { driver: 'memory' } } as const;
     const other = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, { connections });
     expect(() => other.connection('memory').using(pool)).toThrow(
-      /cannot push within a transaction of yours: .* 'transactions'\. Drivers that have it: database on a server\./,
+      /cannot push within a transaction of yours: .* 'transactions'\. Drivers that have it: database\./,
     );
     await other.close();
   });
