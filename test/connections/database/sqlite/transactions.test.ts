@@ -156,6 +156,15 @@ describe('using()', () => {
     expect(await size()).toBe(0);
   });
 
+  it('refuses two texts of one call that must be unique, before the first is written', async () => {
+    const entry = { payload: '{"id":"a"}', delay: 60, unique: true };
+    await byLibsql(async (transaction) => {
+      const push = manager.driver().within!(transaction)!.push('default', [entry, entry]);
+      await expect(push).rejects.toThrow(refusal('E_DUPLICATE_PAYLOAD'));
+    });
+    expect(await size()).toBe(0);
+  });
+
   it('refuses a transaction on another file', async () => {
     const other = new Libsql(join(database.folder, 'other.sqlite'));
     other.exec('BEGIN IMMEDIATE');
