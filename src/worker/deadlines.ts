@@ -1,14 +1,21 @@
 /**
  * The timeouts of all runs of a worker on one timer.
  *
- * A timer for each job would be armed and cancelled for every job of a millisecond; here a run costs an entry in a map,
+ * A timer for each job would be armed and cancelled for every job of a millisecond; here a run costs a place in a list,
  * and the timer is only moved when an earlier deadline comes in.
  */
 import type { Clock, Milliseconds, Timer } from '../clock/clock';
+import { type Member, Roster } from './roster';
 
-export class Deadlines<Key extends object> {
+export class Deadline implements Member {
+  position: number | undefined;
+  at: Milliseconds = Infinity;
+  expire: () => void = () => undefined;
+}
+
+export class Deadlines {
   readonly #clock: Clock;
-  readonly #entries = new Map<Key, { readonly at: Milliseconds; readonly expire: () => void }>();
+  readonly #open = new Roster<Deadline>();
   #timer: Timer | undefined;
   #timerAt = Infinity;
 
@@ -16,21 +23,22 @@ export class Deadlines<Key extends object> {
     this.#clock = clock;
   }
 
-  /** Calls `expire` once after `milliseconds`, unless the key is removed or set anew before. */
-  set(key: Key, milliseconds: Milliseconds, expire: () => void): void {
-    const at = this.#clock.monotonic() + milliseconds;
-    this.#entries.set(key, { at, expire });
-    if (at < this.#timerAt) this.#arm(at);
+  /** Calls `expire` once after `milliseconds`, unless the deadline is removed or set anew before. */
+  set(deadline: Deadline, milliseconds: Milliseconds, expire: () => void): void {
+    deadline.at = this.#clock.monotonic() + milliseconds;
+    deadline.expire = expire;
+    this.#open.add(deadline);
+    if (deadline.at < this.#timerAt) this.#arm(deadline.at);
   }
 
   // The timer stays: it is cheaper to let it find nothing than to arm it anew for the next short job.
-  remove(key: Key): void {
-    this.#entries.delete(key);
+  remove(deadline: Deadline): void {
+    this.#open.delete(deadline);
   }
 
   /** Forgets all deadlines and leaves no timer behind. */
   close(): void {
-    this.#entries.clear();
+    this.#open.clear();
     this.#disarm();
   }
 
@@ -50,14 +58,14 @@ export class Deadlines<Key extends object> {
     this.#disarm();
     const now = this.#clock.monotonic();
     let next = Infinity;
-    const due: (() => void)[] = [];
-    for (const [key, { at, expire }] of this.#entries) {
-      if (at <= now) {
-        this.#entries.delete(key);
-        due.push(expire);
-      } else if (at < next) next = at;
+    const due: Deadline[] = [];
+    for (const deadline of this.#open) {
+      if (deadline.at <= now) {
+        this.#open.delete(deadline);
+        due.push(deadline);
+      } else next = Math.min(next, deadline.at);
     }
     if (next < Infinity) this.#arm(next);
-    for (const expire of due) expire();
+    for (const { expire } of due.toSorted((one, other) => one.at - other.at)) expire();
   }
 }

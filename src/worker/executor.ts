@@ -49,7 +49,7 @@ export class Executor {
   readonly announcer: Announcer;
   readonly #application: Application;
   readonly #settings: ExecutorSettings;
-  readonly #deadlines: Deadlines<RunningJob>;
+  readonly #deadlines: Deadlines;
   /** Of runs that wait for their hooks. */
   readonly #goOn = new Set<() => void>();
   #isHastened = false;
@@ -74,7 +74,7 @@ export class Executor {
    */
   start(job: RunningJob, done: Done): void {
     const end = (outcome: Outcome): void => {
-      this.#deadlines.remove(job);
+      this.#deadlines.remove(job.deadline);
       job.close();
       done(outcome);
     };
@@ -169,11 +169,11 @@ export class Executor {
       const at = this.#application.clock.monotonic() + grace * 1000;
       if (at >= endsAt) return;
       endsAt = at;
-      this.#deadlines.set(job, grace * 1000, () => conclude(undefined));
+      this.#deadlines.set(job.deadline, grace * 1000, () => conclude(undefined));
     };
     if (timeout > 0) {
       this.#foresee(job, plan.options);
-      this.#deadlines.set(job, timeout * 1000, () =>
+      this.#deadlines.set(job.deadline, timeout * 1000, () =>
         job.abort(new JobTimedOutError(job.name, job.id, timeout), this.#settings.grace),
       );
     }
@@ -208,7 +208,7 @@ export class Executor {
   #foresee(job: RunningJob, { timeout, backoff }: RunOptions): void {
     const failures = job.reservation.counters.exceptions + 1;
     const within = (timeout + this.#settings.grace) * 1000;
-    job.onForeseen?.(job, within, backoffDelay(backoff, failures, this.#application.random));
+    job.lease?.foresee(within, backoffDelay(backoff, failures, this.#application.random));
   }
 
   // A string job of `App\Jobs\SendEmail` is one of our `SendEmail` too.

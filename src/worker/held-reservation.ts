@@ -7,6 +7,7 @@ import type { Leased } from './lease-renewal';
 import type { LeaseTerms } from './lease-terms';
 
 export class HeldReservation implements Numbered, Leased {
+  position: number | undefined;
   readonly number: number;
   readonly reservation: Reservation;
   readonly #terms: LeaseTerms;

@@ -15,7 +15,7 @@ import { type Heard, LeaseChannel, type Placed } from './lease-channel';
 import { type Leased, LeaseRenewal, THIRD } from './lease-renewal';
 import { LeaseTable, type Place } from './lease-table';
 import type { Outcome } from './outcome';
-import type { RunningJob } from './running-job';
+import type { Lease, RunningJob } from './running-job';
 
 export interface LeaseKeeperSettings {
   readonly connection: Connection;
@@ -39,8 +39,6 @@ const PROGRAM = 'worker/lease-thread';
 
 export class LeaseKeeper {
   readonly #settings: LeaseKeeperSettings;
-  /** By the numbers of the jobs. */
-  readonly #held = new Map<number, HeldJob>();
   readonly #table: LeaseTable;
   readonly #renewal: LeaseRenewal<HeldJob>;
   #channel: LeaseChannel | undefined;
@@ -71,11 +69,8 @@ export class LeaseKeeper {
    */
   keep(jobs: readonly RunningJob[], reservedAt: Milliseconds): void {
     if (!this.#settings.connection.capabilities.renew || jobs.length === 0) return;
-    const held = jobs.map((job) => new HeldJob(job, this.#table.take(reservedAt)));
-    for (const one of held) {
-      this.#held.set(one.number, one);
-      one.job.onForeseen = this.#foresee;
-    }
+    const { clock } = this.#settings;
+    const held = jobs.map((job) => (job.lease = new HeldJob(job, this.#table.take(reservedAt), clock)));
     this.#renewal.keep(held);
     this.#channel?.keep(held);
   }
@@ -97,27 +92,20 @@ export class LeaseKeeper {
 
   /** The run is over; it is held until its outcome is stored. */
   ended(job: RunningJob, { settlement }: Outcome): void {
-    this.#held.get(job.number)?.place.terms.end(settlement.outcome === 'completed');
+    heldOf(job)?.place.terms.end(settlement.outcome === 'completed');
   }
 
   /** The job is settled: from here on nobody needs its lease. */
   drop(job: RunningJob): void {
-    const held = this.#held.get(job.number);
+    const held = heldOf(job);
     if (held !== undefined) this.#forget(held);
   }
 
   /** Ends within a deadline, and leaves no timer and no thread behind. */
   async close(): Promise<void> {
-    this.#held.clear();
     this.#renewal.close();
     await this.#channel?.close();
   }
-
-  // Not where its lease is lost meanwhile: its place may be another job's.
-  readonly #foresee = (job: RunningJob, within: Milliseconds, delay: Seconds): void => {
-    const moment = this.#settings.clock.monotonic() + within;
-    this.#held.get(job.number)?.place.terms.foresee(moment, delay);
-  };
 
   #newChannel(): LeaseChannel | undefined {
     const { connection, lease, clock, logger, endsProcess = false } = this.#settings;
@@ -148,11 +136,11 @@ export class LeaseKeeper {
     if (message.kind === 'blocked') {
       const { account, numbers } = message;
       logger.error({ connection: connection.name, jobs: numbers.length }, account);
-      for (const number of numbers) this.#lose(this.#held.get(number));
+      for (const number of numbers) this.#lose(this.#find(number));
       return;
     }
     // It may have been settled meanwhile.
-    const held = this.#held.get(message.number);
+    const held = this.#find(message.number);
     if (message.kind === 'lost') this.#lose(held);
     else if (held !== undefined) this.#cancel(held);
   }
@@ -182,22 +170,39 @@ export class LeaseKeeper {
     job.abort(new JobCancelledError(job.name, job.id), this.#settings.grace);
   }
 
+  #find(number: number): HeldJob | undefined {
+    for (const held of this.#renewal.held) if (held.number === number) return held;
+    return undefined;
+  }
+
   #forget(held: HeldJob): void {
-    this.#held.delete(held.number);
+    // Its place may be another job's from here on.
+    held.job.lease = undefined;
     this.#renewal.drop(held);
     this.#table.leave(held.place);
     this.#channel?.drop(held.number);
   }
 }
 
-class HeldJob implements Placed, Leased {
+function heldOf(job: RunningJob): HeldJob | undefined {
+  return job.lease as HeldJob | undefined;
+}
+
+class HeldJob implements Placed, Leased, Lease {
+  position: number | undefined;
   readonly job: RunningJob;
   readonly place: Place;
   isCancelled = false;
+  readonly #clock: Clock;
 
-  constructor(job: RunningJob, place: Place) {
+  constructor(job: RunningJob, place: Place, clock: Clock) {
     this.job = job;
     this.place = place;
+    this.#clock = clock;
+  }
+
+  foresee(within: Milliseconds, delay: Seconds): void {
+    this.place.terms.foresee(this.#clock.monotonic() + within, delay);
   }
 
   get number(): number {

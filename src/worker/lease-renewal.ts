@@ -7,6 +7,7 @@
  */
 import type { Clock, Milliseconds, Seconds, Timer } from '../clock/clock';
 import type { Connection, Reservation } from '../queue/connection';
+import { type Member, Roster } from './roster';
 
 /** One call of a driver moves no more than this. */
 const MOST_AT_ONCE = 100;
@@ -22,7 +23,7 @@ export const LOOK = 1 / 12;
 export const THIRD = 1 / 3;
 
 /** One reservation under a lease. */
-export interface Leased {
+export interface Leased extends Member {
   readonly reservation: Reservation;
   /** When the lease last began, by the clock of the renewal. */
   leasedAt: Milliseconds;
@@ -51,7 +52,7 @@ export interface LeaseRenewalSettings<L extends Leased> {
 export class LeaseRenewal<L extends Leased> {
   readonly #settings: LeaseRenewalSettings<L>;
   readonly #span: Milliseconds;
-  readonly #held = new Set<L>();
+  readonly #held = new Roster<L>();
   #after: number;
   #timer: Timer | undefined;
   #pause: Timer | undefined;
@@ -72,6 +73,11 @@ export class LeaseRenewal<L extends Leased> {
     const left = first.leasedAt + this.#after * this.#span - this.#settings.clock.monotonic();
     // What is held already began before these.
     if (this.#timer === undefined || left <= 0) this.#lookIn(left);
+  }
+
+  /** All of them. */
+  get held(): Iterable<L> {
+    return this.#held;
   }
 
   /** Nobody needs the lease from here on. */

@@ -1,13 +1,13 @@
 /** Waits for hooks and `failed()`, but not for ever: one that never comes back must not keep a slot of the worker. */
 import type { Seconds } from '../clock/clock';
 import type { Application } from '../queue/application';
-import { Deadlines } from './deadlines';
+import { Deadline, Deadlines } from './deadlines';
 import { CallbackTimedOutError } from './errors';
 import type { RunningJob } from './running-job';
 
 export class Patience {
   readonly #application: Application;
-  readonly #deadlines: Deadlines<Promise<void>>;
+  readonly #deadlines: Deadlines;
 
   constructor(application: Application) {
     this.#application = application;
@@ -23,15 +23,16 @@ export class Patience {
    */
   async while(job: RunningJob, callback: string, call: Promise<void>, limit: Seconds): Promise<void> {
     if (limit === 0) return call;
+    const deadline = new Deadline();
     const late = new Promise<void>((resolve) => {
-      this.#deadlines.set(call, limit * 1000, () => {
+      this.#deadlines.set(deadline, limit * 1000, () => {
         const error = new CallbackTimedOutError(callback, job.name, job.id, limit);
         this.#application.report(error, { job, during: callback });
         resolve();
       });
     });
     await Promise.race([call, late]);
-    this.#deadlines.remove(call);
+    this.#deadlines.remove(deadline);
   }
 
   /** Leaves no timer behind. */

@@ -9,7 +9,9 @@ import type { Envelope } from '../payload/envelope';
 import { UNREADABLE_NAME } from '../payload/unreadable';
 import { uuidv7 } from '../payload/uuid';
 import type { Reservation } from '../queue/connection';
+import { Deadline } from './deadlines';
 import { ManuallyFailedError } from './errors';
+import type { Member } from './roster';
 
 /** How the job itself ended its run. */
 export type Ending =
@@ -20,11 +22,22 @@ export type Ending =
 /** A number has 31 bits for other threads. */
 const LARGEST_NUMBER = 2 ** 31 - 1;
 
+/** What the keeper of leases is told of a run. */
+export interface Lease {
+  /**
+   * Before a handler starts that has a timeout: how long until it counts as timed out even with nobody left to say so, and
+   * the delay of the attempt that follows then.
+   */
+  foresee(within: Milliseconds, delay: Seconds): void;
+}
+
 let runs = 0;
 
-export class RunningJob extends JobContext {
+export class RunningJob extends JobContext implements Member {
   /** From 1. Tells it from the other runs of this process, also in another thread. */
   readonly number = (runs = (runs % LARGEST_NUMBER) + 1);
+  /** Among the runs of its worker. */
+  position: number | undefined;
   readonly reservation: Reservation;
   readonly connectionName: string;
   readonly queue: string;
@@ -43,13 +56,12 @@ export class RunningJob extends JobContext {
   abortReason: Error | undefined;
   /** `running` also while the outcome was recorded without the handler: its slot is not free. */
   handler: 'not-called' | 'running' | 'came-back' = 'not-called';
+  /** The executor's. */
+  readonly deadline = new Deadline();
+  /** The lease keeper's. Undefined: there is none, or it is not ours any more. */
+  lease: Lease | undefined;
   /** Called when the run is aborted; the executor's. */
   onAbort: ((grace: Seconds) => void) | undefined;
-  /**
-   * Called before a handler starts that has a timeout: how long until it counts as timed out even with nobody left to say
-   * so, and the delay of the attempt that follows then; the lease keeper's.
-   */
-  onForeseen: ((job: RunningJob, within: Milliseconds, delay: Seconds) => void) | undefined;
   /** Called when a handler comes back whose outcome was recorded without it; the worker's. */
   onLateReturn: (() => void) | undefined;
 

@@ -23,6 +23,7 @@ import { Orders } from './orders';
 import { Permission } from './permission';
 import { Pulse } from './pulse';
 import { drawOrder, type WeightedQueue } from './queue-order';
+import { Roster } from './roster';
 import { RunningJob } from './running-job';
 import { type Finished, Settler } from './settler';
 import { ABORT_GRACE, Shutdown } from './shutdown';
@@ -74,10 +75,10 @@ export class WorkLoop {
   readonly #permission: Permission;
   readonly #empty: Emptiness;
 
-  /** Runs that have a slot: running ones, those that outlived their outcome, and those that rest. */
-  readonly #busy = new Set<RunningJob>();
+  /** How many runs have a slot: running ones, those that outlived their outcome, and those that rest. */
+  #busy = 0;
   /** Runs without an outcome. */
-  readonly #open = new Set<RunningJob>();
+  readonly #open = new Roster<RunningJob>();
   /** The one that runs apart, while it does: nothing may run beside it. */
   #apart: RunningJob | undefined;
   readonly #finished: Finished[] = [];
@@ -155,7 +156,7 @@ export class WorkLoop {
       connection: this.#connection.name,
       queues: this.#queues.map(({ name }) => name),
       paused: this.#orders.paused,
-      running: this.#busy.size,
+      running: this.#busy,
       lastPoll: sinceLastPoll === undefined ? undefined : new Date(clock.now() - sinceLastPoll * 1000),
       sinceLastPoll,
       lag,
@@ -269,7 +270,7 @@ export class WorkLoop {
   #start(job: RunningJob): void {
     const { clock } = this.#application;
     this.#conditions.started += 1;
-    this.#busy.add(job);
+    this.#busy += 1;
     this.#open.add(job);
     if (job.reservation.counters.crashes >= this.#lastChance.crashes) this.#apart = job;
     const startedAt = clock.monotonic();
@@ -279,17 +280,17 @@ export class WorkLoop {
       if (this.#apart === job) this.#apart = undefined;
       this.#finished.push({ job, outcome, took: clock.monotonic() - startedAt });
       if (job.handler === 'running') {
-        job.onLateReturn = () => this.#leaveSlot(job);
+        job.onLateReturn = () => this.#leaveSlot();
         // In a worker that ends no slot is waited for, and the line on the outcome says enough.
         if (this.#state === 'running' && !this.#conditions.stopRequested) logStubborn(this.#logger, job);
-      } else this.#leaveSlot(job);
+      } else this.#leaveSlot();
       this.#bell.ring();
     });
   }
 
-  #leaveSlot(job: RunningJob): void {
+  #leaveSlot(): void {
     const leave = (): void => {
-      this.#busy.delete(job);
+      this.#busy -= 1;
       this.#hungry = true;
       this.#bell.ring();
     };
@@ -298,7 +299,7 @@ export class WorkLoop {
   }
 
   get #free(): number {
-    return this.#options.concurrency - this.#busy.size - this.#settler.announcing;
+    return this.#options.concurrency - this.#busy - this.#settler.announcing;
   }
 
   // How many jobs to ask for in this turn.

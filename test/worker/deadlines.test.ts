@@ -1,12 +1,8 @@
 import { TestClock } from '../../src/testing/test-clock';
-import { Deadlines } from '../../src/worker/deadlines';
-
-interface Named {
-  readonly name: string;
-}
+import { Deadline, Deadlines } from '../../src/worker/deadlines';
 
 let clock: TestClock;
-let deadlines: Deadlines<Named>;
+let deadlines: Deadlines;
 let expired: string[];
 
 beforeEach(() => {
@@ -15,8 +11,8 @@ beforeEach(() => {
   expired = [];
 });
 
-function set(name: string, milliseconds: number): Named {
-  const key = { name };
+function set(name: string, milliseconds: number): Deadline {
+  const key = new Deadline();
   deadlines.set(key, milliseconds, () => expired.push(`${name} at ${clock.now()}`));
   return key;
 }

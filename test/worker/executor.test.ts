@@ -338,7 +338,7 @@ describe('what is foreseen for a handler that blocks the event loop', () => {
   async function foreseen(job: object, counters?: Partial<Counters>): Promise<object[]> {
     const running = reserved(payloadOf(job), counters);
     const told: object[] = [];
-    running.onForeseen = (_job, within, delay) => told.push({ within, delay });
+    running.lease = { foresee: (within, delay) => told.push({ within, delay }) };
     behave = () => calls.push(`after ${told.length}`);
     await executor.run(running);
     return told;

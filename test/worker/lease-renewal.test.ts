@@ -14,6 +14,7 @@ let renewal: LeaseRenewal<Leased>;
 
 const many = (count: number, text = 'x'): readonly Leased[] =>
   Array.from({ length: count }, () => ({
+    position: undefined,
     reservation: { queue: 'default', payload: Buffer.from(text), counters: noCounters, token: undefined },
     leasedAt: clock.monotonic(),
   }));

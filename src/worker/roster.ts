@@ -1,0 +1,51 @@
+/**
+ * A set of what comes and goes with each job.
+ *
+ * A `Set` or `Map` is copied every so often, and each copy is kept alive by the one before: what stood in them is garbage
+ * that only a full collection finds, and each small one copies it. A roster is one list whose members know their places.
+ */
+
+export interface Member {
+  /** The roster's: where in it the member stands. A member is in one roster at most. */
+  position: number | undefined;
+}
+
+export class Roster<M extends Member> {
+  readonly #members: M[] = [];
+
+  get size(): number {
+    return this.#members.length;
+  }
+
+  add(member: M): void {
+    if (member.position !== undefined) return;
+    member.position = this.#members.length;
+    this.#members.push(member);
+  }
+
+  /** The last one takes its place. */
+  delete(member: M): void {
+    const { position } = member;
+    if (position === undefined) return;
+    const last = this.#members.pop()!;
+    if (last !== member) {
+      this.#members[position] = last;
+      last.position = position;
+    }
+    member.position = undefined;
+  }
+
+  has(member: M): boolean {
+    return member.position !== undefined;
+  }
+
+  clear(): void {
+    for (const member of this.#members) member.position = undefined;
+    this.#members.length = 0;
+  }
+
+  /** As they are now, whatever comes and goes meanwhile. In no order. */
+  [Symbol.iterator](): IterableIterator<M> {
+    return this.#members.slice().values();
+  }
+}
