@@ -11,9 +11,10 @@ import { LeaseTerms, TERMS } from './lease-terms';
 const PLACES = 64;
 const BYTES = 1024;
 
-/** Of one place: after its terms the lengths of both texts, then the counters, then queue and payload. */
+/** Of one place: after its terms the lengths of the texts, then the counters, then queue, token and payload. */
 const QUEUE_LENGTH = TERMS;
-const PAYLOAD_LENGTH = TERMS + 1;
+const TOKEN_LENGTH = TERMS + 1;
+const PAYLOAD_LENGTH = TERMS + 2;
 const COUNTERS = 32;
 const TEXTS = COUNTERS + 5 * Float64Array.BYTES_PER_ELEMENT;
 
@@ -40,13 +41,16 @@ export class LeasePage {
   write(place: number, { queue, payload, counters, token }: Reservation): boolean {
     const start = place * BYTES + TEXTS;
     const end = (place + 1) * BYTES;
+    const written = textOf(token);
     // A code unit takes three bytes at most.
-    const fits = token === undefined && start + 3 * queue.length + payload.length <= end;
+    const fits = written !== undefined && start + 3 * (queue.length + written.length) + payload.length <= end;
     this.#integers[integerAt(place) + PAYLOAD_LENGTH] = fits ? payload.length : -1;
     if (!fits) return false;
-    const length = this.#bytes.write(queue, start);
-    this.#integers[integerAt(place) + QUEUE_LENGTH] = length;
-    payload.copy(this.#bytes, start + length);
+    const queueLength = this.#bytes.write(queue, start);
+    const tokenLength = this.#bytes.write(written, start + queueLength);
+    this.#integers[integerAt(place) + QUEUE_LENGTH] = queueLength;
+    this.#integers[integerAt(place) + TOKEN_LENGTH] = tokenLength;
+    payload.copy(this.#bytes, start + queueLength + tokenLength);
     let at = numberAt(place);
     this.#numbers[at++] = counters.attempts;
     this.#numbers[at++] = counters.crashes;
@@ -56,15 +60,18 @@ export class LeasePage {
     return true;
   }
 
-  /** A copy, of which `terms` tell whether it is of one job as a whole. Undefined: it had no room here. */
+  /** A copy, of which `terms` tell whether it is of one job as a whole. Undefined: it had no room here, or it is not. */
   read(place: number): Reservation | undefined {
     const payloadLength = this.#integers[integerAt(place) + PAYLOAD_LENGTH]!;
     if (payloadLength < 0) return undefined;
     const queueEnd = place * BYTES + TEXTS + this.#integers[integerAt(place) + QUEUE_LENGTH]!;
+    const tokenEnd = queueEnd + this.#integers[integerAt(place) + TOKEN_LENGTH]!;
+    const token = tokenIn(this.#bytes.toString('utf8', queueEnd, tokenEnd));
+    if (token === BROKEN) return undefined;
     const at = numberAt(place);
     return {
       queue: this.#bytes.toString('utf8', place * BYTES + TEXTS, queueEnd),
-      payload: Buffer.from(this.#bytes.subarray(queueEnd, queueEnd + payloadLength)),
+      payload: Buffer.from(this.#bytes.subarray(tokenEnd, tokenEnd + payloadLength)),
       counters: {
         attempts: this.#numbers[at]!,
         crashes: this.#numbers[at + 1]!,
@@ -72,7 +79,7 @@ export class LeasePage {
         timeouts: this.#numbers[at + 3]!,
         releases: this.#numbers[at + 4]!,
       },
-      token: undefined,
+      token,
     };
   }
 }
@@ -83,4 +90,25 @@ function integerAt(place: number): number {
 
 function numberAt(place: number): number {
   return (place * BYTES + COUNTERS) / Float64Array.BYTES_PER_ELEMENT;
+}
+
+/** As JSON, where the very token comes of it again; '': there is none. Undefined: it has to be cloned. */
+function textOf(token: unknown): string | undefined {
+  if (token === undefined) return '';
+  if (typeof token !== 'object' || token === null || Object.getPrototypeOf(token) !== Object.prototype)
+    return undefined;
+  const isPlain = Object.values(token).every((value) => typeof value === 'string' || Number.isFinite(value));
+  return isPlain ? JSON.stringify(token) : undefined;
+}
+
+const BROKEN = Symbol('broken');
+
+function tokenIn(text: string): unknown {
+  if (text === '') return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The worker is writing there.
+    return BROKEN;
+  }
 }

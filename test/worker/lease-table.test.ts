@@ -43,7 +43,10 @@ it('jobs are found byte for byte, with queues and counters, also those that have
     { text: Buffer.from([0x7b, 0xff, 0x00, 0x7d]), counters: { attempts: 2, crashes: 3 } },
     { text: '', queue: 'high' },
     { text: '{"job":"ö"}', queue: 'größer', counters: { exceptions: 4, timeouts: 5, releases: 1e14 } },
-    { text: '{}', token: { id: 1 } },
+    { text: '{}', token: { id: 1, fence: 2 } },
+    { text: '{}', queue: 'größer', token: { handle: 'ö"' } },
+    { text: '{}', token: new Map([['handle', 1n]]) },
+    { text: '{}', token: { lost: false } },
     { text: `{"data":"${'x'.repeat(5000)}"}` },
   ];
 
@@ -54,6 +57,29 @@ it('jobs are found byte for byte, with queues and counters, also those that have
   expect(held.map(({ reservation }) => reservation)).toEqual(expect.arrayContaining(expected));
   expect(held.map(({ number }) => number).toSorted()).toEqual(kept.map(({ number }) => number));
   expect(some).toBe(true);
+});
+
+it('a token of numbers and texts has room beside the others, any other one has not', () => {
+  const fits = (token: unknown): boolean => {
+    const { page, index } = table.take(RESERVED_AT);
+    return page.write(index, holderOf({ token }).reservation);
+  };
+
+  expect([{ id: 1, fence: 2 }, { handle: 'text' }, {}, undefined].map(fits)).toEqual([true, true, true, true]);
+  expect([1n, null, [1], new Date(), new Map(), { at: NaN }, { of: {} }].map(fits)).not.toContain(true);
+});
+
+it('a token that is read while another one is written is nobody’s, and breaks nothing', () => {
+  const { number, place } = keep({ token: { id: 1 } });
+  const memory = Buffer.from(place.page.memory);
+  memory[memory.indexOf('{"id":1}')] = 0;
+  reader.look();
+  expect(held).toEqual([]);
+
+  place.page.write(place.index, holderOf({ token: { id: 1 } }).reservation);
+  reader.look();
+
+  expect(held.map((one) => one.number)).toEqual([number]);
 });
 
 it('a job is found once, and said to be gone once', () => {
