@@ -19,9 +19,10 @@ class WithContext extends Given {
     this.#context = context;
   }
 
-  static attach(job: object, context: JobContext): void {
-    if (#context in job) job.#context = context;
-    else new WithContext(job, context);
+  static attach(job: object, context: JobContext): object {
+    if (!(#context in job)) return new WithContext(job, context);
+    job.#context = context;
+    return job;
   }
 
   static of(job: object): JobContext | undefined {
@@ -29,5 +30,11 @@ class WithContext extends Given {
   }
 }
 
-export const attachContext = WithContext.attach;
-export const contextOf = WithContext.of;
+/** In place of the one of an earlier run, if there was one. */
+export function attachContext(job: object, context: JobContext): void {
+  WithContext.attach(job, context);
+}
+
+export function contextOf(job: object): JobContext | undefined {
+  return WithContext.of(job);
+}
