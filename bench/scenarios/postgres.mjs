@@ -8,7 +8,7 @@ export const postgres = {
   name: 'postgres-10',
   title: `process on PostgreSQL, concurrency ${CONCURRENCY}`,
   store: 'postgres',
-  jobs: 3_000,
+  jobs: 10_000,
   rounds: 3,
   participants: [
     { name: 'onqueue', peer: 'onqueue' },
