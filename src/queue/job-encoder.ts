@@ -9,7 +9,7 @@ import { definitionOfJob } from '../job/definition-of';
 import type { Middleware } from '../job/middleware';
 import type { Route } from '../job/options';
 import type { JobRegistry } from '../job/registry';
-import { resolveChosen, resolveRoute } from '../job/resolve-options';
+import { resolveChosen, resolveRoute, type RouteSources } from '../job/resolve-options';
 import { encodePayload, encodeStringJob } from '../payload/envelope';
 import { uuidv7 } from '../payload/uuid';
 import type { Entry } from './connection';
@@ -52,9 +52,17 @@ const ENCODED_AT_ONCE = 100;
 
 export class JobEncoder {
   readonly #parts: EncoderParts;
+  readonly #connectionDefaults: RouteSources['connectionDefaults'];
 
   constructor(parts: EncoderParts) {
     this.#parts = parts;
+    this.#connectionDefaults = {
+      // Asked for only where nobody named a connection: it may have to load the configuration.
+      get connection() {
+        return parts.settings().name;
+      },
+      queue: (connection) => parts.settings(connection).queue,
+    };
   }
 
   /** @throws UndecoratedJobError */
@@ -129,15 +137,8 @@ export class JobEncoder {
   }
 
   #route(dispatch: InstanceChoice, instance: InstanceChoice, definition: JobDefinition | undefined): Route {
-    const { settings, clock } = this.#parts;
-    const connectionDefaults = {
-      // Asked for only where nobody named a connection: it may have to load the configuration.
-      get connection() {
-        return settings().name;
-      },
-      queue: (connection: string) => settings(connection).queue,
-    };
-    return resolveRoute({ dispatch, instance, definition, connectionDefaults }, clock.now());
+    const connectionDefaults = this.#connectionDefaults;
+    return resolveRoute({ dispatch, instance, definition, connectionDefaults }, this.#parts.clock.now());
   }
 
   #extra({ connection, queue }: Route, job: string): Record<string, unknown> | undefined {

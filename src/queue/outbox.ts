@@ -11,7 +11,9 @@ export interface Unsent {
 
 export class Outbox {
   #waiting: Unsent[] = [];
-  readonly #inFlight = new Set<Promise<void>>();
+  /** How many are on their way. Counted: a set of them would keep each alive until a full garbage collection. */
+  #inFlight = 0;
+  #onLanded: (() => void)[] = [];
 
   add(unsent: Unsent): void {
     this.#waiting.push(unsent);
@@ -21,16 +23,24 @@ export class Outbox {
 
   /** Sends what waits; resolves when nothing is on its way any more. */
   async flush(): Promise<void> {
-    while (this.#waiting.length > 0 || this.#inFlight.size > 0) {
+    while (this.#waiting.length > 0 || this.#inFlight > 0) {
       this.#sendWaiting();
-      await Promise.all(this.#inFlight);
+      await new Promise<void>((resolve) => this.#onLanded.push(resolve));
     }
   }
 
   /** Has `flush` wait for it. Must not reject. */
   track(sending: Promise<void>): void {
-    this.#inFlight.add(sending);
-    void sending.then(() => this.#inFlight.delete(sending));
+    this.#inFlight += 1;
+    void sending.then(() => this.#landed());
+  }
+
+  #landed(): void {
+    this.#inFlight -= 1;
+    if (this.#inFlight > 0) return;
+    const told = this.#onLanded;
+    this.#onLanded = [];
+    for (const tell of told) tell();
   }
 
   #sendWaiting(): void {

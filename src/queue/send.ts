@@ -4,6 +4,7 @@ import type { Connection } from './connection';
 import { BulkInterruptedError, type Consequential, QueueUnavailableError } from './errors';
 import type { EncodedJob } from './job-encoder';
 import { nextTurn } from './next-turn';
+import { pageBytes } from './payload-size';
 
 /** What a call carries at most, so that no store is blocked by it. */
 const MOST_ENTRIES = 100;
@@ -86,11 +87,18 @@ type Group = [EncodedJob, ...EncodedJob[]];
 
 function groups(jobs: readonly EncodedJob[]): Iterable<Group> {
   const groups = new Map<string, Group>();
+  let group: Group | undefined;
   for (const job of jobs) {
-    const target = JSON.stringify([job.connection, job.queue]);
-    const group = groups.get(target);
-    if (group === undefined) groups.set(target, [job]);
-    else group.push(job);
+    // Mostly the next one goes where the last one went.
+    if (group?.[0].connection !== job.connection || group[0].queue !== job.queue) {
+      const target = JSON.stringify([job.connection, job.queue]);
+      group = groups.get(target);
+      if (group === undefined) {
+        groups.set(target, (group = [job]));
+        continue;
+      }
+    }
+    group.push(job);
   }
   return groups.values();
 }
@@ -100,7 +108,7 @@ function* pages(jobs: readonly EncodedJob[]): Generator<EncodedJob[]> {
   let page: EncodedJob[] = [];
   let bytes = 0;
   for (const job of jobs) {
-    const size = Buffer.byteLength(job.entry.payload);
+    const size = pageBytes(job.entry.payload);
     if (page.length === MOST_ENTRIES || (page.length > 0 && bytes + size > MOST_BYTES)) {
       yield page;
       page = [];

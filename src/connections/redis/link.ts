@@ -28,7 +28,8 @@ const LONGEST_RETRY = 1000;
 
 export class RedisLink {
   readonly #source: ClientSource;
-  readonly #calls = new Set<PendingCall>();
+  /** Few, and a list: a `Set` would keep what was in it alive until a full garbage collection. */
+  #calls: PendingCall[] = [];
   #client: Client | undefined;
   /** Attempts to connect since the server last answered: one that takes connections and ends them is away as well. */
   #attempts = 0;
@@ -64,8 +65,8 @@ export class RedisLink {
       this.#reply(client, command, args).then(resolve, reject);
     });
     const call: PendingCall = { client, sent: client.status === 'ready', reply, lose };
-    this.#calls.add(call);
-    if (this.#calls.size === 1) for (const socket of socketsOf(client)) socket.ref();
+    this.#calls.push(call);
+    if (this.#calls.length === 1) for (const socket of socketsOf(client)) socket.ref();
     const done = (): void => this.#done(call);
     reply.then(done, done);
     return call;
@@ -113,7 +114,7 @@ export class RedisLink {
       if (isRefusedSelect(error)) client.disconnect();
     });
     const unrefIdle = (): void => {
-      if (this.#calls.size === 0) for (const socket of socketsOf(client)) socket.unref();
+      if (this.#calls.length === 0) for (const socket of socketsOf(client)) socket.unref();
     };
     client.on('+node', (node: Redis) => {
       node.on('connect', unrefIdle);
@@ -153,23 +154,22 @@ export class RedisLink {
   }
 
   #lose(client: Client, which: (call: LinkCall) => boolean): void {
-    for (const call of this.#calls) {
-      if (call.client !== client || !which(call)) continue;
-      this.#calls.delete(call);
-      call.lose(new Error('the connection ended before an answer came'));
-    }
+    const lost = this.#calls.filter((call) => call.client === client && which(call));
+    this.#calls = this.#calls.filter((call) => !lost.includes(call));
+    for (const call of lost) call.lose(new Error('the connection ended before an answer came'));
   }
 
   #retry(client: Client, reason: Error | undefined): number | null {
     if (reason !== undefined && !isClosed(reason)) this.#failure = reason;
-    if (this.refused || this.#client !== client || this.#calls.size === 0) return null;
+    if (this.refused || this.#client !== client || this.#calls.length === 0) return null;
     this.#attempts += 1;
     return Math.min(FIRST_RETRY * 2 ** Math.min(this.#attempts - 1, 10), LONGEST_RETRY);
   }
 
   #done(call: PendingCall): void {
-    this.#calls.delete(call);
-    if (this.#calls.size === 0 && this.#client === call.client) {
+    const place = this.#calls.indexOf(call);
+    if (place >= 0) this.#calls.splice(place, 1);
+    if (this.#calls.length === 0 && this.#client === call.client) {
       for (const socket of socketsOf(call.client)) socket.unref();
     }
   }

@@ -1,6 +1,7 @@
 /** Pushes to one queue: dispatches that come while a call is under way travel together in the next. */
 import type { Milliseconds } from '../../clock/clock';
 import type { Entry } from '../../queue/connection';
+import { pageBytes } from '../../queue/payload-size';
 import { DuplicatePayloadError } from '../errors';
 import type { RedisCaller } from './caller';
 import type { QueueKeys } from './keys';
@@ -106,5 +107,5 @@ export class PushLane extends Lane<Push> {
 }
 
 function bytesOf({ payload }: Entry): number {
-  return Buffer.byteLength(payload);
+  return pageBytes(payload);
 }
