@@ -2,8 +2,9 @@
 import type { ReserveRequest } from '../../../queue/connection';
 import type { Exchange, Exchanged, TakenJob } from '../server/dialect';
 import type { SqlResult, SqlRow } from '../server/sql-session';
+import { jobOf } from '../stored-row';
 import { lockCalls, recordCall } from './call-records';
-import { DELAYED, JOB, jobOf, READY, RESERVED } from './job-rows';
+import { DELAYED, JOB, READY, RESERVED } from './job-rows';
 import type { MysqlNames } from './mysql-names';
 import type { MysqlSession } from './mysql-session';
 import { giveBack, holderOf, mostJobs, take } from './reserving';

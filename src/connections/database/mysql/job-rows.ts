@@ -1,8 +1,7 @@
 /** The rows of the table of jobs, as the statements see them. */
 import type { Seconds } from '../../../clock/clock';
-import type { StoredJob } from '../job-text';
 import type { ReservationToken } from '../server/dialect';
-import type { SqlRow } from '../server/sql-session';
+import { COUNTERS as COUNTER_COLUMNS } from '../stored-row';
 import { Sql, sql } from './sql';
 
 /**
@@ -13,7 +12,7 @@ export const DELAYED = 0;
 export const READY = 1;
 export const RESERVED = 2;
 
-export const COUNTERS = new Sql('attempts, crashes, exceptions, timeouts, releases');
+export const COUNTERS = new Sql(COUNTER_COLUMNS);
 export const JOB = sql`id, payload, ${COUNTERS}, cancelled`;
 
 /** Grows by one with each reservation of a job: with its id it tells a reservation from all others. */
@@ -35,22 +34,4 @@ export const availableAt = (delay: Seconds): Sql =>
 export function heldBy(tokens: readonly ReservationToken[]): Sql {
   const pairs = tokens.map(({ id, fence }) => sql`(${id}, ${fence})`);
   return sql`id IN (${tokens.map(({ id }) => id)}) AND reserved_at IS NOT NULL AND (id, ${FENCE}) IN (${pairs})`;
-}
-
-/** @param row the columns of `JOB`, and when it becomes ready or its lease ends */
-export function jobOf(row: SqlRow): StoredJob {
-  const [id, payload, attempts, crashes, exceptions, timeouts, releases, cancelled, at = null] = row;
-  return {
-    id: Number(id),
-    payload: payload as Buffer,
-    counters: {
-      attempts: Number(attempts),
-      crashes: Number(crashes),
-      exceptions: Number(exceptions),
-      timeouts: Number(timeouts),
-      releases: Number(releases),
-    },
-    cancelled: Number(cancelled) !== 0,
-    at: at === null ? undefined : Number(at),
-  };
 }

@@ -5,6 +5,7 @@
  * long, and read all of it for each job. To forbid is to price too high, which must not start the compiler. With the
  * other plans out of the way one for all values is as good as one for these, and is made once for each session.
  */
+import { COUNTERS } from '../stored-row';
 import { type Identifiers, literal } from './identifiers';
 import { DELAYED, DUE, FENCE, READY, RESERVED } from './states';
 
@@ -15,7 +16,6 @@ const PLANS =
 const MOST_JOBS = 100;
 const MOST_BYTES = 1024 * 1024;
 
-const COUNTERS = 'attempts, crashes, exceptions, timeouts, releases';
 const COUNTER_TYPES = 'attempts bigint, crashes bigint, exceptions bigint, timeouts bigint, releases bigint';
 const NOW = 'extract(epoch FROM clock_timestamp())::double precision + p_offset';
 

@@ -14,12 +14,13 @@ import type {
   TakenJob,
 } from '../server/dialect';
 import type { SqlRow, SqlSession } from '../server/sql-session';
+import { COUNTERS, jobOf } from '../stored-row';
 import type { Identifiers } from './identifiers';
 import { failedRow } from './postgres-failed';
 import { pushedJob } from './pushed-job';
 import { DELAYED, DUE, FENCE, KNOWN_ID, now, READY, RESERVED, UNREAD_ID } from './states';
 
-const JOB = 'id, payload, attempts, crashes, exceptions, timeouts, releases, cancelled';
+const JOB = `id, payload, ${COUNTERS}, cancelled`;
 
 /** Seconds for which it is known what a client was told. */
 const RECORD_KEPT = 86_400;
@@ -220,23 +221,6 @@ const numberArray = (numbers: readonly number[]): string => `{${numbers.join(','
 
 const textArray = (texts: readonly string[]): string =>
   `{${texts.map((text) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`;
-
-function jobOf(row: SqlRow): StoredJob {
-  const [id, payload, attempts, crashes, exceptions, timeouts, releases, cancelled, at = null] = row;
-  return {
-    id: Number(id),
-    payload: Buffer.from(String(payload)),
-    counters: {
-      attempts: Number(attempts),
-      crashes: Number(crashes),
-      exceptions: Number(exceptions),
-      timeouts: Number(timeouts),
-      releases: Number(releases),
-    },
-    cancelled: cancelled === 't',
-    at: at === null ? undefined : Number(at),
-  };
-}
 
 function exchanged(rows: readonly SqlRow[]): Exchanged {
   const taken: TakenJob[] = [];

@@ -5,8 +5,9 @@ import type { Counters } from '../../../payload/counters';
 import type { Counts, RenewResult, WaitingState } from '../../../queue/connection';
 import type { NewJob, StoredJob } from '../job-text';
 import type { TableNames } from '../table-names';
+import { COUNTERS, jobOf } from '../stored-row';
 import { toMicroseconds } from './moment';
-import type { SqliteDatabase, SqliteRow, SqliteStatement, SqliteValue } from './sqlite-database';
+import type { SqliteDatabase, SqliteStatement, SqliteValue } from './sqlite-database';
 import { DELAYED, READY, RESERVED, TEXT_END, TEXT_LENGTH } from './tables';
 
 /** What is known of a queue without a lock. */
@@ -29,7 +30,6 @@ export interface Bounds {
   readonly first: boolean;
 }
 
-const COUNTERS = 'attempts, crashes, exceptions, timeouts, releases';
 const PAYLOAD = 'CAST(payload AS BLOB)';
 const JOB = `id, ${PAYLOAD}, ${COUNTERS}, cancelled`;
 /** More than a counter can reach. */
@@ -262,21 +262,4 @@ export function storable(payload: string | Buffer): string | Buffer {
 /** In the order of `COUNTERS`. */
 function valuesOf({ attempts, crashes, exceptions, timeouts, releases }: Counters): readonly number[] {
   return [attempts, crashes, exceptions, timeouts, releases];
-}
-
-function jobOf(row: SqliteRow): StoredJob {
-  const [id, payload, attempts, crashes, exceptions, timeouts, releases, cancelled, at] = row;
-  return {
-    id: Number(id),
-    payload: payload as Buffer,
-    counters: {
-      attempts: Number(attempts),
-      crashes: Number(crashes),
-      exceptions: Number(exceptions),
-      timeouts: Number(timeouts),
-      releases: Number(releases),
-    },
-    cancelled: cancelled !== 0,
-    at: at === null || at === undefined ? undefined : Number(at),
-  };
 }
