@@ -1,13 +1,13 @@
 /** The `database` driver on MySQL and MariaDB. */
 import type { Seconds } from '../../../clock/clock';
 import type { DatabaseConfig } from '../../../queue/configuration';
-import type { Capabilities, ThreadAccess } from '../../../queue/connection';
-import { threadModule } from '../../../queue/thread-module';
+import type { Capabilities } from '../../../queue/connection';
 import { DatabaseUrlError } from '../errors';
 import type { Dialect } from '../server/dialect';
 import { ServerCaller } from '../server/server-caller';
 import { ServerConnection } from '../server/server-connection';
 import type { ServerContext } from '../server/server-context';
+import { threadAccessOf } from '../server/server-thread';
 import { type TableNames, tableNames } from '../table-names';
 import { loadMysql, type MysqlOptions, type MysqlUsersPool } from './mysql';
 import { mysqlErrors } from './mysql-errors';
@@ -19,7 +19,6 @@ import { MysqlOrders } from './mysql-orders';
 import { MysqlPool } from './mysql-pool';
 import { MysqlSchema } from './mysql-schema';
 import { PollWaiters } from './poll-waiters';
-import type { ThreadData } from './thread-store';
 import { transactionSession } from './transaction-session';
 
 const CAPABILITIES: Capabilities = {
@@ -60,7 +59,7 @@ export function connectMysql(config: DatabaseConfig, context: ServerContext): Se
     capabilities: CAPABILITIES,
     caller: new ServerCaller({ name, address, clock, deadline, origin, dialect, pool }),
     waiters,
-    threadAccess: threadAccessOf(config, context),
+    threadAccess: threadAccessOf('mysql', config, context),
     sessionOf: transactionSession,
   });
 }
@@ -158,16 +157,4 @@ function addressOf(options: MysqlOptions): string {
   const { host, port = 3306, socketPath, user = '', database = '' } = options as Readonly<Record<string, string>>;
   const place = socketPath === undefined ? `${host}:${port}` : `localhost${socketPath}`;
   return `mysql://${user}@${place}/${database}`;
-}
-
-/** Another thread opens the same store by what can be copied to it. */
-function threadAccessOf({ url, options, pool }: DatabaseConfig, context: ServerContext): ThreadAccess | undefined {
-  const { name, table, deadline, origin, offset } = context;
-  if (pool !== undefined || offset !== undefined) return undefined;
-  try {
-    const data: ThreadData = { name, table, deadline, origin, url, options: structuredClone(options) };
-    return { module: threadModule('connections/database/mysql/thread-store'), data };
-  } catch {
-    return undefined;
-  }
 }

@@ -1,13 +1,13 @@
 /** The `database` driver on PostgreSQL. */
 import type { Seconds } from '../../../clock/clock';
 import type { DatabaseConfig } from '../../../queue/configuration';
-import type { Capabilities, ThreadAccess } from '../../../queue/connection';
-import { threadModule } from '../../../queue/thread-module';
+import type { Capabilities } from '../../../queue/connection';
 import { DatabaseUrlError } from '../errors';
 import type { Dialect } from '../server/dialect';
 import { ServerCaller } from '../server/server-caller';
 import { ServerConnection } from '../server/server-connection';
 import type { ServerContext } from '../server/server-context';
+import { threadAccessOf } from '../server/server-thread';
 import { type TableNames, tableNames } from '../table-names';
 import { identifiers } from './identifiers';
 import { loadPg, type PgClient, type PgClientClass, type PgPool, sqlPool } from './pg';
@@ -18,7 +18,6 @@ import { PostgresJobs } from './postgres-jobs';
 import { PostgresLocks } from './postgres-locks';
 import { PostgresOrders } from './postgres-orders';
 import { PostgresSchema } from './postgres-schema';
-import type { ThreadData } from './thread-store';
 import { transactionSession } from './transaction-session';
 
 const CAPABILITIES: Capabilities = {
@@ -64,7 +63,7 @@ export function connectPostgres(config: DatabaseConfig, context: ServerContext):
       pool: sqlPool(pool, config.pool === undefined),
     }),
     waiters: new PostgresHints({ name, clock, deadline, channel, connect: newClient }),
-    threadAccess: threadAccessOf(config, context),
+    threadAccess: threadAccessOf('postgres', config, context),
     sessionOf: transactionSession,
   });
 }
@@ -129,16 +128,4 @@ function addressOf(newClient: () => PgClient, connection: string): string {
   const { host, port, user, database } = client;
   const place = host.startsWith('/') ? `${host}:${port}` : `//${user ?? ''}@${host}:${port}`;
   return `postgres:${place}/${database ?? ''}`;
-}
-
-/** Another thread opens the same store by what can be copied to it. */
-function threadAccessOf({ url, options, pool }: DatabaseConfig, context: ServerContext): ThreadAccess | undefined {
-  const { name, table, deadline, origin, offset } = context;
-  if (pool !== undefined || offset !== undefined) return undefined;
-  try {
-    const data: ThreadData = { name, table, deadline, origin, url, options: structuredClone(options) };
-    return { module: threadModule('connections/database/postgres/thread-store'), data };
-  } catch {
-    return undefined;
-  }
 }

@@ -1,0 +1,35 @@
+/** How another thread opens the same tables on a server, with what can be copied to it; see `ThreadAccess`. */
+import { type Seconds, systemClock } from '../../../clock/clock';
+import { silentLogger } from '../../../logger/console-logger';
+import type { DatabaseConfig } from '../../../queue/configuration';
+import type { StoreThread, ThreadAccess } from '../../../queue/connection';
+import { threadModule } from '../../../queue/thread-module';
+import type { ServerContext } from './server-context';
+
+export interface ThreadData
+  extends Pick<DatabaseConfig, 'url' | 'options'>, Pick<ServerContext, 'name' | 'table' | 'deadline' | 'origin'> {}
+
+/** Undefined: it cannot. @param folder where the module `thread-store` stands */
+export function threadAccessOf(
+  folder: 'mysql' | 'postgres',
+  { url, options, pool }: DatabaseConfig,
+  { name, table, deadline, origin, offset }: ServerContext,
+): ThreadAccess | undefined {
+  if (pool !== undefined || offset !== undefined) return undefined;
+  try {
+    const data: ThreadData = { name, table, deadline, origin, url, options: structuredClone(options) };
+    return { module: threadModule(`connections/database/${folder}/thread-store`), data };
+  } catch {
+    return undefined;
+  }
+}
+
+/** What it has to say, it says by errors. */
+export function openInThread(
+  connect: (config: DatabaseConfig, context: ServerContext) => StoreThread,
+  { url, options, ...data }: ThreadData,
+  deadline: Seconds,
+): StoreThread {
+  const context = { ...data, deadline: Math.min(data.deadline, deadline), clock: systemClock, logger: silentLogger };
+  return connect({ driver: 'database', url, options }, context);
+}
