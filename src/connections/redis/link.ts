@@ -3,6 +3,7 @@
  *
  * While nothing is asked of it, the link keeps no process alive, and does not reconnect either.
  */
+import type { Socket } from 'node:net';
 import type { Redis } from 'ioredis';
 import { endOfTurn } from '../../clock/clock';
 import { isReadOnly, isRefusedForGood, isRefusedSelect, isReply, loadingError } from './refusals';
@@ -66,7 +67,7 @@ export class RedisLink {
     });
     const call: PendingCall = { client, sent: client.status === 'ready', reply, lose };
     this.#calls.push(call);
-    if (this.#calls.length === 1) for (const socket of socketsOf(client)) socket.ref();
+    if (this.#calls.length === 1) holdSockets(client, true);
     const done = (): void => this.#done(call);
     reply.then(done, done);
     return call;
@@ -114,7 +115,7 @@ export class RedisLink {
       if (isRefusedSelect(error)) client.disconnect();
     });
     const unrefIdle = (): void => {
-      if (this.#calls.length === 0) for (const socket of socketsOf(client)) socket.unref();
+      if (this.#calls.length === 0) holdSockets(client, false);
     };
     client.on('+node', (node: Redis) => {
       node.on('connect', unrefIdle);
@@ -170,7 +171,7 @@ export class RedisLink {
     const place = this.#calls.indexOf(call);
     if (place >= 0) this.#calls.splice(place, 1);
     if (this.#calls.length === 0 && this.#client === call.client) {
-      for (const socket of socketsOf(call.client)) socket.unref();
+      holdSockets(call.client, false);
     }
   }
 }
@@ -187,9 +188,14 @@ function isSummary({ message }: Error): boolean {
   return /^(Failed to refresh slots cache|All sentinels are unreachable)/.test(message);
 }
 
-type Socket = { ref(): unknown; unref(): unknown };
+/** Whether they keep the process alive. Asked twice for each call. */
+function holdSockets(client: Client, held: boolean): void {
+  if (!client.isCluster) return holdSocket(client as Redis, held);
+  for (const node of (client as { nodes(): Redis[] }).nodes()) holdSocket(node, held);
+}
 
-function socketsOf(client: Client): readonly Socket[] {
-  const nodes = client.isCluster ? (client as { nodes(): Redis[] }).nodes() : [client as Redis];
-  return nodes.flatMap(({ stream }) => (stream === undefined || stream === null ? [] : [stream as unknown as Socket]));
+function holdSocket({ stream }: Redis, held: boolean): void {
+  // There is none before the first attempt to connect.
+  if (held) (stream as Socket | undefined)?.ref();
+  else (stream as Socket | undefined)?.unref();
 }
