@@ -1,10 +1,16 @@
 /** The connections that hold jobs: one that reserves, one for each wait, and as many more as hold what a wait has brought. */
+import type { Milliseconds } from '../../clock/clock';
 import type { Caller } from './caller';
 import type { Held, KnownJob } from './held';
 import { Reserver } from './reserver';
 
 /** Where all of them hold jobs, a wait is a pause. */
 const MOST = 8;
+
+/** Who was woken reserves much sooner than this; but who was told to reserve nothing may not for hours. */
+const LONGEST_KEPT: Milliseconds = 5000;
+/** Part of what the server leaves us that may be over when a job is handed out. */
+const STALE = 1 / 3;
 
 export class Reservers {
   readonly #caller: Caller;
@@ -42,9 +48,16 @@ export class Reservers {
     return this.#awaited.some(({ tube }) => tubes.includes(tube));
   }
 
-  /** A job that a wait has brought, for the next one who reserves from its tube. */
+  /** A job that a wait has brought, for the next one who reserves from its tube. What nobody takes goes back, at no cost. */
   bring(job: KnownJob): void {
     this.#awaited.push(job);
+    const { clock } = this.#caller.settings;
+    clock.after(Math.min(LONGEST_KEPT, job.ttr * STALE), () => {
+      const at = this.#awaited.indexOf(job);
+      if (at < 0) return;
+      this.#awaited.splice(at, 1);
+      void job.reserver.giveBack([job]);
+    });
   }
 
   /** What was brought of these tubes; it is the caller's from here on. */
@@ -52,7 +65,9 @@ export class Reservers {
     const taken = this.#awaited.filter(({ tube }) => tubes.includes(tube));
     const left = this.#awaited.filter(({ tube }) => !tubes.includes(tube));
     this.#awaited.splice(0, Infinity, ...left);
-    return taken.filter(({ reserver }) => reserver.link.isOpen);
+    const now = this.#caller.settings.clock.monotonic();
+    // Others may have what the server has taken back, with its connection or at the end of its lease.
+    return taken.filter(({ reserver, askedAt, ttr }) => reserver.link.isOpen && now < askedAt + ttr);
   }
 
   /** All that is held, by whichever connection. */

@@ -57,6 +57,27 @@ describe('a wait', () => {
     expect(reservation!.counters).toEqual({ ...noCounters, attempts: 1, releases: 1 });
   });
 
+  it('that brought a job past the end of its lease has nothing to hand out: another one has it', async () => {
+    const other = world.connect();
+    const waiting = wait();
+    await push('a');
+    await waiting;
+    await world.advance(61);
+
+    expect((await reserveOne(other)).counters).toEqual({ ...noCounters, attempts: 1, crashes: 1 });
+    expect((await reserve()).reservations).toEqual([]);
+  });
+
+  it('that brought a job which nobody takes gives it back, at no cost', async () => {
+    const other = world.connect({}, { retryAfter: 1 });
+    const waiting = wait();
+    await other.push('default', [{ payload: probe('a') }]);
+    await waiting;
+
+    await eventually(async () => (await connection.counts('default')).ready === 1);
+    expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 1, releases: 1 });
+  });
+
   it('is on a connection of its own, while others hold jobs', async () => {
     await push('held');
     const held = await reserveOne();
