@@ -62,6 +62,7 @@ export class PushLane {
   async #carry(loads: readonly Load[]): Promise<void> {
     const [first] = loads;
     if (first === undefined) return;
+    const behind = this.#waiting.length;
     try {
       await this.#send(
         loads.flatMap(({ jobs }) => jobs),
@@ -76,10 +77,21 @@ export class PushLane {
       for (const { reject, consequence } of loads) {
         reject(error instanceof QueueUnavailableError ? error.withConsequence(consequence) : error);
       }
+      if (!hasWaited(error)) return;
+      // Page after page, each up to the deadline, the last would wait for many times that.
+      const { facts, cause } = error;
+      for (const { reject, consequence } of this.#waiting.splice(0, behind)) {
+        reject(new QueueUnavailableError({ ...facts, consequence, uncertain: false }, { cause }));
+      }
     }
   }
 }
 
+/** It was asked until the deadline; so long everybody has waited who stood in line when it was sent. */
+const hasWaited = (error: unknown): error is QueueUnavailableError =>
+  error instanceof QueueUnavailableError && error.facts.deadline !== undefined;
+
 /** Nothing was written, and one of them may be the reason. */
 const isRefusal = (error: unknown): boolean =>
-  !(error instanceof QueueUnavailableError) || (error.facts.refused === true && error.facts.uncertain !== true);
+  !(error instanceof QueueUnavailableError) ||
+  (error.facts.refused === true && error.facts.uncertain !== true && !hasWaited(error));
