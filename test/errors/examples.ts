@@ -88,6 +88,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   NewerTablesError: ['jobs.sqlite', 3, 1],
   NotMigratedError: ['main', 'postgres://user@127.0.0.1:5432/app', 'SendEmail was not queued', cause],
   NoDispatcherError: [],
+  OtherDatabaseError: ['main', 'postgres://app@db.example.org:5432/app'],
   OtherFileError: ['main', '/srv/jobs.sqlite'],
   PayloadTooLargeError: ['SendEmail', 'main', 2_516_582, 1_048_576],
   NoFailedStoreError: [['sync', 'null']],

@@ -143,6 +143,21 @@ export class OtherFileError extends OnqueueError<{ readonly connection: string; 
   }
 }
 
+/** `using()` was given a transaction in which the tables with the jobs are not there. */
+export class OtherDatabaseError extends OnqueueError<{ readonly connection: string; readonly address: string }> {
+  readonly code = 'E_DATABASE_OTHER_DATABASE';
+
+  constructor(connection: string, address: string, options?: { cause?: unknown }) {
+    super(
+      `Queue.connection('${connection}').using() was given a transaction that does not see the tables at ${address}, where the ` +
+        'jobs are; nothing was queued. Begin it in that database (on PostgreSQL with the same search_path), or dispatch with ' +
+        'afterCommit().',
+      { connection, address },
+      options,
+    );
+  }
+}
+
 /** The server is too old for what the statements need. */
 export class ServerVersionError extends OnqueueError<{
   readonly connection: string;

@@ -8,11 +8,11 @@ const away = (more: object): QueueUnavailableError =>
   new QueueUnavailableError({ connection: 'main', store: 'PostgreSQL', address: 'a', consequence: 'none', ...more });
 
 /** How 250 pushes of one turn end, and how often the server was asked. */
-async function push(error: Error): Promise<{ readonly asked: number; readonly ends: readonly unknown[] }> {
+async function push(answer: Error): Promise<{ readonly asked: number; readonly ends: readonly unknown[] }> {
   let asked = 0;
   const lane = new PushLane(() => {
     asked += 1;
-    return Promise.reject(error);
+    return Promise.reject(answer);
   });
   const pushes = Array.from({ length: 250 }, (_, index) => lane.push([job], `job ${index} was not queued`));
   const ends = await Promise.allSettled(pushes);

@@ -3,6 +3,9 @@ import type { ErrorReader, Trouble } from '../server/dialect';
 
 const DEADLOCK = 1213;
 
+/** There is no such savepoint: outside of a transaction none is kept. */
+const NO_SAVEPOINT = 1305;
+
 /**
  * It was rolled back, and may go through the next time: a conflict, a lock that others keep, a server that is full, starts,
  * stops or changes its part.
@@ -45,6 +48,8 @@ export const mysqlErrors: ErrorReader = {
 };
 
 export const isDeadlock = (error: unknown): boolean => numberOf(error) === DEADLOCK;
+
+export const isNoSavepoint = (error: unknown): boolean => numberOf(error) === NO_SAVEPOINT;
 
 /** The server's own; undefined: it did not answer. Those of the system are negative. */
 function numberOf(error: unknown): number | undefined {

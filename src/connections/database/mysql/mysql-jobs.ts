@@ -10,6 +10,7 @@ import { jobOf } from '../stored-row';
 import { lockCalls, recordCall } from './call-records';
 import { exchange } from './exchange';
 import { DELAYED, FENCE, heldBy, JOB, now, READY, RESERVED } from './job-rows';
+import { isNoSavepoint } from './mysql-errors';
 import { keyOf, type MysqlNames } from './mysql-names';
 import type { MysqlSession } from './mysql-session';
 import type { PollWaiters } from './poll-waiters';
@@ -62,6 +63,17 @@ export class MysqlJobs implements JobStatements {
 
   async remember(session: SqlSession, queue: string): Promise<void> {
     await session.query(rememberQueue(this.#names, queue).text);
+  }
+
+  async isWithin(session: SqlSession): Promise<boolean> {
+    await session.query('SAVEPOINT onqueue_within');
+    try {
+      await session.query('RELEASE SAVEPOINT onqueue_within');
+      return true;
+    } catch (error) {
+      if (isNoSavepoint(error)) return false;
+      throw error;
+    }
   }
 
   async exchange(session: SqlSession, asked: Exchange): Promise<Exchanged> {

@@ -65,6 +65,13 @@ export class PostgresJobs implements JobStatements {
     await session.query(`INSERT INTO ${this.#names.queues} (name) VALUES ($1) ON CONFLICT DO NOTHING`, [queue]);
   }
 
+  async isWithin(session: SqlSession): Promise<boolean> {
+    // What is set so lasts for as long as the transaction, which may be that of the statement alone.
+    await session.query(`SELECT set_config('onqueue.within', 'yes', true)`);
+    const { rows } = await session.query(`SELECT current_setting('onqueue.within', true)`);
+    return rows[0]?.[0] === 'yes';
+  }
+
   async exchange(session: SqlSession, { endings, request, mark }: Exchange): Promise<Exchanged> {
     const removed = endings.filter(({ kind }) => kind === 'removed');
     const { client, number, unheard } = mark;

@@ -99,6 +99,8 @@ export interface JobStatements {
    */
   push(session: SqlSession, jobs: readonly QueuedJob[], mark: CallMark | undefined): Promise<number | undefined>;
   remember(session: SqlSession, queue: string): Promise<void>;
+  /** Whether a transaction of the user's has begun, and is not over: otherwise each statement is committed by itself. */
+  isWithin(session: SqlSession): Promise<boolean>;
   /**
    * Reserves within the bounds of a call (100 jobs, 1 MiB of text; always one), in the order of the queues: ended leases
    * are reclaimed and due jobs promoted on each of them, paused queues hand out nothing, `apart` as in the contract.

@@ -23,9 +23,10 @@ import type {
 } from '../../../queue/connection';
 import type { Seconds } from '../../../clock/clock';
 import { withCounters } from '../../../payload/counters';
+import { UnknownTransactionError } from '../../../queue/errors';
 import type { Migrations } from '../../../queue/migrations';
 import { ConnectionClosedError, DuplicatePayloadError } from '../../errors';
-import { NewerTablesError, NotMigratedError, ServerVersionError } from '../errors';
+import { NewerTablesError, NotMigratedError, OtherDatabaseError, ServerVersionError } from '../errors';
 import { newJob, shownText } from '../job-text';
 import type { Access } from './access';
 import { CallMarks } from './call-marks';
@@ -207,7 +208,13 @@ export class ServerConnection implements Connection {
     this.#checkOpen('using');
     const session = this.#parts.sessionOf(transaction);
     if (session === undefined) return undefined;
-    return { push: (queue, entries) => this.#pushWithin(session, queue, entries) };
+    return {
+      push: async (queue, entries) => {
+        // It may be over by now.
+        if (await this.#dialect.jobs.isWithin(session)) return this.#pushWithin(session, queue, entries);
+        throw new UnknownTransactionError(this.name, transaction);
+      },
+    };
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {
@@ -292,8 +299,12 @@ export class ServerConnection implements Connection {
     await this.#access('push', purpose, (own) => jobs.remember(own, queue));
     for (const page of pagesOf(entries, ({ payload }) => Buffer.byteLength(payload))) {
       const queuedJobs = page.map((entry) => queued(queue, entry));
-      // Its errors are those of the user's own client, and end the user's own transaction.
-      this.#refuse(queuedJobs, await jobs.push(session, queuedJobs, undefined));
+      const pushing = jobs.push(session, queuedJobs, undefined).catch((cause: unknown) => {
+        // Our own connections see the tables. Other errors are those of the user's own client, and stay so.
+        const isElsewhere = this.#dialect.errors.trouble(cause) === 'unmigrated';
+        throw isElsewhere ? new OtherDatabaseError(this.name, this.address, { cause }) : cause;
+      });
+      this.#refuse(queuedJobs, await pushing);
     }
   }
 

@@ -142,6 +142,23 @@ describe('using()', () => {
     expect(() => using(transaction())).toThrow(expect.objectContaining({ code: 'E_UNKNOWN_TRANSACTION' }) as Error);
   });
 
+  it('refuses a client that has begun no transaction, or has ended it: its jobs would be there whatever becomes of the data', async () => {
+    const client = await world.client();
+    await client.query('BEGIN');
+    const pusher = using(client);
+    await client.query('COMMIT');
+    await expect(pusher.push(new Invoice(1))).rejects.toMatchObject({ code: 'E_UNKNOWN_TRANSACTION' });
+    expect(await size()).toBe(0);
+  });
+
+  it('refuses a transaction of another database', async () => {
+    await world.rows('CREATE DATABASE elsewhere');
+    const client = await world.client();
+    await client.query('USE elsewhere');
+    await client.query('BEGIN');
+    await expect(using(client).push(new Invoice(1))).rejects.toMatchObject({ code: 'E_DATABASE_OTHER_DATABASE' });
+  });
+
   it('refuses a text twice that must be unique, and leaves the transaction as it is', async () => {
     await byMysql(async (client) => {
       await using(client).laterRaw('1h', '{"id":"a"}');
