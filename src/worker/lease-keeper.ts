@@ -77,11 +77,11 @@ export class LeaseKeeper {
 
   /**
    * Renews those whose lease has ended, as after an outage. To be awaited before a reserve, which would reclaim them and
-   * hand them out a second time.
+   * hand them out a second time. Undefined: there are none.
    *
    * @throws what the store throws
    */
-  renewEnded(): Promise<void> {
+  renewEnded(): Promise<void> | undefined {
     return this.#renewal.renewEnded();
   }
 

@@ -91,10 +91,10 @@ export class LeaseRenewal<L extends Leased> {
     if (this.#held.size > 0) this.#lookIn(0);
   }
 
-  /** Renews those whose lease has ended. @throws what the store throws */
-  async renewEnded(): Promise<void> {
+  /** Renews those whose lease has ended. Undefined: none has. @throws what the store throws */
+  renewEnded(): Promise<void> | undefined {
     const ended = this.#olderThan(this.#span);
-    if (ended.length > 0) for (const page of pagesOf(ended)) await this.#renewPage(page);
+    return ended.length === 0 ? undefined : this.#renewPages(ended);
   }
 
   /** How many leases are more than half over. */
@@ -161,6 +161,10 @@ export class LeaseRenewal<L extends Leased> {
     else if (failure === undefined && this.#failing && due.length > 0) this.#settings.recovered?.();
     this.#failing = failure !== undefined;
     return failure === undefined;
+  }
+
+  async #renewPages(due: readonly L[]): Promise<void> {
+    for (const page of pagesOf(due)) await this.#renewPage(page);
   }
 
   async #renewPage(page: readonly L[]): Promise<void> {

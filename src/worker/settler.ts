@@ -60,14 +60,16 @@ export class Settler {
   async settleAndReserve(finished: readonly Finished[], request: ReserveRequest): Promise<ReserveReply> {
     const { connection } = this.#environment;
     if (connection.settleAndReserve === undefined) throw new TypeError(`${connection.driver} cannot do both at once`);
-    const { results, reply } = await connection.settleAndReserve(await this.#settlements(finished), request);
+    const settlements = this.#own(finished) ?? (await this.#withFailuresKept(finished));
+    const { results, reply } = await connection.settleAndReserve(settlements, request);
     this.#confirm(finished, results);
     return reply;
   }
 
   /** Settles only. @throws what the store throws; then nothing of `finished` may be taken as settled. */
   async settle(finished: readonly Finished[]): Promise<void> {
-    this.#confirm(finished, await this.#environment.connection.settle(await this.#settlements(finished)));
+    const settlements = this.#own(finished) ?? (await this.#withFailuresKept(finished));
+    this.#confirm(finished, await this.#environment.connection.settle(settlements));
   }
 
   /** Resolves when all that were settled have been told. */
@@ -75,12 +77,17 @@ export class Settler {
     while (this.#announcements.size > 0) await Promise.all(this.#announcements);
   }
 
+  // Undefined: failures go to a store of their own first.
+  #own(finished: readonly Finished[]): readonly Settlement[] | undefined {
+    const { connection, failedStore } = this.#environment;
+    if (!connection.capabilities.failed && failedStore !== undefined) return undefined;
+    return finished.map(({ outcome }) => outcome.settlement);
+  }
+
   // A failure is first written to the store of failed jobs, then the job is removed: a crash between the two repeats
   // the first step, which changes nothing, and never loses the failure.
-  async #settlements(finished: readonly Finished[]): Promise<readonly Settlement[]> {
+  async #withFailuresKept(finished: readonly Finished[]): Promise<readonly Settlement[]> {
     const { connection, failedStore } = this.#environment;
-    if (connection.capabilities.failed || failedStore === undefined)
-      return finished.map(({ outcome }) => outcome.settlement);
     return Promise.all(
       finished.map(async ({ outcome: { settlement } }) => {
         if (settlement.outcome !== 'failed') return settlement;
@@ -90,7 +97,7 @@ export class Settler {
         const given = reservation.payload;
         const payload = bearsCounters(given) ? withCounters(given, counters) : given;
         const { attempts } = counters;
-        await failedStore.put({ ...failure, connection: connection.name, queue, payload, attempts });
+        await failedStore!.put({ ...failure, connection: connection.name, queue, payload, attempts });
         return { outcome: 'completed', reservation } as const;
       }),
     );

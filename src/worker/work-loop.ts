@@ -190,7 +190,7 @@ export class WorkLoop {
   async #work(): Promise<StopReason> {
     for (;;) {
       if (this.#idle.takeWakeUp() || this.#application.clock.monotonic() >= this.#nextLook) this.#hungry = true;
-      const reason = this.#conditions.reason() ?? (await this.#emptiness());
+      const reason = this.#conditions.reason() ?? (this.#mayEndAsEmpty ? await this.#emptiness() : undefined);
       if (reason !== undefined) return reason;
       const limit = this.#trouble.pausing ? 0 : this.#limit();
       if (limit === 0 && (this.#finished.length === 0 || this.#trouble.pausing)) await this.#sleep();
@@ -225,7 +225,8 @@ export class WorkLoop {
   }
 
   async #exchange(finished: readonly Finished[], limit: number): Promise<ReserveReply> {
-    await this.#leases.renewEnded();
+    const renewed = this.#leases.renewEnded();
+    if (renewed !== undefined) await renewed;
     this.#permission.use();
     const apart = { crashes: this.#lastChance.crashes, alone: this.#open.size + this.#settler.announcing === 0 };
     const request = { queues: this.#order(), limit, lease: this.#lease, apart };
@@ -316,12 +317,14 @@ export class WorkLoop {
     return hasLooked ? this.#conditions.patienceLeft : Infinity;
   }
 
+  get #mayEndAsEmpty(): boolean {
+    if (this.#unsettled + this.#settler.announcing > 0) return false;
+    return this.#options.stopWhenEmpty || this.#patienceLeft <= 0;
+  }
+
   // A veto counts as an empty queue, as in Laravel: a paused worker can be told to end when it has nothing to do.
   async #emptiness(): Promise<StopReason | undefined> {
-    if (this.#unsettled + this.#settler.announcing > 0) return undefined;
-    if (this.#patienceLeft <= 0) return 'empty';
-    if (!this.#options.stopWhenEmpty) return undefined;
-    if (this.#permission.isVetoed) return 'empty';
+    if (this.#patienceLeft <= 0 || this.#permission.isVetoed) return 'empty';
     if ((this.#hungry && this.#free > 0) || this.#trouble.pausing) return undefined;
     let isEmpty = false;
     const look = async (): Promise<void> => {

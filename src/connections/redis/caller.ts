@@ -56,6 +56,15 @@ interface Failed {
   readonly uncertain: boolean;
 }
 
+/** How an attempt came out; without a call, none could be made. */
+type Answer = { readonly value: unknown } | { readonly error: unknown; readonly call: LinkCall | undefined };
+
+interface Begun {
+  readonly first: Answer;
+  /** The deadline, by the monotonic clock. */
+  readonly until: Milliseconds;
+}
+
 /** Nothing came in time. */
 const SILENCE = Symbol('silence');
 
@@ -97,15 +106,9 @@ export class RedisCaller {
     patience: Patience,
   ): Promise<readonly unknown[]> {
     const tail = [keys.length, ...keys, this.settings.offset?.() ?? 0, ...args];
-    const forms = [
-      ['evalsha', [script.sha, ...tail]],
-      ['eval', [script.source, ...tail]],
-    ] as const;
+    const form: Form = (known) => (known ? ['evalsha', [script.sha, ...tail]] : ['eval', [script.source, ...tail]]);
     const operation = `script ${script.name}`;
-    const reply = (await this.#carryOut(operation, (known) => forms[known ? 0 : 1], patience)) as [
-      Buffer,
-      ...unknown[],
-    ];
+    const reply = (await this.#carryOut(operation, form, patience)) as [Buffer, ...unknown[]];
     const word = String(reply[0]);
     // `stale` is one such word: what another call under our name has done would be taken for ours.
     if (!script.answers.includes(word)) throw this.#replyError(operation, patience.consequence, new Error(word));
@@ -134,29 +137,37 @@ export class RedisCaller {
     }
   }
 
-  async #carryOut(operation: string, form: Form, patience: Patience): Promise<unknown> {
+  // The first attempt, which is nearly always the last, goes without the promises that more of them take.
+  #carryOut(operation: string, form: Form, patience: Patience): Promise<unknown> {
+    const { clock, deadline } = this.settings;
+    const until = (patience.since ?? clock.monotonic()) + deadline * 1000;
     this.#underWay += 1;
-    try {
-      return await this.#insist(operation, form, patience);
-    } finally {
-      this.#underWay -= 1;
-      this.#onDone?.();
-    }
+    return new Promise((resolve, reject) => {
+      const end = (): void => {
+        this.#underWay -= 1;
+        this.#onDone?.();
+      };
+      this.#attempt(form(true), until, (first) => {
+        if ('value' in first) {
+          end();
+          return resolve(this.#answered(first.value));
+        }
+        this.#insist(operation, form, patience, { first, until }).finally(end).then(resolve, reject);
+      });
+    });
   }
 
-  async #insist(operation: string, form: Form, patience: Patience): Promise<unknown> {
+  async #insist(operation: string, form: Form, patience: Patience, begun: Begun): Promise<unknown> {
     const { clock, deadline } = this.settings;
-    let until = (patience.since ?? clock.monotonic()) + deadline * 1000;
+    let { first: answer, until } = begun;
     let known = true;
     let uncertain = false;
     let refusal: Error | undefined;
     for (let attempt = 0; ; attempt += 1) {
-      if (this.#link.closed) throw this.#failure(operation, { error: CLOSED, late: false, uncertain }, patience);
-      const call = this.#link.send(...form(known));
-      const slice = (deadline * 1000) / ATTEMPTS_IN_SILENCE;
-      const answer = await this.#answer(call, Math.min(slice, until - clock.monotonic()));
+      if (attempt > 0) answer = await this.#attempted(form(known), until);
       if ('value' in answer) return this.#answered(answer.value);
-      const { error } = answer;
+      const { error, call } = answer;
+      if (call === undefined) throw this.#failure(operation, { error, late: false, uncertain }, patience);
       if (isUnknownScript(error)) {
         known = false;
         continue;
@@ -179,23 +190,33 @@ export class RedisCaller {
     }
   }
 
-  #answer(call: LinkCall, milliseconds: Milliseconds): Promise<{ value: unknown } | { error: unknown }> {
+  #attempted(form: ReturnType<Form>, until: Milliseconds): Promise<Answer> {
     return new Promise((resolve) => {
-      // What came while a job blocked the event loop is read before the silence is believed.
-      const silent = (): void => void endOfTurn().then(() => resolve({ error: SILENCE }));
-      // An unanswered call keeps the process alive, up to its deadline.
-      const timer = this.settings.clock.after(milliseconds, silent, true);
-      call.reply.then(
-        (value) => {
-          timer.cancel();
-          resolve({ value });
-        },
-        (error: unknown) => {
-          timer.cancel();
-          resolve({ error });
-        },
-      );
+      this.#attempt(form, until, resolve);
     });
+  }
+
+  // `heard` counts once.
+  #attempt(form: ReturnType<Form>, until: Milliseconds, heard: (answer: Answer) => void): void {
+    if (this.#link.closed) return heard({ error: CLOSED, call: undefined });
+    const { clock, deadline } = this.settings;
+    const call = this.#link.send(...form);
+    let isOver = false;
+    const end = (answer: Answer): void => {
+      if (isOver) return;
+      isOver = true;
+      timer.cancel();
+      heard(answer);
+    };
+    // What came while a job blocked the event loop is read before the silence is believed.
+    const silent = (): void => void endOfTurn().then(() => end({ error: SILENCE, call }));
+    const slice = (deadline * 1000) / ATTEMPTS_IN_SILENCE;
+    // An unanswered call keeps the process alive, up to its deadline.
+    const timer = clock.after(Math.min(slice, until - clock.monotonic()), silent, true);
+    call.reply.then(
+      (value) => end({ value }),
+      (error: unknown) => end({ error, call }),
+    );
   }
 
   #answered(value: unknown): unknown {

@@ -52,16 +52,19 @@ export class Exchanger {
     await this.#permissions.check(queue, settlements.length === 0 ? 'no jobs were reserved' : 'nothing was written');
   }
 
-  /** The last page reserves as well. Once one was answered, the others must be: the caller takes all or nothing. */
-  async #together(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Exchanged> {
+  #together(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Exchanged> {
     const pages = [...pagesOf(settlements, ({ reservation }) => reservation.payload.length)];
+    return pages.length > 1 ? this.#oneByOne(pages, request) : this.#lane.exchange(pages[0] ?? [], request, false);
+  }
+
+  /** The last page reserves as well. Once one was answered, the others must be: the caller takes all or nothing. */
+  async #oneByOne(pages: readonly (readonly Settlement[])[], request: ReserveRequest | undefined): Promise<Exchanged> {
     const results: SettleResult[] = [];
-    const last = Math.max(pages.length - 1, 0);
+    const last = pages.length - 1;
     for (let at = 0; at < last; at += 1) {
       results.push(...(await this.#lane.exchange(pages[at]!, undefined, at > 0)).results);
     }
-    const exchanged = await this.#lane.exchange(pages[last] ?? [], request, last > 0);
-    if (last === 0) return exchanged;
+    const exchanged = await this.#lane.exchange(pages[last]!, request, true);
     return { results: [...results, ...exchanged.results], reply: exchanged.reply };
   }
 }

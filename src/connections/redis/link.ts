@@ -18,9 +18,12 @@ export interface LinkCall {
 }
 
 interface PendingCall extends LinkCall {
+  reply: Promise<unknown>;
   sent: boolean;
-  lose(error: Error): void;
+  lose: (error: Error) => void;
 }
+
+const NEVER = new Promise<never>(() => undefined);
 
 type Arguments = readonly (string | Buffer | number)[];
 
@@ -60,16 +63,26 @@ export class RedisLink {
   /** Sends a command, connecting where there is no connection. Arguments and replies are bytes. */
   send(command: string, args: Arguments): LinkCall {
     const client = this.#connected();
-    let lose!: (error: Error) => void;
-    const reply = new Promise<unknown>((resolve, reject) => {
-      lose = reject;
-      this.#reply(client, command, args).then(resolve, reject);
-    });
-    const call: PendingCall = { client, sent: client.status === 'ready', reply, lose };
+    const call: PendingCall = { client, sent: client.status === 'ready', reply: NEVER, lose: () => undefined };
     this.#calls.push(call);
     if (this.#calls.length === 1) holdSockets(client, true);
-    const done = (): void => this.#done(call);
-    reply.then(done, done);
+    call.reply = new Promise((resolve, reject) => {
+      call.lose = reject;
+      this.#ask(client, command, args).then(
+        (reply) => {
+          this.#attempts = 0;
+          this.#remark = undefined;
+          this.#done(call);
+          resolve(reply);
+        },
+        (error: unknown) => {
+          if (isReply(error)) this.#attempts = 0;
+          if (isReadOnly(error)) this.#retire(client);
+          this.#done(call);
+          reject(error as Error);
+        },
+      );
+    });
     return call;
   }
 
@@ -85,17 +98,11 @@ export class RedisLink {
     if (this.#client !== undefined) this.replace(this.#client);
   }
 
-  // Behind an await, so that a client that throws at once rejects instead.
-  async #reply(client: Client, command: string, args: Arguments): Promise<unknown> {
+  #ask(client: Client, command: string, args: Arguments): Promise<unknown> {
     try {
-      const reply = await client.callBuffer(command, args as (string | Buffer | number)[]);
-      this.#attempts = 0;
-      this.#remark = undefined;
-      return reply;
+      return client.callBuffer(command, args as (string | Buffer | number)[]);
     } catch (error) {
-      if (isReply(error)) this.#attempts = 0;
-      if (isReadOnly(error)) this.#retire(client);
-      throw error;
+      return Promise.reject(error as Error);
     }
   }
 
@@ -157,7 +164,11 @@ export class RedisLink {
   #lose(client: Client, which: (call: LinkCall) => boolean): void {
     const lost = this.#calls.filter((call) => call.client === client && which(call));
     this.#calls = this.#calls.filter((call) => !lost.includes(call));
-    for (const call of lost) call.lose(new Error('the connection ended before an answer came'));
+    for (const call of lost) {
+      // Nobody need listen any more.
+      call.reply.catch(() => undefined);
+      call.lose(new Error('the connection ended before an answer came'));
+    }
   }
 
   #retry(client: Client, reason: Error | undefined): number | null {
