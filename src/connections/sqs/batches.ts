@@ -1,6 +1,7 @@
 /** Carries out many of one kind in batches of ten, and of a batch that succeeds in part repeats only what failed. */
 import type { BatchResultErrorEntry } from '@aws-sdk/client-sqs';
 import { toError } from '../../failed/exception-text';
+import { QueueUnavailableError } from '../errors';
 import { type Request, SqsCaller } from './caller';
 import { isThrottled } from './refusals';
 
@@ -41,9 +42,24 @@ export async function inBatches<Entry>(caller: SqsCaller, batch: BatchOf<Entry>)
     const ended = broken === undefined ? round.map((page) => carryOut(caller, batch, page)) : [];
     for (const page of await Promise.all(ended)) results.push(...page);
     if (broken !== undefined) for (const page of round) results.push(...page.map(() => broken!));
-    else if (batch.inOrder === true) broken = results.find(({ done }) => !done);
+    else broken = breakIn(results, batch.inOrder === true);
   }
   return results;
+}
+
+/** What the entries behind are answered with: nobody sends them. */
+function breakIn(results: readonly EntryResult[], inOrder: boolean): EntryResult | undefined {
+  for (const result of results) {
+    if (result.done) continue;
+    const { error } = result;
+    // It was asked until the deadline. Round after round, the last would wait for many times that.
+    if (error instanceof QueueUnavailableError && error.facts.deadline !== undefined) {
+      const { facts, cause } = error;
+      return { done: false, error: new QueueUnavailableError({ ...facts, uncertain: false }, { cause }) };
+    }
+    if (inOrder) return result;
+  }
+  return undefined;
 }
 
 async function carryOut<Entry>(

@@ -23,7 +23,7 @@ import type {
 } from '../../queue/connection';
 import { PayloadTooLargeError } from '../../queue/errors';
 import { threadModule } from '../../queue/thread-module';
-import { CapabilityError, ConnectionClosedError } from '../errors';
+import { CapabilityError, ConnectionClosedError, QueueUnavailableError } from '../errors';
 import { OpenWaiters } from '../open-waiters';
 import type { EntryResult } from './batches';
 import { SqsCaller } from './caller';
@@ -135,7 +135,9 @@ export class SqsConnection implements Connection {
     const refused = results.flatMap(({ done }, index) => (done ? [] : [index]));
     const [first] = refused;
     if (first === undefined) return;
-    const cause = this.#pushError(results[first]!, messages[first]!);
+    // Of several reasons the one that leaves a doubt: what may be there must not be sent elsewhere as well.
+    const told = refused.find((index) => isUncertain(results[index]!)) ?? first;
+    const cause = this.#pushError(results[told]!, messages[told]!);
     if (refused.length === entries.length) throw cause;
     throw new SqsPartialPushError(this.name, queue, entries.length, refused, { cause });
   }
@@ -312,6 +314,10 @@ export class SqsConnection implements Connection {
 /** Connects with the first call, not before. @throws MissingPeerError */
 export function connectSqs(config: SqsConfig, context: SqsContext): SqsConnection {
   return new SqsConnection(config, context);
+}
+
+function isUncertain(result: EntryResult): boolean {
+  return !result.done && result.error instanceof QueueUnavailableError && result.error.facts.uncertain === true;
 }
 
 function fieldsOf(payload: string): SqsPayload {

@@ -73,6 +73,28 @@ it.each(['lose', 'hang'] as const)(
   },
 );
 
+it('of many entries those in line are not waited for, once a batch was not answered by the deadline', async () => {
+  world.server.fail({ action: 'SendMessageBatch', kind: 'hang', calls: 99 });
+  const many = Array.from({ length: 250 }, () => entries[0]!);
+
+  await expect(world.connect({}, { deadline: 0.5 }).push('default', many)).rejects.toMatchObject({
+    code: 'E_QUEUE_UNAVAILABLE',
+  });
+  expect(world.server.count('SendMessageBatch')).toBe(10);
+});
+
+it('a push of which one batch may be there, and the others are not, is a doubt', async () => {
+  const throttled = { action: 'SendMessageBatch', kind: 'refuse', code: 'RequestThrottled', status: 403 } as const;
+  world.server.fail({ ...throttled, calls: 1 });
+  world.server.fail({ action: 'SendMessageBatch', kind: 'hang', calls: 1 });
+  world.server.fail({ ...throttled, calls: 99 });
+  const many = Array.from({ length: 20 }, () => entries[0]!);
+
+  await expect(world.connect({}, { deadline: 1 }).push('default', many)).rejects.toMatchObject({
+    facts: { uncertain: true },
+  });
+});
+
 it.each(['lose', 'hang'] as const)('an outcome without an answer (%s) is written again', async (kind) => {
   const connection = world.connect({}, { deadline: 1 });
   await connection.push('default', entries);
