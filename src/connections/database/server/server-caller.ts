@@ -40,8 +40,12 @@ const LONGEST_PAUSE: Milliseconds = 500;
 
 const SILENCE = Symbol('silence');
 
+/** Nothing was sent: a pool whose connections are all in use is as silent as a server that is away. */
+const NO_CONNECTION = 'Is it running, and has its pool a connection to spare?';
+
 interface Failure {
   readonly error: unknown;
+  readonly sent: boolean;
   readonly trouble: Trouble;
   readonly uncertain: boolean;
   /** How long it was asked for; undefined: it was not asked again. */
@@ -103,7 +107,10 @@ export class ServerCaller {
       const late = clock.monotonic() + pause >= end;
       if (late || !again) {
         const reason = error === SILENCE ? said : error;
-        throw this.#explain({ error: reason, trouble, uncertain, deadline: again ? deadline : undefined }, consequence);
+        throw this.#explain(
+          { error: reason, sent, trouble, uncertain, deadline: again ? deadline : undefined },
+          consequence,
+        );
       }
       await new Promise<void>((resolve) => void clock.after(pause, resolve, true));
     }
@@ -161,12 +168,12 @@ export class ServerCaller {
     }
   }
 
-  #explain({ error, trouble, uncertain, deadline }: Failure, consequence: string): Error {
+  #explain({ error, sent, trouble, uncertain, deadline }: Failure, consequence: string): Error {
     const { name, address, origin, dialect } = this.settings;
     if (trouble === 'unmigrated') return new NotMigratedError(name, address, consequence, { cause: error });
     const cause = error === SILENCE ? undefined : error;
     const reason = cause === undefined ? undefined : wordsOf(cause);
-    const remedy = dialect.errors.remedy(error);
+    const remedy = dialect.errors.remedy(error) ?? (cause === undefined && !sent ? NO_CONNECTION : undefined);
     return new QueueUnavailableError(
       {
         connection: name,

@@ -1,5 +1,6 @@
 /** PostgreSQL goes away, comes back, or its answers are lost on their way. */
 import type { ServerConnection } from '../../../../src/connections/database/server/server-connection';
+import { postgresErrors } from '../../../../src/connections/database/postgres/postgres-errors';
 import type { Reservation } from '../../../../src/queue/connection';
 import { FaultyProxy } from '../../../faults/kit/faulty-proxy';
 import { eventually } from '../../../support/eventually';
@@ -116,6 +117,11 @@ describe('a lost answer of PostgreSQL', () => {
 });
 
 describe('a PostgreSQL that is away', () => {
+  it('may have carried out what it was asked when one of its processes crashed', () => {
+    expect(postgresErrors.trouble({ code: '57P02', severity: 'FATAL' })).toBe('gone');
+    expect(postgresErrors.trouble({ code: '57P01', severity: 'FATAL' })).toBe('passing');
+  });
+
   it('fails a push by its deadline, and for certain', async () => {
     const connection = await through('push', 0.4);
     await connection.push('default', [{ payload: payload('a') }]);

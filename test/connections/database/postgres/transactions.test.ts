@@ -180,6 +180,16 @@ describe('using()', () => {
 });
 
 describe('a pool of the user’s own', () => {
+  it('is said to have no connection to spare where all are in use', async () => {
+    const small = new Pool({ connectionString: world.server.url, max: 1 });
+    const held = await small.connect();
+    const push = world.connect({ pool: small }, { deadline: 0.3 }).push('default', [{ payload: '{"id":"a"}' }]);
+
+    await expect(push).rejects.toThrow(/has its pool a connection to spare/);
+    held.release();
+    await small.end();
+  });
+
   it('carries all calls, and is neither ended nor changed', async () => {
     const connection = world.connect({ pool });
     await connection.push('default', [{ payload: '{"id":"a"}' }]);
