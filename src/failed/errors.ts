@@ -1,14 +1,20 @@
 /** What can go wrong with failed jobs. */
 import { OnqueueError } from '../errors/onqueue-error';
 
-/** No connection of the configuration keeps failed jobs. */
+/** Nobody keeps the failed jobs: not one of these connections does. */
 export class NoFailedStoreError extends OnqueueError<{ readonly connections: readonly string[] }> {
   readonly code = 'E_NO_FAILED_STORE';
 
+  /** @param connections those that were to keep them: all that there are; or a worker's own and the one that `failed` means */
   constructor(connections: readonly string[]) {
+    const [only] = connections;
+    const none =
+      connections.length === 1
+        ? `Connection '${only}' keeps no failed jobs.`
+        : `None of the connections ${connections.join(', ')} keeps failed jobs.`;
     super(
-      `None of the connections ${connections.join(', ')} keeps failed jobs. Name one that does, such as one of driver ` +
-        '`redis` or `database`, as `failed` in the configuration.',
+      `${none} Name one that does, such as one of driver \`redis\` or \`database\`, as \`failed\` in the ` +
+        'configuration; without that, it is the default connection.',
       { connections },
     );
   }

@@ -137,8 +137,21 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   transactions: 'push within a transaction of yours',
 };
 
-/** The drivers of ours that can do all of it; the ones a user may fall back on. */
-const CAPABLE_DRIVERS = ['redis', 'database', 'memory'] as const;
+/** The drivers of ours that keep jobs, and those among them that can do all that a store can. */
+const STORES = ['redis', 'database', 'beanstalkd', 'sqs', 'memory'] as const;
+const WHOLE_STORES = ['redis', 'database', 'memory'] as const;
+
+/** Where not all of `STORES` have it. */
+const CAPABLE_DRIVERS: Readonly<Partial<Record<Capability, readonly string[]>>> = {
+  exactCounts: ['redis', 'database', 'beanstalkd', 'memory'],
+  order: ['redis', 'database', 'beanstalkd', 'memory'],
+  requeue: WHOLE_STORES,
+  peek: WHOLE_STORES,
+  failed: WHOLE_STORES,
+  locks: WHOLE_STORES,
+  control: WHOLE_STORES,
+  transactions: ['database'],
+};
 
 /** A connection was asked for what its driver cannot do. */
 export class CapabilityError extends OnqueueError<{
@@ -150,8 +163,7 @@ export class CapabilityError extends OnqueueError<{
   readonly code = 'E_CAPABILITY';
 
   constructor(connection: string, driver: string, capability: Capability) {
-    const drivers =
-      capability === 'transactions' ? ['database'] : CAPABLE_DRIVERS.filter((capable) => capable !== driver);
+    const drivers = (CAPABLE_DRIVERS[capability] ?? STORES).filter((capable) => capable !== driver);
     super(
       `Connection '${connection}' cannot ${CAPABILITY_MEANING[capability]}: the driver '${driver}' lacks the capability ` +
         `'${capability}'. Drivers that have it: ${drivers.join(', ')}.`,

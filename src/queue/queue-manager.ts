@@ -94,7 +94,7 @@ export class QueueManager implements Application {
     this.failed = new FailedJobs({
       names: () => this.connectionNames(),
       driver: (name) => this.driver(name),
-      keeper: () => this.configuration.failed ?? this.defaultConnection,
+      keeper: () => this.failedConnection,
       settings: (name) => this.settings(name),
       clock: this.clock,
       logger: () => this.logger,
@@ -204,6 +204,11 @@ export class QueueManager implements Application {
   /** Makes a driver of one's own known, before a connection of it is used. */
   addConnector<Driver extends keyof Drivers>(driver: Driver, connector: Connector<Drivers[Driver]>): void {
     this.#connectors.set(driver, connector as Connector);
+  }
+
+  /** The connection that is to keep the failed jobs of those that cannot. */
+  get failedConnection(): string {
+    return this.configuration.failed ?? this.defaultConnection;
   }
 
   /** Where a connection's failed jobs go: to its own store, otherwise to that of the connection `failed` names. */

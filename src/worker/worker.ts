@@ -90,7 +90,7 @@ export class Worker implements Closable {
     if (!connection.capabilities.reserve) throw new CapabilityError(connection.name, connection.driver, 'reserve');
     const failedStore = manager.failedStoreFor(connection);
     if (failedStore === undefined && connection.buried === undefined)
-      throw new NoFailedStoreError(manager.connectionNames());
+      throw new NoFailedStoreError([...new Set([connection.name, manager.failedConnection])]);
     const { queue, retryAfter } = manager.settings(connection.name);
     this.#loop = new WorkLoop({
       options: this.#options,

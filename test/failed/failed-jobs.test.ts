@@ -1,4 +1,5 @@
 import type { FailedEntry } from '../../src/failed/failed-store';
+import { Worker } from '../../src/worker/worker';
 import { watchedApplication } from '../support/watched-application';
 
 type Put = Omit<FailedEntry, 'failedAt'>;
@@ -275,5 +276,15 @@ describe('the failed store of a connection', () => {
     const { manager } = watchedApplication({ connections: { none: { driver: 'null' } } });
 
     expect(manager.failedStoreFor(manager.driver())).toBeUndefined();
+  });
+
+  it('is missed by a worker by the names of those that were to be it alone, for others may keep failed jobs', async () => {
+    const connections = { main: { driver: 'memory' }, none: { driver: 'null' }, other: { driver: 'memory' } } as const;
+    const usual = watchedApplication({ default: 'main', connections });
+    const named = watchedApplication({ default: 'main', failed: 'none', connections });
+    for (const { watched } of [usual, named]) Object.defineProperty(watched('main'), 'failed', { value: undefined });
+
+    await expect(new Worker({}, usual.manager).run()).rejects.toThrow("Connection 'main' keeps no failed jobs. Name");
+    await expect(new Worker({}, named.manager).run()).rejects.toThrow('None of the connections main, none keeps');
   });
 });

@@ -17,13 +17,13 @@ describe('the null connection', () => {
     expect(error).toBeInstanceOf(CapabilityError);
     expect((error as CapabilityError).message).toBe(
       "Connection 'nowhere' cannot hand jobs to a worker: the driver 'null' lacks the capability 'reserve'. " +
-        'Drivers that have it: redis, database, memory.',
+        'Drivers that have it: redis, database, beanstalkd, sqs, memory.',
     );
     expect((error as CapabilityError).facts).toEqual({
       connection: 'nowhere',
       driver: 'null',
       capability: 'reserve',
-      drivers: ['redis', 'database', 'memory'],
+      drivers: ['redis', 'database', 'beanstalkd', 'sqs', 'memory'],
     });
   });
 });
