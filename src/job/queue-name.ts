@@ -21,6 +21,8 @@ function problemOf(name: unknown, listed: string): string | undefined {
   if (typeof name !== 'string' || name === '') return 'give a text of at least one character';
   if (name.includes(',')) return listed;
   if (/\s/.test(name)) return 'leave out the white space';
+  // One store would refuse it, another one keep it under another name.
+  if (/\p{Cc}/u.test(name) || !name.isWellFormed()) return 'leave out control characters and halves of characters';
   if (/[{}]/.test(name))
     return 'leave out { and }: they choose the slot in a Redis cluster, and Onqueue sets them itself';
   const reserved = RESERVED.exec(name);

@@ -17,6 +17,8 @@ describe('a queue name', () => {
     'two words',
     'tab\t',
     'line\n',
+    'nul\0',
+    'half\uD83D',
     'a{b}',
     '{mail',
     'mail}',
