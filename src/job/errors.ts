@@ -72,6 +72,13 @@ export class InvalidJobClassError extends OnqueueError<{ readonly job: string; r
   }
 }
 
+/** A class that claims a name: what it is called, where it stands, and the decorator that it bears. */
+export interface NamedClass {
+  readonly name: string;
+  readonly file: string | undefined;
+  readonly decorator: 'Job' | 'Middleware';
+}
+
 /** Two classes claim one name. */
 export class DuplicateJobError extends OnqueueError<{
   readonly name: string;
@@ -80,29 +87,27 @@ export class DuplicateJobError extends OnqueueError<{
 }> {
   readonly code = 'E_DUPLICATE_JOB';
 
-  constructor(
-    name: string,
-    first: { readonly name: string; readonly file: string | undefined },
-    second: { readonly name: string; readonly file: string | undefined },
-  ) {
+  constructor(name: string, first: NamedClass, second: NamedClass) {
     super(
-      `Two classes claim the job name '${name}': ${placed(first.name, first.file)} and ${placed(second.name, second.file)}. ` +
-        duplicateRemedy(first.name === second.name, first.file, second.file),
+      `Two classes claim the name '${name}': ${placed(first.name, first.file)} and ${placed(second.name, second.file)}. ` +
+        duplicateRemedy(first, second),
       { name, classes: [first.name, second.name], files: [first.file, second.file] },
     );
   }
 }
 
-const RENAME = "ive one of them another: @Job({ name: '…' }).";
-
-function duplicateRemedy(sameClassName: boolean, first: string | undefined, second: string | undefined): string {
-  if (!sameClassName || first === undefined || second === undefined) return `G${RENAME}`;
+function duplicateRemedy(
+  { name, file: first }: NamedClass,
+  { name: other, file: second, decorator }: NamedClass,
+): string {
+  const rename = `ive one of them another: @${decorator}({ name: '…' }).`;
+  if (name !== other || first === undefined || second === undefined) return `G${rename}`;
   if (first === second) {
-    return `Is it one file that was loaded twice (a reload, jest.resetModules(), two spellings of its path)? Load it once. Are they two classes, g${RENAME}`;
+    return `Is it one file that was loaded twice (a reload, jest.resetModules(), two spellings of its path)? Load it once. Are they two classes, g${rename}`;
   }
-  if (!isBuildOf(first, second) && !isBuildOf(second, first)) return `G${RENAME}`;
+  if (!isBuildOf(first, second) && !isBuildOf(second, first)) return `G${rename}`;
   return (
-    'It seems to be one job that was loaded twice, as source and as build. Load one of them only: ' +
+    'It seems to be one class that was loaded twice, as source and as build. Load one of them only: ' +
     'in production a JavaScript onqueue.config that imports the build.'
   );
 }

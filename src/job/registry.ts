@@ -1,13 +1,11 @@
 /** Knows every job class, its handler, and the names that stand for classes in payloads. One for each process. */
 import type { Class, JobDefinition } from './definition';
-import { DuplicateJobError, InvalidHandlerError, InvalidJobClassError } from './errors';
+import { DuplicateJobError, InvalidHandlerError, InvalidJobClassError, type NamedClass } from './errors';
 
 const SLOT = Symbol.for('onqueue.registry');
 
-interface Claim {
+interface Claim extends NamedClass {
   readonly target: Class;
-  readonly name: string;
-  readonly file: string | undefined;
 }
 
 export class JobRegistry {
@@ -25,9 +23,10 @@ export class JobRegistry {
       throw new InvalidJobClassError(target.name, file, 'bears @Job() twice. Put all options into one.');
     }
     const names = [name, ...aliases];
-    for (const claimed of names) this.#check(claimed, target, file);
+    const claim: Claim = { target, name: target.name, file, decorator: 'Job' };
+    for (const claimed of names) this.#check(claimed, claim);
     for (const claimed of names) {
-      this.#claims.set(claimed, { target, name: target.name, file });
+      this.#claims.set(claimed, claim);
       this.#byName.set(claimed, definition);
     }
     this.#definitions.set(target, definition);
@@ -62,9 +61,10 @@ export class JobRegistry {
   }
 
   /** Makes a class of middleware one that payloads may name. @throws DuplicateJobError */
-  registerMiddleware(name: string, target: Class): void {
-    this.#check(name, target, undefined);
-    this.#claims.set(name, { target, name: target.name, file: undefined });
+  registerMiddleware(name: string, target: Class, file?: string): void {
+    const claim: Claim = { target, name: target.name, file, decorator: 'Middleware' };
+    this.#check(name, claim);
+    this.#claims.set(name, claim);
     this.#names.set(target, name);
   }
 
@@ -77,11 +77,9 @@ export class JobRegistry {
     return this.#claims.get(name)?.target;
   }
 
-  #check(name: string, target: Class, file: string | undefined): void {
-    const claim = this.#claims.get(name);
-    if (claim !== undefined && claim.target !== target) {
-      throw new DuplicateJobError(name, claim, { name: target.name, file });
-    }
+  #check(name: string, claim: Claim): void {
+    const first = this.#claims.get(name);
+    if (first !== undefined && first.target !== claim.target) throw new DuplicateJobError(name, first, claim);
   }
 }
 

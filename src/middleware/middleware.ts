@@ -1,4 +1,5 @@
 /** `Middleware`: what wraps a run, and the decorator that lets an instance of its class travel with a dispatch. */
+import { declaredIn } from '../job/declared-in';
 import type { Class } from '../job/definition';
 import type { Middleware as Wrapper } from '../job/middleware';
 import { registry } from '../job/registry';
@@ -20,8 +21,8 @@ export function Middleware(
   // Typed more tightly, it refuses classes with a private constructor.
   // oxlint-disable-next-line typescript/no-explicit-any
 ): <C extends Class<Wrapper>>(target: C, context?: ClassDecoratorContext<any>) => C {
-  return (target) => {
-    registry().registerMiddleware(options.name ?? target.name, target);
+  return function decorate(target) {
+    registry().registerMiddleware(options.name ?? target.name, target, declaredIn(decorate));
     return target;
   };
 }

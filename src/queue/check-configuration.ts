@@ -153,10 +153,10 @@ class ConfigurationCheck implements Verdict {
     if (typeof job !== 'function') {
       this.#mistake(path, `expected a class decorated with @Job(), got ${kindOf(job)}`);
     } else if (
-      registry.definitionOf(job) === undefined &&
+      registry.nameOf(job) === undefined &&
       !registry.all().some(({ target }) => registry.handlerOf(target) === job)
     ) {
-      this.#mistake(path, `class ${job.name} has neither @Job() nor @Handles(); add one above it`);
+      this.#mistake(path, `class ${job.name} has neither @Job() nor @Handles() nor @Middleware(); add one above it`);
     }
   }
 

@@ -88,7 +88,7 @@ const address =
     typeof value === 'string' && schemes.test(value)
       ? undefined
       : // Without a scheme, nothing tells a password in it from a name.
-        `expected an address like ${example}, got ${shown(typeof value === 'string' ? value.replace(/^.*@/s, '***@') : value)}`;
+        `expected an address like ${example}, got ${shown(typeof value === 'string' ? value.replace(/^([a-z]+:\/\/)?.*@/s, '$1***@') : value)}`;
 
 const REDIS_SCHEME = /^rediss?:\/\//;
 

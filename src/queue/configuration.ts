@@ -166,13 +166,20 @@ export interface Drivers {
 
 export type ConnectionConfig = Drivers[keyof Drivers];
 
-export interface Configuration<Name extends string = string> {
+/** One of the names, where the compiler knows which text it is; one from outside is checked when it is used. */
+type NameOrText<Name extends string, Given extends string> = string extends Given ? Given : NoInfer<Name>;
+
+export interface Configuration<
+  Name extends string = string,
+  Default extends string = Name,
+  Failed extends string = Name,
+> {
   /** The connection that is meant where none is named; may be left out where there is only one. */
-  readonly default?: NoInfer<Name> | undefined;
+  readonly default?: NameOrText<Name, Default> | undefined;
   /** Without any: Redis at `REDIS_URL` where that is set, otherwise a SQLite file in the project's folder. */
   readonly connections?: { readonly [K in Name]: ConnectionConfig } | undefined;
   /** The connection that keeps the failed jobs of connections without a failed store of their own. Default: `default`. */
-  readonly failed?: NoInfer<Name> | undefined;
+  readonly failed?: NameOrText<Name, Failed> | undefined;
   /** How large a payload may be on connections that say nothing themselves: bytes, or `'4mb'`. Default `'1mb'`. */
   readonly maxPayload?: Size | undefined;
   /** Job classes, for bundlers that drop what is imported for its effect only. */
@@ -183,7 +190,11 @@ export interface Configuration<Name extends string = string> {
 }
 
 /** Types a configuration where it stands: `export default defineConfig({ … })`. */
-export function defineConfig<const Name extends string>(configuration: Configuration<Name>): Configuration<Name> {
+export function defineConfig<
+  const Name extends string,
+  const Default extends string = Name,
+  const Failed extends string = Name,
+>(configuration: Configuration<Name, Default, Failed>): Configuration<Name, Default, Failed> {
   return configuration;
 }
 

@@ -35,7 +35,9 @@ export class Queue {
    * @throws ConfigurationError names every mistake
    * @throws AlreadyConfiguredError connections are in use; `await Queue.close()` first
    */
-  static configure<const Name extends string>(configuration: Configuration<Name>): void {
+  static configure<const Name extends string, const Default extends string = Name, const Failed extends string = Name>(
+    configuration: Configuration<Name, Default, Failed>,
+  ): void {
     defaultManager().configure(configuration);
   }
 

@@ -43,7 +43,11 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   DatabaseTableNameError: ['main', 'jobs; drop'],
   DatabaseUrlError: ['main', 'oracle', 'the scheme oracle is none of ours.'],
   DisposeError: [[{ name: 'Basket', error: new Error('stuck') }]],
-  DuplicateJobError: ['SendEmail', { name: 'SendEmail', file: 'a.ts' }, { name: 'SendEmail', file: 'b.ts' }],
+  DuplicateJobError: [
+    'SendEmail',
+    { name: 'SendEmail', file: 'a.ts', decorator: 'Job' },
+    { name: 'SendEmail', file: 'b.ts', decorator: 'Job' },
+  ],
   DuplicatePayloadError: ['main', 'mail', '{}'],
   EndlessDrainError: [1000, 'SendEmail', 999],
   FailedJobsOutOfReachError: ['3 failed jobs were removed', 3, [{ connection: 'other', error: new Error('away') }]],

@@ -9,6 +9,8 @@ import {
 import { Job } from '../../src/job/job';
 import { registry } from '../../src/job/registry';
 
+const claimOf = (name: string, file: string) => ({ name, file, decorator: 'Job' }) as const;
+
 const declareWith = (options: object): (() => unknown) => {
   class SendEmail extends Job {
     handle() {}
@@ -162,7 +164,7 @@ describe('a declaration is refused', () => {
     expect(registry().find('other-twin')).toBeUndefined();
     const other = { name: 'twin', aliases: [], version: undefined, upgrade: undefined, options: {}, file: '/app/b.js' };
     expect(() => registry().register({ ...other, target: class Elsewhere {} })).toThrow(
-      "Two classes claim the job name 'twin': Twin (test/job/declaration.test.ts) and Elsewhere (/app/b.js). " +
+      "Two classes claim the name 'twin': Twin (test/job/declaration.test.ts) and Elsewhere (/app/b.js). " +
         "Give one of them another: @Job({ name: '…' }).",
     );
   });
@@ -184,8 +186,8 @@ describe('a declaration is refused', () => {
     ['src/jobs.ts', 'dist/jobs.js'],
     ['dist/jobs.cjs', 'src/jobs.cts'],
   ])('does not ask to rename a job that was loaded as source and as build: %s, %s', (first, second) => {
-    const { message } = new DuplicateJobError('Send', { name: 'Send', file: first }, { name: 'Send', file: second });
-    expect(message).toContain('one job that was loaded twice, as source and as build. Load one of them only');
+    const { message } = new DuplicateJobError('Send', claimOf('Send', first), claimOf('Send', second));
+    expect(message).toContain('one class that was loaded twice, as source and as build. Load one of them only');
     expect(message).not.toContain('@Job({ name');
   });
 
@@ -195,7 +197,7 @@ describe('a declaration is refused', () => {
     ['src/mail/jobs.ts', 'src/shop/jobs.ts', 'Send'],
     ['src/jobs.ts', 'dist/jobs.js', 'Deliver'],
   ])('does not take two jobs for source and build: %s, %s with %s', (first, second, name) => {
-    const { message } = new DuplicateJobError('Send', { name: 'Send', file: first }, { name, file: second });
+    const { message } = new DuplicateJobError('Send', claimOf('Send', first), claimOf(name, second));
     expect(message).toContain("Give one of them another: @Job({ name: '…' }).");
   });
 

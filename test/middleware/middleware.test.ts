@@ -59,4 +59,14 @@ describe('middleware', () => {
       ),
     ).toThrow(expect.objectContaining({ code: 'E_DUPLICATE_JOB' }));
   });
+
+  it('says of two classes of one name where each of them stands, and what names one', () => {
+    const declare = () => Middleware()(class Twice extends Note {});
+    declare();
+
+    expect(declare).toThrow(
+      "Two classes claim the name 'Twice': Twice (test/middleware/middleware.test.ts) and Twice (test/middleware/middleware.test.ts). Is it",
+    );
+    expect(declare).toThrow("another: @Middleware({ name: '…' }).");
+  });
 });

@@ -1,10 +1,16 @@
 import { Job } from '../../src/job/job';
 import { registry } from '../../src/job/registry';
+import { Middleware } from '../../src/middleware/middleware';
 import { checkConfiguration } from '../../src/queue/check-configuration';
 import type { Configuration } from '../../src/queue/configuration';
 
 @Job()
 class Declared extends Job {}
+
+@Middleware()
+class Timed implements Middleware {
+  handle(): void {}
+}
 
 class Undeclared {}
 
@@ -50,7 +56,8 @@ describe('a configuration', () => {
         memory: { driver: 'memory', queue: 'e', maxPayload: '512mb', retryAfter: undefined },
       },
       maxPayload: '1.5mb',
-      jobs: [Declared],
+      // All that a file with jobs may export: `Object.values(jobs)`.
+      jobs: [Declared, Timed],
       container: { resolve: () => undefined },
       logger: console,
     };
@@ -83,7 +90,7 @@ describe('a configuration', () => {
       "connections.third: expected an object like { driver: 'redis' }, got a number",
       "default: there is no connection 'rediss'; did you mean 'redis'?",
       "failed: there is no connection 'quux'; there is redis, other, third",
-      'jobs[0]: class Undeclared has neither @Job() nor @Handles(); add one above it',
+      'jobs[0]: class Undeclared has neither @Job() nor @Handles() nor @Middleware(); add one above it',
       'jobs[1]: expected a class decorated with @Job(), got a string',
     ]);
   });
@@ -179,6 +186,13 @@ describe('a configuration', () => {
     [{ options: { db: 'x' } }, 'options: db: expected a whole number from 0'],
   ])('does not take database 0 for one that cannot be: %j', (config, mistake) => {
     expect(inRedis(config)).toEqual([expect.stringContaining(`connections.main.${mistake}`)]);
+  });
+
+  it('shows the address of another store by its scheme, without the password', () => {
+    expect(inRedis({ url: 'postgres://u:topsecret@h/x' })).toEqual([
+      expect.stringMatching(/got 'postgres:\/\/\*\*\*@h\/x'$/),
+    ]);
+    expect(inRedis({ url: 'u:topsecret@h/x' })).toEqual([expect.stringMatching(/got '\*\*\*@h\/x'$/)]);
   });
 
   it('wants a default where there are several connections', () => {
