@@ -56,14 +56,17 @@ export async function sendAll(
  */
 export async function sendWhatCanBe(
   jobs: readonly EncodedJob[],
-  driverOf: (connection: string) => Pick<Connection, 'push'>,
+  driverOf: (connection: string) => Pick<Connection, 'push' | 'driver'>,
   sent: (job: EncodedJob) => void,
 ): Promise<unknown[]> {
   const errors: unknown[] = [];
   const away = new Set<string>();
   for (const group of groups(jobs)) {
     const { connection, queue } = group[0];
-    for (const page of pages(group)) {
+    for (const page of pages(
+      group,
+      mostOf(() => driverOf(connection)),
+    )) {
       if (away.has(connection)) break;
       try {
         await driverOf(connection).push(
@@ -81,6 +84,16 @@ export async function sendWhatCanBe(
     }
   }
   return errors;
+}
+
+/** Of jobs that run within their push each ends for itself: one that has run must not be told as not sent. */
+function mostOf(driver: () => Pick<Connection, 'driver'>): number {
+  try {
+    return driver().driver === 'sync' ? 1 : MOST_ENTRIES;
+  } catch {
+    // The push tells why.
+    return MOST_ENTRIES;
+  }
 }
 
 type Group = [EncodedJob, ...EncodedJob[]];
@@ -104,12 +117,12 @@ function groups(jobs: readonly EncodedJob[]): Iterable<Group> {
 }
 
 // A page holds at least one job, whatever its size.
-function* pages(jobs: readonly EncodedJob[]): Generator<EncodedJob[]> {
+function* pages(jobs: readonly EncodedJob[], most = MOST_ENTRIES): Generator<EncodedJob[]> {
   let page: EncodedJob[] = [];
   let bytes = 0;
   for (const job of jobs) {
     const size = pageBytes(job.entry.payload);
-    if (page.length === MOST_ENTRIES || (page.length > 0 && bytes + size > MOST_BYTES)) {
+    if (page.length === most || (page.length > 0 && bytes + size > MOST_BYTES)) {
       yield page;
       page = [];
       bytes = 0;

@@ -455,6 +455,17 @@ describe('a commit whose jobs cannot all be sent', () => {
     expect(error.cause).toMatchObject({ message: 'no such address' });
   });
 
+  it('tells of no job of the connection sync that has run, and runs those behind one that failed', async () => {
+    const { send } = given();
+    const error = await rejection(
+      Queue.transaction(async () => {
+        for (const to of ['first', 'nobody', 'third']) await send(to).onConnection('sync');
+      }),
+    );
+    expect(error.facts.sent).toHaveLength(2);
+    expect(error.facts.unsent).toHaveLength(1);
+  });
+
   it('names no more than five', async () => {
     const { manager, send } = given();
     const error = await rejection(
