@@ -285,7 +285,7 @@ export class BulkInterruptedError extends OnqueueError<{
 
   constructor(ids: readonly string[], total: number, queue: string, options: { cause: unknown }) {
     super(
-      `Of ${total} jobs for queue '${queue}' the first ${ids.length} were queued, then the store failed: ` +
+      `Of ${total} jobs for queue '${queue}' ${ids.length} were queued, then the store failed: ` +
         `${options.cause instanceof Error ? options.cause.message : String(options.cause)} ` +
         'facts.ids names those that are in; send only the others again.',
       { ids, total, queue },

@@ -38,6 +38,7 @@ export async function sendAll(
           page.map(({ entry }) => entry),
         );
       } catch (error) {
+        for (const { id } of takenOf(page, error)) sent.push(id);
         const cause = named(error, `${jobs.length - sent.length} of ${jobs.length} jobs were not queued`);
         if (sent.length === 0) throw cause;
         throw new BulkInterruptedError(sent, jobs.length, queue, { cause });
@@ -76,6 +77,7 @@ export async function sendWhatCanBe(
         page.forEach(sent);
       } catch (error) {
         if (error instanceof QueueUnavailableError) away.add(connection);
+        takenOf(page, error).forEach(sent);
         errors.push(
           named(error, page.length === 1 ? `${page[0]?.name} was not queued` : `${page.length} jobs were not queued`),
         );
@@ -84,6 +86,12 @@ export async function sendWhatCanBe(
     }
   }
   return errors;
+}
+
+/** What a driver took of a page that it refused in part: it says which it did not, and sent again the others would run twice. */
+function takenOf(page: readonly EncodedJob[], error: unknown): readonly EncodedJob[] {
+  const refused: unknown = error instanceof OnqueueError ? (error.facts as { readonly refused?: unknown }).refused : [];
+  return Array.isArray(refused) && refused.length > 0 ? page.filter((_, place) => !refused.includes(place)) : [];
 }
 
 /** Of jobs that run within their push each ends for itself: one that has run must not be told as not sent. */

@@ -3,6 +3,7 @@ import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';
 import { silentLogger } from '../../../src/logger/console-logger';
 import type { Entry } from '../../../src/queue/connection';
+import type { BulkInterruptedError } from '../../../src/queue/errors';
 import { QueueManager } from '../../../src/queue/queue-manager';
 import { Worker } from '../../../src/worker/worker';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
@@ -24,6 +25,11 @@ beforeEach(() => {
 });
 afterEach(() => world.close());
 afterAll(() => world.stop());
+
+@Job()
+class Letter extends Job {
+  async handle(): Promise<void> {}
+}
 
 const bodies = (): readonly string[] => world.server.queues.get('default')!.bodies;
 
@@ -93,6 +99,25 @@ it('a push of which one batch may be there, and the others are not, is a doubt',
   await expect(world.connect({}, { deadline: 1 }).push('default', many)).rejects.toMatchObject({
     facts: { uncertain: true },
   });
+});
+
+it('what SQS took of many jobs is not among those to be sent again', async () => {
+  world.server.failEntries({ action: 'SendMessageBatch', places: [1], code: 'KmsDisabled', senderFault: true });
+  const { endpoint, prefix } = world.server;
+  const sqs = { driver: 'sqs', region: 'eu-west-1', endpoint, prefix, credentials } as const;
+  const manager = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, { connections: { sqs } });
+  const jobs = [new Letter(), new Letter(), new Letter()];
+
+  const error = await manager
+    .connection('sqs')
+    .bulk(jobs)
+    .catch((reason: unknown) => reason);
+
+  expect(error).toMatchObject({ code: 'E_BULK_INTERRUPTED' });
+  const inside = bodies().map((body) => (JSON.parse(body) as { id: string }).id);
+  expect((error as BulkInterruptedError).facts.ids).toEqual(inside);
+  expect(inside).toHaveLength(2);
+  await manager.close();
 });
 
 it.each(['lose', 'hang'] as const)('an outcome without an answer (%s) is written again', async (kind) => {
