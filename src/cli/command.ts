@@ -33,6 +33,10 @@ class HelpfulCommand extends Command {
     }
     const [, flag] = /^--([^=]+)/.exec(word) ?? [];
     if (code !== 'commander.unknownOption' || flag === undefined) return undefined;
+    const value = word.slice(`--${flag}=`.length);
+    if (this.registeredArguments.some((argument) => argument.name() === flag)) {
+      return `Here it stands without the flag: onqueue ${this.name()} ${value || `<${flag}>`}`;
+    }
     return didYouMean(flag, namesOf(this.createHelp().visibleOptions(this)), '--');
   }
 }
@@ -66,6 +70,6 @@ function namesOf(known: readonly { name(): string }[]): string[] {
 }
 
 function didYouMean(word: string, known: readonly string[], prefix = ''): string | undefined {
-  const [meant] = nearest(word, known);
+  const meant = nearest(word, known)[0] ?? known.find((one) => one.startsWith(word));
   return meant && `Did you mean ${prefix}${meant}?`;
 }

@@ -8,12 +8,22 @@ import { RequiredFileError } from './errors';
 const OURS = `${dirname(__dirname)}${sep}`;
 
 export function errorText(error: unknown): string {
+  const peer = missingPeer(error);
+  if (peer !== undefined) return `onqueue needs the package ${peer}, which is not installed. Run: npm install ${peer}`;
   if (!(error instanceof OnqueueError)) return error instanceof Error ? (error.stack ?? error.message) : String(error);
   const told = `${error.message} (${error.code})`;
   // The mistake is in a file of the user's: its stack leads there.
   const isTheirs = error instanceof ConfigFileError || error instanceof RequiredFileError;
   const frames = isTheirs && error.cause instanceof Error ? framesOf(error.cause) : [];
   return [told, ...frames].join('\n');
+}
+
+/** A package that each program with Onqueue in it needs: its absence shows when our own files are loaded. */
+function missingPeer(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('requireStack' in error) || !Array.isArray(error.requireStack)) return undefined;
+  const [, name] = /^Cannot find module '([^'./][^']*)'/.exec(error.message) ?? [];
+  const [first] = error.requireStack as readonly unknown[];
+  return typeof first === 'string' && first.startsWith(OURS) ? name : undefined;
 }
 
 function framesOf({ stack = '', message }: Error): string[] {

@@ -10,6 +10,23 @@ beforeEach(() => {
 
 afterEach(() => kit.close());
 
+describe('failed jobs of several connections', () => {
+  it('are listed with the connection of each', async () => {
+    await kit.fail('id-1', { name: 'SendMail', connection: 'memory', queue: 'mail' });
+    await kit.fail('id-2', { name: 'SendMail', connection: 'tubes', queue: 'mail' });
+
+    const [headings, ...rows] = (await kit.run('failed')).stdout.split('\n');
+
+    expect(headings).toMatch(/^id +job +connection +queue +attempts/);
+    expect(rows).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^id-1 +SendMail +memory +mail/),
+        expect.stringMatching(/^id-2 +SendMail +tubes +mail/),
+      ]),
+    );
+  });
+});
+
 describe('failed jobs of several connections, one of which is away,', () => {
   beforeEach(async () => {
     kit.project.write({

@@ -37,6 +37,20 @@ describe('onqueue migrate', () => {
     expect((await kit.run('migrate')).stdout).toContain('were made');
   });
 
+  it('makes the tables of the others where one is away, names that, and ends with 1', async () => {
+    const gone = { driver: 'database', url: 'sqlite:./no/such/folder.sqlite' };
+    const other = new CommandKit(configured({ gone, stored: sqlite }));
+    other.connectors = builtInConnectors;
+
+    const { code, stdout, stderr } = await other.run('migrate');
+
+    expect(stdout).toBe('stored: The tables were made (version 2).\n');
+    expect(stderr).toMatch(/^gone: .*E_DATABASE_FILE/);
+    expect(code).toBe(1);
+    expect((await other.run('migrate', '--connection=gone')).stderr).toContain('E_DATABASE_FILE');
+    await other.close();
+  });
+
   it('says where there are no tables to be made', async () => {
     expect(await kit.run('migrate', '--connection=memory')).toMatchObject({
       code: 0,

@@ -9,7 +9,7 @@ beforeEach(() => {
 afterEach(() => kit.close());
 
 /** Two connections: `memory`, the default one, and `stored`, which other processes would reach. */
-function giveTwo(away: readonly string[] = []) {
+function giveTwo(away: readonly string[] = [], without: readonly string[] = []) {
   kit.project.write({
     'onqueue.config.js': `module.exports = { default: 'memory', connections: {
       memory: { driver: 'memory' }, stored: { driver: 'database', url: 'sqlite:./x' }, kept: { driver: 'redis' } } };`,
@@ -17,7 +17,7 @@ function giveTwo(away: readonly string[] = []) {
   const named = (name: string) => () => {
     const connection = Object.assign(kit.store.duplicate(), { name });
     if (away.includes(name)) jest.spyOn(connection.control, 'restart').mockRejectedValue(new Error(`${name} is away`));
-    return connection;
+    return without.includes(name) ? Object.assign(connection, { control: undefined }) : connection;
   };
   kit.connectors = { memory: named('memory'), database: named('stored'), redis: named('kept') };
 }
@@ -185,6 +185,18 @@ describe('restart', () => {
 
     expect(JSON.parse(stdout)).toMatchObject([{ connection: 'kept' }]);
     expect(stderr).toContain('The workers of stored were not told: Error: stored is away');
+    expect(code).toBe(1);
+  });
+
+  it('names those whose store takes no orders, and what to do about them', async () => {
+    giveTwo([], ['kept']);
+
+    const { stdout, stderr, code } = await kit.run('restart', '--json');
+
+    expect(JSON.parse(stdout)).toMatchObject([{ connection: 'stored' }]);
+    expect(stderr).toMatch(
+      /^The workers of kept were not told: its driver .* takes no orders\. Stop those that run by/,
+    );
     expect(code).toBe(1);
   });
 

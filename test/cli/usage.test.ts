@@ -40,6 +40,20 @@ describe('the command line', () => {
     expect(stderr).toBe("error: unknown option '--quue=mail'\nDid you mean --queue?\nSee onqueue help work.\n");
   });
 
+  it('names a flag for its first letters', async () => {
+    expect((await kit.run('work', '--que=mail')).stderr).toContain('Did you mean --queue?');
+  });
+
+  it('says of work --connection where the name stands', async () => {
+    const { stderr, code } = await kit.run('work', '--connection=redis');
+
+    expect(stderr).toContain(
+      "unknown option '--connection=redis'\nHere it stands without the flag: onqueue work redis\n",
+    );
+    expect((await kit.run('listen', '--connection', 'redis')).stderr).toContain('onqueue listen <connection>\n');
+    expect(code).toBe(2);
+  });
+
   it('does not answer help for an unknown command as if there were one', async () => {
     const { stdout, stderr, code } = await kit.run('help', 'wrok');
 

@@ -49,15 +49,19 @@ async function list(session: Session, flags: FailedFlags): Promise<void> {
   if (flags.json === true) output.json(jobs);
   else if (jobs.length === 0) output.line('No failed jobs.');
   else {
+    // Where one word would stand in every row, it says nothing.
+    const several = new Set(jobs.map(({ connection }) => connection)).size > 1;
+    const from = (text: string): string[] => (several ? [text] : []);
     const rows = jobs.map((job) => [
       job.id,
       job.name,
+      ...from(job.connection),
       job.queue,
       job.attempts,
       momentText(job.failedAt),
       firstLine(job),
     ]);
-    output.table(['id', 'job', 'queue', 'attempts', 'failed at', 'error'], rows);
+    output.table(['id', 'job', ...from('connection'), 'queue', 'attempts', 'failed at', 'error'], rows);
   }
   if (found.length > limit) output.note(`There are more than these ${limit}; --limit shows them.`);
 }

@@ -2,6 +2,8 @@
 import type { Command } from 'commander';
 import type { Migrations } from '../../queue/migrations';
 import { newCommand } from '../command';
+import { errorText } from '../error-text';
+import { ExitCode } from '../exit-codes';
 import { addConnectionOption, addJsonOption, addProjectOptions, type ProjectFlags } from '../options';
 import type { Session } from '../session';
 
@@ -34,20 +36,27 @@ async function migrate(session: Session, flags: MigrateFlags): Promise<void> {
   const done: { connection: string; from: number; to: number }[] = [];
   const printed: { connection: string; sql: string }[] = [];
   for (const connection of names) {
-    const { migrations, driver } = manager.driver(connection);
-    if (migrations === undefined) {
-      if (flags.connection !== undefined) output.note(`${connection} (${driver}) keeps its jobs in no tables.`);
-    } else if (flags.print === true) {
-      printed.push({ connection, sql: migrations.sql() });
-    } else {
-      const { from, to } = await migrations.run();
-      done.push({ connection, from, to });
-      if (flags.json !== true) output.line(`${connection}: ${sentence(from, migrations)}`);
+    try {
+      const { migrations, driver } = manager.driver(connection);
+      if (migrations === undefined) {
+        if (flags.connection !== undefined) output.note(`${connection} (${driver}) keeps its jobs in no tables.`);
+      } else if (flags.print === true) {
+        printed.push({ connection, sql: migrations.sql() });
+      } else {
+        const { from, to } = await migrations.run();
+        done.push({ connection, from, to });
+        if (flags.json !== true) output.line(`${connection}: ${sentence(from, migrations)}`);
+      }
+    } catch (error) {
+      if (flags.connection !== undefined) throw error;
+      // One that is away must not keep the tables of the others from being made.
+      output.note(`${connection}: ${errorText(error)}`);
+      session.exitCode = ExitCode.error;
     }
   }
   if (flags.json === true) output.json(flags.print === true ? printed : done);
   else for (const { connection, sql } of printed) output.line(`-- ${connection}\n${sql}`);
-  if (flags.connection === undefined && done.length + printed.length === 0) {
+  if (session.exitCode === ExitCode.done && flags.connection === undefined && done.length + printed.length === 0) {
     output.note('No connection keeps its jobs in tables.');
   }
 }

@@ -1,5 +1,6 @@
 /** `restart`: tells all workers to end, so that they are started anew with the code of today. */
 import type { Command } from 'commander';
+import { CapabilityError } from '../../queue/errors';
 import type { QueueManager } from '../../queue/queue-manager';
 import { newCommand } from '../command';
 import { errorText } from '../error-text';
@@ -56,7 +57,11 @@ async function tell(
     await connection.restart();
     return { connection: name, address: connection.address };
   } catch (error) {
-    session.output.note(`The workers of ${name} were not told: ${errorText(error)}`);
+    const reason =
+      error instanceof CapabilityError
+        ? `its driver ${error.facts.driver} takes no orders. Stop those that run by SIGTERM, and start them anew. (${error.code})`
+        : errorText(error);
+    session.output.note(`The workers of ${name} were not told: ${reason}`);
     session.exitCode = ExitCode.error;
     return undefined;
   }
