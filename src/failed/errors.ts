@@ -26,7 +26,8 @@ export interface Unreachable {
   readonly error: Error;
 }
 
-const namesOf = (away: readonly Unreachable[]): string => away.map(({ connection }) => `'${connection}'`).join(', ');
+const namesOf = (away: readonly Unreachable[]): string =>
+  `${away.length === 1 ? 'connection' : 'connections'} ${away.map(({ connection }) => `'${connection}'`).join(', ')}`;
 
 /** Not all connections could be asked; what the others had to say does not answer the question, or is not all. */
 export class FailedJobsOutOfReachError extends OnqueueError<{
@@ -38,8 +39,8 @@ export class FailedJobsOutOfReachError extends OnqueueError<{
   /** @param done what came of the others, as a clause: "3 failed jobs were removed" */
   constructor(done: string, count: number, away: readonly Unreachable[]) {
     super(
-      `${done[0]?.toUpperCase()}${done.slice(1)}, but those of connection ${namesOf(away)} could not be looked at. ` +
-        `Ask again when it can be reached: ${away[0]?.error.message}`,
+      `${done[0]?.toUpperCase()}${done.slice(1)}, but those of ${namesOf(away)} could not be looked at. ` +
+        `Ask again when they can be: ${away[0]?.error.message}`,
       { done: count, connections: away.map(({ connection }) => connection) },
       { cause: away[0]?.error },
     );
@@ -68,9 +69,9 @@ export class RetryIncompleteError extends OnqueueError<{
         : ` ${left.length} could not be and stay as they are; the first of them is ${first.id}: ${first.reason}`;
     const [gone] = away;
     const unasked =
-      gone === undefined ? '' : ` Those of connection ${namesOf(away)} could not be looked at: ${gone.error.message}`;
+      gone === undefined ? '' : ` Those of ${namesOf(away)} could not be looked at: ${gone.error.message}`;
     super(
-      `${retried} failed jobs were sent back.${stuck}${unasked}`,
+      `${retried} failed ${retried === 1 ? 'job was' : 'jobs were'} sent back.${stuck}${unasked}`,
       { retried, left, connections: away.map(({ connection }) => connection) },
       options,
     );

@@ -1,3 +1,4 @@
+import { FailedJobsOutOfReachError } from '../../src/failed/errors';
 import type { FailedEntry } from '../../src/failed/failed-store';
 import { Worker } from '../../src/worker/worker';
 import { watchedApplication } from '../support/watched-application';
@@ -249,6 +250,18 @@ describe('failed jobs, when one of the connections is away,', () => {
       message: "2 failed jobs were sent back. Those of connection 'main' could not be looked at: no answer",
     });
     expect(await watched('other').payloads('mails')).toHaveLength(2);
+  });
+
+  it('are told apart from those of all that are away, and by numbers that fit', async () => {
+    const { failed, store } = await givenAway();
+    await store('other').flush();
+    await store('other').put(entry('z'));
+
+    await expect(failed.retry('all')).rejects.toThrow("1 failed job was sent back. Those of connection 'main'");
+    const unreachable = ['main', 'third'].map((connection) => ({ connection, error: away }));
+    expect(new FailedJobsOutOfReachError('no job was removed', 0, unreachable).message).toBe(
+      "No job was removed, but those of connections 'main', 'third' could not be looked at. Ask again when they can be: no answer",
+    );
   });
 
   it('give its own error when it is the only one that keeps them', async () => {
