@@ -29,6 +29,8 @@ export interface Application {
   readonly logger: Logger;
   /** Another connection of the configuration. */
   driver(name: string): Connection;
+  /** The connections that are open. */
+  readonly drivers: Iterable<Connection>;
   /** To `Queue.onError`, or the log: errors that must not change what goes on. Never throws. */
   report(error: unknown, context: ErrorContext): void;
 }

@@ -257,6 +257,8 @@ export interface Connection {
   within?(transaction: unknown): Pick<Connection, 'push'> | undefined;
   /** The connection whose store this one works on: it keeps nothing itself, and lists over all connections leave it out. */
   readonly standsFor?: Connection | undefined;
+  /** Of a failover: the name of the connection that jobs go to while those before it take none; undefined: the first. */
+  readonly standIn?: string | undefined;
   /** What `onqueue check` prints of this store. */
   diagnose(): Promise<readonly Diagnosis[]>;
   /** Ends what the connection holds open, within a deadline. May be called at any time, any number of times. */

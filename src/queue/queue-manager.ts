@@ -174,6 +174,10 @@ export class QueueManager implements Application {
     return connection;
   }
 
+  get drivers(): Iterable<Connection> {
+    return this.#drivers.values();
+  }
+
   /** @throws ManagerClosedError, UnknownConnectionError, UnknownDriverError, and what the connector throws */
   driver(name: string = this.defaultConnection): Connection {
     if (this.#closed) throw new ManagerClosedError();

@@ -1,5 +1,6 @@
 /** What a worker says of itself, so that an orchestrator can tell one that works from one that is stuck. */
 import type { Milliseconds, Seconds } from '../clock/clock';
+import type { Connection } from '../queue/connection';
 import type { StopReason } from './stop-conditions';
 
 export type WorkerState = 'new' | 'running' | 'stopping' | 'stopped';
@@ -39,7 +40,18 @@ export interface WorkerHealth {
   readonly lag: Milliseconds;
   /** Running jobs whose leases are more than half over: the store has not taken their renewals. */
   readonly leasesAtRisk: number;
+  /**
+   * Failover connections that this process dispatches to, each with the connection that its jobs go to now, because those
+   * before it took none: they wait there for a worker of their own.
+   */
+  readonly standIns: Readonly<Record<string, string>>;
   readonly outcomes: OutcomeCounts;
+}
+
+export function standInsOf(connections: Iterable<Connection>): Readonly<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for (const { name, standIn } of connections) if (standIn !== undefined) found[name] = standIn;
+  return found;
 }
 
 /** Of a worker that was not run yet. */
@@ -56,5 +68,6 @@ export const UNBORN: WorkerHealth = {
   sinceLastPoll: undefined,
   lag: 0,
   leasesAtRisk: 0,
+  standIns: {},
   outcomes: { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 },
 };

@@ -15,7 +15,7 @@ import { Emptiness } from './emptiness';
 import { WorkerStoppingError } from './errors';
 import { Executor } from './executor';
 import { IdleWait } from './idle-wait';
-import type { WorkerHealth, WorkerState } from './health';
+import { standInsOf, type WorkerHealth, type WorkerState } from './health';
 import { logSetAside, logStubborn, logUnsettled } from './job-log';
 import { LastChance } from './last-chance';
 import { LeaseKeeper } from './lease-keeper';
@@ -161,6 +161,7 @@ export class WorkLoop {
       sinceLastPoll,
       lag,
       leasesAtRisk: this.#leases.atRisk,
+      standIns: standInsOf(this.#application.drivers),
       outcomes: this.#settler.counts,
     };
   }

@@ -34,6 +34,7 @@ export class FailoverConnection implements Connection {
   readonly #context: ConnectorContext;
   readonly #members: readonly Member[];
   #toldWorkers = false;
+  #standIn: string | undefined;
   #closed = false;
 
   constructor(names: readonly string[], context: ConnectorContext) {
@@ -56,6 +57,10 @@ export class FailoverConnection implements Connection {
 
   get capabilities(): Capabilities {
     return this.standsFor.capabilities;
+  }
+
+  get standIn(): string | undefined {
+    return this.#standIn;
   }
 
   get isAway(): boolean | undefined {
@@ -93,11 +98,23 @@ export class FailoverConnection implements Connection {
     const left: Member[] = [];
     for (const member of this.#members) {
       if (!member.isWorthATry(queue)) left.push(member);
-      else if (await took(member, queue, entries, failures)) return;
+      else if (await this.#took(member, queue, entries, failures)) return;
     }
     // Those that seemed to be away; before a job is refused they are asked as well.
-    for (const member of left) if (await took(member, queue, entries, failures)) return;
+    for (const member of left) if (await this.#took(member, queue, entries, failures)) return;
     throw refusedByAll(failures);
+  }
+
+  async #took(
+    member: Member,
+    queue: string,
+    entries: readonly Entry[],
+    failures: QueueUnavailableError[],
+  ): Promise<boolean> {
+    const failure = await member.push(queue, entries);
+    if (failure !== undefined) failures.push(failure);
+    else this.#standIn = member === this.#members[0] ? undefined : member.name;
+    return failure === undefined;
   }
 
   reserve(request: ReserveRequest): Promise<ReserveReply> {
@@ -181,17 +198,6 @@ export class FailoverConnection implements Connection {
   #checkOpen(operation: string): void {
     if (this.#closed) throw new ConnectionClosedError(this.name, operation);
   }
-}
-
-async function took(
-  member: Member,
-  queue: string,
-  entries: readonly Entry[],
-  failures: QueueUnavailableError[],
-): Promise<boolean> {
-  const failure = await member.push(queue, entries);
-  if (failure !== undefined) failures.push(failure);
-  return failure === undefined;
 }
 
 /** The last one's, with what kept the others. */

@@ -128,6 +128,26 @@ describe('a dispatch through a failover', () => {
     expect(await second.texts).toEqual(['lost', 'before anybody looked', 'who has it looked at', 'beside it']);
   });
 
+  it('is said in the health of the workers of its process, for as long as it goes to another', async () => {
+    const worker = new Worker({}, manager);
+    const ended = worker.run();
+    const standIns = (): object => worker.health().standIns;
+    await push('well');
+    expect(standIns()).toEqual({});
+    await lose();
+    expect(standIns()).toEqual({ both: 'second' });
+
+    first.mood = 'well';
+    await clock.advance(1);
+    await push('who has it looked at');
+    await clock.advance(0);
+    await push('first again');
+
+    expect(standIns()).toEqual({});
+    await worker.stop();
+    await ended;
+  });
+
   it('has one that is away looked at once in a second, whatever is dispatched', async () => {
     await lose();
     for (let number = 0; number < 30; number += 1) {
