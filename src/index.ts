@@ -1,4 +1,6 @@
 /** The public surface of Onqueue, and nothing else. */
+// TypeScript 7 takes in no types by itself, and ours speak of those of Node.js.
+/// <reference types="node" preserve="true" />
 import './composition';
 
 export { OnqueueError } from './errors/onqueue-error';

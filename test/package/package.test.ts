@@ -86,7 +86,6 @@ const compilerOptions = {
   strict: true,
   experimentalDecorators: true,
   emitDecoratorMetadata: true,
-  types: ['node'],
   outDir: 'out',
   rootDir: '.',
 };
