@@ -40,7 +40,9 @@ export function take(names: MysqlNames, request: ReserveRequest, mark: CallMark)
     ...queues.flatMap((queue, index) => [
       ...moveUp(names, queue),
       takeFrom(names, queue, most, request, mark),
-      sql`SET @onqueue_left = @onqueue_left - ROW_COUNT()`,
+      // -1, not a number of rows, where its reply found the client gone, and the transaction goes on all the same (MariaDB
+      // 10.11). Read as "none", the lease would not be recorded, and no call could give back what this one took.
+      sql`SET @onqueue_left = @onqueue_left - ABS(ROW_COUNT())`,
       ...(index + 1 < queues.length ? spend(names, queue, request, mark) : []),
     ]),
   ];

@@ -11,6 +11,7 @@ import { MysqlPool } from '../../../../src/connections/database/mysql/mysql-pool
 import { PollWaiters } from '../../../../src/connections/database/mysql/poll-waiters';
 import { tableNames } from '../../../../src/connections/database/table-names';
 import { FaultyProxy } from '../../../faults/kit/faulty-proxy';
+import { eventually } from '../../../support/eventually';
 import { idOf, payload } from '../open-database';
 import { MysqlWorld, reserve } from './open-mysql';
 
@@ -38,6 +39,11 @@ async function through(call: 'push' | 'exchange', deadline = 5): Promise<ServerC
   proxy = await FaultyProxy.start(world.server.port, call === 'push' ? '_calls' : 'SELECT @onqueue_settled');
   const url = `mysql://onqueue:secret@127.0.0.1:${proxy.port}/onqueue`;
   return world.open({ url }, { deadline });
+}
+
+function poolOf({ server }: MysqlWorld, most: number): MysqlPool {
+  const connect = () => createConnection({ uri: server.url, multipleStatements: true });
+  return new MysqlPool({ connect: connect as unknown as () => MysqlConnection, most, deadline: 5 });
 }
 
 const completed = (reservation: Reservation) => ({ outcome: 'completed', reservation }) as const;
@@ -100,8 +106,7 @@ describe('a lost answer of MariaDB', () => {
     const connection = await world.open();
     const names = mysqlNames(tableNames(world.table, 'database'));
     const jobs = new MysqlJobs(names, () => 0, new PollWaiters('database', systemClock));
-    const connect = () => createConnection({ uri: world.server.url, multipleStatements: true });
-    const pool = new MysqlPool({ connect: connect as unknown as () => MysqlConnection, most: 1, deadline: 5 });
+    const pool = poolOf(world, 1);
     const session = await pool.acquire();
     const job = { ...newJob(payload('a'), 0), queue: 'default', unique: false };
     const tooLate = { errno: 1690 };
@@ -122,7 +127,45 @@ describe('a lost answer of MariaDB', () => {
     await pool.close();
   });
 
-  it('is an error that says so where it does not come within the deadline', async () => {
+  it('of a transaction in whose midst the client went away is undone by the next call as well', async () => {
+    const connection = await world.open();
+    await connection.push('default', [{ payload: payload('a') }, { payload: payload('b'), delay: 5 }]);
+    // The server stands still where it moves up what is due; the next write to its client fails, which it takes no notice of.
+    const trigger = `CREATE TRIGGER ${world.table}_gate BEFORE UPDATE ON ${world.table} FOR EACH ROW`;
+    await world.rows(`${trigger} SET @gate = GET_LOCK('${world.table}', 10)`);
+    const gate = await world.client();
+    await gate.query(`DO GET_LOCK('${world.table}', 10)`);
+    const names = mysqlNames(tableNames(world.table, 'database'));
+    const jobs = new MysqlJobs(names, () => 10, new PollWaiters('database', systemClock));
+    const pool = poolOf(world, 2);
+    const cut = await pool.acquire();
+    const request = { queues: ['default'], limit: 10, lease: 60 };
+    const mark = { client: 'a', number: 1, unheard: [] };
+    const unheard = jobs.exchange(cut, { endings: [], request, mark });
+    unheard.catch(() => undefined);
+    const threads = () => world.rows('SHOW PROCESSLIST');
+    const thread = await eventually(async () => (await threads()).find(({ State }) => State === 'User lock'));
+    cut.release(true);
+    await expect(unheard).rejects.toThrow('Connection lost');
+    await gate.query(`DO RELEASE_LOCK('${world.table}')`);
+    await eventually(async () => (await threads()).every(({ Id }) => Id !== thread?.['Id']));
+    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
+
+    const session = await pool.acquire();
+    const { taken } = await jobs.exchange(session, {
+      endings: [],
+      request,
+      mark: { ...mark, number: 2, unheard: [1] },
+    });
+    expect(taken.map(({ counters }) => counters)).toMatchObject([
+      { attempts: 1, crashes: 0, releases: 1 },
+      { attempts: 1, crashes: 0, releases: 1 },
+    ]);
+    session.release(false);
+    await pool.close();
+  });
+
+  it('is an error that says so where it does not come within the deadline, and undone by the next call', async () => {
     const connection = await through('exchange', 1);
     await connection.push('default', [{ payload: payload('a') }]);
     proxy.loseReplies(100);
@@ -130,6 +173,10 @@ describe('a lost answer of MariaDB', () => {
       code: 'E_QUEUE_UNAVAILABLE',
       facts: { uncertain: true, deadline: 1, consequence: 'no job was reserved' },
     });
+    proxy.loseReplies(0);
+    let [reservation] = await reserve(connection);
+    while (reservation === undefined) [reservation] = await reserve(connection);
+    expect(reservation.counters).toMatchObject({ attempts: 1, crashes: 0 });
   });
 });
 
