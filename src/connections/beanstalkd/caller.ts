@@ -1,6 +1,7 @@
 /** Opens connections to the server, and holds the one on which jobs are pushed and questions are asked. */
 import type { Milliseconds } from '../../clock/clock';
 import { QueueUnavailableError } from '../errors';
+import { isUnknownHost } from '../unknown-host';
 import { type Command, Link, LinkEnded, type LinkSettings, Overdue, type ServerFacts } from './link';
 import type { Reply } from './replies';
 import { isAway, unavailable } from './trouble';
@@ -45,7 +46,7 @@ export class Caller {
         return link;
       } catch (error) {
         const late = clock.monotonic() + pause + FIRST_PAUSE >= until;
-        const hopeless = this.#closed || (error as NodeJS.ErrnoException).code === 'ENOTFOUND';
+        const hopeless = this.#closed || isUnknownHost(error);
         if (late || hopeless) throw unavailable(this.settings, error, { consequence, late: late && !hopeless });
       }
       await new Promise<void>((resolve) => void clock.after(pause, resolve, true));

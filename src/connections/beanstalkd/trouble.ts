@@ -1,5 +1,6 @@
 /** Says what a beanstalkd that does not answer, or refuses, means to whoever asked. */
 import { QueueUnavailableError } from '../errors';
+import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../unknown-host';
 import { BeanstalkdReplyError } from './errors';
 import { LinkEnded, type LinkSettings, Overdue } from './link';
 import type { Reply } from './replies';
@@ -34,6 +35,7 @@ export function unavailable(
       uncertain,
       ...(late && { deadline }),
       ...(reason !== undefined && { reason }),
+      ...(isUnknownHost(error) && { remedy: UNKNOWN_HOST_REMEDY }),
     },
     { cause: error },
   );

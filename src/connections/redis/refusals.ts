@@ -1,4 +1,5 @@
 /** Tells apart why Redis, or the way to it, does not do what was asked. */
+import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../unknown-host';
 
 /** Redis says by one of these words that it will not serve now, or not us; nothing was carried out. */
 const UNAVAILABLE =
@@ -70,12 +71,13 @@ export function isRefusedSelect(error: unknown): error is Error {
  * not exist.
  */
 export function isRefusedForGood(error: Error): boolean {
-  if ((error as NodeJS.ErrnoException).code === 'ENOTFOUND') return true;
+  if (isUnknownHost(error)) return true;
   return isReply(error) && (CREDENTIALS.test(error.message) || (isRefusedSelect(error) && !isUnavailable(error)));
 }
 
 /** What somebody can do about it, as a sentence; undefined: the server said nothing that tells. */
 export function remedyOf(error: unknown): string | undefined {
+  if (isUnknownHost(error)) return UNKNOWN_HOST_REMEDY;
   if (!isReply(error)) return undefined;
   const known = REMEDIES.find(([words]) => words.test(error.message));
   if (known !== undefined) return known[1];

@@ -156,5 +156,5 @@ function parsed(value: string): unknown {
 function addressOf(options: MysqlOptions): string {
   const { host, port = 3306, socketPath, user = '', database = '' } = options as Readonly<Record<string, string>>;
   const place = socketPath === undefined ? `${host}:${port}` : `localhost${socketPath}`;
-  return `mysql://${user}@${place}/${database}`;
+  return `mysql://${user === '' ? '' : `${user}@`}${place}/${database}`;
 }

@@ -8,6 +8,7 @@ import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../..
 import { systemRandom } from '../../../clock/random';
 import { OnqueueError } from '../../../errors/onqueue-error';
 import { QueueUnavailableError } from '../../errors';
+import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../../unknown-host';
 import { NotMigratedError } from '../errors';
 import type { Dialect, Trouble } from './dialect';
 import type { SqlClient, SqlPool, SqlResult, SqlSession } from './sql-session';
@@ -103,7 +104,8 @@ export class ServerCaller {
       if (trouble === 'passing') said = error;
       uncertain ||= sent && trouble === 'gone' && writes !== undefined;
       const pause = Math.min(FIRST_PAUSE * 2 ** Math.min(attempt, 10), LONGEST_PAUSE) * (0.5 + systemRandom() / 2);
-      const again = trouble === 'passing' || (trouble === 'gone' && !(uncertain && writes === 'once'));
+      const again =
+        trouble === 'passing' || (trouble === 'gone' && !isUnknownHost(error) && !(uncertain && writes === 'once'));
       const late = clock.monotonic() + pause >= end;
       if (late || !again) {
         const reason = error === SILENCE ? said : error;
@@ -173,7 +175,8 @@ export class ServerCaller {
     if (trouble === 'unmigrated') return new NotMigratedError(name, address, consequence, { cause: error });
     const cause = error === SILENCE ? undefined : error;
     const reason = cause === undefined ? undefined : wordsOf(cause);
-    const remedy = dialect.errors.remedy(error) ?? (cause === undefined && !sent ? NO_CONNECTION : undefined);
+    const known = isUnknownHost(error) ? UNKNOWN_HOST_REMEDY : dialect.errors.remedy(error);
+    const remedy = known ?? (cause === undefined && !sent ? NO_CONNECTION : undefined);
     return new QueueUnavailableError(
       {
         connection: name,
