@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { join } from 'node:path';
 import { DatabaseFileError, DatabaseUrlError } from '../../../src/connections/database/errors';
 import type { Reservation } from '../../../src/queue/connection';
-import { idOf, payload, reserveAll, TemporaryDatabase } from './open-database';
+import { idOf, payload, reserve, TemporaryDatabase } from './open-database';
 
 let database: TemporaryDatabase;
 
@@ -73,7 +73,7 @@ describe('a file', () => {
     );
     mkdirSync(folder);
     await push();
-    expect((await reserveAll(connection)).map(idOf)).toEqual(['a']);
+    expect((await reserve(connection)).map(idOf)).toEqual(['a']);
   });
 
   it('that is no database is refused, and left as it is', async () => {
@@ -91,7 +91,7 @@ describe('a file', () => {
     await connection.push('default', entries);
     await connection.close();
     writeFileSync(database.file, readFileSync(database.file).fill(0x5a, 4096));
-    await expect(reserveAll(database.connect())).rejects.toMatchObject({
+    await expect(reserve(database.connect())).rejects.toMatchObject({
       code: 'E_DATABASE_FILE',
       facts: { reason: 'SQLITE_CORRUPT' },
     });
@@ -117,7 +117,7 @@ describe('a payload', () => {
   it('keeps what follows a NUL character', async () => {
     const connection = database.connect();
     await connection.push('default', [{ payload: 'no json \0 but bytes' }]);
-    await reserveAll(connection);
+    await reserve(connection);
     const [entry] = await connection.failed.list({ limit: 1 });
     expect(entry?.payload.toString()).toBe('no json \0 but bytes');
   });
@@ -125,7 +125,7 @@ describe('a payload', () => {
   it('that is no JSON object is not a failed job without a name, and its error says what to do', async () => {
     const connection = database.connect();
     await connection.push('default', [{ payload: 'no json' }]);
-    await reserveAll(connection);
+    await reserve(connection);
     const [entry] = await connection.failed.list({ limit: 1 });
     expect(entry).toMatchObject({
       name: '(unreadable)',
@@ -152,7 +152,7 @@ describe('a payload', () => {
     const entry = await connection.failed.get('a');
     expect(entry).toMatchObject({ ...failure, payload: bytes });
     await connection.failed.retry(entry!, bytes);
-    const [held] = (await reserveAll(connection)) as [Reservation];
+    const [held] = (await reserve(connection)) as [Reservation];
     expect(held.payload.toString('latin1')).toBe(bytes.toString('latin1').replace('3}', '4}'));
     expect(await connection.settle([{ outcome: 'completed', reservation: held }])).toEqual(['settled']);
   });
@@ -162,7 +162,7 @@ describe('a list without a limit', () => {
   it('shows all', async () => {
     const connection = database.connect();
     await connection.push('default', [{ payload: 'no json' }, { payload: payload('a') }]);
-    await reserveAll(connection, { limit: 1 });
+    await reserve(connection, { limit: 1 });
     expect(await connection.failed.list({ limit: Infinity })).toHaveLength(1);
     expect(await connection.peek('default', 'ready', Infinity)).toHaveLength(1);
     expect(await connection.failed.prune({ keep: Infinity })).toBe(0);

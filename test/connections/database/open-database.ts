@@ -8,7 +8,7 @@ import type { DatabaseContext } from '../../../src/connections/database/database
 import type { SqliteConnection } from '../../../src/connections/database/sqlite/sqlite-connection';
 import type { Logger } from '../../../src/logger/logger';
 import type { DatabaseConfig } from '../../../src/queue/configuration';
-import type { Reservation, ReserveRequest } from '../../../src/queue/connection';
+import type { Connection, Reservation, ReserveRequest } from '../../../src/queue/connection';
 
 export const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
@@ -37,8 +37,8 @@ export const payload = (id: string): string => `{"job":"probe","data":{},"id":"$
 export const idOf = (job: { readonly payload: Buffer }): unknown =>
   (JSON.parse(job.payload.toString()) as { id?: unknown }).id;
 
-export async function reserveAll(
-  connection: SqliteConnection,
+export async function reserve(
+  connection: Connection,
   request: Partial<ReserveRequest> = {},
 ): Promise<readonly Reservation[]> {
   const { reservations } = await connection.reserve({ queues: ['default'], limit: 100, lease: 60, ...request });

@@ -1,5 +1,5 @@
 import { Child } from '../../support/child-process';
-import { idOf, payload, reserveAll, TemporaryDatabase } from './open-database';
+import { idOf, payload, reserve, TemporaryDatabase } from './open-database';
 import { openSqlite } from '../../../src/connections/database/sqlite/sqlite-database';
 
 jest.setTimeout(30_000);
@@ -31,16 +31,16 @@ describe('a file that several processes share', () => {
     await start('push', 'theirs').exited;
     const connection = database.connect();
     await connection.push('default', [{ payload: payload('ours') }]);
-    expect((await reserveAll(connection)).map(idOf)).toEqual(['theirs', 'ours']);
+    expect((await reserve(connection)).map(idOf)).toEqual(['theirs', 'ours']);
   });
 
   it('wakes a process that waits when another one pushes', async () => {
     const connection = database.connect();
-    expect(await reserveAll(connection)).toEqual([]);
+    expect(await reserve(connection)).toEqual([]);
     const wait = connection.waiter(['default']).wait(3600, new AbortController().signal);
     start('push', 'theirs');
     await wait;
-    expect((await reserveAll(connection)).map(idOf)).toEqual(['theirs']);
+    expect((await reserve(connection)).map(idOf)).toEqual(['theirs']);
   });
 
   it('gives each job to one of the processes that compete for it', async () => {
@@ -88,7 +88,7 @@ describe('a file that several processes share', () => {
     const push = connection.push('default', [{ payload: payload('b') }]);
     await child.kill();
     await push;
-    expect((await reserveAll(connection)).map(idOf)).toEqual(['a', 'b']);
+    expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
   });
 });
 
@@ -102,7 +102,7 @@ describe('a process with a connection', () => {
   });
 
   it('is kept alive by a push that waits for a busy file, until its deadline', async () => {
-    await reserveAll(database.connect());
+    await reserve(database.connect());
     const holder = start('standInTransaction');
     await holder.said(1);
     const pusher = start('pushWithin', '0.3');

@@ -7,7 +7,7 @@ import { prepareTables } from '../../../src/connections/database/sqlite/tables';
 import { TestClock } from '../../../src/testing/test-clock';
 import { Child } from '../../support/child-process';
 import { makeFirstVersion } from './first-version';
-import { idOf, payload, reserveAll, TemporaryDatabase } from './open-database';
+import { idOf, payload, reserve, TemporaryDatabase } from './open-database';
 
 jest.setTimeout(30_000);
 
@@ -35,7 +35,7 @@ describe('a file of the first version', () => {
 
   it('hands out its jobs in their order, with their counters', async () => {
     const connection = upgraded();
-    const reservations = await reserveAll(connection, { lease: 6_000 });
+    const reservations = await reserve(connection, { lease: 6_000 });
     expect(reservations.map(idOf)).toEqual(['silent', 'given-back', 'ready']);
     expect(reservations.map(({ counters }) => counters)).toEqual([
       { attempts: 1, crashes: 1, exceptions: 0, timeouts: 0, releases: 0 },
@@ -43,7 +43,7 @@ describe('a file of the first version', () => {
       { attempts: 1, crashes: 0, exceptions: 0, timeouts: 0, releases: 0 },
     ]);
     await clock.advance(501);
-    expect((await reserveAll(connection)).map(idOf)).toEqual(['running', 'delayed']);
+    expect((await reserve(connection)).map(idOf)).toEqual(['running', 'delayed']);
   });
 
   it('keeps its failed jobs, which can be retried', async () => {
@@ -51,7 +51,7 @@ describe('a file of the first version', () => {
     const entry = await connection.failed.get('failed');
     expect(entry).toMatchObject({ name: 'probe', attempts: 3, exception: 'Error: probe' });
     expect(await connection.failed.retry(entry!, entry!.payload)).toBe(true);
-    expect((await reserveAll(connection)).map(idOf)).toContain('failed');
+    expect((await reserve(connection)).map(idOf)).toContain('failed');
   });
 
   it.each([

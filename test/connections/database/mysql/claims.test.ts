@@ -1,33 +1,12 @@
 /** How jobs are claimed by many at once, and at what cost. */
 import type { ServerConnection } from '../../../../src/connections/database/server/server-connection';
-import { idOf, payload } from '../open-database';
-import { MysqlWorld, reserve } from './open-mysql';
+import { idOf, payload, reserve } from '../open-database';
+import { describeClaims } from '../server/claims';
+import { MysqlWorld } from './open-mysql';
 
-let world: MysqlWorld;
+const world = new MysqlWorld().forTests();
 
-beforeAll(async () => {
-  world = await MysqlWorld.start();
-}, 60_000);
-
-beforeEach(() => world.fresh());
-afterEach(() => world.closeAll());
-afterAll(() => world.stop());
-
-const REQUEST = { queues: ['default'], lease: 60 };
-
-/** Takes and completes jobs until there are none. */
-async function work(connection: ServerConnection, limit: number): Promise<readonly unknown[]> {
-  const ids: unknown[] = [];
-  let { reservations, nextIn } = await connection.reserve({ ...REQUEST, limit });
-  while (reservations.length > 0 || nextIn === 0) {
-    ids.push(...reservations.map(idOf));
-    const settlements = reservations.map((reservation) => ({ outcome: 'completed', reservation }) as const);
-    const { results, reply } = await connection.settleAndReserve(settlements, { ...REQUEST, limit });
-    expect(new Set(results)).toEqual(new Set(results.length > 0 ? ['settled'] : []));
-    ({ reservations, nextIn } = reply);
-  }
-  return ids;
-}
+describeClaims(world);
 
 /** Rows that the statements of one call read, of whichever table. */
 async function rowsRead(connection: ServerConnection, call: () => Promise<unknown>): Promise<number> {
@@ -41,26 +20,7 @@ async function rowsRead(connection: ServerConnection, call: () => Promise<unknow
   return (await read()) - before;
 }
 
-describe('claiming jobs in MariaDB', () => {
-  it('gives each of 5,000 jobs to one of four workers while others push, and none twice', async () => {
-    const first = await world.open();
-    const others = [world.connect(), world.connect(), world.connect()];
-    const ids = Array.from({ length: 5_000 }, (_, index) => `job-${index}`);
-    const entries = ids.map((id) => ({ payload: payload(id) }));
-    await first.push('default', entries.slice(0, 4_000));
-    for (const connection of others) await connection.queues();
-
-    const pushing = Promise.all(entries.slice(4_000).map((entry) => first.push('default', [entry])));
-    const taken = await Promise.all([first, ...others].map((connection, index) => work(connection, 10 + 30 * index)));
-    await pushing;
-    taken.push(await work(first, 100));
-
-    expect(taken.flat()).toHaveLength(ids.length);
-    expect(new Set(taken.flat())).toEqual(new Set(ids));
-    expect(taken.slice(0, 4).every((some) => some.length > 0)).toBe(true);
-    expect(await first.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
-  }, 30_000);
-
+describe('a store in MariaDB', () => {
   it('reads as many rows of a long queue as of a short one', async () => {
     const connection = await world.open();
     const fill = (count: number) =>
@@ -73,16 +33,6 @@ describe('claiming jobs in MariaDB', () => {
     await fill(20_000);
     const long = await rowsRead(connection, () => reserve(connection, { limit: 10 }));
     expect(long).toBeLessThanOrEqual(short + 20);
-  });
-
-  it('waits for no transaction that is still open', async () => {
-    const connection = await world.open();
-    await connection.push('default', [{ payload: payload('held') }, { payload: payload('free') }]);
-    const client = await world.client();
-    await client.query(`BEGIN; SELECT 1 FROM ${world.table} WHERE uuid = 'held' FOR UPDATE`);
-    expect((await reserve(connection)).map(idOf)).toEqual(['free']);
-    await client.query('ROLLBACK');
-    expect((await reserve(connection)).map(idOf)).toEqual(['held']);
   });
 
   it('holds up no push, and is held up by none, also in a transaction that repeats its reads', async () => {

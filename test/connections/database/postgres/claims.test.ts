@@ -1,51 +1,13 @@
 /** How jobs are claimed by many at once, and at what cost. */
-import type { ServerConnection } from '../../../../src/connections/database/server/server-connection';
-import { idOf, payload, PostgresWorld } from './open-postgres';
+import { payload } from '../open-database';
+import { describeClaims } from '../server/claims';
+import { PostgresWorld } from './open-postgres';
 
-let world: PostgresWorld;
+const world = new PostgresWorld().forTests();
 
-beforeAll(async () => {
-  world = await PostgresWorld.start();
-}, 60_000);
+describeClaims(world);
 
-beforeEach(() => world.fresh());
-afterEach(() => world.closeAll());
-afterAll(() => world.stop());
-
-const REQUEST = { queues: ['default'], lease: 60 };
-
-/** Takes and completes jobs until there are none. */
-async function work(connection: ServerConnection, limit: number): Promise<readonly unknown[]> {
-  const ids: unknown[] = [];
-  let { reservations, nextIn } = await connection.reserve({ ...REQUEST, limit });
-  while (reservations.length > 0 || nextIn === 0) {
-    ids.push(...reservations.map(idOf));
-    const settlements = reservations.map((reservation) => ({ outcome: 'completed', reservation }) as const);
-    const { results, reply } = await connection.settleAndReserve(settlements, { ...REQUEST, limit });
-    expect(new Set(results)).toEqual(new Set(results.length > 0 ? ['settled'] : []));
-    ({ reservations, nextIn } = reply);
-  }
-  return ids;
-}
-
-describe('claiming jobs in PostgreSQL', () => {
-  it('gives each of 10,000 jobs to one of two workers, and none twice', async () => {
-    const [first, second] = [await world.open(), world.connect()];
-    const ids = Array.from({ length: 10_000 }, (_, index) => `job-${index}`);
-    await first.push(
-      'default',
-      ids.map((id) => ({ payload: payload(id) })),
-    );
-
-    const [a, b] = await Promise.all([work(first, 37), work(second, 100)]);
-
-    expect([...a, ...b].length).toBe(ids.length);
-    expect(new Set([...a, ...b])).toEqual(new Set(ids));
-    expect(a.length).toBeGreaterThan(0);
-    expect(b.length).toBeGreaterThan(0);
-    expect(await first.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
-  }, 30_000);
-
+describe('a store in PostgreSQL', () => {
   it('reads no table from end to end, also by plans that were made when it was short', async () => {
     await world.open();
     const client = await world.client();
@@ -66,18 +28,6 @@ describe('claiming jobs in PostgreSQL', () => {
       world.table,
     ]);
     expect(rows).toEqual([{ seq_scan: '0' }]);
-  });
-
-  it('is told apart from a transaction that is still open: it waits for nobody', async () => {
-    const connection = await world.open();
-    await connection.push('default', [{ payload: payload('held') }, { payload: payload('free') }]);
-    const client = await world.client();
-    await client.query('begin');
-    await client.query(`select 1 from "${world.table}" where uuid = 'held' for update`);
-    const { reservations } = await connection.reserve({ ...REQUEST, limit: 10 });
-    expect(reservations.map(idOf)).toEqual(['free']);
-    await client.query('rollback');
-    expect((await connection.reserve({ ...REQUEST, limit: 10 })).reservations.map(idOf)).toEqual(['held']);
   });
 
   it('refuses a text that cannot be kept, and none that is sent with it', async () => {

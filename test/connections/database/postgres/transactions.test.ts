@@ -3,53 +3,25 @@ import knex, { type Knex } from 'knex';
 import { Kysely, PostgresDialect } from 'kysely';
 import { Pool } from 'pg';
 import { builtInConnectors } from '../../../../src/connections/built-in';
-import { Job } from '../../../../src/job/job';
 import { silentLogger } from '../../../../src/logger/console-logger';
-import type { QueuePusher } from '../../../../src/queue/queue-pusher';
 import { QueueManager } from '../../../../src/queue/queue-manager';
+import { describeTransactions, describeUsing, Invoice, ManagedDatabase, type Ways, type Within } from '../transactions';
 import { PostgresWorld } from './open-postgres';
 
-@Job()
-class Invoice extends Job {
-  constructor(readonly order: number) {
-    super();
-  }
-
-  async handle(): Promise<void> {}
-}
-
-/** A name that a statement must not take for a part of itself. */
-const QUOTED = `it's-"quoted"-\\?-$1`;
-
-let world: PostgresWorld;
-let manager: QueueManager;
+const world = new PostgresWorld().forTests();
+const database = new ManagedDatabase();
 let pool: Pool;
 
-beforeAll(async () => {
-  world = await PostgresWorld.start();
-}, 60_000);
-
 beforeEach(async () => {
-  world.fresh();
   const { url } = world.server;
-  const connections = { database: { driver: 'database', url, table: world.table } } as const;
-  manager = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, { connections });
-  await manager.driver().migrations!.run();
+  await database.open({ url, table: world.table });
   pool = new Pool({ connectionString: url });
 });
 
 afterEach(async () => {
-  await manager.close();
+  await database.manager.close();
   await pool.end();
-  await world.closeAll();
 });
-
-afterAll(() => world.stop());
-
-const using = (transaction: unknown): QueuePusher => manager.connection('database').using(transaction);
-const size = (): Promise<number> => manager.connection('database').size();
-
-type Within = (work: (transaction: unknown) => Promise<void>) => Promise<void>;
 
 const byPg: Within = async (work) => {
   const client = await pool.connect();
@@ -66,16 +38,16 @@ const byPg: Within = async (work) => {
 };
 
 const byKysely: Within = async (work) => {
-  const database = new Kysely<Record<string, never>>({ dialect: new PostgresDialect({ pool }) });
-  await database.transaction().execute(work);
+  const kysely = new Kysely<Record<string, never>>({ dialect: new PostgresDialect({ pool }) });
+  await kysely.transaction().execute(work);
 };
 
 const byKnex: Within = async (work) => {
-  const database: Knex = knex({ client: 'pg', connection: world.server.url });
+  const queries: Knex = knex({ client: 'pg', connection: world.server.url });
   try {
-    await database.transaction(work);
+    await queries.transaction(work);
   } finally {
-    await database.destroy();
+    await queries.destroy();
   }
 };
 
@@ -85,63 +57,44 @@ const byAnything: Within = (work) =>
     await work({ query: (text: string, values: readonly unknown[]) => query.call(client, text, values) });
   });
 
-describe.each([
+const WAYS: Ways = [
   ['pg', byPg],
   ['kysely', byKysely],
   ['knex', byKnex],
   ['anything with query(text, values)', byAnything],
-])('a transaction by %s', (_name, within) => {
-  it('has its jobs once it is committed, with their ids, queues and delays', async () => {
-    const ids: unknown[] = [];
-    await within(async (transaction) => {
-      ids.push(await using(transaction).push(new Invoice(1), QUOTED));
-      ids.push(await using(transaction).later('1h', new Invoice(2)));
-      ids.push(...(await using(transaction).bulk([new Invoice(3), new Invoice(4)])));
-      await using(transaction).pushRaw('{"id":"raw ? $1 :name","data":"\\u0000"}');
-      expect(await size()).toBe(0);
-    });
-    const { name } = manager.connection('database');
-    expect(name).toBe('database');
-    expect(await manager.connection('database').counts('default')).toEqual({ ready: 3, delayed: 1, reserved: 0 });
-    expect(await manager.connection('database').counts(QUOTED)).toEqual({ ready: 1, delayed: 0, reserved: 0 });
-    const waiting = await manager.driver().peek('default', 'ready', 10);
-    const found = waiting.map(({ payload }) => (JSON.parse(payload.toString()) as { id: string }).id);
-    expect(found).toEqual([ids[2], ids[3], 'raw ? $1 :name']);
-  });
+];
 
-  it('has none where it is rolled back', async () => {
-    const work = within(async (transaction) => {
-      await using(transaction).push(new Invoice(1));
-      throw new Error('no');
-    });
-    await expect(work).rejects.toThrow('no');
-    expect(await size()).toBe(0);
-  });
+describeTransactions(database, WAYS);
 
+describe.each(WAYS)('a transaction by %s', (_name, within) => {
   it('wakes workers when it is committed', async () => {
-    const waiter = manager.driver().waiter(['default']);
+    const waiter = database.manager.driver().waiter(['default']);
     await waiter.wait(10, new AbortController().signal);
     let isOver = false;
     const wait = waiter.wait(30, new AbortController().signal).then(() => (isOver = true));
     await within(async (transaction) => {
-      await using(transaction).push(new Invoice(1));
-      await size();
+      await database.using(transaction).push(new Invoice(1));
+      await database.size();
       expect(isOver).toBe(false);
     });
     await wait;
   });
 });
 
-describe('using()', () => {
-  it.each([
-    ['a pool, whose statements are each in a transaction of their own', (): unknown => pool],
-    ['kysely itself', (): unknown => new Kysely({ dialect: new PostgresDialect({ pool }) })],
-    ['nothing', (): unknown => undefined],
-    ['a text', (): unknown => 'BEGIN'],
-  ])('refuses %s', (_what, transaction) => {
-    expect(() => using(transaction())).toThrow(expect.objectContaining({ code: 'E_UNKNOWN_TRANSACTION' }) as Error);
-  });
+describeUsing(
+  database,
+  [
+    ['a pool, whose statements are each in a transaction of their own', () => pool],
+    ['kysely itself', () => new Kysely({ dialect: new PostgresDialect({ pool }) })],
+  ],
+  async () => {
+    const client = await world.client();
+    await client.query('BEGIN');
+    return { transaction: client, commit: () => client.query('COMMIT') };
+  },
+);
 
+describe('using() on PostgreSQL', () => {
   it('is refused by a store that has no transactions of a user’s', async () => {
     const connections = { memory: { driver: 'memory' } } as const;
     const other = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, { connections });
@@ -151,31 +104,16 @@ describe('using()', () => {
     await other.close();
   });
 
-  it('refuses a client that has begun no transaction, or has ended it: its jobs would be there whatever becomes of the data', async () => {
-    const client = await world.client();
-    await client.query('BEGIN');
-    const pusher = using(client);
-    await client.query('COMMIT');
-    await expect(pusher.push(new Invoice(1))).rejects.toMatchObject({ code: 'E_UNKNOWN_TRANSACTION' });
-    expect(await size()).toBe(0);
-  });
-
   it('refuses a transaction of another database', async () => {
     await world.rows('CREATE DATABASE elsewhere');
     const other = new Pool({ connectionString: world.server.url.replace('/postgres', '/elsewhere') });
     const client = await other.connect();
     await client.query('BEGIN');
-    await expect(using(client).push(new Invoice(1))).rejects.toMatchObject({ code: 'E_DATABASE_OTHER_DATABASE' });
+    await expect(database.using(client).push(new Invoice(1))).rejects.toMatchObject({
+      code: 'E_DATABASE_OTHER_DATABASE',
+    });
     client.release();
     await other.end();
-  });
-
-  it('refuses a text twice that must be unique, and leaves the transaction as it is', async () => {
-    await byPg(async (client) => {
-      await using(client).laterRaw('1h', '{"id":"a"}');
-      await expect(using(client).laterRaw('1h', '{"id":"a"}')).rejects.toMatchObject({ code: 'E_DUPLICATE_PAYLOAD' });
-    });
-    expect(await size()).toBe(1);
   });
 });
 

@@ -4,7 +4,7 @@ import { systemClock } from '../../../../src/clock/clock';
 import type { Clock } from '../../../../src/clock/clock';
 import { openSqlite } from '../../../../src/connections/database/sqlite/sqlite-database';
 import type { SqliteConnection } from '../../../../src/connections/database/sqlite/sqlite-connection';
-import { payload, reserveAll, TemporaryDatabase } from '../open-database';
+import { payload, reserve, TemporaryDatabase } from '../open-database';
 
 let database: TemporaryDatabase;
 let connection: SqliteConnection;
@@ -12,7 +12,7 @@ let connection: SqliteConnection;
 beforeEach(async () => {
   database = new TemporaryDatabase();
   connection = database.connect();
-  await reserveAll(connection);
+  await reserve(connection);
 });
 
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import { openSqlite } from '../../../../src/connections/database/sqlite/sqlite-database';
 import type { SqliteConnection } from '../../../../src/connections/database/sqlite/sqlite-connection';
 import { Child } from '../../../support/child-process';
-import { idOf, payload, reserveAll, TemporaryDatabase } from '../open-database';
+import { idOf, payload, reserve, TemporaryDatabase } from '../open-database';
 
 let database: TemporaryDatabase;
 let connection: SqliteConnection;
@@ -20,12 +20,12 @@ describe('cancelling', () => {
       .prepare('INSERT INTO jobs (queue, payload, available_at, created_at) VALUES (?, ?, 1, 1)')
       .run(['default', '{"id":"théirs","data":{}}']);
     expect(await connection.control.cancel('théirs')).toBe('removed');
-    expect(await reserveAll(connection)).toEqual([]);
+    expect(await reserve(connection)).toEqual([]);
   });
 
   it('finds a job by the id that it was given when it was handed out', async () => {
     await connection.push('default', [{ payload: '{"job":"nameless"}' }]);
-    const [reservation] = await reserveAll(connection);
+    const [reservation] = await reserve(connection);
     expect(await connection.control.cancel(String(idOf(reservation!)))).toBe('signalled');
   });
 
@@ -37,7 +37,7 @@ describe('cancelling', () => {
 
   it('ends one of two jobs with the same id, first the one that runs', async () => {
     await connection.push('default', [{ payload: payload('twin') }, { payload: payload('twin') }]);
-    const [running] = await reserveAll(connection, { limit: 1 });
+    const [running] = await reserve(connection, { limit: 1 });
     expect(await connection.control.cancel('twin')).toBe('signalled');
     expect(await connection.renew([running!], 60)).toEqual(['cancelled']);
     expect(await connection.counts('default')).toMatchObject({ ready: 1 });
@@ -72,6 +72,6 @@ describe('orders', () => {
     const child = new Child(require.resolve('../child'), database.file, 'resume');
     await wait;
     expect(await child.exited).toBe(0);
-    expect((await reserveAll(connection)).map(idOf)).toEqual(['a']);
+    expect((await reserve(connection)).map(idOf)).toEqual(['a']);
   });
 });

@@ -7,7 +7,7 @@ import {
 import { openSqlite } from '../../../../src/connections/database/sqlite/sqlite-database';
 import type { SqliteDatabase } from '../../../../src/connections/database/sqlite/sqlite-database';
 import { SqliteStore } from '../../../../src/connections/database/sqlite/sqlite-store';
-import { idOf, payload, reserveAll, silent, TemporaryDatabase } from '../open-database';
+import { idOf, payload, reserve, silent, TemporaryDatabase } from '../open-database';
 
 let database: TemporaryDatabase;
 
@@ -33,14 +33,14 @@ async function turns(count: number): Promise<void> {
 describe('a busy file', () => {
   it('leaves the event loop free, and is written to once others let go of it', async () => {
     const connection = database.connect();
-    await reserveAll(connection);
+    await reserve(connection);
     const holder = lockFile();
     const push = connection.push('default', [{ payload: payload('a') }]);
     // Were the loop blocked until the lock is free, this would never be reached.
     await turns(100);
     holder.exec('ROLLBACK');
     await push;
-    expect((await reserveAll(connection)).map(idOf)).toEqual(['a']);
+    expect((await reserve(connection)).map(idOf)).toEqual(['a']);
   });
 
   it('can be opened for the first time once others let go of it', async () => {
@@ -56,13 +56,13 @@ describe('a busy file', () => {
     await connection.push('default', [{ payload: payload('a') }]);
     const holder = lockFile();
     await expect(connection.counts('default')).resolves.toEqual({ ready: 1, delayed: 0, reserved: 0 });
-    await expect(reserveAll(connection, { queues: ['empty'] })).resolves.toEqual([]);
+    await expect(reserve(connection, { queues: ['empty'] })).resolves.toEqual([]);
     holder.exec('ROLLBACK');
   });
 
   it('is given up at the deadline, with an error that says that it is busy, and nothing is written', async () => {
     const connection = database.connect({}, { deadline: 0.05 });
-    await reserveAll(connection);
+    await reserve(connection);
     const holder = lockFile();
     const push = connection.push('default', [{ payload: payload('a') }]);
     await expect(push).rejects.toThrow(QueueUnavailableError);
@@ -75,7 +75,7 @@ describe('a busy file', () => {
 
   it('ends a push of many pages where it stands, and the error says how many are in', async () => {
     const connection = database.connect({}, { deadline: 0.05 });
-    await reserveAll(connection);
+    await reserve(connection);
     const entries = Array.from({ length: 5000 }, (_, index) => ({ payload: payload(`${index}`) }));
     const push = connection.push('default', entries);
     await turnOfTheEventLoop();
@@ -92,7 +92,7 @@ describe('a busy file', () => {
 
   it('makes a close wait for what was asked for before', async () => {
     const connection = database.connect();
-    await reserveAll(connection);
+    await reserve(connection);
     const holder = lockFile();
     const push = connection.push('default', [{ payload: payload('a') }]);
     const close = connection.close();
@@ -118,7 +118,7 @@ describe('calls of one turn of the event loop', () => {
     const connection = database.connect();
     const ids = Array.from({ length: 20 }, (_, index) => `${index}`);
     await Promise.all(ids.map((id) => connection.push('default', [{ payload: payload(id) }])));
-    expect((await reserveAll(connection)).map(idOf)).toEqual(ids);
+    expect((await reserve(connection)).map(idOf)).toEqual(ids);
   });
 
   it('do not fail with the one among them that fails', async () => {
@@ -132,7 +132,7 @@ describe('calls of one turn of the event loop', () => {
     ]);
     expect([before.status, after.status]).toEqual(['fulfilled', 'fulfilled']);
     expect(refused).toMatchObject({ status: 'rejected', reason: expect.any(DuplicatePayloadError) as unknown });
-    expect((await reserveAll(connection)).map(idOf)).toEqual(['before', 'after']);
+    expect((await reserve(connection)).map(idOf)).toEqual(['before', 'after']);
   });
 });
 
@@ -175,7 +175,7 @@ describe('a file that is removed while it is in use', () => {
     await connection.push('default', [{ payload: payload('gone') }]);
     removeFile();
     await connection.push('default', [{ payload: payload('kept') }]);
-    expect((await reserveAll(database.connect())).map(idOf)).toEqual(['kept']);
+    expect((await reserve(database.connect())).map(idOf)).toEqual(['kept']);
     expect(warnings).toEqual([expect.stringMatching(/removed or replaced/)]);
   });
 });

@@ -8,7 +8,7 @@ import { openSqlite } from '../../../../src/connections/database/sqlite/sqlite-d
 import type { SqliteDatabase } from '../../../../src/connections/database/sqlite/sqlite-database';
 import { SqliteTables } from '../../../../src/connections/database/sqlite/sqlite-tables';
 import { tableNames } from '../../../../src/connections/database/table-names';
-import { idOf, payload, reserveAll, TemporaryDatabase } from '../open-database';
+import { idOf, payload, reserve, TemporaryDatabase } from '../open-database';
 
 let database: TemporaryDatabase;
 
@@ -45,8 +45,8 @@ describe('the tables', () => {
     const [ours, theirs] = [database.connect(), database.connect({ table: 'other_jobs' })];
     await ours.push('default', [{ payload: payload('ours') }]);
     await theirs.push('default', [{ payload: payload('theirs') }]);
-    expect((await reserveAll(ours)).map(idOf)).toEqual(['ours']);
-    expect((await reserveAll(theirs)).map(idOf)).toEqual(['theirs']);
+    expect((await reserve(ours)).map(idOf)).toEqual(['ours']);
+    expect((await reserve(theirs)).map(idOf)).toEqual(['theirs']);
     expect(await theirs.failed.count()).toBe(0);
   });
 
@@ -90,7 +90,7 @@ describe('the tables', () => {
     );
     insert.run(['default', '{"uuid":"u","job":"App\\\\Mail@send","data":[],"id":"theirs"}', now, now]);
     insert.run(['default', '{"id":"later"}', now + 1000, now]);
-    const [reservation, ...more] = await reserveAll(connection);
+    const [reservation, ...more] = await reserve(connection);
     expect(reservation).toMatchObject({ counters: { attempts: 1 } });
     expect(String(reservation?.payload)).toBe(
       '{"uuid":"u","job":"App\\\\Mail@send","data":[],"id":"theirs","attempts":1}',
@@ -104,7 +104,7 @@ describe('the tables', () => {
     open().exec(
       `INSERT INTO jobs (queue, payload, available_at, created_at) VALUES ('default', CAST(x'7b22ff227d' AS TEXT), 1, 1)`,
     );
-    await reserveAll(connection);
+    await reserve(connection);
     const [entry] = await connection.failed.list({ limit: 1 });
     expect(entry?.payload).toEqual(Buffer.from('7b22ff227d', 'hex'));
   });

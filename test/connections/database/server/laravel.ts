@@ -1,0 +1,131 @@
+/** Tables that Laravel has made, and that both use, on each database server. */
+import { idOf, payload, reserve } from '../open-database';
+import type { ServerWorld } from './server-world';
+
+const laravelsPayload = (uuid: string): string =>
+  `{"uuid":"${uuid}","displayName":"App\\\\Jobs\\\\Report","job":"App\\\\Jobs\\\\Report@handle","maxTries":null,"data":{"n":"é"}}`;
+
+export interface LaravelsTables {
+  /** What Laravel 12's migrations run for jobs in a table of that name. */
+  readonly migrations: (jobs: string) => string;
+  /** What writes a moment of UTC as Laravel does. */
+  readonly utc: (moment: string) => string;
+}
+
+export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: LaravelsTables): void {
+  beforeEach(async () => {
+    await world.rows(migrations(world.table));
+  });
+
+  /** As Laravel's DatabaseQueue does. */
+  async function laravelPushes(uuid: string, delay = 0): Promise<void> {
+    const now = Math.floor(Date.now() / 1000);
+    await world.rows(
+      `insert into ${world.table} (queue, attempts, reserved_at, available_at, created_at, payload) values (?, 0, null, ?, ?, ?)`,
+      ['default', now + delay, now, laravelsPayload(uuid)],
+    );
+  }
+
+  /** The next job that a worker of Laravel's would take. */
+  const laravelTakes = () =>
+    world.rows(
+      `select * from ${world.table} where queue = ? and ((reserved_at is null and available_at <= ?) or reserved_at <= ?)
+       order by id asc limit 1 FOR UPDATE SKIP LOCKED`,
+      ['default', Math.floor(Date.now() / 1000), Math.floor(Date.now() / 1000) - 90],
+    );
+
+  describe('tables that Laravel has made', () => {
+    it('get what is missing, and keep what is there', async () => {
+      await laravelPushes('before');
+      const connection = await world.open();
+
+      const [reservation] = await reserve(connection);
+
+      expect(JSON.parse(reservation!.payload.toString())).toMatchObject({
+        uuid: 'before',
+        data: { n: 'é' },
+        attempts: 1,
+      });
+      expect(typeof idOf(reservation!)).toBe('string');
+      expect(await connection.settle([{ outcome: 'completed', reservation: reservation! }])).toEqual(['settled']);
+      expect(await world.rows(`select * from ${world.table}`)).toEqual([]);
+    });
+
+    it('hold jobs that come up in the order of their moments, and keep the id that they get', async () => {
+      const connection = await world.open();
+      await laravelPushes('later', 60);
+      await laravelPushes('first');
+      await laravelPushes('second');
+
+      const [first, ...others] = await reserve(connection);
+      expect(first!.payload.toString()).toContain('"uuid":"first"');
+      expect(others.map((job) => JSON.parse(job.payload.toString()) as object)).toMatchObject([{ uuid: 'second' }]);
+      expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 1, reserved: 2 });
+      world.offset = 61;
+      const again = await reserve(connection);
+      expect(again.map(({ counters }) => counters.crashes)).toEqual([1, 1, 0]);
+      expect(idOf(again[0]!)).toBe(idOf(first!));
+    });
+
+    it('hold jobs that can be cancelled by an id of their own', async () => {
+      const connection = await world.open();
+      await world.rows(
+        `insert into ${world.table} (queue, attempts, available_at, created_at, payload) values ('default', 0, 0, 0, ?)`,
+        [payload('theirs')],
+      );
+      expect(await connection.control.cancel('another')).toBe('unknown');
+      expect(await connection.control.cancel('theirs')).toBe('removed');
+    });
+
+    it('hold our jobs as Laravel reads them: ready ones at once, delayed ones not too early', async () => {
+      const connection = await world.open();
+      await connection.push('default', [{ payload: payload('delayed'), delay: 1.5 }]);
+      const [delayed] = await world.rows(`select * from ${world.table}`);
+      expect(await laravelTakes()).toEqual([]);
+      await connection.push('default', [{ payload: payload('ready') }]);
+
+      const [taken] = await laravelTakes();
+
+      expect(String(taken!['payload'])).toBe(payload('ready'));
+      expect(taken).toMatchObject({ attempts: 0, reserved_at: null, queue: 'default' });
+      expect(delayed!['available_at']).toBeGreaterThanOrEqual(Number(delayed!['created_at']) + 2);
+      expect(await laravelTakes()).toHaveLength(1);
+      await reserve(connection);
+      expect(await laravelTakes()).toEqual([]);
+    });
+
+    it('hold failed jobs that each side reads', async () => {
+      const connection = await world.open();
+      await connection.push('default', [{ payload: payload('ours') }]);
+      const [reservation] = await reserve(connection);
+      const failure = { id: 'ours', name: 'Probe', exception: 'Error: probe' };
+      await connection.settle([
+        { outcome: 'failed', reservation: reservation!, counters: reservation!.counters, failure },
+      ]);
+      await world.rows(
+        `insert into failed_${world.table} (uuid, connection, queue, payload, exception, failed_at)
+         values ('theirs', 'database', 'default', ?, 'Exception: theirs', ${utc('2026-11-20 10:00:00')})`,
+        [laravelsPayload('theirs')],
+      );
+
+      const [theirs, ours] = await connection.failed.list({ limit: 10 });
+
+      expect(theirs).toMatchObject({ id: 'theirs', name: '', failedAt: Date.UTC(2026, 10, 20, 10) });
+      expect(ours).toMatchObject({ id: 'ours', exception: 'Error: probe' });
+      const [row] = await world.rows(
+        `select connection, failed_at > now() - interval '1' day as recent from failed_${world.table} where uuid = 'ours'`,
+      );
+      // MySQL has no truth but 1.
+      expect({ ...row, recent: Number(row!['recent']) }).toEqual({ connection: 'database', recent: 1 });
+      expect(await connection.failed.retry(theirs!, theirs!.payload)).toBe(true);
+      expect((await reserve(connection))[0]!.payload.toString()).toContain('"uuid":"theirs"');
+    });
+
+    it('are left alone where they are of another kind', async () => {
+      await world.rows(`drop table ${world.table}; create table ${world.table} (id int, title text)`);
+      await expect(world.open()).rejects.toMatchObject({ code: 'E_DATABASE_FOREIGN_TABLE' });
+      const columns = 'select column_name from information_schema.columns where table_name = ?';
+      expect(await world.rows(columns, [world.table])).toHaveLength(2);
+    });
+  });
+}
