@@ -3,18 +3,13 @@ import { JobCancelledError } from '../../src/worker/errors';
 import type { WorkerHealth } from '../../src/worker/health';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
-import { elapse, Gate, testApplication, type TestApplication, until as untilOn } from '../support/application';
+import { elapse, until as untilOn } from '../support/application';
+import { application, gate, Note, ran, setTheScene } from './scene';
 
-let application: TestApplication;
-let gate: Gate;
-let ran: string[];
 let reasons: unknown[];
 let workers: Worker[];
 
 beforeEach(() => {
-  application = testApplication();
-  gate = new Gate();
-  ran = [];
   reasons = [];
   workers = [];
 });
@@ -22,18 +17,10 @@ beforeEach(() => {
 afterEach(async () => {
   gate.open();
   await Promise.all(workers.map((worker) => worker.stop()));
-  await application.manager.close();
 });
 
-@Job()
-class Note extends Job {
-  constructor(readonly text: string) {
-    super();
-  }
-  handle(): void {
-    ran.push(this.text);
-  }
-}
+// Last, so that its application is closed when the workers have stopped.
+setTheScene();
 
 @Job()
 class Gated extends Job {

@@ -2,11 +2,11 @@ import { Job } from '../../src/job/job';
 import type { ErrorContext } from '../../src/queue/application';
 import { CallbackTimedOutError } from '../../src/worker/errors';
 import { Worker } from '../../src/worker/worker';
-import { Gate, testApplication, type TestApplication, until } from '../support/application';
+import { until } from '../support/application';
+import { application, gate, Note, ran, setTheScene } from './scene';
 
-let application: TestApplication;
-let gate: Gate;
-let ran: string[];
+setTheScene();
+
 let reports: { readonly error: unknown; readonly context: ErrorContext }[];
 
 @Job({ timeout: '20s' })
@@ -28,16 +28,6 @@ class Unforgiving extends Job {
   }
 }
 
-@Job()
-class Note extends Job {
-  constructor(readonly text: string) {
-    super();
-  }
-  handle(): void {
-    ran.push(this.text);
-  }
-}
-
 @Job({ timeout: 0 })
 class Unlimited extends Job {
   handle(): void {
@@ -46,16 +36,8 @@ class Unlimited extends Job {
 }
 
 beforeEach(() => {
-  application = testApplication();
-  gate = new Gate();
-  ran = [];
   reports = [];
   application.manager.onError((error, context) => reports.push({ error, context }));
-});
-
-afterEach(async () => {
-  gate.open();
-  await application.manager.close();
 });
 
 const dispatch = (...jobs: readonly object[]): Promise<string[]> => application.bus.bulk(jobs);

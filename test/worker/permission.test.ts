@@ -1,27 +1,9 @@
-import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
-import { Gate, testApplication, type TestApplication, until as untilOn } from '../support/application';
+import { Gate, until as untilOn } from '../support/application';
+import { application, Note, ran, setTheScene } from './scene';
 
-let application: TestApplication;
-let ran: string[];
-
-beforeEach(() => {
-  application = testApplication();
-  ran = [];
-});
-
-afterEach(() => application.manager.close());
-
-@Job()
-class Note extends Job {
-  constructor(readonly text: string) {
-    super();
-  }
-  handle(): void {
-    ran.push(this.text);
-  }
-}
+setTheScene();
 
 const worker = (options: WorkerOptions = {}): Worker => new Worker(options, application.manager);
 const counts = (queue = 'default'): Promise<object> => application.manager.driver().counts(queue);

@@ -3,32 +3,10 @@ import { connectMemory } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
 import type { Connection } from '../../src/queue/connection';
 import { Worker } from '../../src/worker/worker';
-import { elapse, Gate, testApplication, type TestApplication, until } from '../support/application';
+import { elapse, until } from '../support/application';
+import { application, gate, Note, ran, setTheScene } from './scene';
 
-let application: TestApplication;
-let gate: Gate;
-let ran: string[];
-
-beforeEach(() => {
-  application = testApplication();
-  gate = new Gate();
-  ran = [];
-});
-
-afterEach(() => {
-  gate.open();
-  return application.manager.close();
-});
-
-@Job()
-class Note extends Job {
-  constructor(readonly text: string) {
-    super();
-  }
-  handle(): void {
-    ran.push(this.text);
-  }
-}
+setTheScene();
 
 @Job()
 class Gated extends Job {

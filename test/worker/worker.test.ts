@@ -3,36 +3,18 @@ import { CapabilityError, UnknownConnectionError } from '../../src/queue/errors'
 import { WorkerAlreadyRunError } from '../../src/worker/errors';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
-import { Gate, testApplication, type TestApplication, until as untilOn } from '../support/application';
+import { until as untilOn } from '../support/application';
+import { application, gate, Note, ran, setTheScene } from './scene';
 
-let application: TestApplication;
-let ran: string[];
-let gate: Gate;
+setTheScene();
+
 let atOnce: number;
 let most: number;
 
 beforeEach(() => {
-  application = testApplication();
-  ran = [];
-  gate = new Gate();
   atOnce = 0;
   most = 0;
 });
-
-afterEach(() => {
-  gate.open();
-  return application.manager.close();
-});
-
-@Job()
-class Note extends Job {
-  constructor(readonly text: string) {
-    super();
-  }
-  handle(): void {
-    ran.push(this.text);
-  }
-}
 
 @Job()
 class Gated extends Job {
@@ -98,8 +80,6 @@ describe('a worker', () => {
   });
 
   it('draws the order of its queues under fair, so that a flooded one starves none', async () => {
-    await application.manager.close();
-    application = testApplication();
     const rolls = [0.9, 0.1, 0.9, 0.1];
     Object.assign(application.manager, { random: () => rolls.shift() ?? 0.1 });
     await application.bus.bulk([1, 2, 3].map((count) => new Note(`flood ${count}`).onQueue('flood')));
