@@ -2,7 +2,7 @@ import type { BeanstalkdConnection } from '../../../src/connections/beanstalkd/b
 import { noCounters } from '../../../src/payload/counters';
 import type { Reservation, Settlement } from '../../../src/queue/connection';
 import { eventually } from '../../support/eventually';
-import { BeanstalkdWorld } from './open-beanstalkd';
+import { BeanstalkdWorld, callsOf, completed, idOf, probe } from './open-beanstalkd';
 
 let world: BeanstalkdWorld;
 let connection: BeanstalkdConnection;
@@ -14,21 +14,7 @@ beforeEach(async () => {
 
 afterEach(() => world.stop());
 
-const probe = (id: string): string => `{"id":"${id}","attempts":0}`;
-const idOf = ({ payload }: Reservation): unknown => (JSON.parse(payload.toString()) as { id: unknown }).id;
-const push = (...ids: readonly string[]) =>
-  connection.push(
-    'default',
-    ids.map((id) => ({ payload: probe(id) })),
-  );
-const reserve = (more: object = {}, from = connection) =>
-  from.reserve({ queues: ['default'], limit: 10, lease: 60, ...more });
-const reserveOne = async (from = connection): Promise<Reservation> => {
-  const { reservations } = await reserve({ limit: 1 }, from);
-  expect(reservations).toHaveLength(1);
-  return reservations[0]!;
-};
-const ids = async (): Promise<unknown[]> => (await reserve()).reservations.map(idOf);
+const { push, reserve, reserveOne, ids } = callsOf(() => connection);
 const released = (reservation: Reservation, more: object = {}): Settlement => ({
   outcome: 'released',
   reservation,
@@ -36,7 +22,6 @@ const released = (reservation: Reservation, more: object = {}): Settlement => ({
   counters: reservation.counters,
   ...more,
 });
-const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
 /** What the server says of the only job there is, by its number. */
 const factsOf = async (job: number): Promise<string> => world.server.say(`stats-job ${job}`);
 

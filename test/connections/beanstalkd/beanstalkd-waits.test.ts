@@ -1,9 +1,8 @@
 import type { BeanstalkdConnection } from '../../../src/connections/beanstalkd/beanstalkd-connection';
 import { BeanstalkdWaiter } from '../../../src/connections/beanstalkd/beanstalkd-waiter';
 import { noCounters } from '../../../src/payload/counters';
-import type { Reservation, Settlement } from '../../../src/queue/connection';
 import { eventually } from '../../support/eventually';
-import { BeanstalkdWorld } from './open-beanstalkd';
+import { BeanstalkdWorld, callsOf, completed, probe } from './open-beanstalkd';
 
 let world: BeanstalkdWorld;
 let connection: BeanstalkdConnection;
@@ -15,22 +14,7 @@ beforeEach(async () => {
 
 afterEach(() => world.stop());
 
-const probe = (id: string): string => `{"id":"${id}","attempts":0}`;
-const idOf = ({ payload }: Reservation): unknown => (JSON.parse(payload.toString()) as { id: unknown }).id;
-const push = (...ids: readonly string[]) =>
-  connection.push(
-    'default',
-    ids.map((id) => ({ payload: probe(id) })),
-  );
-const reserve = (more: object = {}, from = connection) =>
-  from.reserve({ queues: ['default'], limit: 10, lease: 60, ...more });
-const reserveOne = async (from = connection): Promise<Reservation> => {
-  const { reservations } = await reserve({ limit: 1 }, from);
-  expect(reservations).toHaveLength(1);
-  return reservations[0]!;
-};
-const ids = async (): Promise<unknown[]> => (await reserve()).reservations.map(idOf);
-const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
+const { push, reserve, reserveOne, ids } = callsOf(() => connection);
 
 describe('a wait', () => {
   const wait = (signal = new AbortController().signal) => connection.waiter(['default']).wait(2, signal);

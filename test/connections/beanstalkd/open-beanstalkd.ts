@@ -6,6 +6,7 @@ import type {
   BeanstalkdContext,
 } from '../../../src/connections/beanstalkd/beanstalkd-connection';
 import type { BeanstalkdConfig } from '../../../src/queue/configuration';
+import type { Reservation, Settlement } from '../../../src/queue/connection';
 import { type BeanstalkdOptions, type BeanstalkdServer, startBeanstalkd } from '../../support/beanstalkd-server';
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -52,4 +53,28 @@ export class BeanstalkdWorld {
     await Promise.all(this.#connections.map((connection) => connection.close()));
     await this.server.stop();
   }
+}
+
+export const probe = (id: string): string => `{"id":"${id}","attempts":0}`;
+
+export const idOf = ({ payload }: Reservation): unknown => (JSON.parse(payload.toString()) as { id: unknown }).id;
+
+export const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
+
+/** What tests ask of the connection of the moment, or of another one. */
+export function callsOf(connection: () => BeanstalkdConnection) {
+  const push = (...ids: readonly string[]): Promise<void> =>
+    connection().push(
+      'default',
+      ids.map((id) => ({ payload: probe(id) })),
+    );
+  const reserve = (more: object = {}, from = connection()) =>
+    from.reserve({ queues: ['default'], limit: 10, lease: 60, ...more });
+  const reserveOne = async (from = connection()): Promise<Reservation> => {
+    const { reservations } = await reserve({ limit: 1 }, from);
+    expect(reservations).toHaveLength(1);
+    return reservations[0]!;
+  };
+  const ids = async (): Promise<unknown[]> => (await reserve()).reservations.map(idOf);
+  return { push, reserve, reserveOne, ids };
 }

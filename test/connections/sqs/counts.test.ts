@@ -1,25 +1,18 @@
 import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
 import type { SqsQueueModel } from '../../support/sqs-model';
-import { SqsWorld } from './open-sqs';
+import { probe, SqsWorld } from './open-sqs';
 
-const probe = (id: string): string => `{"job":"probe","id":"${id}","attempts":0}`;
 const NOTHING = { ready: 0, delayed: 0, reserved: 0 };
 
-let world: SqsWorld;
+const world = new SqsWorld().forTests();
 let queue: SqsQueueModel;
 let connection: SqsConnection;
 
-beforeAll(async () => {
-  world = await SqsWorld.start();
-});
 beforeEach(() => {
-  world.server.reset();
   queue = world.createQueue('default');
   world.createQueue('orders.fifo', { FifoQueue: 'true' });
   connection = world.connect();
 });
-afterEach(() => world.close());
-afterAll(() => world.stop());
 
 const pushLater = (delay: number): Promise<void> => connection.push('default', [{ payload: probe('late'), delay }]);
 

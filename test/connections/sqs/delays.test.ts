@@ -6,20 +6,14 @@ import { SqsWorld } from './open-sqs';
 const HOUR = 3600;
 const probe = '{"job":"probe","id":"a","attempts":0}';
 
-let world: SqsWorld;
+const world = new SqsWorld().forTests();
 let queue: SqsQueueModel;
 let connection: SqsConnection;
 
-beforeAll(async () => {
-  world = await SqsWorld.start();
-});
 beforeEach(() => {
-  world.server.reset();
   queue = world.createQueue('default');
   connection = world.connect();
 });
-afterEach(() => world.close());
-afterAll(() => world.stop());
 
 const later = (delay: number): Promise<void> => connection.push('default', [{ payload: probe, delay }]);
 

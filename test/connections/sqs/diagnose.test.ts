@@ -15,14 +15,7 @@ class Stubborn extends Job {
 
 const { tries = 0, maxCrashes = 0 } = registry().definitionOf(Stubborn)!.options;
 
-let world: SqsWorld;
-
-beforeAll(async () => {
-  world = await SqsWorld.start();
-});
-beforeEach(() => world.server.reset());
-afterEach(() => world.close());
-afterAll(() => world.stop());
+const world = new SqsWorld().forTests();
 
 async function diagnosed(attributes: Record<string, string>, queue = 'default'): Promise<readonly Diagnosis[]> {
   world.createQueue(queue, attributes);

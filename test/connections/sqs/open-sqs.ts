@@ -5,19 +5,30 @@ import type { SqsConfig } from '../../../src/queue/configuration';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { SqsServer } from '../../support/sqs-server';
 
+export const probe = (id: string): string => `{"job":"probe","id":"${id}","attempts":0}`;
+
 export const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
 
 export class SqsWorld {
-  readonly server: SqsServer;
+  server!: SqsServer;
   readonly #open: SqsConnection[] = [];
   #offset = 0;
 
-  private constructor(server: SqsServer) {
-    this.server = server;
+  static async start(): Promise<SqsWorld> {
+    const world = new SqsWorld();
+    world.server = await SqsServer.start();
+    return world;
   }
 
-  static async start(): Promise<SqsWorld> {
-    return new SqsWorld(await SqsServer.start());
+  /** Starts the server before the tests of the file, takes its queues away before each, and ends what it has opened. */
+  forTests(): this {
+    beforeAll(async () => {
+      this.server = await SqsServer.start();
+    });
+    beforeEach(() => this.server.reset());
+    afterEach(() => this.close());
+    afterAll(() => this.stop());
+    return this;
   }
 
   /** The clock of the machine, and so much further as the test has moved it. */

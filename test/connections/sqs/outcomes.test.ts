@@ -2,24 +2,16 @@ import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection'
 import { afterFailedAttempt, afterFreeRelease } from '../../../src/payload/counters';
 import type { Reservation, Settlement } from '../../../src/queue/connection';
 import type { SqsQueueModel } from '../../support/sqs-model';
-import { SqsWorld } from './open-sqs';
+import { probe, SqsWorld } from './open-sqs';
 
-const probe = (id: string): string => `{"job":"probe","id":"${id}","attempts":0}`;
-
-let world: SqsWorld;
+const world = new SqsWorld().forTests();
 let queue: SqsQueueModel;
 let connection: SqsConnection;
 
-beforeAll(async () => {
-  world = await SqsWorld.start();
-});
 beforeEach(() => {
-  world.server.reset();
   queue = world.createQueue('default');
   connection = world.connect({}, { deadline: 1 });
 });
-afterEach(() => world.close());
-afterAll(() => world.stop());
 
 const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
 const released = (reservation: Reservation, delay = 0): Settlement => ({

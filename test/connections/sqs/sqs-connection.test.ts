@@ -1,22 +1,15 @@
 import type { Reservation } from '../../../src/queue/connection';
 import { eventually } from '../../support/eventually';
-import { SqsWorld } from './open-sqs';
+import { probe, SqsWorld } from './open-sqs';
 
-const probe = (id: string): string => `{"job":"probe","id":"${id}","attempts":0}`;
 const MEGABYTE = 1024 * 1024;
 
-let world: SqsWorld;
+const world = new SqsWorld().forTests();
 
-beforeAll(async () => {
-  world = await SqsWorld.start();
-});
 beforeEach(() => {
-  world.server.reset();
   world.createQueue('default');
   world.createQueue('orders.fifo');
 });
-afterEach(() => world.close());
-afterAll(() => world.stop());
 
 async function reserve(queue = 'default', limit = 10): Promise<readonly Reservation[]> {
   return (await world.connect().reserve({ queues: [queue], limit, lease: 60 })).reservations;

@@ -14,17 +14,11 @@ import { credentials, SqsWorld } from './open-sqs';
 const entries: readonly Entry[] = [{ payload: '{"job":"probe","id":"a","attempts":0}' }];
 const request = { queues: ['default'], limit: 1, lease: 60 };
 
-let world: SqsWorld;
+const world = new SqsWorld().forTests();
 
-beforeAll(async () => {
-  world = await SqsWorld.start();
-});
 beforeEach(() => {
-  world.server.reset();
   world.createQueue('default');
 });
-afterEach(() => world.close());
-afterAll(() => world.stop());
 
 @Job()
 class Letter extends Job {

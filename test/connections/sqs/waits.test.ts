@@ -3,29 +3,22 @@ import { SqsWaiter } from '../../../src/connections/sqs/sqs-waiter';
 import type { Reservation, Waiter } from '../../../src/queue/connection';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { eventually } from '../../support/eventually';
-import { SqsWorld } from './open-sqs';
+import { probe, SqsWorld } from './open-sqs';
 
-const probe = (id: string): string => `{"job":"probe","id":"${id}","attempts":0}`;
 const never = new AbortController().signal;
 
-let world: SqsWorld;
+const world = new SqsWorld().forTests();
 let queue: SqsQueueModel;
 let connection: SqsConnection;
 let waiter: Waiter;
 
-beforeAll(async () => {
-  world = await SqsWorld.start();
-});
 beforeEach(() => {
-  world.server.reset();
   queue = world.createQueue('default');
   world.createQueue('low');
   world.createQueue('orders.fifo');
   connection = world.connect();
   waiter = connection.waiter(['default']);
 });
-afterEach(() => world.close());
-afterAll(() => world.stop());
 
 const push = (id: string, name = 'default'): Promise<void> => world.connect().push(name, [{ payload: probe(id) }]);
 const receives = (): number => world.server.count('ReceiveMessage');
