@@ -18,6 +18,12 @@ export interface TableNames {
 /** The versions of all tables that Onqueue made in a database. `PRAGMA user_version` belongs to a file's other users. */
 export const VERSIONS_TABLE = 'onqueue_versions';
 
+/** What makes a table of that name one of Laravel's, or of ours, on a database server. */
+export const LARAVELS_COLUMNS = {
+  jobs: ['id', 'queue', 'payload', 'attempts', 'reserved_at', 'available_at', 'created_at'],
+  failed: ['id', 'uuid', 'connection', 'queue', 'payload', 'exception', 'failed_at'],
+} as const;
+
 /** @throws DatabaseTableNameError */
 export function tableNames(table: string, connection: string): TableNames {
   if (!/^(?!sqlite_)[a-z_][a-z\d_]{0,47}$/i.test(table)) throw new DatabaseTableNameError(connection, table);

@@ -8,7 +8,7 @@
 import { ForeignTableError, NewerTablesError } from '../errors';
 import type { Found, Schema } from '../server/dialect';
 import type { SqlSession } from '../server/sql-session';
-import { type TableNames, VERSIONS_TABLE } from '../table-names';
+import { LARAVELS_COLUMNS, type TableNames, VERSIONS_TABLE } from '../table-names';
 import { DELAYED, READY, RESERVED } from './job-rows';
 import { type MysqlNames, mysqlNames } from './mysql-names';
 import { type Sql, sql } from './sql';
@@ -22,12 +22,6 @@ const NEEDED = 'MySQL 8.0.11 or MariaDB 10.6';
 
 /** Seconds for which one who makes the tables waits for another. */
 const PATIENCE = 10;
-
-/** What makes a table of that name one of Laravel's, or of ours. */
-const LARAVELS_COLUMNS = {
-  jobs: ['id', 'queue', 'payload', 'attempts', 'reserved_at', 'available_at', 'created_at'],
-  failed: ['id', 'uuid', 'connection', 'queue', 'payload', 'exception', 'failed_at'],
-} as const;
 
 export class MysqlSchema implements Schema {
   readonly version = VERSION;

@@ -7,7 +7,7 @@
 import { ForeignTableError, NewerTablesError } from '../errors';
 import type { Found, Schema } from '../server/dialect';
 import type { SqlSession } from '../server/sql-session';
-import type { TableNames } from '../table-names';
+import { LARAVELS_COLUMNS, type TableNames } from '../table-names';
 import { exchangeFunction, pushFunction } from './functions';
 import { type Identifiers, identifiers, literal, quoted } from './identifiers';
 import { DELAYED, DUE, KNOWN_ID, READY, RESERVED, UNREAD_ID } from './states';
@@ -16,12 +16,6 @@ const VERSION = 1;
 
 /** Of the server; the statements use MATERIALIZED. */
 const OLDEST = { number: 120_000, text: 'PostgreSQL 12' };
-
-/** What makes a table of that name one of Laravel's, or of ours. */
-const LARAVELS_COLUMNS = {
-  jobs: ['id', 'queue', 'payload', 'attempts', 'reserved_at', 'available_at', 'created_at'],
-  failed: ['id', 'uuid', 'connection', 'queue', 'payload', 'exception', 'failed_at'],
-} as const;
 
 export class PostgresSchema implements Schema {
   readonly version = VERSION;
