@@ -20,11 +20,14 @@ local sequence = tonumber(ARGV[2])
 local known = recall(client, sequence)
 if known then return known end
 
+-- A key of another type refuses the whole call; UNLINK would take it along.
+local count = call('LLEN', ready) + call('ZCARD', delayed) + call('ZCARD', reserved)
+call('LLEN', notify)
+
 if call('EXISTS', cancelled) == 1 then
   local function page_from(start) return call('ZRANGE', reserved, start, start + PAGE - 1) end
   look(page_from, function(text) call('ZREM', cancelled, id_of(text) or '') end)
 end
 
-local count = call('LLEN', ready) + call('ZCARD', delayed) + call('ZCARD', reserved)
 call('UNLINK', ready, delayed, reserved, notify)
 return record(client, sequence, { 'cleared', count })

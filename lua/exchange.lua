@@ -30,7 +30,8 @@
 --            JSON object and went to failed; next_in: seconds until another look is worth while, '0' now, 'never';
 --            news: words, each with what belongs to it: restart, token; paused, places of queues; cancelled, places of
 --            jobs; apart, 1 (the next job was left to somebody who is alone); unrecorded, 1 (there is no record of an
---            earlier call of this client)
+--            earlier call of this client); foreign, places of queues with a key of another type: from where it was
+--            met nothing was moved there, and outcomes that could not be written are among `lost`
 --   keeps    I1 I2 I3 I4 I5 I6 I7 I9 I10
 --   cost     O(log n) for each job moved; at most 100 jobs or 1 MiB of text for each of promote, reclaim and reserve
 
@@ -38,7 +39,10 @@ local client, control, cancelled = KEYS[1], KEYS[2], KEYS[3]
 local sequence, client_id = tonumber(ARGV[2]), ARGV[3]
 local lease, limit, sources = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local apart, company = tonumber(ARGV[7]), ARGV[8]
-local FIRST_OUTCOME = 9
+-- Seconds until a queue with a key of another type is looked at again.
+local FIRST_OUTCOME, FOREIGN_LOOK = 9, 1
+-- Laravel leaves one for each job.
+local MOST_HINTS = 1000
 
 local queues = {}
 for first = 4, #KEYS, 6 do
@@ -48,13 +52,28 @@ for first = 4, #KEYS, 6 do
   }
 end
 
+-- What Redis answers; nothing: a key of this queue is of another type. An error would end the call, and as Redis does
+-- not roll back, what other queues gave before would be with nobody. So of each queue all is asked that is written to
+-- later, before anything is moved. Whatever else Redis refuses, it refuses at the first write of a call.
+local function ask(queue, ...)
+  local answer = redis.pcall(...)
+  if type(answer) ~= 'table' or not answer.err then return answer end
+  if not find(answer.err, 'WRONGTYPE', 1, true) then return call(...) end
+  queue.foreign = true
+end
+
+local function keeps_failed(queue)
+  return ask(queue, 'ZCARD', queue.failed) and ask(queue, 'HGET', queue.failed_jobs, '') ~= nil
+end
+
 -- A repeat is given the jobs that bear the recorded score: they are still its own, or they are not there any more.
 local known, unrecorded = recall(client, sequence)
 if known then
   local jobs = {}
   for i = 1, #(known[3] or {}), 2 do
     local place, lease_end = known[3][i], known[3][i + 1]
-    jobs[#jobs + 1] = { place, unpack(call('ZRANGEBYSCORE', queues[place].reserved, lease_end, lease_end)) }
+    local queue = queues[place]
+    jobs[#jobs + 1] = { place, unpack(ask(queue, 'ZRANGEBYSCORE', queue.reserved, lease_end, lease_end) or {}) }
   end
   if known[3] then
     known[3] = jobs
@@ -92,6 +111,7 @@ if unrecorded then news = { 'unrecorded', 1 } end
 -- One look where there is nothing to see, as nearly always.
 local orders = call('EXISTS', control, cancelled)
 local any_cancelled = orders == 2 or (orders == 1 and call('EXISTS', cancelled) == 1)
+if any_cancelled then call('ZCARD', cancelled) end
 if orders > 0 and limit > 0 then
   local fields = { 'restart' }
   for place = 1, sources do fields[place + 1] = 'paused:' .. queues[place].ready end
@@ -128,15 +148,22 @@ local function fail(queue, token, at)
   keep_failed(queue.failed, queue.failed_jobs, id, moment, meta, sub(token, 1, keep) .. tail)
 end
 
+-- Whether outcomes of a kind can be written. Those that cannot stay reserved.
+local function takes(kind, queue)
+  if kind == 'released' then return ask(queue, 'LLEN', queue.ready) and ask(queue, 'ZCARD', queue.delayed) end
+  return kind == 'completed' or keeps_failed(queue)
+end
+
 local WIDTH = { completed = 1, released = 4, failed = 5 }
 local lost, place, at, ended = {}, 0, FIRST_OUTCOME, {}
 while ARGV[at] do
   local kind, queue, count = ARGV[at], queues[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
+  local writable = takes(kind, queue)
   at = at + 3
   for _ = 1, count do
     place = place + 1
     local token = ARGV[at]
-    if call('ZREM', queue.reserved, token) == 0 then
+    if not writable or (ask(queue, 'ZREM', queue.reserved, token) or 0) == 0 then
       lost[#lost + 1] = place
     elseif kind == 'released' then
       release(queue, token, at)
@@ -155,7 +182,8 @@ if #ended > 0 then call('ZREM', cancelled, unpack(ended)) end
 -- Due jobs go to the tail of the ready list, in the order in which they came due. Removed before they are added: a
 -- server that is full refuses additions until a script has written something.
 local function promote(queue, budget)
-  if call('ZCOUNT', queue.delayed, '-inf', now) == 0 then return end
+  local due = ask(queue, 'ZCOUNT', queue.delayed, '-inf', now)
+  if not due or due == 0 or not ask(queue, 'LLEN', queue.ready) then return end
   repeat
     local page = call('ZRANGEBYSCORE', queue.delayed, '-inf', now, 'LIMIT', 0, PAGE)
     local count = 0
@@ -171,7 +199,8 @@ end
 -- Jobs whose lease ran out go to the head, before all that waits, in the order in which they were lost. The attempt
 -- is taken back and counted as a crash.
 local function reclaim(place, queue, budget)
-  if call('ZCOUNT', queue.reserved, '-inf', now) == 0 then return end
+  local over = ask(queue, 'ZCOUNT', queue.reserved, '-inf', now)
+  if not over or over == 0 or not (ask(queue, 'LLEN', queue.ready) and keeps_failed(queue)) then return end
   local texts, unreadable = {}, {}
   repeat
     local page = call('ZRANGEBYSCORE', queue.reserved, '-inf', now, 'LIMIT', 0, PAGE)
@@ -241,19 +270,20 @@ end
 -- one, nor what is behind it on this queue and on later ones.
 local verdict = 'go'
 
+-- After `reclaim`, which has asked for `reserved`.
 local function reserve(place, queue)
   local texts, unreadable, full = {}, {}, false
   -- What does not fit has to be put back, and a page of long texts would be nothing else: the first says how many may.
   local fitting = 1
   repeat
     local wanted = math.min(PAGE, limit - taken - #texts, fitting)
-    local page = call('LPOP', queue.ready, wanted) or {}
+    local page = ask(queue, 'LPOP', queue.ready, wanted) or {}
     for i, text in ipairs(page) do
       local reservation, crashes = reserved_text(text)
       if crashes and apart > 0 and crashes >= apart then
         verdict = company == 'alone' and taken + #texts == 0 and 'last' or 'stop'
       end
-      local stays = verdict == 'stop' or not charge(moved, text)
+      local stays = verdict == 'stop' or not (reservation or keeps_failed(queue)) or not charge(moved, text)
       if not stays then
         if reservation then texts[#texts + 1] = reservation else unreadable[#unreadable + 1] = text end
       end
@@ -289,7 +319,7 @@ if sources > 0 then
   for place = 1, sources do
     if taken == limit or verdict ~= 'go' then break end
     refresh(place)
-    if not queues[place].paused then
+    if not queues[place].paused and not queues[place].foreign then
       reserve(place, queues[place])
       queues[place].visited = true
     end
@@ -315,9 +345,10 @@ local function hint(queue)
   if exist == 2 then return true end
   local left = exist == 1 and call('EXISTS', queue.ready) == 1
   if left or (queue.first_due and (satisfied or not queue.visited)) then
-    leave_hint(queue.notify)
+    if ask(queue, 'LLEN', queue.notify) == 0 then call('RPUSH', queue.notify, '1') end
   elseif exist == 1 then
-    call('DEL', queue.notify)
+    -- Not DEL, which would take along what is not ours.
+    ask(queue, 'LPOP', queue.notify, MOST_HINTS)
   end
   return left
 end
@@ -325,30 +356,40 @@ end
 local left = false
 for place, queue in ipairs(queues) do
   local changed = queue.visited or queue.filled or queue.first_due
-  -- A hint on a paused queue would wake those who wait, in vain and again and again; `resume` leaves one.
-  if changed and not queue.paused then left = hint(queue) and place <= sources or left end
+  -- A hint on a queue that gives nothing would wake those who wait, again and again; `resume` leaves one.
+  if changed and not queue.paused and not queue.foreign then left = hint(queue) and place <= sources or left end
 end
 
-local function first_score(key)
-  return tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or math.huge)
+local function first_score(queue, key)
+  local first = ask(queue, 'ZRANGE', key, 0, 0, 'WITHSCORES')
+  return first and tonumber(first[2] or math.huge)
 end
 
 local function next_look()
   if left then return '0' end
   for place = 1, sources do
     local queue = queues[place]
-    if not queue.visited and not queue.paused and call('EXISTS', queue.ready) == 1 then return '0' end
+    local looked = queue.visited or queue.paused or queue.foreign
+    if not looked and call('EXISTS', queue.ready) == 1 then return '0' end
   end
   local first = math.huge
   for place = 1, sources do
     local queue = queues[place]
-    if not queue.paused then first = math.min(first, first_score(queue.delayed), first_score(queue.reserved)) end
+    if not queue.paused then
+      local due, over = first_score(queue, queue.delayed), first_score(queue, queue.reserved)
+      first = math.min(first, queue.foreign and moment / 1000000 + FOREIGN_LOOK or math.min(due, over))
+    end
   end
   if first == math.huge then return 'never' end
   return format('%.6f', math.max(first - moment / 1000000, 0))
 end
 
 local next_in = limit > 0 and next_look() or 'never'
+local foreign = {}
+for place, queue in ipairs(queues) do
+  if queue.foreign then foreign[#foreign + 1] = place end
+end
+if #foreign > 0 then news[#news + 1], news[#news + 2] = 'foreign', foreign end
 record(client, sequence, { 'exchanged', lost, lease_ends, aside, next_in, news })
 -- After the record: what is cancelled before a repeat is told to it as well.
 if any_cancelled then

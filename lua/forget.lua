@@ -17,6 +17,7 @@ local sequence, id = tonumber(ARGV[2]), ARGV[3]
 local known = recall(client, sequence)
 if known then return known end
 
+check_failed(failed, failed_jobs)
 if call('ZREM', failed, id) == 0 then return { 'absent' } end
 call('HDEL', failed_jobs, id)
 return record(client, sequence, { 'forgotten' })

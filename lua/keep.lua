@@ -16,5 +16,6 @@
 local failed, failed_jobs = KEYS[1], KEYS[2]
 local id, meta, payload = ARGV[2], ARGV[3], ARGV[4]
 
+check_failed(failed, failed_jobs)
 keep_failed(failed, failed_jobs, id, clock(), meta, payload)
 return { 'kept' }

@@ -60,6 +60,12 @@ local function leave_hint(notify)
   if call('LLEN', notify) == 0 then call('RPUSH', notify, '1') end
 end
 
+-- Raises an error, before anything is moved, where a key of the failed store is of another type.
+local function check_failed(failed, failed_jobs)
+  call('ZCARD', failed)
+  call('HGET', failed_jobs, '')
+end
+
 -- Keeps a job in the failed store; a second failure of the same job replaces the first.
 local function keep_failed(failed, failed_jobs, id, moment, meta, payload)
   call('ZADD', failed, score(moment), id)

@@ -23,6 +23,10 @@ local FIRST_ENTRY = 4
 local known, unrecorded = recall(client, sequence)
 if known then return known end
 
+-- All that is written to is read before: a key of another type refuses the whole call.
+local hints = call('LLEN', notify)
+if count > 0 and ARGV[FIRST_ENTRY + count] then call('ZCARD', delayed) end
+
 if count > 0 then call('RPUSH', ready, unpack(ARGV, FIRST_ENTRY, FIRST_ENTRY + count - 1)) end
 
 local duplicates, first_due, place = {}, false, 0
@@ -40,5 +44,6 @@ for at = FIRST_ENTRY + count, #ARGV, 3 do
   end
 end
 
-if count > 0 or first_due then leave_hint(notify) end
+-- One is enough: whoever takes it leaves another as long as there is work.
+if hints == 0 and (count > 0 or first_due) then call('RPUSH', notify, '1') end
 return record(client, sequence, { 'pushed', duplicates, unrecorded and 'unrecorded' or 'recorded' })

@@ -22,6 +22,8 @@ call('ZREMRANGEBYRANK', reserved, 1, 0)
 
 local lease_end = free_score(reserved, clock() + math.floor(lease * 1000000))
 local any_cancelled = call('EXISTS', cancelled) == 1
+-- Where it is of another type, no lease is renewed that nobody would learn of.
+if any_cancelled then call('ZCARD', cancelled) end
 local lost, renewed, places = {}, {}, {}
 for at = FIRST_TOKEN, #ARGV do
   local place = at - FIRST_TOKEN + 1

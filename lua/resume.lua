@@ -18,6 +18,8 @@ local sequence = tonumber(ARGV[2])
 local known = recall(client, sequence)
 if known then return known end
 
+-- Read before anything is written: where it is of another type, the queue stays paused.
+call('LLEN', notify)
 if call('HDEL', control, 'paused:' .. ready) == 0 then return { 'unchanged' } end
 if call('EXISTS', ready, delayed) > 0 then leave_hint(notify) end
 return record(client, sequence, { 'resumed' })

@@ -25,6 +25,10 @@ if known then return known end
 local entry = call('HGET', failed_jobs, id)
 if not entry or sub(entry, find(entry, '\n', 1, true) + 1) ~= expected then return { 'absent' } end
 
+-- All that is written to is read before: a key of another type refuses the whole call.
+for _, key in ipairs({ failed, cancelled }) do call('ZCARD', key) end
+for _, key in ipairs({ ready, notify }) do call('LLEN', key) end
+
 call('ZREM', failed, id)
 call('HDEL', failed_jobs, id)
 -- A mark that was left because the job was not found where it waited: sending it back is the later order.

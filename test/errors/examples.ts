@@ -109,6 +109,17 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   QueueUnavailableError: [
     { connection: 'main', store: 'Redis', address: 'redis://127.0.0.1:6379', consequence: 'SendEmail was not queued' },
   ],
+  ForeignKeyError: [
+    {
+      connection: 'main',
+      address: 'redis://127.0.0.1:6379',
+      key: 'queues:mail',
+      type: 'string',
+      expected: 'list',
+      consequence: 'SendEmail was not queued',
+    },
+    { cause },
+  ],
   RedisReplyError: [
     {
       connection: 'main',

@@ -8,6 +8,7 @@ import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../cl
 import type { Logger } from '../../logger/logger';
 import { QueueUnavailableError } from '../errors';
 import { RedisReplyError } from './errors';
+import { withForeignKey } from './foreign-keys';
 import type { LinkCall, RedisLink } from './link';
 import { isPassing, isReply, isUnavailable, isUnknownScript, remedyOf, wordsOf } from './refusals';
 import type { Script } from './scripts';
@@ -98,7 +99,7 @@ export class RedisCaller {
     return this.#carryOut(command, () => [command, args], patience);
   }
 
-  /** @throws QueueUnavailableError, RedisReplyError */
+  /** @throws QueueUnavailableError, ForeignKeyError, RedisReplyError */
   async script(
     script: Script,
     keys: readonly string[],
@@ -108,7 +109,12 @@ export class RedisCaller {
     const tail = [keys.length, ...keys, this.settings.offset?.() ?? 0, ...args];
     const form: Form = (known) => (known ? ['evalsha', [script.sha, ...tail]] : ['eval', [script.source, ...tail]]);
     const operation = `script ${script.name}`;
-    const reply = (await this.#carryOut(operation, form, patience)) as [Buffer, ...unknown[]];
+    let reply: [Buffer, ...unknown[]];
+    try {
+      reply = (await this.#carryOut(operation, form, patience)) as [Buffer, ...unknown[]];
+    } catch (error) {
+      throw await withForeignKey(this, keys, error);
+    }
     const word = String(reply[0]);
     // `stale` is one such word: what another call under our name has done would be taken for ours.
     if (!script.answers.includes(word)) throw this.#replyError(operation, patience.consequence, new Error(word));

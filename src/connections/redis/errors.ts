@@ -14,7 +14,7 @@ export interface Reply {
   readonly consequence: string;
 }
 
-/** Redis answered with an error that waiting does not mend: a key of another type, a command that is not allowed. */
+/** Redis answered with an error that waiting does not mend. */
 export class RedisReplyError extends OnqueueError<Reply> implements Consequential {
   readonly code = 'E_REDIS_REPLY';
 
@@ -29,5 +29,38 @@ export class RedisReplyError extends OnqueueError<Reply> implements Consequentia
 
   withConsequence(consequence: string): RedisReplyError {
     return new RedisReplyError({ ...this.facts, consequence }, { cause: this.cause });
+  }
+}
+
+export interface ForeignKey {
+  /** The connection's name in the configuration. */
+  readonly connection: string;
+  /** `Connection.address`: without a password. */
+  readonly address: string;
+  readonly key: string;
+  /** As Redis calls it: `string`, `hash`, … */
+  readonly type: string;
+  /** The type of what Onqueue keeps there. */
+  readonly expected: string;
+  /** What was not done for it, as a clause: `SendEmail was not queued`. */
+  readonly consequence: string;
+}
+
+/** A key of Onqueue's holds something of another type: somebody else uses it. It is left as it is. */
+export class ForeignKeyError extends OnqueueError<ForeignKey> implements Consequential {
+  readonly code = 'E_REDIS_FOREIGN_KEY';
+
+  constructor(facts: ForeignKey, options: { cause: unknown }) {
+    const { connection, address, key, type, expected, consequence } = facts;
+    super(
+      `The key '${key}' of Redis at ${address} is a ${type}, where Onqueue keeps a ${expected}: somebody else uses it; ` +
+        `${consequence}. Rename or remove it, or give connection '${connection}' a prefix or a db of its own.`,
+      facts,
+      options,
+    );
+  }
+
+  withConsequence(consequence: string): ForeignKeyError {
+    return new ForeignKeyError({ ...this.facts, consequence }, { cause: this.cause });
   }
 }

@@ -16,6 +16,7 @@ import type {
 } from '../../queue/connection';
 import type { RedisCaller } from './caller';
 import { failureMeta } from './failed-meta';
+import { ForeignKeys } from './foreign-keys';
 import type { Keys } from './keys';
 import { Lane } from './lane';
 import { MOST_BYTES, MOST_JOBS } from '../pages';
@@ -54,10 +55,12 @@ interface Group {
 
 export class ExchangeLane extends Lane<Exchange> {
   readonly #keys: Keys;
+  readonly #foreign: ForeignKeys;
   #forgotten = false;
 
   constructor(caller: RedisCaller, keys: Keys) {
     super(caller);
+    this.#foreign = new ForeignKeys(caller);
     this.#keys = keys;
   }
 
@@ -98,10 +101,7 @@ export class ExchangeLane extends Lane<Exchange> {
     const { id } = this;
     const { client, control, cancelled } = this.#keys.queue(queues[0]!);
     const keys = [client(id), control, cancelled];
-    for (const queue of queues) {
-      const { ready, delayed, reserved, notify, failed, failedJobs } = this.#keys.queue(queue);
-      keys.push(ready, delayed, reserved, notify, failed, failedJobs);
-    }
+    for (const queue of queues) keys.push(...this.#keysOf(queue));
     const sentAt = this.moment;
     const limit = Math.min(request?.limit ?? 0, MOST_JOBS);
     const args: Argument[] = [sequence, id, request?.lease ?? 0, limit, sources];
@@ -116,7 +116,7 @@ export class ExchangeLane extends Lane<Exchange> {
       insist: exchanges.some(({ insists }) => insists) ? 'always' : 'once-sent',
     })) as [Buffer, readonly number[], Jobs, readonly (number | Buffer)[], Buffer, readonly unknown[]];
     if (lost.length > 0) markLost(groups, lost);
-    const { cancelled: cancelledPlaces, unrecorded, ...news } = newsOf(words, queues);
+    const { cancelled: cancelledPlaces, unrecorded, foreign, ...news } = newsOf(words, queues);
     this.#forgotten = this.forgot(keys[0]!, sentAt, unrecorded) || this.#forgotten;
     const reply: ReserveReply = {
       reservations: reservationsOf(jobs, queues, cancelledPlaces),
@@ -125,9 +125,18 @@ export class ExchangeLane extends Lane<Exchange> {
       ...news,
       ...(this.#forgotten && { forgotten: true }),
     };
+    for (const queue of foreign) void this.#foreign.tell(queue, this.#keysOf(queue));
+    const answered = groups.length + reply.reservations.length + reply.setAside.length > 0;
+    if (!answered && foreign.length > 0 && foreign.length === queues.length)
+      throw await this.#foreign.errorOf(foreign[0]!, this.#keysOf(foreign[0]!));
     // A settle has nobody to tell it to: the next reserve has.
     if (request !== undefined) this.#forgotten = false;
     exchanges.forEach((exchange, index) => exchange.resolve({ results: results[index]!, reply }));
+  }
+
+  #keysOf(queue: string): readonly string[] {
+    const { ready, delayed, reserved, notify, failed, failedJobs } = this.#keys.queue(queue);
+    return [ready, delayed, reserved, notify, failed, failedJobs];
   }
 }
 
@@ -190,9 +199,11 @@ function reservation(queue: string, payload: Buffer): Reservation {
 type News = Pick<ReserveReply, 'restart' | 'paused' | 'apart'> & {
   readonly cancelled: readonly number[];
   readonly unrecorded: boolean;
+  /** Queues of which a key is of another type. */
+  readonly foreign: readonly string[];
 };
 
-const NO_NEWS: News = { cancelled: [], unrecorded: false };
+const NO_NEWS: News = { cancelled: [], unrecorded: false, foreign: [] };
 
 /** The script's words, each with what belongs to it. */
 function newsOf(words: readonly unknown[], queues: readonly string[]): News {
@@ -203,6 +214,7 @@ function newsOf(words: readonly unknown[], queues: readonly string[]): News {
   return {
     cancelled: (told.get('cancelled') as readonly number[] | undefined) ?? [],
     unrecorded: told.has('unrecorded'),
+    foreign: ((told.get('foreign') as readonly number[] | undefined) ?? []).map((place) => queues[place - 1]!),
     ...(told.has('restart') && { restart: String(told.get('restart')) }),
     ...(paused !== undefined && { paused: paused.map((place) => queues[place - 1]!) }),
     ...(told.has('apart') && { apart: true }),

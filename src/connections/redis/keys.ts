@@ -85,3 +85,14 @@ function keysOf(ready: string, owner: string): QueueKeys {
     client: (id) => `${ready}:client:${id}`,
   };
 }
+
+const TYPES: readonly (readonly [ending: RegExp, type: string])[] = [
+  [/:(delayed|reserved|failed|cancelled)$/, 'zset'],
+  [/:(failed:jobs|control)$/, 'hash'],
+  [/:client:[^:]*$|:\{?lock:/, 'string'],
+];
+
+/** What Redis says to TYPE of one of our keys, those apart that are read and written without a script. */
+export function typeOf(key: string): string {
+  return TYPES.find(([ending]) => ending.test(key))?.[1] ?? 'list';
+}

@@ -196,8 +196,8 @@ describe('a redis connection whose server is away', () => {
     const connection = world.connect();
     await world.client.set(`${world.prefix}q`, 'not a list');
     await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toMatchObject({
-      code: 'E_REDIS_REPLY',
-      message: expect.stringContaining('WRONGTYPE') as string,
+      code: 'E_REDIS_FOREIGN_KEY',
+      facts: { key: `${world.prefix}q`, type: 'string', expected: 'list' },
     });
   });
 });

@@ -121,9 +121,11 @@ describe('a dispatch that redis refuses', () => {
     await server.stop();
 
     expect(failure).toMatchObject({
-      code: 'E_REDIS_REPLY',
+      code: 'E_REDIS_FOREIGN_KEY',
       facts: { connection: 'main', consequence: 'RefusedMail was not queued' },
-      message: expect.stringMatching(/with 'WRONGTYPE .*'; RefusedMail was not queued\. Look at what/) as string,
+      message: expect.stringMatching(
+        /'queues:default' .* is a string, .*; RefusedMail was not queued\. Rename/,
+      ) as string,
     });
   });
 });

@@ -1,0 +1,90 @@
+import { JobBus } from '../../../src/bus/bus';
+import { builtInConnectors } from '../../../src/connections/built-in';
+import { Job } from '../../../src/job/job';
+import { QueueManager } from '../../../src/queue/queue-manager';
+import { Worker } from '../../../src/worker/worker';
+import { RecordingLogger } from '../../support/application';
+import { eventually } from '../../support/eventually';
+import { RedisWorld } from './open-redis';
+
+const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
+const request = { queues: ['q'], limit: 10, lease: 600 };
+
+const ran: string[] = [];
+
+@Job()
+class Noted extends Job {
+  constructor(readonly note: string) {
+    super();
+  }
+  handle(): void {
+    ran.push(this.note);
+  }
+}
+
+describe('a key that somebody else uses', () => {
+  let world: RedisWorld;
+
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+  beforeEach(() => {
+    world.fresh();
+    ran.length = 0;
+  });
+  afterEach(() => world.closeConnections());
+  afterAll(() => world.stop());
+
+  it('is named to whoever reserves from its queue alone', async () => {
+    await world.client.set(`${world.prefix}q:delayed`, 'not ours');
+    await expect(world.connect().reserve(request)).rejects.toMatchObject({
+      code: 'E_REDIS_FOREIGN_KEY',
+      facts: { key: `${world.prefix}q:delayed`, type: 'string', expected: 'zset' },
+    });
+  });
+
+  it('is named where it holds orders, and nothing is reserved', async () => {
+    const connection = world.connect();
+    await connection.push('q', [{ payload: payload('a') }]);
+    await world.client.set(`${world.prefix}:control`, 'not ours');
+    await expect(connection.reserve(request)).rejects.toMatchObject({ facts: { key: `${world.prefix}:control` } });
+    expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+  });
+
+  it('is told in the words of redis to a user who may not ask for types', async () => {
+    await world.client.acl('SETUSER', 'worker', 'on', '>secret', '~*', '+@all', '-type');
+    await world.client.set(`${world.prefix}q`, 'not ours');
+    const user = { username: 'worker', password: 'secret', url: undefined, port: world.server.port };
+    await expect(world.connect(user).reserve(request)).rejects.toMatchObject({
+      code: 'E_REDIS_REPLY',
+      facts: { reply: 'WRONGTYPE', consequence: "queue 'q' is left as it is" },
+    });
+  });
+
+  it('keeps no worker from its other queues, is told once, and is used when it is ours again', async () => {
+    const logger = new RecordingLogger();
+    const store = { driver: 'redis', url: world.url, prefix: world.prefix } as const;
+    const manager = new QueueManager({ connectors: builtInConnectors, logger }, { connections: { store } });
+    const bus = new JobBus(() => manager);
+    const foreign = `${world.prefix}second`;
+    await world.client.set(foreign, 'not ours');
+    const worker = new Worker({ queue: ['first', 'second', 'third'], concurrency: 2 }, manager);
+    const stopped = worker.run();
+
+    for (const queue of ['first', 'third', 'first', 'third']) await bus.dispatch(new Noted(queue)).onQueue(queue);
+    await eventually(() => ran.length === 4);
+    await world.client.del(foreign);
+    await bus.dispatch(new Noted('second')).onQueue('second');
+    await eventually(() => ran.includes('second'));
+    await worker.stop();
+    await stopped;
+    await manager.close();
+
+    expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([
+      expect.objectContaining({
+        facts: expect.objectContaining({ queue: 'second', key: foreign, type: 'string' }) as object,
+        message: expect.stringContaining(`The key '${foreign}'`) as string,
+      }),
+    ]);
+  });
+});

@@ -1,0 +1,179 @@
+import { probe, ScriptWorld } from './script-world';
+
+let world: ScriptWorld;
+
+beforeAll(async () => {
+  world = await ScriptWorld.start();
+});
+beforeEach(() => world.fresh());
+afterAll(() => world.stop());
+
+const FOREIGN = 'nothing of ours';
+
+type Name = 'ready' | 'delayed' | 'reserved' | 'notify' | 'failed' | 'failedJobs';
+
+const spoil = (name: Name, queue = 'q'): Promise<unknown> => world.client.set(world.queue(queue)[name], FOREIGN);
+
+/** All texts that stand anywhere, whatever state they are in. */
+const texts = async (): Promise<string> => JSON.stringify(await world.state());
+
+describe('exchange, where a queue has a key of another type', () => {
+  it.each(['ready', 'delayed', 'reserved'] as const)(
+    'takes from the queues before and behind it, and names it (%s)',
+    async (name) => {
+      for (const queue of ['a', 'b', 'c']) await world.push([probe(queue)], { queue });
+      await spoil(name, 'b');
+
+      const { jobs, news, nextIn } = await world.exchange({ queues: ['a', 'b', 'c'], limit: 5 });
+
+      expect(jobs).toEqual([
+        [1, probe('a', 1)],
+        [3, probe('c', 1)],
+      ]);
+      expect(news).toEqual(expect.arrayContaining(['foreign', [2]]));
+      // It is looked at again, and not without end.
+      expect(Number(nextIn)).toBe(1);
+    },
+  );
+
+  it('gives the same answer to a repeat, without the jobs of a key that has become foreign', async () => {
+    for (const queue of ['a', 'b']) await world.push([probe(queue)], { queue });
+    const call = { queues: ['a', 'b'], limit: 5, sequence: 1000 };
+    await world.exchange(call);
+    await spoil('reserved', 'b');
+
+    expect((await world.exchange(call)).jobs).toEqual([[1, probe('a', 1)], [2]]);
+  });
+
+  it('promotes nothing into it', async () => {
+    await world.pushLater([['any', 100, probe('a')]]);
+    await spoil('ready');
+    world.offset = 500;
+
+    const { news, nextIn } = await world.exchange({ limit: 5 });
+
+    expect(news).toEqual(expect.arrayContaining(['foreign', [1]]));
+    expect(Number(nextIn)).toBe(1);
+    expect(await world.client.zcard(world.queue().delayed)).toBe(1);
+  });
+
+  it.each(['ready', 'failed', 'failedJobs'] as const)('reclaims nothing that it could not keep (%s)', async (name) => {
+    await world.push([probe('a')]);
+    await world.reserve(1, 100);
+    await spoil(name);
+    world.offset = 500;
+
+    expect((await world.exchange({ limit: 5 })).jobs).toEqual([]);
+    expect(await world.client.zcard(world.queue().reserved)).toBe(1);
+  });
+
+  it.each(['failed', 'failedJobs'] as const)(
+    'leaves what is no JSON object where it is, and gives what stood before it (%s)',
+    async (name) => {
+      await world.push([probe('a'), 'no JSON', probe('b')]);
+      await spoil(name);
+
+      const { jobs, aside, nextIn } = await world.exchange({ limit: 5 });
+
+      expect([jobs, aside]).toEqual([[[1, probe('a', 1)]], []]);
+      expect(await world.client.lrange(world.queue().ready, '0', '-1')).toEqual(['no JSON', probe('b')]);
+      expect(Number(nextIn)).toBe(1);
+    },
+  );
+
+  it('writes outcomes and gives jobs although no hint can be left, and leaves the key as it is', async () => {
+    await world.push([probe('a'), probe('b')]);
+    const [first] = await world.reserve();
+    await world.client.del(world.queue().notify);
+    await spoil('notify');
+    const outcomes = ['released', 1, 1, first!, probe('a').length - 14, ',"attempts":1}', 300];
+
+    const { lost, jobs } = await world.exchange({ outcomes, limit: 1 });
+    await world.exchange({ limit: 5 });
+
+    expect([lost, jobs]).toEqual([[], [[1, probe('b', 1)]]]);
+    expect(await world.client.zcard(world.queue().delayed)).toBe(1);
+    expect(await world.client.get(world.queue().notify)).toBe(FOREIGN);
+  });
+
+  it.each([
+    ['released', ['ready', 'delayed'], [30, ',"attempts":1}', 0]],
+    ['failed', ['failed', 'failedJobs'], [30, ',"attempts":1}', 'id', '{}']],
+  ] as const)('leaves a job reserved that cannot be %s, and writes the other outcomes', async (kind, names, rest) => {
+    await world.push([probe('a'), probe('b')]);
+    const [first, second] = await world.reserve(2);
+    for (const name of names) {
+      await world.client.rename(world.queue()[name], 'kept').catch(() => undefined);
+      await spoil(name);
+      const outcomes = [kind, 1, 1, first!, ...rest, 'completed', 1, 1, name === names[0] ? second! : 'gone'];
+
+      const { lost, news } = await world.exchange({ outcomes, sources: 0 });
+
+      expect(lost).toEqual(name === names[0] ? [1] : [1, 2]);
+      expect(news).toEqual(expect.arrayContaining(['foreign', [1]]));
+      await world.client.del(world.queue()[name]);
+    }
+    expect(await world.client.zrange(world.queue().reserved, '0', '-1')).toEqual([first]);
+  });
+});
+
+describe('other scripts refuse a key of another type before they write', () => {
+  const refused = async (call: Promise<unknown>): Promise<void> => {
+    await expect(call).rejects.toThrow('WRONGTYPE');
+  };
+
+  it.each(['delayed', 'notify'] as const)('push (%s)', async (name) => {
+    await spoil(name);
+    const { client, ready, delayed, notify } = world.queue();
+    await refused(world.run('push', [client('c'), ready, delayed, notify], [1, 1, probe('a'), 'any', 100, probe('b')]));
+    expect(await texts()).not.toContain('probe');
+  });
+
+  it.each(['ready', 'notify', 'failed'] as const)('retry (%s)', async (name) => {
+    const { client, failed, failedJobs, ready, notify, cancelled } = world.queue();
+    await world.run('keep', [failed, failedJobs], ['id', '{}', probe('a')]);
+    await world.client.del(failed);
+    if (name !== 'failed') await world.client.zadd(failed, '1', 'id');
+    await spoil(name);
+    const args = [1, 'id', probe('a'), probe('a')];
+    await refused(world.run('retry', [client('c'), failed, failedJobs, ready, notify, cancelled], args));
+    expect(await world.client.hlen(failedJobs)).toBe(1);
+  });
+
+  it('keep and forget', async () => {
+    const { client, failed, failedJobs } = world.queue();
+    await world.client.zadd(failed, '1', 'id');
+    await spoil('failedJobs');
+    await refused(world.run('keep', [failed, failedJobs], ['other', '{}', probe('a')]));
+    await refused(world.run('forget', [client('c'), failed, failedJobs], [1, 'id']));
+    expect(await world.client.zrange(failed, '0', '-1')).toEqual(['id']);
+  });
+
+  it('clear', async () => {
+    await world.push([probe('a')]);
+    await world.client.del(world.queue().notify);
+    await spoil('notify');
+    const { client, ready, delayed, reserved, notify, cancelled } = world.queue();
+    await refused(world.run('clear', [client('c'), ready, delayed, reserved, notify, cancelled], [1]));
+    expect(await world.client.llen(ready)).toBe(1);
+    expect(await world.client.get(notify)).toBe(FOREIGN);
+  });
+
+  it('resume', async () => {
+    const { client, control, ready, delayed, notify } = world.queue();
+    await world.run('pause', [client('c'), control, ready], [1, 'q']);
+    await spoil('notify');
+    await refused(world.run('resume', [client('c'), control, ready, delayed, notify], [2]));
+    expect(await world.client.hlen(control)).toBe(1);
+  });
+
+  it('renew', async () => {
+    await world.push([probe('a')]);
+    const [token] = await world.reserve(1, 100);
+    const { reserved, cancelled } = world.queue();
+    const before = await world.client.zscore(reserved, token!);
+    await world.client.set(cancelled, FOREIGN);
+    await refused(world.run('renew', [reserved, cancelled], [600, token!]));
+    expect(await world.client.zscore(reserved, token!)).toBe(before);
+  });
+});
