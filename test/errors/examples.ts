@@ -165,7 +165,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
     cause,
   ],
   PacketTooLargeError: [20_000_000, 16_777_216],
-  ServerVersionError: ['main', 'PostgreSQL', '9.6', 'PostgreSQL 12', 'SendEmail was not queued'],
+  ServerVersionError: ['main', 'PostgreSQL 9.6', 'PostgreSQL 12', 'SendEmail was not queued'],
   TypeScriptLoaderError: ['onqueue.config.ts', cause],
   UnawaitedDispatchError: ['SendEmail', cause],
   TubeNameError: ['main', 'a:b', 'a:b'],

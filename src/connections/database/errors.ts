@@ -166,8 +166,9 @@ export class ServerVersionError extends OnqueueError<{
 }> {
   readonly code = 'E_DATABASE_SERVER_VERSION';
 
-  constructor(connection: string, product: string, found: string, needed: string, consequence: string) {
-    super(`Connection '${connection}' leads to ${product} ${found}; ${consequence}. ${needed} or newer is needed.`, {
+  /** @param found product and version, as `needed` is */
+  constructor(connection: string, found: string, needed: string, consequence: string) {
+    super(`Connection '${connection}' leads to ${found}; ${consequence}. ${needed} or newer is needed.`, {
       connection,
       found,
       needed,

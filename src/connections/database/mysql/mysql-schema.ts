@@ -42,9 +42,10 @@ export class MysqlSchema implements Schema {
         SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ${VERSIONS_TABLE})`
         .text,
     );
-    const [server, isThere] = rows[0] ?? [];
-    const needed = isTooOld(String(server)) ? NEEDED : undefined;
-    return { server: String(server), needed, version: Number(isThere) === 1 ? await this.#version(session) : 0 };
+    const [version, isThere] = rows[0] ?? [];
+    const server = serverOf(String(version));
+    const needed = isTooOld(server) ? NEEDED : undefined;
+    return { server, needed, version: Number(isThere) === 1 ? await this.#version(session) : 0 };
   }
 
   async migrate(session: SqlSession): Promise<number> {
@@ -202,13 +203,16 @@ const TABLE = sql`ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_
 /** For people: none of our texts holds what would have to be escaped. */
 const plain = (_: string, digits: string): string => `'${Buffer.from(digits, 'hex').toString()}'`;
 
-/** MariaDB says of itself `10.11.4-MariaDB`, and an old one `5.5.5-10.5.1-MariaDB`. */
+/** MariaDB says of itself `10.11.4-MariaDB-1`, and an old one `5.5.5-10.5.1-MariaDB`: `MariaDB 10.11.4`. */
+function serverOf(version: string): string {
+  const product = /mariadb/i.test(version) ? 'MariaDB' : 'MySQL';
+  return `${product} ${/[\d.]+/.exec(version.replace(/^5\.5\.5-/, ''))?.[0] ?? version}`;
+}
+
 function isTooOld(server: string): boolean {
-  const numbers = server
-    .replace(/^5\.5\.5-/, '')
-    .split('.')
-    .map((number) => Number.parseInt(number, 10));
-  const oldest = /mariadb/i.test(server) ? OLDEST_MARIADB : OLDEST_MYSQL;
+  const [product, version = ''] = server.split(' ');
+  const numbers = version.split('.').map(Number);
+  const oldest = product === 'MariaDB' ? OLDEST_MARIADB : OLDEST_MYSQL;
   const index = oldest.findIndex((number, place) => (numbers[place] ?? 0) !== number);
   return index !== -1 && (numbers[index] ?? 0) < oldest[index]!;
 }

@@ -7,10 +7,7 @@ import type { ServerCaller } from './server-caller';
 /** Milliseconds; every job takes at least one such round trip. */
 const SLOW = 20;
 
-export async function diagnoseServer(
-  { schema, product }: Dialect,
-  caller: ServerCaller,
-): Promise<readonly Diagnosis[]> {
+export async function diagnoseServer({ schema }: Dialect, caller: ServerCaller): Promise<readonly Diagnosis[]> {
   const { clock } = caller.settings;
   try {
     const look = () => caller.run({ consequence: 'it was not examined' }, (session) => schema.look(session));
@@ -20,11 +17,11 @@ export async function diagnoseServer(
     const latency = Math.round((clock.monotonic() - sentAt) * 10) / 10;
     return [
       needed === undefined
-        ? { level: 'ok', subject: 'version', message: `${product} ${server}` }
+        ? { level: 'ok', subject: 'version', message: server }
         : {
             level: 'error',
             subject: 'version',
-            message: `${product} ${server} is too old: ${needed} or newer is needed.`,
+            message: `${server} is too old: ${needed} or newer is needed.`,
           },
       tables(version, schema.version),
       {

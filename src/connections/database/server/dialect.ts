@@ -163,7 +163,7 @@ export interface OrderStatements {
 
 /** What is found on a server before anything is asked of its tables. */
 export interface Found {
-  /** The server's own words for its version. */
+  /** Its product and version, for people: `MariaDB 10.11.14`. */
   readonly server: string;
   /** The version that is needed, where this one is too old. */
   readonly needed?: string | undefined;

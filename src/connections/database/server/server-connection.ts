@@ -258,19 +258,19 @@ export class ServerConnection implements Connection {
   }
 
   async #look(consequence: string): Promise<void> {
-    const { schema, product } = this.#dialect;
+    const { schema } = this.#dialect;
     const { server, needed, version } = await this.#caller.run({ consequence }, (session) => schema.look(session));
-    if (needed !== undefined) throw new ServerVersionError(this.name, product, server, needed, consequence);
+    if (needed !== undefined) throw new ServerVersionError(this.name, server, needed, consequence);
     if (version < schema.version) throw new NotMigratedError(this.name, this.address, consequence);
     if (version > schema.version) throw new NewerTablesError(this.address, version, schema.version);
   }
 
   async #migrate(): Promise<{ readonly from: number; readonly to: number }> {
     this.#checkOpen('migrate');
-    const { schema, product } = this.#dialect;
+    const { schema } = this.#dialect;
     const consequence = 'its tables were not brought up to date';
     const { server, needed, version } = await this.#caller.run({ consequence }, (session) => schema.look(session));
-    if (needed !== undefined) throw new ServerVersionError(this.name, product, server, needed, consequence);
+    if (needed !== undefined) throw new ServerVersionError(this.name, server, needed, consequence);
     if (version > schema.version) throw new NewerTablesError(this.address, version, schema.version);
     const purpose = { consequence, writes: 'repeatable', deadline: MIGRATION_DEADLINE } as const;
     const from = await this.#caller.run(purpose, (session) => schema.migrate(session));

@@ -10,6 +10,6 @@ describe('the statements that make the tables of PostgreSQL', () => {
   it('need a server of a version that knows them', async () => {
     const old: SqlSession = { query: async () => ({ rows: [['9.6.24', '90624', 'f']], written: 0 }) };
     const schema = new PostgresSchema(tableNames('jobs', 'database'), 'here');
-    expect(await schema.look(old)).toEqual({ server: '9.6.24', needed: 'PostgreSQL 12', version: 0 });
+    expect(await schema.look(old)).toEqual({ server: 'PostgreSQL 9.6.24', needed: 'PostgreSQL 12', version: 0 });
   });
 });
