@@ -1,0 +1,50 @@
+/** A Redis of a test's own that saves snapshots, and can be kept from it: then it refuses what would write (MISCONF). */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Redis from 'ioredis';
+import { eventually } from '../../support/eventually';
+import { type RedisServer, startRedisServer } from '../../support/redis-server';
+
+export class UnsavedRedis {
+  readonly server: RedisServer;
+  readonly #admin: Redis;
+  readonly #folder: string;
+
+  private constructor(server: RedisServer, folder: string) {
+    this.server = server;
+    this.#folder = folder;
+    this.#admin = new Redis(server.url, { protocol: 2 });
+  }
+
+  static async start(): Promise<UnsavedRedis> {
+    const folder = await mkdtemp(join(tmpdir(), 'onqueue-unsaved-'));
+    const args = ['--save', '3600', '1', '--dbfilename', 'snapshot', '--stop-writes-on-bgsave-error', 'yes'];
+    return new UnsavedRedis(await startRedisServer({ folder, args }), folder);
+  }
+
+  /** A folder stands where the snapshot is to go: whoever runs the test may write everywhere. */
+  async refuseToSave(): Promise<void> {
+    await mkdir(join(this.#folder, 'snapshot'));
+    await this.#save('err');
+  }
+
+  async saveAgain(): Promise<void> {
+    await rm(join(this.#folder, 'snapshot'), { recursive: true });
+    await this.#save('ok');
+  }
+
+  async stop(): Promise<void> {
+    this.#admin.disconnect();
+    await this.server.stop();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  async #save(status: 'ok' | 'err'): Promise<void> {
+    await this.#admin.bgsave();
+    await eventually(async () => {
+      const info = await this.#admin.info('persistence');
+      return info.includes('rdb_bgsave_in_progress:0') && info.includes(`rdb_last_bgsave_status:${status}`);
+    });
+  }
+}

@@ -1,0 +1,74 @@
+import { UnsavedRedis } from '../kit/unsaved-redis';
+import { eventually } from '../../support/eventually';
+import { NO_FAULTS, OutageApplication } from './application';
+
+let redis: UnsavedRedis;
+let application: OutageApplication;
+
+beforeEach(async () => {
+  redis = await UnsavedRedis.start();
+  application = new OutageApplication({ url: redis.server.url });
+});
+
+afterEach(async () => {
+  await application.close();
+  await redis.stop();
+});
+
+const payload = '{"job":"probe","data":{},"id":"a","attempts":0}';
+
+it('a redis that cannot save takes no job, and says so at once with what to do', async () => {
+  await application.works();
+  await redis.refuseToSave();
+
+  const failure = await application.dispatch();
+
+  expect(failure).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { refused: true, uncertain: false } });
+  expect(failure).not.toMatchObject({ facts: { deadline: expect.anything() as unknown } });
+  expect(failure?.message).toMatch(/refused \(MISCONF .* was not queued\. It cannot save its data; see its log/);
+  await redis.saveAgain();
+  await application.works();
+  expect(application.faults).toEqual(NO_FAULTS);
+});
+
+it.each([
+  ['completes', 'Held completed'],
+  ['fails', 'HeldToFail failed'],
+] as const)('the outcome of a job that %s meanwhile is stored when it can save again', async (end, line) => {
+  await application.hold(end);
+  await redis.refuseToSave();
+  application.letGo();
+  await eventually(() => application.said.some((said) => said.startsWith('error: ') && said.includes('MISCONF')));
+
+  await redis.saveAgain();
+
+  await eventually(() => application.log.lines.some(({ message }) => message.startsWith(line)));
+  await application.works();
+  await application.settled();
+  expect(application.faults).toEqual(NO_FAULTS);
+  expect(application.said).toEqual([
+    expect.stringContaining('It cannot save its data'),
+    expect.stringContaining('answers again'),
+  ]);
+  expect(application.log.lines.filter(({ message }) => message.includes('lost'))).toEqual([]);
+});
+
+it('neither a reserve, a settle nor a renew changes anything meanwhile, and each is done afterwards', async () => {
+  const { driver } = application;
+  const request = { queues: ['other'], limit: 1, lease: 60 };
+  await driver.push('other', [{ payload }, { payload: payload.replace('"a"', '"b"') }]);
+  const { reservations } = await driver.reserve(request);
+  const [reservation] = reservations;
+  await redis.refuseToSave();
+
+  const refused = { code: 'E_QUEUE_UNAVAILABLE', facts: { refused: true, uncertain: false } };
+  await expect(driver.reserve(request)).rejects.toMatchObject(refused);
+  await expect(driver.settle([{ outcome: 'completed', reservation: reservation! }])).rejects.toMatchObject(refused);
+  await expect(driver.renew(reservations, 60)).rejects.toMatchObject(refused);
+  expect(await driver.counts('other')).toEqual({ ready: 1, delayed: 0, reserved: 1 });
+
+  await redis.saveAgain();
+  expect(await driver.renew(reservations, 60)).toEqual(['renewed']);
+  expect(await driver.settle([{ outcome: 'completed', reservation: reservation! }])).toEqual(['settled']);
+  expect((await driver.reserve(request)).reservations).toHaveLength(1);
+});
