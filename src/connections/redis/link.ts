@@ -89,6 +89,8 @@ export class RedisLink {
   /** Gives a client up, with all that is under way on it. Does nothing where another one took its place already. */
   replace(client: Client): void {
     if (this.#client !== client) return;
+    // A host that drops packets does not say so, and its connection would be said to have ended.
+    if (!client.isCluster && client.status === 'connecting') this.#failure ??= UNCONNECTED;
     this.#client = undefined;
     this.#end(client);
   }
@@ -186,6 +188,8 @@ export class RedisLink {
     }
   }
 }
+
+const UNCONNECTED = new Error('no connection came about');
 
 const UNREACHED = new Error('none of its nodes takes a connection');
 
