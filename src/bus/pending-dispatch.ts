@@ -1,5 +1,5 @@
 /**
- * A job on its way. It is sent once: when it is first awaited, otherwise a microtask after it was made.
+ * A job on its way. It is sent once, a microtask after it was made, in the async context in which it was made.
  *
  * Outside of production it keeps where it was made, to tell of a failure that nobody awaited.
  *
@@ -12,14 +12,13 @@ import { classOf } from '../job/definition-of';
 import type { PendingDispatch } from '../job/dispatcher';
 import type { Delay } from '../job/duration';
 import type { Middleware } from '../job/middleware';
-import type { Unsent } from '../queue/outbox';
 import type { QueueManager } from '../queue/queue-manager';
 import { type Keep, Transaction } from '../queue/transaction/transaction';
 import { callersIn, type CallSite, callSite } from './call-site';
 import { AlreadyDispatchedError, UnawaitedDispatchError } from './errors';
 import { sendJob } from './send-job';
 
-export class PendingJob implements PendingDispatch, Unsent {
+export class PendingJob implements PendingDispatch {
   readonly [Symbol.toStringTag] = 'PendingDispatch';
   readonly #manager: QueueManager;
   readonly #job: object;
@@ -28,7 +27,8 @@ export class PendingJob implements PendingDispatch, Unsent {
   /** Of the transaction that it follows. */
   #keep: Keep | undefined;
   #awaited = false;
-  #sent: Promise<string> | undefined;
+  #begun = false;
+  readonly #sent: Promise<string>;
   /** What became of it, for `inspect`. */
   #state = 'no id yet';
   /** The rejection that nobody handled; handled after all by an await in the same turn, as with any promise. */
@@ -38,7 +38,11 @@ export class PendingJob implements PendingDispatch, Unsent {
     this.#manager = manager;
     this.#job = job;
     this.#site = callSite(PendingJob);
-    manager.outbox.add(this);
+    this.#sent = manager.outbox.send(() => this.#send());
+    this.#sent.then(
+      (id) => this.#landed(id),
+      (error: unknown) => this.#failed(error),
+    );
   }
 
   onConnection(connection: string): this {
@@ -84,22 +88,13 @@ export class PendingJob implements PendingDispatch, Unsent {
     return this.#heard().finally(onFinally);
   }
 
-  /** For the outbox: never rejects. */
-  async send(): Promise<void> {
-    try {
-      await this.#once();
-    } catch (error) {
-      if (!this.#awaited) this.#tell(error);
-    }
-  }
-
   [inspect.custom](): string {
     const awaited = this.#awaited ? '' : 'not awaited, ';
     return `PendingDispatch(${this.#name} → ${this.#target()}, ${awaited}${this.#state})`;
   }
 
   #choose(call: string, choice: InstanceChoice): this {
-    if (this.#sent !== undefined) throw new AlreadyDispatchedError(this.#name, call, this.#awaited);
+    if (this.#begun || this.#awaited) throw new AlreadyDispatchedError(this.#name, call, this.#awaited);
     this.#choice = { ...this.#choice, ...choice };
     return this;
   }
@@ -107,23 +102,21 @@ export class PendingJob implements PendingDispatch, Unsent {
   #heard(): Promise<string> {
     this.#awaited = true;
     this.#unheard?.catch(() => undefined);
-    return this.#once();
-  }
-
-  #once(): Promise<string> {
-    this.#sent ??= this.#send();
     return this.#sent;
   }
 
-  async #send(): Promise<string> {
-    try {
-      const id = await sendJob(this.#manager, this.#job, this.#choice, this.#keep);
-      this.#state = `id ${id}`;
-      return id;
-    } catch (error) {
-      this.#state = 'failed';
-      throw error;
-    }
+  #send(): Promise<string> {
+    this.#begun = true;
+    return sendJob(this.#manager, this.#job, this.#choice, this.#keep);
+  }
+
+  #landed(id: string): void {
+    this.#state = `id ${id}`;
+  }
+
+  #failed(error: unknown): void {
+    this.#state = 'failed';
+    if (!this.#awaited) this.#tell(error);
   }
 
   #tell(reason: unknown): void {

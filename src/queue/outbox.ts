@@ -1,38 +1,37 @@
 /**
- * The dispatches that nobody has awaited yet. They are sent a microtask later, and a manager that closes sends and
- * waits for all of them: a forgotten `await` must not lose a job.
+ * The dispatches on their way. Each begins a microtask after it was made, and a manager that closes waits for all of
+ * them: a forgotten `await` must not lose a job.
  */
 
-/** A dispatch on its way. */
-export interface Unsent {
-  /** Sends it, once however often it is called. Never rejects: what goes wrong is the dispatch's own affair. */
-  send(): Promise<void>;
-}
+/** By a promise and not by queueMicrotask, which fake timers of test runners replace. */
+const NEXT = Promise.resolve();
 
 export class Outbox {
-  #waiting: Unsent[] = [];
   /** How many are on their way. Counted: a set of them would keep each alive until a full garbage collection. */
   #inFlight = 0;
   #onLanded: (() => void)[] = [];
+  readonly #land = (): void => this.#landed();
 
-  add(unsent: Unsent): void {
-    this.#waiting.push(unsent);
-    // By a promise and not by queueMicrotask, which fake timers of test runners replace.
-    if (this.#waiting.length === 1) void Promise.resolve().then(() => this.#sendWaiting());
+  /**
+   * Has it begin a microtask from now, in the async context of this very call: sent from that of another, a job would
+   * carry the tenant of somebody else. Those of one turn begin right after each other, so that a store takes them in one
+   * call.
+   */
+  send<T>(begin: () => Promise<T>): Promise<T> {
+    const sent = NEXT.then(begin);
+    this.track(sent);
+    return sent;
   }
 
-  /** Sends what waits; resolves when nothing is on its way any more. */
+  /** Resolves when nothing is on its way any more. */
   async flush(): Promise<void> {
-    while (this.#waiting.length > 0 || this.#inFlight > 0) {
-      this.#sendWaiting();
-      await new Promise<void>((resolve) => this.#onLanded.push(resolve));
-    }
+    while (this.#inFlight > 0) await new Promise<void>((resolve) => this.#onLanded.push(resolve));
   }
 
-  /** Has `flush` wait for it. Must not reject. */
-  track(sending: Promise<void>): void {
+  /** Has `flush` wait for it, however it ends. */
+  track(sending: Promise<unknown>): void {
     this.#inFlight += 1;
-    void sending.then(() => this.#landed());
+    sending.then(this.#land, this.#land);
   }
 
   #landed(): void {
@@ -41,11 +40,5 @@ export class Outbox {
     const told = this.#onLanded;
     this.#onLanded = [];
     for (const tell of told) tell();
-  }
-
-  #sendWaiting(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const unsent of waiting) this.track(unsent.send());
   }
 }

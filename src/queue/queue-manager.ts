@@ -67,8 +67,8 @@ export class QueueManager implements Application {
   readonly hooks: Hooks;
   readonly failed: FailedJobs;
   readonly encoder: JobEncoder;
-  /** What was dispatched and not awaited. */
-  readonly outbox = new Outbox();
+  /** What was dispatched and has not arrived. */
+  readonly outbox: Outbox = new Outbox();
   /** `Bus.map`: handlers of commands that are no jobs. */
   readonly commandHandlers = new Map<Class, Class>();
 

@@ -13,6 +13,7 @@ import type { Connection } from '../queue/connection';
 import type { Connectors } from '../queue/connector';
 import { QueueManager } from '../queue/queue-manager';
 import type { SyncRunner } from '../queue/sync-runner';
+import { FakeOutbox } from './fake-outbox';
 import type { TestClock } from './test-clock';
 
 export interface FakeManagerParts {
@@ -28,6 +29,7 @@ export interface FakeManagerParts {
 export class FakeManager extends QueueManager {
   /** Errors that changed nothing: of hooks, of `failed()`, of a handler whose outcome stood already. */
   readonly reported: unknown[] = [];
+  override readonly outbox = new FakeOutbox();
   readonly #parts: FakeManagerParts;
   readonly #opened = new Map<string, Connection>();
   #sync: SyncRunner | undefined;

@@ -192,7 +192,7 @@ export class FakeQueue {
 
   /** With all in it that was dispatched and not awaited: a fake has sent it before the call comes back. */
   #sent(): PushLog {
-    void this.#manager?.outbox.flush();
+    this.#manager?.outbox.sendNow();
     return this.#log;
   }
 

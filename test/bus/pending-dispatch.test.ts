@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { inspect, promisify } from 'node:util';
@@ -128,6 +129,27 @@ describe('a dispatch', () => {
     await pending;
 
     expect(await watched().payloads('default')).toMatchObject([{ data: { command: { title: 'after' } } }]);
+  });
+
+  it('is sent in the async context in which it was made, whoever dispatches in the same turn', async () => {
+    const { bus, manager, watched } = given();
+    const tenant = new AsyncLocalStorage<string>();
+    manager.createPayloadUsing(() => ({ tenant: tenant.getStore() }));
+    const dispatched = (name: string): Promise<string> =>
+      tenant.run(name, () => bus.dispatch(new Report(name)).withoutDelay());
+
+    await Promise.all([
+      dispatched('museum'),
+      dispatched('bank'),
+      // Heard from outside, and at once.
+      dispatched('school').catch(() => undefined),
+    ]);
+
+    expect((await watched().payloads('default')).map(({ tenant: carried }) => carried)).toEqual([
+      'museum',
+      'bank',
+      'school',
+    ]);
   });
 
   it('takes middleware along, as data', async () => {

@@ -281,11 +281,11 @@ describe('closing a manager', () => {
     const steps: string[] = [];
     const close = watched().close.bind(watched());
     jest.spyOn(watched(), 'close').mockImplementation(() => (steps.push('connection'), close()));
-    manager.outbox.add({ send: async () => void steps.push('sent') });
+    void manager.outbox.send(async () => steps.push('sent'));
     manager.track({
       close: async () => {
         steps.push('worker');
-        manager.outbox.add({ send: async () => void steps.push("sent by the worker's last job") });
+        void manager.outbox.send(async () => steps.push("sent by the worker's last job"));
       },
     });
 
@@ -310,7 +310,7 @@ describe('closing a manager', () => {
     const { manager, clock, log, watched } = watchedApplication();
     const forever = new Promise<never>(() => undefined);
     jest.spyOn(watched(), 'close').mockReturnValue(forever);
-    manager.outbox.add({ send: () => forever });
+    void manager.outbox.send(() => forever);
     manager.track({ close: () => forever, closeDeadline: 30 });
 
     const closing = manager.close();

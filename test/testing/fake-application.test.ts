@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Bus, type Connector, Job, Queue, Worker } from 'onqueue';
 import type { FakeQueue } from 'onqueue/testing';
 import { defaultManager } from '../../src/queue/default-manager';
@@ -264,6 +265,26 @@ describe('restoring a fake', () => {
 
     queue.assertNothingPushed();
     expect(await Queue.size()).toBe(0);
+  });
+});
+
+describe('a dispatch under a fake that nobody awaits', () => {
+  it('is asserted as it was made: once, in its own async context', async () => {
+    queue = Queue.fake();
+    const tenant = new AsyncLocalStorage<string>();
+    Queue.createPayloadUsing(() => ({ tenant: tenant.getStore() }));
+    @Job()
+    class Invoice extends Job {
+      handle(): void {
+        // Never run.
+      }
+    }
+
+    tenant.run('museum', () => void Invoice.dispatch());
+    queue.assertPushedTimes(Invoice, 1);
+    await queue.manager.outbox.flush();
+
+    expect(queue.pushed(Invoice).map(({ payload }) => payload['tenant'])).toEqual(['museum']);
   });
 });
 
