@@ -73,6 +73,12 @@ export type SettleResult = 'settled' | 'lost';
 /** `cancelled`: still ours, its lease starts anew, and it is to end. `lost`: it is no longer ours. */
 export type RenewResult = 'renewed' | 'cancelled' | 'lost';
 
+/**
+ * What the store says of one job. `later`: the part of the store that holds the job does not answer, and is not to hold up
+ * the others. It settles as the call would have; nobody need listen.
+ */
+export type Answer<Result extends SettleResult | RenewResult> = Result | { readonly later: Promise<Result> };
+
 export interface ReserveRequest {
   /** In the order in which they are emptied. */
   readonly queues: readonly string[];
@@ -222,14 +228,14 @@ export interface Connection {
   push(queue: string, entries: readonly Entry[]): Promise<void>;
   reserve(request: ReserveRequest): Promise<ReserveReply>;
   /** One result for each settlement, in order. */
-  settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]>;
+  settle(settlements: readonly Settlement[]): Promise<readonly Answer<SettleResult>[]>;
   /** Both in one round trip, where the store can: first settles, then reserves. */
   settleAndReserve?(
     settlements: readonly Settlement[],
     request: ReserveRequest,
-  ): Promise<{ readonly results: readonly SettleResult[]; readonly reply: ReserveReply }>;
+  ): Promise<{ readonly results: readonly Answer<SettleResult>[]; readonly reply: ReserveReply }>;
   /** The lease of each starts anew at `lease` seconds from now. One result for each, in order. */
-  renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]>;
+  renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly Answer<RenewResult>[]>;
   counts(queue: string): Promise<Counts>;
   /** Removes what is ready, delayed and reserved; returns how many. Failed jobs stay. */
   clear(queue: string): Promise<number>;

@@ -77,12 +77,13 @@ export class LeaseKeeper {
 
   /**
    * Renews those whose lease has ended, as after an outage. To be awaited before a reserve, which would reclaim them and
-   * hand them out a second time. Undefined: there are none.
+   * hand them out a second time: gives the queues where that may still be, and waits where it may on all `queues` of them.
+   * Undefined: there are none.
    *
    * @throws what the store throws
    */
-  renewEnded(): Promise<void> | undefined {
-    return this.#renewal.renewEnded();
+  renewEnded(queues: number): Promise<ReadonlySet<string>> | undefined {
+    return this.#renewal.renewEnded(queues);
   }
 
   /** How many leases are more than half over. */

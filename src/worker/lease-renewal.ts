@@ -6,7 +6,7 @@
  * has taken the job, it is ours.
  */
 import type { Clock, Milliseconds, Seconds, Timer } from '../clock/clock';
-import type { Connection, Reservation } from '../queue/connection';
+import type { Connection, RenewResult, Reservation } from '../queue/connection';
 import { type Member, Roster } from './roster';
 
 /** One call of a driver moves no more than this. */
@@ -53,6 +53,8 @@ export class LeaseRenewal<L extends Leased> {
   readonly #settings: LeaseRenewalSettings<L>;
   readonly #span: Milliseconds;
   readonly #held = new Roster<L>();
+  /** Those that a part of the store has left unanswered so far: asked for once. */
+  readonly #unanswered = new Map<L, Promise<RenewResult>>();
   #after: number;
   #timer: Timer | undefined;
   #pause: Timer | undefined;
@@ -91,10 +93,16 @@ export class LeaseRenewal<L extends Leased> {
     if (this.#held.size > 0) this.#lookIn(0);
   }
 
-  /** Renews those whose lease has ended. Undefined: none has. @throws what the store throws */
-  renewEnded(): Promise<void> | undefined {
+  /**
+   * Renews those whose lease has ended; gives the queues of those that stay unanswered, and waits where these are all
+   * there are. Undefined: none has.
+   *
+   * @param queues how many there are
+   * @throws what the store throws
+   */
+  renewEnded(queues: number): Promise<ReadonlySet<string>> | undefined {
     const ended = this.#olderThan(this.#span);
-    return ended.length === 0 ? undefined : this.#renewPages(ended);
+    return ended.length === 0 ? undefined : this.#renewPages(ended, queues);
   }
 
   /** How many leases are more than half over. */
@@ -157,20 +165,36 @@ export class LeaseRenewal<L extends Leased> {
         failure = { error };
       }
     }
-    if (failure !== undefined && !this.#failing) this.#settings.failed(failure.error);
-    else if (failure === undefined && this.#failing && due.length > 0) this.#settings.recovered?.();
-    this.#failing = failure !== undefined;
+    if (failure !== undefined) this.#fail(failure.error);
+    else if (due.length > 0) this.#recover();
+    else this.#failing &&= this.#unanswered.size > 0;
     return failure === undefined;
   }
 
-  async #renewPages(due: readonly L[]): Promise<void> {
+  #fail(error: unknown): void {
+    if (!this.#failing) this.#settings.failed(error);
+    this.#failing = true;
+  }
+
+  #recover(): void {
+    if (!this.#failing || this.#unanswered.size > 0) return;
+    this.#failing = false;
+    this.#settings.recovered?.();
+  }
+
+  async #renewPages(due: readonly L[], queues: number): Promise<ReadonlySet<string>> {
     for (const page of pagesOf(due)) await this.#renewPage(page);
+    const left = new Set<string>();
+    for (const leased of due) if (this.#unanswered.has(leased)) left.add(leased.reservation.queue);
+    if (left.size < queues) return left;
+    await Promise.all(this.#unanswered.values());
+    return new Set();
   }
 
   async #renewPage(page: readonly L[]): Promise<void> {
-    const { clock, lease, renew, lost, cancelled } = this.#settings;
+    const { clock, lease, renew } = this.#settings;
     // Some may have ended while the page before was asked for.
-    const held = page.filter((leased) => this.#held.has(leased));
+    const held = page.filter((leased) => this.#held.has(leased) && !this.#unanswered.has(leased));
     if (held.length === 0) return;
     const askedAt = clock.monotonic();
     const answers = await renew(
@@ -178,15 +202,32 @@ export class LeaseRenewal<L extends Leased> {
       lease,
     );
     held.forEach((leased, index) => {
-      if (!this.#held.has(leased)) return;
-      if (answers[index] === 'lost') {
-        this.#held.delete(leased);
-        lost(leased);
-        return;
-      }
-      leased.leasedAt = askedAt;
-      if (answers[index] === 'cancelled') cancelled(leased);
+      const answer = answers[index]!;
+      if (typeof answer === 'string') this.#heed(leased, answer, askedAt);
+      else void this.#heedLater(leased, answer.later, askedAt);
     });
+  }
+
+  // One that fails is due with the next look.
+  async #heedLater(leased: L, later: Promise<RenewResult>, askedAt: Milliseconds): Promise<void> {
+    this.#unanswered.set(leased, later);
+    const result = await later.catch((error: unknown) => ({ error }));
+    this.#unanswered.delete(leased);
+    if (typeof result !== 'string') return this.#fail(result.error);
+    this.#heed(leased, result, askedAt);
+    this.#recover();
+  }
+
+  #heed(leased: L, result: RenewResult, askedAt: Milliseconds): void {
+    const { lost, cancelled } = this.#settings;
+    if (!this.#held.has(leased)) return;
+    if (result === 'lost') {
+      this.#held.delete(leased);
+      lost(leased);
+      return;
+    }
+    leased.leasedAt = askedAt;
+    if (result === 'cancelled') cancelled(leased);
   }
 }
 

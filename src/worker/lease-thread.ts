@@ -200,7 +200,11 @@ async function record(overdue: readonly HeldReservation[], loop: BlockedLoop): P
 async function settle(settlements: readonly Settlement[], results: SettleResult[]): Promise<string | undefined> {
   try {
     const recorder = await opened();
-    for (const page of pagesOf(settlements)) results.push(...(await recorder.settle(page)));
+    for (const page of pagesOf(settlements)) {
+      for (const answer of await recorder.settle(page)) {
+        results.push(typeof answer === 'string' ? answer : await answer.later);
+      }
+    }
     return undefined;
   } catch (error) {
     return errorMessage(toError(error));

@@ -7,7 +7,7 @@ import type { Announcer } from './announcer';
 import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
 import { bearsCounters, withCounters } from '../payload/counters';
-import type { Connection, ReserveReply, ReserveRequest, Settlement, SettleResult } from '../queue/connection';
+import type { Answer, Connection, ReserveReply, ReserveRequest, Settlement, SettleResult } from '../queue/connection';
 import { logLost, logOutcome } from './job-log';
 import type { OutcomeCounts } from './health';
 import type { Outcome } from './outcome';
@@ -29,6 +29,8 @@ export interface SettlerEnvironment {
   readonly logger: Logger;
   /** Called for each run whose outcome is written, or was refused. */
   readonly settled: (job: RunningJob) => void;
+  /** Called for each whose outcome a part of the store has left unanswered, and now will not take: it is to be settled again. */
+  readonly untaken: (finished: Finished, error: unknown) => void;
   /** Called when a job that had somebody to tell has told them. */
   readonly announced: () => void;
 }
@@ -36,6 +38,7 @@ export interface SettlerEnvironment {
 export class Settler {
   readonly #environment: SettlerEnvironment;
   readonly #announcements = new Set<Promise<void>>();
+  #unanswered = 0;
   readonly #counts = { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 };
 
   constructor(environment: SettlerEnvironment) {
@@ -45,6 +48,11 @@ export class Settler {
   /** How many jobs still hear of their outcome: they count as busy, so that slow hooks do not pile up. */
   get announcing(): number {
     return this.#announcements.size;
+  }
+
+  /** Outcomes that a part of the store has left unanswered, while others go on. */
+  get unanswered(): number {
+    return this.#unanswered;
   }
 
   get counts(): OutcomeCounts {
@@ -103,19 +111,33 @@ export class Settler {
     );
   }
 
-  #confirm(finished: readonly Finished[], results: readonly SettleResult[]): void {
-    const { announcer, logger, settled } = this.#environment;
+  #confirm(finished: readonly Finished[], answers: readonly Answer<SettleResult>[]): void {
     finished.forEach((one, index) => {
-      settled(one.job);
-      if (results[index] === 'lost') {
-        this.#counts.lost += 1;
-        logLost(logger, one);
-        return this.#announce(announcer.announceLost(one.job, one.outcome));
-      }
-      this.#counts[one.outcome.settlement.outcome] += 1;
-      logOutcome(logger, one);
-      this.#announce(announcer.announce(one.job, one.outcome));
+      const answer = answers[index]!;
+      if (typeof answer === 'string') this.#conclude(one, answer);
+      else void this.#confirmLater(one, answer.later);
     });
+  }
+
+  async #confirmLater(one: Finished, later: Promise<SettleResult>): Promise<void> {
+    this.#unanswered += 1;
+    const result = await later.catch((error: unknown) => ({ error }));
+    this.#unanswered -= 1;
+    if (typeof result === 'string') this.#conclude(one, result);
+    else this.#environment.untaken(one, result.error);
+  }
+
+  #conclude(one: Finished, result: SettleResult): void {
+    const { announcer, logger, settled } = this.#environment;
+    settled(one.job);
+    if (result === 'lost') {
+      this.#counts.lost += 1;
+      logLost(logger, one);
+      return this.#announce(announcer.announceLost(one.job, one.outcome));
+    }
+    this.#counts[one.outcome.settlement.outcome] += 1;
+    logOutcome(logger, one);
+    this.#announce(announcer.announce(one.job, one.outcome));
   }
 
   #announce(telling: Promise<void> | undefined): void {

@@ -131,6 +131,10 @@ export class WorkLoop {
         this.#leases.drop(job);
         ring();
       },
+      untaken: (one, error) => {
+        this.#finished.push(one);
+        if (this.#state !== 'stopped') this.#trouble.note(error, 'settling');
+      },
       announced: ring,
     });
   }
@@ -226,17 +230,19 @@ export class WorkLoop {
   }
 
   async #exchange(finished: readonly Finished[], limit: number): Promise<ReserveReply> {
-    const renewed = this.#leases.renewEnded();
-    if (renewed !== undefined) await renewed;
+    const renewed = this.#leases.renewEnded(this.#queues.length);
+    // Whoever reserves from those would be handed what runs here already.
+    const unanswered = renewed === undefined ? undefined : await renewed;
     this.#permission.use();
     const apart = { crashes: this.#lastChance.crashes, alone: this.#open.size + this.#settler.announcing === 0 };
-    const request = { queues: this.#order(), limit, lease: this.#lease, apart };
+    const request = { queues: this.#order(unanswered), limit, lease: this.#lease, apart };
     return finished.length > 0 ? this.#settler.settleAndReserve(finished, request) : this.#connection.reserve(request);
   }
 
-  #order(): readonly string[] {
-    if (this.#options.fair) return drawOrder(this.#queues, this.#application.random);
-    return this.#queues.map(({ name }) => name);
+  #order(without: ReadonlySet<string> | undefined): readonly string[] {
+    const { fair } = this.#options;
+    const order = fair ? drawOrder(this.#queues, this.#application.random) : this.#queues.map(({ name }) => name);
+    return without === undefined ? order : order.filter((name) => !without.has(name));
   }
 
   // True: the worker is to end, and starts nothing more.
@@ -380,13 +386,14 @@ export class WorkLoop {
   }
 
   get #unsettled(): number {
-    return this.#open.size + this.#finished.length + this.#settling.length;
+    return this.#open.size + this.#finished.length + this.#settling.length + this.#settler.unanswered;
   }
 
   #giveUp(): void {
-    const ended = this.#finished.length + this.#settling.length;
-    const unanswered = this.#settling.length > 0 ? 'the store has not answered' : 'there was no time left to do so';
-    const why = this.#trouble.lastMessage ?? unanswered;
+    const ended = this.#unsettled - this.#open.size;
+    const isAsked = ended > this.#finished.length;
+    const why =
+      this.#trouble.lastMessage ?? (isAsked ? 'the store has not answered' : 'there was no time left to do so');
     logUnsettled(this.#logger, { connection: this.#connection.name, open: this.#open.size, ended, why });
   }
 }

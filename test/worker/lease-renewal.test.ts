@@ -1,5 +1,5 @@
 import { noCounters } from '../../src/payload/counters';
-import type { RenewResult, Reservation } from '../../src/queue/connection';
+import type { Answer, RenewResult, Reservation } from '../../src/queue/connection';
 import { TestClock } from '../../src/testing/test-clock';
 import { type Leased, LeaseRenewal } from '../../src/worker/lease-renewal';
 
@@ -9,7 +9,8 @@ let lost: Leased[];
 let cancelled: Leased[];
 let ended: Leased[];
 let said: string[];
-let answer: (reservations: readonly Reservation[]) => Promise<readonly RenewResult[]>;
+let answer: (reservations: readonly Reservation[]) => Promise<readonly Answer<RenewResult>[]>;
+let recoveries: number;
 let renewal: LeaseRenewal<Leased>;
 
 const many = (count: number, text = 'x'): readonly Leased[] =>
@@ -32,6 +33,7 @@ beforeEach(() => {
   cancelled = [];
   ended = [];
   said = [];
+  recoveries = 0;
   answer = always('renewed');
   renewal = new LeaseRenewal<Leased>({
     lease: 36,
@@ -44,6 +46,7 @@ beforeEach(() => {
     cancelled: (leased) => cancelled.push(leased),
     ended: (leased) => ended.push(leased),
     failed: (error) => said.push((error as Error).message),
+    recovered: () => (recoveries += 1),
   });
 });
 
@@ -207,7 +210,7 @@ describe('before a reserve', () => {
     renewal.keep([young, old]);
     answer = always('renewed');
 
-    await renewal.renewEnded();
+    await renewal.renewEnded(1);
 
     expect(asked).toEqual([[old.reservation]]);
   });
@@ -216,7 +219,7 @@ describe('before a reserve', () => {
     answer = away;
     renewal.keep([{ ...one(), leasedAt: -36_000 }]);
 
-    await expect(renewal.renewEnded()).rejects.toThrow('away');
+    await expect(renewal.renewEnded(1)).rejects.toThrow('away');
   });
 });
 
@@ -238,4 +241,77 @@ it('leaves no timer behind', async () => {
   renewal.close();
 
   expect(clock.pending).toBe(0);
+});
+
+class Later {
+  resolve!: (result: RenewResult) => void;
+  reject!: (error: Error) => void;
+  readonly promise = new Promise<RenewResult>((resolve, reject) => {
+    this.resolve = resolve;
+    this.reject = reject;
+  });
+}
+
+describe('what a part of the store leaves unanswered', () => {
+  let later: Later;
+  let silent: Leased;
+  let other: Leased;
+
+  beforeEach(() => {
+    silent = { ...one(), reservation: { ...one().reservation, queue: 'silent' } };
+    other = one();
+    later = new Later();
+    answer = async (reservations) =>
+      reservations.map(({ queue }) => (queue === 'silent' ? { later: later.promise } : 'renewed'));
+    renewal.keep([silent, other]);
+  });
+
+  const askedOfSilent = (): number => asked.flat().filter(({ queue }) => queue === 'silent').length;
+
+  it('is asked for once, and does not keep other leases from being renewed', async () => {
+    await clock.advance('60s');
+
+    expect([askedOfSilent(), ended.includes(other), ended.includes(silent)]).toEqual([1, false, true]);
+    expect(clock.monotonic() - other.leasedAt).toBeLessThanOrEqual(12_000);
+  });
+
+  it('counts from when it was asked for, once the answer comes', async () => {
+    await clock.advance('12s');
+    const askedAt = clock.monotonic();
+    await clock.advance('3s');
+    later.resolve('renewed');
+    await clock.advance(0);
+
+    expect(silent.leasedAt).toBe(askedAt);
+  });
+
+  it('is told when the answer is that somebody else has it', async () => {
+    await clock.advance('12s');
+    later.resolve('lost');
+    await clock.advance(0);
+
+    expect(lost).toEqual([silent]);
+  });
+
+  it('is asked for again when it fails, said once, and said to be over when it is answered', async () => {
+    await clock.advance('12s');
+    const failing = later;
+    later = new Later();
+    failing.reject(new Error('away'));
+    await clock.advance('30s');
+    expect([said, askedOfSilent(), recoveries]).toEqual([['away'], 2, 0]);
+    later.resolve('renewed');
+    await clock.advance(0);
+
+    expect(recoveries).toBe(1);
+  });
+
+  it('is named before a reserve, and waited for where there is nothing else', async () => {
+    silent.leasedAt = -36_000;
+
+    expect(await renewal.renewEnded(2)).toEqual(new Set(['silent']));
+    const waiting = renewal.renewEnded(1);
+    later.reject(new Error('away'));
+    await expect(waiting).rejects.toThrow('away');
+  });
 });

@@ -6,6 +6,7 @@
 import type { Seconds } from '../../clock/clock';
 import type { FailoverConfig } from '../../queue/configuration';
 import type {
+  Answer,
   Capabilities,
   Connection,
   Counts,
@@ -122,11 +123,11 @@ export class FailoverConnection implements Connection {
     return this.standsFor.reserve(request);
   }
 
-  settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
+  settle(settlements: readonly Settlement[]): Promise<readonly Answer<SettleResult>[]> {
     return this.standsFor.settle(settlements);
   }
 
-  renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
+  renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly Answer<RenewResult>[]> {
     return this.standsFor.renew(reservations, lease);
   }
 

@@ -75,7 +75,8 @@ export class RedisCaller {
   readonly settings: CallerSettings;
   readonly #link: RedisLink;
   #answeredAt: Milliseconds = -Infinity;
-  #complained = false;
+  /** Calls that have had no answer by their deadlines. */
+  readonly #unanswered = new Set<Patience>();
   #underWay = 0;
   #onDone: (() => void) | undefined;
 
@@ -91,7 +92,7 @@ export class RedisCaller {
 
   /** A call has had no answer by its deadline, and is repeated. */
   get isAway(): boolean {
-    return this.#complained;
+    return this.#unanswered.size > 0;
   }
 
   /** Only for commands that may be carried out twice. @throws QueueUnavailableError, RedisReplyError */
@@ -119,6 +120,11 @@ export class RedisCaller {
     // `stale` is one such word: what another call under our name has done would be taken for ours.
     if (!script.answers.includes(word)) throw this.#replyError(operation, patience.consequence, new Error(word));
     return reply;
+  }
+
+  /** The node of a cluster that has this key, as far as is known. */
+  placeOf(key: string): string {
+    return this.#link.placeOf(key);
   }
 
   /** What a call fails with that would be refused, and is not made. */
@@ -156,9 +162,14 @@ export class RedisCaller {
       this.#attempt(form(true), until, (first) => {
         if ('value' in first) {
           end();
-          return resolve(this.#answered(first.value));
+          this.#answeredAt = clock.monotonic();
+          return resolve(first.value);
         }
-        this.#insist(operation, form, patience, { first, until }).finally(end).then(resolve, reject);
+        const over = (): void => {
+          this.#unanswered.delete(patience);
+          end();
+        };
+        this.#insist(operation, form, patience, { first, until }).finally(over).then(resolve, reject);
       });
     });
   }
@@ -171,7 +182,7 @@ export class RedisCaller {
     let refusal: Error | undefined;
     for (let attempt = 0; ; attempt += 1) {
       if (attempt > 0) answer = await this.#attempted(form(known), until);
-      if ('value' in answer) return this.#answered(answer.value);
+      if ('value' in answer) return this.#answered(patience, answer.value);
       const { error, call } = answer;
       if (call === undefined) throw this.#failure(operation, { error, late: false, uncertain }, patience);
       if (isUnknownScript(error)) {
@@ -180,7 +191,7 @@ export class RedisCaller {
       }
       uncertain ||= call.sent && !isReply(error);
       if (isReply(error)) refusal = error;
-      if (error === SILENCE) this.#link.replace(call.client);
+      if (error === SILENCE) this.#link.giveUp(call);
       const pause = Math.min(FIRST_PAUSE * 2 ** Math.min(attempt, 10), LONGEST_PAUSE);
       // A last attempt that has no time for an answer would only leave a doubt.
       const late = clock.monotonic() + pause + FIRST_PAUSE >= until;
@@ -189,7 +200,7 @@ export class RedisCaller {
         const insists = patience.insist === 'always' || (patience.insist === 'once-sent' && uncertain);
         // A script that ran and failed left no record of an earlier run: there was none, and asking again changes nothing.
         if (failure instanceof RedisReplyError || !insists) throw failure;
-        this.#complain(failure);
+        this.#complain(patience, failure);
         if (late) until = clock.monotonic() + pause + deadline * 1000;
       }
       await this.#pause(pause);
@@ -225,11 +236,11 @@ export class RedisCaller {
     );
   }
 
-  #answered(value: unknown): unknown {
+  #answered(patience: Patience, value: unknown): unknown {
     const { clock, logger, name: connection, address } = this.settings;
     this.#answeredAt = clock.monotonic();
-    if (this.#complained) logger.info({ connection, address }, `${address} answers again.`);
-    this.#complained = false;
+    const isLast = this.#unanswered.delete(patience) && this.#unanswered.size === 0;
+    if (isLast) logger.info({ connection, address }, `${address} answers again.`);
     return value;
   }
 
@@ -262,9 +273,11 @@ export class RedisCaller {
     return new RedisReplyError({ connection, address, operation, reply: cause.message, consequence }, { cause });
   }
 
-  #complain(failure: Error): void {
-    if (this.#complained) return;
-    this.#complained = true;
+  // Others may be answered meanwhile, by other masters of a cluster.
+  #complain(patience: Patience, failure: Error): void {
+    const isFirst = this.#unanswered.size === 0;
+    this.#unanswered.add(patience);
+    if (!isFirst) return;
     const { name, address, logger } = this.settings;
     logger.warn(
       { connection: name, address },

@@ -7,49 +7,72 @@ import type { Keys } from './keys';
 import { pagesOf } from '../pages';
 import type { Permissions } from './permissions';
 import type { QueueNames } from './queue-names';
-import { SlotExchanger } from './slot-exchanger';
+import type { SilentMasters } from './silent-masters';
+import { SlotExchanger, type SlotsExchanged } from './slot-exchanger';
+
+/** What there is beside the queues themselves, in a cluster. */
+export interface ClusterQueues {
+  /** Those whose workers hear of orders. */
+  readonly ordered: QueueNames;
+  readonly masters: SilentMasters;
+}
 
 export class Exchanger {
   readonly #permissions: Permissions;
   readonly #names: QueueNames;
-  readonly #ordered: QueueNames | undefined;
+  readonly #keys: Keys;
+  readonly #cluster: ClusterQueues | undefined;
   /** All queues of a server that is no cluster share it. */
   readonly #lane: ExchangeLane;
   readonly #slots: SlotExchanger | undefined;
 
-  /** @param ordered in a cluster: the queues whose workers hear of orders */
   constructor(
     caller: RedisCaller,
     keys: Keys,
     permissions: Permissions,
     names: QueueNames,
-    ordered: QueueNames | undefined,
+    cluster: ClusterQueues | undefined,
   ) {
     this.#permissions = permissions;
     this.#names = names;
-    this.#ordered = ordered;
+    this.#keys = keys;
+    this.#cluster = cluster;
     this.#lane = new ExchangeLane(caller, keys);
-    this.#slots = ordered && new SlotExchanger(caller, keys, ordered);
+    this.#slots = cluster && new SlotExchanger(caller, keys, cluster.ordered, cluster.masters);
   }
 
-  async exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Exchanged> {
+  async exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<SlotsExchanged> {
     if (!this.#permissions.granted) await this.#checkPermissions(settlements, request);
     // Before the failure is written: the lists of failed jobs look only at queues whose name is known.
     for (const { outcome, reservation } of settlements)
-      if (outcome === 'failed') await this.#names.add(reservation.queue).catch(ignoreRefusal);
+      if (outcome === 'failed') await this.#makeKnown(reservation.queue);
     const exchanged = await (this.#slots?.exchange(settlements, request) ?? this.#together(settlements, request));
     if (exchanged.reply.forgotten === true) {
       this.#names.forget();
-      this.#ordered?.forget();
+      this.#cluster?.ordered.forget();
     }
     for (const { queue } of exchanged.reply.setAside) this.#names.add(queue).catch(() => undefined);
     return exchanged;
   }
 
+  #makeKnown(queue: string): Promise<unknown> {
+    const adding = this.#names.add(queue).catch(ignoreRefusal);
+    // Failures on other masters are not held up by the one that has the names: the next one says the name again.
+    return this.#cluster?.masters.inTime(this.#keys.names, adding) ?? adding;
+  }
+
   async #checkPermissions(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<void> {
-    const queue = request?.queues[0] ?? settlements[0]?.reservation.queue;
-    if (queue === undefined) return;
-    await this.#permissions.check(queue, settlements.length === 0 ? 'no jobs were reserved' : 'nothing was written');
+    const queues = [...(request?.queues ?? []), ...settlements.map(({ reservation }) => reservation.queue)];
+    const consequence = settlements.length === 0 ? 'no jobs were reserved' : 'nothing was written';
+    const checks: Promise<void>[] = [];
+    // A master says what holds of all: where one is silent, the next is asked.
+    for (const queue of new Set(queues)) {
+      const check = this.#permissions.check(queue, consequence);
+      checks.push(check);
+      await (this.#cluster?.masters.inTime(this.#keys.queue(queue).ready, check) ?? check);
+      if (this.#permissions.granted) return;
+    }
+    await checks[0];
   }
 
   #together(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Exchanged> {

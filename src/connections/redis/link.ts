@@ -4,7 +4,7 @@
  * While nothing is asked of it, the link keeps no process alive, and does not reconnect either.
  */
 import type { Socket } from 'node:net';
-import type { Redis } from 'ioredis';
+import { type Cluster, Command, type Redis } from 'ioredis';
 import { endOfTurn } from '../../clock/clock';
 import { isReadOnly, isRefusedForGood, isRefusedSelect, isReply, loadingError } from './refusals';
 import type { Client, ClientSource } from './client';
@@ -18,6 +18,12 @@ export interface LinkCall {
 }
 
 interface PendingCall extends LinkCall {
+  readonly command: string;
+  readonly args: Arguments;
+  /** Its place among all calls of the link. */
+  readonly number: number;
+  /** How many calls were answered before. */
+  readonly answered: number;
   reply: Promise<unknown>;
   sent: boolean;
   lose: (error: Error) => void;
@@ -37,6 +43,10 @@ export class RedisLink {
   #client: Client | undefined;
   /** Attempts to connect since the server last answered: one that takes connections and ends them is away as well. */
   #attempts = 0;
+  #sent = 0;
+  #answered = 0;
+  /** How many calls had been made when a connection to a node of a cluster was. */
+  readonly #nodes = new WeakMap<Redis, number>();
   #failure: Error | undefined;
   /** What one node of a cluster or one sentinel has said: the others may serve us. */
   #remark: Error | undefined;
@@ -63,7 +73,10 @@ export class RedisLink {
   /** Sends a command, connecting where there is no connection. Arguments and replies are bytes. */
   send(command: string, args: Arguments): LinkCall {
     const client = this.#connected();
-    const call: PendingCall = { client, sent: client.status === 'ready', reply: NEVER, lose: () => undefined };
+    const number = (this.#sent += 1);
+    const sent = client.status === 'ready';
+    const lose = (): void => undefined;
+    const call: PendingCall = { client, command, args, number, answered: this.#answered, sent, reply: NEVER, lose };
     this.#calls.push(call);
     if (this.#calls.length === 1) holdSockets(client, true);
     call.reply = new Promise((resolve, reject) => {
@@ -71,6 +84,7 @@ export class RedisLink {
       this.#ask(client, command, args).then(
         (reply) => {
           this.#attempts = 0;
+          this.#answered += 1;
           this.#remark = undefined;
           this.#done(call);
           resolve(reply);
@@ -84,6 +98,28 @@ export class RedisLink {
       );
     });
     return call;
+  }
+
+  /**
+   * Gives up what a call got no answer on: the client, or where it has answered others meanwhile, as in a cluster, the
+   * connection to the node that has not.
+   */
+  giveUp(call: LinkCall): void {
+    const { client, command, args, number, answered } = call as PendingCall;
+    const place = placeOf(client, command, args);
+    if (place === undefined || answered === this.#answered) return this.replace(client);
+    this.#lose(client, (one) => one === call);
+    const cluster = client as Cluster;
+    const node = cluster.nodes().find(({ options: { host, port } }) => `${host}:${port}` === place);
+    // One that is younger than the call was made after another call had given it up.
+    if (node !== undefined && this.#nodes.get(node)! < number) node.disconnect();
+    // Another node may have taken its place.
+    cluster.refreshSlotsCache();
+  }
+
+  /** The node of a cluster that has this key, as far as is known. */
+  placeOf(key: string): string {
+    return (this.#client && placeOf(this.#client, 'get', [key])) ?? '';
   }
 
   /** Gives a client up, with all that is under way on it. Does nothing where another one took its place already. */
@@ -127,6 +163,7 @@ export class RedisLink {
       if (this.#calls.length === 0) holdSockets(client, false);
     };
     client.on('+node', (node: Redis) => {
+      this.#nodes.set(node, this.#sent);
       node.on('connect', unrefIdle);
       // A cluster of which no node answers does not say why; a node does.
       if (this.#attempts > 0) node.connect().catch(() => undefined);
@@ -187,6 +224,12 @@ export class RedisLink {
       holdSockets(call.client, false);
     }
   }
+}
+
+/** Undefined: it is no cluster, or not known yet. */
+function placeOf(client: Client, command: string, args: Arguments): string | undefined {
+  if (!client.isCluster) return undefined;
+  return (client as Cluster).slots[new Command(command, [...args]).getSlot()]?.[0];
 }
 
 const UNCONNECTED = new Error('no connection came about');

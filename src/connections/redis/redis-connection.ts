@@ -3,6 +3,7 @@ import type { Clock, Seconds } from '../../clock/clock';
 import type { Logger } from '../../logger/logger';
 import type { RedisConfig } from '../../queue/configuration';
 import type {
+  Answer,
   Capabilities,
   Connection,
   Counts,
@@ -40,6 +41,7 @@ import { RedisLockStore } from './redis-lock-store';
 import { RedisWaiter } from './redis-waiter';
 import { isForbidden, remedyOf } from './refusals';
 import { script } from './scripts';
+import { SilentMasters } from './silent-masters';
 import { threadOptions } from './thread-source';
 import type { ThreadData } from './thread-store';
 
@@ -98,6 +100,7 @@ export class RedisConnection implements Connection {
   readonly #permissions: Permissions;
   readonly #names: QueueNames;
   readonly #exchanger: Exchanger;
+  readonly #masters: SilentMasters | undefined;
   readonly #pushes = new Map<string, PushLane>();
   readonly #waiters = new OpenWaiters();
   readonly #clock: Clock;
@@ -119,7 +122,9 @@ export class RedisConnection implements Connection {
     this.#permissions = new Permissions(this.#caller, this.#keys);
     this.#names = new QueueNames(this.#caller, this.#keys.names);
     const ordered = source.cluster ? new QueueNames(this.#caller, this.#keys.ordered) : undefined;
-    this.#exchanger = new Exchanger(this.#caller, this.#keys, this.#permissions, this.#names, ordered);
+    this.#masters = source.cluster ? new SilentMasters(this.#caller) : undefined;
+    const cluster = ordered && this.#masters && { ordered, masters: this.#masters };
+    this.#exchanger = new Exchanger(this.#caller, this.#keys, this.#permissions, this.#names, cluster);
     const checkOpen = (operation: string): void => this.#checkOpen(operation);
     this.failed = new RedisFailedStore(this.#caller, this.#keys, this.#names, checkOpen);
     this.locks = new RedisLockStore(this.#caller, this.#keys, checkOpen);
@@ -160,7 +165,7 @@ export class RedisConnection implements Connection {
     return (await this.#exchanger.exchange([], request)).reply;
   }
 
-  async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
+  async settle(settlements: readonly Settlement[]): Promise<readonly Answer<SettleResult>[]> {
     this.#checkOpen('settle');
     if (settlements.length === 0) return [];
     return (await this.#exchanger.exchange(settlements, undefined)).results;
@@ -169,42 +174,52 @@ export class RedisConnection implements Connection {
   async settleAndReserve(
     settlements: readonly Settlement[],
     request: ReserveRequest,
-  ): Promise<{ readonly results: readonly SettleResult[]; readonly reply: ReserveReply }> {
+  ): Promise<{ readonly results: readonly Answer<SettleResult>[]; readonly reply: ReserveReply }> {
     this.#checkOpen('settleAndReserve');
     return this.#exchanger.exchange(settlements, request);
   }
 
-  async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
+  async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly Answer<RenewResult>[]> {
     this.#checkOpen('renew');
     const queues = [...new Set(reservations.map(({ queue }) => queue))];
-    const answers = new Map<Reservation, RenewResult>();
+    const answers = new Map<Reservation, Answer<RenewResult>>();
     // Of all queues at once: one that is away must not keep the leases of the others waiting.
-    const renewed = await Promise.allSettled(
+    const failures: unknown[] = [];
+    await Promise.all(
       queues.map(async (queue) => {
         const held = reservations.filter((reservation) => reservation.queue === queue);
-        for (const page of pagesOf(held, ({ payload }) => payload.length)) {
-          await this.#renewPage(queue, page, lease, answers);
+        const renewing = this.#renewQueue(queue, held, lease);
+        const renewed = await this.#inTime(queue, renewing).catch((error: unknown) => void failures.push(error));
+        for (const [at, reservation] of held.entries()) {
+          const later = renewed === undefined ? renewing.then((results) => results[at]!) : undefined;
+          // Whoever renews may not listen yet, or never.
+          later?.catch(() => undefined);
+          answers.set(reservation, later === undefined ? renewed![at]! : { later });
         }
       }),
     );
-    for (const one of renewed) if (one.status === 'rejected') throw one.reason;
+    if (failures.length > 0 && (this.#masters === undefined || failures.length === queues.length)) throw failures[0];
     return reservations.map((reservation) => answers.get(reservation)!);
   }
 
-  async #renewPage(
-    queue: string,
-    page: readonly Reservation[],
-    lease: Seconds,
-    answers: Map<Reservation, RenewResult>,
-  ): Promise<void> {
-    const texts = page.map(({ payload }) => payload);
+  #inTime<T>(queue: string, asked: Promise<T>): Promise<T | undefined> {
+    return this.#masters?.inTime(this.#keys.queue(queue).ready, asked) ?? asked;
+  }
+
+  async #renewQueue(queue: string, held: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
     const { reserved, cancelled } = this.#keys.queue(queue);
-    const [, lost, ending] = (await this.#caller.script(script('renew'), [reserved, cancelled], [lease, ...texts], {
-      consequence: `the leases of ${page.length} jobs were not renewed`,
-    })) as [word: Buffer, lost: readonly number[], ending: readonly number[]];
-    for (const reservation of page) answers.set(reservation, 'renewed');
-    for (const place of ending) answers.set(page[place - 1]!, 'cancelled');
-    for (const place of lost) answers.set(page[place - 1]!, 'lost');
+    const results: RenewResult[] = [];
+    for (const page of pagesOf(held, ({ payload }) => payload.length)) {
+      const texts = page.map(({ payload }) => payload);
+      const start = results.length - 1;
+      const [, lost, ending] = (await this.#caller.script(script('renew'), [reserved, cancelled], [lease, ...texts], {
+        consequence: `the leases of ${page.length} jobs were not renewed`,
+      })) as [word: Buffer, lost: readonly number[], ending: readonly number[]];
+      for (const _ of page) results.push('renewed');
+      for (const place of ending) results[start + place] = 'cancelled';
+      for (const place of lost) results[start + place] = 'lost';
+    }
+    return results;
   }
 
   async counts(queue: string): Promise<Counts> {

@@ -1,12 +1,13 @@
 /**
  * Settles and reserves in a cluster, where a call reaches the keys of one queue.
  *
- * A master that is away holds up its own queues, not the others': a reserve that it does not answer in time goes on
- * without whoever asked, and the jobs that it brings too late are given back.
+ * A master that is away holds up its own queues, not the others': a call that it does not answer in time goes on without
+ * whoever asked. Outcomes are told of when it answers; the jobs that it brings too late are given back.
  */
-import { endOfTurn, type Milliseconds, type Seconds } from '../../clock/clock';
+import type { Milliseconds, Seconds } from '../../clock/clock';
 import { afterFreeRelease } from '../../payload/counters';
 import type {
+  Answer,
   Reservation,
   ReserveReply,
   ReserveRequest,
@@ -19,10 +20,8 @@ import { type Exchanged, ExchangeLane } from './exchange-lane';
 import type { Keys } from './keys';
 import { pagesOf } from '../pages';
 import type { QueueNames } from './queue-names';
+import type { SilentMasters } from './silent-masters';
 import { SlotOrders } from './slot-orders';
-
-/** Part of the deadline for which one queue keeps a worker from the others. */
-const PATIENCE = 1 / 2;
 
 /** Until a queue whose master is away is asked again. */
 const AWAY_LOOK: Seconds = 1;
@@ -32,6 +31,12 @@ const REFRESHED: Milliseconds = 1000;
 
 /** Who only settles is told nothing: the next reserve is. */
 const NOTHING: ReserveReply = { reservations: [], setAside: [], nextIn: Infinity };
+
+export interface SlotsExchanged {
+  readonly results: readonly Answer<SettleResult>[];
+  /** Where nothing was asked for: nothing. */
+  readonly reply: ReserveReply;
+}
 
 /** Outcomes of one call, by their places in the whole list. */
 interface Page {
@@ -60,10 +65,9 @@ export class SlotExchanger {
   readonly #caller: RedisCaller;
   readonly #keys: Keys;
   readonly #ordered: QueueNames;
+  readonly #masters: SilentMasters;
   readonly #lanes = new Map<string, ExchangeLane>();
   readonly #orders = new SlotOrders();
-  /** Queues with a reserve under way that nobody waits for any more. */
-  readonly #late = new Set<string>();
   /** When the delayed and the lost jobs of a queue were last looked at; Infinity: they are being looked at. */
   readonly #refreshedAt = new Map<string, Milliseconds>();
   /** What was answered when nobody waited, for the next reply. */
@@ -73,33 +77,60 @@ export class SlotExchanger {
   #failure: Failure | undefined;
 
   /** @param ordered the queues whose workers hear of orders */
-  constructor(caller: RedisCaller, keys: Keys, ordered: QueueNames) {
+  constructor(caller: RedisCaller, keys: Keys, ordered: QueueNames, masters: SilentMasters) {
     this.#caller = caller;
     this.#keys = keys;
     this.#ordered = ordered;
+    this.#masters = masters;
   }
 
-  async exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Exchanged> {
-    const results: SettleResult[] = [];
+  async exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<SlotsExchanged> {
+    const results: Answer<SettleResult>[] = [];
     const pages = pagesByQueue(settlements);
+    const turn = request && newTurn(request);
     // What has ended on the queue that is asked first travels with that call.
-    const at = pages.findLastIndex(({ queue }) => queue === request?.queues[0]);
-    const [along] = at < 0 ? [] : pages.splice(at, 1);
-    const settle = async (page: Page, left: ReserveRequest | undefined, insists: boolean): Promise<ReserveReply> => {
-      const outcomes = page.places.map((place) => settlements[place]!);
-      const exchanged = await this.#lane(page.queue).exchange(outcomes, left, insists);
-      for (const [index, place] of page.places.entries()) results[place] = exchanged.results[index]!;
-      return exchanged.reply;
-    };
-    await settleAll(pages, settle);
-    if (request === undefined) return { results, reply: NOTHING };
-    const answered = pages.length > 0;
-    const turn: Turn = { request, reservations: [], nextIn: Infinity, apart: false, answered, failure: undefined };
-    if (along !== undefined) {
-      const [queue] = request.queues as [string];
-      this.#take(turn, queue, await settle(along, this.#left(turn, queue), answered));
-    }
-    return { results, reply: await this.#reserve(turn, along === undefined ? 0 : 1) };
+    const travels = ({ queue }: Page): boolean => queue === request?.queues[0] && !this.#leavesOut(turn!, queue);
+    const along = pages.findLastIndex(travels);
+    const asked = pages.map(({ queue, places }, at) => {
+      const outcomes = places.map((place) => settlements[place]!);
+      const left = turn && at === along ? this.#left(turn, queue) : undefined;
+      return { queue, places, outcomes, exchanged: this.#lane(queue).exchange(outcomes, left, false) };
+    });
+    const answers = await Promise.allSettled(asked.map(({ queue, exchanged }) => this.#inTime(turn, queue, exchanged)));
+    // The caller takes all or nothing: once one call was answered, or may be, the others must be.
+    const failures = answers.filter((answer) => answer.status === 'rejected');
+    if (failures.length > 0 && failures.length === answers.length) throw failures[0]!.reason;
+    answers.forEach((answer, at) => {
+      const { queue, places, outcomes, exchanged } = asked[at]!;
+      const inTime = answer.status === 'fulfilled' ? answer.value : undefined;
+      const told = inTime?.results ?? this.#insist(queue, outcomes, exchanged);
+      for (const [index, place] of places.entries()) results[place] = told[index]!;
+      if (turn === undefined || at !== along) return;
+      if (inTime !== undefined) return this.#take(turn, queue, inTime.reply);
+      turn.nextIn = AWAY_LOOK;
+      void this.#giveBack(queue, exchanged);
+    });
+    if (turn === undefined) return { results, reply: NOTHING };
+    turn.answered = pages.length > 0;
+    return { results, reply: await this.#reserve(turn, along < 0 ? 0 : 1) };
+  }
+
+  /** Asks until there is an answer. */
+  #insist(
+    queue: string,
+    outcomes: readonly Settlement[],
+    exchanged: Promise<Exchanged>,
+  ): readonly Answer<SettleResult>[] {
+    const insisted = exchanged.catch(() => {
+      const again = this.#lane(queue).exchange(outcomes, undefined, true);
+      this.#masters.inTime(this.#key(queue), again).catch(() => undefined);
+      return again;
+    });
+    return outcomes.map((_, index) => {
+      const later = insisted.then(({ results }) => results[index]!);
+      later.catch(() => undefined);
+      return { later };
+    });
   }
 
   async #reserve(turn: Turn, first: number): Promise<ReserveReply> {
@@ -133,12 +164,15 @@ export class SlotExchanger {
 
   // False: the queue did not answer.
   async #ask(turn: Turn, queue: string): Promise<boolean> {
-    if (this.#late.has(queue)) return false;
+    if (this.#leavesOut(turn, queue)) {
+      this.#masters.probe(this.#key(queue));
+      return false;
+    }
     const asked = this.#lane(queue).exchange([], this.#left(turn, queue), false);
     try {
-      const isAlone = turn.request.queues.length === 1;
-      const exchanged = await (isAlone ? asked : this.#inTime(queue, asked));
-      if (exchanged !== undefined) this.#take(turn, queue, exchanged.reply);
+      const exchanged = await this.#inTime(turn, queue, asked);
+      if (exchanged === undefined) void this.#giveBack(queue, asked);
+      else this.#take(turn, queue, exchanged.reply);
       return exchanged !== undefined;
     } catch (error) {
       turn.failure ??= { error };
@@ -176,22 +210,22 @@ export class SlotExchanger {
     if (forgotten === true) this.#forgotten = true;
   }
 
-  /** Undefined: it does not come in time. Then what it brings is given back. */
-  async #inTime(queue: string, asked: Promise<Exchanged>): Promise<Exchanged | undefined> {
-    const { clock, deadline } = this.#caller.settings;
-    const exchanged = await new Promise<Exchanged | undefined>((resolve, reject) => {
-      // What came while a job blocked the event loop is read before the silence is believed.
-      const timer = clock.after(deadline * 1000 * PATIENCE, () => void endOfTurn().then(() => resolve(undefined)));
-      const done = (): void => timer.cancel();
-      asked.then(resolve, reject);
-      asked.then(done, done);
-    });
-    if (exchanged === undefined) void this.#giveBack(queue, asked);
-    return exchanged;
+  // Undefined: it does not come in time. Where there is no other queue, nobody is held up.
+  #inTime(turn: Turn | undefined, queue: string, asked: Promise<Exchanged>): Promise<Exchanged | undefined> {
+    return isAlone(turn) ? asked : this.#masters.inTime(this.#key(queue), asked);
   }
 
+  /** Its master does not answer, as is known. */
+  #leavesOut(turn: Turn, queue: string): boolean {
+    return !isAlone(turn) && this.#masters.has(this.#key(queue));
+  }
+
+  #key(queue: string): string {
+    return this.#keys.queue(queue).ready;
+  }
+
+  // What a reserve brings that nobody waits for any more.
   async #giveBack(queue: string, asked: Promise<Exchanged>): Promise<void> {
-    this.#late.add(queue);
     try {
       const { reply } = await asked;
       this.#keepNews(reply);
@@ -203,7 +237,6 @@ export class SlotExchanger {
     } catch (error) {
       this.#failure = { error };
     }
-    this.#late.delete(queue);
   }
 
   /** Without waiting for it: nobody needs the answer. */
@@ -211,7 +244,7 @@ export class SlotExchanger {
     const now = this.#caller.settings.clock.monotonic();
     const at = (queue: string): Milliseconds => this.#refreshedAt.get(queue) ?? -Infinity;
     const [queue] = queues
-      .filter((one) => !this.#late.has(one) && now - at(one) >= REFRESHED)
+      .filter((one) => now - at(one) >= REFRESHED && !this.#masters.has(this.#key(one)))
       .toSorted((one, other) => at(one) - at(other));
     if (queue === undefined) return;
     this.#refreshedAt.set(queue, Infinity);
@@ -230,17 +263,12 @@ export class SlotExchanger {
   }
 }
 
-// The caller takes all or nothing: once one call was answered, the others must be.
-async function settleAll(
-  pages: readonly Page[],
-  settle: (page: Page, left: undefined, insists: boolean) => Promise<unknown>,
-): Promise<void> {
-  const settled = await Promise.allSettled(pages.map((page) => settle(page, undefined, false)));
-  const failed = settled.flatMap((one, at) =>
-    one.status === 'rejected' ? [{ page: pages[at]!, error: one.reason as unknown }] : [],
-  );
-  if (failed.length > 0 && failed.length === pages.length) throw failed[0]!.error;
-  await Promise.all(failed.map(({ page }) => settle(page, undefined, true)));
+function newTurn(request: ReserveRequest): Turn {
+  return { request, reservations: [], nextIn: Infinity, apart: false, answered: false, failure: undefined };
+}
+
+function isAlone(turn: Turn | undefined): boolean {
+  return turn !== undefined && turn.request.queues.length === 1;
 }
 
 function isDone({ request: { limit, apart }, reservations, apart: isLeft }: Turn): boolean {

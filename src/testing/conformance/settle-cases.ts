@@ -166,7 +166,7 @@ export const settleCases: readonly CaseDefinition[] = [
         world.connection.settle([released(reservation)]),
         world.other.settle([released(reservation)]),
       ]);
-      assert.deepEqual(results.flat().toSorted(), ['lost', 'settled']);
+      assert.deepEqual(results.flat().map(String).toSorted(), ['lost', 'settled']);
       assert.equal((await world.reserveAll()).length, 1);
     },
   },

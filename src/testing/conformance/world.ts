@@ -140,9 +140,13 @@ export class World {
   }
 
   async settle(settlements: readonly Settlement[], way: Way = 'settle'): Promise<readonly SettleResult[]> {
-    if (way === 'settle' || this.connection.settleAndReserve === undefined) return this.connection.settle(settlements);
+    const { connection } = this;
     const elsewhere = { queues: ['never-pushed-to'], limit: 1, lease: 600 };
-    return (await this.connection.settleAndReserve(settlements, elsewhere)).results;
+    const answers =
+      way === 'settle' || connection.settleAndReserve === undefined
+        ? await connection.settle(settlements)
+        : (await connection.settleAndReserve(settlements, elsewhere)).results;
+    return Promise.all(answers.map(async (answer) => (typeof answer === 'string' ? answer : answer.later)));
   }
 
   async settleAndReserve(settlements: readonly Settlement[], of: number | ReserveRequest) {

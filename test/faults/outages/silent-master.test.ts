@@ -1,0 +1,197 @@
+import { JobBus } from '../../../src/bus/bus';
+import { builtInConnectors } from '../../../src/connections/built-in';
+import { Job } from '../../../src/job/job';
+import type { Connection } from '../../../src/queue/connection';
+import { QueueManager } from '../../../src/queue/queue-manager';
+import type { StopReason } from '../../../src/worker/stop-conditions';
+import { Worker } from '../../../src/worker/worker';
+import { Gate, RecordingLogger } from '../../support/application';
+import { eventually } from '../../support/eventually';
+import { RedisCluster } from '../../support/redis-cluster';
+import type { RedisServer } from '../../support/redis-server';
+
+const RETRY_AFTER = 2;
+
+let ran: string[];
+let held: string[];
+let aborted: string[];
+let gates: Record<string, Gate>;
+
+@Job({ timeout: 0 })
+class Note extends Job {
+  constructor(readonly text: string) {
+    super();
+  }
+  handle(): void {
+    ran.push(this.text);
+  }
+}
+
+/** Runs until the test opens its gate. */
+@Job({ timeout: 0 })
+class Held extends Job {
+  constructor(readonly text: string) {
+    super();
+  }
+  async handle(): Promise<void> {
+    this.signal.addEventListener('abort', () => aborted.push(this.text));
+    const gate = (gates[this.text] = new Gate());
+    held.push(this.text);
+    await gate.opened;
+    ran.push(this.text);
+  }
+}
+
+describe('a worker on a cluster one of whose masters is silent', () => {
+  let cluster: RedisCluster;
+  let prefixes = 0;
+  /** Each on a master of its own. */
+  let queues: [string, string, string];
+  let silent: RedisServer;
+  let log: RecordingLogger;
+  let managers: QueueManager[];
+  let worker: Worker;
+  let driver: Connection;
+  let bus: JobBus;
+  let ended: Promise<StopReason>;
+
+  beforeAll(async () => {
+    // Not given up while a test runs; the others are served meanwhile.
+    cluster = await RedisCluster.start({ args: ['--cluster-node-timeout', '60000'] });
+  });
+
+  beforeEach(async () => {
+    [ran, held, aborted, gates, managers] = [[], [], [], {}, []];
+    log = new RecordingLogger();
+    const prefix = `silent${(prefixes += 1)}:`;
+    const masters = await findQueues(prefix);
+    silent = masters[0]!;
+    const open = (logger: RecordingLogger): QueueManager => {
+      const store = {
+        driver: 'redis',
+        cluster: cluster.urls,
+        prefix,
+        deadline: '1s',
+        retryAfter: RETRY_AFTER,
+      } as const;
+      const manager = new QueueManager({ connectors: builtInConnectors, logger }, { connections: { store } });
+      managers.push(manager);
+      return manager;
+    };
+    const dispatching = open(new RecordingLogger());
+    bus = new JobBus(() => dispatching);
+    driver = dispatching.driver();
+    worker = new Worker({ queue: queues, concurrency: 5, grace: '200ms' }, open(log));
+    ended = worker.run();
+  });
+
+  afterEach(async () => {
+    silent.process.kill('SIGCONT');
+    for (const gate of Object.values(gates)) gate.open();
+    await Promise.all(managers.map((manager) => manager.close()));
+  });
+
+  afterAll(() => cluster.stop());
+
+  async function findQueues(prefix: string): Promise<readonly RedisServer[]> {
+    const found = new Map<RedisServer, string>();
+    for (let number = 0; found.size < cluster.masters.length; number += 1) {
+      const master = await cluster.masterOf(`${prefix}{q${number}}`);
+      if (!found.has(master)) found.set(master, `q${number}`);
+    }
+    queues = [...found.values()] as [string, string, string];
+    return [...found.keys()];
+  }
+
+  async function hold(text: string, queue: string): Promise<void> {
+    await bus.dispatch(new Held(text)).onQueue(queue);
+    await eventually(() => held.includes(text), { of: `the start of ${text}` });
+  }
+
+  /** Jobs that are there, whether they run or not. */
+  async function left(queue: string): Promise<number> {
+    const { ready, delayed, reserved } = await driver.counts(queue);
+    return ready + delayed + reserved;
+  }
+
+  /** Jobs of the other masters go all the way. */
+  async function othersWork(name: string, count = 30): Promise<void> {
+    const texts = Array.from({ length: count }, (_, at) => `${name}${at}`);
+    const { completed } = worker.health().outcomes;
+    for (const [at, text] of texts.entries()) await bus.dispatch(new Note(text)).onQueue(queues[1 + (at % 2)]!);
+    await eventually(() => texts.every((text) => ran.includes(text)), { of: `the runs of ${name}` });
+    await eventually(() => worker.health().outcomes.completed >= completed + count, { of: `the ends of ${name}` });
+  }
+
+  const twice = (): string[] => ran.filter((text, at) => ran.indexOf(text) !== at);
+  const untold = { lost: 0, failed: 0, released: 0, cancelled: 0 };
+
+  it('runs and settles the jobs of the others while an outcome waits for it, which is written when it answers', async () => {
+    await hold('waits', queues[0]);
+    silent.process.kill('SIGSTOP');
+    gates['waits']!.open();
+
+    await othersWork('early');
+    await othersWork('late');
+    const { outcomes } = worker.health();
+    silent.process.kill('SIGCONT');
+
+    expect(outcomes).toEqual({ ...untold, completed: 60 });
+    await eventually(async () => (await left(queues[0])) === 0, { of: 'the outcome that waited' });
+    await eventually(() => worker.health().outcomes.completed === 61);
+    await othersWork('after');
+    expect([twice(), worker.health().outcomes.lost]).toEqual([[], 0]);
+  });
+
+  it('keeps the jobs of the others for longer than their leases, though leases of its own cannot be renewed', async () => {
+    await hold('long', queues[1]);
+    await hold('waits', queues[0]);
+    await hold('stays', queues[0]);
+    silent.process.kill('SIGSTOP');
+    gates['waits']!.open();
+
+    // The lease of what it holds ends meanwhile, and is heard of as over.
+    await eventually(() => aborted.includes('stays'), { of: 'the end of its lease' });
+    for (let round = 0; round < 3; round += 1) {
+      await othersWork(`round${round}:`);
+      const before = Date.now();
+      await eventually(() => Date.now() - before > RETRY_AFTER * 500);
+    }
+
+    expect(aborted).toEqual(['stays']);
+    gates['long']!.open();
+    await eventually(() => worker.health().outcomes.completed === 91, { of: 'the end of the long job' });
+    expect(worker.health().outcomes).toEqual({ ...untold, completed: 91 });
+  });
+
+  it('writes the outcome to the replica that is promoted in its place', async () => {
+    await hold('waits', queues[0]);
+    await cluster.replicated();
+    silent.process.kill('SIGSTOP');
+    gates['waits']!.open();
+    await othersWork('early');
+
+    const replica = cluster.replicaOf(silent);
+    await cluster.call(replica, 'cluster', 'failover', 'takeover');
+
+    await eventually(() => worker.health().outcomes.completed === 31, { of: 'the outcome that waited' });
+    await eventually(async () => (await left(queues[0])) === 0, { of: 'the settled job' });
+    expect([twice(), worker.health().outcomes.lost]).toEqual([[], 0]);
+  });
+
+  it('ends by its grace, and says which outcomes it leaves', async () => {
+    await hold('waits', queues[0]);
+    await hold('ends', queues[1]);
+    silent.process.kill('SIGSTOP');
+    gates['waits']!.open();
+    await othersWork('early');
+
+    const stopped = worker.stop();
+    gates['ends']!.open();
+    await eventually(async () => (await left(queues[1])) === 0, { of: 'the outcome of a master that answers' });
+    await stopped;
+
+    expect(await ended).toBe('stopped');
+    expect(log.messages('error').join()).toContain('1 had ended, but their outcomes were not stored');
+  });
+});

@@ -1,0 +1,140 @@
+import { connectMemory } from '../../src/connections/memory/memory-connection';
+import { Job } from '../../src/job/job';
+import type { Connection, Settlement, SettleResult } from '../../src/queue/connection';
+import { Worker } from '../../src/worker/worker';
+import { elapse, Gate, testApplication, type TestApplication, until } from '../support/application';
+
+let application: TestApplication;
+let connection: Connection;
+let ran: string[];
+/** What the silent part of the store waits for, one for each time that it is asked. */
+let gates: Gate[];
+let refusal: Error | undefined;
+let asked: number;
+let renewed: number;
+
+@Job()
+class Note extends Job {
+  constructor(readonly text: string) {
+    super();
+  }
+  handle(): void {
+    ran.push(this.text);
+  }
+}
+
+/** A store that takes the outcomes of queue `silent` when a test lets it, and those of others at once. */
+function halfSilent(whole: Connection): Connection {
+  const ask = async (settlement: Settlement, gate: Gate): Promise<SettleResult> => {
+    await gate.opened;
+    if (refusal !== undefined) throw refusal;
+    return (await whole.settle([settlement]))[0] as SettleResult;
+  };
+  const settle: Connection['settle'] = async (settlements) => {
+    const others = settlements.filter(({ reservation }) => reservation.queue !== 'silent');
+    const results = [...(await whole.settle(others))];
+    return settlements.map((settlement) =>
+      settlement.reservation.queue === 'silent' ? { later: ask(settlement, gates[asked++]!) } : results.shift()!,
+    );
+  };
+  const own: Partial<Connection> = {
+    settle,
+    settleAndReserve: async (settlements, request) => ({
+      results: await settle(settlements),
+      reply: await whole.reserve(request),
+    }),
+    renew: (reservations, lease) => {
+      renewed += reservations.filter(({ queue }) => queue === 'silent').length;
+      return whole.renew(reservations, lease);
+    },
+  };
+  return new Proxy(whole, {
+    get(target, property): unknown {
+      const value: unknown = Reflect.get(own, property) ?? Reflect.get(target, property, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+beforeEach(() => {
+  ran = [];
+  gates = [new Gate(), new Gate()];
+  asked = 0;
+  refusal = undefined;
+  renewed = 0;
+  application = testApplication();
+  application.manager.addConnector('memory', (config, context) => halfSilent(connectMemory(config, context)));
+  connection = application.manager.driver();
+});
+
+afterEach(async () => {
+  for (const gate of gates) gate.open();
+  await application.manager.close();
+});
+
+async function work(stopWhenEmpty = false): Promise<{ worker: Worker; ended: Promise<unknown> }> {
+  await application.bus.dispatch(new Note('waits')).onQueue('silent');
+  const worker = new Worker({ queue: ['silent', 'open'], stopWhenEmpty }, application.manager);
+  const ended = worker.run();
+  await untilRan('waits');
+  return { worker, ended };
+}
+
+const untilRan = (text: string): Promise<void> => until(application.clock, () => ran.includes(text));
+const reserved = async (queue: string): Promise<number> => (await connection.counts(queue)).reserved;
+
+describe('an outcome that a part of the store leaves unanswered', () => {
+  it('holds up no other job, keeps its lease, and counts once it is written', async () => {
+    const { worker, ended } = await work();
+    const told: string[] = [];
+    application.manager.hooks.on('after', ({ job }) => void told.push(job.queue));
+    await application.bus.dispatch(new Note('other')).onQueue('open');
+    await untilRan('other');
+    await elapse(application.clock, 40);
+    expect([await reserved('open'), told, renewed > 0]).toEqual([0, ['open'], true]);
+
+    gates[0]!.open();
+    await until(application.clock, () => told.length === 2);
+
+    expect([await reserved('silent'), ran]).toEqual([0, ['waits', 'other']]);
+    expect(worker.health().outcomes).toMatchObject({ completed: 2, lost: 0 });
+    await worker.stop();
+    await ended;
+  });
+
+  it('is asked for again when the store refuses it after all', async () => {
+    const { worker, ended } = await work();
+    refusal = new Error('refused');
+    gates[0]!.open();
+    await elapse(application.clock, 1);
+    refusal = undefined;
+    gates[1]!.open();
+
+    await until(application.clock, () => worker.health().outcomes.completed === 1);
+    expect([asked, await reserved('silent'), ran]).toEqual([2, 0, ['waits']]);
+    await worker.stop();
+    await ended;
+  });
+
+  it('keeps a worker that ends when its queues are empty', async () => {
+    const { worker, ended } = await work(true);
+    await elapse(application.clock, 10);
+    expect(worker.health().state).not.toBe('stopped');
+
+    gates[0]!.open();
+    await expect(ended).resolves.toBe('empty');
+    expect(await reserved('silent')).toBe(0);
+  });
+
+  it('is given up by the end of the grace, and said to be unstored', async () => {
+    const { worker, ended } = await work();
+    const stopped = worker.stop();
+    await elapse(application.clock, 6);
+    await stopped;
+
+    await expect(ended).resolves.toBe('stopped');
+    expect(application.log.messages('error').join()).toContain(
+      '1 had ended, but their outcomes were not stored (the store has not answered)',
+    );
+  });
+});
