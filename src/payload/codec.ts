@@ -4,7 +4,7 @@
  * What JSON has is written as it is. What it lacks is written in the JSON form that `docs/format.md` gives for its type,
  * and `types` names that type by a JSON Pointer to the place. Shared references become copies.
  */
-import type { Class } from '../job/definition';
+import type { Class, JobDefinition } from '../job/definition';
 import { Decoder } from './decoder';
 import { Encoder } from './encoder';
 
@@ -12,16 +12,23 @@ import { Encoder } from './encoder';
 export interface CodecClasses {
   nameOf(target: Class): string | undefined;
   classOf(name: string): Class | undefined;
+  /** Of a class of jobs: its data have a version. */
+  definitionOf(target: Class): JobDefinition | undefined;
 }
 
 /** JSON Pointer to the name of the type there. */
 export type Types = Readonly<Record<string, string>>;
+
+/** JSON Pointer to the version of the data of the job there. */
+export type Versions = Readonly<Record<string, number>>;
 
 export interface Encoded {
   /** Only what `JSON.stringify` writes exactly. May share parts with the value: write it before anything changes. */
   readonly command: unknown;
   /** Absent when JSON has all of it. */
   readonly types?: Types;
+  /** Absent when no job in it has a version. */
+  readonly versions?: Versions;
 }
 
 /**
@@ -48,13 +55,22 @@ export function encodeInstance(instance: object, classes: CodecClasses, subject:
  * The value that was encoded. Builds it out of `command`, which must not be used any more.
  *
  * @param place JSON Pointer to `command`, for errors
+ * @param versions of the jobs in it, as they were read
  * @throws InvalidPayloadError when `types` and `command` do not fit each other
  * @throws UnknownClassError when a class is not registered here
+ * @throws PayloadVersionError when the data of a job are of a later version than its class
  */
-export function decodeValue(command: unknown, types: Types | undefined, classes: CodecClasses, place = ''): unknown {
-  return types === undefined ? command : new Decoder(classes, place).decode(command, types);
+export function decodeValue(
+  command: unknown,
+  types: Types | undefined,
+  classes: CodecClasses,
+  place = '',
+  versions?: Readonly<Record<string, unknown>>,
+): unknown {
+  return types === undefined ? command : new Decoder(classes, place, versions).decode(command, types);
 }
 
-function encoded({ types }: Encoder, command: unknown): Encoded {
-  return types === undefined ? { command } : { command, types };
+function encoded({ types, versions }: Encoder, command: unknown): Encoded {
+  if (types === undefined) return { command };
+  return versions === undefined ? { command, types } : { command, types, versions };
 }

@@ -7,6 +7,7 @@ import { ERRORS, errorOf } from './error-form';
 import { InvalidPayloadError, UnknownClassError } from './errors';
 import { toInstance } from './mapping';
 import { depthOf, locate } from './pointer';
+import { upgraded } from './upgraded';
 
 /** Gives undefined where the form is not that of the type; may throw a RangeError or SyntaxError for the same reason. */
 type Build = (form: unknown) => unknown;
@@ -41,10 +42,13 @@ const CLASS = 'class:';
 export class Decoder {
   readonly #classes: CodecClasses;
   readonly #place: string;
+  /** Of the data of jobs, by the pointers to them. */
+  readonly #versions: Readonly<Record<string, unknown>>;
 
-  constructor(classes: CodecClasses, place: string) {
+  constructor(classes: CodecClasses, place: string, versions: Readonly<Record<string, unknown>> = {}) {
     this.#classes = classes;
     this.#place = place;
+    this.#versions = versions;
   }
 
   decode(command: unknown, types: Types): unknown {
@@ -53,16 +57,16 @@ export class Decoder {
     const pointers = Object.keys(types).map((pointer) => ({ pointer, depth: depthOf(pointer) }));
     pointers.sort((a, b) => b.depth - a.depth);
     for (const { pointer } of pointers) {
-      const place = this.#place + pointer;
-      const { parent, key } = locate(root, pointer, place);
-      parent[key] = this.#build(types[pointer], parent[key], place);
+      const { parent, key } = locate(root, pointer, this.#place + pointer);
+      parent[key] = this.#build(types[pointer], parent[key], pointer);
     }
     return root.value;
   }
 
-  #build(type: unknown, form: unknown, place: string): unknown {
+  #build(type: unknown, form: unknown, pointer: string): unknown {
+    const place = this.#place + pointer;
     if (typeof type !== 'string') throw new InvalidPayloadError('the name of a type is a string', place);
-    if (type.startsWith(CLASS)) return this.#instance(type.slice(CLASS.length), form, place);
+    if (type.startsWith(CLASS)) return this.#instance(type.slice(CLASS.length), form, pointer);
     if (type === 'undefined' && form === null) return undefined;
     const build = BUILDERS.get(type);
     if (build === undefined && type !== 'undefined') {
@@ -75,11 +79,14 @@ export class Decoder {
     return value;
   }
 
-  #instance(name: string, form: unknown, place: string): object {
+  #instance(name: string, form: unknown, pointer: string): object {
+    const place = this.#place + pointer;
     const target = this.#classes.classOf(name);
     if (target === undefined) throw new UnknownClassError(name, place);
     if (!isRecord(form)) throw new InvalidPayloadError(`the data of a ${name} are an object`, place);
-    return toInstance(target, form, place);
+    const definition = this.#classes.definitionOf(target);
+    const data = definition === undefined ? form : upgraded(form, this.#versions[pointer], definition, place);
+    return toInstance(target, data, place);
   }
 }
 

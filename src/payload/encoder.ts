@@ -13,6 +13,8 @@ import { classOf, described, isPlain, LEAVE_OUT, remedyFor, symbolKeyOf } from '
 export class Encoder {
   /** What JSON could not hold so far. */
   types: Record<string, string> | undefined;
+  /** Of the jobs in it so far. */
+  versions: Record<string, number> | undefined;
   readonly #classes: CodecClasses;
   readonly #subject: string;
   /** The way to the value being encoded, as far as `#depth`; kept as it is so that a plain value costs nothing. */
@@ -71,8 +73,14 @@ export class Encoder {
     if (isPlain(value)) return this.#record(value);
     const target = classOf(value);
     const name = target && this.#classes.nameOf(target);
-    if (target !== undefined && name !== undefined) return this.#typed(`class:${name}`, this.#data(value, target));
+    if (target !== undefined && name !== undefined) return this.#instance(value, target, name);
     return this.#builtIn(value);
+  }
+
+  #instance(instance: object, target: Class, name: string): unknown {
+    const version = this.#classes.definitionOf(target)?.version;
+    if (version !== undefined) (this.versions ??= {})[this.#pointer()] = version;
+    return this.#typed(`class:${name}`, this.#data(instance, target));
   }
 
   // By the name of its constructor, so that values of another realm are known, and so are those of a faked `Date`.
@@ -163,8 +171,12 @@ export class Encoder {
   }
 
   #typed(type: string, form: unknown): unknown {
-    (this.types ??= {})[toPointer(this.#way.slice(0, this.#depth))] = type;
+    (this.types ??= {})[this.#pointer()] = type;
     return form;
+  }
+
+  #pointer(): string {
+    return toPointer(this.#way.slice(0, this.#depth));
   }
 
   /** For types of which only the content travels. */

@@ -5,11 +5,12 @@ import { isName, NAME_RULE } from '../job/job-name';
 import type { ChosenOptions } from '../job/options';
 import { readChosen } from './chosen-fields';
 import { decodeValue, type CodecClasses, type Types } from './codec';
-import { InvalidPayloadError, PayloadVersionError } from './errors';
+import { InvalidPayloadError } from './errors';
 import { classOf, isPlain } from './kinds';
 import { toInstance } from './mapping';
 import { checkNesting } from './nesting';
 import { HANDLER } from './payload-text';
+import { checkedVersion, upgraded } from './upgraded';
 
 export { encodePayload, encodeStringJob, type PayloadParts } from './payload-text';
 
@@ -106,11 +107,11 @@ export function decodeJob(envelope: Envelope, definition: JobDefinition, classes
   if (envelope.kind === 'illuminate') throw new InvalidPayloadError('only a worker of Laravel can run it', '/job');
   const taken = envelope.take('data');
   if (envelope.kind === 'string') return jobOf(definition, propertiesOf(taken), '/data');
-  const { command, types } = jobData(taken);
-  const data = decodeValue(command, types, classes, '/data/command');
+  const { command, types, versions } = jobData(taken);
+  const data = decodeValue(command, types, classes, '/data/command', versions);
   if (!isRecord(data) || !isPlain(data))
     throw new InvalidPayloadError('the data as a whole have a type', '/data/types');
-  return jobOf(definition, upgraded(data, envelope.version ?? 0, definition), '/data/command');
+  return jobOf(definition, upgraded(data, envelope.version, definition, '/data/command'), '/data/command');
 }
 
 /** What a run calls on a job. Data of that name would hide it, and a job run without its middleware, say. */
@@ -134,8 +135,14 @@ function jobOf({ name, target }: JobDefinition, data: Fields, place: string): ob
 export function decodeMiddleware(envelope: Envelope, classes: CodecClasses): unknown[] {
   if (envelope.middleware === undefined) return [];
   const taken = envelope.take('middleware');
-  const { command, types } = isRecord(taken) ? taken : { command: undefined, types: undefined };
-  const middleware = decodeValue(command, typesOf(types, '/middleware/types'), classes, '/middleware/command');
+  const { command, types, versions } = isRecord(taken) ? taken : ({} as Fields);
+  const middleware = decodeValue(
+    command,
+    typesOf(types, '/middleware/types'),
+    classes,
+    '/middleware/command',
+    optionalRecord(versions, '/middleware/versions'),
+  );
   if (!Array.isArray(middleware)) throw new InvalidPayloadError('expected a list', '/middleware/command');
   middleware.forEach((layer, index) => {
     if (!isLayer(layer, classes)) throw new InvalidPayloadError('it is no middleware', `/middleware/command/${index}`);
@@ -149,37 +156,32 @@ function isLayer(value: unknown, classes: CodecClasses): boolean {
   return target !== undefined && classes.nameOf(target) !== undefined && typeof value.handle === 'function';
 }
 
-function upgraded(data: Fields, from: number, { name, version = 0, upgrade }: JobDefinition): Fields {
-  if (from > version) throw new PayloadVersionError(name, from, version);
-  if (from === version || upgrade === undefined) return data;
-  const result: unknown = upgrade(data, from);
-  if (isRecord(result) && isPlain(result)) return result;
-  throw new InvalidPayloadError(`upgrade() of ${name} gave no plain object for version ${from}`, '/data/command');
-}
-
 interface JobData {
   readonly commandName: string;
   readonly command: Fields;
   readonly types: Types | undefined;
   readonly version: number | undefined;
+  readonly versions: Fields | undefined;
 }
 
 function jobData(data: unknown): JobData {
   if (!isRecord(data)) throw new InvalidPayloadError('expected an object', '/data');
-  const { commandName, command, types, version } = data;
-  if (version !== undefined && version !== null && !(Number.isSafeInteger(version) && (version as number) >= 0)) {
-    throw new InvalidPayloadError('expected a whole number from 0', '/data/version');
-  }
+  const { commandName, command, types, version, versions } = data;
   return {
     commandName: named(commandName, '/data/commandName'),
     command: recordOf(command, '/data/command'),
     types: typesOf(types, '/data/types'),
-    version: (version as number | null | undefined) ?? undefined,
+    version: checkedVersion(version, '/data/version'),
+    versions: optionalRecord(versions, '/data/versions'),
   };
 }
 
 function typesOf(types: unknown, place: string): Types | undefined {
-  return types === undefined || types === null ? undefined : (recordOf(types, place) as Types);
+  return optionalRecord(types, place) as Types | undefined;
+}
+
+function optionalRecord(value: unknown, place: string): Fields | undefined {
+  return value === undefined || value === null ? undefined : recordOf(value, place);
 }
 
 // PHP writes an object without members as [].

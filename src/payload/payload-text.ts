@@ -39,7 +39,11 @@ const RESERVED: ReadonlySet<string> = new Set<string>(
   ['displayName', 'job', 'data', 'middleware', 'uuid', 'id', '__proto__', RETRY_MARK].concat(CHOSEN_FIELDS, COUNTERS),
 );
 
-const NO_CLASSES: CodecClasses = { nameOf: () => undefined, classOf: () => undefined };
+const NO_CLASSES: CodecClasses = {
+  nameOf: () => undefined,
+  classOf: () => undefined,
+  definitionOf: () => undefined,
+};
 
 /**
  * The payload of a job of a class. Always well-formed Unicode.
@@ -100,9 +104,11 @@ function beginning(definition: JobDefinition): string {
   return text;
 }
 
-function encodedMembers({ command, types }: Encoded): string {
+function encodedMembers({ command, types, versions }: Encoded): string {
   const members = `"command":${JSON.stringify(command)}`;
-  return types === undefined ? members : `${members},"types":${JSON.stringify(types)}`;
+  if (types === undefined) return members;
+  const typed = `${members},"types":${JSON.stringify(types)}`;
+  return versions === undefined ? typed : `${typed},"versions":${JSON.stringify(versions)}`;
 }
 
 function writeMiddleware(name: string, middleware: readonly unknown[], classes: CodecClasses): string {

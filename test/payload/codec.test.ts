@@ -20,6 +20,7 @@ const known = new Map<string, Class>([['RateLimited', RateLimited]]);
 const classes: CodecClasses = {
   nameOf: (target) => [...known].find(([, registered]) => registered === target)?.[0],
   classOf: (name) => known.get(name),
+  definitionOf: () => undefined,
 };
 
 const encode = (value: unknown) => encodeValue(value, classes, 'X');

@@ -32,6 +32,7 @@ const known = new Map<string, Class>([['RateLimited', RateLimited]]);
 const classes: CodecClasses = {
   nameOf: (target) => [...known].find(([, registered]) => registered === target)?.[0],
   classOf: (name) => known.get(name),
+  definitionOf: () => undefined,
 };
 
 const payload = (fields: Record<string, unknown>): Buffer => Buffer.from(JSON.stringify(fields));

@@ -26,6 +26,7 @@ const known = new Map<string, Class>([['RateLimited', RateLimited]]);
 const classes: CodecClasses = {
   nameOf: (target) => [...known].find(([, registered]) => registered === target)?.[0],
   classOf: (name) => known.get(name),
+  definitionOf: () => undefined,
 };
 const definition = (name: string, version = 2): JobDefinition => ({
   name,
@@ -39,7 +40,7 @@ const definition = (name: string, version = 2): JobDefinition => ({
 
 describe('the page on the data format', () => {
   it('has examples of every kind', () => {
-    expect(blocks).toHaveLength(7);
+    expect(blocks).toHaveLength(8);
     expect(commands).toHaveLength(1);
     expect(rows.length).toBeGreaterThan(30);
   });

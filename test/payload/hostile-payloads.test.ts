@@ -21,6 +21,7 @@ const known = new Map<string, Class>([
 const classes: CodecClasses = {
   nameOf: (target) => [...known].find(([, registered]) => registered === target)?.[0],
   classOf: (name) => known.get(name),
+  definitionOf: () => undefined,
 };
 const definition: JobDefinition = {
   name: 'SendEmail',

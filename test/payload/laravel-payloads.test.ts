@@ -16,7 +16,7 @@ const definition: JobDefinition = {
   options: {},
   file: undefined,
 };
-const classes = { nameOf: () => undefined, classOf: () => undefined };
+const classes = { nameOf: () => undefined, classOf: () => undefined, definitionOf: () => undefined };
 
 const STRING_JOB = String.raw`App\\Jobs\\SendEmail@handle`;
 const DATA = '{"to":"ada@example.org","tags":[],"big":12345678901234567890}';

@@ -22,7 +22,7 @@ const definition: JobDefinition = {
   options: {},
   file: undefined,
 };
-const classes: CodecClasses = { nameOf: () => undefined, classOf: () => undefined };
+const classes: CodecClasses = { nameOf: () => undefined, classOf: () => undefined, definitionOf: () => undefined };
 
 const encode = (parts: Partial<PayloadParts> = {}): string =>
   encodePayload({ definition, job: new ProcessPodcast(), chosen: {}, id: '0193', classes, ...parts });

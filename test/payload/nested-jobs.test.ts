@@ -1,0 +1,94 @@
+import type { Class, JobDefinition } from '../../src/job/definition';
+import { JobRegistry } from '../../src/job/registry';
+import { decodeEnvelope, decodeJob, decodeMiddleware, encodePayload } from '../../src/payload/envelope';
+import { PayloadVersionError } from '../../src/payload/errors';
+
+class Charge {
+  cents: unknown = 500;
+  since: unknown = new Date(0);
+}
+
+class Order {
+  readonly next: unknown;
+  constructor(next: unknown = new Charge()) {
+    this.next = next;
+  }
+}
+
+class Retry {
+  readonly job = new Charge();
+  handle(): void {}
+}
+
+interface Declared {
+  version?: number | undefined;
+  upgrade?: JobDefinition['upgrade'];
+}
+
+/** The jobs as one process knows them. */
+function application(charge: Declared = {}) {
+  const registry = new JobRegistry();
+  const register = (target: Class, { version, upgrade }: Declared = {}): JobDefinition => {
+    const definition = { name: target.name, aliases: [], version, upgrade, target, options: {}, file: undefined };
+    registry.register(definition);
+    return definition;
+  };
+  register(Charge, charge);
+  registry.registerMiddleware('Retry', Retry);
+  const order = register(Order);
+  return {
+    write: (job: Order, middleware: readonly unknown[] = []) =>
+      encodePayload({ definition: order, job, chosen: {}, id: 'i', middleware, classes: registry }),
+    read: (text: string) => decodeJob(decodeEnvelope(Buffer.from(text)), order, registry) as Order,
+    middlewareOf: (text: string) => decodeMiddleware(decodeEnvelope(Buffer.from(text)), registry),
+  };
+}
+
+const upgrade = (data: Record<string, unknown>, from: number): Record<string, unknown> => ({ ...data, from });
+
+describe('a job that another one carries', () => {
+  it('is upgraded, with its typed values in place', () => {
+    const text = application({ version: 1 }).write(new Order([new Charge()]));
+    const order = application({ version: 2, upgrade }).read(text);
+
+    expect(order.next).toEqual([{ cents: 500, since: new Date(0), from: 1 }]);
+    expect((order.next as unknown[])[0]).toBeInstanceOf(Charge);
+  });
+
+  it('has the version 0 where nobody says another', () => {
+    const text = application().write(new Order());
+
+    expect(text).not.toContain('version');
+    expect(application({ version: 2, upgrade }).read(text).next).toMatchObject({ from: 0 });
+  });
+
+  it('is left alone where its version is that of the class', () => {
+    const { write, read } = application({ version: 2, upgrade });
+    const order = new Order();
+
+    expect(read(write(order))).toEqual(order);
+  });
+
+  it('waits for a newer worker where its version is later', () => {
+    const text = application({ version: 3 }).write(new Order());
+
+    expect(() => application({ version: 2 }).read(text)).toThrow(PayloadVersionError);
+    expect(() => application().read(text)).toThrow('The data of this Charge have version 3');
+  });
+
+  it('is upgraded in the middleware of the dispatch as well', () => {
+    const text = application({ version: 1 }).write(new Order(null), [new Retry()]);
+
+    expect(application({ version: 2, upgrade }).middlewareOf(text)).toMatchObject([{ job: { from: 1 } }]);
+  });
+
+  it.each([
+    ['"versions":{"/next":"1"}', '/data/command/next: expected a whole number from 0'],
+    ['"versions":[1]', '/data/versions: expected an object'],
+  ])('is refused with versions that are none: %s', (versions, reason) => {
+    const { write, read } = application({ version: 1 });
+    const text = write(new Order()).replace('"versions":{"/next":1}', versions);
+
+    expect(() => read(text)).toThrow(reason);
+  });
+});
