@@ -143,6 +143,22 @@ export class CallbackTimedOutError extends OnqueueError<
   }
 }
 
+/** Middleware called `next()` a second time, or when it had come back already. The second call runs nothing. */
+export class MiddlewareNextError extends OnqueueError<JobFacts & { readonly middleware: string }> {
+  readonly code = 'E_MIDDLEWARE_NEXT';
+
+  /** @param middleware its name; a function may have none */
+  constructor(job: string, id: string, middleware: string, isLate: boolean) {
+    const who = `The middleware ${middleware === '' ? '' : `${middleware} `}of ${job} ${id}`;
+    super(
+      isLate
+        ? `${who} called next() when it had come back already: that runs nothing any more. Let it wait for what leads to next().`
+        : `${who} called next() a second time. A run goes on once; give the job tries where it is to run again.`,
+      { job, id, middleware },
+    );
+  }
+}
+
 /** A payload whose job name no class here has. */
 export class UnknownJobError extends OnqueueError<{
   readonly name: string;

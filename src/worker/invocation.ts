@@ -4,10 +4,11 @@ import { methodArguments, openScope, resolveHandler, runInScope } from '../conta
 import type { Class, JobDefinition } from '../job/definition';
 import { NoHandlerError } from '../job/errors';
 import { JobContext } from '../job/job-context';
-import type { Middleware, MiddlewareFunction } from '../job/middleware';
+import type { Middleware } from '../job/middleware';
 import { attachContext } from '../job/running';
 import { toError } from '../failed/exception-text';
 import type { Application } from '../queue/application';
+import { type Layer, runThrough } from './layers';
 import type { RunningJob } from './running-job';
 
 /**
@@ -37,7 +38,7 @@ export function invokeHandle(
     result = runInScope(scope, () => {
       const handle = handleOf(application, instance, definition, scope);
       const layers = middlewareOf(instance, definition, through, scope);
-      return layers.length === 0 ? handle() : wrap(job, layers, handle);
+      return layers.length === 0 ? handle() : wrap(application, job, layers, scope, handle);
     });
   } catch (error) {
     return end(toError(error));
@@ -115,28 +116,28 @@ function call(target: object, owner: Class, method: string, scope: Scope, leadin
   return run.call(target, ...methodArguments(owner, method, scope, leading));
 }
 
-const NO_LAYERS: readonly MiddlewareFunction[] = [];
+const NO_LAYERS: readonly Layer[] = [];
 
 function middlewareOf(
   instance: object,
   definition: JobDefinition,
   through: readonly Middleware[],
   scope: Scope,
-): readonly MiddlewareFunction[] {
+): readonly Layer[] {
   const hasOwn = has(instance, 'middleware');
   if (!hasOwn && through.length === 0) return NO_LAYERS;
   const own = hasOwn ? call(instance, definition.target, 'middleware', scope, []) : [];
-  const layers = [...(own as readonly (Middleware | MiddlewareFunction)[]), ...through];
-  return layers.map((layer) =>
-    typeof layer === 'function' ? layer : (job, next) => call(layer, layer.constructor, 'handle', scope, [job, next]),
-  );
+  return [...(own as readonly Layer[]), ...through];
 }
 
-// The first layer is the outermost.
-function wrap(job: RunningJob, layers: readonly MiddlewareFunction[], handle: () => unknown): Promise<unknown> {
-  const enter = async (index: number): Promise<unknown> => {
-    const layer = layers[index];
-    return layer === undefined ? handle() : layer(job, () => enter(index + 1));
-  };
-  return enter(0);
+function wrap(
+  application: Application,
+  job: RunningJob,
+  layers: readonly Layer[],
+  scope: Scope,
+  handle: () => unknown,
+): Promise<unknown> {
+  const enter = (layer: Layer, next: () => Promise<unknown>): unknown =>
+    typeof layer === 'function' ? layer(job, next) : call(layer, layer.constructor, 'handle', scope, [job, next]);
+  return runThrough({ application, job, layers, call: enter, handle });
 }

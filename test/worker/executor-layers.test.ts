@@ -1,4 +1,5 @@
 import { container } from 'tsyringe';
+import { endOfTurn } from '../../src/clock/clock';
 import { Inject } from '../../src/container/inject';
 import { NoHandlerError } from '../../src/job/errors';
 import { Handles } from '../../src/job/handles';
@@ -7,7 +8,7 @@ import { JobContext } from '../../src/job/job-context';
 import type { Middleware } from '../../src/job/middleware';
 import { Executor } from '../../src/worker/executor';
 import type { Outcome } from '../../src/worker/outcome';
-import { testApplication, type TestApplication } from '../support/application';
+import { Gate, testApplication, type TestApplication } from '../support/application';
 import { payloadOf, reserved } from '../support/reservation';
 
 let application: TestApplication;
@@ -35,17 +36,22 @@ const run = (job: object): Promise<Outcome> => executor.run(reserved(payloadOf(j
 
 describe('middleware', () => {
   let layers: Middleware[];
+  let behave: () => unknown;
 
   @Job()
   class Wrapped extends Job {
     middleware(): Middleware[] {
       return layers;
     }
-    handle(): string {
+    handle(): unknown {
       calls.push('handle');
-      return 'value';
+      return behave();
     }
   }
+
+  beforeEach(() => {
+    behave = () => 'value';
+  });
 
   const layer = (name: string): Middleware => ({
     async handle(_job, next) {
@@ -77,6 +83,78 @@ describe('middleware', () => {
     layers = [{ handle: (job) => job.release('1h') }];
 
     expect((await run(new Wrapped())).settlement).toMatchObject({ outcome: 'released', delay: 3600 });
+  });
+
+  describe('that does not wait for next()', () => {
+    it('is waited for: the run ends when handle() has come back', async () => {
+      const gate = new Gate();
+      layers = [{ handle: (_job, next) => void next() }];
+      behave = () => gate.opened.then(() => void calls.push('came back'));
+      const ended = run(new Wrapped()).then(({ settlement }) => void calls.push(settlement.outcome));
+
+      await endOfTurn();
+      gate.open();
+      await ended;
+
+      expect(calls).toEqual(['handle', 'came back', 'completed']);
+    });
+
+    it.each<[when: string, middleware: Middleware]>([
+      ['later', { handle: (_job, next) => void next() }],
+      ['before it has come back itself', { handle: (_job, next) => (void next(), endOfTurn()) }],
+      ['and has somebody look at it', { handle: (_job, next) => void next().catch(() => undefined) }],
+    ])('does not lose what handle() throws %s', async (_when, middleware) => {
+      layers = [layer('outer'), middleware];
+      behave = () => Promise.reject(new Error('refused'));
+
+      expect((await run(new Wrapped())).error?.message).toBe('refused');
+    });
+
+    it('and throws itself fails of that, and handle() is heard of', async () => {
+      const reported: unknown[] = [];
+      application.manager.onError((error) => reported.push(error));
+      const refused = new Error('refused');
+      const middleware = (_job: JobContext, next: () => Promise<unknown>): void => {
+        void next();
+        throw new Error('impatient');
+      };
+      layers = [{ handle: middleware }];
+      behave = () => Promise.reject(refused);
+
+      expect((await run(new Wrapped())).error?.message).toBe('impatient');
+      expect(reported).toEqual([refused]);
+    });
+  });
+
+  it('may keep what handle() throws to itself', async () => {
+    layers = [{ handle: (_job, next) => next().catch(() => 'kept') }];
+    behave = () => Promise.reject(new Error('refused'));
+
+    expect((await run(new Wrapped())).settlement.outcome).toBe('completed');
+  });
+
+  it.each<[how: string, middleware: (next: () => Promise<unknown>) => unknown]>([
+    ['one after another', async (next) => [await next(), await next()]],
+    ['at once', (next) => void (next(), next())],
+    ['and looks away', async (next) => (await next(), await next().catch(() => undefined))],
+  ])('that calls next() twice, %s, runs the job once and fails it', async (_how, middleware) => {
+    layers = [{ handle: (_job, next) => middleware(next) }];
+
+    expect((await run(new Wrapped())).error).toHaveProperty('code', 'E_MIDDLEWARE_NEXT');
+    expect(calls).toEqual(['handle']);
+  });
+
+  it('runs nothing any more by a next() that comes when it has come back', async () => {
+    const reported: unknown[] = [];
+    application.manager.onError((error) => reported.push(error));
+    let next!: () => Promise<unknown>;
+    layers = [{ handle: (_job, given) => void (next = given) }];
+
+    expect((await run(new Wrapped())).settlement.outcome).toBe('completed');
+
+    await expect(next()).rejects.toThrow('called next() when it had come back already');
+    expect(calls).toEqual([]);
+    expect(reported).toHaveLength(1);
   });
 
   it('has its own dependencies injected', async () => {
