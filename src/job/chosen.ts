@@ -17,6 +17,20 @@ export function chosenOf(job: object): InstanceChoice {
   return choices.get(job) ?? NOTHING;
 }
 
+/** How each of them is chosen. */
+const CALLS: Readonly<Record<keyof InstanceChoice, string>> = {
+  connection: 'onConnection()',
+  queue: 'onQueue()',
+  delay: 'delay() or withoutDelay()',
+  middleware: 'through()',
+};
+
+/** The calls that made its choices, in words; undefined: it has none. */
+export function choiceCalls(job: object): string | undefined {
+  const choice = choices.get(job);
+  return choice && (Object.keys(choice) as (keyof InstanceChoice)[]).map((part) => CALLS[part]).join(' and ');
+}
+
 /** Adds to what the instance chose before. */
 export function choose(job: object, choice: InstanceChoice): void {
   choices.set(job, { ...choices.get(job), ...choice });

@@ -8,7 +8,7 @@ import { errorForm, isError } from './error-form';
 import { UnserializableValueError } from './errors';
 import { mapsByClassTransformer, toPlain } from './mapping';
 import { MAX_DEPTH, toPath, toPointer, type Segment } from './pointer';
-import { classOf, described, isPlain, LEAVE_OUT, remedyFor, symbolKeyOf } from './kinds';
+import { classOf, described, isPlain, LEAVE_OUT, remedyFor, strayChoice, symbolKeyOf } from './kinds';
 
 export class Encoder {
   /** What JSON could not hold so far. */
@@ -78,6 +78,8 @@ export class Encoder {
   }
 
   #instance(instance: object, target: Class, name: string): unknown {
+    const stray = strayChoice(instance);
+    if (stray !== undefined) this.#refuse(...stray);
     const version = this.#classes.definitionOf(target)?.version;
     if (version !== undefined) (this.versions ??= {})[this.#pointer()] = version;
     return this.#typed(`class:${name}`, this.#data(instance, target));

@@ -1,5 +1,6 @@
 /** Tells what kind of value something is, and what a user can do who tried to send it. */
 import { types } from 'node:util';
+import { choiceCalls } from '../job/chosen';
 import type { Class } from '../job/definition';
 
 export const LEAVE_OUT = 'Leave it out.';
@@ -24,6 +25,16 @@ export function symbolKeyOf(value: object): string | undefined {
   if (symbols.length === 0) return undefined;
   const shown = symbols.find((symbol) => Object.prototype.propertyIsEnumerable.call(value, symbol));
   return shown === undefined ? undefined : String(shown);
+}
+
+/**
+ * What is wrong with a job that is the data of another one: it was told where and when to go, and only data travel.
+ * Undefined: nothing.
+ */
+export function strayChoice(value: object): readonly [kind: string, remedy: string] | undefined {
+  const calls = choiceCalls(value);
+  if (calls === undefined) return undefined;
+  return [`${described(value)} with what ${calls} chose`, 'Choose it where that job is dispatched.'];
 }
 
 /** With its article: "a Logger". */

@@ -8,7 +8,7 @@ import { types } from 'node:util';
 import type { Class } from '../job/definition';
 import type { ClassTransformer, Executor } from './class-transformer';
 import { isError } from './error-form';
-import { described, remedyFor, symbolKeyOf } from './kinds';
+import { described, remedyFor, strayChoice, symbolKeyOf } from './kinds';
 import { MAX_DEPTH, type Segment } from './pointer';
 
 /** Throws the error for a value that cannot be carried, which stands at `way` in the instance. */
@@ -52,6 +52,8 @@ export function createMapper({ Executor, storage, TransformationType }: ClassTra
       this.#ancestors.push(value);
       if (isCycle) this.#refuseHere('a way back to an object that holds it', 'Carry an id instead.');
       if (level > MAX_DEPTH) this.#refuseHere(`more than ${MAX_DEPTH} levels down`, 'Make the data flatter.');
+      const stray = level > 0 ? strayChoice(value) : undefined;
+      if (stray !== undefined) this.#refuseHere(...stray);
       const transformed = this.#transformItems(value, targetType, level) ?? super.transform(...given);
       this.#ancestors.pop();
       return transformed;

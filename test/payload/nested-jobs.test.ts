@@ -1,9 +1,11 @@
+import { Type } from 'class-transformer';
+import { RunnableJob } from '../../src/job/base';
 import type { Class, JobDefinition } from '../../src/job/definition';
 import { JobRegistry } from '../../src/job/registry';
 import { decodeEnvelope, decodeJob, decodeMiddleware, encodePayload } from '../../src/payload/envelope';
 import { PayloadVersionError } from '../../src/payload/errors';
 
-class Charge {
+class Charge extends RunnableJob {
   cents: unknown = 500;
   since: unknown = new Date(0);
 }
@@ -13,6 +15,10 @@ class Order {
   constructor(next: unknown = new Charge()) {
     this.next = next;
   }
+}
+
+class Parcel extends Order {
+  @Type(() => Charge) charge = new Charge();
 }
 
 class Retry {
@@ -90,5 +96,40 @@ describe('a job that another one carries', () => {
     const text = write(new Order()).replace('"versions":{"/next":1}', versions);
 
     expect(() => read(text)).toThrow(reason);
+  });
+});
+
+describe('a job that another one carries, told where or when to go', () => {
+  const { write } = application();
+
+  it('is refused, for only data travel', () => {
+    const charge = new Charge().onQueue('urgent').delay('1h');
+
+    expect(() => write(new Order([charge]))).toThrow(
+      'Order.next[0] is a Charge with what onQueue() and delay() or withoutDelay() chose, which a queue cannot carry. ' +
+        'Choose it where that job is dispatched.',
+    );
+  });
+
+  it.each([
+    ['a connection', () => new Charge().onConnection('main')],
+    ['no delay', () => new Charge().withoutDelay()],
+    ['middleware', () => new Charge().through(new Retry())],
+  ])('is refused for %s as well', (_, make) => {
+    expect(() => write(new Order(make()))).toThrow('Order.next is a Charge with what');
+  });
+
+  it('is refused where class-transformer takes it apart', () => {
+    const parcel = new Parcel();
+    parcel.charge.onQueue('urgent');
+
+    expect(() => write(parcel)).toThrow('Order.charge is a Charge with what onQueue() chose');
+  });
+
+  it('is no matter of the job that carries it', () => {
+    class Outer extends RunnableJob {
+      next = new Charge();
+    }
+    expect(write(new Outer().onQueue('urgent') as unknown as Order)).toContain('class:Charge');
   });
 });
