@@ -7,10 +7,15 @@ import { JobContext } from '../job/job-context';
 import { attachContext } from '../job/running';
 import { uuidv7 } from '../payload/uuid';
 import type { Application } from '../queue/application';
+import { runFor } from '../queue/default-manager';
 import { FailedInPlaceError, NotQueuedError } from './errors';
 
 /** Gives what `handle` gives. @throws what it throws, or what it failed itself with */
-export async function runInPlace(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
+export function runInPlace(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
+  return runFor(application, () => run(application, job, handler));
+}
+
+async function run(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
   const target = job.constructor;
   if (handler === undefined && !hasHandle(job)) throw new NoHandlerError(target.name);
   const context = new InPlaceContext(target.name);

@@ -1,4 +1,9 @@
-/** The manager behind `Queue`: made on first use, and anew after it was closed. */
+/**
+ * The manager behind `Queue`: made on first use, and anew after it was closed. What a worker of another manager runs finds
+ * that one behind it: its jobs would otherwise land where nobody looks for them.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Application } from './application';
 import type { Connector } from './connector';
 import type { Drivers } from './configuration';
 import { NoManagerError } from './errors';
@@ -6,6 +11,8 @@ import type { QueueManager } from './queue-manager';
 
 let factory: (() => QueueManager) | undefined;
 let current: QueueManager | undefined;
+/** For whom the present code runs, where that is not the current one. */
+const inForce = new AsyncLocalStorage<QueueManager>();
 /** Connectors outlive a manager, as job classes do: they were made known by a module that is loaded only once. */
 const connectors = new Map<keyof Drivers, Connector>();
 
@@ -16,7 +23,17 @@ export function setManagerFactory(make: () => QueueManager): void {
 
 /** @throws NoManagerError */
 export function defaultManager(): QueueManager {
-  return (current ??= madeManager());
+  return inForce.getStore() ?? (current ??= madeManager());
+}
+
+/**
+ * Has `manager` stand behind `Queue` in `run` and in all that it starts. Costs nothing where it does anyway: an async
+ * context of its own would make each promise of the process dearer.
+ */
+export function runFor<Result>(manager: Application, run: () => Result): Result {
+  // What works for an application has it from its manager.
+  const own = manager as QueueManager;
+  return own === (inForce.getStore() ?? current) ? run() : inForce.run(own, run);
 }
 
 /** Puts another manager behind `Queue`, for a test; gives the one that was there, which is not closed. */
@@ -46,11 +63,12 @@ export function addDefaultConnector<Driver extends keyof Drivers>(
 ): void {
   connectors.set(driver, connector as Connector);
   current?.addConnector(driver, connector);
+  inForce.getStore()?.addConnector(driver, connector);
 }
 
 /** Closes it; what is used after that starts afresh. What is used meanwhile still belongs to it. */
 export async function closeDefaultManager(): Promise<void> {
-  const closing = current;
+  const closing = inForce.getStore() ?? current;
   await closing?.close();
   if (current === closing) current = undefined;
 }

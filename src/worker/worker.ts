@@ -3,7 +3,7 @@ import type { Seconds, Timer } from '../clock/clock';
 import { NoFailedStoreError } from '../failed/errors';
 import type { Closable } from '../queue/closable';
 import { CapabilityError } from '../queue/errors';
-import { defaultManager } from '../queue/default-manager';
+import { defaultManager, runFor } from '../queue/default-manager';
 import type { QueueManager } from '../queue/queue-manager';
 import { WorkerAlreadyRunError } from './errors';
 import { UNBORN, type WorkerHealth } from './health';
@@ -86,6 +86,10 @@ export class Worker implements Closable {
 
   async #run(): Promise<StopReason> {
     const manager = this.#manager ?? defaultManager();
+    return runFor(manager, () => this.#work(manager));
+  }
+
+  async #work(manager: QueueManager): Promise<StopReason> {
     const connection = manager.driver(this.#options.connection);
     if (!connection.capabilities.reserve) throw new CapabilityError(connection.name, connection.driver, 'reserve');
     const failedStore = manager.failedStoreFor(connection);

@@ -18,6 +18,7 @@ import type {
   Waiter,
 } from '../../queue/connection';
 import type { ConnectorContext } from '../../queue/connector';
+import { runFor } from '../../queue/default-manager';
 import { type Capability, CapabilityError } from '../../queue/errors';
 import type { SyncRunner } from '../../queue/sync-runner';
 import { Executor } from '../../worker/executor';
@@ -60,7 +61,11 @@ export class SyncConnection implements Connection, SyncRunner {
     for (const { payload } of entries) await this.run(queue, payload);
   }
 
-  async run(queue: string, payload: string): Promise<unknown> {
+  run(queue: string, payload: string): Promise<unknown> {
+    return runFor(this.#context.manager, () => this.#run(queue, payload));
+  }
+
+  async #run(queue: string, payload: string): Promise<unknown> {
     const counters = { ...noCounters, attempts: 1 };
     const reservation = { queue, payload: withCounters(Buffer.from(payload), counters), counters, token: undefined };
     const job = new RunningJob(reservation, this.name);

@@ -1,0 +1,156 @@
+import '../../src/composition';
+import { JobBus } from '../../src/bus/bus';
+import { Job } from '../../src/job/job';
+import type { JobContext } from '../../src/job/job-context';
+import { replaceDefaultManager } from '../../src/queue/default-manager';
+import { Queue } from '../../src/queue/queue';
+import type { QueueManager } from '../../src/queue/queue-manager';
+import { Worker } from '../../src/worker/worker';
+import { Gate } from '../support/application';
+import { type WatchedApplication, watchedApplication } from '../support/watched-application';
+
+/** What a step of a run dispatches; it stays where it lands. */
+@Job({ queue: 'followed' })
+class Followed extends Job {
+  constructor(readonly step: string) {
+    super();
+  }
+}
+
+@Job()
+class Leading extends Job {
+  constructor(
+    readonly name: string,
+    readonly fails = false,
+  ) {
+    super();
+  }
+
+  middleware() {
+    return [
+      async (_job: JobContext, next: () => Promise<unknown>): Promise<void> => {
+        await Followed.dispatch(`middleware of ${this.name}`);
+        await next();
+      },
+    ];
+  }
+
+  async handle(): Promise<void> {
+    met += 1;
+    if (met === 2) both.open();
+    await both.opened;
+    await Followed.dispatch(`handle of ${this.name}`);
+    await Queue.pushOn('followed', new Followed(`Queue in handle of ${this.name}`));
+    void Followed.dispatch(`forgotten of ${this.name}`);
+    if (this.fails) throw new Error('It fails.');
+  }
+
+  async failed(): Promise<void> {
+    await Followed.dispatch(`failed of ${this.name}`);
+  }
+}
+
+/** Opens when a job of each manager runs. */
+let both: Gate;
+let met: number;
+let front: WatchedApplication;
+let own: WatchedApplication;
+let before: QueueManager | undefined;
+
+const CONNECTIONS = { default: 'main', connections: { main: { driver: 'memory' }, sync: { driver: 'sync' } } } as const;
+
+beforeEach(() => {
+  both = new Gate();
+  met = 0;
+  [front, own] = [watchedApplication(CONNECTIONS), watchedApplication(CONNECTIONS)];
+  before = replaceDefaultManager(front.manager);
+});
+
+afterEach(async () => {
+  replaceDefaultManager(before);
+  await Promise.all([front.manager.close(), own.manager.close()]);
+});
+
+/** What was dispatched to the store of an application, sorted. */
+async function followed({ watched }: WatchedApplication): Promise<string[]> {
+  const payloads = await watched().payloads('followed');
+  return payloads.map(({ data }) => (data as { command: { step: string } }).command.step).toSorted();
+}
+
+const busOf = ({ manager }: WatchedApplication): JobBus => new JobBus(() => manager);
+
+describe('a worker of a manager of its own', () => {
+  it('has all that its jobs dispatch go to that manager, while a worker of the one behind Queue runs as well', async () => {
+    await Promise.all([
+      busOf(own).dispatch(new Leading('own', true)),
+      busOf(front).dispatch(new Leading('front', true)),
+    ]);
+
+    await Promise.all([
+      new Worker({ stopWhenEmpty: true, queue: 'default' }, own.manager).run(),
+      new Worker({ stopWhenEmpty: true, queue: 'default' }).run(),
+    ]);
+    await Promise.all([own.manager.outbox.flush(), front.manager.outbox.flush()]);
+
+    const steps = ['Queue in handle', 'failed', 'forgotten', 'handle', 'middleware'];
+    expect(await followed(own)).toEqual(steps.map((step) => `${step} of own`));
+    expect(await followed(front)).toEqual(steps.map((step) => `${step} of front`));
+  });
+
+  it('has its hooks and its onError dispatch there as well', async () => {
+    both.open();
+    const { hooks } = own.manager;
+    const names = ['looping', 'before', 'exceptionOccurred', 'failing', 'after', 'stopping'] as const;
+    for (const name of names) {
+      const off = hooks.on(name, async () => {
+        off(); // once is enough
+        await Followed.dispatch(name);
+        if (name === 'stopping') throw new Error('It is heard by onError.');
+      });
+    }
+    own.manager.onError(async () => void (await Followed.dispatch('onError')));
+    await busOf(own).dispatch(new Leading('a'));
+    await busOf(own).dispatch(new Leading('b', true));
+
+    await new Worker({ stopWhenEmpty: true, queue: 'default' }, own.manager).run();
+    await own.manager.outbox.flush();
+
+    expect(await followed(own)).toEqual(expect.arrayContaining([...names, 'onError']));
+    expect(await followed(front)).toEqual([]);
+  });
+});
+
+describe('a job that a manager of its own runs at once', () => {
+  it.each([
+    ['dispatchSync', (bus: JobBus) => bus.dispatchSync(new Leading('own'))],
+    ['the sync connection', (bus: JobBus) => bus.dispatch(new Leading('own')).onConnection('sync')],
+    ['dispatchNow', (bus: JobBus) => bus.dispatchNow(new Leading('own'))],
+  ])('dispatches to that manager: %s', async (_way, run) => {
+    both.open();
+
+    await run(busOf(own));
+    await own.manager.outbox.flush();
+
+    expect(await followed(own)).toEqual(expect.arrayContaining(['handle of own', 'forgotten of own']));
+    expect(await followed(front)).toEqual([]);
+  });
+});
+
+describe('what a job of a manager of its own does with Queue', () => {
+  it('is done to that manager: a connector that it adds, and Queue.close()', async () => {
+    @Job()
+    class Closing extends Job {
+      async handle(): Promise<void> {
+        Queue.addConnector('null', () => own.watched());
+        await Queue.close();
+      }
+    }
+    const added = jest.spyOn(own.manager, 'addConnector');
+
+    await busOf(own).dispatchNow(new Closing());
+
+    expect(added).toHaveBeenCalledTimes(1);
+    expect(() => own.manager.driver()).toThrow(expect.objectContaining({ code: 'E_MANAGER_CLOSED' }));
+    expect(front.manager.driver().name).toBe('main');
+  });
+});
