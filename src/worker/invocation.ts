@@ -34,16 +34,19 @@ export function invokeHandle(
     end(undefined);
   };
   let result: unknown;
+  let isAwaited: boolean;
   try {
     result = runInScope(scope, () => {
       const handle = handleOf(application, instance, definition, scope);
       const layers = middlewareOf(instance, definition, through, scope);
       return layers.length === 0 ? handle() : wrap(application, job, layers, scope, handle);
     });
+    // A proxy may throw at the very question.
+    isAwaited = isThenable(result);
   } catch (error) {
     return end(toError(error));
   }
-  if (isThenable(result)) Promise.resolve(result).then(comeBack, (error: unknown) => end(toError(error)));
+  if (isAwaited) Promise.resolve(result).then(comeBack, (error: unknown) => end(toError(error)));
   else comeBack(result);
 }
 

@@ -109,6 +109,17 @@ describe('an outcome', () => {
     );
   });
 
+  it.each([
+    ['at once', (value: unknown) => value],
+    ['by a promise', async (value: unknown) => value],
+  ])('is a failed attempt when handle gives, %s, what cannot even be looked at', async (_how, give) => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    behave = () => give(proxy);
+
+    expect((await run(new Act())).error?.message).toContain('a proxy that has been revoked');
+  });
+
   it('is a failure at once when no payload can be read', async () => {
     const { settlement, error } = await executor.run(reserved(Buffer.from('{"job":"onqueue"}')));
 
