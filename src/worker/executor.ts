@@ -95,13 +95,15 @@ export class Executor {
   // What is to be run, or why it is not.
   #prepare(job: RunningJob): Plan | Outcome {
     const { registry, clock } = this.#application;
+    const isCancelled = job.reservation.cancelled === true;
     // Before the payload is parsed: a text that kills the parser must not get another worker.
     if (this.#isPoisonForAnyJob(job)) {
+      if (isCancelled) return cancelled(job);
       return failed(job, new PoisonJobError(job.name, job.id, job.reservation.counters.crashes));
     }
     const envelope = (job.envelope = decodeEnvelope(job.reservation.payload));
     const definition = (job.definition = this.#definitionOf(envelope));
-    if (job.reservation.cancelled === true) return cancelled(job);
+    if (isCancelled) return cancelled(job);
     if (definition === undefined) return this.#unknown(job, envelope);
     const options = this.#options(envelope, definition);
     const refusal = refusalOf(job, job.reservation.counters, options, clock.now());
@@ -121,6 +123,8 @@ export class Executor {
   }
 
   #notRun(job: RunningJob, error: unknown): Outcome {
+    // Nobody wants it any more, readable or not.
+    if (job.reservation.cancelled === true) return cancelled(job);
     const isEarly = error instanceof PayloadVersionError || error instanceof UnknownClassError;
     return isEarly ? this.#notYet(job, error) : failed(job, toError(error));
   }

@@ -5,6 +5,7 @@ import { type Counters, noCounters, withCounters } from '../../src/payload/count
 import { JobTimedOutError, MaxAttemptsExceededError, PoisonJobError, UnknownJobError } from '../../src/worker/errors';
 import { Executor } from '../../src/worker/executor';
 import type { Outcome } from '../../src/worker/outcome';
+import { RunningJob } from '../../src/worker/running-job';
 import { Gate, testApplication, type TestApplication } from '../support/application';
 import { payloadOf, reserved } from '../support/reservation';
 
@@ -198,6 +199,23 @@ describe('a job is not run', () => {
     const { error } = await executor.run(reserved(Buffer.from('{"not":"readable"}'), { crashes: 4 }));
 
     expect(error).toBeInstanceOf(PoisonJobError);
+  });
+
+  it.each([
+    ['', payloadOf(new Act()), {}],
+    [', also when it counts as poison', payloadOf(new Act()), { crashes: 4 }],
+    [', also when it cannot be read', Buffer.from('{"not":"readable"}'), {}],
+    [
+      ', also when nobody knows its name',
+      Buffer.from('{"job":"onqueue","displayName":"Nobody","data":{"commandName":"Nobody","command":{}},"id":"1"}'),
+      {},
+    ],
+    [', also when its tries are used up', payloadOf(new Act()), { attempts: 4 }],
+  ])('when it was cancelled%s', async (_why, payload, counters) => {
+    const { reservation } = reserved(payload, counters);
+    const job = new RunningJob({ ...reservation, cancelled: true }, 'memory');
+
+    expect((await executor.run(job)).settlement.outcome).toBe('cancelled');
   });
 
   it('when a before hook ends it', async () => {
