@@ -120,6 +120,25 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
     },
     { cause },
   ],
+  RedisVersionError: [
+    {
+      connection: 'main',
+      address: 'redis://127.0.0.1:6379',
+      found: 'Redis 5.0.14',
+      needed: 'Redis 6.2',
+      consequence: 'SendEmail was not queued',
+    },
+    { cause },
+  ],
+  BeanstalkdVersionError: [
+    {
+      connection: 'main',
+      address: 'beanstalk://127.0.0.1:11300',
+      found: '1.4.6',
+      needed: '1.10',
+      consequence: 'SendEmail was not queued',
+    },
+  ],
   RedisReplyError: [
     {
       connection: 'main',

@@ -1,7 +1,9 @@
 /** Opens connections to the server, and holds the one on which jobs are pushed and questions are asked. */
 import type { Milliseconds } from '../../clock/clock';
 import { QueueUnavailableError } from '../errors';
+import { isOlder } from '../older-version';
 import { isUnknownHost } from '../unknown-host';
+import { BeanstalkdVersionError } from './errors';
 import { type Command, Link, LinkEnded, type LinkSettings, Overdue, type ServerFacts } from './link';
 import type { Reply } from './replies';
 import { isAway, unavailable } from './trouble';
@@ -15,6 +17,9 @@ export interface Question {
 
 const FIRST_PAUSE: Milliseconds = 50;
 const LONGEST_PAUSE: Milliseconds = 1000;
+
+/** The oldest that this driver was made for. */
+const NEEDED_VERSION = '1.10';
 
 /** A connection that has died unnoticed is given up early enough for another one to answer within the deadline. */
 const ATTEMPTS_IN_SILENCE = 2;
@@ -42,15 +47,25 @@ export class Caller {
       try {
         if (this.#closed) throw new LinkEnded(new Error('the connection was closed'), false);
         const link = await Link.open(this.settings, until - clock.monotonic());
+        this.#refuseOld(link, consequence);
         this.#heard(link.facts);
         return link;
       } catch (error) {
+        if (error instanceof BeanstalkdVersionError) throw error;
         const late = clock.monotonic() + pause + FIRST_PAUSE >= until;
         const hopeless = this.#closed || isUnknownHost(error);
         if (late || hopeless) throw unavailable(this.settings, error, { consequence, late: late && !hopeless });
       }
       await new Promise<void>((resolve) => void clock.after(pause, resolve, true));
     }
+  }
+
+  #refuseOld(link: Link, consequence: string): void {
+    const { name: connection, address } = this.settings;
+    const found = link.facts.get('version') ?? '';
+    if (!isOlder(found, NEEDED_VERSION)) return;
+    link.close();
+    throw new BeanstalkdVersionError({ connection, address, found, needed: NEEDED_VERSION, consequence });
   }
 
   /**
@@ -103,7 +118,8 @@ export class Caller {
         if (link.isOpen) return link;
       } catch (error) {
         if (this.#link === opening) this.#link = undefined;
-        throw error instanceof QueueUnavailableError ? error.withConsequence(consequence) : error;
+        const isTold = error instanceof QueueUnavailableError || error instanceof BeanstalkdVersionError;
+        throw isTold ? error.withConsequence(consequence) : error;
       }
       if (this.#link === opening) this.#link = undefined;
     }

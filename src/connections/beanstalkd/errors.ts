@@ -73,3 +73,30 @@ export class BeanstalkdReplyError extends OnqueueError<UnexpectedReply> implemen
     return new BeanstalkdReplyError({ ...this.facts, consequence });
   }
 }
+
+export interface OldVersion {
+  /** The connection's name in the configuration. */
+  readonly connection: string;
+  readonly address: string;
+  readonly found: string;
+  readonly needed: string;
+  /** What was not done for it, as a clause. */
+  readonly consequence: string;
+}
+
+/** The server is older than what the driver was made for. It is told by what it says of itself when a connection is made. */
+export class BeanstalkdVersionError extends OnqueueError<OldVersion> implements Consequential {
+  readonly code = 'E_BEANSTALKD_VERSION';
+
+  constructor(facts: OldVersion) {
+    const { connection, address, found, needed, consequence } = facts;
+    super(
+      `Connection '${connection}' leads to beanstalkd ${found} at ${address}; ${consequence}. Install version ${needed} or newer.`,
+      facts,
+    );
+  }
+
+  withConsequence(consequence: string): BeanstalkdVersionError {
+    return new BeanstalkdVersionError({ ...this.facts, consequence });
+  }
+}

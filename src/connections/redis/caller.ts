@@ -7,11 +7,12 @@
 import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../clock/clock';
 import type { Logger } from '../../logger/logger';
 import { QueueUnavailableError } from '../errors';
-import { RedisReplyError } from './errors';
+import { RedisReplyError, RedisVersionError } from './errors';
 import { withForeignKey } from './foreign-keys';
 import type { LinkCall, RedisLink } from './link';
 import { isPassing, isReply, isUnavailable, isUnknownScript, remedyOf, wordsOf } from './refusals';
 import type { Script } from './scripts';
+import { NEEDED_VERSION, OldServer } from './server-version';
 
 export interface CallerSettings {
   /** The connection's name in the configuration. */
@@ -247,7 +248,13 @@ export class RedisCaller {
   #failure(operation: string, { error, refusal, late, uncertain }: Failed, patience: Patience): Error {
     const { name, address, deadline, origin } = this.settings;
     if (isReply(error) && !isUnavailable(error)) return this.#replyError(operation, patience.consequence, error);
-    const said = this.#link.failure ?? refusal ?? (error === SILENCE ? undefined : error);
+    const { failure } = this.#link;
+    if (failure instanceof OldServer) {
+      const { consequence } = patience;
+      const versions = { found: failure.found, needed: `Redis ${NEEDED_VERSION}` };
+      return new RedisVersionError({ connection: name, address, ...versions, consequence }, { cause: failure });
+    }
+    const said = failure ?? refusal ?? (error === SILENCE ? undefined : error);
     const cause = isReply(error) ? error : said;
     const reason = wordsOf(cause);
     const remedy = remedyOf(cause);

@@ -2,8 +2,8 @@
 import type { Diagnosis } from '../../queue/connection';
 import type { RedisCaller } from './caller';
 import type { Permissions } from './permissions';
+import { serverVersion } from './server-version';
 
-const OLDEST = [6, 2] as const;
 /** Milliseconds; every job takes at least one such round trip. */
 const SLOW = 20;
 
@@ -32,13 +32,9 @@ function fieldsOf(info: string): Info {
   return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
 }
 
+// One that is too old does not get so far.
 function version(info: Info): Diagnosis {
-  const valkey = info.get('valkey_version');
-  const text = valkey === undefined ? `Redis ${info.get('redis_version')}` : `Valkey ${valkey}`;
-  const [major = 0, minor = 0] = (info.get('redis_version') ?? '').split('.').map(Number);
-  const old = major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]);
-  const message = old ? `${text} lacks commands that the scripts use. Install Redis 6.2 or newer, or Valkey.` : text;
-  return { level: old ? 'error' : 'ok', subject: 'version', message };
+  return { level: 'ok', subject: 'version', message: serverVersion((name) => info.get(name)).found };
 }
 
 function eviction(info: Info): Diagnosis {

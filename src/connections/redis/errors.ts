@@ -64,3 +64,34 @@ export class ForeignKeyError extends OnqueueError<ForeignKey> implements Consequ
     return new ForeignKeyError({ ...this.facts, consequence }, { cause: this.cause });
   }
 }
+
+export interface OldVersion {
+  /** The connection's name in the configuration. */
+  readonly connection: string;
+  /** `Connection.address`: without a password. */
+  readonly address: string;
+  /** Product and version, as `needed` is. */
+  readonly found: string;
+  readonly needed: string;
+  /** What was not done for it, as a clause: `SendEmail was not queued`. */
+  readonly consequence: string;
+}
+
+/** The server lacks commands that Onqueue needs. It is told by what it says of itself when a connection is made. */
+export class RedisVersionError extends OnqueueError<OldVersion> implements Consequential {
+  readonly code = 'E_REDIS_VERSION';
+
+  constructor(facts: OldVersion, options: { cause: unknown }) {
+    const { connection, address, found, needed, consequence } = facts;
+    super(
+      `Connection '${connection}' leads to ${found} at ${address}, which lacks commands that Onqueue needs; ${consequence}. ` +
+        `Install ${needed} or newer, or Valkey.`,
+      facts,
+      options,
+    );
+  }
+
+  withConsequence(consequence: string): RedisVersionError {
+    return new RedisVersionError({ ...this.facts, consequence }, { cause: this.cause });
+  }
+}

@@ -1,5 +1,6 @@
 /** Tells apart why Redis, or the way to it, does not do what was asked. */
 import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../unknown-host';
+import { OldServer } from './server-version';
 
 /** Redis says by one of these words that it will not serve now, or not us; nothing was carried out. */
 const UNAVAILABLE =
@@ -68,10 +69,10 @@ export function isRefusedSelect(error: unknown): error is Error {
 
 /**
  * Asking again cannot help before somebody mends the configuration: wrong credentials, a host or a database that does
- * not exist.
+ * not exist, a server that is too old.
  */
 export function isRefusedForGood(error: Error): boolean {
-  if (isUnknownHost(error)) return true;
+  if (isUnknownHost(error) || error instanceof OldServer) return true;
   return isReply(error) && (CREDENTIALS.test(error.message) || (isRefusedSelect(error) && !isUnavailable(error)));
 }
 

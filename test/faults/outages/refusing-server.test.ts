@@ -2,7 +2,7 @@ import Redis from 'ioredis';
 import { eventually } from '../../support/eventually';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
 import { NO_FAULTS, OutageApplication } from './application';
-import { LoadingServer } from './loading-server';
+import { loading, ofVersion, StandInServer } from './stand-in-server';
 
 let redis: RedisServer;
 let admin: Redis;
@@ -137,13 +137,13 @@ it('a user that may not run scripts any more is told what to allow', async () =>
 
 it('a redis that reads its data is waited for, said to do so, and used when it has', async () => {
   await open();
-  const loading = await beside(LoadingServer.start(redis.port));
+  const server = await beside(StandInServer.start(redis.port, loading));
   await application.close();
-  application = new OutageApplication({ url: loading.url });
+  application = new OutageApplication({ url: server.url });
   const failure = await application.dispatch();
   await told('LOADING');
 
-  loading.done();
+  server.done();
 
   await application.works();
   expect(failure).toMatchObject({
@@ -152,4 +152,34 @@ it('a redis that reads its data is waited for, said to do so, and used when it h
   });
   expect(failure?.message).toMatch(/refused \(LOADING .*It still reads its data/);
   toldOnce('LOADING');
+});
+
+it.each(['2.8.24', '5.0.14', '6.0.16'])('a redis %s is told to be too old, and asked for nothing', async (version) => {
+  await open();
+  const server = await beside(StandInServer.start(redis.port, ofVersion(version)));
+  await application.close();
+  application = new OutageApplication({ url: server.url });
+
+  const failure = await application.dispatch();
+  await told(`Redis ${version}`);
+
+  expect(failure).toMatchObject({
+    code: 'E_REDIS_VERSION',
+    facts: { found: `Redis ${version}`, needed: 'Redis 6.2', consequence: 'Step was not queued' },
+    message: expect.stringContaining('Install Redis 6.2 or newer, or Valkey.') as string,
+  });
+  await expect(application.driver.diagnose()).rejects.toMatchObject({ code: 'E_REDIS_VERSION' });
+  expect(new Set(server.asked)).toEqual(new Set(['info']));
+  server.done();
+  await application.works();
+  toldOnce(`Redis ${version}`);
+});
+
+it.each(['6.2.0', '7.0.15', '10.1.0', ''])('a redis that says to be %s is asked', async (version) => {
+  await open();
+  const server = await beside(StandInServer.start(redis.port, ofVersion(version)));
+  await application.close();
+  application = new OutageApplication({ url: server.url });
+
+  expect(await application.dispatch()).toMatchObject({ code: 'E_REDIS_REPLY' });
 });
