@@ -1,4 +1,5 @@
 /** A run's scope on a container of the user's own, which is asked for everything that the run did not register. */
+import { types } from 'node:util';
 import type { Class } from '../job/definition';
 import type { Container, Scope } from './container';
 import { DisposeError, ForeignDecoratorError, ResolutionError } from './errors';
@@ -17,6 +18,14 @@ export class GivenScope implements Scope {
     if (this.#values.has(token)) return this.#values.get(token);
     const value = this.#container.resolve(token, this);
     if (value === undefined) throw new TypeError('The container of the configuration gave undefined for it.');
+    // Not whatever has a then(): a service may have one, such as a query that is run by await.
+    if (types.isPromise(value)) {
+      // Of one that is refused nobody hears.
+      value.catch(() => undefined);
+      throw new TypeError(
+        'The container of the configuration gave a promise for it, but must answer at once: make it before the worker starts, or inject what makes it.',
+      );
+    }
     return value;
   }
 

@@ -237,6 +237,19 @@ describe('a scope on a container of the user', () => {
     );
   });
 
+  it('refuses a promise for an answer, by which a service would have no method', () => {
+    const scope = openScope({ resolve: async () => Promise.reject(new Error('too late')) });
+    expect(() => methodArguments(SendMail, 'handle', scope, [])).toThrow(
+      'Mailer could not be resolved. The container of the configuration gave a promise for it, but must answer at once',
+    );
+  });
+
+  it('takes a service that can be awaited', () => {
+    // oxlint-disable-next-line unicorn/no-thenable -- as query builders have
+    const query = { then: () => undefined };
+    expect(openScope({ resolve: () => query }).resolve('query')).toBe(query);
+  });
+
   it('must have resolve()', () => {
     expect(() => openScope({})).toThrow(InvalidContainerError);
   });
