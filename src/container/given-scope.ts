@@ -2,7 +2,8 @@
 import { types } from 'node:util';
 import type { Class } from '../job/definition';
 import type { Container, Scope } from './container';
-import { DisposeError, ForeignDecoratorError, ResolutionError } from './errors';
+import { disposeOf } from './disposal';
+import { ForeignDecoratorError, ResolutionError } from './errors';
 import { constructorInjections, constructorOwner, placesIn } from './parameters';
 
 export class GivenScope implements Scope {
@@ -52,17 +53,7 @@ export class GivenScope implements Scope {
   dispose(): Promise<void> | undefined {
     const made = this.#made.toReversed();
     this.#made = [];
-    return made.length === 0 ? undefined : this.#disposeOf(made);
-  }
-
-  async #disposeOf(made: readonly object[]): Promise<void> {
-    for (const instance of made) {
-      try {
-        if ('dispose' in instance && typeof instance.dispose === 'function') await instance.dispose();
-      } catch (error) {
-        throw new DisposeError([{ name: instance.constructor.name, error }]);
-      }
-    }
+    return made.length === 0 ? undefined : disposeOf(made);
   }
 }
 

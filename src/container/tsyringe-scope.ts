@@ -10,7 +10,7 @@ import 'reflect-metadata';
 import { type DependencyContainer, inject, injectable, type InjectionToken, Lifecycle } from 'tsyringe';
 import type { Class } from '../job/definition';
 import type { Scope } from './container';
-import { DisposeError } from './errors';
+import { disposeOf } from './disposal';
 
 interface Registration {
   readonly provider: unknown;
@@ -97,21 +97,8 @@ export class TsyringeScope implements Scope {
     // by a generator and three promises for each job.
     child.disposed = true;
     const made = [...child.disposables].toReversed();
-    return made.length === 0 ? undefined : this.#disposeOf(made, child);
-  }
-
-  // In the reverse order of their making, so that nothing is used after it was disposed; one that throws stops no other.
-  async #disposeOf(made: readonly { dispose(): unknown }[], child: Internals): Promise<void> {
     child.disposables.clear();
-    const failures: { name: string; error: unknown }[] = [];
-    for (const instance of made) {
-      try {
-        await instance.dispose();
-      } catch (error) {
-        failures.push({ name: instance.constructor.name, error });
-      }
-    }
-    if (failures.length > 0) throw new DisposeError(failures);
+    return made.length === 0 ? undefined : disposeOf(made);
   }
 
   #container(): DependencyContainer {

@@ -250,6 +250,20 @@ describe('a scope on a container of the user', () => {
     expect(openScope({ resolve: () => query }).resolve('query')).toBe(query);
   });
 
+  it('disposes all handlers that the run made, also when one of them throws', async () => {
+    class Throws {
+      dispose() {
+        throw new Error('stuck');
+      }
+    }
+    const scope = openScope({ resolve: () => undefined });
+    const resource = scope.construct(Resource) as Resource;
+    scope.construct(Throws);
+
+    await expect(scope.dispose()).rejects.toThrow('dispose() of Throws threw after the run: Error: stuck');
+    expect(resource.disposed).toBe(1);
+  });
+
   it('must have resolve()', () => {
     expect(() => openScope({})).toThrow(InvalidContainerError);
   });

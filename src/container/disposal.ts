@@ -1,0 +1,15 @@
+/** Ends what was made for one run. */
+import { DisposeError } from './errors';
+
+/** @param made the last first, so that nothing is used after it was disposed; one that throws stops no other */
+export async function disposeOf(made: readonly object[]): Promise<void> {
+  const failures: { name: string; error: unknown }[] = [];
+  for (const instance of made) {
+    try {
+      if ('dispose' in instance && typeof instance.dispose === 'function') await instance.dispose();
+    } catch (error) {
+      failures.push({ name: instance.constructor.name, error });
+    }
+  }
+  if (failures.length > 0) throw new DisposeError(failures);
+}
