@@ -1,28 +1,34 @@
 /** Reads what only the text of a class can tell: its `#private` members, and the names of its parameters. */
-
-// Comments, strings, templates, and regular expressions (told from divisions by what stands before them).
-const LITERALS =
-  /\/\/[^\n]*|\/\*[^]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\[^]|[^`\\])*`|(?<=(?:[=(,:;!&|?{[+\-*%<>~^]|\breturn)\s*)\/(?![*/])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\//g;
+import { codeAlone } from './code-text';
 
 const OPENING = '([{';
 const CLOSING = ')]}';
 
+/** Brackets, names, and every other character but spaces. */
+const TOKENS = /#?(?:[\p{ID_Continue}$\u200c\u200d]|\\u[\da-fA-F]{4}|\\u\{[\da-fA-F]+\})+|\S/gu;
+
+/** What may stand between `static` and the name of a member. */
+const MODIFIERS: ReadonlySet<string> = new Set(['static', 'async', 'get', 'set', 'accessor', '*']);
+
 /** Instance members with a `#` that the class declares. They live outside of its properties, so they cannot travel. */
 export function privateMembers(source: string): string[] {
   if (!source.includes('#')) return [];
-  const text = withoutLiterals(source);
+  const tokens = codeAlone(source).match(TOKENS) ?? [];
   const found = new Set<string>();
-  for (const match of text.matchAll(/#([\w$]+)/g)) {
-    const before = text.slice(0, match.index).trimEnd();
-    const isUse = before.endsWith('.');
-    if (!isUse && !isStatic(before) && depthAt(text, match.index) === 1) found.add(match[0]);
+  let isStatic = false;
+  for (let index = 0, depth = 0; index < tokens.length; index++) {
+    const token = tokens[index]!;
+    depth += step(token);
+    const isUse = tokens[index - 1] === '.' || tokens[index + 1] === 'in';
+    if (depth === 1 && token.length > 1 && token.startsWith('#') && !isUse && !isStatic) found.add(token);
+    isStatic = token === 'static' || (isStatic && MODIFIERS.has(token));
   }
   return [...found];
 }
 
 /** The parameters of a function, or of a class's constructor; undefined for one that is taken apart (`{ a }`). */
 export function parameterNames(source: string): (string | undefined)[] {
-  const text = withoutLiterals(source);
+  const text = codeAlone(source);
   const start = text.startsWith('class') ? constructorStart(text) : text.indexOf('(');
   if (start === -1) return [];
   const parameters: string[] = [''];
@@ -34,14 +40,6 @@ export function parameterNames(source: string): (string | undefined)[] {
     else parameters.push(`${parameters.pop()}${character}`);
   }
   return parameters.map((parameter) => /^[\s.]*([\w$]+)/.exec(parameter)?.[1]);
-}
-
-function withoutLiterals(source: string): string {
-  return source.replace(LITERALS, (literal) => ' '.repeat(literal.length));
-}
-
-function isStatic(before: string): boolean {
-  return /(?:^|[\s;{}])static\s*(?:\basync\s*)?(?:\b[gs]et\s*)?\*?$/.test(before);
 }
 
 function constructorStart(text: string): number {

@@ -34,12 +34,16 @@ describe('the private members of a class', () => {
     ['class A { x = /#\\w+[/#]/; }'],
     ["class A { x = 'it\\'s #a'; y = a / b; }"],
     ['class A { x = this.b.#c; }'],
+    ['class A { x = `${dark ? `#fff` : `#000`}`; }'],
+    ['class A { static #a; static isOne = (other) => #a in other; }'],
+    ['class A { static accessor #a = 1; }'],
   ])('are not what only looks like them: %p', (source) => {
     expect(privateMembers(source)).toEqual([]);
   });
 
   it('are found behind texts with brackets and quotes', () => {
     expect(privateMembers("class A { x = '{'; y = /[{]'/; z = `}`; #a; }")).toEqual(['#a']);
+    expect(privateMembers('class A { x = `x${1 ? `{` : ``}`; #größe = 1; }')).toEqual(['#größe']);
   });
 });
 
