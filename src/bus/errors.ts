@@ -63,3 +63,14 @@ export class FailedInPlaceError extends OnqueueError<{ readonly job: string }> {
     super(message ?? `${job} failed itself, by fail() without an error.`, { job });
   }
 }
+
+/** `dispatchNow` of an instance that runs already: each run would take `this.job` from the other. */
+export class AlreadyRunningError extends OnqueueError<{ readonly job: string }> {
+  readonly code = 'E_ALREADY_RUNNING';
+
+  constructor(job: string) {
+    super(`This very ${job} runs already, and its this.job can be of one run alone. Make a new ${job} for each run.`, {
+      job,
+    });
+  }
+}

@@ -1,16 +1,17 @@
 /** Runs a job or a mapped command where it stands: no payload, no middleware, no hooks, but with injection. */
 import type { Scope } from '../container/container';
 import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
+import { extendsJob } from '../job/base';
 import type { Class } from '../job/definition';
 import { NoHandlerError } from '../job/errors';
 import { JobContext } from '../job/job-context';
-import { attachContext } from '../job/running';
+import { attachContext, contextOf } from '../job/running';
 import { uuidv7 } from '../payload/uuid';
 import type { Application } from '../queue/application';
 import { runFor } from '../queue/default-manager';
-import { FailedInPlaceError, NotQueuedError } from './errors';
+import { AlreadyRunningError, FailedInPlaceError, NotQueuedError } from './errors';
 
-/** Gives what `handle` gives. @throws what it throws, or what it failed itself with */
+/** Gives what `handle` gives. @throws what it throws, or what it failed itself with; AlreadyRunningError */
 export function runInPlace(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
   return runFor(application, () => run(application, job, handler));
 }
@@ -18,6 +19,7 @@ export function runInPlace(application: Application, job: object, handler: Class
 async function run(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
   const target = job.constructor;
   if (handler === undefined && !hasHandle(job)) throw new NoHandlerError(target.name);
+  if (extendsJob(target) && isRunning(job)) throw new AlreadyRunningError(target.name);
   const context = new InPlaceContext(target.name);
   const scope = openScope(application.container);
   try {
@@ -31,8 +33,16 @@ async function run(application: Application, job: object, handler: Class | undef
     if (context.failure !== undefined) throw context.failure;
     return value;
   } finally {
+    context.isOver = true;
     await scope.dispose();
   }
+}
+
+// An instance whose run did not begin here was made by a worker, for that run alone. Of a command that does not extend Job
+// nothing is asked: it has no `this.job`, and one constant may well be handled many times at once.
+function isRunning(job: object): boolean {
+  const context = contextOf(job);
+  return context instanceof InPlaceContext ? !context.isOver : context !== undefined;
 }
 
 /** A run that nobody can take back or repeat: there is no reservation behind it. */
@@ -46,6 +56,7 @@ class InPlaceContext extends JobContext {
   readonly payload = {};
   readonly name: string;
   failure: Error | undefined;
+  isOver = false;
 
   constructor(name: string) {
     super();

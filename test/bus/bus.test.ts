@@ -1,4 +1,5 @@
 import { JobBus } from '../../src/bus/bus';
+import { endOfTurn } from '../../src/clock/clock';
 import { Inject } from '../../src/container/inject';
 import { Handles } from '../../src/job/handles';
 import { Job } from '../../src/job/job';
@@ -60,6 +61,18 @@ class PushesItself extends Job {
     return this.gives;
   }
 }
+
+@Job()
+class Watches extends Job {
+  async handle(): Promise<boolean> {
+    const { id } = this.job;
+    await meanwhile(this);
+    return this.job.id === id;
+  }
+}
+
+/** What is done while `Watches` runs. */
+let meanwhile: (job: Watches) => Promise<unknown>;
 
 @Job()
 class Idle extends Job {}
@@ -177,6 +190,32 @@ describe('Bus.dispatchNow', () => {
     await expect(bus.dispatchNow(new Plain(0))).rejects.toMatchObject({ code: 'E_NOT_QUEUED' });
     await expect(bus.dispatchNow(new Plain(1))).rejects.toThrow('one is not enough');
     expect(await bus.dispatchNow(new Plain(2))).toBe('sent to Plain 2 false');
+  });
+
+  it('runs an instance once at a time, so that no run sees the context of another', async () => {
+    const { bus } = given();
+    meanwhile = endOfTurn;
+    const job = new Watches();
+
+    const [first, second] = await Promise.allSettled([bus.dispatchNow(job), bus.dispatchNow(job)]);
+
+    expect(first).toMatchObject({ value: true });
+    expect(second).toMatchObject({ reason: { code: 'E_ALREADY_RUNNING' } });
+    expect(await bus.dispatchNow(job)).toBe(true);
+  });
+
+  it('does not take over an instance that a worker runs', async () => {
+    const { bus } = given();
+    meanwhile = (job) => bus.dispatchNow(job);
+
+    await expect(bus.dispatchSync(new Watches())).rejects.toMatchObject({ code: 'E_ALREADY_RUNNING' });
+  });
+
+  it('lets a command that is no job be handled as often as one likes', async () => {
+    const { bus } = given();
+    bus.map([[Greet, GreetHandler]]);
+    const hello = new Greet('a');
+    expect(await Promise.all([bus.dispatchNow(hello), bus.dispatch(hello)])).toHaveLength(2);
   });
 
   it('refuses a job that nothing can run', async () => {

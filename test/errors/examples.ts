@@ -12,6 +12,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   AlreadyConfiguredError: [['redis'], 'onqueue.config.ts'],
   AlreadyDispatchedError: ['SendEmail', 'onQueue', false],
   AlreadyFakedError: [cause],
+  AlreadyRunningError: ['SendEmail'],
   BeanstalkdReplyError: [
     {
       connection: 'main',
