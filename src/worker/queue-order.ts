@@ -23,13 +23,25 @@ export function parseQueues(queue: string | readonly string[], fair: boolean): r
   return queues;
 }
 
+const WEIGHTED = /^(.*):(\d[\d.]*)$/;
+
 function weighted(part: string): WeightedQueue {
-  const match = /^(.*):(\d[\d.]*)$/.exec(part);
+  const match = WEIGHTED.exec(part);
   if (match === null) return { name: part, weight: 1 };
   const weight = Number(match[2]);
   if (!Number.isInteger(weight) || weight < 1)
     throw new InvalidWorkerOptionError('queue', part, 'a weight is a whole number from 1');
   return { name: match[1] ?? '', weight };
+}
+
+/**
+ * Those names of a worker without `fair` that look as if weights were meant. A name may end in a number, as of a tenant:
+ * then others have the same beginning, or it stands alone.
+ */
+export function namesLikeWeights(queues: readonly WeightedQueue[]): readonly string[] {
+  const beginnings = queues.map(({ name }) => WEIGHTED.exec(name)?.[1] ?? name);
+  if (queues.length === 1 || new Set(beginnings).size < queues.length) return [];
+  return queues.filter(({ name }, index) => name !== beginnings[index]).map(({ name }) => name);
 }
 
 /** A draw without putting back: each queue stands first as often as its weight says, and none is ever left out. */

@@ -7,7 +7,7 @@ import { defaultManager, runFor } from '../queue/default-manager';
 import type { QueueManager } from '../queue/queue-manager';
 import { WorkerAlreadyRunError } from './errors';
 import { UNBORN, type WorkerHealth } from './health';
-import { parseQueues } from './queue-order';
+import { namesLikeWeights, parseQueues } from './queue-order';
 import type { StopReason } from './stop-conditions';
 import { WorkLoop } from './work-loop';
 import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions } from './worker-options';
@@ -96,10 +96,13 @@ export class Worker implements Closable {
     if (failedStore === undefined && connection.buried === undefined)
       throw new NoFailedStoreError([...new Set([connection.name, manager.failedConnection])]);
     const { queue, retryAfter } = manager.settings(connection.name);
+    const queues = this.#options.queues ?? parseQueues([queue], false);
+    const mistaken = this.#options.fair ? [] : namesLikeWeights(queues);
+    if (mistaken.length > 0) manager.logger.warn({ queues: mistaken }, askAboutWeights(mistaken));
     this.#loop = new WorkLoop({
       options: this.#options,
       connection,
-      queues: this.#options.queues ?? parseQueues([queue], false),
+      queues,
       lease: retryAfter,
       application: manager,
       failedStore,
@@ -120,4 +123,8 @@ export class Worker implements Closable {
       untrack();
     }
   }
+}
+
+function askAboutWeights(names: readonly string[]): string {
+  return `Without fair the number behind a colon belongs to the name: this worker takes jobs from ${names.join(' and ')}, so called. If weights were meant, set fair (--fair).`;
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { InvalidQueueNameError } from '../../src/job/errors';
 import { InvalidWorkerOptionError } from '../../src/worker/errors';
-import { drawOrder, parseQueues } from '../../src/worker/queue-order';
+import { drawOrder, namesLikeWeights, parseQueues } from '../../src/worker/queue-order';
 
 describe('the queues of a worker', () => {
   it('are given as one text with commas or as a list', () => {
@@ -20,6 +20,17 @@ describe('the queues of a worker', () => {
       { name: 'high', weight: 3 },
       { name: 'default', weight: 1 },
     ]);
+  });
+
+  it.each([
+    ['high:3,default:1', ['high:3', 'default:1']],
+    ['high:3,default', ['high:3']],
+    ['high,default', []],
+    ['tenant:7', []],
+    ['tenant:7,tenant:8', []],
+    ['tenant:7,tenant', []],
+  ])('may look as if weights were meant: %s', (queue, names) => {
+    expect(namesLikeWeights(parseQueues(queue, false))).toEqual(names);
   });
 
   it.each(['', 'a,,b', 'a b', 'a{b}'])('are refused when a name cannot be: %p', (queue) => {

@@ -225,6 +225,16 @@ describe('the log of a worker', () => {
     await running.stop();
   });
 
+  it('asks whether weights were meant where they are given without fair', async () => {
+    await new Worker({ queue: 'high:3,default:1', stopWhenEmpty: true }, application.manager).run();
+    await new Worker({ queue: 'high:3,default:1', stopWhenEmpty: true, fair: true }, application.manager).run();
+
+    expect(application.log.messages('warn')).toEqual([
+      'Without fair the number behind a colon belongs to the name: this worker takes jobs from high:3 and default:1, so ' +
+        'called. If weights were meant, set fair (--fair).',
+    ]);
+  });
+
   it('holds no password, although an error does', async () => {
     @Job()
     class Connects extends Job {
