@@ -8,14 +8,14 @@ import type { JobDispatcher, PendingDispatch } from '../job/dispatcher';
 import { InvalidHandlerError } from '../job/errors';
 import { hasHandle } from '../job/handles';
 import type { HandleResult, JobBase } from '../job/job';
+import { sendBulk } from '../queue/bulk';
 import { defaultManager } from '../queue/default-manager';
 import type { EncodedJob } from '../queue/job-encoder';
 import type { QueueManager } from '../queue/queue-manager';
-import { sendAll } from '../queue/send';
 import { UnmappedCommandError } from './errors';
 import { PendingJob } from './pending-dispatch';
 import { runInPlace } from './run-in-place';
-import { pushesItself, sendJob } from './send-job';
+import { ownPush, pushesItself } from './send-job';
 import { Undispatched } from './undispatched';
 
 /** For the manager behind `Queue`, use `Bus`; for one of your own, `new JobBus(() => manager)`. */
@@ -65,19 +65,17 @@ export class JobBus implements JobDispatcher {
    * Sends many jobs with few calls, to the connection and queue of each; gives their ids, in the same order. All are
    * encoded before the first is sent.
    *
-   * @throws BulkInterruptedError when a store failed on the way; its facts name those that are in
+   * @throws BulkInterruptedError when a store, a job on `sync` or a `queue()` of its own failed on the way: its facts say
+   *   which are not in
    */
   async bulk(jobs: Iterable<object>): Promise<string[]> {
     const manager = this.#managerOf();
     const all = [...jobs];
-    const encoded = await manager.encoder.encodeAll(all, {}, pushesItself);
-    await sendAll(encoded, (connection) => manager.driver(connection));
-    const sent: Iterator<EncodedJob> = encoded.values();
-    const ids: string[] = [];
-    for (const job of all) {
-      ids.push(pushesItself(job) ? await sendJob(manager, job, {}) : (sent.next().value as EncodedJob).id);
-    }
-    return ids;
+    const encoded: Iterator<EncodedJob> = (await manager.encoder.encodeAll(all, {}, pushesItself)).values();
+    const parcels = all.map((job) =>
+      pushesItself(job) ? ownPush(manager, job, {}) : (encoded.next().value as EncodedJob),
+    );
+    return sendBulk(parcels, (connection) => manager.driver(connection));
   }
 
   /**

@@ -2,6 +2,7 @@
 import type { Seconds } from '../clock/clock';
 import { chosenOf } from '../job/chosen';
 import type { InstanceChoice } from '../job/chosen';
+import type { Route } from '../job/options';
 import { momentOf } from '../job/resolve-options';
 import type { QueueConnection } from '../queue/queue-connection';
 import type { QueueManager } from '../queue/queue-manager';
@@ -31,11 +32,8 @@ export async function sendJob(
   keep?: Keep,
 ): Promise<string> {
   if (pushesItself(job)) {
-    const { connection, queue, delay } = manager.encoder.route(job, choice);
-    const push = async (seconds: Seconds): Promise<string> =>
-      (await job.queue(manager.connection(connection), { queue, delay: seconds })) ?? '';
+    const { name, connection, queue, delay, push } = ownPush(manager, job, choice);
     if (keep === undefined) return push(delay);
-    const { name } = manager.encoder.definitionOf(job);
     keep({
       manager,
       job: { id: '', name, connection, queue },
@@ -52,6 +50,19 @@ export async function sendJob(
     keep({ manager, job: encoded, delay: delayOf(manager, job, choice, delay), send: payload });
   }
   return encoded.id;
+}
+
+/** @throws what is wrong with the job, or with where it goes; nothing was called yet */
+export function ownPush(
+  manager: QueueManager,
+  job: PushesItself,
+  choice: InstanceChoice,
+): Route & { readonly name: string; readonly push: (delay?: Seconds) => Promise<string> } {
+  const { name } = manager.encoder.definitionOf(job);
+  const route = manager.encoder.route(job, choice);
+  const target = manager.connection(route.connection);
+  const { queue } = route;
+  return { ...route, name, push: async (delay = route.delay) => (await job.queue(target, { queue, delay })) ?? '' };
 }
 
 /** A duration counts from when this is called; a moment stays where it is. */

@@ -277,18 +277,33 @@ function sizeText(bytes: number): string {
 
 /** A bulk that broke off between two pages. */
 export class BulkInterruptedError extends OnqueueError<{
+  /** Of those that are in, in the order of the jobs; what a `queue()` of one's own gave no id for is left out. */
   readonly ids: readonly string[];
+  /** The places of those that are not in, among the jobs that were given, counted from 0. */
+  readonly unsent: readonly number[];
   readonly total: number;
   readonly queue: string;
 }> {
   readonly code = 'E_BULK_INTERRUPTED';
 
-  constructor(ids: readonly string[], total: number, queue: string, options: { cause: unknown }) {
+  constructor(
+    facts: {
+      readonly ids: readonly string[];
+      readonly unsent: readonly number[];
+      readonly total: number;
+      readonly queue: string;
+    },
+    what: string,
+    options: { cause: unknown },
+  ) {
+    const { cause } = options;
+    const { unsent, total } = facts;
     super(
-      `Of ${total} jobs for queue '${queue}' ${ids.length} were queued, then the store failed: ` +
-        `${options.cause instanceof Error ? options.cause.message : String(options.cause)} ` +
-        'facts.ids names those that are in; send only the others again.',
-      { ids, total, queue },
+      `Of ${total} jobs ${total - unsent.length} are in; then ${what}: ${cause instanceof Error ? cause.message : String(cause)} ` +
+        (unsent.length === 0
+          ? 'Send none of them again.'
+          : 'Send only those again whose places facts.unsent gives, counted from 0.'),
+      facts,
       options,
     );
   }

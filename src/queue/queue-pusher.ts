@@ -2,24 +2,20 @@
 import type { Delay } from '../job/duration';
 import type { InstanceChoice } from '../job/chosen';
 import { InvalidPayloadError } from '../payload/errors';
-import type { Connection } from './connection';
+import { sendBulk } from './bulk';
 import type { ConnectionSettings } from './connector';
 import type { EncodedJob, JobEncoder } from './job-encoder';
-import { send, sendAll } from './send';
+import { send, type Target } from './send';
 
 export class QueuePusher {
   /** The connection's name in the configuration. */
   readonly name: string;
   /** The queue that is meant where none is named. */
   readonly defaultQueue: string;
-  readonly #target: () => Pick<Connection, 'push'>;
+  readonly #target: () => Target;
   readonly #encoder: JobEncoder;
 
-  constructor(
-    settings: Pick<ConnectionSettings, 'name' | 'queue'>,
-    target: () => Pick<Connection, 'push'>,
-    encoder: JobEncoder,
-  ) {
+  constructor(settings: Pick<ConnectionSettings, 'name' | 'queue'>, target: () => Target, encoder: JobEncoder) {
     this.name = settings.name;
     this.defaultQueue = settings.queue;
     this.#target = target;
@@ -86,12 +82,11 @@ export class QueuePusher {
    * Queues many jobs with few calls; gives their ids, in the same order. All of them are encoded before the first is
    * sent, so that one that cannot be encoded refuses the lot.
    *
-   * @throws BulkInterruptedError when the store failed on the way; its facts name those that are in
+   * @throws BulkInterruptedError when the store, or a job on `sync`, failed on the way: its facts say which are not in
    */
   async bulk(jobs: Iterable<object>, queue?: string): Promise<string[]> {
     const encoded = await this.#encoder.encodeAll(jobs, { connection: this.name, queue });
-    await sendAll(encoded, this.#target);
-    return encoded.map(({ id }) => id);
+    return sendBulk(encoded, this.#target);
   }
 
   async #push(job: object, choice: InstanceChoice): Promise<string> {

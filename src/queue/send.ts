@@ -1,7 +1,7 @@
 /** Hands encoded jobs to a driver: one, or many in pages. */
 import { OnqueueError } from '../errors/onqueue-error';
 import type { Connection } from './connection';
-import { BulkInterruptedError, type Consequential, QueueUnavailableError } from './errors';
+import { type Consequential, QueueUnavailableError } from './errors';
 import type { EncodedJob } from './job-encoder';
 import { nextTurn } from './next-turn';
 import { pageBytes } from './payload-size';
@@ -10,82 +10,70 @@ import { pageBytes } from './payload-size';
 const MOST_ENTRIES = 100;
 const MOST_BYTES = 1024 * 1024;
 
+/** What takes jobs. */
+export type Target = Pick<Connection, 'push'> & Partial<Pick<Connection, 'driver'>>;
+
+/** A push that failed. */
+export interface Refusal {
+  readonly error: unknown;
+  /** Those that are in all the same. */
+  readonly taken: readonly EncodedJob[];
+  /** It is of the job itself, which ran within its push: sent again, it would run twice. */
+  readonly ofJob: boolean;
+}
+
 /** @throws QueueUnavailableError naming the job, and what else the driver throws */
-export async function send(driver: Pick<Connection, 'push'>, job: Omit<EncodedJob, 'id'>): Promise<void> {
+export async function send(target: Target, job: Omit<EncodedJob, 'id'>): Promise<void> {
   try {
-    await driver.push(job.queue, [job.entry]);
+    await target.push(job.queue, [job.entry]);
   } catch (error) {
-    throw named(error, `${job.name} was not queued`);
+    throw runsJobs(target) ? error : named(error, `${job.name} was not queued`);
   }
 }
 
 /**
- * Sends many jobs, page by page, each queue's in order.
- *
- * @throws BulkInterruptedError when a page failed and others before it went in
- */
-export async function sendAll(
-  jobs: readonly EncodedJob[],
-  driverOf: (connection: string) => Pick<Connection, 'push'>,
-): Promise<void> {
-  const sent: string[] = [];
-  for (const group of groups(jobs)) {
-    const { connection, queue } = group[0];
-    for (const page of pages(group)) {
-      try {
-        await driverOf(connection).push(
-          queue,
-          page.map(({ entry }) => entry),
-        );
-      } catch (error) {
-        for (const { id } of takenOf(page, error)) sent.push(id);
-        const cause = named(error, `${jobs.length - sent.length} of ${jobs.length} jobs were not queued`);
-        if (sent.length === 0) throw cause;
-        throw new BulkInterruptedError(sent, jobs.length, queue, { cause });
-      }
-      for (const { id } of page) sent.push(id);
-      await nextTurn();
-    }
-  }
-}
-
-/**
- * Sends many jobs, as `sendAll` does, and goes on where a page is refused; with a connection that is away, not. Never
- * rejects: gives what went wrong.
+ * Sends many jobs, page by page, each queue's in order; with a connection that is away it goes on with those of others.
  *
  * @param sent hears of each job that is in
+ * @param refused hears of each page that is not, or not wholly; what it throws ends the sending
  */
-export async function sendWhatCanBe(
-  jobs: readonly EncodedJob[],
-  driverOf: (connection: string) => Pick<Connection, 'push' | 'driver'>,
+export async function sendPages(
+  jobs: Iterable<EncodedJob>,
+  targetOf: (connection: string) => Target,
   sent: (job: EncodedJob) => void,
-): Promise<unknown[]> {
-  const errors: unknown[] = [];
+  refused: (refusal: Refusal, page: Page) => void,
+): Promise<void> {
   const away = new Set<string>();
   for (const group of groups(jobs)) {
-    const { connection, queue } = group[0];
-    for (const page of pages(
-      group,
-      mostOf(() => driverOf(connection)),
-    )) {
+    const { connection } = group[0];
+    const target = (): Target => targetOf(connection);
+    for (const page of pages(group, mostOf(target))) {
       if (away.has(connection)) break;
-      try {
-        await driverOf(connection).push(
-          queue,
-          page.map(({ entry }) => entry),
-        );
-        page.forEach(sent);
-      } catch (error) {
-        if (error instanceof QueueUnavailableError) away.add(connection);
-        takenOf(page, error).forEach(sent);
-        errors.push(
-          named(error, page.length === 1 ? `${page[0]?.name} was not queued` : `${page.length} jobs were not queued`),
-        );
+      const refusal = await push(target, page);
+      for (const job of refusal?.taken ?? page) sent(job);
+      if (refusal !== undefined) {
+        if (!refusal.ofJob && refusal.error instanceof QueueUnavailableError) away.add(connection);
+        refused(refusal, page);
       }
       await nextTurn();
     }
   }
-  return errors;
+}
+
+/** Undefined: all are in. */
+async function push(targetOf: () => Target, page: Page): Promise<Refusal | undefined> {
+  let ofJob = false;
+  try {
+    const target = targetOf();
+    ofJob = runsJobs(target);
+    await target.push(
+      page[0].queue,
+      page.map(({ entry }) => entry),
+    );
+    return undefined;
+  } catch (error) {
+    return { error, taken: ofJob ? page : takenOf(page, error), ofJob };
+  }
 }
 
 /** What a driver took of a page that it refused in part: it says which it did not, and sent again the others would run twice. */
@@ -94,21 +82,27 @@ function takenOf(page: readonly EncodedJob[], error: unknown): readonly EncodedJ
   return Array.isArray(refused) && refused.length > 0 ? page.filter((_, place) => !refused.includes(place)) : [];
 }
 
+/** Whether jobs run within their push. */
+function runsJobs({ driver }: Target): boolean {
+  return driver === 'sync';
+}
+
 /** Of jobs that run within their push each ends for itself: one that has run must not be told as not sent. */
-function mostOf(driver: () => Pick<Connection, 'driver'>): number {
+function mostOf(target: () => Target): number {
   try {
-    return driver().driver === 'sync' ? 1 : MOST_ENTRIES;
+    return runsJobs(target()) ? 1 : MOST_ENTRIES;
   } catch {
     // The push tells why.
     return MOST_ENTRIES;
   }
 }
 
-type Group = [EncodedJob, ...EncodedJob[]];
+/** Jobs of one queue, for one call. */
+export type Page = [EncodedJob, ...EncodedJob[]];
 
-function groups(jobs: readonly EncodedJob[]): Iterable<Group> {
-  const groups = new Map<string, Group>();
-  let group: Group | undefined;
+function groups(jobs: Iterable<EncodedJob>): Iterable<Page> {
+  const groups = new Map<string, Page>();
+  let group: Page | undefined;
   for (const job of jobs) {
     // Mostly the next one goes where the last one went.
     if (group?.[0].connection !== job.connection || group[0].queue !== job.queue) {
@@ -125,24 +119,25 @@ function groups(jobs: readonly EncodedJob[]): Iterable<Group> {
 }
 
 // A page holds at least one job, whatever its size.
-function* pages(jobs: readonly EncodedJob[], most = MOST_ENTRIES): Generator<EncodedJob[]> {
-  let page: EncodedJob[] = [];
+function* pages(jobs: Page, most: number): Generator<Page> {
+  let page: Page | undefined;
   let bytes = 0;
   for (const job of jobs) {
     const size = pageBytes(job.entry.payload);
-    if (page.length === most || (page.length > 0 && bytes + size > MOST_BYTES)) {
-      yield page;
-      page = [];
-      bytes = 0;
+    if (page === undefined || page.length === most || bytes + size > MOST_BYTES) {
+      if (page !== undefined) yield page;
+      page = [job];
+      bytes = size;
+    } else {
+      page.push(job);
+      bytes += size;
     }
-    page.push(job);
-    bytes += size;
   }
-  if (page.length > 0) yield page;
+  if (page !== undefined) yield page;
 }
 
 // One call may carry jobs of several dispatches, so each of them gets an error of its own, with its own job's name.
-function named(error: unknown, consequence: string): unknown {
+export function named(error: unknown, consequence: string): unknown {
   return isConsequential(error) ? error.withConsequence(consequence) : error;
 }
 

@@ -4,7 +4,7 @@ const cause = { cause: new Error('the cause') };
 
 export const examples: Readonly<Record<string, readonly unknown[]>> = {
   AfterCommitError: [
-    { sent: [], unsent: [{ id: '1', name: 'SendEmail', connection: 'main', queue: 'mail' }] },
+    { sent: [], failed: [], unsent: [{ id: '1', name: 'SendEmail', connection: 'main', queue: 'mail' }] },
     [new Error('away')],
     42,
     async (): Promise<void> => undefined,
@@ -22,7 +22,11 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
       consequence: 'SendEmail was not queued',
     },
   ],
-  BulkInterruptedError: [['1', '2'], 3, 'mail', cause],
+  BulkInterruptedError: [
+    { ids: ['1', '2'], unsent: [2], total: 3, queue: 'mail' },
+    "the queue 'mail' took no more",
+    cause,
+  ],
   CallbackTimedOutError: ['the hook after', 'SendEmail', '1', 60],
   CapabilityError: ['main', 'null', 'reserve'],
   ClassTransformerError: [],
@@ -191,6 +195,10 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   TubeNameError: ['main', 'a:b', 'a:b'],
   UnboundValueError: [true],
   UnconfirmedError: ['flush', 'There is no terminal to ask on.'],
+  TwoVersionsError: [
+    { version: '1.0.0', file: 'a.js' },
+    { version: '2.0.0', file: 'b.js' },
+  ],
   UndecoratedJobError: ['SendEmail', true, undefined],
   UndefinedTokenError: ['SendEmail.handle, parameter 0'],
   UninjectedParameterError: [place],

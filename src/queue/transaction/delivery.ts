@@ -1,9 +1,8 @@
 /** Sends what was kept for a commit. */
 import type { Seconds } from '../../clock/clock';
-import type { Connection } from '../connection';
 import type { EncodedJob } from '../job-encoder';
 import type { QueueManager } from '../queue-manager';
-import { sendWhatCanBe } from '../send';
+import { named, sendPages } from '../send';
 import { AfterCommitError, type CommittedJob } from './errors';
 
 /** A job that was dispatched, and waits for the commit. */
@@ -16,6 +15,14 @@ export interface Held {
   readonly send: string | ((delay: Seconds) => Promise<unknown>);
 }
 
+/** What became of them. */
+interface Delivery {
+  readonly unsent: Set<Held>;
+  /** They ran at once, and failed. */
+  readonly failed: Set<Held>;
+  readonly errors: unknown[];
+}
+
 /**
  * Sends all that can be, in the order of the dispatches, those of one queue together.
  *
@@ -23,27 +30,30 @@ export interface Held {
  * @throws AfterCommitError
  */
 export async function deliver(held: ReadonlySet<Held>, result: unknown): Promise<void> {
-  const unsent = new Set(held);
-  const errors: unknown[] = [];
+  const delivery: Delivery = { unsent: new Set(held), failed: new Set(), errors: [] };
   const managers = new Set(Array.from(held, ({ manager }) => manager));
   await Promise.all(
     Array.from(managers, (manager) => {
       const own = [...held].filter((one) => one.manager === manager);
-      const sent = sendOf(manager, own, (one) => unsent.delete(one)).then((failed) => void errors.push(...failed));
+      const sent = sendOf(manager, own, delivery);
       // Whoever closes it waits for them, as for all that was dispatched.
       manager.outbox.track(sent);
       return sent;
     }),
   );
-  if (unsent.size === 0) return;
-  const sent = [...held].filter((one) => !unsent.has(one));
-  const facts = { sent: sent.map(factsOf), unsent: [...unsent].map(factsOf) };
+  const { unsent, failed, errors } = delivery;
+  if (errors.length === 0) return;
+  const sent = [...held].filter((one) => !unsent.has(one) && !failed.has(one));
+  const facts = { sent: sent.map(factsOf), failed: [...failed].map(factsOf), unsent: [...unsent].map(factsOf) };
   throw new AfterCommitError(facts, errors, result, () => deliver(unsent, result));
 }
 
-/** Gives what went wrong. */
-async function sendOf(manager: QueueManager, held: readonly Held[], sent: (one: Held) => void): Promise<unknown[]> {
-  const errors: unknown[] = [];
+/** Never rejects. */
+async function sendOf(
+  manager: QueueManager,
+  held: readonly Held[],
+  { unsent, failed, errors }: Delivery,
+): Promise<void> {
   const encoded = new Map<EncodedJob, Held>();
   for (const one of held) {
     try {
@@ -52,15 +62,22 @@ async function sendOf(manager: QueueManager, held: readonly Held[], sent: (one: 
         encoded.set({ ...one.job, entry: { payload: one.send, ...(delay > 0 && { delay }) } }, one);
       } else {
         await one.send(delay);
-        sent(one);
+        unsent.delete(one);
       }
     } catch (error) {
       errors.push(error);
     }
   }
-  const driverOf = (connection: string): Connection => manager.driver(connection);
-  errors.push(...(await sendWhatCanBe([...encoded.keys()], driverOf, (job) => sent(encoded.get(job)!))));
-  return errors;
+  await sendPages(
+    encoded.keys(),
+    (connection) => manager.driver(connection),
+    (job) => unsent.delete(encoded.get(job)!),
+    ({ error, ofJob }, page) => {
+      if (ofJob) for (const job of page) failed.add(encoded.get(job)!);
+      const what = page.length === 1 ? `${page[0].name} was` : `${page.length} jobs were`;
+      errors.push(ofJob ? error : named(error, `${what} not queued`));
+    },
+  );
 }
 
 const factsOf = ({ job: { id, name, connection, queue } }: Held): CommittedJob => ({ id, name, connection, queue });

@@ -12,31 +12,33 @@ export interface CommittedJob {
 
 const MOST_NAMED = 5;
 
-/** The function of `Queue.transaction()` is done, but not all jobs that were to follow it are queued. */
-export class AfterCommitError extends OnqueueError<{
+export interface CommitFacts {
   readonly sent: readonly CommittedJob[];
+  /** They ran at once, on `sync`, and failed: `resend` leaves them alone. */
+  readonly failed: readonly CommittedJob[];
   /** One whose answer was lost may be queued all the same: the causes say so. */
   readonly unsent: readonly CommittedJob[];
-}> {
+}
+
+/** The function of `Queue.transaction()` is done, but not all jobs that were to follow it are queued, or have run on `sync`. */
+export class AfterCommitError extends OnqueueError<CommitFacts> {
   readonly code = 'E_AFTER_COMMIT';
   readonly #result: unknown;
   readonly #send: () => Promise<void>;
   #resending: Promise<void> | undefined;
 
-  constructor(
-    facts: { readonly sent: readonly CommittedJob[]; readonly unsent: readonly CommittedJob[] },
-    errors: readonly unknown[],
-    result: unknown,
-    send: () => Promise<void>,
-  ) {
-    const { sent, unsent } = facts;
-    const names = unsent.slice(0, MOST_NAMED).map(({ name, id }) => (id === '' ? name : `${name} ${id}`));
-    const rest = unsent.length > MOST_NAMED ? `, and ${unsent.length - MOST_NAMED} more` : '';
+  constructor(facts: CommitFacts, errors: readonly unknown[], result: unknown, send: () => Promise<void>) {
+    const { sent, failed, unsent } = facts;
+    const problems = [
+      ...(unsent.length > 0 ? [`${unsent.length} were not queued (${namesOf(unsent)})`] : []),
+      ...(failed.length > 0 ? [`${failed.length} ran at once and failed (${namesOf(failed)})`] : []),
+    ];
     const messages = new Set(errors.map((error) => (error instanceof Error ? error.message : String(error))));
+    const remedy = unsent.length > 0 ? 'error.resend() sends again what was not queued, and ' : '';
     super(
-      `The function of Queue.transaction() is done, and stays so; of the ${sent.length + unsent.length} jobs that were to ` +
-        `follow it, ${unsent.length} were not queued (${names.join(', ')}${rest}): ${[...messages].join(' ')} ` +
-        'error.resend() sends them again, and error.result is what the function gave.',
+      `The function of Queue.transaction() is done, and stays so; of the ${sent.length + failed.length + unsent.length} jobs ` +
+        `that were to follow it, ${problems.join(', and ')}: ${[...messages].join(' ')} ${remedy}error.result is what the ` +
+        'function gave.',
       facts,
       { cause: errors.length === 1 ? errors[0] : new AggregateError(errors) },
     );
@@ -57,6 +59,11 @@ export class AfterCommitError extends OnqueueError<{
   resend(): Promise<void> {
     return (this.#resending ??= this.#send());
   }
+}
+
+function namesOf(jobs: readonly CommittedJob[]): string {
+  const names = jobs.slice(0, MOST_NAMED).map(({ name, id }) => (id === '' ? name : `${name} ${id}`));
+  return names.join(', ') + (jobs.length > MOST_NAMED ? `, and ${jobs.length - MOST_NAMED} more` : '');
 }
 
 /** A job came with `afterCommit()` when its transaction had been rolled back already. */

@@ -1,6 +1,6 @@
 /** A commit whose jobs cannot all be sent: nothing is lost silently. */
 import { Queue } from '../../../src/queue/queue';
-import { away, given, pushed, Pushes, rejection } from './mails';
+import { away, given, handled, pushed, Pushes, Relays, rejection } from './mails';
 
 describe('a commit whose jobs cannot all be sent', () => {
   it('says which are not, and which are, and keeps what the function gave', async () => {
@@ -23,6 +23,7 @@ describe('a commit whose jobs cannot all be sent', () => {
     const [first, second, third] = ids;
     expect(error.facts).toEqual({
       sent: [{ id: second, name: 'Mail', connection: 'main', queue: 'default' }],
+      failed: [],
       unsent: [
         { id: first, name: 'Mail', connection: 'other', queue: 'default' },
         { id: third, name: 'Mail', connection: 'other', queue: 'mail' },
@@ -87,15 +88,37 @@ describe('a commit whose jobs cannot all be sent', () => {
     expect(error.cause).toMatchObject({ message: 'no such address' });
   });
 
-  it('tells of no job of the connection sync that has run, and runs those behind one that failed', async () => {
-    const { send } = given();
+  it('tells a job of the connection sync that ran and failed from one that was not queued, and runs it no second time', async () => {
+    const { send, watched } = given();
+    watched().beforePush = () => Promise.reject(away('main'));
     const error = await rejection(
       Queue.transaction(async () => {
         for (const to of ['first', 'nobody', 'third']) await send(to).onConnection('sync');
+        await send('later');
       }),
     );
-    expect(error.facts.sent).toHaveLength(2);
-    expect(error.facts.unsent).toHaveLength(1);
+    handled.length = 0;
+    watched().beforePush = () => undefined;
+
+    await error.resend();
+
+    expect([error.facts.sent.length, error.facts.failed.length, error.facts.unsent.length]).toEqual([2, 1, 1]);
+    expect(error.message).toMatch(
+      /of the 4 jobs that were to follow it, 1 were not queued \(Mail \S+\), and 1 ran at once and failed \(Mail \S+\): /,
+    );
+    expect(handled).toEqual([]);
+    expect(pushed(watched())).toEqual(['later']);
+  });
+
+  it('is not taken for a connection that is away when a job on sync fails because another one is', async () => {
+    const { bus } = given();
+    const error = await rejection(
+      Queue.transaction(async () => {
+        for (let one = 0; one < 2; one += 1) await bus.dispatch(new Relays()).onConnection('sync').afterCommit();
+      }),
+    );
+    expect(error.facts.failed).toHaveLength(2);
+    expect(error.message).toContain('nothing was queued.');
   });
 
   it('names no more than five', async () => {

@@ -19,6 +19,14 @@ export class Mail extends Job {
   }
 }
 
+/** Runs where it is dispatched, and finds another connection away. */
+@Job()
+export class Relays extends Job {
+  handle(): void {
+    throw away('main');
+  }
+}
+
 @Job()
 export class Pushes extends Job {
   constructor(readonly to: string) {
