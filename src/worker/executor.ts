@@ -110,7 +110,8 @@ export class Executor {
     if (refusal !== undefined) return failed(job, refusal);
     const { counters } = job.reservation;
     const { lastChance } = this.#settings;
-    if (lastChance?.misses(counters, options.maxCrashes) === true) {
+    if (lastChance?.hasMissed(counters, options.maxCrashes) === true) {
+      lastChance.heed(options.maxCrashes);
       return releasedForFree(job, 0, counters, new RunsApartError(job.name, job.id, counters.crashes));
     }
     // Before its data are decoded: if it takes the process with it, this line is what is left of it.

@@ -22,11 +22,14 @@ export class LastChance {
     return this.#crashes;
   }
 
-  /** Whether a job that was handed out among others should have come alone. From then on such jobs do. */
-  misses({ crashes }: Counters, maxCrashes: number): boolean {
-    if (crashes === 0 || maxCrashes === 0 || crashes >= this.#crashes || crashes < maxCrashes - 1) return false;
-    this.#crashes = beforeTheLast(maxCrashes);
-    return true;
+  /** Whether a job that was handed out among others should have come alone: the store does not know how few crashes it may have. */
+  hasMissed({ crashes }: Counters, maxCrashes: number): boolean {
+    return crashes > 0 && maxCrashes > 0 && crashes < this.#crashes && crashes >= maxCrashes - 1;
+  }
+
+  /** From here on jobs that may crash no more than this run apart in time. */
+  heed(maxCrashes: number): void {
+    this.#crashes = Math.min(this.#crashes, beforeTheLast(maxCrashes));
   }
 }
 
