@@ -150,6 +150,7 @@ end
 
 -- Whether outcomes of a kind can be written. Those that cannot stay reserved.
 local function takes(kind, queue)
+  if not ask(queue, 'ZCARD', queue.reserved) then return false end
   if kind == 'released' then return ask(queue, 'LLEN', queue.ready) and ask(queue, 'ZCARD', queue.delayed) end
   return kind == 'completed' or keeps_failed(queue)
 end
@@ -163,7 +164,7 @@ while ARGV[at] do
   for _ = 1, count do
     place = place + 1
     local token = ARGV[at]
-    if not writable or (ask(queue, 'ZREM', queue.reserved, token) or 0) == 0 then
+    if not writable or call('ZREM', queue.reserved, token) == 0 then
       lost[#lost + 1] = place
     elseif kind == 'released' then
       release(queue, token, at)
