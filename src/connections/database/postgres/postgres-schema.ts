@@ -37,7 +37,11 @@ export class PostgresSchema implements Schema {
     );
     const [server, number, isThere] = rows[0] ?? [];
     const needed = Number(number) < OLDEST.number ? OLDEST.text : undefined;
-    return { server: `PostgreSQL ${String(server)}`, needed, version: isThere === 't' ? await this.#version(session) : 0 };
+    return {
+      server: `PostgreSQL ${String(server)}`,
+      needed,
+      version: isThere === 't' ? await this.#version(session) : 0,
+    };
   }
 
   async migrate(session: SqlSession): Promise<number> {
