@@ -2,12 +2,17 @@
 import 'reflect-metadata';
 import { Bus } from './bus/bus';
 import { builtInConnectors } from './connections/built-in';
+import { offerEntries } from './copies';
 import { setJobDispatcher } from './job/dispatcher';
 import { defaultLogger } from './logger/console-logger';
 import { setManagerFactory } from './queue/default-manager';
 import { setFakeFactory } from './queue/fake-slot';
 import { QueueManager } from './queue/queue-manager';
 
+offerEntries({
+  index: () => require('./index') as object,
+  testing: () => require('./testing') as object,
+});
 setJobDispatcher(Bus);
 setManagerFactory(() => new QueueManager({ connectors: builtInConnectors, logger: defaultLogger() }));
 // Loaded with the first fake: no program in production pays for the test kit.

@@ -2,6 +2,7 @@
 // TypeScript 7 takes in no types by itself, and ours speak of those of Node.js.
 /// <reference types="node" preserve="true" />
 import './composition';
+import { giveWay } from './copies';
 
 export { OnqueueError } from './errors/onqueue-error';
 export * from './bus/errors';
@@ -93,3 +94,5 @@ export type { OutcomeCounts, WorkerHealth, WorkerState } from './worker/health';
 
 // Brings the types of `Queue.fake()` along, for those who import nothing else.
 export type { FakeOptions, FakeQueue } from './testing/fake-queue';
+
+giveWay('index', module);

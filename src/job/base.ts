@@ -14,9 +14,6 @@ import { checkQueueName } from './queue-name';
 import { registry } from './registry';
 import { contextOf } from './running';
 
-/** Marks the prototype, so that a second installed copy of the package knows a job of the first. */
-const MARK = Symbol.for('onqueue.job');
-
 export class RunnableJob {
   get job(): JobContext {
     return running(this, 'job');
@@ -107,12 +104,10 @@ export class RunnableJob {
   }
 }
 
-Object.defineProperty(RunnableJob.prototype, MARK, { value: true });
-
 const RESERVED = new Set(Object.getOwnPropertyNames(RunnableJob.prototype).filter((name) => name !== 'id'));
 
 export function extendsJob(target: Class): boolean {
-  return target.prototype !== undefined && MARK in target.prototype;
+  return target.prototype instanceof RunnableJob;
 }
 
 /** Whether an own property of this name would hide a member of `Job`. `id` may: it is data. */

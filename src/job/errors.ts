@@ -117,6 +117,28 @@ function isBuildOf(build: string, source: string): boolean {
   return built.name === written.name && /^\.[cm]?js$/.test(built.ext) && /^\.[cm]?tsx?$/.test(written.ext);
 }
 
+/** A copy of the package, by where it lies. */
+interface Copy {
+  readonly version: string;
+  readonly file: string;
+}
+
+/** Two versions of the package are in one process: what one of them knows of jobs, the other does not. */
+export class TwoVersionsError extends OnqueueError<{
+  readonly versions: readonly [string, string];
+  readonly files: readonly [string, string];
+}> {
+  readonly code = 'E_TWO_VERSIONS';
+
+  constructor(first: Copy, second: Copy) {
+    super(
+      `onqueue ${placed(first.version, first.file)} is in this process already, and onqueue ${placed(second.version, second.file)} ` +
+        "cannot share jobs with it. Install one version, and leave it out of bundles ('external').",
+      { versions: [first.version, second.version], files: [first.file, second.file] },
+    );
+  }
+}
+
 /** A class that cannot handle the job it was declared for. */
 export class InvalidHandlerError extends OnqueueError<{
   readonly handler: string;

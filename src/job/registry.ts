@@ -1,6 +1,13 @@
 /** Knows every job class, its handler, and the names that stand for classes in payloads. One for each process. */
 import type { Class, JobDefinition } from './definition';
-import { DuplicateJobError, InvalidHandlerError, InvalidJobClassError, type NamedClass } from './errors';
+import { VERSION } from '../version';
+import {
+  DuplicateJobError,
+  InvalidHandlerError,
+  InvalidJobClassError,
+  type NamedClass,
+  TwoVersionsError,
+} from './errors';
 
 const SLOT = Symbol.for('onqueue.registry');
 
@@ -83,8 +90,21 @@ export class JobRegistry {
   }
 }
 
-/** On `globalThis`: two installed copies of the package, or a bundle beside it, must know the same jobs. */
+/** The registry, and whose it is. */
+interface Slot {
+  readonly version: string;
+  readonly file: string;
+  readonly registry: JobRegistry;
+}
+
+/**
+ * On `globalThis`, for modules that are loaded again: they must find the same jobs.
+ *
+ * @throws TwoVersionsError
+ */
 export function registry(): JobRegistry {
-  const slots = globalThis as { [SLOT]?: JobRegistry };
-  return (slots[SLOT] ??= new JobRegistry());
+  const slots = globalThis as { [SLOT]?: Slot };
+  const slot = (slots[SLOT] ??= { version: VERSION, file: __filename, registry: new JobRegistry() });
+  if (slot.version !== VERSION) throw new TwoVersionsError(slot, { version: VERSION, file: __filename });
+  return slot.registry;
 }

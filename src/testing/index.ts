@@ -1,5 +1,6 @@
 /** The public surface of the test kit. `Queue.fake()` is there without it. */
 import '../composition';
+import { giveWay } from '../copies';
 
 export { AlreadyFakedError, EndlessDrainError } from './errors';
 export type { DrainOptions, DrainReport } from './drain';
@@ -9,3 +10,5 @@ export type { Push, Pushed } from './push-log';
 export { runJob, type RunJobOptions, type RunJobResult } from './run-job';
 export type { Stub } from '../container/stubs';
 export { TestClock } from './test-clock';
+
+giveWay('testing', module);
