@@ -113,7 +113,11 @@ export class ManagerClosedError extends OnqueueError {
   readonly code = 'E_MANAGER_CLOSED';
 
   constructor() {
-    super('This QueueManager was closed; make a new one. (The one behind Queue starts afresh by itself.)', {});
+    super(
+      'This QueueManager was closed; make a new one. (The one behind Queue starts afresh by itself, once Queue.close() has ' +
+        'resolved.)',
+      {},
+    );
   }
 }
 

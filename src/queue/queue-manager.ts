@@ -255,8 +255,13 @@ export class QueueManager implements Application {
     this.#errors.report(error, context);
   }
 
-  /** Has `close()` stop it. Returns the function that lets go of it. */
+  /**
+   * Has `close()` stop it. Returns the function that lets go of it.
+   *
+   * @throws ManagerClosedError it came too late: nobody would stop it, and it would go on without its connections
+   */
   track(closable: Closable): () => void {
+    this.#checkOpen();
     return added(this.#closables, closable);
   }
 

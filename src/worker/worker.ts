@@ -58,7 +58,8 @@ export class Worker implements Closable {
    * Works until it is stopped or a stop condition holds; resolves with the reason when all is settled. A store that is
    * away is waited for. Installs no signal handlers, and never ends the process.
    *
-   * @throws WorkerAlreadyRunError; ConfigurationError and UnknownConnectionError; CapabilityError on `sync` and `null`;
+   * @throws WorkerAlreadyRunError; ManagerClosedError once `Queue.close()` was called, until that has resolved;
+   *   ConfigurationError and UnknownConnectionError; CapabilityError on `sync` and `null`;
    *   NoFailedStoreError where neither the connection nor the one that `failed` names keeps failed jobs, or buries them
    */
   run(): Promise<StopReason> {
@@ -99,6 +100,7 @@ export class Worker implements Closable {
     const queues = this.#options.queues ?? parseQueues([queue], false);
     const mistaken = this.#options.fair ? [] : namesLikeWeights(queues);
     if (mistaken.length > 0) manager.logger.warn({ queues: mistaken }, askAboutWeights(mistaken));
+    const untrack = manager.track(this);
     this.#loop = new WorkLoop({
       options: this.#options,
       connection,
@@ -109,7 +111,6 @@ export class Worker implements Closable {
       endsProcess: this.#endsProcess,
       afterCrash: this.#afterCrash,
     });
-    const untrack = manager.track(this);
     // All that an idle worker waits on is unreferenced: without this the process would end under it.
     let alive: Timer | undefined;
     const stayAlive = (): void => {

@@ -352,6 +352,18 @@ describe('a worker stops', () => {
 
     expect(await ended).toBe('stopped');
   });
+
+  it('with its manager, and no other one begins while that closes: it would never end', async () => {
+    const again = worker()
+      .run()
+      .then(() => worker().run())
+      .catch((error: unknown) => error);
+    await application.clock.advance('1s');
+
+    await application.manager.close();
+
+    expect(await again).toMatchObject({ code: 'E_MANAGER_CLOSED' });
+  });
 });
 
 it('a handler that never comes back does not keep stopWhenEmpty from ending', async () => {
