@@ -1,4 +1,4 @@
-/** What one call of a script moves at most, so that no call blocks the server. */
+/** What one call to a store moves at most, so that none blocks it: jobs, and bytes of their texts. */
 export const MOST_JOBS = 100;
 export const MOST_BYTES = 1024 * 1024;
 

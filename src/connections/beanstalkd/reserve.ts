@@ -13,6 +13,7 @@ import {
 } from '../../payload/counters';
 import type { Counters } from '../../payload/counters';
 import type { Reservation, ReserveReply, ReserveRequest } from '../../queue/connection';
+import { MOST_BYTES, MOST_JOBS } from '../pages';
 import { Held, type KnownJob, type RawJob } from './held';
 import { pastOf } from './marks';
 import { fieldsOf, type Reply } from './replies';
@@ -20,8 +21,6 @@ import type { Reserver } from './reserver';
 import type { Reservers } from './reservers';
 import type { Tubes } from './tubes';
 
-const MOST_JOBS = 100;
-const MOST_BYTES = 1024 * 1024;
 /** So many are asked for in one go: their texts are not known to be short. */
 const AT_ONCE = 25;
 /** When delayed jobs wait beside those that were handed out, nobody asks when they are due. */

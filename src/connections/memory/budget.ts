@@ -1,8 +1,6 @@
 /** How much one call may move: the bound that keeps a store responsive, also with a million jobs due at once. */
+import { MOST_BYTES, MOST_JOBS } from '../pages';
 import type { Text } from './text';
-
-const MOST_JOBS = 100;
-const MOST_BYTES = 1024 * 1024;
 
 export class Budget {
   #jobs = MOST_JOBS;

@@ -5,14 +5,11 @@
  * short table a server would rather lock all.
  */
 import type { ReserveRequest } from '../../../queue/connection';
+import { MOST_BYTES, MOST_JOBS } from '../../pages';
 import type { CallMark } from '../server/call-marks';
 import { DELAYED, READY, RESERVED } from './job-rows';
 import type { MysqlNames } from './mysql-names';
 import { Sql, sql } from './sql';
-
-/** What one call moves at most. */
-const MOST_JOBS = 100;
-const MOST_BYTES = 1024 * 1024;
 
 export const mostJobs = ({ limit }: ReserveRequest): number => Math.max(Math.min(Math.floor(limit), MOST_JOBS), 0);
 

@@ -5,16 +5,13 @@
  * long, and read all of it for each job. To forbid is to price too high, which must not start the compiler. With the
  * other plans out of the way one for all values is as good as one for these, and is made once for each session.
  */
+import { MOST_BYTES, MOST_JOBS } from '../../pages';
 import { COUNTERS } from '../stored-row';
 import { type Identifiers, literal } from './identifiers';
 import { DELAYED, DUE, FENCE, READY, RESERVED } from './states';
 
 const PLANS =
   'SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan';
-
-/** What one call moves at most. */
-const MOST_JOBS = 100;
-const MOST_BYTES = 1024 * 1024;
 
 const COUNTER_TYPES = 'attempts bigint, crashes bigint, exceptions bigint, timeouts bigint, releases bigint';
 const NOW = 'extract(epoch FROM clock_timestamp())::double precision + p_offset';

@@ -3,11 +3,8 @@
  * costs more than the jobs in it, and wakes the workers once.
  */
 import { QueueUnavailableError } from '../../errors';
+import { MOST_BYTES, MOST_JOBS } from '../../pages';
 import type { QueuedJob } from './dialect';
-
-/** What a call carries at most. */
-const MOST_JOBS = 100;
-const MOST_BYTES = 1024 * 1024;
 
 interface Load {
   readonly jobs: readonly QueuedJob[];

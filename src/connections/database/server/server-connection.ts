@@ -26,6 +26,7 @@ import { withCounters } from '../../../payload/counters';
 import { UnknownTransactionError } from '../../../queue/errors';
 import type { Migrations } from '../../../queue/migrations';
 import { ConnectionClosedError, DuplicatePayloadError } from '../../errors';
+import { pagesOf } from '../../pages';
 import { NewerTablesError, NotMigratedError, OtherDatabaseError, ServerVersionError } from '../errors';
 import { newJob, shownText } from '../job-text';
 import type { Access } from './access';
@@ -55,9 +56,7 @@ export interface ServerParts {
   readonly sessionOf: (transaction: unknown) => SqlSession | undefined;
 }
 
-/** What one call moves at most. */
-const PAGE_JOBS = 100;
-const PAGE_BYTES = 1024 * 1024;
+/** Jobs that one call removes. */
 const CLEARED_PAGE = 500;
 
 /** What is left behind is removed after a day by others. */
@@ -378,19 +377,3 @@ function endingOf(settlement: Settlement, connection: string): Ending {
 /** Only what fails sends its text again. */
 const sizeOf = (settlement: Settlement): number =>
   settlement.outcome === 'failed' ? settlement.reservation.payload.length + settlement.failure.exception.length : 0;
-
-function* pagesOf<T>(items: readonly T[], bytesOf: (item: T) => number): Generator<readonly T[]> {
-  let page: T[] = [];
-  let bytes = 0;
-  for (const item of items) {
-    const size = bytesOf(item);
-    if (page.length > 0 && (page.length === PAGE_JOBS || bytes + size > PAGE_BYTES)) {
-      yield page;
-      page = [];
-      bytes = 0;
-    }
-    page.push(item);
-    bytes += size;
-  }
-  if (page.length > 0) yield page;
-}

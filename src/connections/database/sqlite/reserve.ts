@@ -4,14 +4,12 @@ import { fenceOf, hasId, withCounters, withId } from '../../../payload/counters'
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../../payload/unreadable';
 import { uuidv7 } from '../../../payload/uuid';
 import type { Reservation, ReserveReply, ReserveRequest, SetAside } from '../../../queue/connection';
+import { MOST_BYTES, MOST_JOBS } from '../../pages';
 import { countersIn } from '../job-text';
 import type { StoredJob } from '../job-text';
 import type { Bounds, JobTable, Outlook } from './job-table';
 import { toMicroseconds } from './moment';
 import type { SqliteTables } from './sqlite-tables';
-
-const MOST_JOBS = 100;
-const MOST_BYTES = 1024 * 1024;
 
 /** What finds a reservation again: a job's id is never used twice, its fence grows with each reservation. */
 export interface ReservationToken {
