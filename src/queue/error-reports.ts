@@ -1,4 +1,5 @@
 /** Where errors go that nobody awaits: to the callbacks of `Queue.onError`, or else to the log. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { checkHook } from '../events/hooks';
 import { errorMessage, errorName, exceptionText, toError } from '../failed/exception-text';
 import type { Logger } from '../logger/logger';
@@ -6,6 +7,9 @@ import type { ErrorContext } from './application';
 
 /** May be async. What it throws is logged. */
 export type ErrorCallback = (error: unknown, context: ErrorContext) => unknown;
+
+/** Whose callbacks are being told, here and now. */
+const telling = new AsyncLocalStorage<ReadonlySet<ErrorReports>>();
 
 export class ErrorReports {
   readonly #callbacks = new Set<ErrorCallback>();
@@ -28,8 +32,12 @@ export class ErrorReports {
 
   /** Never throws. */
   report(error: unknown, context: ErrorContext): void {
-    if (!this.areHeard) this.#log(error, context);
-    for (const callback of this.#callbacks) void this.#tell(callback, error, context);
+    const told = telling.getStore() ?? new Set();
+    // What a callback itself dispatches may fail as well: told of that, it would do so again, for ever.
+    if (!this.areHeard || told.has(this)) return this.#log(error, context);
+    telling.run(new Set(told).add(this), () => {
+      for (const callback of this.#callbacks) void this.#tell(callback, error, context);
+    });
   }
 
   async #tell(callback: ErrorCallback, error: unknown, context: ErrorContext): Promise<void> {

@@ -263,6 +263,28 @@ describe('a dispatch that fails', () => {
     await turn();
   });
 
+  it('is heard by Queue.onError once, and logged where a callback of that made it: it would be told of its own for ever', async () => {
+    const { bus, manager, log } = given();
+    const heard: unknown[] = [];
+    const off = manager.onError(async (error) => {
+      if (heard.push(error) === 100) off(); // lets the test end in any case
+      void bus.dispatch(broken());
+      await undefined;
+      void bus.dispatch(broken());
+    });
+
+    void bus.dispatch(broken());
+    await turn();
+
+    expect(heard).toHaveLength(1);
+    expect(log.texts).toHaveLength(2);
+    expect(log.texts[0]).toMatch(/^error: a dispatch that was not awaited: Report\.title is a function/);
+
+    void bus.dispatch(broken());
+    await turn();
+    expect(heard).toHaveLength(2);
+  });
+
   it('without an await is heard by Queue.onError, with the job and where it was to go', async () => {
     const { bus, manager } = given();
     const heard = jest.fn();
