@@ -266,10 +266,11 @@ describe('a dispatch that fails', () => {
   it('is heard by Queue.onError once, and logged where a callback of that made it: it would be told of its own for ever', async () => {
     const { bus, manager, log } = given();
     const heard: unknown[] = [];
+    const later = Promise.resolve();
     const off = manager.onError(async (error) => {
       if (heard.push(error) === 100) off(); // lets the test end in any case
       void bus.dispatch(broken());
-      await undefined;
+      await later;
       void bus.dispatch(broken());
     });
 
