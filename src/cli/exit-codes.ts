@@ -14,7 +14,7 @@ export const ExitCode = {
   usage: 2,
   /** The worker stopped because its process used more than `--memory` (Laravel's code). A supervisor replaces it. */
   memory: 12,
-  /** A handler blocked the event loop of its process, which was ended for it. */
+  /** A handler blocked the event loop of its process, or handlers that never came back held all slots: it was ended for it. */
   blocked: BLOCKED,
 } as const;
 
@@ -51,6 +51,7 @@ export const EXIT_CODES_HELP = [
   '  1    something went wrong',
   '  2    the command was not understood; nothing was done',
   '  12   a worker without a supervisor stopped because it used more than --memory',
-  '  70   a worker was ended because a handler blocked its event loop',
+  '  70   a worker was ended because a handler blocked its event loop, or because handlers that never',
+  '       came back held all its slots',
   '  130, 131, 143   ended at once by a second SIGINT, SIGQUIT or SIGTERM',
 ].join('\n');

@@ -9,5 +9,6 @@ export const STOP_REASONS: Readonly<Record<StopReason | 'recycle', string>> = {
   'max-time': '--max-time is over',
   memory: 'the process uses more than --memory',
   restart: 'all workers were told to start anew',
+  stuck: 'each of its slots was held by a job that had been given up',
   recycle: 'it has worked for as long as --recycle says',
 };

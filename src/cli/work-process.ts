@@ -69,6 +69,7 @@ export class WorkProcess {
     const reason = await worker.run();
     if (fresh === undefined) logger.info({ reason }, `The worker stopped: ${STOP_REASONS[reason]}.`);
     if (reason === 'memory') this.#session.exitCode = ExitCode.memory;
+    if (reason === 'stuck') this.#session.exitCode = ExitCode.blocked;
   }
 
   // Signals that reach it are wishes to stop and no more: who is in a hurry says so to the supervisor.
@@ -79,8 +80,9 @@ export class WorkProcess {
     this.#undo.push(() => link.close());
     const running = worker.run();
     link.begin();
-    await running;
+    const reason = await running;
     link.end();
+    if (reason === 'stuck') this.#session.exitCode = ExitCode.blocked;
   }
 
   #open(): QueueManager {

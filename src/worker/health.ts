@@ -21,7 +21,7 @@ export interface WorkerHealth {
   readonly reason: StopReason | undefined;
   /**
    * False: it should have asked the store for work, has not for half a minute, and knows of no trouble that would explain
-   * it. To start its process anew may help.
+   * it; or each of its slots is held by a job that was given up and has not come back. To start its process anew may help.
    */
   readonly live: boolean;
   /** It runs, and the store answers it. */

@@ -70,6 +70,30 @@ export function logStubborn(logger: Logger, { name, id, queue }: RunningJob): vo
   );
 }
 
+/** Jobs that are named. */
+const NAMED = 10;
+
+export interface Holder {
+  readonly job: RunningJob;
+  /** Since it began. */
+  readonly seconds: number;
+}
+
+/** All slots of a worker are held by handlers that were given up. */
+export function logStuck(logger: Logger, holders: readonly Holder[], endsProcess: boolean): void {
+  const names = holders.slice(0, NAMED).map(({ job, seconds }) => `${job.name} ${job.id} (${seconds} s)`);
+  if (holders.length > NAMED) names.push(`${holders.length - NAMED} more`);
+  const facts = holders.map(({ job: { name, id, queue }, seconds }) => ({ job: name, id, queue, seconds }));
+  const end = endsProcess
+    ? 'The process ends, and with it what they still do.'
+    : 'The worker takes no more jobs until one of them does: start its process anew.';
+  logger.error(
+    { slots: holders.length, jobs: facts },
+    `Each slot of the worker is held by a job that was given up and whose handle() has not come back: ${names.join(', ')}. ` +
+      `${end} Let them stop when this.signal aborts.`,
+  );
+}
+
 export function logSetAside(logger: Logger, { queue, id, reason }: SetAside): void {
   logger.error(
     { queue, id, outcome: 'failed' },

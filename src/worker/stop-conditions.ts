@@ -4,9 +4,10 @@ import type { ResolvedWorkerOptions } from './worker-options';
 
 /**
  * Why `run()` came back: `stopped` by `stop()`; `empty` under `stopWhenEmpty`, or under `once` when there was no job;
- * `once` after its one job; `restart` when all workers of the store were told to start anew; the others when their limit was reached.
+ * `once` after its one job; `restart` when all workers of the store were told to start anew;
+ * `stuck`, under the command only, when each slot is held by a job that was given up; the others when their limit was reached.
  */
-export type StopReason = 'stopped' | 'empty' | 'once' | 'max-jobs' | 'max-time' | 'memory' | 'restart';
+export type StopReason = 'stopped' | 'empty' | 'once' | 'max-jobs' | 'max-time' | 'memory' | 'restart' | 'stuck';
 
 export class StopConditions {
   readonly #options: ResolvedWorkerOptions;

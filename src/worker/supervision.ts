@@ -1,7 +1,7 @@
 /** What a supervisor and its processes tell each other: over the channel between them, and by how a process ends. */
 import type { WorkerHealth } from './health';
 
-/** A process ends with it when a handler blocked its event loop: `EX_SOFTWARE` of sysexits.h. */
+/** A process ends with it when a handler blocked its event loop, or handlers hold all slots for good: `EX_SOFTWARE` of sysexits.h. */
 export const BLOCKED = 70;
 
 /** From a process: every second, and once more when its worker has stopped. */

@@ -231,7 +231,7 @@ export class Supervisor {
   // One that was told to stop, but not from here, leaves a gap as well.
   #isReplaced(reason: StopReason | undefined): reason is StopReason {
     if (reason === 'max-time') return this.#settings.clock.monotonic() < this.#endsAt;
-    return reason === 'memory' || reason === 'restart' || reason === 'stopped';
+    return reason === 'memory' || reason === 'restart' || reason === 'stuck' || reason === 'stopped';
   }
 
   #endWithTheLast(): void {
@@ -248,7 +248,7 @@ function newPlace(number: number): Place {
 function codeAtStop(process: SupervisedProcess): number {
   if (process.wasKilled) return BLOCKED;
   // The signal came before it could hear any; or it was about to be replaced.
-  if (isStop(process.signal) || process.finished === 'memory') return 0;
+  if (isStop(process.signal) || process.finished === 'memory' || process.finished === 'stuck') return 0;
   return process.exitCode;
 }
 

@@ -27,6 +27,7 @@ import { Roster } from './roster';
 import { RunningJob } from './running-job';
 import { type Finished, Settler } from './settler';
 import { ABORT_GRACE, Shutdown } from './shutdown';
+import { Slots } from './slots';
 import { StopConditions, type StopReason } from './stop-conditions';
 import { Trouble } from './trouble';
 import type { ResolvedWorkerOptions } from './worker-options';
@@ -74,9 +75,8 @@ export class WorkLoop {
   readonly #pulse: Pulse;
   readonly #permission: Permission;
   readonly #empty: Emptiness;
+  readonly #slots: Slots;
 
-  /** How many runs have a slot: running ones, those that outlived their outcome, and those that rest. */
-  #busy = 0;
   /** Runs without an outcome. */
   readonly #open = new Roster<RunningJob>();
   /** The one that runs apart, while it does: nothing may run beside it. */
@@ -111,6 +111,11 @@ export class WorkLoop {
     this.#pulse = new Pulse(clock);
     const { defaults, grace } = options;
     this.#executor = new Executor(application, { defaults, grace, lastChance: this.#lastChance });
+    const freed = (): void => {
+      this.#hungry = true;
+      ring();
+    };
+    this.#slots = new Slots({ options, clock, logger: this.#logger, endsProcess, freed });
     const report = (error: unknown): void => this.#trouble.tell(error, 'renewing leases');
     // A worker whose slots are all busy hears of the store by its leases alone.
     const recovered = (): void => this.#trouble.over();
@@ -151,16 +156,17 @@ export class WorkLoop {
     const { sinceLastPoll, silence, lag } = this.#pulse;
     const asks = this.#free > 0 && this.#apart === undefined && this.#permission.vetoedUntil === undefined;
     const silent = asks && silence > Math.max(LONGEST_SILENCE, 3 * this.#options.sleep);
+    const stuck = silent || this.#slots.areStuck;
     const troubled = this.#trouble.isTold || this.#connection.isAway === true;
     return {
       state: this.#state,
       reason: this.#reason,
-      live: this.#state !== 'running' || !silent || troubled,
-      ready: this.#state === 'running' && sinceLastPoll !== undefined && !silent && !troubled,
+      live: this.#state !== 'running' || !stuck || troubled,
+      ready: this.#state === 'running' && sinceLastPoll !== undefined && !stuck && !troubled,
       connection: this.#connection.name,
       queues: this.#queues.map(({ name }) => name),
       paused: this.#orders.paused,
-      running: this.#busy,
+      running: this.#slots.busy,
       lastPoll: sinceLastPoll === undefined ? undefined : new Date(clock.now() - sinceLastPoll * 1000),
       sinceLastPoll,
       lag,
@@ -195,7 +201,8 @@ export class WorkLoop {
   async #work(): Promise<StopReason> {
     for (;;) {
       if (this.#idle.takeWakeUp() || this.#application.clock.monotonic() >= this.#nextLook) this.#hungry = true;
-      const reason = this.#conditions.reason() ?? (this.#mayEndAsEmpty ? await this.#emptiness() : undefined);
+      const asked = this.#conditions.reason() ?? (this.#mayEndAsEmpty ? await this.#emptiness() : undefined);
+      const reason = asked ?? (this.#isSettled ? this.#slots.stuck() : undefined);
       if (reason !== undefined) return reason;
       const limit = this.#trouble.pausing ? 0 : this.#limit();
       if (limit === 0 && (this.#finished.length === 0 || this.#trouble.pausing)) await this.#sleep();
@@ -278,7 +285,7 @@ export class WorkLoop {
   #start(job: RunningJob): void {
     const { clock } = this.#application;
     this.#conditions.started += 1;
-    this.#busy += 1;
+    this.#slots.take();
     this.#open.add(job);
     if (job.reservation.counters.crashes >= this.#lastChance.crashes) this.#apart = job;
     const startedAt = clock.monotonic();
@@ -288,26 +295,16 @@ export class WorkLoop {
       if (this.#apart === job) this.#apart = undefined;
       this.#finished.push({ job, outcome, took: clock.monotonic() - startedAt });
       if (job.handler === 'running') {
-        job.onLateReturn = () => this.#leaveSlot();
+        this.#slots.giveUp(job, startedAt);
         // In a worker that ends no slot is waited for, and the line on the outcome says enough.
         if (this.#state === 'running' && !this.#conditions.stopRequested) logStubborn(this.#logger, job);
-      } else this.#leaveSlot();
+      } else this.#slots.leave();
       this.#bell.ring();
     });
   }
 
-  #leaveSlot(): void {
-    const leave = (): void => {
-      this.#busy -= 1;
-      this.#hungry = true;
-      this.#bell.ring();
-    };
-    if (this.#options.rest === 0) leave();
-    else this.#application.clock.after(this.#options.rest * 1000, leave);
-  }
-
   get #free(): number {
-    return this.#options.concurrency - this.#busy - this.#settler.announcing;
+    return this.#slots.free - this.#settler.announcing;
   }
 
   // How many jobs to ask for in this turn.
@@ -324,9 +321,13 @@ export class WorkLoop {
     return hasLooked ? this.#conditions.patienceLeft : Infinity;
   }
 
+  // All is stored and told that is known: an end leaves nothing behind but handlers that were given up.
+  get #isSettled(): boolean {
+    return this.#unsettled + this.#settler.announcing === 0;
+  }
+
   get #mayEndAsEmpty(): boolean {
-    if (this.#unsettled + this.#settler.announcing > 0) return false;
-    return this.#options.stopWhenEmpty || this.#patienceLeft <= 0;
+    return this.#isSettled && (this.#options.stopWhenEmpty || this.#patienceLeft <= 0);
   }
 
   // A veto counts as an empty queue, as in Laravel: a paused worker can be told to end when it has nothing to do.

@@ -128,6 +128,31 @@ describe('work', () => {
     expect(await project.pidOf('hello')).not.toBe(blocked);
   });
 
+  it('replaces a process whose slots are all held by jobs that were given up and never come back', async () => {
+    await project.dispatch('Hang', 'Hang');
+    const supervisor = work('--grace=0', '--concurrency=2');
+    const stuck = await project.pidOf('hanging', 2);
+
+    await supervisor.prints(
+      `(pid ${stuck}) ends: each of its slots was held by a job that had been given up; the next`,
+    );
+    await project.dispatch('Greet');
+
+    expect(await project.pidOf('hello')).not.toBe(stuck);
+    expect(supervisor.stderr).toMatch(
+      /handle\(\) has not come back: Hang \S+ \(\d+ s\), Hang \S+ \(\d+ s\)\. The process ends/,
+    );
+    await eventually(() => !isAlive(stuck));
+  });
+
+  it('ends with a code that says so where they hold all slots, and nobody replaces it', async () => {
+    await project.dispatch('Hang');
+
+    const worker = work('--no-supervisor', '--grace=0');
+
+    expect(await worker.ended).toEqual({ code: 70, signal: null });
+  });
+
   it('ends with a code that says so where a job blocks it past its timeout, and nobody replaces it', async () => {
     await project.dispatch('Hog');
 

@@ -12,6 +12,7 @@ export const REASONS = {
   'max-time': 'max-time',
   memory: 'too large',
   restart: 'to start anew',
+  stuck: 'stuck',
   recycle: 'old',
 };
 

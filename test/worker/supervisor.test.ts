@@ -248,6 +248,16 @@ describe('a supervisor', () => {
     });
   });
 
+  it('replaces a process whose slots are all held for good', () => {
+    supervise();
+    child().reports();
+
+    child().drains('stuck');
+
+    expect(orders).toHaveLength(1);
+    expect(log.messages('info')).toEqual(['Process 1 (pid 100) ends: stuck; the next starts in 0.5 s.']);
+  });
+
   describe('with limits of time', () => {
     it('replaces a process that has worked for as long as one may', async () => {
       supervise({ recycle: 60, maxTime: 100 });

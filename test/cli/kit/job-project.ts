@@ -30,6 +30,14 @@ exports.Block = Job({ timeout: 0 })(class Block extends Job {
   }
 });
 
+exports.Hang = Job({ timeout: '200ms' })(class Hang extends Job {
+  async handle() {
+    write(this, 'hanging');
+    setInterval(() => undefined, 1000);
+    await new Promise(() => undefined);
+  }
+});
+
 exports.Hog = Job({ timeout: '200ms' })(class Hog extends Job {
   handle() {
     write(this, 'blocking');
