@@ -2,7 +2,7 @@
 import { checkInjection } from '../container/parameters';
 import { makeResolvable } from '../container/tsyringe-scope';
 import { extendsJob } from '../job/base';
-import type { Class } from '../job/definition';
+import type { Class, JobInstance } from '../job/definition';
 import { classOf } from '../job/definition-of';
 import type { JobDispatcher, PendingDispatch } from '../job/dispatcher';
 import { InvalidHandlerError } from '../job/errors';
@@ -28,8 +28,8 @@ export class JobBus implements JobDispatcher {
 
   /** Sends a job to its queue; an object that is no job goes to its mapped handler at once, whose value it gives. */
   dispatch(job: JobBase): PendingDispatch;
-  dispatch(command: object): PendingDispatch & Promise<unknown>;
-  dispatch(job: object): PendingDispatch {
+  dispatch(command: JobInstance): PendingDispatch & Promise<unknown>;
+  dispatch(job: JobInstance): PendingDispatch {
     const manager = this.#managerOf();
     if (isJob(manager, job)) return new PendingJob(manager, job);
     // Typed as a dispatch, because nothing but the decorator tells a plain job from a command.
@@ -37,7 +37,7 @@ export class JobBus implements JobDispatcher {
   }
 
   /** Sends a job to its queue, and never runs it at once. */
-  dispatchToQueue(job: object): PendingDispatch {
+  dispatchToQueue(job: JobInstance): PendingDispatch {
     return new PendingJob(this.#managerOf(), job);
   }
 
@@ -46,7 +46,7 @@ export class JobBus implements JobDispatcher {
    *
    * @throws what the job failed with
    */
-  async dispatchSync<J extends object>(job: J): Promise<HandleResult<J>> {
+  async dispatchSync<J extends JobInstance>(job: J): Promise<HandleResult<J>> {
     const manager = this.#managerOf();
     if (!isJob(manager, job)) return (await this.#runCommand(manager, job)) as HandleResult<J>;
     const { queue, entry } = manager.encoder.encode(job, { connection: 'sync' });
@@ -54,7 +54,7 @@ export class JobBus implements JobDispatcher {
   }
 
   /** Runs this very instance in place, with injection; gives what `handle` gives. No payload, middleware or hooks. */
-  async dispatchNow<J extends object>(job: J): Promise<HandleResult<J>> {
+  async dispatchNow<J extends JobInstance>(job: J): Promise<HandleResult<J>> {
     const manager = this.#managerOf();
     if (!isJob(manager, job)) return (await this.#runCommand(manager, job)) as HandleResult<J>;
     const { target } = manager.encoder.definitionOf(job);
@@ -68,7 +68,7 @@ export class JobBus implements JobDispatcher {
    * @throws BulkInterruptedError when a store, a job on `sync` or a `queue()` of its own failed on the way: its facts say
    *   which are not in
    */
-  async bulk(jobs: Iterable<object>): Promise<string[]> {
+  async bulk(jobs: Iterable<JobInstance>): Promise<string[]> {
     const manager = this.#managerOf();
     const all = [...jobs];
     const encoded: Iterator<EncodedJob> = (await manager.encoder.encodeAll(all, {}, pushesItself)).values();
@@ -118,7 +118,7 @@ export class JobBus implements JobDispatcher {
 export const Bus = new JobBus(defaultManager);
 
 /** Sends a job that does not extend `Job`: `await dispatch(new Plain(1)).onQueue('x')`. */
-export function dispatch(job: object): PendingDispatch {
+export function dispatch(job: JobInstance): PendingDispatch {
   return Bus.dispatchToQueue(job);
 }
 

@@ -5,6 +5,9 @@ import type { JobOptions } from './options';
 // oxlint-disable-next-line typescript/no-unsafe-function-type
 export type Class<T extends object = object> = Function & { readonly prototype: T };
 
+/** An instance of a job class, and not the class itself: of all objects, only functions have this member. */
+export type JobInstance = object & { readonly [Symbol.hasInstance]?: never };
+
 export interface JobDefinition {
   readonly name: string;
   readonly aliases: readonly string[];

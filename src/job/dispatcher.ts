@@ -4,8 +4,8 @@ import { NoDispatcherError } from './errors';
 import type { Middleware } from './middleware';
 
 /**
- * A job on its way. Awaiting it sends the job, once however often it is awaited, and gives its id; left un-awaited it is
- * sent a microtask later. `Id` is undefined too where the job may not be sent at all (`dispatchIf`).
+ * A job on its way. It is sent a microtask later, once however often it is awaited, and also if it is not; awaiting it
+ * gives its id. `Id` is undefined too where the job may not be sent at all (`dispatchIf`).
  */
 export interface PendingDispatch<Id extends string | undefined = string> extends Promise<Id> {
   onConnection(connection: string): this;

@@ -1,4 +1,5 @@
 /** Puts jobs into the queues of one connection, by Laravel's names. */
+import type { JobInstance } from '../job/definition';
 import type { Delay } from '../job/duration';
 import type { InstanceChoice } from '../job/chosen';
 import { InvalidPayloadError } from '../payload/errors';
@@ -29,34 +30,34 @@ export class QueuePusher {
    *
    * @throws QueueUnavailableError, and what is wrong with the job or its data
    */
-  push(job: object, queue?: string): Promise<string>;
+  push(job: JobInstance, queue?: string): Promise<string>;
   push(name: string, data?: unknown, queue?: string): Promise<string>;
-  push(job: object | string, second?: unknown, queue?: string): Promise<string> {
+  push(job: JobInstance | string, second?: unknown, queue?: string): Promise<string> {
     return typeof job === 'string'
       ? this.#pushString(job, second, { queue })
       : this.#push(job, { queue: second as string | undefined });
   }
 
   /** Like `push`, the queue first. */
-  pushOn(queue: string, job: object): Promise<string>;
+  pushOn(queue: string, job: JobInstance): Promise<string>;
   pushOn(queue: string, name: string, data?: unknown): Promise<string>;
-  pushOn(queue: string, job: object | string, data?: unknown): Promise<string> {
+  pushOn(queue: string, job: JobInstance | string, data?: unknown): Promise<string> {
     return typeof job === 'string' ? this.#pushString(job, data, { queue }) : this.#push(job, { queue });
   }
 
   /** Like `push`, to become ready after `delay`: a duration from now, or a moment. */
-  later(delay: Delay, job: object, queue?: string): Promise<string>;
+  later(delay: Delay, job: JobInstance, queue?: string): Promise<string>;
   later(delay: Delay, name: string, data?: unknown, queue?: string): Promise<string>;
-  later(delay: Delay, job: object | string, third?: unknown, queue?: string): Promise<string> {
+  later(delay: Delay, job: JobInstance | string, third?: unknown, queue?: string): Promise<string> {
     return typeof job === 'string'
       ? this.#pushString(job, third, { delay, queue })
       : this.#push(job, { delay, queue: third as string | undefined });
   }
 
   /** Like `later`, the queue first. */
-  laterOn(queue: string, delay: Delay, job: object): Promise<string>;
+  laterOn(queue: string, delay: Delay, job: JobInstance): Promise<string>;
   laterOn(queue: string, delay: Delay, name: string, data?: unknown): Promise<string>;
-  laterOn(queue: string, delay: Delay, job: object | string, data?: unknown): Promise<string> {
+  laterOn(queue: string, delay: Delay, job: JobInstance | string, data?: unknown): Promise<string> {
     return typeof job === 'string' ? this.#pushString(job, data, { delay, queue }) : this.#push(job, { delay, queue });
   }
 
@@ -84,12 +85,12 @@ export class QueuePusher {
    *
    * @throws BulkInterruptedError when the store, or a job on `sync`, failed on the way: its facts say which are not in
    */
-  async bulk(jobs: Iterable<object>, queue?: string): Promise<string[]> {
+  async bulk(jobs: Iterable<JobInstance>, queue?: string): Promise<string[]> {
     const encoded = await this.#encoder.encodeAll(jobs, { connection: this.name, queue });
     return sendBulk(encoded, this.#target);
   }
 
-  async #push(job: object, choice: InstanceChoice): Promise<string> {
+  async #push(job: JobInstance, choice: InstanceChoice): Promise<string> {
     return this.#send(this.#encoder.encode(job, { ...choice, connection: this.name }));
   }
 

@@ -1,6 +1,7 @@
 /** `Queue`: a thin facade over the manager that a program has by default. */
 import { checkHook, type Hook, type HookName } from '../events/hooks';
 import type { FailedJobs } from '../failed/failed-jobs';
+import type { JobInstance } from '../job/definition';
 import type { Delay, Duration } from '../job/duration';
 import type { Lock } from '../locks/lock';
 import type { Configuration, Drivers } from './configuration';
@@ -47,28 +48,28 @@ export class Queue {
   }
 
   /** Queues a job, or one that is only a name (`Class@method`) and JSON data, on the default connection. */
-  static push(job: object, queue?: string): Promise<string>;
+  static push(job: JobInstance, queue?: string): Promise<string>;
   static push(name: string, data?: unknown, queue?: string): Promise<string>;
-  static push(job: object | string, ...rest: DataAndQueue): Promise<string> {
+  static push(job: JobInstance | string, ...rest: DataAndQueue): Promise<string> {
     return connection().push(job as string, ...rest);
   }
 
-  static pushOn(queue: string, job: object): Promise<string>;
+  static pushOn(queue: string, job: JobInstance): Promise<string>;
   static pushOn(queue: string, name: string, data?: unknown): Promise<string>;
-  static pushOn(queue: string, job: object | string, data?: unknown): Promise<string> {
+  static pushOn(queue: string, job: JobInstance | string, data?: unknown): Promise<string> {
     return connection().pushOn(queue, job as string, data);
   }
 
   /** Like `push`, to become ready after `delay`: a duration from now, or a moment. */
-  static later(delay: Delay, job: object, queue?: string): Promise<string>;
+  static later(delay: Delay, job: JobInstance, queue?: string): Promise<string>;
   static later(delay: Delay, name: string, data?: unknown, queue?: string): Promise<string>;
-  static later(delay: Delay, job: object | string, ...rest: DataAndQueue): Promise<string> {
+  static later(delay: Delay, job: JobInstance | string, ...rest: DataAndQueue): Promise<string> {
     return connection().later(delay, job as string, ...rest);
   }
 
-  static laterOn(queue: string, delay: Delay, job: object): Promise<string>;
+  static laterOn(queue: string, delay: Delay, job: JobInstance): Promise<string>;
   static laterOn(queue: string, delay: Delay, name: string, data?: unknown): Promise<string>;
-  static laterOn(queue: string, delay: Delay, job: object | string, data?: unknown): Promise<string> {
+  static laterOn(queue: string, delay: Delay, job: JobInstance | string, data?: unknown): Promise<string> {
     return connection().laterOn(queue, delay, job as string, data);
   }
 
@@ -83,7 +84,7 @@ export class Queue {
   }
 
   /** Queues many jobs with few calls; gives their ids, in the same order. */
-  static bulk(jobs: Iterable<object>, queue?: string): Promise<string[]> {
+  static bulk(jobs: Iterable<JobInstance>, queue?: string): Promise<string[]> {
     return connection().bulk(jobs, queue);
   }
 

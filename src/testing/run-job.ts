@@ -2,6 +2,7 @@
 import type { Stub } from '../container/stubs';
 import { MemoryConnection } from '../connections/memory/memory-connection';
 import { MemoryStore } from '../connections/memory/memory-store';
+import type { JobInstance } from '../job/definition';
 import { InvalidJobOptionError } from '../job/errors';
 import type { HandleResult } from '../job/job';
 import { noCounters, withCounters } from '../payload/counters';
@@ -38,7 +39,7 @@ export interface RunJobResult<J extends object> extends JobRun {
  *
  * @throws what is wrong with the job or its data, as its dispatch would; InvalidJobOptionError, InvalidWorkerOptionError
  */
-export async function runJob<J extends object>(job: J, options: RunJobOptions = {}): Promise<RunJobResult<J>> {
+export async function runJob<J extends JobInstance>(job: J, options: RunJobOptions = {}): Promise<RunJobResult<J>> {
   const { attempts = 1 } = options;
   if (!Number.isInteger(attempts) || attempts < 1) {
     throw new InvalidJobOptionError('attempts of runJob()', attempts, 'Give a whole number from 1.');

@@ -1,4 +1,5 @@
 /** What compiles, and what must not, where a job is dispatched. Checked by the compiler; never run. */
+import { Bus, dispatch } from '../../src/bus/bus';
 import type { PendingDispatch } from '../../src/job/dispatcher';
 import { Job } from '../../src/job/job';
 import { Queue } from '../../src/queue/queue';
@@ -89,3 +90,37 @@ export const elsewhere: Promise<unknown> = NoOptions.dispatchSync();
 export const chosen: Podcast = new Podcast(1).onQueue('urgent').delay('5m').onConnection('redis').withoutDelay();
 // @ts-expect-error -- no duration
 new Podcast(1).delay('five minutes');
+
+// --- The class in place of an instance ---
+
+/** Also one with a field that a class has as well. */
+declare const named: { readonly prototype: string; readonly name: string; readonly length: number };
+
+export async function instances<J extends object>(job: J): Promise<void> {
+  await dispatch(job);
+  await dispatch(named);
+  await Queue.push(named);
+  await Queue.bulk([new Podcast(1), job, named]);
+  // @ts-expect-error -- the class
+  await dispatch(Podcast);
+  // @ts-expect-error -- the class
+  await Bus.dispatch(Podcast);
+  // @ts-expect-error -- the class
+  await Bus.dispatchToQueue(Podcast);
+  // @ts-expect-error -- the class
+  await Bus.dispatchSync(Podcast);
+  // @ts-expect-error -- the class
+  await Bus.dispatchNow(Podcast);
+  // @ts-expect-error -- the class
+  await Bus.bulk([Podcast]);
+  // @ts-expect-error -- the class
+  await Queue.push(Podcast);
+  // @ts-expect-error -- the class
+  await Queue.laterOn('urgent', '5m', Podcast);
+  // @ts-expect-error -- the class, which cannot be made from outside
+  await Queue.connection('redis').pushOn('urgent', PrivateConstructor);
+  // @ts-expect-error -- the class
+  await Queue.bulk([new Podcast(1), Podcast]);
+  // @ts-expect-error -- a function
+  await Queue.push(() => new Podcast(1));
+}

@@ -53,3 +53,6 @@ void queue.drain({ delay: true });
 
 // @ts-expect-error -- a token without a stub
 void runJob(new Add(1, 2), { stubs: [Add] });
+
+// @ts-expect-error -- the class in place of an instance
+void runJob(Add);
