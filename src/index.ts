@@ -18,6 +18,7 @@ export * from './queue/transaction/errors';
 export * from './worker/errors';
 
 export { Job, type JobBase } from './job/job';
+export type { JobInstance } from './job/definition';
 export { Handles } from './job/handles';
 export { type Delay, type Duration, duration } from './job/duration';
 export type { Backoff, JobOptions } from './job/options';
@@ -36,6 +37,7 @@ export { QueueManager, type QueueEnvironment } from './queue/queue-manager';
 export { QueueConnection } from './queue/queue-connection';
 export { QueuePusher } from './queue/queue-pusher';
 export {
+  type BeanstalkdConfig,
   type Configuration,
   type ConnectionConfig,
   type DatabaseConfig,
@@ -47,9 +49,14 @@ export {
   type NullConfig,
   type RedisConfig,
   type SqsConfig,
+  type SqsCredentials,
   type SqsPayload,
+  type StoreConfig,
   type SyncConfig,
 } from './queue/configuration';
+export type { ErrorContext } from './queue/application';
+export type { ErrorCallback } from './queue/error-reports';
+export type { PayloadCreator } from './queue/job-encoder';
 export type { Size } from './queue/payload-size';
 export { builtInConnectors } from './connections/built-in';
 

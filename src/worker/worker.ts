@@ -17,8 +17,10 @@ const HOUR = 3_600_000;
 /** Beyond the grace: for aborted handlers to come back, and for the store to take the last outcomes. */
 const CLOSE_MARGIN: Seconds = 7;
 
-interface InternalOptions {
+interface ProcessOptions {
+  /** Lets a thread end the process when a handler blocks its event loop. */
   readonly endsProcess?: boolean | undefined;
+  /** Has `stopWhenEmpty` wait for what others have reserved, for one lease at most. */
   readonly afterCrash?: boolean | undefined;
 }
 
@@ -35,14 +37,13 @@ export class Worker implements Closable {
    * Checks the options, and touches nothing until `run()`.
    *
    * @param manager the application it works for; by default the one behind `Queue`
-   * @param internal of the command line: `endsProcess` lets a thread end the process when a handler blocks its event loop;
-   *   `afterCrash` has `stopWhenEmpty` wait for what others have reserved, for one lease at most
    * @throws InvalidWorkerOptionError, InvalidDurationError, InvalidQueueNameError
    */
+  constructor(options?: WorkerOptions, manager?: QueueManager);
   constructor(
     options: WorkerOptions = {},
     manager?: QueueManager,
-    { endsProcess = false, afterCrash = false }: InternalOptions = {},
+    { endsProcess = false, afterCrash = false }: ProcessOptions = {},
   ) {
     this.#options = resolveWorkerOptions(options);
     this.#manager = manager;
@@ -125,6 +126,13 @@ export class Worker implements Closable {
     }
   }
 }
+
+/** A worker that has its process to itself, as the command line's have: the only one that may end it. */
+export const ProcessWorker: new (
+  options: WorkerOptions,
+  manager: QueueManager | undefined,
+  process: ProcessOptions,
+) => Worker = Worker;
 
 function askAboutWeights(names: readonly string[]): string {
   return `Without fair the number behind a colon belongs to the name: this worker takes jobs from ${names.join(' and ')}, so called. If weights were meant, set fair (--fair).`;

@@ -1,5 +1,17 @@
 /** What compiles, and what must not, of a configuration. Checked by the compiler; never run. */
-import { type Configuration, defineConfig, Queue } from 'onqueue';
+import {
+  type BeanstalkdConfig,
+  type Configuration,
+  defineConfig,
+  type ErrorCallback,
+  type ErrorContext,
+  type JobInstance,
+  type PayloadCreator,
+  Queue,
+  type SqsCredentials,
+  type StoreConfig,
+  Worker,
+} from 'onqueue';
 
 const connections = { main: { driver: 'redis' }, archive: { driver: 'memory' } } as const;
 
@@ -21,3 +33,18 @@ defineConfig({ default: 'man', connections });
 
 // @ts-expect-error -- nor of this one
 Queue.configure({ default: 'main', failed: 'archives', connections });
+
+// --- What a program names to hold it in variables of its own ---
+
+export const beanstalkd: BeanstalkdConfig = { driver: 'beanstalkd', url: 'beanstalk://127.0.0.1:11300' } as const;
+export const store: StoreConfig = { queue: 'mail', retryAfter: '1m' };
+export const credentials = (): Promise<SqsCredentials> => Promise.resolve({ accessKeyId: 'a', secretAccessKey: 'b' });
+const tell: ErrorCallback = (error, { during, job }: ErrorContext) => console.error(during, job?.id, error);
+const tenant: PayloadCreator = (connection, queue, job) => ({ tenant: [connection, queue, job] });
+Queue.onError(tell);
+Queue.createPayloadUsing(tenant);
+export const send = (job: JobInstance): Promise<string> => Queue.push(job);
+
+new Worker({ once: true });
+// @ts-expect-error -- what only the command line may do
+new Worker({ once: true }, undefined, { endsProcess: true });

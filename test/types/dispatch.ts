@@ -96,7 +96,7 @@ new Podcast(1).delay('five minutes');
 /** Also one with a field that a class has as well. */
 declare const named: { readonly prototype: string; readonly name: string; readonly length: number };
 
-export async function instances<J extends object>(job: J): Promise<void> {
+export async function instances<J extends object>(job: J): Promise<J> {
   await dispatch(job);
   await dispatch(named);
   await Queue.push(named);
@@ -123,4 +123,5 @@ export async function instances<J extends object>(job: J): Promise<void> {
   await Queue.bulk([new Podcast(1), Podcast]);
   // @ts-expect-error -- a function
   await Queue.push(() => new Podcast(1));
+  return job;
 }

@@ -32,7 +32,9 @@ Queue.configure({ ...configuration, logger: { debug: () => undefined, info: hear
 Queue.after(({ job }) => note('completed', job));
 Queue.lost(({ job }) => note('lost', job));
 Queue.cancelled(({ job }) => note('cancelled', job));
-const worker = new Worker(options, undefined, internal);
+/** As the command line makes them. */
+const ProcessWorker: new (options: WorkerOptions, manager: undefined, internal: Orders['internal']) => Worker = Worker;
+const worker = new ProcessWorker(options, undefined, internal);
 process.on('SIGUSR2', measure);
 process.once('SIGTERM', () => void Queue.close());
 void worker.run().then((reason) => {
