@@ -5,7 +5,7 @@ import type { Logger } from '../logger/logger';
 import type { QueueManager } from '../queue/queue-manager';
 import { UNBORN } from '../worker/health';
 import { lonelyHealth } from '../worker/supervisor-health';
-import { ProcessWorker, type Worker } from '../worker/worker';
+import { processWorker, type Worker } from '../worker/worker';
 import { type ResolvedWorkerOptions, resolveWorkerOptions } from '../worker/worker-options';
 import { ExitCode, exitCodeOfSignal } from './exit-codes';
 import { HealthServer } from './health-server';
@@ -57,7 +57,7 @@ export class WorkProcess {
     const manager = this.#open();
     const { logger } = manager;
     const options = workerOptions(this.#connection, this.#flags);
-    const worker = new ProcessWorker(options, manager, { endsProcess: true, afterCrash });
+    const worker = processWorker(options, manager, { endsProcess: true, afterCrash });
     this.#worker = worker;
     if (this.#orphaned) void worker.stop();
     if (fresh !== 'again' && !opened) printOpening(this.#session, manager, this.#connection, this.#flags);

@@ -128,11 +128,10 @@ export class Worker implements Closable {
 }
 
 /** A worker that has its process to itself, as the command line's have: the only one that may end it. */
-export const ProcessWorker: new (
-  options: WorkerOptions,
-  manager: QueueManager | undefined,
-  process: ProcessOptions,
-) => Worker = Worker;
+export function processWorker(options: WorkerOptions, manager: QueueManager, process: ProcessOptions): Worker {
+  const ofProcess: new (...parameters: [WorkerOptions, QueueManager, ProcessOptions]) => Worker = Worker;
+  return new ofProcess(options, manager, process);
+}
 
 function askAboutWeights(names: readonly string[]): string {
   return `Without fair the number behind a colon belongs to the name: this worker takes jobs from ${names.join(' and ')}, so called. If weights were meant, set fair (--fair).`;

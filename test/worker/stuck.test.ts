@@ -1,5 +1,5 @@
 import { Job } from '../../src/job/job';
-import { ProcessWorker, type Worker } from '../../src/worker/worker';
+import { processWorker, type Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { until as untilOn } from '../support/application';
 import { application, gate, Note, ran, setTheScene } from './scene';
@@ -16,7 +16,7 @@ class Hangs extends Job {
 }
 
 const worker = (options: WorkerOptions = {}, endsProcess = false): Worker =>
-  new ProcessWorker({ grace: '1s', ...options }, application.manager, { endsProcess });
+  processWorker({ grace: '1s', ...options }, application.manager, { endsProcess });
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
 
 /** Past timeout and grace of `count` jobs that hang. */

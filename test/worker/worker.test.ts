@@ -1,7 +1,7 @@
 import { Job } from '../../src/job/job';
 import { CapabilityError, UnknownConnectionError } from '../../src/queue/errors';
 import { WorkerAlreadyRunError } from '../../src/worker/errors';
-import { ProcessWorker, Worker } from '../../src/worker/worker';
+import { processWorker, Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { until as untilOn } from '../support/application';
 import { application, gate, Note, ran, setTheScene } from './scene';
@@ -128,7 +128,7 @@ describe('a worker', () => {
 
   describe('under stopWhenEmpty, while another one runs a job,', () => {
     const end = (afterCrash: boolean): Promise<string> =>
-      new ProcessWorker({ stopWhenEmpty: true }, application.manager, { afterCrash }).run();
+      processWorker({ stopWhenEmpty: true }, application.manager, { afterCrash }).run();
 
     beforeEach(async () => {
       await application.bus.dispatch(new Note('left behind'));
