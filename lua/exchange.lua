@@ -39,10 +39,8 @@ local client, control, cancelled = KEYS[1], KEYS[2], KEYS[3]
 local sequence, client_id = tonumber(ARGV[2]), ARGV[3]
 local lease, limit, sources = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local apart, company = tonumber(ARGV[7]), ARGV[8]
--- Seconds until a queue with a key of another type is looked at again.
-local FIRST_OUTCOME, FOREIGN_LOOK = 9, 1
--- Laravel leaves one for each job.
-local MOST_HINTS = 1000
+-- FOREIGN_LOOK: seconds until a queue with a key of another type is looked at again. Laravel leaves a hint a job.
+local FIRST_OUTCOME, FOREIGN_LOOK, MOST_HINTS = 9, 1, 1000
 
 local queues = {}
 for first = 4, #KEYS, 6 do
@@ -145,6 +143,8 @@ end
 
 local function fail(queue, token, at)
   local keep, tail, id, meta = tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
+  -- Another job of the same id, which was kept before, stays.
+  if call('HGET', queue.failed_jobs, id) then id = give_id() end
   keep_failed(queue.failed, queue.failed_jobs, id, moment, meta, sub(token, 1, keep) .. tail)
 end
 

@@ -6,16 +6,23 @@
 --   ARGV[2] id            string
 --   ARGV[3] meta          string  one line of JSON: name, exception, connection
 --   ARGV[4] payload       string
+--   ARGV[5] own_id        string  for it where another job is kept by its id
 --
 --   returns  {'kept'}
 --   keeps    I4
 --   cost     O(log n)
 --
---   Idempotent by nature: a repeat replaces the entry by itself, failed a little later.
+--   Idempotent by nature: a repeat replaces the entry by itself, failed a little later. So does a later failure of the
+--   same job: what differs from it in nothing but the counters.
 
 local failed, failed_jobs = KEYS[1], KEYS[2]
-local id, meta, payload = ARGV[2], ARGV[3], ARGV[4]
+local id, meta, payload, own_id = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 check_failed(failed, failed_jobs)
+local function body_of(text)
+  return sub(text, 1, read_counters(text) or #text)
+end
+local entry = call('HGET', failed_jobs, id)
+if entry and body_of(sub(entry, find(entry, '\n', 1, true) + 1)) ~= body_of(payload) then id = own_id end
 keep_failed(failed, failed_jobs, id, clock(), meta, payload)
 return { 'kept' }

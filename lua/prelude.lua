@@ -66,7 +66,7 @@ local function check_failed(failed, failed_jobs)
   call('HGET', failed_jobs, '')
 end
 
--- Keeps a job in the failed store; a second failure of the same job replaces the first.
+-- Keeps a job in the failed store, in place of what is kept by its id.
 local function keep_failed(failed, failed_jobs, id, moment, meta, payload)
   call('ZADD', failed, score(moment), id)
   call('HSET', failed_jobs, id, meta .. '\n' .. payload)

@@ -14,7 +14,13 @@ export interface FailedEntry extends Failure {
 }
 
 export interface FailedStore {
-  /** Adds or replaces (by id) an entry of a connection that has no failed store of its own. */
+  /**
+   * Adds an entry of a connection that has no failed store of its own, which may give the same job twice: it takes the
+   * place of an entry of its id if that is of the same job (`isSameJob`), else it gets another id.
+   *
+   * A connection's own jobs do not come twice. One that fails while there is an entry of its id is kept beside it, also
+   * by another id.
+   */
   put(entry: Omit<FailedEntry, 'failedAt'>): Promise<void>;
   /** Newest first. `offset`: skip so many, for paging. */
   list(options: {

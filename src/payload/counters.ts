@@ -76,6 +76,11 @@ export function readCountersOfAny(payload: Buffer | string): Counters | undefine
   };
 }
 
+/** Whether both are texts of one job, as it was at two moments: they differ in nothing but the counters. */
+export function isSameJob(one: Buffer, other: Buffer): boolean {
+  return one.equals(other) || (bearsCounters(one) && bearsCounters(other) && bodyOf(one).equals(bodyOf(other)));
+}
+
 /** Whether it is a JSON object, which alone has counters. */
 export function bearsCounters(payload: Buffer): boolean {
   return readCounters(payload) !== undefined || readCountersOfAny(payload) !== undefined;

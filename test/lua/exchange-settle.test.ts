@@ -52,17 +52,20 @@ describe('exchange.lua, settling', () => {
     });
   });
 
-  it('replaces an earlier failure of the same id', async () => {
+  it('keeps a job beside an earlier failure of the same id', async () => {
     const [first] = await reserved('a');
     await world.exchange({ outcomes: ['failed', 1, 1, first!, keep(first!), ',"attempts":1}', 'a', META] });
     await world.push([probe('a', 4)]);
     const [second] = await world.reserve();
     world.offset = 1000;
     await world.exchange({ outcomes: ['failed', 1, 1, second!, keep(second!), ',"attempts":5}', 'a', META] });
-    expect(await world.state()).toEqual({
-      'q:failed': [['a', 1000]],
-      'q:failed:jobs': { a: `${META}\n${probe('a', 5)}` },
-    });
+    const { 'q:failed': ids, 'q:failed:jobs': jobs } = (await world.state()) as Record<string, [string, number][]>;
+    const own = expect.stringMatching(/^.+-\d+-1$/) as string;
+    expect(ids).toEqual([
+      ['a', 0],
+      [own, 1000],
+    ]);
+    expect(jobs).toEqual({ a: `${META}\n${probe('a', 1)}`, [String(ids?.[1]?.[0])]: `${META}\n${probe('a', 5)}` });
   });
 
   it('calls a reservation lost that is not there, writes nothing for it, and carries out the others', async () => {

@@ -13,7 +13,7 @@ describe('the scripts of failed jobs', () => {
 
   const keep = (id: string, payload = probe(id)): Promise<unknown[]> => {
     const { failed, failedJobs } = world.queue();
-    return world.run('keep', [failed, failedJobs], [id, META, payload]);
+    return world.run('keep', [failed, failedJobs], [id, META, payload, 'own']);
   };
   const retry = (id: string, expected: string, payload: string, sequence = 1): Promise<unknown[]> => {
     const { client, failed, failedJobs, ready, notify, cancelled } = world.queue();
@@ -43,11 +43,21 @@ describe('the scripts of failed jobs', () => {
       expect(await world.whole()).toMatchObject({ 'q:failed:jobs': { a: `${META}\n${probe('a')}` } });
     });
 
-    it('replaces an earlier one of the same id, also when its reply was lost', async () => {
-      await keep('a', 'old');
+    it('replaces an earlier failure of the same job, also when its reply was lost', async () => {
+      const later = probe('a').replace('"attempts":0', '"crashes":1,"attempts":2');
+      await keep('a');
+      await keep('a', later);
+      await keep('a', later);
+      expect(await world.state()).toEqual({ 'q:failed': [['a', 0]], 'q:failed:jobs': { a: `${META}\n${later}` } });
+    });
+
+    it('keeps another job of the same id beside it, by the id it was given', async () => {
+      await keep('a', 'unreadable');
       await keep('a');
       await keep('a');
-      expect(await world.state()).toEqual({ 'q:failed': [['a', 0]], 'q:failed:jobs': { a: `${META}\n${probe('a')}` } });
+      expect(await world.state()).toMatchObject({
+        'q:failed:jobs': { a: `${META}\nunreadable`, own: `${META}\n${probe('a')}` },
+      });
     });
   });
 

@@ -1,6 +1,8 @@
 /** The failed jobs of a memory store. */
 import type { Seconds } from '../../clock/clock';
 import type { FailedEntry, FailedStore } from '../../failed/failed-store';
+import { isSameJob } from '../../payload/counters';
+import { uuidv7 } from '../../payload/uuid';
 import type { MemoryStore } from './memory-store';
 
 export class MemoryFailedStore implements FailedStore {
@@ -14,7 +16,9 @@ export class MemoryFailedStore implements FailedStore {
 
   async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<void> {
     this.#checkOpen('failed.put');
-    this.#store.putFailed(entry);
+    const known = this.#store.failed.get(entry.id);
+    const isOther = known !== undefined && !isSameJob(known.payload, entry.payload);
+    this.#store.putFailed(isOther ? { ...entry, id: uuidv7() } : entry);
   }
 
   async list(options: { queue?: string | undefined; limit: number; offset?: number | undefined }) {

@@ -124,7 +124,16 @@ export class MemoryStore {
       if (settlement.outcome === 'failed') {
         const { id, name, exception } = settlement.failure;
         const { attempts } = settlement.counters;
-        this.putFailed({ id, name, exception, connection: this.#name, queue: reservation.queue, payload, attempts });
+        const own = this.failed.has(id) ? uuidv7() : id;
+        this.putFailed({
+          id: own,
+          name,
+          exception,
+          connection: this.#name,
+          queue: reservation.queue,
+          payload,
+          attempts,
+        });
       } else if (settlement.delay > 0) queue.delayReleased(textOf(payload), this.#in(settlement.delay));
       else queue.append(textOf(payload));
     }

@@ -1,6 +1,7 @@
 /** The failed jobs of a Redis: each queue keeps its own, beside its other keys. */
 import type { Milliseconds, Seconds } from '../../clock/clock';
 import type { FailedEntry, FailedStore } from '../../failed/failed-store';
+import { uuidv7 } from '../../payload/uuid';
 import type { RedisCaller } from './caller';
 import { clientId } from './client-id';
 import { failedEntry, foreignMeta } from './failed-meta';
@@ -43,9 +44,8 @@ export class RedisFailedStore implements FailedStore {
     await this.#names.add(entry.queue);
     const { failed, failedJobs } = this.#keys.queue(entry.queue);
     const consequence = `the failure of ${entry.name} was not kept`;
-    await this.#caller.script(script('keep'), [failed, failedJobs], [entry.id, foreignMeta(entry), entry.payload], {
-      consequence,
-    });
+    const values = [entry.id, foreignMeta(entry), entry.payload, uuidv7()];
+    await this.#caller.script(script('keep'), [failed, failedJobs], values, { consequence });
   }
 
   async list(options: { queue?: string | undefined; limit: number; offset?: number | undefined }) {

@@ -262,6 +262,48 @@ export const failedCases: readonly CaseDefinition[] = [
     },
   },
   {
+    name: 'another job of the same id that is put is kept beside it',
+    requires: ['failed'],
+    async run(world) {
+      const other = foreign('a', { payload: Buffer.from(probe('a').replace('"command":{}', '"command":{"order":2}')) });
+      await world.failedStore.put(foreign('a'));
+      await world.failedStore.put(other);
+      await world.failedStore.put({ ...other, id: 'b' });
+      const kept = await world.failedStore.list({ limit: 10 });
+      assert.equal(new Set(kept.map(({ id }) => id)).size, 3);
+      assert.deepEqual(kept[1]?.payload, other.payload);
+      assert.deepEqual((await world.failedEntry('a')).payload, foreign('a').payload);
+    },
+  },
+  {
+    name: 'the same job put again after another attempt is one entry',
+    requires: ['failed'],
+    async run(world) {
+      const again = Buffer.from(probe('a').replace('"attempts":0', '"exceptions":1,"attempts":4'));
+      await world.failedStore.put(foreign('a'));
+      await world.failedStore.put(foreign('a', { payload: again }));
+      assert.equal(await world.failedStore.count(), 1);
+      assert.deepEqual((await world.failedEntry('a')).payload, again);
+    },
+  },
+  {
+    name: 'jobs of one id that fail are kept beside each other, also where their texts are the same',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      const first = await world.failProbe('a');
+      const texts = [probe('a'), probe('a').replace('"command":{}', '"command":{"order":2}')];
+      for (const text of texts) {
+        await world.push(text);
+        assert.deepEqual(await world.settle([failed(await world.reserveOne())]), ['settled']);
+      }
+      const kept = await world.failedStore.list({ limit: 10 });
+      assert.equal(new Set(kept.map(({ id }) => id)).size, 3);
+      assert.deepEqual(await world.failedEntry('a'), first);
+      for (const entry of kept) assert.equal(await world.failedStore.retry(entry, entry.payload), true);
+      assert.equal((await world.reserveAll()).length, 3);
+    },
+  },
+  {
     name: 'a retried job that completes leaves nothing behind',
     requires: ['reserve', 'failed', 'exactCounts'],
     async run(world) {

@@ -1,4 +1,5 @@
 /** How reservations end in the tables: within a transaction, each only where it is still held by who ends it. */
+import { uuidv7 } from '../../../payload/uuid';
 import type { Ending, NewFailure } from '../server/dialect';
 import { availableAt, heldBy } from './job-rows';
 import { keyOf, type MysqlNames } from './mysql-names';
@@ -18,7 +19,7 @@ export function settle(names: MysqlNames, endings: readonly Ending[]): readonly 
   const gone = endings.filter(({ kind }) => kind !== 'released');
   for (const ending of endings) {
     if (ending.kind === 'failed')
-      statements.push(putFailed(names, ending.entry, sql`FROM ${jobs} WHERE ${heldBy([ending])}`));
+      statements.push(addFailed(names, ending.entry, sql`FROM ${jobs} WHERE ${heldBy([ending])}`));
     if (ending.kind === 'released') statements.push(...release(names, ending));
   }
   if (gone.length > 0) statements.push(sql`DELETE job FROM ${jobs} AS job FORCE INDEX (PRIMARY) WHERE ${heldBy(gone)}`);
@@ -40,8 +41,19 @@ function release(names: MysqlNames, ending: Extract<Ending, { kind: 'released' }
 
 /** Adds the entry, or replaces the one of the same id, as the newest. */
 export function putFailed({ failed }: MysqlNames, entry: NewFailure, from: Sql): Sql {
-  const { id, connection, queue, payload, exception, name, attempts } = entry;
-  return sql`REPLACE INTO ${failed} (uuid, connection, queue, payload, exception, failed_at, failed_ms, name, attempts)
-    SELECT ${[keyOf(id), connection, queue, payload, exception]},
+  return sql`REPLACE INTO ${failed} ${row(entry, sql`${keyOf(entry.id)}`, from)}`;
+}
+
+/** Adds the entry, beside one of the same id that is there. */
+function addFailed({ failed }: MysqlNames, entry: NewFailure, from: Sql): Sql {
+  const key = keyOf(entry.id);
+  const isKnown = sql`EXISTS (SELECT 1 FROM ${failed} WHERE uuid = ${key})`;
+  // No REPLACE: two that fail in one moment must not take each other's place.
+  return sql`INSERT INTO ${failed} ${row(entry, sql`IF(${isKnown}, ${uuidv7()}, ${key})`, from)}`;
+}
+
+function row({ connection, queue, payload, exception, name, attempts }: NewFailure, key: Sql, from: Sql): Sql {
+  return sql`(uuid, connection, queue, payload, exception, failed_at, failed_ms, name, attempts)
+    SELECT ${key}, ${[connection, queue, payload, exception]},
       FROM_UNIXTIME(FLOOR(@onqueue_now)), ROUND(@onqueue_now * 1000), ${name}, ${attempts} ${from}`;
 }

@@ -155,12 +155,17 @@ function settling({ jobs, failed, calls, places, channel }: Identifiers): string
   IF p_failed IS NOT NULL THEN
     FOR v_job IN
       SELECT * FROM json_to_recordset(p_failed) AS job (id bigint, fence bigint, uuid text, connection text, queue text,
-        payload text, raw text, exception text, name text, attempts bigint)
+        payload text, raw text, exception text, name text, attempts bigint, own text)
     LOOP
       DELETE FROM ${jobs} WHERE id = v_job.id AND ${RESERVED} AND ${FENCE} = v_job.fence;
       IF FOUND THEN
         v_settled := v_settled || v_job.id;
-        ${putFailed(failed, 'v_job', 'v_now')};
+        -- Beside one of the same id that is there.
+        ${insertFailed(failed, 'v_job', 'v_now')} ON CONFLICT (uuid) DO NOTHING;
+        IF NOT FOUND THEN
+          v_job.uuid := v_job.own;
+          ${insertFailed(failed, 'v_job', 'v_now')};
+        END IF;
       END IF;
     END LOOP;
   END IF;
@@ -170,14 +175,19 @@ function settling({ jobs, failed, calls, places, channel }: Identifiers): string
   END IF;`;
 }
 
-/** Adds the entry, or replaces the one of the same id, as the newest. `from`: what gives the entry, if it is no variable. */
-export function putFailed(failed: string, entry: string, now: string, from = ''): string {
-  return `INSERT INTO ${failed} (uuid, connection, queue, payload, raw, exception, failed_at, failed_ms, name, attempts)
-      SELECT ${entry}.uuid, ${entry}.connection, ${entry}.queue, ${entry}.payload, decode(${entry}.raw, 'base64'), ${entry}.exception,
-        to_timestamp(${now}) AT TIME ZONE 'UTC', round(${now} * 1000), ${entry}.name, ${entry}.attempts ${from}
+/** Adds the entry, or replaces the one of the same id, as the newest. `from`: what gives the entry. */
+export function putFailed(failed: string, entry: string, now: string, from: string): string {
+  return `${insertFailed(failed, entry, now, from)}
       ON CONFLICT (uuid) DO UPDATE SET id = excluded.id, connection = excluded.connection, queue = excluded.queue,
         payload = excluded.payload, raw = excluded.raw, exception = excluded.exception, failed_at = excluded.failed_at,
         failed_ms = excluded.failed_ms, name = excluded.name, attempts = excluded.attempts`;
+}
+
+/** `from`: what gives the entry, if it is no variable. */
+function insertFailed(failed: string, entry: string, now: string, from = ''): string {
+  return `INSERT INTO ${failed} (uuid, connection, queue, payload, raw, exception, failed_at, failed_ms, name, attempts)
+      SELECT ${entry}.uuid, ${entry}.connection, ${entry}.queue, ${entry}.payload, decode(${entry}.raw, 'base64'), ${entry}.exception,
+        to_timestamp(${now}) AT TIME ZONE 'UTC', round(${now} * 1000), ${entry}.name, ${entry}.attempts ${from}`;
 }
 
 function reserving(names: Identifiers): string {

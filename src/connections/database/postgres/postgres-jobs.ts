@@ -1,5 +1,6 @@
 /** Waiting and running jobs in PostgreSQL. */
 import type { Seconds } from '../../../clock/clock';
+import { uuidv7 } from '../../../payload/uuid';
 import type { Counts, RenewResult, WaitingState } from '../../../queue/connection';
 import type { CancelResult } from '../../../queue/control';
 import type { StoredJob } from '../job-text';
@@ -82,7 +83,7 @@ export class PostgresJobs implements JobStatements {
         numberArray(removed.map(({ id }) => id)),
         numberArray(removed.map(({ fence }) => fence)),
         listOf(endings, 'released', ({ id, fence, delay, counters }) => ({ id, fence, delay, ...counters })),
-        listOf(endings, 'failed', ({ id, fence, entry }) => ({ ...failedRow(entry), id, fence })),
+        listOf(endings, 'failed', ({ id, fence, entry }) => ({ ...failedRow(entry), id, fence, own: uuidv7() })),
         request === undefined ? null : textArray([...new Set(request.queues)]),
         request?.limit ?? 0,
         request?.lease ?? 0,

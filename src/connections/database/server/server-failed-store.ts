@@ -1,5 +1,7 @@
 /** The failed jobs on a database server. */
 import type { FailedEntry, FailedStore } from '../../../failed/failed-store';
+import { isSameJob } from '../../../payload/counters';
+import { uuidv7 } from '../../../payload/uuid';
 import { newJob } from '../job-text';
 import type { Access } from './access';
 import type { FailedStatements, NewFailure } from './dialect';
@@ -22,7 +24,13 @@ export class ServerFailedStore implements FailedStore {
 
   async put(entry: NewFailure): Promise<void> {
     const purpose = { consequence: `the failed job ${entry.id} was not kept`, writes: 'repeatable' } as const;
-    await this.#access('failed.put', purpose, (session) => this.#statements.put(session, entry));
+    // One for all that this call is repeated.
+    const own = uuidv7();
+    await this.#access('failed.put', purpose, async (session) => {
+      const known = await this.#statements.get(session, entry.id);
+      const isOther = known !== undefined && !isSameJob(known.payload, entry.payload);
+      await this.#statements.put(session, isOther ? { ...entry, id: own } : entry);
+    });
   }
 
   async list({ queue, limit, offset = 0 }: Parameters<FailedStore['list']>[0]): Promise<readonly FailedEntry[]> {

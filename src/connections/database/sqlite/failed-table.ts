@@ -1,6 +1,8 @@
 /** The failed jobs of one file: each method is part of a transaction. */
 import type { Seconds } from '../../../clock/clock';
 import type { FailedEntry } from '../../../failed/failed-store';
+import { isSameJob } from '../../../payload/counters';
+import { uuidv7 } from '../../../payload/uuid';
 import { rowLimit, storable } from './job-table';
 import type { SqliteDatabase, SqliteRow, SqliteStatement } from './sqlite-database';
 import type { TableNames } from '../table-names';
@@ -46,8 +48,19 @@ export class FailedTable {
     this.#pruneOlder = pageOf('failed_at < ? LIMIT ?');
   }
 
-  /** Adds the entry, or replaces the one of the same id. */
+  /** Keeps a job of this file, beside another of its id that failed before. */
+  add(entry: Omit<FailedEntry, 'failedAt'>, now: Seconds): void {
+    this.#write(this.get(entry.id) === undefined ? entry : { ...entry, id: uuidv7() }, now);
+  }
+
+  /** Keeps a job of another connection, in place of what is kept of the same job. */
   put(entry: Omit<FailedEntry, 'failedAt'>, now: Seconds): void {
+    const known = this.get(entry.id);
+    const isOther = known !== undefined && !isSameJob(known.payload, entry.payload);
+    this.#write(isOther ? { ...entry, id: uuidv7() } : entry, now);
+  }
+
+  #write(entry: Omit<FailedEntry, 'failedAt'>, now: Seconds): void {
     const { id, connection, queue, payload, exception, name, attempts } = entry;
     const failedAt = Math.round(now * 1000) / 1000;
     this.#put.run([id, connection, queue, storable(payload), exception, failedAt, name, attempts]);

@@ -20,7 +20,7 @@ function settled({ jobs, failed }: SqliteTables, settlement: Settlement, connect
   if (settlement.outcome === 'failed') {
     const { counters, failure } = settlement;
     const payload = withCounters(reservation.payload, counters);
-    failed.put({ ...failure, connection, queue, payload, attempts: counters.attempts }, now);
+    failed.add({ ...failure, connection, queue, payload, attempts: counters.attempts }, now);
   }
   return true;
 }
