@@ -62,18 +62,19 @@ describe('a drain', () => {
   });
 
   it('runs the middleware of a dispatch', async () => {
-    @Middleware({ name: 'drain.twice' })
-    class Twice {
+    @Middleware({ name: 'drain.around' })
+    class Around {
       async handle(_job: unknown, next: () => unknown): Promise<void> {
+        seen.push('before');
         await next();
-        await next();
+        seen.push('after');
       }
     }
-    await SendReport.dispatch('sales').through(new Twice());
+    await SendReport.dispatch('sales').through(new Around());
 
     await queue.drain();
 
-    expect(seen).toEqual(['sent sales', 'sent sales']);
+    expect(seen).toEqual(['before', 'sent sales', 'after']);
   });
 
   it('leaves what is delayed, until the clock has come there', async () => {
