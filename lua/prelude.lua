@@ -9,7 +9,7 @@ local MOST_JOBS, MOST_BYTES, PAGE = 100, 1048576, 10
 local KEPT = 3600
 -- Where our counters, and the id before them, are looked for: a pattern over the whole of a long text would cost
 -- milliseconds. The last counter ends the text.
-local WINDOW, LONGEST_COUNTER, LONGEST_ID = 128, 28, 64
+local WINDOW, LONGEST_COUNTER, MOST_DIGITS, LONGEST_ID = 128, 26, 13, 64
 -- What we write ends in a UUID and the counter, `,"id":"` 36 characters `","attempts":0}`: one look, where the general
 -- way takes several.
 local OUR_TAIL = 58
@@ -84,14 +84,14 @@ end
 
 local function counted(fields, name)
   local value = fields[name]
-  if type(value) == 'number' and value >= 0 and value < 1e14 then return math.floor(value) end
+  if type(value) == 'number' and value >= 0 and value < 1e13 then return math.floor(value) end
   return 0
 end
 
 -- The counter `name` at the end of `text`, and the text before it.
 local function pop_counter(text, name)
   local start, _, digits = find(text, '[{,]"' .. name .. '":([1-9]%d*)$')
-  if not start then return 0, text end
+  if not start or #digits > MOST_DIGITS then return 0, text end
   return tonumber(digits), sub(text, 1, byte(text, start) == OPENING and start or start - 1)
 end
 

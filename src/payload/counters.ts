@@ -5,10 +5,11 @@
  *
  * 1. The canonical tail ends the text, to the byte: `,"crashes":1,"exceptions":2,"timeouts":1,"releases":3,"attempts":4}`. The order
  *    is fixed, no white space stands in it, and those but `attempts` are there only when above 0. It is looked for in
- *    the last 128 bytes, and counts only where the text begins with `{`.
+ *    the last 128 bytes, and counts only where the text begins with `{`. A number in it has at most 13 digits: so all of
+ *    them fit there, and each language writes the next number in digits alone.
  * 2. Where there is one, it alone says what the counters are: a name that it leaves out is 0, whatever the body says.
  *    New counters replace it; not a byte before it changes.
- * 3. Otherwise the text is parsed: a counter is the member of its name if that is a number from 0 to 1e14, rounded down;
+ * 3. Otherwise the text is parsed: a counter is the member of its name if that is a number from 0 to 1e13, rounded down;
  *    else 0. New counters replace the final `}` and what white space follows it by `,` and a canonical tail. In an
  *    object without members no comma stands before it. Of duplicate keys the last wins, in JavaScript, PHP and Lua.
  * 4. A text that is no JSON object has no counters, and is given none.
@@ -33,12 +34,12 @@ export const noCounters: Counters = { attempts: 0, crashes: 0, exceptions: 0, ti
 
 const WINDOW = 128;
 const ID_WINDOW = 64;
-const LARGEST = 1e14;
+const LARGEST = 1e13;
 const OPENING = 0x7b;
 const CLOSING = 0x7d;
 
 const TAIL =
-  /([{,])(?:"crashes":([1-9]\d{0,14}),)?(?:"exceptions":([1-9]\d{0,14}),)?(?:"timeouts":([1-9]\d{0,14}),)?(?:"releases":([1-9]\d{0,14}),)?"attempts":(\d{1,15})}$/;
+  /([{,])(?:"crashes":([1-9]\d{0,12}),)?(?:"exceptions":([1-9]\d{0,12}),)?(?:"timeouts":([1-9]\d{0,12}),)?(?:"releases":([1-9]\d{0,12}),)?"attempts":(\d{1,13})}$/;
 const ID = /[{,]"id":"([^"\\]+)"$/;
 
 /**

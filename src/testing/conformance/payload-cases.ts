@@ -152,6 +152,46 @@ export const payloadCases: readonly CaseDefinition[] = [
     },
   })),
   {
+    name: 'a counter of more than 13 digits is none, and those around it count',
+    requires: ['reserve'],
+    async run(world) {
+      const [most, tooMany] = ['9'.repeat(12), '9'.repeat(15)];
+      const tails = [
+        `"attempts":${most}}`,
+        `"attempts":${tooMany}}`,
+        `"crashes":${tooMany},"exceptions":${most},"attempts":3}`,
+        `"crashes":1,"exceptions":2,"timeouts":${tooMany},"releases":4,"attempts":3}`,
+        ['crashes', 'exceptions', 'timeouts', 'releases', 'attempts'].map((name) => `"${name}":${most}`).join(',') +
+          '}',
+      ];
+      const counts: readonly (readonly number[])[] = [
+        [Number(most) + 1, 0, 0, 0, 0],
+        [1, 0, 0, 0, 0],
+        [4, 0, Number(most), 0, 0],
+        [4, 0, 0, 0, 4],
+        [Number(most) + 1, Number(most), Number(most), Number(most), Number(most)],
+      ];
+      await world.push(...tails.map((tail, index) => `{"job":"probe","data":{},"id":"${index}",${tail}`));
+      const taken = await world.reserveAll();
+      const read = taken.map(({ counters }) => counters);
+      assert.deepEqual(
+        read.map(({ attempts, crashes, exceptions, timeouts, releases }) => [
+          attempts,
+          crashes,
+          exceptions,
+          timeouts,
+          releases,
+        ]),
+        counts,
+      );
+      assert.deepEqual(idsOf(taken), ['0', '1', '2', '3', '4']);
+      assert.deepEqual(
+        await world.settle(taken.map((one) => released(one))),
+        taken.map(() => 'settled'),
+      );
+    },
+  },
+  {
     name: 'the same text pushed twice is two jobs, which end each by itself',
     requires: ['reserve', 'exactCounts'],
     async run(world) {
