@@ -47,6 +47,8 @@ interface Page {
 /** A reserve, as far as it has come. */
 interface Turn {
   readonly request: ReserveRequest;
+  /** No other queue is asked, or settled on: nobody is held up. */
+  readonly isAlone: boolean;
   readonly reservations: Reservation[];
   nextIn: Seconds;
   /** The next job is left to somebody who is alone. */
@@ -87,7 +89,7 @@ export class SlotExchanger {
   async exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<SlotsExchanged> {
     const results: Answer<SettleResult>[] = [];
     const pages = pagesByQueue(settlements);
-    const turn = request && newTurn(request);
+    const turn = request && newTurn(request, pages);
     // What has ended on the queue that is asked first travels with that call.
     const travels = ({ queue }: Page): boolean => queue === request?.queues[0] && !this.#leavesOut(turn!, queue);
     const along = pages.findLastIndex(travels);
@@ -210,14 +212,14 @@ export class SlotExchanger {
     if (forgotten === true) this.#forgotten = true;
   }
 
-  // Undefined: it does not come in time. Where there is no other queue, nobody is held up.
+  // Undefined: it does not come in time.
   #inTime(turn: Turn | undefined, queue: string, asked: Promise<Exchanged>): Promise<Exchanged | undefined> {
-    return isAlone(turn) ? asked : this.#masters.inTime(this.#key(queue), asked);
+    return turn?.isAlone === true ? asked : this.#masters.inTime(this.#key(queue), asked);
   }
 
   /** Its master does not answer, as is known. */
   #leavesOut(turn: Turn, queue: string): boolean {
-    return !isAlone(turn) && this.#masters.has(this.#key(queue));
+    return !turn.isAlone && this.#masters.has(this.#key(queue));
   }
 
   #key(queue: string): string {
@@ -263,12 +265,10 @@ export class SlotExchanger {
   }
 }
 
-function newTurn(request: ReserveRequest): Turn {
-  return { request, reservations: [], nextIn: Infinity, apart: false, answered: false, failure: undefined };
-}
-
-function isAlone(turn: Turn | undefined): boolean {
-  return turn !== undefined && turn.request.queues.length === 1;
+function newTurn(request: ReserveRequest, pages: readonly Page[]): Turn {
+  const [first, ...others] = request.queues;
+  const isAlone = others.length === 0 && pages.every(({ queue }) => queue === first);
+  return { request, isAlone, reservations: [], nextIn: Infinity, apart: false, answered: false, failure: undefined };
 }
 
 function isDone({ request: { limit, apart }, reservations, apart: isLeft }: Turn): boolean {
