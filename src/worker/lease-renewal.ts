@@ -213,9 +213,10 @@ export class LeaseRenewal<L extends Leased> {
     this.#unanswered.set(leased, later);
     const result = await later.catch((error: unknown) => ({ error }));
     this.#unanswered.delete(leased);
-    if (typeof result !== 'string') return this.#fail(result.error);
-    this.#heed(leased, result, askedAt);
-    this.#recover();
+    if (typeof result === 'string') {
+      this.#heed(leased, result, askedAt);
+      this.#recover();
+    } else if (this.#held.has(leased)) this.#fail(result.error);
   }
 
   #heed(leased: L, result: RenewResult, askedAt: Milliseconds): void {
@@ -226,7 +227,8 @@ export class LeaseRenewal<L extends Leased> {
       lost(leased);
       return;
     }
-    leased.leasedAt = askedAt;
+    // An answer that comes late may be older than what another thread was told, or than the job that has the place since.
+    leased.leasedAt = Math.max(leased.leasedAt, askedAt);
     if (result === 'cancelled') cancelled(leased);
   }
 }

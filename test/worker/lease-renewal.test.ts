@@ -285,6 +285,25 @@ describe('what a part of the store leaves unanswered', () => {
     expect(silent.leasedAt).toBe(askedAt);
   });
 
+  it('sets back no lease that began later: of its own, or of the job that has its place since', async () => {
+    await clock.advance('12s');
+    await clock.advance('60s');
+    silent.leasedAt = clock.monotonic();
+    later.resolve('renewed');
+    await clock.advance(0);
+
+    expect(silent.leasedAt).toBe(clock.monotonic());
+  });
+
+  it('is not told of when it fails once nobody needs the lease any more', async () => {
+    await clock.advance('12s');
+    renewal.close();
+    later.reject(new Error('away'));
+    await clock.advance(0);
+
+    expect(said).toEqual([]);
+  });
+
   it('is told when the answer is that somebody else has it', async () => {
     await clock.advance('12s');
     later.resolve('lost');
