@@ -19,8 +19,13 @@ export class Orders {
     return this.#paused;
   }
 
-  /** Whether the worker is to end so that its process starts anew. */
-  heed({ paused = [], restart, forgotten = false }: ReserveReply): boolean {
+  /**
+   * Whether the worker is to end so that its process starts anew.
+   *
+   * @param unasked those of its queues that the reply says nothing of
+   */
+  heed({ paused: told = [], restart, forgotten = false }: ReserveReply, unasked?: ReadonlySet<string>): boolean {
+    const paused = unasked === undefined ? told : [...told, ...this.#paused.filter((queue) => unasked.has(queue))];
     if (paused.join() !== this.#paused.join()) this.#tellPaused(paused);
     if (forgotten) this.#tellForgotten();
     // An order from before this worker began is not meant for it. A store that has forgotten its orders gives none.

@@ -84,6 +84,8 @@ export class WorkLoop {
   readonly #finished: Finished[] = [];
   /** Ended runs whose outcomes are on their way to the store. */
   #settling: readonly Finished[] = [];
+  /** Queues that the last reserve did not ask, as it would have been handed what runs here already. */
+  #unasked: ReadonlySet<string> | undefined;
   /** The turn under way, if one is. */
   #turning: Promise<void> = Promise.resolve();
   /** More jobs may be there for the asking. */
@@ -228,7 +230,8 @@ export class WorkLoop {
     } finally {
       this.#settling = [];
     }
-    this.#trouble.over();
+    // One part of the store may answer while another does not, or has just refused what it had left unanswered.
+    if (this.#settler.unanswered === 0 && !this.#trouble.pausing) this.#trouble.over();
     if (finished.length + (reply?.reservations.length ?? 0) > 0) this.#empty.disturb();
     if (reply === undefined) this.#hungry = true;
     // Asked for before the stop: once the loop has ended nobody would renew their leases, or settle them.
@@ -238,25 +241,24 @@ export class WorkLoop {
 
   async #exchange(finished: readonly Finished[], limit: number): Promise<ReserveReply> {
     const renewed = this.#leases.renewEnded(this.#queues.length);
-    // Whoever reserves from those would be handed what runs here already.
-    const unanswered = renewed === undefined ? undefined : await renewed;
+    this.#unasked = renewed === undefined ? undefined : await renewed;
     this.#permission.use();
     const apart = { crashes: this.#lastChance.crashes, alone: this.#open.size + this.#settler.announcing === 0 };
-    const request = { queues: this.#order(unanswered), limit, lease: this.#lease, apart };
+    const request = { queues: this.#order(), limit, lease: this.#lease, apart };
     return finished.length > 0 ? this.#settler.settleAndReserve(finished, request) : this.#connection.reserve(request);
   }
 
-  #order(without: ReadonlySet<string> | undefined): readonly string[] {
+  #order(): readonly string[] {
     const { fair } = this.#options;
     const order = fair ? drawOrder(this.#queues, this.#application.random) : this.#queues.map(({ name }) => name);
-    return without === undefined ? order : order.filter((name) => !without.has(name));
+    return this.#unasked === undefined ? order : order.filter((name) => !this.#unasked!.has(name));
   }
 
   // True: the worker is to end, and starts nothing more.
   #heed(reply: ReserveReply): boolean {
     for (const one of reply.setAside) logSetAside(this.#logger, one);
     this.#pulse.polled();
-    if (this.#orders.heed(reply)) this.#conditions.restartRequested = true;
+    if (this.#orders.heed(reply, this.#unasked)) this.#conditions.restartRequested = true;
     return this.#conditions.stopRequested || this.#conditions.restartRequested;
   }
 

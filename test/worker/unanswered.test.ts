@@ -1,6 +1,6 @@
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
-import type { Connection, Settlement, SettleResult } from '../../src/queue/connection';
+import type { Connection, RenewResult, Settlement, SettleResult } from '../../src/queue/connection';
 import { Worker } from '../../src/worker/worker';
 import { elapse, Gate, testApplication, type TestApplication, until } from '../support/application';
 
@@ -12,6 +12,9 @@ let gates: Gate[];
 let refusal: Error | undefined;
 let asked: number;
 let renewed: number;
+/** Not even renewals are answered, and nothing is handed out, until a test lets it. */
+let mute: Gate;
+let isMute: boolean;
 
 @Job()
 class Note extends Job {
@@ -34,18 +37,31 @@ function halfSilent(whole: Connection): Connection {
     const others = settlements.filter(({ reservation }) => reservation.queue !== 'silent');
     const results = [...(await whole.settle(others))];
     return settlements.map((settlement) =>
-      settlement.reservation.queue === 'silent' ? { later: ask(settlement, gates[asked++]!) } : results.shift()!,
+      settlement.reservation.queue === 'silent'
+        ? { later: ask(settlement, (gates[asked++] ??= new Gate())) }
+        : results.shift()!,
     );
   };
   const own: Partial<Connection> = {
     settle,
     settleAndReserve: async (settlements, request) => ({
       results: await settle(settlements),
-      reply: await whole.reserve(request),
+      reply: await own.reserve!(request),
     }),
-    renew: (reservations, lease) => {
+    renew: async (reservations, lease) => {
       renewed += reservations.filter(({ queue }) => queue === 'silent').length;
-      return whole.renew(reservations, lease);
+      if (!isMute) return whole.renew(reservations, lease);
+      return reservations.map((one) => {
+        const later = mute.opened.then(async () => (await whole.renew([one], lease))[0] as RenewResult);
+        return one.queue === 'silent' ? { later } : 'renewed';
+      });
+    },
+    reserve: async (request) => {
+      if (!isMute) return whole.reserve(request);
+      const queues = request.queues.filter((queue) => queue !== 'silent');
+      const reply = await whole.reserve({ ...request, queues });
+      const paused = (await whole.control!.paused()).filter((queue) => request.queues.includes(queue));
+      return { ...reply, paused, nextIn: Math.min(reply.nextIn, 1) };
     },
   };
   return new Proxy(whole, {
@@ -60,6 +76,8 @@ beforeEach(() => {
   ran = [];
   gates = [new Gate(), new Gate()];
   asked = 0;
+  mute = new Gate();
+  isMute = false;
   refusal = undefined;
   renewed = 0;
   application = testApplication();
@@ -68,7 +86,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  for (const gate of gates) gate.open();
+  for (const gate of [...gates, mute]) gate.open();
   await application.manager.close();
 });
 
@@ -124,6 +142,35 @@ describe('an outcome that a part of the store leaves unanswered', () => {
     gates[0]!.open();
     await expect(ended).resolves.toBe('empty');
     expect(await reserved('silent')).toBe(0);
+  });
+
+  it('has nobody told that a paused queue goes on, because it was not asked', async () => {
+    const { worker, ended } = await work();
+    await connection.control!.pause('silent');
+    await elapse(application.clock, 5);
+    isMute = true;
+    expect(worker.health().paused).toEqual(['silent']);
+
+    await elapse(application.clock, 45);
+    expect(worker.health().paused).toEqual(['silent']);
+    expect(application.log.messages('info').join()).not.toContain('goes on');
+    gates[0]!.open();
+    await worker.stop();
+    await ended;
+  });
+
+  it('is said once for as long as the store refuses it at once, however often', async () => {
+    const { worker, ended } = await work();
+    refusal = new Error('refused');
+    for (let at = 0; at < 100; at += 1) (gates[at] ??= new Gate()).open();
+    await elapse(application.clock, 30);
+
+    expect(asked).toBeGreaterThan(10);
+    expect(application.log.messages('error')).toHaveLength(1);
+    refusal = undefined;
+    await elapse(application.clock, 3);
+    await worker.stop();
+    await ended;
   });
 
   it('is given up by the end of the grace, and said to be unstored', async () => {
