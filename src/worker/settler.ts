@@ -6,8 +6,16 @@
 import type { Announcer } from './announcer';
 import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
-import { bearsCounters, withCounters } from '../payload/counters';
-import type { Answer, Connection, ReserveReply, ReserveRequest, Settlement, SettleResult } from '../queue/connection';
+import { afterFreeRelease, bearsCounters, withCounters } from '../payload/counters';
+import type {
+  Answer,
+  Connection,
+  Reservation,
+  ReserveReply,
+  ReserveRequest,
+  Settlement,
+  SettleResult,
+} from '../queue/connection';
 import { logLost, logOutcome } from './job-log';
 import type { OutcomeCounts } from './health';
 import type { Outcome } from './outcome';
@@ -78,6 +86,16 @@ export class Settler {
   async settle(finished: readonly Finished[]): Promise<void> {
     const settlements = this.#own(finished) ?? (await this.#withFailuresKept(finished));
     this.#confirm(finished, await this.#environment.connection.settle(settlements));
+  }
+
+  /** For what was reserved and is not started: back it goes, at no cost in tries. @throws what the store throws */
+  async giveBack(reservations: readonly Reservation[]): Promise<void> {
+    if (reservations.length === 0) return;
+    const settlements = reservations.map((reservation) => {
+      const counters = afterFreeRelease(reservation.counters);
+      return { outcome: 'released', reservation, delay: 0, counters } as const;
+    });
+    await this.#environment.connection.settle(settlements);
   }
 
   /** Resolves when all that were settled have been told. */

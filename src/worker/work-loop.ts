@@ -8,8 +8,7 @@ import { endOfTurn, type Milliseconds, type Seconds } from '../clock/clock';
 import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
 import type { Application } from '../queue/application';
-import { afterFreeRelease } from '../payload/counters';
-import type { Connection, Reservation, ReserveReply } from '../queue/connection';
+import type { Connection, ReserveReply } from '../queue/connection';
 import { Bell } from './bell';
 import { Emptiness } from './emptiness';
 import { WorkerStoppingError } from './errors';
@@ -235,8 +234,10 @@ export class WorkLoop {
     if (finished.length + (reply?.reservations.length ?? 0) > 0) this.#empty.disturb();
     if (reply === undefined) this.#hungry = true;
     // Asked for before the stop: once the loop has ended nobody would renew their leases, or settle them.
-    else if (this.#heed(reply)) await this.#giveBack(reply.reservations);
-    else this.#take(reply, limit, askedAt);
+    else if (this.#heed(reply)) {
+      const told = (error: unknown): void => this.#trouble.tell(error, 'giving jobs back');
+      await this.#settler.giveBack(reply.reservations).catch(told);
+    } else this.#take(reply, limit, askedAt);
   }
 
   async #exchange(finished: readonly Finished[], limit: number): Promise<ReserveReply> {
@@ -269,19 +270,6 @@ export class WorkLoop {
     this.#hungry = !apart && (reservations.length === limit || nextIn <= 0);
     this.#nextLook = this.#application.clock.monotonic() + (apart ? APART_PAUSE : nextIn * 1000);
     for (const job of jobs) this.#start(job);
-  }
-
-  async #giveBack(reservations: readonly Reservation[]): Promise<void> {
-    if (reservations.length === 0) return;
-    const settlements = reservations.map((reservation) => {
-      const counters = afterFreeRelease(reservation.counters);
-      return { outcome: 'released', reservation, delay: 0, counters } as const;
-    });
-    try {
-      await this.#connection.settle(settlements);
-    } catch (error) {
-      this.#trouble.tell(error, 'giving jobs back');
-    }
   }
 
   #start(job: RunningJob): void {
