@@ -9,7 +9,13 @@ import { GivenScope } from './given-scope';
 import { injectionsOf, placesIn } from './parameters';
 import { isTsyringeContainer, TsyringeScope } from './tsyringe-scope';
 
-const current = new AsyncLocalStorage<Scope>();
+interface Entered {
+  /** Undefined: what runs is no run, and has nothing injected. */
+  readonly scope: Scope | undefined;
+  readonly caller: object | undefined;
+}
+
+const current = new AsyncLocalStorage<Entered>();
 
 /**
  * Costs nothing until something is resolved.
@@ -23,9 +29,22 @@ export function openScope(container?: Container | object): Scope {
   throw new InvalidContainerError(container);
 }
 
-/** Makes `scope` the one that `inject()` asks, in `run` and in all that it starts. */
-export function runInScope<Result>(scope: Scope, run: () => Result): Result {
-  return current.run(scope, run);
+/**
+ * Makes `scope` the one that `inject()` asks, in `run` and in all that it starts.
+ * @param caller who waits for the run; default: whoever waits for what runs now
+ */
+export function runInScope<Result>(scope: Scope, run: () => Result, caller = callerOf()): Result {
+  return current.run({ scope, caller }, run);
+}
+
+/** For what is called, and waited for, outside of a run. */
+export function callFrom<Result>(caller: object, call: () => Result): Result {
+  return current.run({ scope: undefined, caller }, call);
+}
+
+/** Who waits for what runs now, and for what it waits for in turn. */
+export function callerOf(): object | undefined {
+  return current.getStore()?.caller;
 }
 
 /**
@@ -35,7 +54,7 @@ export function runInScope<Result>(scope: Scope, run: () => Result): Result {
 export function inject<T extends object>(token: Class<T>): T;
 export function inject<T>(token: NamedToken<T> | object): T;
 export function inject(token: unknown): unknown {
-  const scope = current.getStore();
+  const scope = current.getStore()?.scope;
   if (scope === undefined) throw new OutsideRunError(token);
   try {
     return scope.resolve(token);

@@ -69,8 +69,11 @@ export function addDefaultConnector<Driver extends keyof Drivers>(
 /** Closes it; what is used after that starts afresh. What is used meanwhile still belongs to it. */
 export async function closeDefaultManager(): Promise<void> {
   const closing = inForce.getStore() ?? current;
-  await closing?.close();
-  if (current === closing) current = undefined;
+  // One of its jobs that asks for this is not kept waiting, and finds its manager until the end.
+  const closed = closing?.closed().then(() => {
+    if (current === closing) current = undefined;
+  });
+  await (closing?.isCaller ? undefined : closed);
 }
 
 function madeManager(): QueueManager {

@@ -268,8 +268,21 @@ export class QueueManager implements Application {
   /**
    * Sends what was dispatched and not awaited, stops this process's workers, then closes the connections. Each step has
    * a deadline, after which the next one follows; what went wrong is reported. May be called any number of times.
+   *
+   * Resolves at once where a job or a hook asks for it that one of those workers waits for.
    */
   close(): Promise<void> {
+    const closed = this.closed();
+    return this.isCaller ? Promise.resolve() : closed;
+  }
+
+  /** Whether one of its workers waits for the code that asks. */
+  get isCaller(): boolean {
+    return [...this.#closables].some(({ isCaller }) => isCaller === true);
+  }
+
+  /** `close()`, waited for wherever it is called. */
+  closed(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
   }

@@ -1,5 +1,6 @@
 /** Tells a job and the hooks how its run went, and waits for them no longer than the job itself may take. */
 import type { Seconds } from '../clock/clock';
+import { callFrom } from '../container/scope';
 import type { HookEvents } from '../events/events';
 import type { HookName } from '../events/hooks';
 import type { WorkerDefaults } from '../job/options';
@@ -15,11 +16,14 @@ import type { RunningJob } from './running-job';
 export class Announcer {
   readonly #application: Application;
   readonly #defaults: WorkerDefaults;
+  readonly #caller: object | undefined;
   readonly #patience: Patience;
 
-  constructor(application: Application, defaults: WorkerDefaults) {
+  /** @param caller the worker that waits for those who are told; undefined: nobody but who waits for the run */
+  constructor(application: Application, defaults: WorkerDefaults, caller?: object) {
     this.#application = application;
     this.#defaults = defaults;
+    this.#caller = caller;
     this.#patience = new Patience(application);
   }
 
@@ -43,7 +47,9 @@ export class Announcer {
 
   /** Undefined where nobody hears it, or none of those who do is async: then there is nothing to wait for. */
   tell<Name extends HookName>(job: RunningJob, hook: Name, event: HookEvents[Name]): Promise<void> | undefined {
-    const told = this.#application.hooks.emit(hook, event);
+    const { hooks } = this.#application;
+    if (!hooks.has(hook)) return undefined;
+    const told = this.#call(() => hooks.emit(hook, event));
     return told && this.#patience.while(job, `the hook ${hook}`, told, this.#limitOf(job));
   }
 
@@ -57,6 +63,10 @@ export class Announcer {
     await this.tell(job, 'failing', { connectionName: job.connectionName, job, exception: error });
   }
 
+  #call<Result>(call: () => Result): Result {
+    return this.#caller === undefined ? call() : callFrom(this.#caller, call);
+  }
+
   // On a fresh instance: what the failed run left in the old one is not what was dispatched.
   async #callFailed(job: RunningJob, error: Error): Promise<void> {
     const { envelope, definition } = job;
@@ -64,7 +74,7 @@ export class Announcer {
     const { registry } = this.#application;
     try {
       const decode = (): object | undefined => freshInstance(() => decodeJob(envelope, definition, registry), error);
-      await invokeFailed(this.#application, job, definition, decode, error);
+      await this.#call(() => invokeFailed(this.#application, job, definition, decode, error));
     } catch (thrown) {
       this.#application.report(thrown, { job, during: `failed() of ${job.name}` });
     }

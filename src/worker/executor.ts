@@ -32,6 +32,8 @@ export interface ExecutorSettings {
   readonly single?: boolean | undefined;
   /** Of a worker: tells which jobs run apart. */
   readonly lastChance?: LastChance | undefined;
+  /** Of a worker: itself, which waits for its hooks. */
+  readonly caller?: object | undefined;
 }
 
 /** What a run needs that was found out before it. */
@@ -58,7 +60,7 @@ export class Executor {
     this.#application = application;
     this.#settings = settings;
     this.#deadlines = new Deadlines(application.clock);
-    this.announcer = new Announcer(application, settings.defaults);
+    this.announcer = new Announcer(application, settings.defaults, settings.caller);
   }
 
   run(job: RunningJob): Promise<Outcome> {
@@ -183,7 +185,9 @@ export class Executor {
       );
     }
     job.handler = 'running';
-    invokeHandle(this.#application, job, plan.definition, plan.through, (thrown) => {
+    // What `sync` runs is waited for by the one that dispatched it.
+    const caller = this.#settings.single === true ? undefined : job;
+    invokeHandle(this.#application, job, plan.definition, plan.through, caller, (thrown) => {
       job.handler = 'came-back';
       if (!isOver) return conclude(thrown);
       if (thrown !== undefined && thrown !== job.abortReason) this.#reportIgnored(job, thrown);

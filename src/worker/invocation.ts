@@ -14,12 +14,15 @@ import type { RunningJob } from './running-job';
 /**
  * Runs `handle()` of a decoded job. `done` is called once, with what it threw or what kept it from being called, as soon as
  * what was injected is disposed; at once, where nothing of that is async.
+ *
+ * @param caller who waits for it; undefined: whoever waits for what runs now
  */
 export function invokeHandle(
   application: Application,
   job: RunningJob,
   definition: JobDefinition,
   through: readonly Middleware[],
+  caller: object | undefined,
   done: (thrown: Error | undefined) => void,
 ): void {
   const instance = job.instance as object;
@@ -36,11 +39,12 @@ export function invokeHandle(
   let result: unknown;
   let isAwaited: boolean;
   try {
-    result = runInScope(scope, () => {
+    const run = (): unknown => {
       const handle = handleOf(application, instance, definition, scope);
       const layers = middlewareOf(instance, definition, through, scope);
       return layers.length === 0 ? handle() : wrap(application, job, layers, scope, handle);
-    });
+    };
+    result = runInScope(scope, run, caller);
     // A proxy may throw at the very question.
     isAwaited = isThenable(result);
   } catch (error) {

@@ -5,6 +5,7 @@
  * round trip where the driver can. Between turns the loop sleeps on a bell that every change it must look at rings.
  */
 import { endOfTurn, type Milliseconds, type Seconds } from '../clock/clock';
+import { callerOf, callFrom } from '../container/scope';
 import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
 import type { Application } from '../queue/application';
@@ -111,7 +112,7 @@ export class WorkLoop {
     this.#orders = new Orders(connection, this.#logger);
     this.#pulse = new Pulse(clock);
     const { defaults, grace } = options;
-    this.#executor = new Executor(application, { defaults, grace, lastChance: this.#lastChance });
+    this.#executor = new Executor(application, { defaults, grace, lastChance: this.#lastChance, caller: this });
     const freed = (): void => {
       this.#hungry = true;
       ring();
@@ -152,6 +153,12 @@ export class WorkLoop {
     this.#bell.ring();
   }
 
+  /** Whether it waits for the code that asks. */
+  get isCaller(): boolean {
+    const caller = callerOf();
+    return caller === this || [...this.#open].some((job) => job === caller);
+  }
+
   get health(): WorkerHealth {
     const { clock } = this.#application;
     const { sinceLastPoll, silence, lag } = this.#pulse;
@@ -185,7 +192,8 @@ export class WorkLoop {
       this.#reason = reason;
       this.#idle.pause();
       await this.#drain();
-      const stopping = this.#application.hooks.emit('stopping', { connectionName: this.#connection.name, reason });
+      const event = { connectionName: this.#connection.name, reason };
+      const stopping = callFrom(this, () => this.#application.hooks.emit('stopping', event));
       if (stopping !== undefined) await this.#shutdown.within(stopping);
       return reason;
     } finally {

@@ -69,12 +69,13 @@ export class Worker implements Closable {
     return this.#ended;
   }
 
-  /** Reserves nothing more, lets running jobs finish within the grace, gives the rest back. Resolves when `run` has. */
+  /**
+   * Reserves nothing more, lets running jobs finish within the grace, gives the rest back. Resolves when `run` has; at once
+   * where a job or a hook that it waits for itself asks for it.
+   */
   async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#loop?.stop();
-    // What `run` rejects with is for the one who called it.
-    await this.#ended?.catch(() => undefined);
+    const closed = this.close();
+    if (!this.isCaller) await closed;
   }
 
   /** How it is now. May be asked at any time, and asks the store nothing. */
@@ -82,8 +83,15 @@ export class Worker implements Closable {
     return this.#loop?.health ?? UNBORN;
   }
 
-  close(): Promise<void> {
-    return this.stop();
+  get isCaller(): boolean {
+    return this.#loop?.isCaller ?? false;
+  }
+
+  async close(): Promise<void> {
+    this.#stopped = true;
+    this.#loop?.stop();
+    // What `run` rejects with is for the one who called it.
+    await this.#ended?.catch(() => undefined);
   }
 
   async #run(): Promise<StopReason> {

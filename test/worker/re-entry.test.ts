@@ -1,0 +1,112 @@
+import { Job } from '../../src/job/job';
+import { closeDefaultManager, defaultManager, replaceDefaultManager } from '../../src/queue/default-manager';
+import { Worker } from '../../src/worker/worker';
+import type { WorkerOptions } from '../../src/worker/worker-options';
+import { until } from '../support/application';
+import { application, Note, ran, setTheScene } from './scene';
+
+setTheScene();
+
+let worker: Worker;
+let meanwhile: () => Promise<unknown>;
+
+@Job({ timeout: 0 })
+class Calls extends Job {
+  constructor(readonly fails = false) {
+    super();
+  }
+  async handle(): Promise<void> {
+    if (this.fails) throw new Error('refused');
+    await meanwhile();
+    ran.push('came back');
+  }
+  async failed(): Promise<void> {
+    await meanwhile();
+    ran.push('failed() came back');
+  }
+}
+
+/** With no move of the clock: what waits for its own end would wait for the grace at least. */
+async function works(job: object, options: WorkerOptions = {}): Promise<string | undefined> {
+  await application.bus.dispatch(job);
+  worker = new Worker(options, application.manager);
+  let reason: string | undefined;
+  void worker.run().then((given) => (reason = given));
+  await until(application.clock, () => reason !== undefined);
+  return reason;
+}
+
+describe('a worker is not kept from its end by', () => {
+  it('a job that waits for stop()', async () => {
+    meanwhile = () => worker.stop();
+
+    expect(await works(new Calls())).toBe('stopped');
+    expect(ran).toEqual(['came back']);
+    expect(worker.health().outcomes.completed).toBe(1);
+  });
+
+  it('a job that runs another at once, which waits for stop()', async () => {
+    meanwhile = () => {
+      meanwhile = () => worker.stop();
+      return application.bus.dispatchSync(new Calls());
+    };
+
+    expect(await works(new Calls())).toBe('stopped');
+    expect(ran).toEqual(['came back', 'came back']);
+  });
+
+  it('failed() that waits for stop()', async () => {
+    meanwhile = () => worker.stop();
+
+    expect(await works(new Calls(true))).toBe('stopped');
+    expect(ran).toEqual(['failed() came back']);
+  });
+
+  it.each(['before', 'after', 'stopping'] as const)('a hook %s that waits for stop()', async (hook) => {
+    const heard = async (): Promise<void> => {
+      await worker.stop();
+      ran.push('hook came back');
+    };
+    application.manager.hooks.on(hook, heard);
+
+    expect(await works(new Note('ran'), { maxJobs: 1 })).toMatch(/stopped|max-jobs/);
+    expect(ran.toSorted()).toEqual(['hook came back', 'ran']);
+  });
+
+  it('a job that waits for the close of its application, which still settles it', async () => {
+    meanwhile = () => application.manager.close();
+
+    expect(await works(new Calls())).toBe('stopped');
+    expect(worker.health().outcomes.completed).toBe(1);
+    await application.manager.close();
+    expect(() => application.manager.driver()).toThrow('This QueueManager was closed');
+  });
+
+  it('a job that waits for Queue.close(), and finds its application behind Queue until the end', async () => {
+    const before = replaceDefaultManager(application.manager);
+    let found: unknown;
+    meanwhile = async () => {
+      await closeDefaultManager();
+      found = defaultManager();
+    };
+
+    expect(await works(new Calls())).toBe('stopped');
+    expect(found).toBe(application.manager);
+    await application.manager.close();
+    expect(replaceDefaultManager(before)).toBeUndefined();
+  });
+});
+
+it('stop() waits in a job for another worker, and outside of all for its own', async () => {
+  meanwhile = async () => {
+    const other = new Worker({}, application.manager);
+    void other.run();
+    await other.stop();
+    ran.push(`other ${other.health().state}`);
+  };
+
+  expect(await works(new Calls(), { maxJobs: 1 })).toBe('max-jobs');
+  await worker.stop();
+
+  expect(ran).toEqual(['other stopped', 'came back']);
+});
