@@ -97,8 +97,8 @@ export class WorkLoop {
 
   constructor(settings: WorkLoopSettings) {
     const { options, connection, queues, lease, application, failedStore, endsProcess, afterCrash } = settings;
-    const { clock } = application;
-    this.#logger = application.logger;
+    const { clock, logger } = application;
+    this.#logger = logger;
     const ring = (): void => this.#bell.ring();
     this.#options = options;
     this.#connection = connection;
@@ -121,7 +121,6 @@ export class WorkLoop {
     const report = (error: unknown): void => this.#trouble.tell(error, 'renewing leases');
     // A worker whose slots are all busy hears of the store by its leases alone.
     const recovered = (): void => this.#trouble.over();
-    const logger = this.#logger;
     this.#leases = new LeaseKeeper({ connection, lease, clock, logger, grace, endsProcess, report, recovered });
     const names = queues.map(({ name }) => name);
     const leftUntil = afterCrash ? clock.monotonic() + lease * 1000 : -Infinity;
@@ -390,9 +389,8 @@ export class WorkLoop {
 
   #giveUp(): void {
     const ended = this.#unsettled - this.#open.size;
-    const isAsked = ended > this.#finished.length;
-    const why =
-      this.#trouble.lastMessage ?? (isAsked ? 'the store has not answered' : 'there was no time left to do so');
+    const silence = ended > this.#finished.length ? 'the store has not answered' : 'there was no time left to do so';
+    const why = this.#trouble.lastMessage ?? silence;
     logUnsettled(this.#logger, { connection: this.#connection.name, open: this.#open.size, ended, why });
   }
 }
