@@ -56,6 +56,8 @@ interface Failed {
   readonly refusal?: Error | undefined;
   readonly late: boolean;
   readonly uncertain: boolean;
+  /** The node of a cluster that was silent, if it was one. */
+  readonly node?: string | undefined;
 }
 
 /** How an attempt came out; without a call, none could be made. */
@@ -76,8 +78,8 @@ export class RedisCaller {
   readonly settings: CallerSettings;
   readonly #link: RedisLink;
   #answeredAt: Milliseconds = -Infinity;
-  /** Calls that have had no answer by their deadlines. */
-  readonly #unanswered = new Set<Patience>();
+  /** Calls that have had no answer by their deadlines, each with the address that it waits for. */
+  readonly #unanswered = new Map<Patience, string>();
   #underWay = 0;
   #onDone: (() => void) | undefined;
 
@@ -192,16 +194,18 @@ export class RedisCaller {
       }
       uncertain ||= call.sent && !isReply(error);
       if (isReply(error)) refusal = error;
+      // Of a cluster one node may be silent, and the others answer.
+      const node = error === SILENCE ? this.#link.nodeOf(call) : undefined;
       if (error === SILENCE) this.#link.giveUp(call);
       const pause = Math.min(FIRST_PAUSE * 2 ** Math.min(attempt, 10), LONGEST_PAUSE);
       // A last attempt that has no time for an answer would only leave a doubt.
       const late = clock.monotonic() + pause + FIRST_PAUSE >= until;
       if (late || (isReply(error) && !isPassing(error)) || this.#link.refused) {
-        const failure = this.#failure(operation, { error, refusal, late, uncertain }, patience);
+        const failure = this.#failure(operation, { error, refusal, late, uncertain, node }, patience);
         const insists = patience.insist === 'always' || (patience.insist === 'once-sent' && uncertain);
         // A script that ran and failed left no record of an earlier run: there was none, and asking again changes nothing.
         if (failure instanceof RedisReplyError || !insists) throw failure;
-        this.#complain(patience, failure);
+        this.#complain(patience, failure, node);
         if (late) until = clock.monotonic() + pause + deadline * 1000;
       }
       await this.#pause(pause);
@@ -240,12 +244,16 @@ export class RedisCaller {
   #answered(patience: Patience, value: unknown): unknown {
     const { clock, logger, name: connection, address } = this.settings;
     this.#answeredAt = clock.monotonic();
-    const isLast = this.#unanswered.delete(patience) && this.#unanswered.size === 0;
-    if (isLast) logger.info({ connection, address }, `${address} answers again.`);
+    const silent = this.#unanswered.get(patience);
+    this.#unanswered.delete(patience);
+    if (silent !== undefined && !this.#isSilent(silent)) {
+      const others = silent === address ? '' : ', or another node in its place';
+      logger.info({ connection, address: silent }, `${silent} answers again${others}.`);
+    }
     return value;
   }
 
-  #failure(operation: string, { error, refusal, late, uncertain }: Failed, patience: Patience): Error {
+  #failure(operation: string, { error, refusal, late, uncertain, node }: Failed, patience: Patience): Error {
     const { name, address, deadline, origin } = this.settings;
     if (isReply(error) && !isUnavailable(error)) return this.#replyError(operation, patience.consequence, error);
     const { failure } = this.#link;
@@ -262,7 +270,7 @@ export class RedisCaller {
       {
         connection: name,
         store: 'Redis',
-        address,
+        address: node ?? address,
         consequence: patience.consequence,
         uncertain,
         ...(isReply(cause) && { refused: true }),
@@ -281,15 +289,20 @@ export class RedisCaller {
   }
 
   // Others may be answered meanwhile, by other masters of a cluster.
-  #complain(patience: Patience, failure: Error): void {
-    const isFirst = this.#unanswered.size === 0;
-    this.#unanswered.add(patience);
+  #complain(patience: Patience, failure: Error, node: string | undefined): void {
+    const { name, address: whole, logger } = this.settings;
+    const address = this.#unanswered.get(patience) ?? node ?? whole;
+    const isFirst = !this.#isSilent(address);
+    this.#unanswered.set(patience, address);
     if (!isFirst) return;
-    const { name, address, logger } = this.settings;
     logger.warn(
       { connection: name, address },
       `${failure.message} A call without an answer is repeated until Redis gives it.`,
     );
+  }
+
+  #isSilent(address: string): boolean {
+    return [...this.#unanswered.values()].includes(address);
   }
 
   #pause(milliseconds: Milliseconds): Promise<void> {

@@ -105,8 +105,8 @@ export class RedisLink {
    * connection to the node that has not.
    */
   giveUp(call: LinkCall): void {
-    const { client, command, args, number, answered } = call as PendingCall;
-    const place = placeOf(client, command, args);
+    const { client, number, answered } = call as PendingCall;
+    const place = this.nodeOf(call);
     if (place === undefined || answered === this.#answered) return this.replace(client);
     this.#lose(client, (one) => one === call);
     const cluster = client as Cluster;
@@ -115,6 +115,12 @@ export class RedisLink {
     if (node !== undefined && this.#nodes.get(node)! < number) node.disconnect();
     // Another node may have taken its place.
     cluster.refreshSlotsCache();
+  }
+
+  /** The node of a cluster that a call goes to, as far as is known. */
+  nodeOf(call: LinkCall): string | undefined {
+    const { client, command, args } = call as PendingCall;
+    return placeOf(client, command, args);
   }
 
   /** The node of a cluster that has this key, as far as is known. */

@@ -134,6 +134,9 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     await othersWork('early');
     await othersWork('late');
     const { outcomes } = worker.health();
+    const node = `127.0.0.1:${silent.port}`;
+    await eventually(() => log.messages('warn').length > 0, { of: 'a warning' });
+    expect(log.messages('warn')).toEqual([expect.stringContaining(`Redis at ${node} did not answer in 1 s`)]);
     silent.process.kill('SIGCONT');
 
     expect(outcomes).toEqual({ ...untold, completed: 60 });
@@ -141,6 +144,8 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     await eventually(() => worker.health().outcomes.completed === 61);
     await othersWork('after');
     expect([twice(), worker.health().outcomes.lost]).toEqual([[], 0]);
+    const again = `${node} answers again, or another node in its place.`;
+    await eventually(() => log.messages('info').includes(again), { of: again });
   });
 
   it('keeps the jobs of the others for longer than their leases, though leases of its own cannot be renewed', async () => {
