@@ -202,7 +202,11 @@ describe('a server that stands still for longer than the deadline', () => {
 
 it.each([
   ['nobody listens', (port: number) => `beanstalk://127.0.0.1:${port}`, /did not answer in 1 s \(.*ECONNREFUSED/],
-  ['no such host is known', () => 'beanstalk://nowhere.invalid', /cannot be reached \(.*ENOTFOUND.*Check the name of its host\./],
+  [
+    'no such host is known',
+    () => 'beanstalk://nowhere.invalid',
+    /cannot be reached \(.*ENOTFOUND.*Check the name of its host\./,
+  ],
 ])('where %s a push fails by the deadline, and says why', async (_what, urlOf, reason) => {
   const world = await BeanstalkdWorld.start({ movable: false });
   const connection = world.connect({ url: urlOf(world.server.port) }, { deadline: DEADLINE });
