@@ -75,7 +75,8 @@ export type RenewResult = 'renewed' | 'cancelled' | 'lost';
 
 /**
  * What the store says of one job. `later`: the part of the store that holds the job does not answer, and is not to hold up
- * the others. It settles as the call would have; nobody need listen.
+ * the others; it hands out no jobs meanwhile. It settles as the call would have, and a rejection of it counts as handled
+ * (`later.catch(() => undefined)`), as it may come before anybody listens. Then the worker asks again.
  */
 export type Answer<Result extends SettleResult | RenewResult> = Result | { readonly later: Promise<Result> };
 

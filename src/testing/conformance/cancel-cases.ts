@@ -119,8 +119,8 @@ export const cancelCases: readonly CaseDefinition[] = [
       await world.push(probe('a'), probe('b'), probe('c'));
       const reservations = await world.reserveAll();
       assert.equal(await world.otherControl.cancel('b'), 'signalled');
-      assert.deepEqual(await world.connection.renew(reservations, 600), ['renewed', 'cancelled', 'renewed']);
-      assert.deepEqual(await world.connection.renew(reservations, 600), ['renewed', 'cancelled', 'renewed']);
+      assert.deepEqual(await world.renew(reservations, 600), ['renewed', 'cancelled', 'renewed']);
+      assert.deepEqual(await world.renew(reservations, 600), ['renewed', 'cancelled', 'renewed']);
     },
   },
   {
@@ -129,7 +129,7 @@ export const cancelCases: readonly CaseDefinition[] = [
     async run(world) {
       const reservation = await holdCancelled(world, 'a');
       await world.advance(500);
-      assert.deepEqual(await world.connection.renew([reservation], 600), ['cancelled']);
+      assert.deepEqual(await world.renew([reservation], 600), ['cancelled']);
       await world.advance(500);
       assert.deepEqual((await world.reserve()).reservations, []);
       assert.deepEqual(await world.settle([cancelled(reservation)]), ['settled']);
@@ -182,7 +182,7 @@ export const cancelCases: readonly CaseDefinition[] = [
       assert.deepEqual(idsOf(reservations), ['a', 'b']);
       assert.deepEqual(cancelledIdsOf(reservations), ['a']);
       assert.deepEqual(await world.settle([cancelled(stale)]), ['lost']);
-      assert.deepEqual(await world.connection.renew(reservations, 600), ['cancelled', 'renewed']);
+      assert.deepEqual(await world.renew(reservations, 600), ['cancelled', 'renewed']);
     },
   },
   {

@@ -76,7 +76,7 @@ const pauseCases: readonly CaseDefinition[] = [
       await world.control.pause(world.queue);
       const [a, b] = reservations;
       assert(a !== undefined && b !== undefined, 'both are handed out');
-      assert.deepEqual(await world.connection.renew([a, b], 600), ['renewed', 'renewed']);
+      assert.deepEqual(await world.renew([a, b], 600), ['renewed', 'renewed']);
       const { results, reply } = await world.settleAndReserve([completed(a), released(b)], 5);
       assert.deepEqual(results, ['settled', 'settled']);
       assert.deepEqual(reply.reservations, []);

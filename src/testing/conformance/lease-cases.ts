@@ -1,7 +1,7 @@
 /** What happens to the jobs of a worker that goes silent, and what it can still do when it comes back. */
 import assert from 'node:assert/strict';
 import type { CaseDefinition } from './harness';
-import { completed, failed, idOf, idsOf, probe, released, releasedForFree } from './world';
+import { answered, completed, failed, idOf, idsOf, probe, released, releasedForFree } from './world';
 
 export const leaseCases: readonly CaseDefinition[] = [
   {
@@ -70,9 +70,9 @@ export const leaseCases: readonly CaseDefinition[] = [
       const holder = await world.reserveOne({ lease: 600 });
       const before = await world.state();
       for (const settlement of [completed(stale), released(stale), releasedForFree(stale), failed(stale)]) {
-        assert.deepEqual(await world.other.settle([settlement]), ['lost'], settlement.outcome);
+        assert.deepEqual(await answered(world.other.settle([settlement])), ['lost'], settlement.outcome);
       }
-      assert.deepEqual(await world.other.renew([stale], 600), ['lost']);
+      assert.deepEqual(await answered(world.other.renew([stale], 600)), ['lost']);
       assert.deepEqual(await world.state(), before);
       assert.deepEqual(await world.settle([completed(holder)]), ['settled']);
     },
@@ -87,7 +87,7 @@ export const leaseCases: readonly CaseDefinition[] = [
       const again = idOf(await world.reserveOne());
       const stale = both.find((reservation) => idOf(reservation) !== again)!;
       assert.deepEqual(await world.settle([completed(stale)]), ['lost']);
-      assert.deepEqual(await world.connection.renew([stale], 600), ['lost']);
+      assert.deepEqual(await world.renew([stale], 600), ['lost']);
     },
   },
   {
@@ -97,7 +97,7 @@ export const leaseCases: readonly CaseDefinition[] = [
       await world.push(probe('a'));
       const reservation = await world.reserveOne({ lease: 60 });
       await world.advance(61);
-      assert.deepEqual(await world.connection.renew([reservation], 600), ['renewed']);
+      assert.deepEqual(await world.renew([reservation], 600), ['renewed']);
       assert.deepEqual((await world.reserve()).reservations, []);
       assert.deepEqual(await world.settle([completed(reservation)]), ['settled']);
     },
@@ -123,7 +123,7 @@ export const leaseCases: readonly CaseDefinition[] = [
       await world.push(probe('a'));
       const reservation = await world.reserveOne({ lease: 600 });
       await world.advance(500);
-      assert.deepEqual(await world.connection.renew([reservation], 600), ['renewed']);
+      assert.deepEqual(await world.renew([reservation], 600), ['renewed']);
       await world.advance(500);
       assert.deepEqual((await world.reserve()).reservations, []);
       await world.advance(101);
@@ -142,7 +142,7 @@ export const leaseCases: readonly CaseDefinition[] = [
     async run(world) {
       await world.push(probe('a'));
       const reservation = await world.reserveOne();
-      await world.connection.renew([reservation], 900);
+      await world.renew([reservation], 900);
       const [peeked] = await world.connection.peek(world.queue, 'reserved', 1);
       assert.deepEqual(peeked?.payload, reservation.payload);
     },
@@ -157,14 +157,14 @@ export const leaseCases: readonly CaseDefinition[] = [
       const d = await world.reserveOne({ queues: [world.secondQueue] });
       assert(a && b && c, 'three jobs are handed out');
       await world.settle([completed(b)]);
-      assert.deepEqual(await world.connection.renew([a, b, d, c], 60), ['renewed', 'lost', 'renewed', 'renewed']);
+      assert.deepEqual(await world.renew([a, b, d, c], 60), ['renewed', 'lost', 'renewed', 'renewed']);
     },
   },
   {
     name: 'nothing to renew is renewed at once',
     requires: ['reserve', 'renew'],
     async run(world) {
-      assert.deepEqual(await world.connection.renew([], 60), []);
+      assert.deepEqual(await world.renew([], 60), []);
     },
   },
 ];

@@ -1,7 +1,7 @@
 /** Payloads of every kind come through with all their bytes; what is none is set aside and kept. */
 import assert from 'node:assert/strict';
 import type { CaseDefinition } from './harness';
-import { completed, failed, idOf, idsOf, probe, probes, released } from './world';
+import { answered, completed, failed, idOf, idsOf, probe, probes, released } from './world';
 
 const body = (data: string, id = 'probe'): string => `{"job":"probe","data":${data},"id":"${id}"`;
 
@@ -92,7 +92,7 @@ export const payloadCases: readonly CaseDefinition[] = [
       const taken = await world.reserveOne({ lease: 60 });
       assertText(taken.payload, `${text},"attempts":1}`, 'reserved');
       await world.advance(50);
-      assert.deepEqual(await connection.renew([taken], 60), ['renewed']);
+      assert.deepEqual(await answered(connection.renew([taken], 60)), ['renewed']);
       await world.advance(50);
       assertText(await first('reserved'), `${text},"attempts":1}`, 'renewed');
       assert.deepEqual(await world.settle([released(taken)]), ['settled']);

@@ -7,10 +7,12 @@ import type { LockStore } from '../../locks/lock-store';
 import type { Counters } from '../../payload/counters';
 import type { Control } from '../../queue/control';
 import type {
+  Answer,
   Connection,
   Counts,
   Entry,
   PeekedJob,
+  RenewResult,
   Reservation,
   ReserveReply,
   ReserveRequest,
@@ -73,6 +75,13 @@ export const failed = (reservation: Reservation): Settlement => ({
   counters: { ...reservation.counters, exceptions: reservation.counters.exceptions + 1 },
   failure: { id: String(idOf(reservation)), name: 'Probe', exception: 'Error: probe\n    at probe.js:1:1' },
 });
+
+/** The results, also those that come later. */
+export async function answered<Result extends SettleResult | RenewResult>(
+  answers: readonly Answer<Result>[] | Promise<readonly Answer<Result>[]>,
+): Promise<readonly Result[]> {
+  return Promise.all((await answers).map(async (answer) => (typeof answer === 'string' ? answer : answer.later)));
+}
 
 export class World {
   readonly connection: Connection;
@@ -142,18 +151,20 @@ export class World {
   async settle(settlements: readonly Settlement[], way: Way = 'settle'): Promise<readonly SettleResult[]> {
     const { connection } = this;
     const elsewhere = { queues: ['never-pushed-to'], limit: 1, lease: 600 };
-    const answers =
-      way === 'settle' || connection.settleAndReserve === undefined
-        ? await connection.settle(settlements)
-        : (await connection.settleAndReserve(settlements, elsewhere)).results;
-    return Promise.all(answers.map(async (answer) => (typeof answer === 'string' ? answer : answer.later)));
+    if (way === 'settle' || connection.settleAndReserve === undefined) return answered(connection.settle(settlements));
+    return (await this.settleAndReserve(settlements, elsewhere)).results;
   }
 
   async settleAndReserve(settlements: readonly Settlement[], of: number | ReserveRequest) {
     const request = typeof of === 'number' ? { queues: [this.queue], limit: of, lease: 600 } : of;
     const { connection } = this;
-    if (connection.settleAndReserve !== undefined) return connection.settleAndReserve(settlements, request);
-    return { results: await connection.settle(settlements), reply: await connection.reserve(request) };
+    const combined = await connection.settleAndReserve?.(settlements, request);
+    const results = combined?.results ?? (await connection.settle(settlements));
+    return { results: await answered(results), reply: combined?.reply ?? (await connection.reserve(request)) };
+  }
+
+  async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
+    return answered(this.connection.renew(reservations, lease));
   }
 
   /** Reserves a pushed probe and fails it; what the failed store then holds of it. */
