@@ -1,53 +1,20 @@
-import { Inject } from '../../src/container/inject';
 import { Job } from '../../src/job/job';
 import type { Announcer } from '../../src/worker/announcer';
-import { Executor } from '../../src/worker/executor';
-import { testApplication, type TestApplication } from '../support/application';
 import { payloadOf, reserved } from '../support/reservation';
+import { Act, act, application, calls, executor, setTheScene } from './executor-scene';
 
-let application: TestApplication;
-let executor: Executor;
+setTheScene();
+
 let announcer: Announcer;
-let calls: string[];
 
 beforeEach(() => {
-  application = testApplication();
-  executor = new Executor(application.manager, { defaults: {}, grace: 5 });
   announcer = executor.announcer;
-  calls = [];
 });
-
-afterEach(async () => {
-  executor.close();
-  await application.manager.close();
-});
-
-class Journal {
-  write(line: string): void {
-    calls.push(line);
-  }
-}
-
-let behave: (job: Act) => unknown;
-
-@Job({ tries: 3 })
-class Act extends Job {
-  constructor(readonly line: string = 'line') {
-    super();
-  }
-  handle(): unknown {
-    calls.push(`handle ${this.line}`);
-    return behave(this);
-  }
-  failed(error: Error, @Inject(Journal) journal: Journal): void {
-    journal.write(`failed ${this.line}: ${error.message}`);
-  }
-}
 
 describe('once an outcome is stored, the announcer', () => {
   it('calls failed() on a fresh instance, then the failing hooks', async () => {
     application.manager.hooks.on('failing', ({ exception }) => calls.push(`failing: ${exception.message}`));
-    behave = (job) => {
+    act.behave = (job) => {
       Object.assign(job, { line: 'changed by the run' });
       throw new Error('for good');
     };
@@ -78,11 +45,11 @@ describe('once an outcome is stored, the announcer', () => {
   });
 
   it('tells the after hooks of a completed job, and nobody of a released one', async () => {
-    behave = () => undefined;
+    act.behave = () => undefined;
     application.manager.hooks.on('after', () => calls.push('after'));
     const completed = reserved(payloadOf(new Act()));
     await announcer.announce(completed, await executor.run(completed));
-    behave = (job) => job.release();
+    act.behave = (job) => job.release();
     const released = reserved(payloadOf(new Act()));
     await announcer.announce(released, await executor.run(released));
 
@@ -90,7 +57,7 @@ describe('once an outcome is stored, the announcer', () => {
   });
 
   it('waits for hooks only where one of them is async', async () => {
-    behave = () => undefined;
+    act.behave = () => undefined;
     const job = reserved(payloadOf(new Act()));
     const outcome = await executor.run(job);
     application.manager.hooks.on('after', () => void calls.push('sync'));

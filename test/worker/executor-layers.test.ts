@@ -6,33 +6,11 @@ import { Handles } from '../../src/job/handles';
 import { Job } from '../../src/job/job';
 import { JobContext } from '../../src/job/job-context';
 import type { Middleware } from '../../src/job/middleware';
-import { Executor } from '../../src/worker/executor';
-import type { Outcome } from '../../src/worker/outcome';
-import { Gate, testApplication, type TestApplication } from '../support/application';
+import { Gate } from '../support/application';
 import { payloadOf, reserved } from '../support/reservation';
+import { application, calls, executor, Journal, run, setTheScene } from './executor-scene';
 
-let application: TestApplication;
-let executor: Executor;
-let calls: string[];
-
-beforeEach(() => {
-  application = testApplication();
-  executor = new Executor(application.manager, { defaults: {}, grace: 5 });
-  calls = [];
-});
-
-afterEach(async () => {
-  executor.close();
-  await application.manager.close();
-});
-
-class Journal {
-  write(line: string): void {
-    calls.push(line);
-  }
-}
-
-const run = (job: object): Promise<Outcome> => executor.run(reserved(payloadOf(job)));
+setTheScene();
 
 describe('middleware', () => {
   let layers: Middleware[];

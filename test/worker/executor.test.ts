@@ -1,62 +1,16 @@
-import { Inject } from '../../src/container/inject';
 import { retriedPayload } from '../../src/failed/retried-payload';
 import { Job } from '../../src/job/job';
-import { type Counters, noCounters, withCounters } from '../../src/payload/counters';
-import { JobTimedOutError, MaxAttemptsExceededError, PoisonJobError, UnknownJobError } from '../../src/worker/errors';
-import { Executor } from '../../src/worker/executor';
-import type { Outcome } from '../../src/worker/outcome';
+import { noCounters, withCounters } from '../../src/payload/counters';
+import { MaxAttemptsExceededError, PoisonJobError, UnknownJobError } from '../../src/worker/errors';
 import { RunningJob } from '../../src/worker/running-job';
-import { Gate, testApplication, type TestApplication } from '../support/application';
 import { payloadOf, reserved } from '../support/reservation';
+import { Act, act, application, calls, executor, run, setTheScene } from './executor-scene';
 
-let application: TestApplication;
-let executor: Executor;
-let calls: string[];
-
-beforeEach(() => {
-  application = testApplication();
-  executor = new Executor(application.manager, { defaults: {}, grace: 5 });
-  calls = [];
-});
-
-afterEach(async () => {
-  executor.close();
-  await application.manager.close();
-});
-
-class Journal {
-  write(line: string): void {
-    calls.push(line);
-  }
-}
-
-let behave: (job: Act) => unknown;
-
-@Job({ tries: 3, backoff: [10, 60] })
-class Act extends Job {
-  constructor(readonly line: string = 'line') {
-    super();
-  }
-  handle(@Inject(Journal) journal: Journal): unknown {
-    journal.write(`handle ${this.line}`);
-    return behave(this);
-  }
-  failed(error: Error, @Inject(Journal) journal: Journal): void {
-    journal.write(`failed ${this.line}: ${error.message}`);
-  }
-}
-
-@Job({ timeout: 0 })
-class Timeless extends Job {
-  handle(): void {}
-}
-
-const run = (job: object, counters?: Partial<Counters>): Promise<Outcome> =>
-  executor.run(reserved(payloadOf(job), counters));
+setTheScene();
 
 describe('an outcome', () => {
   it('is completed when handle returns', async () => {
-    behave = () => 'done';
+    act.behave = () => 'done';
     const job = reserved(payloadOf(new Act()));
 
     const outcome = await executor.run(job);
@@ -66,7 +20,7 @@ describe('an outcome', () => {
   });
 
   it('is a release after the backoff of this failure when handle throws and tries are left', async () => {
-    behave = () => {
+    act.behave = () => {
       throw new Error('no luck');
     };
 
@@ -86,7 +40,7 @@ describe('an outcome', () => {
   });
 
   it('moves on in the backoff by failures, not by releases that the job asked for', async () => {
-    behave = () => {
+    act.behave = () => {
       throw new Error('no luck');
     };
 
@@ -96,7 +50,7 @@ describe('an outcome', () => {
   });
 
   it('is a failure with the text of the error when the last try throws', async () => {
-    behave = () => {
+    act.behave = () => {
       throw new Error('for good', { cause: new Error('the root') });
     };
 
@@ -116,7 +70,7 @@ describe('an outcome', () => {
   ])('is a failed attempt when handle gives, %s, what cannot even be looked at', async (_how, give) => {
     const { proxy, revoke } = Proxy.revocable({}, {});
     revoke();
-    behave = () => give(proxy);
+    act.behave = () => give(proxy);
 
     expect((await run(new Act())).error?.message).toContain('a proxy that has been revoked');
   });
@@ -136,7 +90,7 @@ describe('an outcome', () => {
     const reported: unknown[] = [];
     application.manager.onError((error) => reported.push(error));
     const afterwards = new Error('too late');
-    behave = (job) => {
+    act.behave = (job) => {
       end(job);
       throw afterwards;
     };
@@ -148,7 +102,7 @@ describe('an outcome', () => {
   });
 
   it('follows the first of release, fail and delete', async () => {
-    behave = (job) => {
+    act.behave = (job) => {
       job.release('1m');
       job.fail('no');
       job.delete();
@@ -158,13 +112,13 @@ describe('an outcome', () => {
   });
 
   it('leaves the try spent when the job releases itself', async () => {
-    behave = (job) => job.release();
+    act.behave = (job) => job.release();
 
     expect((await run(new Act())).settlement).toMatchObject({ delay: 0, counters: { attempts: 1, releases: 0 } });
   });
 
   it('is a failed attempt when release() is given what is no duration', async () => {
-    behave = (job) => job.release('soon' as '1s');
+    act.behave = (job) => job.release('soon' as '1s');
 
     const { settlement, error } = await run(new Act());
 
@@ -173,7 +127,7 @@ describe('an outcome', () => {
   });
 
   it('turns a thrown value that is no error into one', async () => {
-    behave = () => {
+    act.behave = () => {
       throw 'just text';
     };
 
@@ -251,7 +205,7 @@ describe('a job of an unknown name', () => {
   });
 
   it('is found by the last part of a name with a namespace, as Laravel writes it', async () => {
-    behave = () => undefined;
+    act.behave = () => undefined;
     const job = reserved(Buffer.from('{"job":"App\\\\Jobs\\\\Act@handle","data":{"line":"from PHP"},"id":"1"}'));
 
     await executor.run(job);
@@ -299,93 +253,9 @@ describe('a job of an unknown name', () => {
   });
 });
 
-describe('a timeout', () => {
-  it('aborts the signal, and records a failed attempt when the handler stops', async () => {
-    behave = (job) =>
-      new Promise((_, reject) => {
-        job.signal.addEventListener('abort', () => reject(job.signal.reason as Error));
-      });
-
-    const outcome = run(new Act());
-    await application.clock.advance('60s');
-
-    expect((await outcome).settlement).toMatchObject({ outcome: 'released', counters: { exceptions: 1 } });
-    expect((await outcome).error).toBeInstanceOf(JobTimedOutError);
-  });
-
-  it('is recorded after the grace without the handler, whose later result is refused', async () => {
-    const gate = new Gate();
-    behave = () => gate.opened;
-    const job = reserved(payloadOf(new Act()));
-    const returned = new Promise<void>((resolve) => {
-      job.onLateReturn = resolve;
-    });
-
-    const outcome = executor.run(job);
-    await application.clock.advance('64s');
-    expect(job.closed).toBe(false);
-    await application.clock.advance('1s');
-
-    expect((await outcome).error).toBeInstanceOf(JobTimedOutError);
-    expect(job.handler).toBe('running');
-    gate.open();
-    await returned;
-    expect(job.handler).toBe('came-back');
-  });
-
-  it('gets no more time by a cancellation that follows, and less by a stop', async () => {
-    const gate = new Gate();
-    behave = () => gate.opened;
-    const jobs = [reserved(payloadOf(new Act())), reserved(payloadOf(new Act()))] as const;
-    const outcomes = jobs.map((job) => executor.run(job));
-    await application.clock.advance('63s');
-
-    jobs[0].abort(new Error('cancelled'), 5);
-    jobs[1].abort(new Error('the worker stops'), 0.5);
-    await application.clock.advance('500ms');
-    expect(jobs.map(({ closed }) => closed)).toEqual([false, true]);
-    await application.clock.advance('1500ms');
-
-    expect(jobs.map(({ closed }) => closed)).toEqual([true, true]);
-    gate.open();
-    await Promise.all(outcomes);
-  });
-
-  it('refuses a result that comes within the grace: the attempt has failed', async () => {
-    const gate = new Gate();
-    behave = () => gate.opened;
-
-    const outcome = run(new Act());
-    await application.clock.advance('61s');
-    gate.open();
-
-    expect((await outcome).error).toBeInstanceOf(JobTimedOutError);
-  });
-});
-
-describe('what is foreseen for a handler that blocks the event loop', () => {
-  async function foreseen(job: object, counters?: Partial<Counters>): Promise<object[]> {
-    const running = reserved(payloadOf(job), counters);
-    const told: object[] = [];
-    running.lease = { foresee: (within, delay) => told.push({ within, delay }) };
-    behave = () => calls.push(`after ${told.length}`);
-    await executor.run(running);
-    return told;
-  }
-
-  it('is told before it starts: a failed attempt after timeout and grace, with its backoff', async () => {
-    expect(await foreseen(new Act(), { exceptions: 1 })).toEqual([{ within: 65_000, delay: 60 }]);
-    expect(calls).toContain('after 1');
-  });
-
-  it('is nothing without a timeout', async () => {
-    expect(await foreseen(new Timeless())).toEqual([]);
-  });
-});
-
 it('exceptionOccurred hears a throw before its outcome is stored', async () => {
   application.manager.hooks.on('exceptionOccurred', ({ exception }) => calls.push(exception.message));
-  behave = () => {
+  act.behave = () => {
     throw new Error('no luck');
   };
 

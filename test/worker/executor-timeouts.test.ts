@@ -1,0 +1,98 @@
+/** What becomes of a handler that takes longer than it may. */
+import { Job } from '../../src/job/job';
+import type { Counters } from '../../src/payload/counters';
+import { JobTimedOutError } from '../../src/worker/errors';
+import { Gate } from '../support/application';
+import { payloadOf, reserved } from '../support/reservation';
+import { Act, act, application, calls, executor, run, setTheScene } from './executor-scene';
+
+setTheScene();
+
+@Job({ timeout: 0 })
+class Timeless extends Job {
+  handle(): void {}
+}
+
+describe('a timeout', () => {
+  it('aborts the signal, and records a failed attempt when the handler stops', async () => {
+    act.behave = (job) =>
+      new Promise((_, reject) => {
+        job.signal.addEventListener('abort', () => reject(job.signal.reason as Error));
+      });
+
+    const outcome = run(new Act());
+    await application.clock.advance('60s');
+
+    expect((await outcome).settlement).toMatchObject({ outcome: 'released', counters: { exceptions: 1 } });
+    expect((await outcome).error).toBeInstanceOf(JobTimedOutError);
+  });
+
+  it('is recorded after the grace without the handler, whose later result is refused', async () => {
+    const gate = new Gate();
+    act.behave = () => gate.opened;
+    const job = reserved(payloadOf(new Act()));
+    const returned = new Promise<void>((resolve) => {
+      job.onLateReturn = resolve;
+    });
+
+    const outcome = executor.run(job);
+    await application.clock.advance('64s');
+    expect(job.closed).toBe(false);
+    await application.clock.advance('1s');
+
+    expect((await outcome).error).toBeInstanceOf(JobTimedOutError);
+    expect(job.handler).toBe('running');
+    gate.open();
+    await returned;
+    expect(job.handler).toBe('came-back');
+  });
+
+  it('gets no more time by a cancellation that follows, and less by a stop', async () => {
+    const gate = new Gate();
+    act.behave = () => gate.opened;
+    const jobs = [reserved(payloadOf(new Act())), reserved(payloadOf(new Act()))] as const;
+    const outcomes = jobs.map((job) => executor.run(job));
+    await application.clock.advance('63s');
+
+    jobs[0].abort(new Error('cancelled'), 5);
+    jobs[1].abort(new Error('the worker stops'), 0.5);
+    await application.clock.advance('500ms');
+    expect(jobs.map(({ closed }) => closed)).toEqual([false, true]);
+    await application.clock.advance('1500ms');
+
+    expect(jobs.map(({ closed }) => closed)).toEqual([true, true]);
+    gate.open();
+    await Promise.all(outcomes);
+  });
+
+  it('refuses a result that comes within the grace: the attempt has failed', async () => {
+    const gate = new Gate();
+    act.behave = () => gate.opened;
+
+    const outcome = run(new Act());
+    await application.clock.advance('61s');
+    gate.open();
+
+    expect((await outcome).error).toBeInstanceOf(JobTimedOutError);
+  });
+});
+
+describe('what is foreseen for a handler that blocks the event loop', () => {
+  async function foreseen(job: object, counters?: Partial<Counters>): Promise<object[]> {
+    const running = reserved(payloadOf(job), counters);
+    const told: object[] = [];
+    running.lease = { foresee: (within, delay) => told.push({ within, delay }) };
+    act.behave = () => calls.push(`after ${told.length}`);
+    await executor.run(running);
+    return told;
+  }
+
+  it('is told before it starts: a failed attempt after timeout and grace, with its backoff', async () => {
+    expect(await foreseen(new Act(), { exceptions: 1 })).toEqual([{ within: 65_000, delay: 60 }]);
+    expect(calls).toContain('after 1');
+  });
+
+  it('is nothing without a timeout', async () => {
+    expect(await foreseen(new Timeless())).toEqual([]);
+  });
+});
