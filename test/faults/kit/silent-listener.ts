@@ -4,7 +4,9 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
+import { eventually } from '../../support/eventually';
 
 /** So many attempts the system itself takes for a process that does not; it answers none beyond them. */
 const BACKLOG = 1;
@@ -38,14 +40,17 @@ export class SilentListener {
     return new SilentListener(child, Number(port));
   }
 
-  /** Connections that are there stay, and are silent as well. */
+  /**
+   * Connections that are there stay, and are silent as well. Attempts of others may take places of those that fill the line:
+   * it is full when the system says so.
+   */
   async fallSilent(): Promise<void> {
     this.#process.kill('SIGSTOP');
+    await eventually(() => stateOf(this.#process.pid!) === 'T', { of: 'a listener that stands still' });
     for (let filled = 0; filled < TAKEN; filled += 1) {
-      const filler = createConnection(this.port, '127.0.0.1').on('error', () => undefined);
-      this.#fillers.push(filler);
-      await once(filler, 'connect');
+      this.#fillers.push(createConnection(this.port, '127.0.0.1').on('error', () => undefined));
     }
+    await eventually(() => waitingAt(this.port) === TAKEN, { of: 'a line that is full' });
   }
 
   answer(): void {
@@ -60,4 +65,17 @@ export class SilentListener {
     this.#process.kill('SIGKILL');
     await exited;
   }
+}
+
+/** As in `ps`: T, it was stopped. */
+function stateOf(pid: number): string | undefined {
+  return /\) (\w) /.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1];
+}
+
+/** How many connections the system has taken for a listener that has not accepted them. */
+function waitingAt(port: number): number {
+  const address = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  // The address, that of the other side, the state (0A listens), what waits to be sent, and what waits to be taken.
+  const line = new RegExp(`: ${address} \\S+ 0A \\w+:(\\w+)`);
+  return Number.parseInt(line.exec(readFileSync('/proc/net/tcp', 'utf8'))?.[1] ?? '0', 16);
 }
