@@ -22,6 +22,11 @@ import { BLOCKED } from './supervision';
 /** For the store to take the outcomes of a process that is about to end. */
 const SETTLE_DEADLINE: Milliseconds = 5000;
 
+const UNANSWERED = 'the store has not answered';
+
+/** What the store has said to each. */
+type Results = Map<Settlement, SettleResult>;
+
 interface StoreModule {
   readonly open: (data: unknown, deadline: Seconds) => StoreThread;
 }
@@ -164,18 +169,19 @@ async function record(overdue: readonly HeldReservation[], loop: BlockedLoop): P
   if (ends) for (const one of [...overdue, ...others]) drop(one);
   const frames = ofMainThread ? await loop.hold() : [];
   if (!ends) loop.letGo();
-  const settlements = [...overdue.map(({ timedOut }) => timedOut), ...others.map(({ givenUp }) => givenUp)];
-  const results: SettleResult[] = [];
+  const timeouts = overdue.map(({ timedOut }) => timedOut);
+  const settlements = [...timeouts, ...others.map(({ givenUp }) => givenUp)];
+  const results: Results = new Map();
   const conclude = (why: string | undefined): string => {
-    const returned = settlements.filter(({ outcome }, at) => outcome === 'released' && results[at] === 'settled');
-    const timedOut = results.slice(0, overdue.length);
+    const returned = settlements.filter((one) => one.outcome === 'released' && results.get(one) === 'settled');
+    const timedOut = timeouts.flatMap((one) => results.get(one) ?? []);
     const back = returned.length - timedOut.filter((result) => result === 'settled').length;
     const account = blockedAccount({
       pid: process.pid,
       overdue: overdue.map(({ reservation }) => reservation),
       results: timedOut,
       why,
-      end: ends ? { returned: back, left: settlements.length - results.length } : undefined,
+      end: ends ? { returned: back, left: settlements.length - results.size } : undefined,
       frames,
     });
     if (!told) say(account);
@@ -187,28 +193,42 @@ async function record(overdue: readonly HeldReservation[], loop: BlockedLoop): P
     loop.endProcess(BLOCKED);
   };
   // A store that does not answer is no reason to leave the process as it is: the leases end by themselves then.
-  if (ends) systemClock.after(SETTLE_DEADLINE, () => end('the store has not answered'), true);
+  if (ends) systemClock.after(SETTLE_DEADLINE, () => end(UNANSWERED), true);
   const why = await settle(settlements, results);
   if (ends) return end(why);
-  const recorded = overdue.slice(0, results.length);
+  const recorded = overdue.filter((_, at) => results.has(timeouts[at]!));
   for (const one of recorded) drop(one);
   const numbers = recorded.map(({ number }) => number);
   tell({ kind: 'blocked', numbers, account: conclude(why) });
 }
 
 /** Notes what the store says to each, for as long as it answers; gives the reason why it does not. */
-async function settle(settlements: readonly Settlement[], results: SettleResult[]): Promise<string | undefined> {
+async function settle(settlements: readonly Settlement[], results: Results): Promise<string | undefined> {
   try {
     const recorder = await opened();
+    const waits: Promise<unknown>[] = [];
     for (const page of pagesOf(settlements)) {
-      for (const answer of await recorder.settle(page)) {
-        results.push(typeof answer === 'string' ? answer : await answer.later);
-      }
+      const answers = await recorder.settle(page);
+      page.forEach((one, at) => {
+        const answer = answers[at]!;
+        if (typeof answer === 'string') results.set(one, answer);
+        else waits.push(answer.later.then((result) => results.set(one, result)));
+      });
     }
-    return undefined;
+    return waits.length === 0 ? undefined : await unanswered(waits);
   } catch (error) {
     return errorMessage(toError(error));
   }
+}
+
+// A part of the store that is silent keeps nobody from hearing of the others.
+function unanswered(waits: readonly Promise<unknown>[]): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const timer = systemClock.after(SETTLE_DEADLINE, () => resolve(UNANSWERED));
+    Promise.all(waits)
+      .finally(() => timer.cancel())
+      .then(() => resolve(undefined), reject);
+  });
 }
 
 // Not by process.stderr, which goes by way of the event loop that stands still.

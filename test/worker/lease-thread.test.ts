@@ -3,15 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import threads from 'node:worker_threads';
 import { JobBus } from '../../src/bus/bus';
+import { monotonicOrigin, systemClock } from '../../src/clock/clock';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { connectDatabase } from '../../src/connections/database/database-connection';
 import { Job } from '../../src/job/job';
 import type { ConnectionConfig, DatabaseConfig } from '../../src/queue/configuration';
 import type { Connection, ThreadAccess } from '../../src/queue/connection';
 import type { Connector } from '../../src/queue/connector';
+import { noCounters } from '../../src/payload/counters';
+import { threadModule } from '../../src/queue/thread-module';
 import { QueueManager } from '../../src/queue/queue-manager';
 import { JobCancelledError, LeaseLostError } from '../../src/worker/errors';
-import { type LeaseThreadData, LOOKING } from '../../src/worker/lease-messages';
+import { type FromThread, type LeaseThreadData, LOOKING, STATES } from '../../src/worker/lease-messages';
+import { LeaseTable } from '../../src/worker/lease-table';
 import { Worker } from '../../src/worker/worker';
 import { Gate, RecordingLogger } from '../support/application';
 import { eventually } from '../support/eventually';
@@ -263,4 +267,37 @@ describe('where no thread can do it, the event loop renews, and that is said onc
     expect(reasons).toEqual([]);
     expect(log.messages('error')).toEqual(['no route The worker goes on trying.']);
   });
+});
+
+it('a part of the store that does not answer keeps nobody from hearing of a blocked event loop, or of the others', async () => {
+  open(onSqlite());
+  const table = new LeaseTable(systemClock.monotonic());
+  for (const [at, queue] of ['silent', 'open'].entries()) {
+    const place = table.take(systemClock.monotonic());
+    const reservation = { queue, payload: Buffer.from(`{"id":"${queue}"}`), counters: noCounters, token: undefined };
+    place.page.write(place.index, reservation);
+    place.terms.foresee(systemClock.monotonic(), 0);
+    place.terms.show(at + 1);
+  }
+  const later = `all.map((one) => (one.reservation.queue === 'silent' ? { later: new Promise(() => {}) } : 'settled'))`;
+  const workerData: LeaseThreadData = {
+    threadAccess: accessThat(`return { settle: async (all) => ${later}, close: async () => {} };`),
+    lease: 60,
+    clockOrigin: monotonicOrigin(),
+    origin: table.origin,
+    state: new Int32Array(new SharedArrayBuffer(STATES * Int32Array.BYTES_PER_ELEMENT)),
+    whenBlocked: 'report',
+    ofMainThread: false,
+  };
+  const thread = new threads.Worker(threadModule('worker/lease-thread'), { workerData });
+  const told: FromThread[] = [];
+  thread.on('message', (message: FromThread) => told.push(message));
+  for (const { memory } of table.pages) thread.postMessage({ page: memory }, []);
+
+  // Nobody answers what it asks.
+  await eventually(() => told.some(({ kind }) => kind === 'blocked'), { of: 'an account' });
+  await thread.terminate();
+
+  const account = expect.stringContaining('1 recorded as timed out, 1 not recorded (the store has not answered)');
+  expect(told).toContainEqual({ kind: 'blocked', numbers: [2], account });
 });
