@@ -143,6 +143,30 @@ export class CallbackTimedOutError extends OnqueueError<
   }
 }
 
+/** What a job's `middleware()` gave is no list, or something in it no middleware. */
+export class InvalidMiddlewareError extends OnqueueError<{ readonly job: string; readonly index: number | undefined }> {
+  readonly code = 'E_INVALID_MIDDLEWARE';
+
+  /** @param index its place in the list; undefined: `given` is what should be the list */
+  constructor(job: string, given: unknown, index?: number) {
+    super(
+      index === undefined
+        ? `${job}.middleware() gave ${shapeOf(given)}, and must give a list: return [throttle]. It is not awaited.`
+        : `${job}.middleware() gave ${typeof given === 'function' ? `the class ${given.name || 'without a name'}` : shapeOf(given)} at place ` +
+            `${index} of its list. Middleware is a function (job, next) or an instance with such a handle(): new Throttle().`,
+      { job, index },
+    );
+  }
+}
+
+// Of an object nothing is quoted, for it may be anybody's data.
+function shapeOf(value: unknown): string {
+  if (value === undefined || value === null) return String(value);
+  if (value instanceof Promise) return 'a promise';
+  if (typeof value !== 'object') return `a ${typeof value}`;
+  return 'handle' in value ? 'an object' : 'an object without handle()';
+}
+
 /** Middleware called `next()` a second time, or when it had come back already. The second call runs nothing. */
 export class MiddlewareNextError extends OnqueueError<JobFacts & { readonly middleware: string }> {
   readonly code = 'E_MIDDLEWARE_NEXT';

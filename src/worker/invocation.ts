@@ -8,7 +8,7 @@ import type { Middleware } from '../job/middleware';
 import { attachContext } from '../job/running';
 import { toError } from '../failed/exception-text';
 import type { Application } from '../queue/application';
-import { type Layer, runThrough } from './layers';
+import { type Layer, layersOf, runThrough } from './layers';
 import type { RunningJob } from './running-job';
 
 /**
@@ -133,8 +133,10 @@ function middlewareOf(
 ): readonly Layer[] {
   const hasOwn = has(instance, 'middleware');
   if (!hasOwn && through.length === 0) return NO_LAYERS;
-  const own = hasOwn ? call(instance, definition.target, 'middleware', scope, []) : [];
-  return [...(own as readonly Layer[]), ...through];
+  const own = hasOwn
+    ? layersOf(definition.name, call(instance, definition.target, 'middleware', scope, []))
+    : NO_LAYERS;
+  return [...own, ...through];
 }
 
 function wrap(

@@ -5,7 +5,7 @@
 import { toError } from '../failed/exception-text';
 import type { Middleware, MiddlewareFunction } from '../job/middleware';
 import type { Application } from '../queue/application';
-import { MiddlewareNextError } from './errors';
+import { InvalidMiddlewareError, MiddlewareNextError } from './errors';
 import type { RunningJob } from './running-job';
 
 export type Layer = Middleware | MiddlewareFunction;
@@ -17,6 +17,20 @@ export interface LayersSettings {
   readonly layers: readonly Layer[];
   readonly call: (layer: Layer, next: () => Promise<unknown>) => unknown;
   readonly handle: () => unknown;
+}
+
+/** What a job's `middleware()` gave, checked: no compiler looks at it. */
+export function layersOf(job: string, given: unknown): readonly Layer[] {
+  if (!Array.isArray(given)) throw new InvalidMiddlewareError(job, given);
+  const strange = given.findIndex((layer) => !isLayer(layer));
+  if (strange !== -1) throw new InvalidMiddlewareError(job, given[strange], strange);
+  return given as readonly Layer[];
+}
+
+function isLayer(value: unknown): boolean {
+  // A class is a function as well; what tells it from others is a prototype that is there for good.
+  if (typeof value === 'function') return Object.getOwnPropertyDescriptor(value, 'prototype')?.writable !== false;
+  return typeof value === 'object' && value !== null && 'handle' in value && typeof value.handle === 'function';
 }
 
 export async function runThrough(settings: LayersSettings, index = 0): Promise<unknown> {

@@ -70,6 +70,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   InvalidJobNameError: ['@'],
   InvalidJobOptionError: ['tries on SendEmail', -1, 'Give a whole number.'],
   InvalidLockError: ['', 0, 'a lock needs a name'],
+  InvalidMiddlewareError: ['SendEmail', 5, 0],
   InvalidOptionError: ['--tries', 'many', 'Give a number.'],
   InvalidPayloadError: ['it is no JSON object', '/data'],
   InvalidQueueNameError: ['high,low', 'queue on SendEmail', 'a job goes to one queue'],

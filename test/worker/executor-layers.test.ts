@@ -57,6 +57,26 @@ describe('middleware', () => {
     expect(calls).toEqual([]);
   });
 
+  class Throttle {
+    handle(): void {}
+  }
+
+  it.each<[string, unknown, string]>([
+    ['a promise', Promise.resolve([]), 'Wrapped.middleware() gave a promise, and must give a list'],
+    ['nothing', undefined, 'Wrapped.middleware() gave undefined, and must give a list'],
+    ['one layer', new Throttle(), 'Wrapped.middleware() gave an object, and must give a list'],
+    ['a number in the list', [layer('a'), 5], 'Wrapped.middleware() gave a number at place 1 of its list.'],
+    ['a class', [Throttle], 'Wrapped.middleware() gave the class Throttle at place 0 of its list.'],
+    ['any object', [{}], 'Wrapped.middleware() gave an object without handle() at place 0 of its list.'],
+  ])('fails the attempt, and says why, where middleware() gave %s', async (_case, given, message) => {
+    layers = given as Middleware[];
+
+    const { error } = await run(new Wrapped());
+
+    expect(error).toMatchObject({ code: 'E_INVALID_MIDDLEWARE', message: expect.stringContaining(message) });
+    expect(calls).toEqual([]);
+  });
+
   it('can release the job', async () => {
     layers = [{ handle: (job) => job.release('1h') }];
 
