@@ -28,6 +28,11 @@ export function manyLines(text: string): string {
   return stripVTControlCharacters(text).replace(ALL_HARMFUL, keep).toWellFormed();
 }
 
+/** For what somebody else wrote, where a sentence follows it: with a stop at its end, if it has none. */
+export function sentence(text: string): string {
+  return /[.!?:;…]$/u.test(text) ? text : `${text}.`;
+}
+
 function escaped(character: string): string {
   return WRITTEN[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

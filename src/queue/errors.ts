@@ -1,6 +1,7 @@
 /** What can go wrong before a job reaches its store: configuration, names, and asking for what is not there. */
 import type { Seconds } from '../clock/clock';
 import { OnqueueError } from '../errors/onqueue-error';
+import { sentence } from '../errors/plain-text';
 import { valueText } from '../job/value-text';
 import type { Capabilities } from './connection';
 
@@ -303,7 +304,8 @@ export class BulkInterruptedError extends OnqueueError<{
     const { cause } = options;
     const { unsent, total } = facts;
     super(
-      `Of ${total} jobs ${total - unsent.length} are in; then ${what}: ${cause instanceof Error ? cause.message : String(cause)} ` +
+      `Of ${total} jobs ${total - unsent.length} are in; then ${what}: ` +
+        `${sentence(cause instanceof Error ? cause.message : String(cause))} ` +
         (unsent.length === 0
           ? 'Send none of them again.'
           : 'Send only those again whose places facts.unsent gives, counted from 0.'),

@@ -1,4 +1,5 @@
 /** The log lines of a worker: one for each run, none of which holds the job's data. */
+import { sentence } from '../errors/plain-text';
 import { causeOf, errorMessage } from '../failed/exception-text';
 import type { Logger } from '../logger/logger';
 import type { SetAside } from '../queue/connection';
@@ -45,7 +46,7 @@ function atStop({ name, handler }: RunningJob, reason: Error): string {
 // Of a run that was aborted, what its handler threw in the end is the cause.
 function messageOf(error: Error): string {
   const cause = causeOf(error);
-  return cause !== undefined ? `${errorMessage(error)} Cause: ${errorMessage(cause)}` : errorMessage(error);
+  return cause !== undefined ? `${sentence(errorMessage(error))} Cause: ${errorMessage(cause)}` : errorMessage(error);
 }
 
 export function logLost(logger: Logger, { job, outcome, took }: Finished): void {

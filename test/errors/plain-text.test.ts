@@ -1,4 +1,4 @@
-import { isPlain, manyLines, oneLine } from '../../src/errors/plain-text';
+import { isPlain, manyLines, oneLine, sentence } from '../../src/errors/plain-text';
 import { errorMessage, exceptionText } from '../../src/failed/exception-text';
 
 const CLEAR_SCREEN = '\u001b[2J';
@@ -35,4 +35,8 @@ it('the text of an error that is kept has the lines of its stack, and nothing th
 
   expect(text).toMatch(/^Error: no\\u0007\n +at /);
   expect(text).not.toMatch(/[^\P{Cc}\n]/u);
+});
+
+it('what somebody else wrote is a sentence, so that another one may follow', () => {
+  expect(['gone', 'Gone.', 'really?'].map(sentence)).toEqual(['gone.', 'Gone.', 'really?']);
 });

@@ -12,6 +12,7 @@ const run = promisify(execFile);
 /** What loads a file, compiled as in the package: Jest's own `require` would hide what Node.js does. */
 const LOADER = [
   'errors/onqueue-error',
+  'errors/plain-text',
   'job/value-text',
   'queue/errors',
   'queue/typescript-loader',

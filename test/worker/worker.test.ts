@@ -235,6 +235,20 @@ describe('the log of a worker', () => {
     ]);
   });
 
+  it('tells an error and its cause in sentences of their own', async () => {
+    @Job()
+    class Sends extends Job {
+      handle(): void {
+        throw new Error('no mail went out', { cause: new Error('refused') });
+      }
+    }
+    await application.bus.dispatch(new Sends());
+
+    await worker({ stopWhenEmpty: true }).run();
+
+    expect(application.log.messages('error')).toEqual(['Sends failed: no mail went out. Cause: refused']);
+  });
+
   it('holds no password, although an error does', async () => {
     @Job()
     class Connects extends Job {

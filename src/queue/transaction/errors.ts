@@ -1,5 +1,6 @@
 /** What can go wrong with what was to follow a commit. */
 import { OnqueueError } from '../../errors/onqueue-error';
+import { sentence } from '../../errors/plain-text';
 
 /** A job that was dispatched with `afterCommit()`. */
 export interface CommittedJob {
@@ -33,7 +34,7 @@ export class AfterCommitError extends OnqueueError<CommitFacts> {
       ...(unsent.length > 0 ? [`${unsent.length} were not queued (${namesOf(unsent)})`] : []),
       ...(failed.length > 0 ? [`${failed.length} ran at once and failed (${namesOf(failed)})`] : []),
     ];
-    const messages = new Set(errors.map((error) => (error instanceof Error ? error.message : String(error))));
+    const messages = new Set(errors.map((error) => sentence(error instanceof Error ? error.message : String(error))));
     const remedy = unsent.length > 0 ? 'error.resend() sends again what was not queued, and ' : '';
     super(
       `The function of Queue.transaction() is done, and stays so; of the ${sent.length + failed.length + unsent.length} jobs ` +
