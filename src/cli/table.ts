@@ -44,7 +44,7 @@ function cellText(cell: Cell): string {
   return cell === undefined
     ? ''
     : String(cell)
-        .replace(/\p{Cc}+/gu, ' ')
+        .replace(/\n\s*|\p{Cc}+/gu, ' ')
         .trim();
 }
 

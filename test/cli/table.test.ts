@@ -35,6 +35,10 @@ describe('a table', () => {
     expect(table).toBe('error\nfirst second  [2Jthird 0m');
   });
 
+  it('shows a text of several lines as one, without their indentation', () => {
+    expect(formatTable(['found'], [['has mistakes:\n  one\n  two']])).toBe('found\nhas mistakes: one two');
+  });
+
   it('cuts the last column to the width of the terminal, and says that it did', () => {
     const table = formatTable(['id', 'error'], [['1', 'the connection was refused']], { width: 20 });
 
