@@ -4,11 +4,8 @@ import type { Connection } from './connection';
 import { type Consequential, QueueUnavailableError } from './errors';
 import type { EncodedJob } from './job-encoder';
 import { nextTurn } from './next-turn';
+import { MOST_JOBS, pagesOf } from './pages';
 import { pageBytes } from './payload-size';
-
-/** What a call carries at most, so that no store is blocked by it. */
-const MOST_ENTRIES = 100;
-const MOST_BYTES = 1024 * 1024;
 
 /** What takes jobs. */
 export type Target = Pick<Connection, 'push'> & Partial<Pick<Connection, 'driver'>>;
@@ -47,7 +44,8 @@ export async function sendPages(
   for (const group of groups(jobs)) {
     const { connection } = group[0];
     const target = (): Target => targetOf(connection);
-    for (const page of pages(group, mostOf(target))) {
+    // Each page holds one at least.
+    for (const page of pagesOf(group, bytesOf, mostOf(target)) as Iterable<Page>) {
       if (away.has(connection)) break;
       const refusal = await push(target, page);
       for (const job of refusal?.taken ?? page) sent(job);
@@ -90,19 +88,21 @@ function runsJobs({ driver }: Target): boolean {
 /** Of jobs that run within their push each ends for itself: one that has run must not be told as not sent. */
 function mostOf(target: () => Target): number {
   try {
-    return runsJobs(target()) ? 1 : MOST_ENTRIES;
+    return runsJobs(target()) ? 1 : MOST_JOBS;
   } catch {
     // The push tells why.
-    return MOST_ENTRIES;
+    return MOST_JOBS;
   }
 }
 
 /** Jobs of one queue, for one call. */
-export type Page = [EncodedJob, ...EncodedJob[]];
+export type Page = readonly [EncodedJob, ...EncodedJob[]];
+
+const bytesOf = ({ entry }: EncodedJob): number => pageBytes(entry.payload);
 
 function groups(jobs: Iterable<EncodedJob>): Iterable<Page> {
-  const groups = new Map<string, Page>();
-  let group: Page | undefined;
+  const groups = new Map<string, [EncodedJob, ...EncodedJob[]]>();
+  let group: [EncodedJob, ...EncodedJob[]] | undefined;
   for (const job of jobs) {
     // Mostly the next one goes where the last one went.
     if (group?.[0].connection !== job.connection || group[0].queue !== job.queue) {
@@ -116,24 +116,6 @@ function groups(jobs: Iterable<EncodedJob>): Iterable<Page> {
     group.push(job);
   }
   return groups.values();
-}
-
-// A page holds at least one job, whatever its size.
-function* pages(jobs: Page, most: number): Generator<Page> {
-  let page: Page | undefined;
-  let bytes = 0;
-  for (const job of jobs) {
-    const size = pageBytes(job.entry.payload);
-    if (page === undefined || page.length === most || bytes + size > MOST_BYTES) {
-      if (page !== undefined) yield page;
-      page = [job];
-      bytes = size;
-    } else {
-      page.push(job);
-      bytes += size;
-    }
-  }
-  if (page !== undefined) yield page;
 }
 
 // One call may carry jobs of several dispatches, so each of them gets an error of its own, with its own job's name.

@@ -7,11 +7,8 @@
  */
 import type { Clock, Milliseconds, Seconds, Timer } from '../clock/clock';
 import type { Connection, RenewResult, Reservation } from '../queue/connection';
+import { pagesOf } from '../queue/pages';
 import { type Member, Roster } from './roster';
-
-/** One call of a driver moves no more than this. */
-const MOST_AT_ONCE = 100;
-const MOST_BYTES = 1024 * 1024;
 
 const FIRST_PAUSE: Milliseconds = 50;
 const LONGEST_PAUSE: Milliseconds = 1000;
@@ -158,7 +155,7 @@ export class LeaseRenewal<L extends Leased> {
   // False: some were not renewed.
   async #renewAll(due: readonly L[]): Promise<boolean> {
     let failure: { readonly error: unknown } | undefined;
-    for (const page of pagesOf(due)) {
+    for (const page of pagesOf(due, bytesOf)) {
       try {
         await this.#renewPage(page);
       } catch (error) {
@@ -183,7 +180,7 @@ export class LeaseRenewal<L extends Leased> {
   }
 
   async #renewPages(due: readonly L[], queues: number): Promise<ReadonlySet<string>> {
-    for (const page of pagesOf(due)) await this.#renewPage(page);
+    for (const page of pagesOf(due, bytesOf)) await this.#renewPage(page);
     const left = new Set<string>();
     for (const leased of due) if (this.#unanswered.has(leased)) left.add(leased.reservation.queue);
     if (left.size < queues) return left;
@@ -233,19 +230,5 @@ export class LeaseRenewal<L extends Leased> {
   }
 }
 
-/** Cuts a list into calls of a driver: each has one at least, however long its text. */
-export function* pagesOf<L extends { readonly reservation: Reservation }>(list: readonly L[]): Generator<readonly L[]> {
-  let page: L[] = [];
-  let bytes = 0;
-  for (const one of list) {
-    const { length } = one.reservation.payload;
-    if (page.length === MOST_AT_ONCE || (page.length > 0 && bytes + length > MOST_BYTES)) {
-      yield page;
-      page = [];
-      bytes = 0;
-    }
-    page.push(one);
-    bytes += length;
-  }
-  if (page.length > 0) yield page;
-}
+/** Their texts travel with them. */
+export const bytesOf = ({ reservation }: { readonly reservation: Reservation }): number => reservation.payload.length;

@@ -9,13 +9,14 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { type Milliseconds, monotonicOrigin, type Seconds, systemClock, type Timer } from '../clock/clock';
 import { errorMessage, toError } from '../failed/exception-text';
 import type { Settlement, SettleResult, StoreThread } from '../queue/connection';
+import { pagesOf } from '../queue/pages';
 import { blockedAccount } from './blocked-account';
 import { BlockedLoop } from './blocked-loop';
 import type { HeldReservation } from './held-reservation';
 import { CLOSE, ENDED, HERE, LOOK, LOOKING, NOTHING_OPEN, STORE, STORE_OPEN } from './lease-messages';
 import type { FromThread, LeaseThreadData, ToThread } from './lease-messages';
 import { LeaseReader } from './lease-reader';
-import { LeaseRenewal, LOOK as RENEWAL_LOOK, pagesOf } from './lease-renewal';
+import { bytesOf, LeaseRenewal, LOOK as RENEWAL_LOOK } from './lease-renewal';
 import { OverdueWatch } from './overdue-watch';
 import { BLOCKED } from './supervision';
 
@@ -207,7 +208,7 @@ async function settle(settlements: readonly Settlement[], results: Results): Pro
   try {
     const recorder = await opened();
     const waits: Promise<unknown>[] = [];
-    for (const page of pagesOf(settlements)) {
+    for (const page of pagesOf(settlements, bytesOf)) {
       const answers = await recorder.settle(page);
       page.forEach((one, at) => {
         const answer = answers[at]!;

@@ -10,6 +10,7 @@ import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
 import type { Application } from '../queue/application';
 import type { Connection, ReserveReply } from '../queue/connection';
+import { MOST_JOBS } from '../queue/pages';
 import { Bell } from './bell';
 import { Emptiness } from './emptiness';
 import { WorkerStoppingError } from './errors';
@@ -31,9 +32,6 @@ import { Slots } from './slots';
 import { StopConditions, type StopReason } from './stop-conditions';
 import { Trouble } from './trouble';
 import type { ResolvedWorkerOptions } from './worker-options';
-
-/** A call of a driver moves no more than this. */
-const MOST_AT_ONCE = 100;
 
 /** Somebody who is not as busy may run the job that stands in the way. */
 const APART_PAUSE: Milliseconds = 1000;
@@ -220,7 +218,7 @@ export class WorkLoop {
   }
 
   async #turn(limit: number): Promise<void> {
-    const finished = this.#finished.splice(0, MOST_AT_ONCE);
+    const finished = this.#finished.splice(0, MOST_JOBS);
     const combined = limit > 0 && this.#settler.combines;
     const reserves = combined || finished.length === 0;
     const askedAt = this.#application.clock.monotonic();
@@ -306,7 +304,7 @@ export class WorkLoop {
 
   // How many jobs to ask for in this turn.
   #limit(): number {
-    const limit = Math.min(this.#free, this.#conditions.jobsLeft, MOST_AT_ONCE);
+    const limit = Math.min(this.#free, this.#conditions.jobsLeft, MOST_JOBS);
     if (!this.#hungry || limit <= 0 || this.#permission.vetoedUntil !== undefined || this.#apart !== undefined)
       return 0;
     return this.#permission.isGranted() ? limit : 0;

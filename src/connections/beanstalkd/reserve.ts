@@ -13,7 +13,7 @@ import {
 } from '../../payload/counters';
 import type { Counters } from '../../payload/counters';
 import type { Reservation, ReserveReply, ReserveRequest } from '../../queue/connection';
-import { MOST_BYTES, MOST_JOBS } from '../pages';
+import { MOST_BYTES, MOST_JOBS } from '../../queue/pages';
 import { Held, type KnownJob, type RawJob } from './held';
 import { pastOf } from './marks';
 import { fieldsOf, type Reply } from './replies';

@@ -24,7 +24,7 @@ import type {
 } from '../../queue/connection';
 import type { ConnectorContext } from '../../queue/connector';
 import { ConnectionClosedError, QueueUnavailableError } from '../errors';
-import { pagesOf } from '../pages';
+import { pagesOf } from '../../queue/pages';
 import { Member } from './member';
 
 export class FailoverConnection implements Connection {

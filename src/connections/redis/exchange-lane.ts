@@ -19,7 +19,7 @@ import { failureMeta } from './failed-meta';
 import { ForeignKeys } from './foreign-keys';
 import type { Keys } from './keys';
 import { Lane } from './lane';
-import { MOST_BYTES, MOST_JOBS } from '../pages';
+import { MOST_BYTES, MOST_JOBS } from '../../queue/pages';
 import { script } from './scripts';
 
 export interface Exchanged {

@@ -4,7 +4,7 @@ import { QueueUnavailableError } from '../errors';
 import type { RedisCaller } from './caller';
 import { type Exchanged, ExchangeLane } from './exchange-lane';
 import type { Keys } from './keys';
-import { pagesOf } from '../pages';
+import { pagesOf } from '../../queue/pages';
 import type { Permissions } from './permissions';
 import type { QueueNames } from './queue-names';
 import type { SilentMasters } from './silent-masters';

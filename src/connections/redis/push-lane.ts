@@ -6,7 +6,7 @@ import { DuplicatePayloadError } from '../errors';
 import type { RedisCaller } from './caller';
 import type { QueueKeys } from './keys';
 import { Lane } from './lane';
-import { MOST_BYTES, MOST_JOBS, pagesOf } from '../pages';
+import { MOST_BYTES, MOST_JOBS, pagesOf } from '../../queue/pages';
 import { script } from './scripts';
 
 interface Push {

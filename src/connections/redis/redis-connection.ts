@@ -31,7 +31,7 @@ import { Exchanger } from './exchanger';
 import { HintRead } from './hint-read';
 import { Keys } from './keys';
 import { RedisLink } from './link';
-import { pagesOf } from '../pages';
+import { pagesOf } from '../../queue/pages';
 import { Permissions } from './permissions';
 import { PushLane } from './push-lane';
 import { QueueNames } from './queue-names';

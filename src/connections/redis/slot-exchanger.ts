@@ -18,7 +18,7 @@ import type {
 import type { RedisCaller } from './caller';
 import { type Exchanged, ExchangeLane } from './exchange-lane';
 import type { Keys } from './keys';
-import { pagesOf } from '../pages';
+import { pagesOf } from '../../queue/pages';
 import type { QueueNames } from './queue-names';
 import type { SilentMasters } from './silent-masters';
 import { SlotOrders } from './slot-orders';

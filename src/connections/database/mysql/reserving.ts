@@ -5,7 +5,7 @@
  * short table a server would rather lock all.
  */
 import type { ReserveRequest } from '../../../queue/connection';
-import { MOST_BYTES, MOST_JOBS } from '../../pages';
+import { MOST_BYTES, MOST_JOBS } from '../../../queue/pages';
 import type { CallMark } from '../server/call-marks';
 import { DELAYED, READY, RESERVED } from './job-rows';
 import type { MysqlNames } from './mysql-names';

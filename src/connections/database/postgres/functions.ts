@@ -5,7 +5,7 @@
  * long, and read all of it for each job. To forbid is to price too high, which must not start the compiler. With the
  * other plans out of the way one for all values is as good as one for these, and is made once for each session.
  */
-import { MOST_BYTES, MOST_JOBS } from '../../pages';
+import { MOST_BYTES, MOST_JOBS } from '../../../queue/pages';
 import { COUNTERS } from '../stored-row';
 import { type Identifiers, literal } from './identifiers';
 import { DELAYED, DUE, FENCE, READY, RESERVED } from './states';

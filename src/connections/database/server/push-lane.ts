@@ -3,7 +3,7 @@
  * costs more than the jobs in it, and wakes the workers once.
  */
 import { QueueUnavailableError } from '../../errors';
-import { MOST_BYTES, MOST_JOBS } from '../../pages';
+import { MOST_BYTES, MOST_JOBS } from '../../../queue/pages';
 import type { QueuedJob } from './dialect';
 
 interface Load {

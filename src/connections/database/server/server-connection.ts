@@ -26,7 +26,7 @@ import { withCounters } from '../../../payload/counters';
 import { UnknownTransactionError } from '../../../queue/errors';
 import type { Migrations } from '../../../queue/migrations';
 import { ConnectionClosedError, DuplicatePayloadError } from '../../errors';
-import { pagesOf } from '../../pages';
+import { pagesOf } from '../../../queue/pages';
 import { NewerTablesError, NotMigratedError, OtherDatabaseError, ServerVersionError } from '../errors';
 import { newJob, shownText } from '../job-text';
 import type { Access } from './access';

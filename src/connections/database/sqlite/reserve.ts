@@ -4,7 +4,7 @@ import { fenceOf, hasId, withCounters, withId } from '../../../payload/counters'
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../../payload/unreadable';
 import { uuidv7 } from '../../../payload/uuid';
 import type { Reservation, ReserveReply, ReserveRequest, SetAside } from '../../../queue/connection';
-import { MOST_BYTES, MOST_JOBS } from '../../pages';
+import { MOST_BYTES, MOST_JOBS } from '../../../queue/pages';
 import { countersIn } from '../job-text';
 import type { StoredJob } from '../job-text';
 import type { Bounds, JobTable, Outlook } from './job-table';

@@ -3,12 +3,16 @@ export const MOST_JOBS = 100;
 export const MOST_BYTES = 1024 * 1024;
 
 /** Cuts a list into calls: each has one item at least, however long. */
-export function* pagesOf<T>(items: readonly T[], bytesOf: (item: T) => number): Generator<readonly T[]> {
+export function* pagesOf<T>(
+  items: readonly T[],
+  bytesOf: (item: T) => number,
+  most = MOST_JOBS,
+): Generator<readonly T[]> {
   let start = 0;
   let bytes = 0;
   for (let at = 0; at < items.length; at += 1) {
     const size = bytesOf(items[at]!);
-    if (at - start === MOST_JOBS || (at > start && bytes + size > MOST_BYTES)) {
+    if (at - start === most || (at > start && bytes + size > MOST_BYTES)) {
       yield items.slice(start, at);
       start = at;
       bytes = 0;
