@@ -5,6 +5,7 @@ import type { Duration } from '../job/duration';
 import type { Logger } from '../logger/logger';
 import type { Buried, Connection } from '../queue/connection';
 import type { ConnectionSettings } from '../queue/connector';
+import { InvalidJobIdError } from '../queue/errors';
 import { checkRetriedSize } from '../queue/payload-size';
 import { Lock } from '../locks/lock';
 import { FailedJobsOutOfReachError, NoFailedStoreError, type Unreachable } from './errors';
@@ -81,6 +82,7 @@ export class FailedJobs {
 
   /** @throws FailedJobsOutOfReachError it was not found, and not all connections could be asked */
   async get(id: string): Promise<FailedJob | undefined> {
+    checkId(id);
     const found = await this.#find(id);
     return found === undefined ? undefined : shown(found.entry);
   }
@@ -99,6 +101,7 @@ export class FailedJobs {
   retry(id: string): Promise<boolean>;
   async retry(id: string): Promise<boolean | number> {
     if (id === 'all') return this.#retryAll();
+    checkId(id);
     const found = await this.#find(id);
     return found !== undefined && this.#retry(found.open, found.entry);
   }
@@ -109,6 +112,7 @@ export class FailedJobs {
    * @throws FailedJobsOutOfReachError it was not found, and not all connections could be asked
    */
   async forget(id: string): Promise<boolean> {
+    checkId(id);
     let forgotten = false;
     const away = await this.#visit(async ({ store }) => {
       forgotten = (await store.forget(id)) || forgotten;
@@ -237,6 +241,11 @@ export class FailedJobs {
     const lock = new Lock(`retry:${entry.id}`, RETRY_LOCK, () => locks, this.#sources.clock);
     return (await lock.get(move)) ?? false;
   }
+}
+
+// From JavaScript, and of an id that was looked up in vain: each store would say something else of it.
+function checkId(id: unknown): void {
+  if (typeof id !== 'string') throw new InvalidJobIdError(id);
 }
 
 function checkAllReached(done: string, count: number, away: readonly Unreachable[]): void {

@@ -1,6 +1,7 @@
 /** `Middleware`: what wraps a run, and the decorator that lets an instance of its class travel with a dispatch. */
 import { declaredIn } from '../job/declared-in';
 import type { Class } from '../job/definition';
+import { InvalidJobClassError } from '../job/errors';
 import type { Middleware as Wrapper } from '../job/middleware';
 import { registry } from '../job/registry';
 
@@ -15,14 +16,30 @@ export interface Middleware extends Wrapper {}
  *
  * @param options.name what the class is called in payloads; by default its name
  * @throws DuplicateJobError jobs and middleware share one space of names
+ * @throws InvalidJobClassError it has no `handle()`, or the options are none
  */
 export function Middleware(
   options: { readonly name?: string | undefined } = {},
   // Typed more tightly, it refuses classes with a private constructor.
   // oxlint-disable-next-line typescript/no-explicit-any
 ): <C extends Class<Wrapper>>(target: C, context?: ClassDecoratorContext<any>) => C {
+  if (typeof options === 'function') {
+    const problem = 'bears @Middleware without brackets. Write @Middleware().';
+    throw new InvalidJobClassError((options as Class).name, declaredIn(Middleware), problem);
+  }
   return function decorate(target) {
+    const problem = problemOf(target, options);
+    if (problem !== undefined) throw new InvalidJobClassError(target.name, declaredIn(decorate), problem);
     registry().registerMiddleware(options.name ?? target.name, target, declaredIn(decorate));
     return target;
   };
+}
+
+function problemOf({ prototype }: Class, options: object): string | undefined {
+  const unknown = Object.keys(options).find((option) => option !== 'name');
+  if (unknown !== undefined) return `has an unknown option in @Middleware: ${unknown}. There is name alone.`;
+  const { name = '' } = options as { readonly name?: unknown };
+  if (typeof name !== 'string') return 'has a name in @Middleware that is no text.';
+  const { handle } = Object(prototype) as { readonly handle?: unknown };
+  return typeof handle === 'function' ? undefined : 'bears @Middleware, but has no method handle(job, next).';
 }

@@ -357,6 +357,7 @@ export class UnregisteredMiddlewareError extends OnqueueError<{ readonly middlew
 }
 
 function faultOf(middleware: unknown): { readonly name: string; readonly remedy: string } {
+  if (Array.isArray(middleware)) return { name: 'a list', remedy: 'Give it what is in it: through(first, second).' };
   if (typeof middleware !== 'function') {
     const { name } = Object(middleware).constructor as { readonly name: string };
     return { name: `an instance of ${name}`, remedy: `Add @Middleware() above class ${name}.` };

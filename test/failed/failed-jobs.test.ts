@@ -168,6 +168,15 @@ describe('failed jobs', () => {
     expect(await failed.flush()).toBe(2);
   });
 
+  it('are looked for by a text alone', async () => {
+    const { failed } = given();
+    const nothing = undefined as unknown as string;
+
+    for (const look of [failed.get(nothing), failed.retry(nothing), failed.forget(nothing)]) {
+      await expect(look).rejects.toMatchObject({ code: 'E_INVALID_JOB_ID' });
+    }
+  });
+
   it('are pruned by age and by number', async () => {
     const { clock, failed, ids, store } = given();
     for (const id of ['a', 'b', 'c', 'd']) {

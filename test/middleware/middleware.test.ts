@@ -69,4 +69,37 @@ describe('middleware', () => {
     );
     expect(declare).toThrow("another: @Middleware({ name: '…' }).");
   });
+
+  class Bare {
+    handle(): void {}
+  }
+
+  it.each<[string, () => unknown, string]>([
+    ['without brackets', () => Middleware(Bare as object), 'bears @Middleware without brackets. Write @Middleware().'],
+    [
+      'with options of a job',
+      () => Middleware({ version: 2 } as object)(Bare),
+      'has an unknown option in @Middleware: version.',
+    ],
+    [
+      'with a name that is none',
+      () => Middleware({ name: 5 as never })(Bare),
+      'has a name in @Middleware that is no text.',
+    ],
+    ['above a class without handle()', () => Middleware()(class Bare {} as never), 'has no method handle(job, next).'],
+  ])('is refused where it is declared %s', (_case, declare, problem) => {
+    expect(declare).toThrow(
+      expect.objectContaining({ code: 'E_INVALID_JOB_CLASS', message: expect.stringContaining(problem) }),
+    );
+    expect(declare).toThrow('Bare (test/middleware/middleware.test.ts)');
+  });
+
+  it('is given to through() one by one: a list is refused, and what to write is said', async () => {
+    const { manager } = watchedApplication();
+    const list = [new Note('first')] as unknown as Note;
+
+    await expect(new JobBus(() => manager).dispatch(new Wrapped().through(list))).rejects.toThrow(
+      'through() was given a list, which cannot travel with a job. Give it what is in it: through(first, second).',
+    );
+  });
 });
