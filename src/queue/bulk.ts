@@ -26,7 +26,8 @@ export async function sendBulk(
   const idOf = (parcel: Parcel): string => (isOwn(parcel) ? (ownIds.get(parcel) ?? '') : parcel.id);
   const interrupt = (error: unknown, { queue }: Parcel, what: string): never => {
     const total = parcels.length;
-    const cause = named(error, `${total - inside.length} of ${total} jobs were not queued`);
+    const left = total - inside.length;
+    const cause = named(error, `${left} of ${total} jobs ${left === 1 ? 'was' : 'were'} not queued`);
     if (inside.length === 0) throw cause;
     const sent = new Set(inside);
     const ids = parcels.filter((parcel) => sent.has(parcel)).map(idOf);

@@ -304,7 +304,7 @@ export class BulkInterruptedError extends OnqueueError<{
     const { cause } = options;
     const { unsent, total } = facts;
     super(
-      `Of ${total} jobs ${total - unsent.length} are in; then ${what}: ` +
+      `${total - unsent.length} of ${total} jobs went in; then ${what}: ` +
         `${sentence(cause instanceof Error ? cause.message : String(cause))} ` +
         (unsent.length === 0
           ? 'Send none of them again.'

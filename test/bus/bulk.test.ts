@@ -56,7 +56,7 @@ describe('a bulk that breaks off', () => {
     const [a, b] = await watched().payloads('default');
     expect(facts).toEqual({ ids: ['x', a?.['id'], b?.['id']], unsent: [2, 3], total: 6, queue: 'default' });
     expect(message).toMatch(
-      /^Of 6 jobs 4 are in; then the queue\(\) of Parcel failed: No such address\. Send only those/,
+      /^4 of 6 jobs went in; then the queue\(\) of Parcel failed: No such address\. Send only those/,
     );
   });
 
@@ -73,7 +73,7 @@ describe('a bulk that breaks off', () => {
     for (const { facts, message } of errors) {
       expect(facts).toMatchObject({ unsent: [3], total: 4 });
       expect(facts.ids).toHaveLength(3);
-      expect(message).toMatch(/^Of 4 jobs 3 are in; then Letter ran and failed: /);
+      expect(message).toMatch(/^3 of 4 jobs went in; then Letter ran and failed: /);
     }
   });
 
@@ -82,7 +82,7 @@ describe('a bulk that breaks off', () => {
 
     const { message } = await interruption(manager.connection('sync').bulk([new Letter('a'), new Letter('nobody')]));
 
-    expect(message).toMatch(/^Of 2 jobs 2 are in; then Letter ran and failed: .* Send none of them again\.$/);
+    expect(message).toMatch(/^2 of 2 jobs went in; then Letter ran and failed: .* Send none of them again\.$/);
   });
 
   it('has sent nothing when a job with a queue() of its own names a connection that is not there', async () => {

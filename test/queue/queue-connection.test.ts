@@ -228,7 +228,7 @@ describe('pushing in bulk', () => {
     expect(error).toMatchObject({
       code: 'E_BULK_INTERRUPTED',
       message:
-        "Of 250 jobs 200 are in; then the queue 'usual' took no more: gone. Send only those again whose places facts.unsent " +
+        "200 of 250 jobs went in; then the queue 'usual' took no more: gone. Send only those again whose places facts.unsent " +
         'gives, counted from 0.',
     });
     const ids = (await driver.payloads('usual')).map(({ id }) => id);

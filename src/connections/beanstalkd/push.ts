@@ -39,7 +39,8 @@ export async function push(
   // It goes on with the tube of before, in which nobody looks for these.
   if (refused === replies[0] && replies.length > puts.length) used?.close();
   const left = await takeBack(caller, replies, consequence);
-  const part = left === 0 ? consequence : `${entries.length - left} of ${entries.length} jobs were not queued`;
+  const out = entries.length - left;
+  const part = left === 0 ? consequence : `${out} of ${entries.length} jobs ${out === 1 ? 'was' : 'were'} not queued`;
   throw refusal(caller.settings, 'put', refused, { consequence: part, uncertain: left > 0 });
 }
 

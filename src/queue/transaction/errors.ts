@@ -31,7 +31,9 @@ export class AfterCommitError extends OnqueueError<CommitFacts> {
   constructor(facts: CommitFacts, errors: readonly unknown[], result: unknown, send: () => Promise<void>) {
     const { sent, failed, unsent } = facts;
     const problems = [
-      ...(unsent.length > 0 ? [`${unsent.length} were not queued (${namesOf(unsent)})`] : []),
+      ...(unsent.length > 0
+        ? [`${unsent.length} ${unsent.length === 1 ? 'was' : 'were'} not queued (${namesOf(unsent)})`]
+        : []),
       ...(failed.length > 0 ? [`${failed.length} ran at once and failed (${namesOf(failed)})`] : []),
     ];
     const messages = new Set(errors.map((error) => sentence(error instanceof Error ? error.message : String(error))));

@@ -92,7 +92,7 @@ it('a push of which somebody has a part already says so: sent again, that part w
   answers = { put: ['INSERTED 1', 'OUT_OF_MEMORY'], delete: ['NOT_FOUND'] };
 
   await expect(push(2)).rejects.toMatchObject({
-    message: expect.stringContaining('1 of 2 jobs were not queued'),
+    message: expect.stringContaining('1 of 2 jobs was not queued'),
     facts: { uncertain: true },
   });
 });

@@ -104,7 +104,7 @@ describe('a commit whose jobs cannot all be sent', () => {
 
     expect([error.facts.sent.length, error.facts.failed.length, error.facts.unsent.length]).toEqual([2, 1, 1]);
     expect(error.message).toMatch(
-      /of the 4 jobs that were to follow it, 1 were not queued \(Mail \S+\), and 1 ran at once and failed \(Mail \S+\): [^.]+\. .*error\.resend/,
+      /of the 4 jobs that were to follow it, 1 was not queued \(Mail \S+\), and 1 ran at once and failed \(Mail \S+\): [^.]+\. .*error\.resend/,
     );
     expect(handled).toEqual([]);
     expect(pushed(watched())).toEqual(['later']);
