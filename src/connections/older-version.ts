@@ -1,4 +1,16 @@
-/** Compares what a server says of its version with the oldest one that a driver was made for. */
+/** What a server says of its version, beside the oldest one that a driver was made for. */
+
+export interface OldVersion {
+  /** The connection's name in the configuration. */
+  readonly connection: string;
+  /** `Connection.address`: without a password. */
+  readonly address: string;
+  /** Product and version, as `needed` is. */
+  readonly found: string;
+  readonly needed: string;
+  /** What was not done for it, as a clause: `SendEmail was not queued`. */
+  readonly consequence: string;
+}
 
 /** By major and minor number. One that says none is taken for new enough. */
 export function isOlder(version: string, needed: string): boolean {

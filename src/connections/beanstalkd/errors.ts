@@ -1,6 +1,7 @@
 /** What only a beanstalkd can answer. That it does not answer is `QueueUnavailableError`, as with every store. */
 import { OnqueueError } from '../../errors/onqueue-error';
 import type { Consequential } from '../errors';
+import type { OldVersion } from '../older-version';
 
 /** A queue's name that a tube cannot bear. */
 export class TubeNameError extends OnqueueError<{ readonly connection: string; readonly queue: string }> {
@@ -72,16 +73,6 @@ export class BeanstalkdReplyError extends OnqueueError<UnexpectedReply> implemen
   withConsequence(consequence: string): BeanstalkdReplyError {
     return new BeanstalkdReplyError({ ...this.facts, consequence });
   }
-}
-
-export interface OldVersion {
-  /** The connection's name in the configuration. */
-  readonly connection: string;
-  readonly address: string;
-  readonly found: string;
-  readonly needed: string;
-  /** What was not done for it, as a clause. */
-  readonly consequence: string;
 }
 
 /** The server is older than what the driver was made for. It is told by what it says of itself when a connection is made. */

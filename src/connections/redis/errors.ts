@@ -1,6 +1,7 @@
 /** What only Redis can answer. That it does not answer is `QueueUnavailableError`, as with every store. */
 import { OnqueueError } from '../../errors/onqueue-error';
 import type { Consequential } from '../errors';
+import type { OldVersion } from '../older-version';
 
 export interface Reply {
   /** The connection's name in the configuration. */
@@ -63,18 +64,6 @@ export class ForeignKeyError extends OnqueueError<ForeignKey> implements Consequ
   withConsequence(consequence: string): ForeignKeyError {
     return new ForeignKeyError({ ...this.facts, consequence }, { cause: this.cause });
   }
-}
-
-export interface OldVersion {
-  /** The connection's name in the configuration. */
-  readonly connection: string;
-  /** `Connection.address`: without a password. */
-  readonly address: string;
-  /** Product and version, as `needed` is. */
-  readonly found: string;
-  readonly needed: string;
-  /** What was not done for it, as a clause: `SendEmail was not queued`. */
-  readonly consequence: string;
 }
 
 /** The server lacks commands that Onqueue needs. It is told by what it says of itself when a connection is made. */
