@@ -4,7 +4,7 @@ import { InvalidPayloadError } from '../payload/errors';
 import { UNREADABLE_NAME } from '../payload/unreadable';
 import type { Connection, Reservation, SetAside } from '../queue/connection';
 import { Executor } from '../worker/executor';
-import { LeaseKeeper } from '../worker/lease-keeper';
+import { LeaseKeeper } from '../worker/lease/keeper';
 import { RunningJob } from '../worker/running-job';
 import { EndlessDrainError } from './errors';
 import type { FakeManager } from './fake-manager';

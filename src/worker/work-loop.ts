@@ -19,7 +19,7 @@ import { IdleWait } from './idle-wait';
 import { standInsOf, type WorkerHealth, type WorkerState } from './health';
 import { logSetAside, logStubborn, logUnsettled } from './job-log';
 import { LastChance } from './last-chance';
-import { LeaseKeeper } from './lease-keeper';
+import { LeaseKeeper } from './lease/keeper';
 import { Orders } from './orders';
 import { Permission } from './permission';
 import { Pulse } from './pulse';

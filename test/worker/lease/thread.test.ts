@@ -2,24 +2,24 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import threads from 'node:worker_threads';
-import { JobBus } from '../../src/bus/bus';
-import { monotonicOrigin, systemClock } from '../../src/clock/clock';
-import { builtInConnectors } from '../../src/connections/built-in';
-import { connectDatabase } from '../../src/connections/database/database-connection';
-import { Job } from '../../src/job/job';
-import type { ConnectionConfig, DatabaseConfig } from '../../src/queue/configuration';
-import type { Connection, ThreadAccess } from '../../src/queue/connection';
-import type { Connector } from '../../src/queue/connector';
-import { noCounters } from '../../src/payload/counters';
-import { threadModule } from '../../src/queue/thread-module';
-import { QueueManager } from '../../src/queue/queue-manager';
-import { JobCancelledError, LeaseLostError } from '../../src/worker/errors';
-import { type FromThread, type LeaseThreadData, LOOKING, STATES } from '../../src/worker/lease-messages';
-import { LeaseTable } from '../../src/worker/lease-table';
-import { Worker } from '../../src/worker/worker';
-import { Gate, RecordingLogger } from '../support/application';
-import { eventually } from '../support/eventually';
-import { type RedisServer, startRedisServer } from '../support/redis-server';
+import { JobBus } from '../../../src/bus/bus';
+import { monotonicOrigin, systemClock } from '../../../src/clock/clock';
+import { builtInConnectors } from '../../../src/connections/built-in';
+import { connectDatabase } from '../../../src/connections/database/database-connection';
+import { Job } from '../../../src/job/job';
+import type { ConnectionConfig, DatabaseConfig } from '../../../src/queue/configuration';
+import type { Connection, ThreadAccess } from '../../../src/queue/connection';
+import type { Connector } from '../../../src/queue/connector';
+import { noCounters } from '../../../src/payload/counters';
+import { threadModule } from '../../../src/queue/thread-module';
+import { QueueManager } from '../../../src/queue/queue-manager';
+import { JobCancelledError, LeaseLostError } from '../../../src/worker/errors';
+import { type FromThread, type LeaseThreadData, LOOKING, STATES } from '../../../src/worker/lease/messages';
+import { LeaseTable } from '../../../src/worker/lease/table';
+import { Worker } from '../../../src/worker/worker';
+import { Gate, RecordingLogger } from '../../support/application';
+import { eventually } from '../../support/eventually';
+import { type RedisServer, startRedisServer } from '../../support/redis-server';
 
 let redis: RedisServer;
 let folder: string;
@@ -275,9 +275,9 @@ it('a part of the store that does not answer keeps nobody from hearing of a bloc
   for (const [at, queue] of ['silent', 'open'].entries()) {
     const place = table.take(systemClock.monotonic());
     const reservation = { queue, payload: Buffer.from(`{"id":"${queue}"}`), counters: noCounters, token: undefined };
-    place.page.write(place.index, reservation);
-    place.terms.foresee(systemClock.monotonic(), 0);
-    place.terms.show(at + 1);
+    place.write(reservation);
+    place.foresee(systemClock.monotonic(), 0);
+    place.show(at + 1);
   }
   const later = `all.map((one) => (one.reservation.queue === 'silent' ? { later: new Promise(() => {}) } : 'settled'))`;
   const workerData: LeaseThreadData = {
@@ -289,10 +289,10 @@ it('a part of the store that does not answer keeps nobody from hearing of a bloc
     whenBlocked: 'report',
     ofMainThread: false,
   };
-  const thread = new threads.Worker(threadModule('worker/lease-thread'), { workerData });
+  const thread = new threads.Worker(threadModule('worker/lease/thread/program'), { workerData });
   const told: FromThread[] = [];
   thread.on('message', (message: FromThread) => told.push(message));
-  for (const { memory } of table.pages) thread.postMessage({ page: memory }, []);
+  for (const page of table.pages) thread.postMessage({ page }, []);
 
   // Nobody answers what it asks.
   await eventually(() => told.some(({ kind }) => kind === 'blocked'), { of: 'an account' });

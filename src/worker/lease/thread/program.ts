@@ -6,19 +6,19 @@
 import { writeSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
-import { type Milliseconds, monotonicOrigin, type Seconds, systemClock, type Timer } from '../clock/clock';
-import { errorMessage, toError } from '../failed/exception-text';
-import type { Settlement, SettleResult, StoreThread } from '../queue/connection';
-import { pagesOf } from '../queue/pages';
+import { type Milliseconds, monotonicOrigin, type Seconds, systemClock, type Timer } from '../../../clock/clock';
+import { errorMessage, toError } from '../../../failed/exception-text';
+import type { Settlement, SettleResult, StoreThread } from '../../../queue/connection';
+import { pagesOf } from '../../../queue/pages';
 import { blockedAccount } from './blocked-account';
 import { BlockedLoop } from './blocked-loop';
 import type { HeldReservation } from './held-reservation';
-import { CLOSE, ENDED, HERE, LOOK, LOOKING, NOTHING_OPEN, STORE, STORE_OPEN } from './lease-messages';
-import type { FromThread, LeaseThreadData, ToThread } from './lease-messages';
-import { LeaseReader } from './lease-reader';
-import { bytesOf, LeaseRenewal, LOOK as RENEWAL_LOOK } from './lease-renewal';
+import { CLOSE, ENDED, HERE, LOOK, LOOKING, NOTHING_OPEN, STORE, STORE_OPEN } from '../messages';
+import type { FromThread, LeaseThreadData, ToThread } from '../messages';
+import { LeaseReader } from './reader';
+import { bytesOf, LeaseRenewal, LOOK as RENEWAL_LOOK } from '../renewal';
 import { OverdueWatch } from './overdue-watch';
-import { BLOCKED } from './supervision';
+import { BLOCKED } from '../../supervision';
 
 /** For the store to take the outcomes of a process that is about to end. */
 const SETTLE_DEADLINE: Milliseconds = 5000;

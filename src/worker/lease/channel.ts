@@ -4,12 +4,13 @@
  * The thread starts with the first jobs, keeps no process alive, and ends with the worker.
  */
 import { isMainThread, Worker } from 'node:worker_threads';
-import { type Milliseconds, monotonicOrigin, type Seconds, systemClock } from '../clock/clock';
-import { errorMessage, toError } from '../failed/exception-text';
-import type { Reservation, ThreadAccess } from '../queue/connection';
-import { CLOSE, ENDED, HERE, LOOK, LOOKING, NOTHING_OPEN, STATES, STORE } from './lease-messages';
-import type { FromThread, LeaseThreadData, Numbered, ToThread, WhenBlocked } from './lease-messages';
-import type { LeaseTable, Place } from './lease-table';
+import { type Milliseconds, monotonicOrigin, type Seconds, systemClock } from '../../clock/clock';
+import { errorMessage, toError } from '../../failed/exception-text';
+import type { Reservation, ThreadAccess } from '../../queue/connection';
+import { CLOSE, ENDED, HERE, LOOK, LOOKING, NOTHING_OPEN, STATES, STORE } from './messages';
+import type { FromThread, LeaseThreadData, Numbered, ToThread, WhenBlocked } from './messages';
+import type { Place } from './place';
+import type { LeaseTable } from './table';
 
 export type Heard = Exclude<FromThread, { readonly kind: 'ask' }>;
 
@@ -52,10 +53,10 @@ export class LeaseChannel {
     try {
       this.#thread ??= this.#start();
       const { pages } = this.#settings.table;
-      for (; this.#given < pages.length; this.#given += 1) this.#tell({ page: pages[this.#given]!.memory });
+      for (; this.#given < pages.length; this.#given += 1) this.#tell({ page: pages[this.#given]! });
       for (const { number, reservation, place } of jobs) {
-        if (!place.page.write(place.index, reservation)) this.#send(number, reservation);
-        place.terms.show(number);
+        if (!place.write(reservation)) this.#send(number, reservation);
+        place.show(number);
       }
       // Set by whoever sees first that it is to look again: it says so before it looks for the last time.
       if (Atomics.compareExchange(this.#state, LOOKING, 0, 1) === 0) this.#tell(LOOK);

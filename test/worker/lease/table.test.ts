@@ -1,6 +1,7 @@
-import type { HeldReservation } from '../../src/worker/held-reservation';
-import { LeaseReader } from '../../src/worker/lease-reader';
-import { LeaseTable, type Place } from '../../src/worker/lease-table';
+import type { HeldReservation } from '../../../src/worker/lease/thread/held-reservation';
+import { LeaseReader } from '../../../src/worker/lease/thread/reader';
+import type { Place } from '../../../src/worker/lease/place';
+import { LeaseTable } from '../../../src/worker/lease/table';
 import { holderOf, type HolderFacts } from './holder';
 
 /** The clock of the thread is so much ahead of the worker's. */
@@ -32,9 +33,9 @@ function keep(facts: HolderFacts = {}): Kept {
   const { number, reservation } = holderOf(facts);
   const known = table.pages.length;
   const place = table.take(RESERVED_AT);
-  for (const { memory } of table.pages.slice(known)) reader.addPage(memory);
-  if (!place.page.write(place.index, reservation)) reader.send(number, reservation);
-  place.terms.show(number);
+  for (const page of table.pages.slice(known)) reader.addPage(page);
+  if (!place.write(reservation)) reader.send(number, reservation);
+  place.show(number);
   return { number, place };
 }
 
@@ -61,8 +62,7 @@ it('jobs are found byte for byte, with queues and counters, also those that have
 
 it('a token of numbers and texts has room beside the others, any other one has not', () => {
   const fits = (token: unknown): boolean => {
-    const { page, index } = table.take(RESERVED_AT);
-    return page.write(index, holderOf({ token }).reservation);
+    return table.take(RESERVED_AT).write(holderOf({ token }).reservation);
   };
 
   expect([{ id: 1, fence: 2 }, { handle: 'text' }, {}, undefined].map(fits)).toEqual([true, true, true, true]);
@@ -71,12 +71,12 @@ it('a token of numbers and texts has room beside the others, any other one has n
 
 it('a token that is read while another one is written is nobody’s, and breaks nothing', () => {
   const { number, place } = keep({ token: { id: 1 } });
-  const memory = Buffer.from(place.page.memory);
+  const memory = Buffer.from(table.pages[0]!);
   memory[memory.indexOf('{"id":1}')] = 0;
   reader.look();
   expect(held).toEqual([]);
 
-  place.page.write(place.index, holderOf({ token: { id: 1 } }).reservation);
+  place.write(holderOf({ token: { id: 1 } }).reservation);
   reader.look();
 
   expect(held.map((one) => one.number)).toEqual([number]);
@@ -110,7 +110,7 @@ it('a place is another job’s after the one that it was of, without a look betw
 
 it('a job that is written while it is read is found at the next look', () => {
   const { number, place } = keep({ text: 'written' });
-  const isOf = jest.spyOn(Object.getPrototypeOf(place.terms) as typeof place.terms, 'isOf').mockReturnValue(false);
+  const isOf = jest.spyOn(Object.getPrototypeOf(place) as Place, 'isOf').mockReturnValue(false);
   reader.look();
   expect(held).toEqual([]);
 
@@ -123,11 +123,11 @@ it('a job that is written while it is read is found at the next look', () => {
 it('what is read before a place changes hands is told from what is whole', () => {
   const { number, place } = keep();
 
-  expect(place.terms.isOf(number)).toBe(true);
+  expect(place.isOf(number)).toBe(true);
   table.leave(place);
 
-  expect(place.terms.isOf(number)).toBe(false);
-  expect(place.terms.number).toBe(0);
+  expect(place.isOf(number)).toBe(false);
+  expect(place.number).toBe(0);
 });
 
 it('as many jobs as there are have places of their own', () => {
@@ -146,9 +146,9 @@ it('a renewal is seen by both, each by its own clock, and never later than it wa
 
   expect(held.map(({ leasedAt }) => leasedAt)).toEqual([1500, 1500]);
   heldOf(other).leasedAt = 4549;
-  expect(other.place.terms.leasedAt).toBe(4000);
-  expect(one.place.terms.leasedAt).toBe(1000);
-  one.place.terms.leasedAt = 2000;
+  expect(other.place.leasedAt).toBe(4000);
+  expect(one.place.leasedAt).toBe(1000);
+  one.place.leasedAt = 2000;
   expect(heldOf(one).leasedAt).toBe(2500);
 });
 
@@ -160,7 +160,7 @@ it('a renewal that is written down too late is of the job before, and no later t
 
   held[0]!.leasedAt = SHIFT + RESERVED_AT;
 
-  expect(second.place.terms.leasedAt).toBe(RESERVED_AT);
+  expect(second.place.leasedAt).toBe(RESERVED_AT);
 });
 
 it('what is known only when the handler starts is seen by the thread all the same', () => {
@@ -168,7 +168,7 @@ it('what is known only when the handler starts is seen by the thread all the sam
   reader.look();
   expect(held[0]!.overdueAt).toBe(Infinity);
 
-  place.terms.foresee(6200, 2.5);
+  place.foresee(6200, 2.5);
 
   expect(held[0]!.overdueAt).toBe(6700);
   expect(held[0]!.timedOut).toMatchObject({
@@ -180,8 +180,8 @@ it('what is known only when the handler starts is seen by the thread all the sam
 
 it('what was foreseen of a job is not of the next one in its place', () => {
   const first = keep();
-  first.place.terms.foresee(6200, 2.5);
-  first.place.terms.end(true);
+  first.place.foresee(6200, 2.5);
+  first.place.end(true);
   table.leave(first.place);
   keep();
 
@@ -204,9 +204,9 @@ it.each([
 ])('a job that has ended is overdue no more, and is given up as what it was (completed: %s)', (completed, outcome) => {
   const { place } = keep();
   reader.look();
-  place.terms.foresee(1000, 0);
+  place.foresee(1000, 0);
 
-  place.terms.end(completed);
+  place.end(completed);
 
   expect(held[0]!.overdueAt).toBe(Infinity);
   expect(held[0]!.givenUp.outcome).toBe(outcome);
@@ -216,7 +216,7 @@ it('a timeout of many years is watched for as one of some, and not as one of no 
   const { place } = keep();
   reader.look();
 
-  place.terms.foresee(3e11, 0);
+  place.foresee(3e11, 0);
 
   expect(held[0]!.overdueAt).toBeGreaterThan(9e10);
 });
@@ -225,7 +225,7 @@ it('a text that had no room is forgotten with its job', () => {
   const { number, place } = keep({ text: 'x'.repeat(2000) });
   table.leave(place);
   reader.forget(number);
-  place.terms.show(number);
+  place.show(number);
 
   reader.look();
 

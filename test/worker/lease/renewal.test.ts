@@ -1,7 +1,7 @@
-import { noCounters } from '../../src/payload/counters';
-import type { Answer, RenewResult, Reservation } from '../../src/queue/connection';
-import { TestClock } from '../../src/testing/test-clock';
-import { type Leased, LeaseRenewal } from '../../src/worker/lease-renewal';
+import { noCounters } from '../../../src/payload/counters';
+import type { Answer, RenewResult, Reservation } from '../../../src/queue/connection';
+import { TestClock } from '../../../src/testing/test-clock';
+import { type Leased, LeaseRenewal } from '../../../src/worker/lease/renewal';
 
 let clock: TestClock;
 let asked: (readonly Reservation[])[];

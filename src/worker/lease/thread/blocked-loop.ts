@@ -5,14 +5,14 @@
  * `execSync`, is out of its reach: then nothing is known of where it is, and a signal ends the process.
  */
 import type { Debugger, Session } from 'node:inspector';
-import { dirname, isAbsolute, sep } from 'node:path';
+import { isAbsolute, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Clock, type Milliseconds, systemClock } from '../clock/clock';
+import { type Clock, type Milliseconds, systemClock } from '../../../clock/clock';
 
 /** For the main thread to come to a halt, and for the process to end. */
 const REACH: Milliseconds = 1000;
 
-const OURS = `${dirname(__dirname)}${sep}`;
+const OURS = `${join(__dirname, '..', '..', '..')}${sep}`;
 
 const IS_DEBUGGED = "process.getBuiltinModule('node:inspector').url() !== undefined";
 

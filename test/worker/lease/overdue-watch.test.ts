@@ -1,5 +1,5 @@
-import { TestClock } from '../../src/testing/test-clock';
-import { OverdueWatch } from '../../src/worker/overdue-watch';
+import { TestClock } from '../../../src/testing/test-clock';
+import { OverdueWatch } from '../../../src/worker/lease/thread/overdue-watch';
 
 interface Held {
   readonly overdueAt: number;

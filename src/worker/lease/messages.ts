@@ -1,6 +1,7 @@
 /** What a worker and the thread that keeps its leases tell each other beside the memory that they share. */
-import type { Milliseconds, Seconds } from '../clock/clock';
-import type { Reservation, ThreadAccess } from '../queue/connection';
+import type { Milliseconds, Seconds } from '../../clock/clock';
+import type { Reservation, ThreadAccess } from '../../queue/connection';
+import type { Page } from './place';
 
 /** What the thread is to do about a job that blocks the event loop past its timeout and grace. */
 export type WhenBlocked =
@@ -53,7 +54,7 @@ export type ToThread =
   | typeof HERE
   | typeof LOOK
   /** One more page. */
-  | { readonly page: SharedArrayBuffer }
+  | { readonly page: Page }
   /** A reservation that has no room in a page. */
   | { readonly number: number; readonly reservation: SentReservation }
   /** Such a one is needed no more. */

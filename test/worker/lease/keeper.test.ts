@@ -1,9 +1,9 @@
-import type { Connection, RenewResult } from '../../src/queue/connection';
-import { silentLogger } from '../../src/logger/console-logger';
-import { TestClock } from '../../src/testing/test-clock';
-import { JobCancelledError, LeaseLostError } from '../../src/worker/errors';
-import { LeaseKeeper } from '../../src/worker/lease-keeper';
-import { RunningJob } from '../../src/worker/running-job';
+import type { Connection, RenewResult } from '../../../src/queue/connection';
+import { silentLogger } from '../../../src/logger/console-logger';
+import { TestClock } from '../../../src/testing/test-clock';
+import { JobCancelledError, LeaseLostError } from '../../../src/worker/errors';
+import { LeaseKeeper } from '../../../src/worker/lease/keeper';
+import { RunningJob } from '../../../src/worker/running-job';
 import { holderOf } from './holder';
 
 let clock: TestClock;

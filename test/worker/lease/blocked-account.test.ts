@@ -1,5 +1,5 @@
-import type { Reservation } from '../../src/queue/connection';
-import { blockedAccount, type BlockedFacts } from '../../src/worker/blocked-account';
+import type { Reservation } from '../../../src/queue/connection';
+import { blockedAccount, type BlockedFacts } from '../../../src/worker/lease/thread/blocked-account';
 import { holderOf } from './holder';
 
 const job = (id: string): Reservation =>

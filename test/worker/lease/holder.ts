@@ -1,6 +1,6 @@
 /** A job as the keepers of leases see it. */
-import { noCounters, type Counters } from '../../src/payload/counters';
-import type { Numbered } from '../../src/worker/lease-messages';
+import { noCounters, type Counters } from '../../../src/payload/counters';
+import type { Numbered } from '../../../src/worker/lease/messages';
 
 export interface HolderFacts {
   readonly text?: string | Buffer;

@@ -6,16 +6,17 @@
  * left for half of their span: it failed, or has ended. Without a thread, the event loop renews all.
  */
 import { existsSync } from 'node:fs';
-import { type Clock, type Milliseconds, type Seconds, systemClock } from '../clock/clock';
-import type { Logger } from '../logger/logger';
-import type { Connection, Reservation } from '../queue/connection';
-import { threadModule } from '../queue/thread-module';
-import { JobCancelledError, LeaseLostError } from './errors';
-import { type Heard, LeaseChannel, type Placed } from './lease-channel';
-import { type Leased, LeaseRenewal, THIRD } from './lease-renewal';
-import { LeaseTable, type Place } from './lease-table';
-import type { Outcome } from './outcome';
-import type { Lease, RunningJob } from './running-job';
+import { type Clock, type Milliseconds, type Seconds, systemClock } from '../../clock/clock';
+import type { Logger } from '../../logger/logger';
+import type { Connection, Reservation } from '../../queue/connection';
+import { threadModule } from '../../queue/thread-module';
+import { JobCancelledError, LeaseLostError } from '../errors';
+import { type Heard, LeaseChannel, type Placed } from './channel';
+import { type Leased, LeaseRenewal, THIRD } from './renewal';
+import type { Place } from './place';
+import { LeaseTable } from './table';
+import type { Outcome } from '../outcome';
+import type { Lease, RunningJob } from '../running-job';
 
 export interface LeaseKeeperSettings {
   readonly connection: Connection;
@@ -35,7 +36,7 @@ export interface LeaseKeeperSettings {
 /** Part of a lease that the thread may leave over. */
 const HALF = 1 / 2;
 
-const PROGRAM = 'worker/lease-thread';
+const PROGRAM = 'worker/lease/thread/program';
 
 export class LeaseKeeper {
   readonly #settings: LeaseKeeperSettings;
@@ -93,7 +94,7 @@ export class LeaseKeeper {
 
   /** The run is over; it is held until its outcome is stored. */
   ended(job: RunningJob, { settlement }: Outcome): void {
-    heldOf(job)?.place.terms.end(settlement.outcome === 'completed');
+    heldOf(job)?.place.end(settlement.outcome === 'completed');
   }
 
   /** The job is settled: from here on nobody needs its lease. */
@@ -203,7 +204,7 @@ class HeldJob implements Placed, Leased, Lease {
   }
 
   foresee(within: Milliseconds, delay: Seconds): void {
-    this.place.terms.foresee(this.#clock.monotonic() + within, delay);
+    this.place.foresee(this.#clock.monotonic() + within, delay);
   }
 
   get number(): number {
@@ -215,11 +216,11 @@ class HeldJob implements Placed, Leased, Lease {
   }
 
   get leasedAt(): Milliseconds {
-    return this.place.terms.leasedAt;
+    return this.place.leasedAt;
   }
 
   set leasedAt(moment: Milliseconds) {
-    this.place.terms.leasedAt = moment;
+    this.place.leasedAt = moment;
   }
 }
 

@@ -5,10 +5,10 @@
  * store did not answer is repeated after short growing pauses, also beyond the end of the lease: as long as nobody else
  * has taken the job, it is ours.
  */
-import type { Clock, Milliseconds, Seconds, Timer } from '../clock/clock';
-import type { Connection, RenewResult, Reservation } from '../queue/connection';
-import { pagesOf } from '../queue/pages';
-import { type Member, Roster } from './roster';
+import type { Clock, Milliseconds, Seconds, Timer } from '../../clock/clock';
+import type { Connection, RenewResult, Reservation } from '../../queue/connection';
+import { pagesOf } from '../../queue/pages';
+import { type Member, Roster } from '../roster';
 
 const FIRST_PAUSE: Milliseconds = 50;
 const LONGEST_PAUSE: Milliseconds = 1000;

@@ -1,5 +1,5 @@
 /** What is said of an event loop that stands still: because of which jobs, what has become of them, and where it was. */
-import type { Reservation, SettleResult } from '../queue/connection';
+import type { Reservation, SettleResult } from '../../../queue/connection';
 
 /** Jobs that are named. */
 const NAMED = 5;
@@ -57,7 +57,7 @@ function endOf(end: BlockedEnd | undefined): string {
 function nameOf(reservation: Reservation): string {
   try {
     // oxlint-disable-next-line typescript/no-require-imports, typescript/consistent-type-imports -- most threads never need it
-    const { decodeEnvelope } = require('../payload/envelope') as typeof import('../payload/envelope');
+    const { decodeEnvelope } = require('../../../payload/envelope') as typeof import('../../../payload/envelope');
     const { displayName, id = 'without an id' } = decodeEnvelope(reservation.payload);
     return `${displayName} ${id}`;
   } catch {

@@ -1,46 +1,46 @@
 /** What the thread that keeps leases knows of a job. */
-import type { Milliseconds } from '../clock/clock';
-import { afterFreeRelease, afterTimedOut } from '../payload/counters';
-import type { Reservation, Settlement } from '../queue/connection';
-import type { Numbered } from './lease-messages';
-import type { Leased } from './lease-renewal';
-import type { LeaseTerms } from './lease-terms';
+import type { Milliseconds } from '../../../clock/clock';
+import { afterFreeRelease, afterTimedOut } from '../../../payload/counters';
+import type { Reservation, Settlement } from '../../../queue/connection';
+import type { Numbered } from '../messages';
+import type { Leased } from '../renewal';
+import type { Place } from '../place';
 
 export class HeldReservation implements Numbered, Leased {
   position: number | undefined;
   readonly number: number;
   readonly reservation: Reservation;
-  readonly #terms: LeaseTerms;
+  readonly #place: Place;
 
-  constructor(number: number, reservation: Reservation, terms: LeaseTerms) {
+  constructor(number: number, reservation: Reservation, place: Place) {
     this.number = number;
     this.reservation = reservation;
-    this.#terms = terms;
+    this.#place = place;
   }
 
   get leasedAt(): Milliseconds {
-    return this.#terms.leasedAt;
+    return this.#place.leasedAt;
   }
 
   set leasedAt(moment: Milliseconds) {
-    this.#terms.leasedAt = moment;
+    this.#place.leasedAt = moment;
   }
 
   get overdueAt(): Milliseconds {
-    return this.#terms.overdueAt;
+    return this.#place.overdueAt;
   }
 
   /** A timed out attempt, as the worker would record it; whether it was the last is seen by who meets it next. */
   get timedOut(): Settlement {
     const { reservation } = this;
     const counters = afterTimedOut(reservation.counters);
-    return { outcome: 'released', reservation, delay: this.#terms.delay, counters };
+    return { outcome: 'released', reservation, delay: this.#place.delay, counters };
   }
 
   /** What was done is done; else it goes back at no cost in tries. */
   get givenUp(): Settlement {
     const { reservation } = this;
-    if (this.#terms.completed) return { outcome: 'completed', reservation };
+    if (this.#place.completed) return { outcome: 'completed', reservation };
     return { outcome: 'released', reservation, delay: 0, counters: afterFreeRelease(reservation.counters) };
   }
 }
