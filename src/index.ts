@@ -75,6 +75,7 @@ export {
   withCounters,
   withId,
 } from './payload/counters';
+export type { FailedFilter } from './failed/failed-filter';
 export { FailedJobs, type FailedJob } from './failed/failed-jobs';
 export { Lock } from './locks/lock';
 

@@ -1,4 +1,5 @@
 /** What can go wrong with failed jobs. */
+import { inspect } from 'node:util';
 import { OnqueueError } from '../errors/onqueue-error';
 
 /** Nobody keeps the failed jobs: not one of these connections does. */
@@ -43,6 +44,19 @@ export class FailedJobsOutOfReachError extends OnqueueError<{
         `Ask again when they can be: ${away[0]?.error.message}`,
       { done: count, connections: away.map(({ connection }) => connection) },
       { cause: away[0]?.error },
+    );
+  }
+}
+
+/** What was to choose among the failed jobs does not: taken at its word, it would mean all of them. */
+export class FailedFilterError extends OnqueueError<{ readonly call: string; readonly filter: unknown }> {
+  readonly code = 'E_FAILED_FILTER';
+
+  constructor(call: string, filter: unknown, reason: string) {
+    super(
+      `${call} was given ${inspect(filter, { depth: 1, breakLength: Infinity })}, and ${reason}. Give one or more of queue, ` +
+        "name, error (a text in the exception) and olderThan; flush() and retry('all') take all.",
+      { call, filter },
     );
   }
 }

@@ -1,5 +1,5 @@
 /** The jobs that are out of tries, over all connections that keep them: `Queue.failed`. */
-import type { Clock } from '../clock/clock';
+import type { Clock, Milliseconds } from '../clock/clock';
 import { durationSeconds } from '../job/duration';
 import type { Duration } from '../job/duration';
 import type { Logger } from '../logger/logger';
@@ -11,8 +11,10 @@ import { Lock } from '../locks/lock';
 import { FailedJobsOutOfReachError, NoFailedStoreError, type Unreachable } from './errors';
 import { errorMessage, toError } from './exception-text';
 import type { FailedEntry, FailedStore } from './failed-store';
-import { type OpenStore, RetryRun } from './retry-run';
+import { checkFilter, type FailedFilter, fitsFilter } from './failed-filter';
+import { RetryRun } from './retry-run';
 import { retriedPayload } from './retried-payload';
+import { type OpenStore, sweep, type TakeOut } from './sweep';
 
 /** A failed job, as it is shown. */
 export interface FailedJob {
@@ -40,7 +42,10 @@ export interface FailedSources {
   readonly logger: () => Logger;
 }
 
+type Fits = (entry: FailedEntry) => boolean;
+
 const DEFAULT_LIMIT = 100;
+const PAGE = 100;
 /** Seconds that sending one job back to another connection may take; then another process may try. */
 const RETRY_LOCK: Duration = 60;
 
@@ -52,28 +57,29 @@ export class FailedJobs {
   }
 
   /**
-   * Newest first, of all connections that can be asked. `limit`: default 100; `offset`: skip so many.
+   * Newest first, of all connections that can be asked. `limit`: default 100; `offset`: skip so many of those that fit.
    *
    * `unreachable` is called for each connection that could not be asked, in place of a line in the log.
    *
    * @throws what the first connection rejected with, where none could be asked
    */
   async list(
-    options: {
-      readonly queue?: string | undefined;
+    options: FailedFilter & {
       readonly limit?: number;
       readonly offset?: number;
       readonly unreachable?: ((connection: string, error: Error) => void) | undefined;
     } = {},
   ): Promise<FailedJob[]> {
-    const { queue, limit = DEFAULT_LIMIT, offset = 0 } = options;
-    const { unreachable = (connection, error) => this.#logUnreachable(connection, error) } = options;
+    const { limit = DEFAULT_LIMIT, offset = 0, unreachable, ...filter } = options;
+    const isFiltered = Object.values(filter).some((value) => value !== undefined);
+    if (isFiltered) checkFilter(filter, 'failed.list()');
+    const tell = unreachable ?? ((connection, error) => this.#logUnreachable(connection, error));
     // Two connections may lead to one store; a job is shown once.
     const entries = new Map<string, FailedEntry>();
-    const away = await this.#visit(async ({ store }) => {
-      for (const entry of await store.list({ queue, limit: offset + limit })) entries.set(entry.id, entry);
+    const away = await this.#visit(async (open) => {
+      for (const entry of await this.#newest(open, filter, offset + limit)) entries.set(entry.id, entry);
     });
-    for (const { connection, error } of away) unreachable(connection, error);
+    for (const { connection, error } of away) tell(connection, error);
     return [...entries.values()]
       .toSorted((a, b) => b.failedAt - a.failedAt)
       .slice(offset, offset + limit)
@@ -88,30 +94,44 @@ export class FailedJobs {
   }
 
   /**
-   * Sends a failed job back to its queue, with all its tries; `'all'`: all that have failed until now.
+   * Sends a failed job back to its queue, with all its tries; of those that have failed until now all (`'all'`), or all
+   * that fit a filter: `retry({ queue: 'mail', error: 'ECONNREFUSED' })`.
    *
-   * False: there is no such job (any more). For `'all'`, how many were sent back. A job that two processes retry at once
-   * goes back once.
+   * False: there is no such job (any more). Of many, how many were sent back. A job that two processes retry at once goes
+   * back once.
    *
    * @throws PayloadTooLargeError
+   * @throws FailedFilterError the filter chooses nothing
    * @throws FailedJobsOutOfReachError it was not found, and not all connections could be asked
    * @throws RetryIncompleteError some could not be sent back, or not all connections be asked; the others were
    */
-  retry(id: 'all'): Promise<number>;
+  retry(which: 'all' | FailedFilter): Promise<number>;
   retry(id: string): Promise<boolean>;
-  async retry(id: string): Promise<boolean | number> {
-    if (id === 'all') return this.#retryAll();
-    checkId(id);
-    const found = await this.#find(id);
+  async retry(which: string | FailedFilter): Promise<boolean | number> {
+    if (which === 'all') return this.#retryAll();
+    if (isFilter(which)) return this.#retryThose(which);
+    checkId(which);
+    const found = await this.#find(which);
     return found !== undefined && this.#retry(found.open, found.entry);
   }
 
   /**
-   * False: there is no such job.
+   * Removes a failed job for good, or all that fit a filter: `forget({ name: 'SendMail', olderThan: '1d' })`.
    *
-   * @throws FailedJobsOutOfReachError it was not found, and not all connections could be asked
+   * False: there is no such job. Of many, how many were removed.
+   *
+   * @throws FailedFilterError the filter chooses nothing
+   * @throws FailedJobsOutOfReachError it was not found, and not all connections could be asked; or, of many,
+   * `facts.done` says how many it removed of the others
    */
-  async forget(id: string): Promise<boolean> {
+  forget(which: FailedFilter): Promise<number>;
+  forget(id: string): Promise<boolean>;
+  async forget(which: string | FailedFilter): Promise<boolean | number> {
+    if (isFilter(which)) {
+      checkFilter(which, 'failed.forget()');
+      return this.#remove(async (open) => this.#removeThose(open, which.queue, await this.#fitting(open, which)));
+    }
+    const id = which;
     checkId(id);
     let forgotten = false;
     const away = await this.#visit(async ({ store }) => {
@@ -128,23 +148,31 @@ export class FailedJobs {
    */
   async flush(queue?: string): Promise<number> {
     return this.#remove(
-      (store) => store.flush(queue),
+      ({ store }) => store.flush(queue),
       (buried) => buried.flush(queue),
     );
   }
 
   /**
-   * Forgets what failed longer than `olderThan` ago, and of each store all but the newest `keep`; says how many.
+   * Forgets what failed longer than `olderThan` ago, and of each store all but the newest `keep`; says how many. With
+   * `queue`, `name` or `error` only of those that fit them: the others neither go nor count.
    *
    * @throws FailedJobsOutOfReachError not all connections could be asked; `facts.done` says how many it removed of the others
    */
-  async prune(options: {
-    readonly olderThan?: Duration | undefined;
-    readonly keep?: number | undefined;
-  }): Promise<number> {
-    const { olderThan, keep } = options;
+  async prune(options: FailedFilter & { readonly keep?: number | undefined }): Promise<number> {
+    const { olderThan, keep, queue, name, error } = options;
     const seconds = olderThan === undefined ? undefined : durationSeconds(olderThan, 'olderThan');
-    return this.#remove((store) => store.prune({ olderThan: seconds, keep }));
+    if (name === undefined && error === undefined) {
+      return this.#remove(({ store }) => store.prune({ olderThan: seconds, keep, queue }));
+    }
+    checkFilter({ queue, name, error }, 'failed.prune()');
+    return this.#remove(async (open) => {
+      const fits = await this.#fitting(open, { queue, name, error });
+      const isOld = olderThan === undefined ? undefined : await this.#fitting(open, { olderThan });
+      const old = isOld && ((entry: FailedEntry) => isOld(entry) && fits(entry));
+      const removed = old === undefined ? 0 : await this.#removeThose(open, queue, old);
+      return removed + (keep === undefined ? 0 : await this.#removeThose(open, queue, fits, keep));
+    });
   }
 
   /** Where a connection's failed jobs go: to its own store, or to that of the connection `failed` names. */
@@ -182,12 +210,12 @@ export class FailedJobs {
   }
 
   async #remove(
-    from: (store: FailedStore) => Promise<number>,
+    from: (open: OpenStore) => Promise<number>,
     fromBuried?: (buried: Buried) => Promise<number>,
   ): Promise<number> {
     let removed = 0;
     const away = await this.#visit(
-      async ({ store }) => void (removed += await from(store)),
+      async (open) => void (removed += await from(open)),
       fromBuried && (async (buried) => void (removed += await fromBuried(buried))),
     );
     checkAllReached(`${removed} failed ${removed === 1 ? 'job was' : 'jobs were'} removed`, removed, away);
@@ -207,7 +235,54 @@ export class FailedJobs {
   async #retryAll(): Promise<number> {
     const run = new RetryRun((open, entry) => this.#retry(open, entry));
     const kick = async (buried: Buried): Promise<void> => run.add(await buried.kick());
-    return run.result(await this.#visit((open) => run.over(open), kick));
+    return run.result(await this.#visit((open) => run.over(open, { fits: () => true }), kick));
+  }
+
+  // What is buried cannot be looked into.
+  async #retryThose(filter: FailedFilter): Promise<number> {
+    checkFilter(filter, 'failed.retry()');
+    const run = new RetryRun((open, entry) => this.#retry(open, entry));
+    const { queue } = filter;
+    return run.result(
+      await this.#visit(async (open) => run.over(open, { queue, fits: await this.#fitting(open, filter) })),
+    );
+  }
+
+  /** The newest of a store that fit. */
+  async #newest(open: OpenStore, filter: FailedFilter, count: number): Promise<readonly FailedEntry[]> {
+    const { queue, ...rest } = filter;
+    const { store } = open;
+    if (Object.values(rest).every((value) => value === undefined)) return store.list({ queue, limit: count });
+    const fits = await this.#fitting(open, filter);
+    const found: FailedEntry[] = [];
+    for (let offset = 0; found.length < count;) {
+      const page = await store.list({ queue, limit: PAGE, offset });
+      if (page.length === 0) break;
+      found.push(...page.filter(fits));
+      offset += page.length;
+    }
+    return found.slice(0, count);
+  }
+
+  async #removeThose(open: OpenStore, queue: string | undefined, fits: Fits, keep = 0): Promise<number> {
+    let removed = 0;
+    const takeOut = async ({ id }: FailedEntry): Promise<TakeOut> => {
+      if (!(await open.store.forget(id))) return 'gone';
+      removed += 1;
+      return 'done';
+    };
+    await sweep(open, { queue, fits, keep, takeOut });
+    return removed;
+  }
+
+  async #fitting({ connection }: OpenStore, filter: FailedFilter): Promise<Fits> {
+    const now = filter.olderThan === undefined ? 0 : await this.#now(connection);
+    return (entry) => fitsFilter(entry, filter, now);
+  }
+
+  /** By the clock of the store, where it has one. */
+  #now(connection: Connection): Promise<Milliseconds> | Milliseconds {
+    return connection.now === undefined ? this.#sources.clock.now() : connection.now();
   }
 
   #logUnreachable(connection: string, error: Error): void {
@@ -219,7 +294,7 @@ export class FailedJobs {
     const isConfigured = this.#sources.names().includes(entry.connection);
     const target = this.#sources.settings(isConfigured ? entry.connection : open.connection.name);
     checkRetriedSize(entry.payload, `${entry.name} ${entry.id}`, target);
-    const payload = retriedPayload(entry.payload, this.#sources.clock.now());
+    const payload = retriedPayload(entry.payload, await this.#now(open.connection));
     if (entry.connection === open.connection.name) return open.store.retry(entry, payload);
     if (isConfigured) return this.#sendBack(open, entry, payload);
     const message = `Failed job ${entry.id} came from the connection '${entry.connection}', which is configured no more; it goes to '${open.connection.name}', which kept it.`;
@@ -241,6 +316,10 @@ export class FailedJobs {
     const lock = new Lock(`retry:${entry.id}`, RETRY_LOCK, () => locks, this.#sources.clock);
     return (await lock.get(move)) ?? false;
   }
+}
+
+function isFilter(which: unknown): which is FailedFilter {
+  return typeof which === 'object' && which !== null;
 }
 
 // From JavaScript, and of an id that was looked up in vain: each store would say something else of it.

@@ -38,6 +38,10 @@ export interface FailedStore {
   forget(id: string): Promise<boolean>;
   /** Removes all, in bounded steps; returns how many. */
   flush(queue?: string): Promise<number>;
-  /** Removes what is older than `olderThan` seconds, then all but the newest `keep`; returns how many. */
-  prune(options: { readonly olderThan?: Seconds | undefined; readonly keep?: number | undefined }): Promise<number>;
+  /** Removes what is older than `olderThan` seconds, then all but the newest `keep`, of all queues or of one; returns how many. */
+  prune(options: {
+    readonly olderThan?: Seconds | undefined;
+    readonly keep?: number | undefined;
+    readonly queue?: string | undefined;
+  }): Promise<number>;
 }

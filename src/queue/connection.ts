@@ -4,7 +4,7 @@
  * A connection never sees a job class. It moves payload bytes between the states `ready`, `delayed`, `reserved` and
  * `failed`, by the clock of its store, and hands out reservations that only their holder can settle.
  */
-import type { Seconds } from '../clock/clock';
+import type { Milliseconds, Seconds } from '../clock/clock';
 import type { FailedStore } from '../failed/failed-store';
 import type { LockStore } from '../locks/lock-store';
 import type { Counters } from '../payload/counters';
@@ -245,6 +245,11 @@ export interface Connection {
   /** The queues that were ever pushed to and not forgotten. */
   queues(): Promise<readonly string[]>;
   waiter(queues: readonly string[]): Waiter;
+  /**
+   * The time by the clock of the store, which judges all moments. May be reckoned from what it said within the last
+   * minute. Absent: it has no clock of its own, or tells it to nobody, and ours is taken.
+   */
+  now?(): Promise<Milliseconds>;
   readonly failed?: FailedStore | undefined;
   /** Absent: what has failed needs a failed store, here or on another connection. */
   readonly buried?: Buried | undefined;

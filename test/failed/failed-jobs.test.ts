@@ -1,4 +1,5 @@
 import { FailedJobsOutOfReachError } from '../../src/failed/errors';
+import type { FailedFilter } from '../../src/failed/failed-filter';
 import type { FailedEntry } from '../../src/failed/failed-store';
 import { Worker } from '../../src/worker/worker';
 import { watchedApplication } from '../support/watched-application';
@@ -280,6 +281,65 @@ describe('failed jobs, when one of the connections is away,', () => {
     await expect(manager.failed.list()).rejects.toBe(away);
     await expect(manager.failed.retry('all')).rejects.toBe(away);
   });
+});
+
+describe('failed jobs that are chosen', () => {
+  /** Two queues, two names, two errors; `old` failed a day before the others. */
+  async function givenMany() {
+    const app = given();
+    const { clock, store } = app;
+    await store('main').put(entry('old', { exception: 'Error: connect ECONNREFUSED 10.0.0.1\n    at net.js' }));
+    await clock.advance('1d');
+    await store('main').put(entry('refused', { exception: 'Error: connect ECONNREFUSED 10.0.0.2' }));
+    await store('other').put(entry('report', { connection: 'other', queue: 'reports', name: 'Report' }));
+    await store('main').put(entry('broken', { exception: 'TypeError: to is undefined' }));
+    return app;
+  }
+
+  it.each<[filter: FailedFilter, chosen: string[]]>([
+    [{ queue: 'mails' }, ['old', 'refused', 'broken']],
+    [{ name: 'Report' }, ['report']],
+    [{ error: 'ECONNREFUSED' }, ['old', 'refused']],
+    [{ olderThan: '1h' }, ['old']],
+    [{ queue: 'mails', name: 'Mail', error: 'ECONNREFUSED', olderThan: '23h' }, ['old']],
+    [{ queue: 'mails', name: 'Report' }, []],
+  ])('by %j are listed, retried, or forgotten, and no others', async (filter, chosen) => {
+    const [first, second] = [await givenMany(), await givenMany()];
+    const all = ['old', 'refused', 'report', 'broken'];
+    const others = all.filter((id) => !chosen.includes(id));
+
+    expect((await first.failed.list(filter)).map(({ id }) => id).toSorted()).toEqual(chosen.toSorted());
+    expect(await first.failed.retry(filter)).toBe(chosen.length);
+    expect((await first.ids()).toSorted()).toEqual(others.toSorted());
+    expect(await second.failed.forget(filter)).toBe(chosen.length);
+    expect((await second.ids()).toSorted()).toEqual(others.toSorted());
+  });
+
+  it('are listed in pages of those that fit', async () => {
+    const { failed } = await givenMany();
+
+    expect(await failed.list({ error: 'ECONNREFUSED', limit: 1, offset: 1 })).toMatchObject([{ id: 'old' }]);
+  });
+
+  it('are pruned by age and number, while those that do not fit neither go nor count', async () => {
+    const { failed, ids } = await givenMany();
+
+    expect(await failed.prune({ name: 'Mail', olderThan: '1h' })).toBe(1);
+    expect(await failed.prune({ error: 'Error', queue: 'mails', keep: 1 })).toBe(1);
+    expect(await failed.prune({ queue: 'reports', keep: 1 })).toBe(0);
+    expect((await ids()).toSorted()).toEqual(['broken', 'report']);
+  });
+
+  it.each([[{}], [{ queue: undefined }], [{ queu: 'mails' }], [{ name: '' }]])(
+    'by %j are refused, as that would be all of them',
+    async (slip) => {
+      const { failed, ids } = await givenMany();
+
+      await expect(failed.retry(slip as object)).rejects.toMatchObject({ code: 'E_FAILED_FILTER' });
+      await expect(failed.forget(slip as object)).rejects.toMatchObject({ code: 'E_FAILED_FILTER' });
+      expect(await ids()).toHaveLength(4);
+    },
+  );
 });
 
 describe('the failed store of a connection', () => {

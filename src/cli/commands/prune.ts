@@ -11,6 +11,9 @@ import type { Session } from '../session';
 interface PruneFlags extends ProjectFlags {
   readonly olderThan?: Duration | undefined;
   readonly keep?: number | undefined;
+  readonly queue?: string | undefined;
+  readonly name?: string | undefined;
+  readonly error?: string | undefined;
 }
 
 export function pruneCommand(session: Session): Command {
@@ -20,17 +23,21 @@ export function pruneCommand(session: Session): Command {
     examples: [
       ['onqueue prune --older-than=30d', 'what failed more than 30 days ago'],
       ['onqueue prune --keep=1000', 'all but the newest 1000'],
+      ['onqueue prune --queue=mail --keep=100', 'of one queue all but the newest 100'],
     ],
   })
     .addOption(durationOption('--older-than <time>', 'those that failed longer ago than this'))
-    .addOption(countOption('--keep <count>', 'all but so many of the newest, of each store'));
+    .addOption(countOption('--keep <count>', 'all but so many of the newest, of each store'))
+    .option('--queue <name>', 'only those of this queue')
+    .option('--name <name>', 'only jobs of this name')
+    .option('--error <text>', 'only those with this text in their error');
   return addJsonOption(addProjectOptions(command)).action((flags: PruneFlags, command: Command) =>
     prune(session, flags, command),
   );
 }
 
 async function prune(session: Session, flags: PruneFlags, command: Command): Promise<void> {
-  const { olderThan, keep } = flags;
+  const { olderThan, keep, queue, name, error } = flags;
   if (olderThan === undefined && keep === undefined) {
     refuse(command, 'say which: --older-than=30d, --keep=1000, or both. (onqueue flush removes all.)');
   }
@@ -38,8 +45,8 @@ async function prune(session: Session, flags: PruneFlags, command: Command): Pro
   const manager = openForFailed(session, flags);
   const pruned = await output.counting(
     'Removing failed jobs',
-    () => failedCount(manager),
-    () => manager.failed.prune({ olderThan, keep }),
+    () => failedCount(manager, queue),
+    () => manager.failed.prune({ olderThan, keep, queue, name, error }),
   );
   if (flags.json === true) output.json({ pruned });
   else output.line(`Removed ${counted(pruned, 'failed job')}.`);

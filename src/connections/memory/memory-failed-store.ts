@@ -1,5 +1,4 @@
 /** The failed jobs of a memory store. */
-import type { Seconds } from '../../clock/clock';
 import type { FailedEntry, FailedStore } from '../../failed/failed-store';
 import { isSameJob } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
@@ -56,11 +55,11 @@ export class MemoryFailedStore implements FailedStore {
     return this.#remove(this.#newestFirst(queue));
   }
 
-  async prune(options: { olderThan?: Seconds | undefined; keep?: number | undefined }): Promise<number> {
+  async prune(options: Parameters<FailedStore['prune']>[0]): Promise<number> {
     this.#checkOpen('failed.prune');
-    const { olderThan = Infinity, keep = Infinity } = options;
+    const { olderThan = Infinity, keep = Infinity, queue } = options;
     const oldest = this.#store.clock.now() - olderThan * 1000;
-    return this.#remove(this.#newestFirst().filter((entry, index) => entry.failedAt < oldest || index >= keep));
+    return this.#remove(this.#newestFirst(queue).filter((entry, index) => entry.failedAt < oldest || index >= keep));
   }
 
   #newestFirst(queue?: string): readonly FailedEntry[] {

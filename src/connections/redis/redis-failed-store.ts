@@ -115,10 +115,10 @@ export class RedisFailedStore implements FailedStore {
     return flushed;
   }
 
-  async prune(options: { olderThan?: Seconds | undefined; keep?: number | undefined }): Promise<number> {
+  async prune(options: Parameters<FailedStore['prune']>[0]): Promise<number> {
     this.#checkOpen('failed.prune');
     const { olderThan, keep } = options;
-    const queues = await this.#names.all();
+    const queues = await this.#queues(options.queue);
     let pruned = 0;
     if (olderThan !== undefined) {
       for (const queue of queues) pruned += await this.#remove(queue, { olderThan, keep: 0 });

@@ -227,6 +227,21 @@ export const failedCases: readonly CaseDefinition[] = [
     },
   },
   {
+    name: 'pruning one queue leaves the others alone, and does not count them',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      await failInOrder(world, ['a', 'b']);
+      await failInOrder(world, ['other'], world.secondQueue);
+      await failInOrder(world, ['c']);
+      const { queue } = world;
+      assert.equal(await world.failedStore.prune({ queue, keep: 2 }), 1);
+      assert.deepEqual(idsOf(await world.failedStore.list({ limit: 10 })), ['c', 'other', 'b']);
+      await world.advance(600);
+      assert.equal(await world.failedStore.prune({ queue, olderThan: 300 }), 2);
+      assert.deepEqual(idsOf(await world.failedStore.list({ limit: 10 })), ['other']);
+    },
+  },
+  {
     name: 'pruning by nothing removes nothing',
     requires: ['reserve', 'failed'],
     async run(world) {

@@ -76,9 +76,9 @@ export class MysqlFailed implements FailedStatements {
     return written > 0;
   }
 
-  async newest(session: SqlSession, keep: number): Promise<number> {
+  async newest(session: SqlSession, queue: string | undefined, keep: number): Promise<number> {
     const { rows } = await session.query(
-      sql`SELECT id FROM ${this.#names.failed} ORDER BY id DESC LIMIT 1 OFFSET ${rowLimit(keep)}`.text,
+      sql`SELECT id FROM ${this.#names.failed} ${of(queue)} ORDER BY id DESC LIMIT 1 OFFSET ${rowLimit(keep)}`.text,
     );
     return Number(rows[0]?.[0] ?? 0);
   }
@@ -91,8 +91,9 @@ export class MysqlFailed implements FailedStatements {
     );
   }
 
-  async pruneOlder(session: SqlSession, age: Seconds, limit: number): Promise<number> {
-    return this.#remove(session, sql`${FAILED_AT} < (${this.#now} - ${age}) * 1000`, limit);
+  async pruneOlder(session: SqlSession, queue: string | undefined, age: Seconds, limit: number): Promise<number> {
+    const old = sql`${FAILED_AT} < (${this.#now} - ${age}) * 1000`;
+    return this.#remove(session, queue === undefined ? old : sql`${old} AND queue = ${queue}`, limit);
   }
 
   get #now(): Sql {

@@ -77,10 +77,12 @@ export class PostgresFailed implements FailedStatements {
     return (await session.query(`DELETE FROM ${this.#names.failed} WHERE uuid = $1`, [id])).written > 0;
   }
 
-  async newest(session: SqlSession, keep: number): Promise<number> {
-    const { rows } = await session.query(`SELECT id FROM ${this.#names.failed} ORDER BY id DESC LIMIT 1 OFFSET $1`, [
-      keep,
-    ]);
+  async newest(session: SqlSession, queue: string | undefined, keep: number): Promise<number> {
+    const condition = queue === undefined ? '' : 'WHERE queue = $2';
+    const { rows } = await session.query(
+      `SELECT id FROM ${this.#names.failed} ${condition} ORDER BY id DESC LIMIT 1 OFFSET $1`,
+      [keep, ...(queue === undefined ? [] : [queue])],
+    );
     return Number(rows[0]?.[0] ?? 0);
   }
 
@@ -89,9 +91,12 @@ export class PostgresFailed implements FailedStatements {
     return this.#remove(session, `id <= $1 ${condition}`, [newest, limit, ...(queue === undefined ? [] : [queue])]);
   }
 
-  async pruneOlder(session: SqlSession, age: Seconds, limit: number): Promise<number> {
+  async pruneOlder(session: SqlSession, queue: string | undefined, age: Seconds, limit: number): Promise<number> {
     const condition = `${FAILED_AT} < (${now('$3')} - $1::double precision) * 1000`;
-    return this.#remove(session, condition, [age, limit, this.#offset()]);
+    const values = [age, limit, this.#offset()];
+    return queue === undefined
+      ? this.#remove(session, condition, values)
+      : this.#remove(session, `${condition} AND queue = $4`, [...values, queue]);
   }
 
   /** The limit is the second of the values. */

@@ -137,12 +137,12 @@ export interface FailedStatements {
   /** Removes the entry if it is still as it was read, and adds the job: both, or neither. */
   retry(session: SqlSession, entry: FailedEntry, job: QueuedJob): Promise<boolean>;
   forget(session: SqlSession, id: string): Promise<boolean>;
-  /** The row that no entry older than now exceeds, but for the newest `keep`. */
-  newest(session: SqlSession, keep: number): Promise<number>;
+  /** The row that no entry older than now exceeds, but for the newest `keep` (of the queue). */
+  newest(session: SqlSession, queue: string | undefined, keep: number): Promise<number>;
   /** Removes up to `limit` entries that are no newer than row `newest`; returns how many. */
   flush(session: SqlSession, queue: string | undefined, newest: number, limit: number): Promise<number>;
   /** Removes up to `limit` entries that failed more than `age` seconds ago; returns how many. */
-  pruneOlder(session: SqlSession, age: Seconds, limit: number): Promise<number>;
+  pruneOlder(session: SqlSession, queue: string | undefined, age: Seconds, limit: number): Promise<number>;
 }
 
 /** See `LockStore`. */

@@ -66,20 +66,20 @@ export class ServerFailedStore implements FailedStore {
     return this.#flush('failed.flush', queue, 0);
   }
 
-  async prune({ olderThan, keep }: Parameters<FailedStore['prune']>[0]): Promise<number> {
+  async prune({ olderThan, keep, queue }: Parameters<FailedStore['prune']>[0]): Promise<number> {
     let removed = 0;
     if (olderThan !== undefined) {
       removed += await this.#inPages('failed.prune', (session) =>
-        this.#statements.pruneOlder(session, olderThan, PAGE),
+        this.#statements.pruneOlder(session, queue, olderThan, PAGE),
       );
     }
-    if (keep !== undefined) removed += await this.#flush('failed.prune', undefined, keep);
+    if (keep !== undefined) removed += await this.#flush('failed.prune', queue, keep);
     return removed;
   }
 
   // What fails meanwhile stays: it would never come to an end otherwise.
   async #flush(operation: string, queue: string | undefined, keep: number): Promise<number> {
-    const newest = await this.#access(operation, REMOVING, (session) => this.#statements.newest(session, keep));
+    const newest = await this.#access(operation, REMOVING, (session) => this.#statements.newest(session, queue, keep));
     return this.#inPages(operation, (session) => this.#statements.flush(session, queue, newest, PAGE));
   }
 

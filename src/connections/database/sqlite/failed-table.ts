@@ -23,7 +23,9 @@ export class FailedTable {
   readonly #flushQueue: SqliteStatement;
   readonly #newest: SqliteStatement;
   readonly #beyond: SqliteStatement;
+  readonly #beyondQueue: SqliteStatement;
   readonly #pruneOlder: SqliteStatement;
+  readonly #pruneOlderQueue: SqliteStatement;
 
   constructor(database: SqliteDatabase, { failed }: TableNames) {
     const prepare = (sql: string): SqliteStatement => database.prepare(sql);
@@ -45,7 +47,9 @@ export class FailedTable {
     this.#flushQueue = pageOf('queue = ? AND id <= ? LIMIT ?');
     this.#newest = prepare(`SELECT max(id) FROM ${failed}`);
     this.#beyond = prepare(`SELECT id FROM ${failed} ORDER BY id DESC LIMIT 1 OFFSET ?`);
+    this.#beyondQueue = prepare(`SELECT id FROM ${failed} WHERE queue = ? ORDER BY id DESC LIMIT 1 OFFSET ?`);
     this.#pruneOlder = pageOf('failed_at < ? LIMIT ?');
+    this.#pruneOlderQueue = pageOf('queue = ? AND failed_at < ? LIMIT ?');
   }
 
   /** Keeps a job of this file, beside another of its id that failed before. */
@@ -98,8 +102,10 @@ export class FailedTable {
   }
 
   /** The newest row but `keep`. */
-  beyond(keep: number): number {
-    return Number(this.#beyond.get([rowLimit(keep)])?.[0] ?? 0);
+  beyond(queue: string | undefined, keep: number): number {
+    const skipped = rowLimit(keep);
+    const row = queue === undefined ? this.#beyond.get([skipped]) : this.#beyondQueue.get([queue, skipped]);
+    return Number(row?.[0] ?? 0);
   }
 
   /** Removes up to `limit` entries that are no newer than row `newest`; returns how many. */
@@ -108,8 +114,10 @@ export class FailedTable {
   }
 
   /** Removes up to `limit` entries that failed before `moment`; returns how many. */
-  pruneOlder(moment: Seconds, limit: number): number {
-    return this.#pruneOlder.run([moment, limit]);
+  pruneOlder(queue: string | undefined, moment: Seconds, limit: number): number {
+    return queue === undefined
+      ? this.#pruneOlder.run([moment, limit])
+      : this.#pruneOlderQueue.run([queue, moment, limit]);
   }
 }
 

@@ -70,16 +70,16 @@ export class SqliteFailedStore implements FailedStore {
     return this.#inPages(({ failed }) => failed.flush(queue, newest, PAGE));
   }
 
-  async prune({ olderThan, keep }: { olderThan?: Seconds | undefined; keep?: number | undefined }): Promise<number> {
+  async prune({ olderThan, keep, queue }: Parameters<FailedStore['prune']>[0]): Promise<number> {
     this.#options.checkOpen('failed.prune');
     let removed = 0;
     if (olderThan !== undefined) {
       const moment = this.#now - olderThan;
-      removed += await this.#inPages(({ failed }) => failed.pruneOlder(moment, PAGE));
+      removed += await this.#inPages(({ failed }) => failed.pruneOlder(queue, moment, PAGE));
     }
     if (keep !== undefined) {
-      const beyond = await this.#store.read(KEPT, ({ failed }) => failed.beyond(keep));
-      removed += await this.#inPages(({ failed }) => failed.flush(undefined, beyond, PAGE));
+      const beyond = await this.#store.read(KEPT, ({ failed }) => failed.beyond(queue, keep));
+      removed += await this.#inPages(({ failed }) => failed.flush(queue, beyond, PAGE));
     }
     return removed;
   }
