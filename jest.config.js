@@ -1,35 +1,50 @@
-/** Tests and samples compile through swc, which does not check types: `npm run check:types` does. */
-const swc = [
-  '@swc/jest',
-  {
-    swcrc: false,
-    sourceMaps: 'inline',
-    module: { type: 'commonjs' },
-    jsc: {
-      target: 'es2022',
-      keepClassNames: true,
-      parser: { syntax: 'typescript', decorators: true },
-      transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: false },
-    },
-  },
+const swc = require('./test/support/swc.cjs');
+
+/**
+ * What breaks servers, kills and freezes processes, or judges when one ends. Under load of their own making such tests
+ * would judge the load: they run one at a time, after all others.
+ */
+const ALONE = [
+  'test/faults/',
+  'test/samples/',
+  'test/tooling/leak-environment',
+  'test/cli/(bin|health|stores|supervisor)',
+  'test/connections/(?:.*/)?(?:ending|outages|troubles)',
+  'test/worker/lease-thread',
 ];
 
 /** @type {import('jest').Config} */
-module.exports = {
+const shared = {
   testEnvironment: '<rootDir>/test/support/leak-environment.ts',
-  transform: { '^.+\\.ts$': swc },
+  transform: { '^.+\\.ts$': ['@swc/jest', swc] },
   setupFiles: ['reflect-metadata'],
   moduleNameMapper: {
     '^onqueue$': '<rootDir>/src/index.ts',
     '^onqueue/testing$': '<rootDir>/src/testing/index.ts',
     '^onqueue/testing/conformance$': '<rootDir>/src/testing/conformance.ts',
   },
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/build/', '<rootDir>/bench/'],
+};
+
+const alone = `/(?:${ALONE.join('|')})`;
+
+/** @type {import('jest').Config} */
+module.exports = {
+  projects: [
+    {
+      ...shared,
+      testMatch: ['<rootDir>/test/**/*.test.ts'],
+      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/types/', alone],
+    },
+    {
+      ...shared,
+      testRegex: [`${alone}.*\\.test\\.ts$`],
+      runner: '<rootDir>/test/support/one-at-a-time.ts',
+    },
+  ],
   // Jest leaves one core idle by default: on two cores, everything would run one after the other.
   maxWorkers: '100%',
   // A slow machine is no failure; a hang still is one, and says which test it was.
-  testTimeout: 30_000,
-  testMatch: ['<rootDir>/test/**/*.test.ts'],
-  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/types/'],
-  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/build/', '<rootDir>/bench/'],
+  testTimeout: 180_000,
   collectCoverageFrom: ['src/**/*.ts'],
 };

@@ -57,10 +57,12 @@ async function play({ name, title, figure, sizes, play }, store) {
   if (minutes !== undefined && 'minutes' in size) size.minutes = minutes;
   const loadBefore = loadavg()[0];
   const begun = Date.now();
-  const { reached, offences } = await play(store, size).catch((error) => ({
+  const found = await play(store, size).catch((error) => ({
     reached: 'it broke off',
     offences: [error.stack ?? String(error)],
   }));
+  const { reached } = found;
+  const offences = [...found.offences, ...(found.late ?? [])];
   const seconds = Math.round((Date.now() - begun) / 1000);
   const verdict = offences.length === 0 ? reached : `**not reached**: ${reached}`;
   console.log(`| ${title} | ${store} | ${figure} | ${verdict} | ${seconds} s |`);

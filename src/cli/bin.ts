@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline/promises';
 import { systemClock } from '../clock/clock';
 import { builtInConnectors } from '../connections/built-in';
 import { watchForDesertion } from './deserted-watch';
-import { STOP_SIGNALS } from './exit-codes';
+import { STOP_SIGNALS, type StopSignal } from './exit-codes';
 import { watchForOrphaning } from './orphan-watch';
 import { run } from './program';
 import type { Surroundings } from './session';
@@ -22,9 +22,19 @@ const surroundings: Surroundings = {
   connectors: builtInConnectors,
   ask: process.stdin.isTTY ? ask : undefined,
   onStopSignal(hear) {
-    for (const signal of STOP_SIGNALS) process.on(signal, hear);
+    let heard = false;
+    const listener = (signal: StopSignal): void => {
+      heard = true;
+      hear(signal);
+    };
+    for (const signal of STOP_SIGNALS) process.on(signal, listener);
     return () => {
-      for (const signal of STOP_SIGNALS) process.off(signal, hear);
+      for (const signal of STOP_SIGNALS) {
+        // Signals often come several at a time. Without a listener, the next would end a process that is about to end
+        // with a code of its own.
+        if (heard) process.on(signal, ignore);
+        process.off(signal, listener);
+      }
     };
   },
   onDeserted: (hear) => watchForDesertion(hear, { environment: process.env }),
@@ -59,12 +69,18 @@ async function ask(question: string): Promise<string> {
   }
 }
 
+function ignore(): void {}
+
 // The reader of a pipe may leave early (`onqueue failed | head`): there is nobody to tell.
 function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
 }
 process.stdout.on('error', ignoreBrokenPipe);
 process.stderr.on('error', ignoreBrokenPipe);
+
+// When nothing is left to do. A process that just runs out takes its listeners off first, and a signal that comes then
+// ends it in place of its code.
+process.once('beforeExit', () => process.exit());
 
 void run(process.argv.slice(2), surroundings).then((code) => {
   process.exitCode = code;

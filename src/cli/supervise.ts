@@ -46,8 +46,7 @@ export async function supervise(session: Session, connection: string | undefined
     session.exitCode ||= code;
     if (supervisor.isStopping) logger.info({ code: session.exitCode }, `The worker stopped: ${STOP_REASONS.stopped}.`);
   } finally {
-    // A third signal, which many send, must not change what this process ends with.
-    if (!supervisor.isStopping) stopListening();
+    stopListening();
     server?.close();
   }
 }

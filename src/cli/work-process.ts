@@ -60,10 +60,11 @@ export class WorkProcess {
     const worker = processWorker(options, manager, { endsProcess: true, afterCrash });
     this.#worker = worker;
     if (this.#orphaned) void worker.stop();
+    // Before anything is told: who reads that it works may stop it.
+    this.#stopAtSignals(logger, worker);
     if (fresh !== 'again' && !opened) printOpening(this.#session, manager, this.#connection, this.#flags);
     if (address !== undefined) logger.info({}, `Health is told at ${address}/health.`);
     if (processNumber !== undefined) return this.#runSupervised(worker);
-    this.#stopAtSignals(logger, worker);
     if (fresh !== undefined) this.#stopWhenStale(manager, worker);
     else if (this.#options.once) this.#loseThePatience(logger, worker);
     const reason = await worker.run();
@@ -72,11 +73,8 @@ export class WorkProcess {
     if (reason === 'stuck') this.#session.exitCode = ExitCode.blocked;
   }
 
-  // Signals that reach it are wishes to stop and no more: who is in a hurry says so to the supervisor.
   async #runSupervised(worker: Worker): Promise<void> {
-    const { surroundings } = this.#session;
-    this.#undo.push(surroundings.onStopSignal(() => this.#stop()));
-    const link = new SupervisorLink(surroundings, worker);
+    const link = new SupervisorLink(this.#session.surroundings, worker);
     this.#undo.push(() => link.close());
     const running = worker.run();
     link.begin();
@@ -118,6 +116,11 @@ export class WorkProcess {
 
   #stopAtSignals(logger: Logger, worker: Worker): void {
     const { surroundings } = this.#session;
+    if (this.#flags.processNumber !== undefined) {
+      // Signals that reach it are wishes to stop and no more: who is in a hurry says so to the supervisor.
+      this.#undo.push(surroundings.onStopSignal(() => this.#stop()));
+      return;
+    }
     const stopListening = hearStopSignals(surroundings, {
       first(signal, said) {
         logger.info({ signal }, said);

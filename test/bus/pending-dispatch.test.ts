@@ -241,18 +241,18 @@ describe('a dispatch that fails', () => {
       ) as string,
       cause: 'E_UNSERIALIZABLE_VALUE',
     });
-  }, 30_000);
+  });
 
   it('without an await does not leave one to search for the dispatch: the stack begins there', async () => {
     const { message, stack } = await forgotten('development');
     const [head, first] = (stack ?? '').split('\n');
     expect(head).toBe(`UnawaitedDispatchError: ${message}`);
     expect(first).toMatch(/at forgetful \(.*forgotten-dispatch\.ts:\d+/);
-  }, 30_000);
+  });
 
   it('costs no stack in production', async () => {
     expect((await forgotten('production'))['stack']).not.toContain('forgetful');
-  }, 30_000);
+  });
 
   it('that is awaited after all, in the same turn, is handled', async () => {
     const { bus } = given();

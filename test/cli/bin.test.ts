@@ -35,9 +35,6 @@ const [job, ...given] = process.argv.slice(2);
 const jobs = require(require('node:fs').existsSync('jobs.ts') ? './jobs.ts' : './jobs');
 jobs[job].dispatch(...given).then(() => Queue.close());`;
 
-// Starting a process takes half a second, and several on a busy machine.
-jest.setTimeout(30_000);
-
 let project: Project;
 const children: ChildCommand[] = [];
 
@@ -135,6 +132,27 @@ describe('the command onqueue', () => {
 
     expect(await work.ended).toEqual({ code: 130, signal: null });
     expect(project.read('done.txt')).not.toContain('went');
+  });
+
+  it.each([
+    ['work', ['work']],
+    ['a supervisor', ['work', '--processes=2']],
+    ['listen', ['listen']],
+  ])('ends %s with its own code although signals come until its very end', async (_what, line) => {
+    const work = onqueue(...line);
+    await work.prints('Store ');
+
+    work.kill('SIGTERM');
+    await work.prints('running jobs may finish');
+    let hasEnded = false;
+    void work.ended.then(() => (hasEnded = true));
+    // One a turn: as many as fit in until the process is gone.
+    while (!hasEnded) {
+      work.kill('SIGTERM');
+      await new Promise(setImmediate);
+    }
+
+    expect(await work.ended).toMatchObject({ signal: null });
   });
 
   it('ends although a file of the project keeps something open', async () => {

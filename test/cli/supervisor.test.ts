@@ -3,9 +3,6 @@ import { JobProject } from './kit/job-project';
 
 const CLEAN = { code: 0, signal: null };
 
-// Starting a process takes half a second, and several on a busy machine.
-jest.setTimeout(60_000);
-
 let project: JobProject;
 
 beforeEach(() => {

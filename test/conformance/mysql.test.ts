@@ -17,7 +17,7 @@ let admin: Connection;
 beforeAll(async () => {
   server = await startMariadbServer();
   admin = await createConnection({ uri: server.url, multipleStatements: true });
-}, 60_000);
+});
 
 afterAll(async () => {
   admin.destroy();

@@ -25,7 +25,7 @@ beforeAll(async () => {
   );
   await maker.migrations.run();
   await maker.close();
-}, 60_000);
+});
 
 afterAll(async () => {
   await client.end();

@@ -3,7 +3,6 @@ import { type Ended, Project, requireBuild, root } from '../support/project';
 import { snippetsIn, snippetsOf } from './snippet';
 
 // All of it is compiled at once, before the first test.
-jest.setTimeout(120_000);
 
 const snippets = snippetsOf(root);
 const running = snippets.filter(({ runs }) => runs);

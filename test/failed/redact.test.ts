@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../support/properties';
 import { redact } from '../../src/failed/redact';
 
 /** Nothing that ends a value in one of the places where a secret may stand. */

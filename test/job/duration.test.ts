@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../support/properties';
 import {
   delaySeconds,
   duration,

@@ -3,8 +3,6 @@ import { join } from 'node:path';
 import { VERSION } from '../../src/version';
 import { Project, requireBuild, root } from '../support/project';
 
-jest.setTimeout(120_000);
-
 /** As a bundle does that has the package inside. */
 const BUNDLE = `
 const { Inject, Job, Middleware, Queue, UnserializableValueError, dispatch } = require('./inside/dist/index.js');

@@ -5,7 +5,6 @@ import { Project, requireBuild, root } from '../support/project';
 import { startRedisServer } from '../support/redis-server';
 
 // Compilers and test runners start for each of these.
-jest.setTimeout(120_000);
 
 /** Dispatches, works, closes, and must then end by itself. In a language without decorators. */
 const PROGRAM = `

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../support/properties';
 import type { Class } from '../../src/job/definition';
 import { decodeValue, encodeInstance, encodeValue, type CodecClasses, type Types } from '../../src/payload/codec';
 import { InvalidPayloadError, UnknownClassError, UnserializableValueError } from '../../src/payload/errors';
@@ -113,8 +113,12 @@ describe('what JSON can hold', () => {
   it('is given back as it is, without types and without a copy', () => {
     fc.assert(
       fc.property(
-        // But −0, which JSON.stringify does not write.
-        fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as unknown),
+        // But −0, which JSON.stringify does not write, and a key that is refused.
+        fc
+          .jsonValue()
+          .map((value) => JSON.stringify(value))
+          .filter((text) => !text.includes('__proto__'))
+          .map((text) => JSON.parse(text) as unknown),
         (value) => {
           const { command, ...rest } = encode(value);
           expect(command).toBe(value);

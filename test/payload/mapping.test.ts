@@ -1,5 +1,5 @@
 import { Exclude, Expose, Transform, Type } from 'class-transformer';
-import * as fc from 'fast-check';
+import * as fc from '../support/properties';
 import type { Class } from '../../src/job/definition';
 import { decodeValue, encodeInstance, type CodecClasses } from '../../src/payload/codec';
 import { UnserializableValueError } from '../../src/payload/errors';

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../support/properties';
 import type { JobDefinition } from '../../src/job/definition';
 import type { ChosenOptions } from '../../src/job/options';
 import type { CodecClasses } from '../../src/payload/codec';

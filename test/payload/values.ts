@@ -1,5 +1,5 @@
 /** Arbitrary values of all the kinds that a queue carries, nested anywhere. */
-import * as fc from 'fast-check';
+import * as fc from '../support/properties';
 
 const few = { maxLength: 3 };
 

@@ -22,7 +22,6 @@ const LOADER = [
 const COMPILED = { module: { type: 'commonjs' }, jsc: { target: 'es2022', parser: { syntax: 'typescript' } } } as const;
 
 // Each process has to start and load a compiler, beside other tests that do the same.
-jest.setTimeout(30_000);
 
 let folder: string;
 

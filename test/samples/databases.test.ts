@@ -13,8 +13,6 @@ import { startRedisServer } from '../support/redis-server';
 import { SqsServer } from '../support/sqs-server';
 import { Project, requireBuild, root } from '../support/project';
 
-jest.setTimeout(90_000);
-
 interface Server {
   readonly url: string;
   stop(): Promise<void>;

@@ -5,7 +5,6 @@ import { type RedisServer, startRedisServer } from '../support/redis-server';
 const programOf = (name: string): string => join('samples', name, 'main.js');
 
 // Whole programs, which talk to a mail server and wait for delays.
-jest.setTimeout(90_000);
 
 describe('the samples', () => {
   /** Holds the built samples, so that what they store stays in it. */

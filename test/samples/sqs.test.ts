@@ -7,8 +7,6 @@ import { SqsServer } from '../support/sqs-server';
 const CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
 const MEMORY = "connections: { memory: { driver: 'memory' } }";
 
-jest.setTimeout(60_000);
-
 let server: SqsServer;
 let project: Project;
 

@@ -1,6 +1,7 @@
 /** Waits for a condition in another process or on a server, where no promise tells of it. */
 
-const DEADLINE_MS = 10_000;
+/** Far above what any condition takes: a slow machine is no failure. */
+const DEADLINE_MS = 60_000;
 const INTERVAL_MS = 10;
 
 /**

@@ -7,9 +7,8 @@ const { readFileSync } = require('node:fs');
 const Module = require('node:module');
 const { join } = require('node:path');
 const { transformSync } = require('@swc/core');
-const { transform } = require('../../jest.config.js');
+const options = require('./swc.cjs');
 
-const [, options] = transform['^.+\\.ts$'];
 const source = join(__dirname, '../../src');
 
 const SOURCES = {

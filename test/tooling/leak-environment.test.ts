@@ -1,8 +1,6 @@
 import { join } from 'node:path';
 import { Project, root } from '../support/project';
 
-jest.setTimeout(60_000);
-
 const jestProgram = join(root, 'node_modules/jest/bin/jest.js');
 
 /** One file for each thing that a test can leave open, and one that closes what it opened. */

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from '../support/properties';
 import { InvalidQueueNameError } from '../../src/job/errors';
 import { InvalidWorkerOptionError } from '../../src/worker/errors';
 import { drawOrder, namesLikeWeights, parseQueues } from '../../src/worker/queue-order';

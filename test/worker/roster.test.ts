@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from '../support/properties';
 import { type Member, Roster } from '../../src/worker/roster';
 
 class Guest implements Member {

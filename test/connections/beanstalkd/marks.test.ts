@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from '../../support/properties';
 import {
   buriedPriority,
   freshPriority,

@@ -1,11 +1,9 @@
 /** Whatever is done to it, a SQLite file holds and hands out what a memory store does: that is the executable model. */
-import * as fc from 'fast-check';
+import * as fc from '../../support/properties';
 import { connectMemory } from '../../../src/connections/memory/memory-connection';
 import type { ApartRequest, Connection, Reservation, Settlement } from '../../../src/queue/connection';
 import { TestClock } from '../../../src/testing/test-clock';
 import { idOf, payload, TemporaryDatabase } from './open-database';
-
-jest.setTimeout(20_000);
 
 const QUEUES = ['high', 'low'];
 

@@ -2,8 +2,6 @@ import { Child } from '../../support/child-process';
 import { idOf, payload, reserve, TemporaryDatabase } from './open-database';
 import { openSqlite } from '../../../src/connections/database/sqlite/sqlite-database';
 
-jest.setTimeout(30_000);
-
 let database: TemporaryDatabase;
 const children: Child[] = [];
 

@@ -9,8 +9,6 @@ import { Child } from '../../support/child-process';
 import { makeFirstVersion } from './first-version';
 import { idOf, payload, reserve, TemporaryDatabase } from './open-database';
 
-jest.setTimeout(30_000);
-
 let database: TemporaryDatabase;
 let clock: TestClock;
 

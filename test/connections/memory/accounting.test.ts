@@ -1,5 +1,5 @@
 /** Whatever is done to a store, in whatever order: each job is in one place, and its fence counts its reservations. */
-import * as fc from 'fast-check';
+import * as fc from '../../support/properties';
 import { connectMemory } from '../../../src/connections/memory/memory-connection';
 import type { MemoryConnection } from '../../../src/connections/memory/memory-connection';
 import {

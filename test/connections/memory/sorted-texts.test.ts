@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../../support/properties';
 import { SortedTexts } from '../../../src/connections/memory/sorted-texts';
 
 type Member = readonly [text: string, score: number];

@@ -63,7 +63,7 @@ interface Hiring {
 /** As many as a queue of a test can hold. */
 const ALL = 10_000_000;
 const PROGRAMS = ['worker', 'jobs', 'pen'];
-const { transform } = require('../../../jest.config.js') as { transform: Record<string, [string, object]> };
+const swc = require('../../support/swc.cjs') as object;
 
 export class Stage {
   readonly ledger: Ledger;
@@ -110,7 +110,7 @@ export class Stage {
     project.linkPackage();
     for (const name of PROGRAMS) {
       const file = join(__dirname, 'programs', `${name}.ts`);
-      const { code } = transformSync(readFileSync(file, 'utf8'), { ...transform['^.+\\.ts$']![1], filename: file });
+      const { code } = transformSync(readFileSync(file, 'utf8'), { ...swc, filename: file });
       writeFileSync(join(project.folder, `${name}.js`), code);
     }
     const stage = new Stage(project, store, { redis, server }, options);

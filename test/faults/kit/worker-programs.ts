@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { transformSync } from '@swc/core';
 
 const PROGRAMS = ['worker', 'jobs', 'pen'];
-const { transform } = require('../../../jest.config.js') as { transform: Record<string, [string, object]> };
+const swc = require('../../support/swc.cjs') as object;
 
 export function writeWorkerPrograms(folder: string): void {
   for (const name of PROGRAMS) {
     const filename = join(__dirname, 'programs', `${name}.ts`);
-    const { code } = transformSync(readFileSync(filename, 'utf8'), { ...transform['^.+\\.ts$']![1], filename });
+    const { code } = transformSync(readFileSync(filename, 'utf8'), { ...swc, filename });
     writeFileSync(join(folder, `${name}.js`), code);
   }
 }

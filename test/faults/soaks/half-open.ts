@@ -46,8 +46,8 @@ export const halfOpen: Soak<Size> = {
         reached:
           `${tally(account)}; by a new connection after ${renewed.toFixed(1)} s; ` +
           `after ${silence} s of silence back in ${recovered.toFixed(1)} s`,
-        offences: [
-          ...account.offences,
+        offences: account.offences,
+        late: [
           ...atMost('the seconds until a new connection worked', renewed, deadline + 5),
           ...atMost('the seconds until jobs ran after it healed', recovered, 5),
         ],

@@ -66,7 +66,8 @@ export const killedRedis: Soak<Size> = {
         reached:
           `${tally(account)}; ${kills} kills, ${refusals} dispatches refused, ` +
           `${stage.uncertain.length} jobs without an answer; back after ${longest.toFixed(1)} s at most`,
-        offences: [...account.offences, ...atMost('the seconds until jobs ran again', longest, 5)],
+        offences: account.offences,
+        late: atMost('the seconds until jobs ran again', longest, 5),
       };
     } finally {
       await stage.close();

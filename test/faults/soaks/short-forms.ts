@@ -15,6 +15,5 @@ export function testSoaksOn(store: StoreName): void {
 
       expect(offences).toEqual([]);
     },
-    120_000,
   );
 }

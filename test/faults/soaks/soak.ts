@@ -8,6 +8,8 @@ export interface Finding {
   readonly reached: string;
   /** What must not be; empty: the figure is reached. */
   readonly offences: readonly string[];
+  /** What took longer than `figure` allows: judged by `npm run soak` on a quiet machine, never by a test. */
+  readonly late?: readonly string[];
 }
 
 export interface Soak<Size = object> {

@@ -51,11 +51,8 @@ export const stoppedWorkers: Soak<Size> = {
       const released = stage.ledger.count('released');
       return {
         reached: `${tally(account)}; ${stops} stops gave ${released} back; they took ${took[stops >> 1]!.toFixed(2)} s, the slowest ${longest.toFixed(2)} of ${GRACE + 1} s`,
-        offences: [
-          ...account.offences,
-          ...unclean,
-          ...atMost('the seconds from SIGTERM to the exit', longest, GRACE + 1),
-        ],
+        offences: [...account.offences, ...unclean],
+        late: atMost('the seconds from SIGTERM to the exit', longest, GRACE + 1),
       };
     } finally {
       await stage.close();

@@ -38,7 +38,7 @@ export function describeClaims(world: ServerWorld): void {
       expect(new Set(taken.flat())).toEqual(new Set(ids));
       expect(taken.slice(0, 4).every((some) => some.length > 0)).toBe(true);
       expect(await first.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
-    }, 30_000);
+    });
 
     it('waits for no transaction that is still open', async () => {
       const connection = await world.open();

@@ -121,7 +121,7 @@ export function describeOutages(world: ServerWorld, store: string, refusals: rea
       const again = waiter.wait(30, new AbortController().signal);
       await connection.push('default', [{ payload: payload('c') }]);
       await expect(again).resolves.toBeUndefined();
-    }, 30_000);
+    });
 
     it('is given up where it takes everything and answers nothing, and asked on another connection', async () => {
       const { connection, proxy } = await world.openThrough('push', 2);

@@ -41,7 +41,7 @@ export abstract class ServerWorld<
   forTests(): this {
     beforeAll(async () => {
       this.server = await this.start();
-    }, 60_000);
+    });
     beforeEach(() => this.fresh());
     afterEach(() => this.closeAll());
     afterAll(() => this.server.stop());
