@@ -6,16 +6,20 @@ import { offerEntries } from './copies';
 import { setJobDispatcher } from './job/dispatcher';
 import { defaultLogger } from './logger/console-logger';
 import { setManagerFactory } from './queue/default-manager';
-import { setFakeFactory } from './queue/fake-slot';
+import { fakeFactory, setFakeFactory } from './queue/fake-slot';
 import { QueueManager } from './queue/queue-manager';
 
 offerEntries({
   index: () => require('./index') as object,
   testing: () => require('./testing') as object,
+  exported: {},
 });
 setJobDispatcher(Bus);
 setManagerFactory(() => new QueueManager({ connectors: builtInConnectors, logger: defaultLogger() }));
-// Loaded with the first fake: no program in production pays for the test kit.
-setFakeFactory((options) =>
-  (require('./testing/fake-queue') as typeof import('./testing/fake-queue')).FakeQueue.install(options),
-);
+// Loaded with the first fake, which puts itself here: no program in production pays for the test kit.
+setFakeFactory((options) => {
+  require('./testing/fake-queue');
+  return fakeFactory()(options);
+});
+// In Jest at once: what is loaded after jest.resetModules() would stand on modules of its own.
+if (process.env['JEST_WORKER_ID'] !== undefined) require('./testing');

@@ -10,6 +10,8 @@ const SLOT = Symbol.for(`onqueue@${VERSION}`);
 interface Entries {
   index(): object;
   testing(): object;
+  /** What was loaded of it. A test runner that resets its modules would load it anew, beside the rest. */
+  readonly exported: { [entry in 'index' | 'testing']?: unknown };
 }
 
 const slots = globalThis as { [SLOT]?: Entries };
@@ -25,7 +27,9 @@ export function offerEntries(entries: Entries): void {
  *
  * @param module by a call, or Node.js would not find the names that an ES module imports from here
  */
-export function giveWay(entry: keyof Entries, module: { exports: unknown }): void {
+export function giveWay(entry: 'index' | 'testing', module: { exports: unknown }): void {
   const first = slots[SLOT];
-  if (first !== undefined && first !== own) module.exports = first[entry]();
+  if (first === undefined) return;
+  if (first === own) first.exported[entry] = module.exports;
+  else module.exports = first.exported[entry] ?? first[entry]();
 }

@@ -1,9 +1,16 @@
 /** Finds the file that a class is declared in, from the stack of its decorator. */
-import { isAbsolute, relative } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
+import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** What stands between a class and its decorator: the compilers' and reflect-metadata's own frames. */
 const BETWEEN = /[\\/]node_modules[\\/](?:reflect-metadata|tslib|@swc[\\/]helpers)[\\/]|^node:/;
+
+/** How bundlers name the source of a module that they evaluate from a text. */
+const BUNDLED_SOURCE = /^(?:webpack-internal|webpack|turbopack):\/+(?:\[project\]\/|\([^)]*\)\/)?(.+)$/;
+
+/** Vite's, of a file outside of its root. */
+const SERVED_SOURCE = /^\/@fs(?=\/)/;
 
 const FRAMES = 20;
 
@@ -15,15 +22,52 @@ export function declaredIn(decorator: Function): string | undefined {
   const holder: { stack?: unknown } = {};
   try {
     Error.stackTraceLimit = FRAMES;
-    Error.prepareStackTrace = (_error, frames) => frames.map((frame) => frame.getFileName() ?? '');
+    Error.prepareStackTrace = (_error, frames) => frames.map(scriptOf);
     Error.captureStackTrace(holder, decorator);
-    const files = holder.stack;
-    if (!Array.isArray(files)) return undefined;
-    const file = files.map(String).find((name) => name !== '' && !BETWEEN.test(name));
-    return file?.startsWith('file:') ? fileURLToPath(file) : file;
+    const scripts = holder.stack;
+    if (!Array.isArray(scripts)) return undefined;
+    const script = scripts.map(String).find((name) => name !== '' && !BETWEEN.test(name));
+    return script === undefined ? undefined : fileOf(script);
   } finally {
     Error.prepareStackTrace = prepareStackTrace;
     Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+const UNNAMED = 'eval:';
+
+// '' for what the engine itself runs, such as a forEach.
+function scriptOf(frame: NodeJS.CallSite): string {
+  return frame.getFileName() ?? frame.getScriptNameOrSourceURL() ?? (frame.isEval() ? UNNAMED : '');
+}
+
+/**
+ * The file that people wrote. Undefined for what no file says: virtual modules, and the output of a framework (`.next`,
+ * `.nuxt`, …), of which one class may stand in several files.
+ */
+function fileOf(script: string): string | undefined {
+  const [id = ''] = script.split(/[?#]/);
+  if (id.startsWith('file:')) return written(fileURLToPath(id));
+  const source = BUNDLED_SOURCE.exec(id)?.[1];
+  const file = source === undefined ? id.replace(SERVED_SOURCE, '') : resolve(source);
+  return isAbsolute(file) && existsSync(file) ? written(file) : undefined;
+}
+
+function written(file: string): string | undefined {
+  const folders = relativeFile(file).split(sep).slice(0, -1);
+  return folders.some((folder) => /^\.[^.]/.test(folder)) ? undefined : file;
+}
+
+/** Also where it is reached by two paths. */
+export function isOneFile(first: string, second: string): boolean {
+  return first === second || realPath(first) === realPath(second);
+}
+
+function realPath(file: string): string {
+  try {
+    return realpathSync.native(file);
+  } catch {
+    return file;
   }
 }
 

@@ -100,12 +100,9 @@ function duplicateRemedy(
   { name, file: first }: NamedClass,
   { name: other, file: second, decorator }: NamedClass,
 ): string {
-  const rename = `ive one of them another: @${decorator}({ name: '…' }).`;
-  if (name !== other || first === undefined || second === undefined) return `G${rename}`;
-  if (first === second) {
-    return `Is it one file that was loaded twice (a reload, jest.resetModules(), two spellings of its path, a loader such as tsx beside onqueue.config.ts)? Load it once. Are they two classes, g${rename}`;
-  }
-  if (!isBuildOf(first, second) && !isBuildOf(second, first)) return `G${rename}`;
+  const rename = `Give one of them another: @${decorator}({ name: '…' }).`;
+  if (name !== other || first === undefined || second === undefined) return rename;
+  if (!isBuildOf(first, second) && !isBuildOf(second, first)) return rename;
   return (
     'It seems to be one class that was loaded twice, as source and as build. Load one of them only: ' +
     'in production a JavaScript onqueue.config that imports the build; or import no jobs in the configuration, and give them to the worker by --require.'

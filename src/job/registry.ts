@@ -1,11 +1,13 @@
 /** Knows every job class, its handler, and the names that stand for classes in payloads. One for each process. */
 import type { Class, JobDefinition } from './definition';
+import { isOneFile } from './declared-in';
 import { VERSION } from '../version';
 import {
   DuplicateJobError,
   InvalidHandlerError,
   InvalidJobClassError,
   type NamedClass,
+  placed,
   TwoVersionsError,
 } from './errors';
 
@@ -13,15 +15,24 @@ const SLOT = Symbol.for('onqueue.registry');
 
 interface Claim extends NamedClass {
   readonly target: Class;
+  /** Absent for middleware. */
+  readonly definition?: JobDefinition;
+}
+
+interface Handler {
+  readonly target: Class;
+  readonly file: string | undefined;
 }
 
 export class JobRegistry {
-  readonly #definitions = new Map<Class, JobDefinition>();
-  readonly #byName = new Map<string, JobDefinition>();
-  readonly #handlers = new Map<Class, Class>();
-  readonly #names = new Map<Class, string>();
+  /** Also of classes that a newer evaluation has taken over from: their instances are dispatched by the same name. */
+  readonly #definitions = new WeakMap<Class, JobDefinition>();
+  readonly #names = new WeakMap<Class, string>();
   /** Jobs and middleware share one space of names: a payload's `types` tells classes apart by their names alone. */
   readonly #claims = new Map<string, Claim>();
+  /** By the job's name, so that a job that is loaded again keeps its handler. */
+  readonly #handlers = new Map<string, Handler>();
+  readonly #handlerClasses = new WeakSet<Class>();
 
   /** @throws DuplicateJobError, InvalidJobClassError */
   register(definition: JobDefinition): void {
@@ -29,20 +40,17 @@ export class JobRegistry {
     if (this.#definitions.has(target)) {
       throw new InvalidJobClassError(target.name, file, 'bears @Job() twice. Put all options into one.');
     }
-    const names = [name, ...aliases];
-    const claim: Claim = { target, name: target.name, file, decorator: 'Job' };
-    for (const claimed of names) this.#check(claimed, claim);
-    for (const claimed of names) {
-      this.#claims.set(claimed, claim);
-      this.#byName.set(claimed, definition);
-    }
+    const before = this.find(name);
+    this.#claim([name, ...aliases], { target, name: target.name, file, decorator: 'Job', definition });
     this.#definitions.set(target, definition);
     this.#names.set(target, name);
+    // It has been written anew with a handle() of its own.
+    if (before !== undefined && !hasHandle(before) && hasHandle(definition)) this.#handlers.delete(name);
   }
 
-  /** By its name or an alias. */
+  /** By its name or an alias; of a class that was evaluated more than once, the newest. */
   find(name: string): JobDefinition | undefined {
-    return this.#byName.get(name);
+    return this.#claims.get(name)?.definition;
   }
 
   /** Of this very class: a subclass needs a `@Job()` of its own. */
@@ -50,29 +58,49 @@ export class JobRegistry {
     return this.#definitions.get(target);
   }
 
+  /** Without those that a newer evaluation has taken over from. */
   all(): JobDefinition[] {
-    return [...this.#definitions.values()];
+    const definitions = [...this.#claims.values()].map(({ definition }) => definition);
+    return [...new Set(definitions)].filter((definition) => definition !== undefined);
   }
 
   handlerOf(job: Class): Class | undefined {
-    return this.#handlers.get(job);
+    return this.#handlers.get(this.#definitions.get(job)?.name ?? '')?.target;
   }
 
-  /** @throws InvalidHandlerError when the job has another one */
+  /**
+   * @param job a class with a definition
+   * @throws InvalidHandlerError when the job has another one
+   */
   setHandler(job: Class, handler: Class, file?: string): void {
-    const other = this.#handlers.get(job);
-    if (other !== undefined && other !== handler) {
-      throw new InvalidHandlerError(handler.name, job.name, file, `${job.name} has the handler ${other.name} already.`);
+    const { name = '' } = this.#definitions.get(job) ?? {};
+    const other = this.#handlers.get(name);
+    const claim = { name: handler.name, file };
+    if (
+      other !== undefined &&
+      other.target !== handler &&
+      !isEvaluatedAgain({ ...other, name: other.target.name }, claim)
+    ) {
+      throw new InvalidHandlerError(
+        handler.name,
+        job.name,
+        file,
+        `${job.name} has the handler ${placed(other.target.name, other.file)} already.`,
+      );
     }
-    this.#handlers.set(job, handler);
+    this.#handlers.set(name, { target: handler, file });
+    this.#handlerClasses.add(handler);
   }
 
   /** Makes a class of middleware one that payloads may name. @throws DuplicateJobError */
   registerMiddleware(name: string, target: Class, file?: string): void {
-    const claim: Claim = { target, name: target.name, file, decorator: 'Middleware' };
-    this.#check(name, claim);
-    this.#claims.set(name, claim);
+    this.#claim([name], { target, name: target.name, file, decorator: 'Middleware' });
     this.#names.set(target, name);
+  }
+
+  /** Whether it was declared: as a job, a handler or middleware. */
+  knows(target: Class): boolean {
+    return this.#names.has(target) || this.#handlerClasses.has(target);
   }
 
   /** What stands for a registered class in payloads. */
@@ -84,10 +112,31 @@ export class JobRegistry {
     return this.#claims.get(name)?.target;
   }
 
-  #check(name: string, claim: Claim): void {
-    const first = this.#claims.get(name);
-    if (first !== undefined && first.target !== claim.target) throw new DuplicateJobError(name, first, claim);
+  // A class that is evaluated again (a reload, a second loader) takes over whole, with the aliases that it has now.
+  #claim(names: readonly string[], claim: Claim): void {
+    const before = new Set<Claim>();
+    for (const name of names) {
+      const first = this.#claims.get(name);
+      if (first === undefined || first.target === claim.target) continue;
+      if (first.decorator !== claim.decorator || !isEvaluatedAgain(first, claim)) {
+        throw new DuplicateJobError(name, first, claim);
+      }
+      before.add(first);
+    }
+    for (const [name, first] of this.#claims) if (before.has(first)) this.#claims.delete(name);
+    for (const name of names) this.#claims.set(name, claim);
   }
+}
+
+function hasHandle({ target }: JobDefinition): boolean {
+  return 'handle' in target.prototype;
+}
+
+/** Whether two classes are one, evaluated twice: of one name, from one file, as far as the files are known. */
+function isEvaluatedAgain(first: Omit<NamedClass, 'decorator'>, second: Omit<NamedClass, 'decorator'>): boolean {
+  if (first.name !== second.name) return false;
+  if (first.file !== undefined && second.file !== undefined) return isOneFile(first.file, second.file);
+  return first.name !== '';
 }
 
 /** The registry, and whose it is. */

@@ -152,10 +152,7 @@ class ConfigurationCheck implements Verdict {
     const { registry } = this.#known;
     if (typeof job !== 'function') {
       this.#mistake(path, `expected a class decorated with @Job(), got ${kindOf(job)}`);
-    } else if (
-      registry.nameOf(job) === undefined &&
-      !registry.all().some(({ target }) => registry.handlerOf(target) === job)
-    ) {
+    } else if (!registry.knows(job)) {
       this.#mistake(path, `class ${job.name} has neither @Job() nor @Handles() nor @Middleware(); add one above it`);
     }
   }

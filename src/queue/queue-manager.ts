@@ -42,6 +42,7 @@ import { loadedConfiguration } from './loaded-configuration';
 import type { LoadedConfiguration } from './loaded-configuration';
 import { Outbox } from './outbox';
 import { QueueConnection } from './queue-connection';
+import { saysTheSame } from './same-configuration';
 import { Shutdown } from './shutdown';
 import { isSyncRunner, type SyncRunner } from './sync-runner';
 
@@ -109,14 +110,19 @@ export class QueueManager implements Application {
   }
 
   /**
-   * Replaces the configuration, as long as no connection of it was used.
+   * Replaces the configuration, as long as no connection of it was used. One that says the same, as when the module that
+   * calls this is evaluated again, changes nothing.
    *
    * @throws ConfigurationError names every mistake
    * @throws AlreadyConfiguredError
    */
   configure(configuration: Configuration): void {
     this.#checkOpen();
-    if (this.#drivers.size > 0) throw new AlreadyConfiguredError([...this.#drivers.keys()], this.#load().source);
+    if (this.#drivers.size > 0) {
+      const { configuration: present, source } = this.#load();
+      if (saysTheSame(present, configuration)) return;
+      throw new AlreadyConfiguredError([...this.#drivers.keys()], source);
+    }
     // In JavaScript, a forgotten argument must not be taken for a call to look for a file.
     this.#loaded = this.#check({ configuration });
     this.#connections.clear();

@@ -34,7 +34,7 @@ export class Queue {
    * Says which connections there are. Nothing is opened before its first use.
    *
    * @throws ConfigurationError names every mistake
-   * @throws AlreadyConfiguredError connections are in use; `await Queue.close()` first
+   * @throws AlreadyConfiguredError connections of a configuration that says something else are in use; `await Queue.close()` first
    */
   static configure<const Name extends string, const Default extends string = Name, const Failed extends string = Name>(
     configuration: Configuration<Name, Default, Failed>,

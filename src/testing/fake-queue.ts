@@ -9,6 +9,7 @@ import type { Class } from '../job/definition';
 import { definitionOfJob } from '../job/definition-of';
 import type { Duration } from '../job/duration';
 import { defaultManager, standIn } from '../queue/default-manager';
+import { setFakeFactory } from '../queue/fake-slot';
 import type { QueueManager } from '../queue/queue-manager';
 import { Drain, type DrainOptions, type DrainReport } from './drain';
 import { AlreadyFakedError } from './errors';
@@ -217,6 +218,8 @@ export class FakeQueue {
     throw new AssertionError({ message, operator: 'fail', stackStartFn });
   }
 }
+
+setFakeFactory((options) => FakeQueue.install(options));
 
 type Assertion =
   | 'assertPushed'

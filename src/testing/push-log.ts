@@ -55,8 +55,9 @@ export class PushLog {
 
   /** @throws InvalidPayloadError, UnknownClassError: a worker could not make the job either */
   of<J extends object>(target: Class<J>): Pushed<J>[] {
+    const name = registry().nameOf(target);
     return this.#logged
-      .filter(({ definition }) => definition?.target === target)
+      .filter(({ definition }) => definition !== undefined && definition.name === name)
       .map((one) => ({ ...one.push, job: decoded(one) as J }));
   }
 

@@ -26,7 +26,7 @@ describe('@Handles()', () => {
     declare(Quiet, HandlesQuiet)();
     expect(declare(Quiet, Other)).toThrow(InvalidHandlerError);
     expect(declare(Quiet, Other)).toThrow(
-      '@Handles on Other (test/job/handles.test.ts): Quiet has the handler HandlesQuiet already.',
+      '@Handles on Other (test/job/handles.test.ts): Quiet has the handler HandlesQuiet (test/job/handles.test.ts) already.',
     );
   });
 

@@ -61,13 +61,14 @@ describe('middleware', () => {
   });
 
   it('says of two classes of one name where each of them stands, and what names one', () => {
-    const declare = () => Middleware()(class Twice extends Note {});
-    declare();
+    const declare = (target: typeof Note) => () => Middleware({ name: 'twice' })(target);
+    declare(class Twice extends Note {})();
+    const other = declare(class Other extends Note {});
 
-    expect(declare).toThrow(
-      "Two classes claim the name 'Twice': Twice (test/middleware/middleware.test.ts) and Twice (test/middleware/middleware.test.ts). Is it",
+    expect(other).toThrow(
+      "Two classes claim the name 'twice': Twice (test/middleware/middleware.test.ts) and Other (test/middleware/middleware.test.ts). Give one",
     );
-    expect(declare).toThrow("another: @Middleware({ name: '…' }).");
+    expect(other).toThrow("another: @Middleware({ name: '…' }).");
   });
 
   class Bare {

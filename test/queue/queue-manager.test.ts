@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../src/connections/memory/memory-store';
+import { Job } from '../../src/job/job';
 import type { Connector, ConnectorContext, Connectors } from '../../src/queue/connector';
 import { QueueManager } from '../../src/queue/queue-manager';
 import { watchedApplication, KeptLog } from '../support/watched-application';
@@ -52,6 +53,23 @@ describe('a queue manager', () => {
     );
     await manager.close();
     expect(() => manager.configure({})).toThrow(expect.objectContaining({ code: 'E_MANAGER_CLOSED' }));
+  });
+
+  it('takes the same configuration again, as a module gives it that is loaded again', () => {
+    const { manager } = watchedApplication();
+    const configuration = (container = { resolve: () => undefined as never }) => ({
+      connections: { main: { driver: 'memory' as const, queue: 'mails' } },
+      jobs: [Job({ name: 'configured-again' })(class ConfiguredAgain extends Job {})],
+      container,
+    });
+    manager.configure(configuration());
+    const driver = manager.driver();
+
+    manager.configure(configuration());
+
+    expect(manager.driver()).toBe(driver);
+    expect(() => manager.configure({ ...configuration(), maxPayload: '2MB' as never })).toThrow('came too late');
+    expect(() => manager.configure({ ...configuration(), jobs: [] })).toThrow('came too late');
   });
 
   it('names all mistakes of a configuration, and keeps the one it had', () => {

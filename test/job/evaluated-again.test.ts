@@ -1,0 +1,127 @@
+import { runInThisContext } from 'node:vm';
+import { type FakeQueue, Job, Queue, dispatch } from 'onqueue';
+import { runJob } from 'onqueue/testing';
+import { declaredIn } from '../../src/job/declared-in';
+import { registry } from '../../src/job/registry';
+
+const reports = () => again(() => require('./evaluated/report') as typeof import('./evaluated/report'));
+const welcomes = () => again(() => require('./evaluated/welcome') as typeof import('./evaluated/welcome'));
+const handlers = () =>
+  again(() => require('./evaluated/welcome-handler') as typeof import('./evaluated/welcome-handler'));
+
+function again<Module>(load: () => Module): Module {
+  jest.resetModules();
+  return load();
+}
+
+describe('a job whose module is evaluated twice', () => {
+  let fake: FakeQueue;
+  beforeEach(() => (fake = Queue.fake()));
+  afterEach(() => fake.restore());
+
+  it('is the newest, and instances of both are dispatched and run as that', async () => {
+    const before = reports();
+    const after = reports();
+
+    await before.Report.dispatch(1);
+    await after.Report.dispatch(2);
+    await dispatch(new before.Report(3)).through(new before.Loud());
+    const report = await fake.drain();
+
+    expect(after.Report).not.toBe(before.Report);
+    expect(report.completed).toHaveLength(3);
+    expect(before.seen).toEqual([]);
+    expect(after.seen).toEqual([[1, 1], [2, 1], 'loud', [3, 1]]);
+    fake.assertPushedTimes(before.Report, 3);
+    fake.assertPushedTimes(after.Report, 3);
+    expect(registry().find('evaluated.report')?.target).toBe(after.Report);
+    expect(
+      registry()
+        .all()
+        .filter(({ name }) => name === 'evaluated.report'),
+    ).toHaveLength(1);
+  });
+
+  it('runs in the test kit, whichever evaluation it is an instance of', async () => {
+    const before = reports();
+    reports();
+
+    expect((await runJob(new before.Report(1))).outcome).toBe('completed');
+  });
+
+  it('keeps a handler that is not evaluated again, and takes one that is', async () => {
+    const first = handlers();
+    const { Welcome } = welcomes();
+    await dispatch(new Welcome('ada'));
+    await fake.drain();
+    const second = handlers();
+    await dispatch(new Welcome('bob'));
+    await fake.drain();
+
+    expect([first.greeted, second.greeted]).toEqual([['ada'], ['bob']]);
+  });
+
+  it('may be listed in the configuration, as may its handler, in any evaluation', () => {
+    const { Welcome } = welcomes();
+    const { WelcomeHandler } = handlers();
+    handlers();
+
+    expect(() => fake.manager.configure({ jobs: [Welcome, WelcomeHandler] })).not.toThrow();
+  });
+
+  it('is still refused from another file, which is named beside the first', () => {
+    welcomes();
+
+    expect(() =>
+      again(() => require('./evaluated/other/welcome') as typeof import('./evaluated/other/welcome')),
+    ).toThrow(
+      "Two classes claim the name 'evaluated.welcome': Welcome (test/job/evaluated/welcome.ts) and " +
+        'Welcome (test/job/evaluated/other/welcome.ts)',
+    );
+  });
+
+  it('loses the aliases that it has no more', () => {
+    const declare = (aliases: string[]) => Job({ name: 'evaluated.named', aliases })(class Named extends Job {});
+    declare(['evaluated.old']);
+    const after = declare([]);
+
+    expect(registry().find('evaluated.named')?.target).toBe(after);
+    expect(registry().find('evaluated.old')).toBeUndefined();
+  });
+});
+
+describe('the file of a class that a bundler or a development server evaluates', () => {
+  const probe = (): string | undefined => declaredIn(probe);
+  const evaluated = (code: string): unknown =>
+    (runInThisContext(`(probe) => eval(${JSON.stringify(code)})`) as (call: typeof probe) => unknown)(probe);
+  const evaluatedAs = (name: string): unknown => evaluated(`probe()\n//# sourceURL=${name}`);
+
+  it.each([
+    __filename,
+    `${__filename}?t=1763805600000`,
+    `${__filename}?namespace=2#hash`,
+    `file://${__filename}?v=2`,
+    `/@fs${__filename}?v=2`,
+    'webpack-internal:///(rsc)/./test/job/evaluated-again.test.ts',
+    'webpack-internal:///(action-browser)/./test/job/evaluated-again.test.ts',
+    'webpack-internal:///./test/job/evaluated-again.test.ts',
+    'turbopack:///[project]/test/job/evaluated-again.test.ts',
+  ])('is the one that was written: %s', (name) => {
+    expect(evaluatedAs(name)).toBe(__filename);
+  });
+
+  it.each([
+    'virtual:jobs',
+    '\0virtual:jobs',
+    '/@id/__x00__virtual:jobs',
+    'webpack-internal:///(rsc)/./gone.ts',
+    `file://${process.cwd()}/.next/server/app/api/a/route.js`,
+    `file://${process.cwd()}/.output/server/chunks/jobs.mjs`,
+  ])('is unknown where no file says it: %s', (name) => {
+    expect(evaluatedAs(name)).toBeUndefined();
+  });
+
+  it('is unknown for a module that is evaluated without a name', () => {
+    expect(evaluated('probe()')).toBeUndefined();
+  });
+});

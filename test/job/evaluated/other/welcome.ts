@@ -1,0 +1,4 @@
+import { Job } from 'onqueue';
+
+@Job({ name: 'evaluated.welcome' })
+export class Welcome {}
