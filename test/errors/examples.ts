@@ -55,6 +55,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   ],
   DuplicatePayloadError: ['main', 'mail', '{}'],
   EndlessDrainError: [1000, 'SendEmail', 999],
+  FailedFilterError: ['retry', { olderThen: '1d' }, 'olderThen is no field'],
   FailedJobsOutOfReachError: ['3 failed jobs were removed', 3, [{ connection: 'other', error: new Error('away') }]],
   FailedInPlaceError: ['SendEmail', undefined],
   ForeignDecoratorError: ['SendEmail', 'handle', '@nestjs/common', 'Inject'],
