@@ -23,7 +23,7 @@ const shared = {
     '^onqueue/testing$': '<rootDir>/src/testing/index.ts',
     '^onqueue/testing/conformance$': '<rootDir>/src/testing/conformance.ts',
   },
-  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/build/', '<rootDir>/bench/'],
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/build/', '<rootDir>/bench/', '<rootDir>/test/frameworks/'],
 };
 
 const alone = `/(?:${ALONE.join('|')})`;
@@ -34,7 +34,7 @@ module.exports = {
     {
       ...shared,
       testMatch: ['<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/types/', alone],
+      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/types/', '<rootDir>/test/frameworks/', alone],
     },
     {
       ...shared,

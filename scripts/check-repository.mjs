@@ -17,8 +17,9 @@ if (listed.status !== 0) {
 }
 
 const isCode = (path) => /\.(ts|mts|cts|js|mjs|cjs|lua)$/.test(path);
+const isLock = (path) => /(^|\/)package-lock\.json$/.test(path);
 const isTest = (path) => path.startsWith('test/');
-const isText = (path) => !/\.(png|jpg|ico|sqlite|tgz)$/.test(path) && path !== 'package-lock.json';
+const isText = (path) => !/\.(png|jpg|ico|sqlite|tgz)$/.test(path) && !isLock(path);
 const isThisFile = (path) => path === 'scripts/check-repository.mjs';
 
 /** Rules about a line: `pattern` must not match in the files that `where` takes. */
@@ -29,7 +30,7 @@ const lineRules = [
     why: 'a path of one machine means nothing on another',
   },
   {
-    where: (path) => isText(path) || path === 'package-lock.json',
+    where: (path) => isText(path) || isLock(path),
     pattern: /https?:\/\/(?:registry\.[\w.-]+|npm\.pkg\.[\w.-]+|[\w.-]*(?:artifactory|nexus|verdaccio)[\w.-]*)/i,
     why: 'which registry packages come from is a setting of the machine',
   },
@@ -92,12 +93,13 @@ for (const path of listed.stdout.split('\0').filter(Boolean)) {
   }
 }
 
-const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
-for (const [path, entry] of Object.entries(lock.packages)) {
-  if (entry.resolved !== undefined)
-    problems.push(
-      `package-lock.json: ${path} has an address: which registry it comes from is a setting of the machine`,
-    );
+for (const lock of listed.stdout.split('\0').filter(isLock)) {
+  const { packages } = JSON.parse(readFileSync(join(root, lock), 'utf8'));
+  for (const [path, { resolved }] of Object.entries(packages)) {
+    // A file beside it, or a folder, is no address.
+    if (resolved !== undefined && /^\w+:\/\//.test(resolved))
+      problems.push(`${lock}: ${path} has an address: which registry it comes from is a setting of the machine`);
+  }
 }
 
 for (const problem of problems) console.error(problem);

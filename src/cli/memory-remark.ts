@@ -4,8 +4,8 @@ import type { ProjectFlags } from './options';
 import type { Session } from './session';
 
 /** Opens the project for a command on failed jobs, which are those of all connections. */
-export function openForFailed(session: Session, flags: ProjectFlags): QueueManager {
-  const manager = session.open(flags);
+export async function openForFailed(session: Session, flags: ProjectFlags): Promise<QueueManager> {
+  const manager = await session.open(flags);
   const keepers = manager.connectionNames().filter((name) => !['sync', 'null'].includes(driverOf(manager, name)));
   const remarks = keepers.map((name) => memoryRemark(manager, name));
   if (!remarks.includes(undefined)) note(session, remarks[0]);

@@ -66,11 +66,11 @@ export class Session {
    * @param tag facts that each of them gets
    * @throws NothingMatchedError, RequiredFileError, ConfigurationError, ConfigFileError, TypeScriptLoaderError
    */
-  open(
+  async open(
     { config, require: required = [] }: ProjectFlags,
     logs: LogStream = this.surroundings.stderr,
     tag: object = {},
-  ): QueueManager {
+  ): Promise<QueueManager> {
     const { folder, environment, connectors } = this.surroundings;
     const configFile = config === undefined ? undefined : existing(config, folder);
     const manager = new (framework().QueueManager)({
@@ -83,7 +83,7 @@ export class Session {
     this.#manager = manager;
     this.#previous = framework().replaceDefaultManager(manager);
     // Here, and not on first use: a mistake in it should be told before anything else.
-    void manager.configuration;
+    await manager.ready();
     requireAll(required, folder);
     return manager;
   }

@@ -54,7 +54,7 @@ export class WorkProcess {
     const { fresh, processNumber, opened = false, afterCrash } = this.#flags;
     if (fresh !== undefined || processNumber !== undefined) this.#endWithParent();
     const address = await this.#serveHealth();
-    const manager = this.#open();
+    const manager = await this.#open();
     const { logger } = manager;
     const options = workerOptions(this.#connection, this.#flags);
     const worker = processWorker(options, manager, { endsProcess: true, afterCrash });
@@ -83,7 +83,7 @@ export class WorkProcess {
     if (reason === 'stuck') this.#session.exitCode = ExitCode.blocked;
   }
 
-  #open(): QueueManager {
+  #open(): Promise<QueueManager> {
     const { stdout, stderr } = this.#session.surroundings;
     const { json = false, processes = 1, processNumber } = this.#flags;
     const logs: LogStream = json ? { write: (text) => stdout.write(text) } : stderr;

@@ -1,6 +1,7 @@
 /** Finds and loads `onqueue.config.*`, where the configuration stands when nobody called `Queue.configure`. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { types } from 'node:util';
 import type { Configuration } from './configuration';
 import { ConfigFileError, TypeScriptLoaderError } from './errors';
 import { loadTypeScript } from './typescript-loader';
@@ -40,21 +41,34 @@ export function findConfigFile(root: string): string | undefined {
 }
 
 /**
- * What the file exports. One that is there but cannot be loaded is an error: another store in its place would take jobs
- * that nobody runs.
+ * What the file exports; a promise, where that is a function that gives one. A file that is there but cannot be loaded is an
+ * error: another store in its place would take jobs that nobody runs.
  *
  * @throws ConfigFileError, TypeScriptLoaderError
  */
-export function loadConfiguration(file: string): Configuration {
+export function loadConfiguration(file: string): Configuration | Promise<Configuration> {
   const exported = unwrapped(load(file));
-  if (typeof exported !== 'object' || exported === null || Array.isArray(exported)) {
-    throw new ConfigFileError(
-      file,
-      `its default export is ${Array.isArray(exported) ? 'an array' : `of type ${typeof exported}`}, and no configuration. ` +
-        'Write: export default defineConfig({ … }), or module.exports = { … }.',
-    );
+  if (typeof exported !== 'function') return configurationIn(file, exported, 'its default export is');
+  const given = (value: unknown): Configuration => configurationIn(file, value, 'what its function gives is');
+  const failed = (cause: unknown): never => {
+    throw new ConfigFileError(file, problemOf(cause), { cause });
+  };
+  let result: unknown;
+  try {
+    result = exported();
+  } catch (cause) {
+    failed(cause);
   }
-  return exported;
+  return types.isPromise(result) ? result.then(given, failed) : given(result);
+}
+
+function configurationIn(file: string, value: unknown, subject: string): Configuration {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new ConfigFileError(
+    file,
+    `${subject} ${Array.isArray(value) ? 'an array' : `of type ${typeof value}`}, and no configuration. ` +
+      'Write: export default defineConfig({ … }), or module.exports = { … }.',
+  );
 }
 
 function load(file: string): unknown {

@@ -220,6 +220,7 @@ export const CONFIGURATION_KEYS: KeysOf<Configuration> = {
   jobs: array,
   container: withMethods('a container', 'resolve'),
   logger: withMethods('a logger', 'debug', 'info', 'warn', 'error'),
+  close: callback,
 };
 
 function shown(value: unknown): string {

@@ -187,15 +187,33 @@ export interface Configuration<
   readonly container?: Container | undefined;
   /** Shaped like pino's. Under Jest nothing is logged unless one is given. */
   readonly logger?: Logger | undefined;
+  /**
+   * Ends what the configuration has opened, such as the application that `container` asks. Called by `Queue.close()`, and at
+   * the end of a command, when workers have stopped and connections are closed; waited for, for 10 s at most.
+   */
+  readonly close?: (() => unknown) | undefined;
 }
 
-/** Types a configuration where it stands: `export default defineConfig({ … })`. */
+/**
+ * Types a configuration where it stands: `export default defineConfig({ … })`, or a function that gives one, which may be
+ * async: `export default defineConfig(async () => ({ … }))`. Commands wait for it; programs call `Queue.configure`.
+ */
 export function defineConfig<
   const Name extends string,
   const Default extends string = Name,
   const Failed extends string = Name,
->(configuration: Configuration<Name, Default, Failed>): Configuration<Name, Default, Failed> {
-  return configuration;
+>(
+  configuration: () => Configuration<Name, Default, Failed> | Promise<Configuration<Name, Default, Failed>>,
+): () => Promise<Configuration<Name, Default, Failed>>;
+export function defineConfig<
+  const Name extends string,
+  const Default extends string = Name,
+  const Failed extends string = Name,
+>(configuration: Configuration<Name, Default, Failed>): Configuration<Name, Default, Failed>;
+export function defineConfig(
+  configuration: Configuration | (() => Configuration | Promise<Configuration>),
+): Configuration | (() => Promise<Configuration>) {
+  return typeof configuration === 'function' ? async () => configuration() : configuration;
 }
 
 export const DEFAULT_QUEUE = 'default';

@@ -39,12 +39,30 @@ export interface ConfigurationSources {
   readonly registry: JobRegistry;
 }
 
-/** @throws ConfigurationError, ConfigFileError, TypeScriptLoaderError */
-export function loadedConfiguration(sources: ConfigurationSources): LoadedConfiguration {
+/** A configuration, before anything of it was looked at. */
+export interface FoundConfiguration {
+  /** A promise, where an async function of the project's file gives it. */
+  readonly configuration: unknown;
+  readonly source: string;
+}
+
+/** @throws ConfigFileError, TypeScriptLoaderError */
+export function findConfiguration({ given, folder, configFile }: ConfigurationSources): FoundConfiguration {
+  if (given !== undefined) return { ...given, source: 'given to Queue.configure' };
+  const file = configFile ?? findConfigFile(projectFolder(folder));
+  return file === undefined
+    ? { configuration: {}, source: 'none' }
+    : { configuration: loadConfiguration(file), source: file };
+}
+
+/** @throws ConfigurationError */
+export function loadedConfiguration(
+  sources: ConfigurationSources,
+  { source, ...found }: FoundConfiguration,
+): LoadedConfiguration {
   const { drivers, registry, variables } = sources;
   const root = projectFolder(sources.folder);
   const known = { drivers, registry };
-  const { source, ...found } = foundConfiguration(sources, root);
   const { configuration, warnings } = checked(found.configuration, source, known);
   const { connections = {}, logger = sources.logger } = configuration;
   const isNamed = Object.keys(connections).length > 0;
@@ -62,19 +80,6 @@ export function loadedConfiguration(sources: ConfigurationSources): LoadedConfig
     notice: store.notice,
     root,
   };
-}
-
-interface Found {
-  readonly configuration: unknown;
-  readonly source: string;
-}
-
-function foundConfiguration({ given, configFile }: ConfigurationSources, root: string): Found {
-  if (given !== undefined) return { ...given, source: 'given to Queue.configure' };
-  const file = configFile ?? findConfigFile(root);
-  return file === undefined
-    ? { configuration: {}, source: 'none' }
-    : { configuration: loadConfiguration(file), source: file };
 }
 
 interface Checked {

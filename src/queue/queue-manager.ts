@@ -4,6 +4,7 @@
  * `Queue` is a facade over one of these; a program may make its own, and so have two applications in one process.
  * Nothing is loaded or opened before its first use.
  */
+import { types } from 'node:util';
 import { systemClock } from '../clock/clock';
 import type { Clock } from '../clock/clock';
 import { systemRandom } from '../clock/random';
@@ -28,6 +29,7 @@ import { settingsOf } from './connection-settings';
 import type { Connector, Connectors, ConnectionSettings } from './connector';
 import {
   AlreadyConfiguredError,
+  ConfigFileError,
   ConfigurationLoadingError,
   CapabilityError,
   ManagerClosedError,
@@ -38,8 +40,8 @@ import {
 import { type ErrorCallback, ErrorReports } from './error-reports';
 import { JobEncoder } from './job-encoder';
 import type { PayloadCreator } from './job-encoder';
-import { loadedConfiguration } from './loaded-configuration';
-import type { LoadedConfiguration } from './loaded-configuration';
+import { findConfiguration, loadedConfiguration } from './loaded-configuration';
+import type { ConfigurationSources, FoundConfiguration, LoadedConfiguration } from './loaded-configuration';
 import { Outbox } from './outbox';
 import { QueueConnection } from './queue-connection';
 import { saysTheSame } from './same-configuration';
@@ -60,6 +62,10 @@ export interface QueueEnvironment {
   /** Default: `process.env`. */
   readonly variables?: Readonly<NodeJS.ProcessEnv> | undefined;
 }
+
+const ONLY_COMMANDS_WAIT =
+  'its configuration comes by a promise, for which only commands wait. A program gives it itself, before its first use of ' +
+  'Queue: Queue.configure(await configuration()).';
 
 export class QueueManager implements Application {
   readonly registry: JobRegistry = registry();
@@ -124,8 +130,24 @@ export class QueueManager implements Application {
       throw new AlreadyConfiguredError([...this.#drivers.keys()], source);
     }
     // In JavaScript, a forgotten argument must not be taken for a call to look for a file.
-    this.#loaded = this.#check({ configuration });
+    this.#loaded = this.#check(this.#find({ configuration }));
     this.#connections.clear();
+  }
+
+  /**
+   * Loads the configuration, and waits for one that an async function gives.
+   *
+   * @throws ConfigurationError, ConfigFileError, TypeScriptLoaderError
+   */
+  async ready(): Promise<void> {
+    if (this.#loaded !== undefined) return;
+    this.#beginLoading();
+    try {
+      const { configuration, source } = this.#find();
+      this.#loaded = this.#check({ configuration: await configuration, source });
+    } finally {
+      this.#loading = false;
+    }
   }
 
   get configuration(): Configuration {
@@ -300,7 +322,7 @@ export class QueueManager implements Application {
     const shutdown = new Shutdown({ outbox, closables: this.#closables, drivers, clock, logger, report });
     await shutdown.settle();
     this.#closed = true;
-    await shutdown.disconnect();
+    await shutdown.disconnect(this.#loaded?.configuration.close);
   }
 
   #tellOfStore(notice: string): void {
@@ -310,28 +332,38 @@ export class QueueManager implements Application {
 
   #load(): LoadedConfiguration {
     if (this.#loaded !== undefined) return this.#loaded;
-    this.#checkOpen();
-    // Half of a file would be taken for one that says nothing, and jobs for another store.
-    if (this.#loading) throw new ConfigurationLoadingError();
-    this.#loading = true;
+    this.#beginLoading();
     try {
-      return (this.#loaded = this.#check());
+      const found = this.#find();
+      if (types.isPromise(found.configuration)) {
+        found.configuration.catch(() => undefined);
+        throw new ConfigFileError(found.source, ONLY_COMMANDS_WAIT);
+      }
+      return (this.#loaded = this.#check(found));
     } finally {
       this.#loading = false;
     }
   }
 
-  #check(given?: { readonly configuration: unknown }): LoadedConfiguration {
+  #beginLoading(): void {
+    this.#checkOpen();
+    // Half of a file would be taken for one that says nothing, and jobs for another store.
+    if (this.#loading) throw new ConfigurationLoadingError();
+    this.#loading = true;
+  }
+
+  #find(given?: { readonly configuration: unknown }): FoundConfiguration {
+    return findConfiguration({ ...this.#sources(), given });
+  }
+
+  #check(found: FoundConfiguration): LoadedConfiguration {
+    return loadedConfiguration(this.#sources(), found);
+  }
+
+  #sources(): ConfigurationSources {
     const { folder = process.cwd(), configFile, variables = process.env, logger } = this.#environment;
-    return loadedConfiguration({
-      given,
-      folder,
-      configFile,
-      variables,
-      logger,
-      drivers: [...this.#connectors.keys()],
-      registry: this.registry,
-    });
+    const drivers = [...this.#connectors.keys()];
+    return { folder, configFile, variables, logger, drivers, registry: this.registry };
   }
 
   #checkOpen(): void {

@@ -18,6 +18,7 @@ export interface ShutdownParts {
 const SENDING_DEADLINE: Seconds = 10;
 const STOPPING_DEADLINE: Seconds = 60;
 const CLOSING_DEADLINE: Seconds = 5;
+const LAST_DEADLINE: Seconds = 10;
 
 export class Shutdown {
   readonly #parts: ShutdownParts;
@@ -34,12 +35,15 @@ export class Shutdown {
     await this.#send();
   }
 
-  async disconnect(): Promise<void> {
+  /** @param last ends what the configuration itself has opened */
+  async disconnect(last?: () => unknown): Promise<void> {
     await Promise.all(
       Array.from(this.#parts.drivers, (driver) =>
         this.#within(CLOSING_DEADLINE, `closing the connection '${driver.name}'`, async () => driver.close()),
       ),
     );
+    if (last !== undefined)
+      await this.#within(LAST_DEADLINE, 'close() of the configuration', async () => void (await last()));
   }
 
   #send(): Promise<void> {

@@ -53,6 +53,28 @@ describe('work', () => {
     expect(code).toBe(0);
   });
 
+  it('waits for a configuration that comes later, and closes what that has opened when its jobs are done', async () => {
+    const steps: string[] = [];
+    kit.project.write({
+      'onqueue.config.js': `module.exports = async () => {
+        await undefined;
+        globalThis.steps.push('opened');
+        return { connections: { memory: { driver: 'memory' } }, close: () => globalThis.steps.push('closed') };
+      };`,
+    });
+    Object.assign(globalThis, { steps });
+    handle = async () => {
+      await Promise.resolve();
+      steps.push('ran');
+    };
+    await kit.push('mail', SendMail.name);
+
+    const { code } = await kit.work('--queue=mail', '--stop-when-empty');
+
+    expect(steps).toEqual(['opened', 'ran', 'closed']);
+    expect(code).toBe(0);
+  });
+
   it('prints nothing but JSON lines with --json', async () => {
     await kit.push('mail', SendMail.name);
 

@@ -18,6 +18,8 @@ export interface Snippet {
   readonly output: string | undefined;
 }
 
+const MARKS: readonly string[] = ['run', 'fragment', 'framework'];
+
 const BLOCK = /^```(\w+)([^\n]*)\n([\s\S]*?)^```$/gm;
 
 /** All blocks of `ts` in the pages of a folder. */
@@ -31,6 +33,7 @@ export function snippetsOf(root: string): Snippet[] {
 /**
  * - `ts`: a whole module, with its imports.
  * - `ts run`: is run as well, and must end by itself; a block `text output` after it says what it prints.
+ * - `ts framework`: a file of a program on a framework, compiled and run in `test/frameworks`; not here.
  * - `ts fragment`: some lines of one; what stands in `test/docs/prelude.ts` is there.
  */
 export function snippetsIn(page: string, text: string): Snippet[] {
@@ -40,9 +43,12 @@ export function snippetsIn(page: string, text: string): Snippet[] {
     if (language !== 'ts') return [];
     const line = text.slice(0, block.index).split('\n').length + 1;
     const marks = words.trim().split(/\s+/).filter(Boolean);
-    const unknown = marks.find((mark) => mark !== 'run' && mark !== 'fragment');
+    const unknown = marks.find((mark) => !MARKS.includes(mark));
     if (unknown !== undefined)
-      throw new Error(`${page}:${line}: a block can be 'run' or 'fragment', not '${unknown}'.`);
+      throw new Error(
+        `${page}:${line}: a block can be ${MARKS.map((mark) => `'${mark}'`).join(', ')}, not '${unknown}'.`,
+      );
+    if (marks.includes('framework')) return [];
     const next = blocks[index + 1];
     const isOutput = next?.[1] === 'text' && next[2]?.trim() === 'output';
     const [source, offset] = marks.includes('fragment') ? wrapped(code) : [code, 0];

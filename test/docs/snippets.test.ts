@@ -98,7 +98,7 @@ describe('a page', () => {
 
   it('is refused where a block is marked with an unknown word', () => {
     expect(() => snippetsIn('docs/a.md', '```ts runs\na();\n```\n')).toThrow(
-      "docs/a.md:2: a block can be 'run' or 'fragment', not 'runs'",
+      "docs/a.md:2: a block can be 'run', 'fragment', 'framework', not 'runs'",
     );
   });
 });

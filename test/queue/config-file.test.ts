@@ -168,11 +168,38 @@ describe('a configuration file', () => {
   });
 
   it.each([
-    ['a function', 'module.exports = () => ({});', 'its default export is of type function'],
     ['nothing', 'module.exports = undefined;', 'its default export is of type undefined'],
+    ['a list', 'module.exports = [];', 'its default export is an array'],
+    [
+      'a function that gives nothing',
+      'module.exports = () => undefined;',
+      'what its function gives is of type undefined',
+    ],
+    ['a function that throws', 'module.exports = () => { throw new Error("no vault"); };', 'no vault'],
   ])('that exports %s is refused', (_what, text, message) => {
     write({ 'onqueue.config.js': text });
 
     expect(() => loadConfiguration(join(folder, 'onqueue.config.js'))).toThrow(message);
+  });
+
+  it('may export a function that gives it, also later', async () => {
+    write({ 'onqueue.config.js': `module.exports = () => (${object});` });
+    expect(loadConfiguration(join(folder, 'onqueue.config.js'))).toEqual(expected);
+
+    write({ 'onqueue.config.cjs': `exports.default = async () => (${object});` });
+    expect(await loadConfiguration(join(folder, 'onqueue.config.cjs'))).toEqual(expected);
+  });
+
+  it.each([
+    ['nothing', 'async () => undefined', 'what its function gives is of type undefined'],
+    ['an error', 'async () => { throw new Error("no vault"); }', 'no vault'],
+  ])('whose function gives %s later is refused with its path', async (_what, text, message) => {
+    const file = join(folder, 'onqueue.config.js');
+    write({ 'onqueue.config.js': `module.exports = ${text};` });
+
+    await expect(loadConfiguration(file)).rejects.toMatchObject({
+      code: 'E_CONFIG_FILE',
+      message: expect.stringMatching(new RegExp(`^${file} could not be loaded: ${message}`)) as string,
+    });
   });
 });

@@ -235,6 +235,21 @@ describe('a configuration file', () => {
     expect(asked).toEqual([]);
   });
 
+  it('that gives it later is waited for; until then nothing is opened, and no other store taken', async () => {
+    jest.resetModules();
+    const { asked, manager } = configuredBy(
+      `module.exports = async () => ({ connections: { mine: { driver: 'memory' } } });`,
+    );
+
+    expect(() => manager.driver()).toThrow(/onqueue\.config\.js .*Queue\.configure\(await configuration\(\)\)/);
+    const ready = manager.ready();
+    expect(() => manager.driver()).toThrow(expect.objectContaining({ code: 'E_CONFIGURATION_LOADING' }));
+    expect(asked).toEqual([]);
+
+    await ready;
+    expect(manager.driver().name).toBe('mine');
+  });
+
   it('must not use what it configures', () => {
     jest.resetModules();
     const { asked, manager } = configuredBy(`globalThis.useQueue(); module.exports = {};`);
@@ -313,6 +328,24 @@ describe('closing a manager', () => {
     await closing;
     expect(steps).toEqual(['sent', 'worker', "sent by the worker's last job", 'connection']);
     expect(() => manager.driver()).toThrow(expect.objectContaining({ code: 'E_MANAGER_CLOSED' }));
+  });
+
+  it('closes at last what the configuration has opened, and reports when that fails', async () => {
+    const { manager, log, watched } = watchedApplication();
+    const steps: string[] = [];
+    manager.configure({
+      connections: { main: { driver: 'memory' } },
+      close: async () => {
+        steps.push('configuration');
+        throw new Error('no');
+      },
+    });
+    jest.spyOn(watched(), 'close').mockImplementation(async () => void steps.push('connection'));
+
+    await manager.close();
+
+    expect(steps).toEqual(['connection', 'configuration']);
+    expect(log.texts).toEqual(['error: close() of the configuration: no']);
   });
 
   it('loads no configuration', async () => {

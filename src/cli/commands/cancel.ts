@@ -39,7 +39,7 @@ export function cancelCommand(session: Session): Command {
 
 async function cancel(session: Session, ids: readonly string[], flags: CancelFlags): Promise<void> {
   const { output } = session;
-  const manager = session.open(flags);
+  const manager = await session.open(flags);
   const connection = manager.connection(flags.connection);
   noteMemory(session, manager, flags.connection);
   const results: { id: string; result: CancelResult }[] = [];

@@ -27,7 +27,7 @@ async function check(session: Session, flags: ProjectFlags): Promise<void> {
   const { diagnoseConnections, diagnoseJobs, diagnoseVersions } =
     require('../diagnosis') as typeof import('../diagnosis');
   const found = diagnoseVersions(projectFolder(surroundings.folder));
-  const manager = opened(session, flags, found);
+  const manager = await opened(session, flags, found);
   if (manager !== undefined) {
     found.push({ level: 'ok', subject: 'configuration', message: sourceOf(manager, surroundings.folder, flags) });
     found.push(...(await diagnoseConnections(manager)), ...diagnoseJobs(manager));
@@ -48,9 +48,9 @@ function sourceOf({ configurationSource }: QueueManager, folder: string, { confi
   return `${file}; the connection is ${configurationSource}`;
 }
 
-function opened(session: Session, flags: ProjectFlags, found: Diagnosis[]): QueueManager | undefined {
+async function opened(session: Session, flags: ProjectFlags, found: Diagnosis[]): Promise<QueueManager | undefined> {
   try {
-    return session.open(flags);
+    return await session.open(flags);
   } catch (error) {
     found.push({ level: 'error', subject: 'configuration', message: errorText(error) });
     return undefined;

@@ -42,7 +42,7 @@ export function clearCommand(session: Session): Command {
 
 async function clear(session: Session, queues: readonly string[], flags: ClearFlags): Promise<void> {
   const { output } = session;
-  const manager = session.open(flags);
+  const manager = await session.open(flags);
   const connection = manager.connection(flags.connection);
   noteMemory(session, manager, flags.connection);
   const named = [...queues, flags.queue ?? ''].flatMap(namesIn);

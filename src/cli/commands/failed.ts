@@ -44,7 +44,8 @@ async function list(session: Session, flags: FailedFlags): Promise<void> {
     output.note(`The failed jobs of ${connection} are not among these: ${message}`);
     session.exitCode = ExitCode.error;
   };
-  const found = await openForFailed(session, flags).failed.list({ queue: flags.queue, limit: limit + 1, unreachable });
+  const { failed } = await openForFailed(session, flags);
+  const found = await failed.list({ queue: flags.queue, limit: limit + 1, unreachable });
   const jobs = found.slice(0, limit);
   if (flags.json === true) output.json(jobs);
   else if (jobs.length === 0) output.line('No failed jobs.');
@@ -68,7 +69,8 @@ async function list(session: Session, flags: FailedFlags): Promise<void> {
 
 async function show(session: Session, id: string, flags: FailedFlags): Promise<void> {
   const { output } = session;
-  const job = await openForFailed(session, flags).failed.get(id);
+  const { failed } = await openForFailed(session, flags);
+  const job = await failed.get(id);
   if (job === undefined) {
     output.note(`There is no failed job '${id}'. onqueue failed lists those that there are.`);
     session.exitCode = ExitCode.error;

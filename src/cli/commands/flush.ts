@@ -25,7 +25,7 @@ export function flushCommand(session: Session): Command {
 
 async function flush(session: Session, flags: FlushFlags): Promise<void> {
   const { output } = session;
-  const manager = openForFailed(session, flags);
+  const manager = await openForFailed(session, flags);
   const flushed = await output.counting(
     'Removing failed jobs',
     () => failedCount(manager, flags.queue),

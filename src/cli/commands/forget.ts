@@ -19,7 +19,7 @@ export function forgetCommand(session: Session): Command {
 
 async function forget(session: Session, ids: readonly string[], flags: ProjectFlags): Promise<void> {
   const { output } = session;
-  const { failed } = openForFailed(session, flags);
+  const { failed } = await openForFailed(session, flags);
   const { done: forgotten, unknown } = await eachFailedJob(
     session,
     ids,

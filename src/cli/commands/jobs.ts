@@ -16,9 +16,9 @@ export function jobsCommand(session: Session): Command {
   return addJsonOption(addProjectOptions(command)).action((flags: ProjectFlags) => jobs(session, flags));
 }
 
-function jobs(session: Session, flags: ProjectFlags): void {
+async function jobs(session: Session, flags: ProjectFlags): Promise<void> {
   const { output } = session;
-  const listed = listedJobs(session.open(flags));
+  const listed = listedJobs(await session.open(flags));
   if (flags.json === true) output.json(listed);
   else if (listed.length > 0) output.table(JOB_HEADINGS, listed.map(jobRow));
   else output.note(HOW_TO_REGISTER);

@@ -31,7 +31,7 @@ export function migrateCommand(session: Session): Command {
 
 async function migrate(session: Session, flags: MigrateFlags): Promise<void> {
   const { output } = session;
-  const manager = session.open(flags);
+  const manager = await session.open(flags);
   const names = flags.connection === undefined ? manager.connectionNames() : [flags.connection];
   const done: { connection: string; from: number; to: number }[] = [];
   const printed: { connection: string; sql: string }[] = [];

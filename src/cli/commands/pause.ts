@@ -27,7 +27,7 @@ export function pauseCommand(session: Session): Command {
 
 async function pause(session: Session, queues: readonly string[], flags: QueueFlags & ProjectFlags): Promise<void> {
   const { output } = session;
-  const manager = session.open(flags);
+  const manager = await session.open(flags);
   const paused: { connection: string; queue: string; paused: true; changed: boolean }[] = [];
   for (const named of namedQueues(session, manager, queues, flags)) {
     const { connection, queue } = named;

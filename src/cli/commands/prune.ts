@@ -42,7 +42,7 @@ async function prune(session: Session, flags: PruneFlags, command: Command): Pro
     refuse(command, 'say which: --older-than=30d, --keep=1000, or both. (onqueue flush removes all.)');
   }
   const { output } = session;
-  const manager = openForFailed(session, flags);
+  const manager = await openForFailed(session, flags);
   const pruned = await output.counting(
     'Removing failed jobs',
     () => failedCount(manager, queue),

@@ -32,7 +32,7 @@ export function restartCommand(session: Session): Command {
 
 async function restart(session: Session, flags: RestartFlags): Promise<void> {
   const { output } = session;
-  const manager = session.open(flags);
+  const manager = await session.open(flags);
   const names =
     flags.connection === undefined ? connectionsWithWorkers(manager) : [manager.connection(flags.connection).name];
   for (const name of names) noteMemory(session, manager, name);

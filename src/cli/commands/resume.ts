@@ -26,7 +26,7 @@ export function resumeCommand(session: Session): Command {
 
 async function resume(session: Session, queues: readonly string[], flags: QueueFlags & ProjectFlags): Promise<void> {
   const { output } = session;
-  const manager = session.open(flags);
+  const manager = await session.open(flags);
   const resumed: { connection: string; queue: string; paused: false; changed: boolean }[] = [];
   for (const { connection, queue } of namedQueues(session, manager, queues, flags)) {
     const changed = await connection.resume(queue);

@@ -24,7 +24,7 @@ export function retryCommand(session: Session): Command {
 
 async function retry(session: Session, ids: readonly string[], flags: ProjectFlags): Promise<void> {
   const { output } = session;
-  const manager = openForFailed(session, flags);
+  const manager = await openForFailed(session, flags);
   const { done: retried, unknown } = ids.includes('all')
     ? { done: await retryAll(session, manager), unknown: [] }
     : await eachFailedJob(

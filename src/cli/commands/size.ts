@@ -25,7 +25,7 @@ export function sizeCommand(session: Session): Command {
 
 async function size(session: Session, queues: readonly string[], flags: SizeFlags): Promise<void> {
   const { output } = session;
-  const manager = session.open(flags);
+  const manager = await session.open(flags);
   const connection = manager.connection(flags.connection);
   noteMemory(session, manager, flags.connection);
   const driver = manager.driver(flags.connection);
