@@ -15,9 +15,7 @@
 --   ARGV[4] lease                    number  seconds until a silent holder loses its job
 --   ARGV[5] limit                    number  reservations wanted; 0: none, only settle and refresh
 --   ARGV[6] sources                  number  reserve from the first so many queues, in their order, or refresh them
---   ARGV[7] apart                    number  jobs with so many crashes run apart from all others; 0: none
---   ARGV[8] company                  string  'alone': the caller runs nothing, and may be given a job that runs apart
---   ARGV[9..] outcomes               groups of: kind, queue, count, then for each of `count` outcomes
+--   ARGV[7..] outcomes               groups of: kind, queue, count, then for each of `count` outcomes
 --                                    completed (and cancelled): token; released: token, keep, tail, delay;
 --                                    failed: token, keep, tail, id, meta
 --
@@ -29,18 +27,17 @@
 --            jobs: for each queue that gave some, {queue, text, ...}; aside: {queue, id, reason, ...} of what is no
 --            JSON object and went to failed; next_in: seconds until another look is worth while, '0' now, 'never';
 --            news: words, each with what belongs to it: restart, token; paused, places of queues; cancelled, places of
---            jobs; apart, 1 (the next job was left to somebody who is alone); unrecorded, 1 (there is no record of an
---            earlier call of this client); foreign, places of queues with a key of another type: from where it was
---            met nothing was moved there, and outcomes that could not be written are among `lost`
+--            jobs; unrecorded, 1 (there is no record of an earlier call of this client); foreign, places of queues with
+--            a key of another type: from where it was met nothing was moved there, and outcomes that could not be
+--            written are among `lost`
 --   keeps    I1 I2 I3 I4 I5 I6 I7 I9 I10
 --   cost     O(log n) for each job moved; at most 100 jobs or 1 MiB of text for each of promote, reclaim and reserve
 
 local client, control, cancelled = KEYS[1], KEYS[2], KEYS[3]
 local sequence, client_id = tonumber(ARGV[2]), ARGV[3]
 local lease, limit, sources = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local apart, company = tonumber(ARGV[7]), ARGV[8]
 -- FOREIGN_LOOK: seconds until a queue with a key of another type is looked at again. Laravel leaves a hint a job.
-local FIRST_OUTCOME, FOREIGN_LOOK, MOST_HINTS = 9, 1, 1000
+local FIRST_OUTCOME, FOREIGN_LOOK, MOST_HINTS = 7, 1, 1000
 
 local queues = {}
 for first = 4, #KEYS, 6 do
@@ -231,8 +228,7 @@ end
 
 local lease_ends, jobs, taken, moved = {}, {}, 0, new_budget()
 
--- The text of the reservation: one attempt more, and an id where it has none. Nothing: it is not a JSON object. And its
--- crashes, where there may be any.
+-- The text of the reservation: one attempt more, and an id where it has none. Nothing: it is not a JSON object.
 local function reserved_text(text)
   local start, _, tries = find(text, '^,"id":"[%w-]+","attempts":(%d)}$', -OUR_TAIL)
   if start and byte(text, 1) == OPENING then
@@ -245,11 +241,11 @@ local function reserved_text(text)
     if not fields then
       local well_formed
       well_formed, fields = pcall(cjson.decode, text)
-      if not well_formed then return nil, crashes end
+      if not well_formed then return nil end
     end
     if type(fields.id) ~= 'string' or fields.id == '' then body = join(body, '"id":"' .. give_id() .. '"') end
   end
-  return join(body, counters(attempts + 1, crashes, exceptions, timeouts, releases)), crashes
+  return join(body, counters(attempts + 1, crashes, exceptions, timeouts, releases))
 end
 
 -- The same text twice, of two jobs that were pushed alike: the later one is given an id of its own.
@@ -267,10 +263,6 @@ local function reserve_twins(queue, lease_end, texts)
   end
 end
 
--- Whether more is handed out: 'go'; 'last': nothing after this job, which runs apart; 'stop': nothing, not even this
--- one, nor what is behind it on this queue and on later ones.
-local verdict = 'go'
-
 -- After `reclaim`, which has asked for `reserved`.
 local function reserve(place, queue)
   local texts, unreadable, full = {}, {}, false
@@ -280,19 +272,13 @@ local function reserve(place, queue)
     local wanted = math.min(PAGE, limit - taken - #texts, fitting)
     local page = ask(queue, 'LPOP', queue.ready, wanted) or {}
     for i, text in ipairs(page) do
-      local reservation, crashes = reserved_text(text)
-      if crashes and apart > 0 and crashes >= apart then
-        verdict = company == 'alone' and taken + #texts == 0 and 'last' or 'stop'
-      end
-      local stays = verdict == 'stop' or not (reservation or keeps_failed(queue)) or not charge(moved, text)
-      if not stays then
-        if reservation then texts[#texts + 1] = reservation else unreadable[#unreadable + 1] = text end
-      end
-      full = stays or verdict == 'last'
+      local reservation = reserved_text(text)
+      full = not (reservation or keeps_failed(queue)) or not charge(moved, text)
       if full then
-        for back = #page, stays and i or i + 1, -1 do call('LPUSH', queue.ready, page[back]) end
+        for back = #page, i, -1 do call('LPUSH', queue.ready, page[back]) end
         break
       end
+      if reservation then texts[#texts + 1] = reservation else unreadable[#unreadable + 1] = text end
     end
     if page[1] then fitting = math.max(math.floor(moved.bytes / #page[#page]), 1) end
   until full or #page < wanted or taken + #texts == limit
@@ -318,14 +304,13 @@ if sources > 0 then
     reclaim(place, queue, reclaimed)
   end
   for place = 1, sources do
-    if taken == limit or verdict ~= 'go' then break end
+    if taken == limit then break end
     refresh(place)
     if not queues[place].paused and not queues[place].foreign then
       reserve(place, queues[place])
       queues[place].visited = true
     end
   end
-  if verdict == 'stop' then news[#news + 1], news[#news + 2] = 'apart', 1 end
   local others = 0
   for step = 0, sources - 1 do
     local place = (2 * sequence + step) % sources + 1
@@ -340,7 +325,7 @@ end
 
 -- A caller that got all it may have, or does not look at a queue, will not look at what comes due there: then somebody
 -- else must learn of it.
-local satisfied = taken == limit or verdict ~= 'go'
+local satisfied = taken == limit
 local function hint(queue)
   local exist = call('EXISTS', queue.ready, queue.notify)
   if exist == 2 then return true end

@@ -87,18 +87,6 @@ export interface ReserveRequest {
   readonly limit: number;
   /** Seconds until a silent holder loses the job. */
   readonly lease: Seconds;
-  /** Which jobs run apart from all others, as each of them may kill its process. Absent: none. */
-  readonly apart?: ApartRequest | undefined;
-}
-
-export interface ApartRequest {
-  /** Jobs with so many crashes or more. */
-  readonly crashes: number;
-  /**
-   * The caller runs nothing. Then such a job, when it is the next, is handed out, and nothing with it; otherwise it stays
-   * where it is, nothing behind it on its queue or on later queues is handed out, and the reply says `apart`.
-   */
-  readonly alone: boolean;
 }
 
 /** A payload that is no JSON object: the store set it aside in `failed` while it looked for work. */
@@ -116,8 +104,6 @@ export interface ReserveReply {
    * left that could be had now; Infinity: nothing waits.
    */
   readonly nextIn: Seconds;
-  /** The next job runs apart, and the caller is not alone: it should reserve nothing until it is. */
-  readonly apart?: boolean | undefined;
   /** Those of the queues that are paused: nothing is handed out from them, and `nextIn` leaves them out. */
   readonly paused?: readonly string[] | undefined;
   /** Changes whenever workers are told to start anew; absent: never told. Means nothing else. */

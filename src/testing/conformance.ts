@@ -7,7 +7,6 @@
  */
 import type { Capabilities } from '../queue/connection';
 import type { CaseDefinition, Capability, ConformanceCase, ConformanceHarness } from './conformance/harness';
-import { apartCases } from './conformance/apart-cases';
 import { cancelCases } from './conformance/cancel-cases';
 import { capabilityCases } from './conformance/capability-cases';
 import { controlCases } from './conformance/control-cases';
@@ -58,7 +57,6 @@ export function conformance(
     ...delayCases,
     ...settleCases,
     ...leaseCases,
-    ...apartCases,
     ...cancelCases,
     ...controlCases,
     ...payloadCases,

@@ -105,19 +105,6 @@ export class PoisonJobError extends OnqueueError<JobFacts & { readonly crashes: 
   }
 }
 
-/** Why a job was given back that was met among others, although its next crash is its last. */
-export class RunsApartError extends OnqueueError<JobFacts & { readonly crashes: number }> {
-  readonly code = 'E_RUNS_APART';
-
-  constructor(job: string, id: string, crashes: number) {
-    super(
-      `${crashes} workers died or froze while they ran ${job} ${id}: it runs apart from all other jobs next time, so that ` +
-        'it takes none with it if it does so again.',
-      { job, id, crashes },
-    );
-  }
-}
-
 /** What `this.fail('…')` and `this.fail()` fail a job with. */
 export class ManuallyFailedError extends OnqueueError {
   readonly code = 'E_MANUALLY_FAILED';

@@ -17,10 +17,9 @@ import type { Application } from '../queue/application';
 import { Announcer } from './announcer';
 import { refusalOf, UNKNOWN_JOB_RELEASES, unknownJobDelay } from './attempt';
 import { Deadlines } from './deadlines';
-import { JobTimedOutError, PoisonJobError, RunsApartError, UnknownJobError } from './errors';
+import { JobTimedOutError, PoisonJobError, UnknownJobError } from './errors';
 import { invokeHandle } from './invocation';
 import { logApart } from './job-log';
-import type { LastChance } from './last-chance';
 import { cancelled, failed, type Outcome, outcomeOf, releasedForFree } from './outcome';
 import type { RunningJob } from './running-job';
 
@@ -30,8 +29,6 @@ export interface ExecutorSettings {
   readonly grace: number;
   /** `sync`: one attempt, whatever the job says. */
   readonly single?: boolean | undefined;
-  /** Of a worker: tells which jobs run apart. */
-  readonly lastChance?: LastChance | undefined;
   /** Of a worker: itself, which waits for its hooks. */
   readonly caller?: object | undefined;
 }
@@ -103,26 +100,36 @@ export class Executor {
       if (isCancelled) return cancelled(job);
       return failed(job, new PoisonJobError(job.name, job.id, job.reservation.counters.crashes));
     }
-    const envelope = (job.envelope = decodeEnvelope(job.reservation.payload));
+    const envelope = (job.envelope ??= decodeEnvelope(job.reservation.payload));
     const definition = (job.definition = this.#definitionOf(envelope));
     if (isCancelled) return cancelled(job);
     if (definition === undefined) return this.#unknown(job, envelope);
     const options = this.#options(envelope, definition);
     const refusal = refusalOf(job, job.reservation.counters, options, clock.now());
     if (refusal !== undefined) return failed(job, refusal);
-    const { counters } = job.reservation;
-    const { lastChance } = this.#settings;
-    if (lastChance?.hasMissed(counters, options.maxCrashes) === true) {
-      lastChance.heed(options.maxCrashes);
-      return releasedForFree(job, 0, counters, new RunsApartError(job.name, job.id, counters.crashes));
-    }
     // Before its data are decoded: if it takes the process with it, this line is what is left of it.
-    if (lastChance !== undefined && counters.crashes >= lastChance.crashes) {
-      logApart(this.#application.logger, job);
-    }
+    if (job.isApart) logApart(this.#application.logger, job);
     job.instance = decodeJob(envelope, definition, registry);
     const through = decodeMiddleware(envelope, registry) as readonly Middleware[];
     return { definition, options, through };
+  }
+
+  /** Whether the next crash of a job would be its last. One that never crashed cannot be told from any other. */
+  isLastChance(job: RunningJob): boolean {
+    const { counters, cancelled: isCancelled = false } = job.reservation;
+    if (counters.crashes === 0 || isCancelled || this.#isPoisonForAnyJob(job)) return false;
+    // By the strictest of all jobs: a text that kills the parser must be alone before it is parsed.
+    const limits = this.#crashLimits().filter((limit) => limit > 0);
+    if (counters.crashes + 1 >= Math.min(DEFAULT_MAX_CRASHES, ...limits)) return true;
+    try {
+      const envelope = (job.envelope = decodeEnvelope(job.reservation.payload));
+      const definition = this.#definitionOf(envelope);
+      const { maxCrashes } = resolveRun({ payload: envelope.chosen, definition, worker: this.#settings.defaults });
+      return maxCrashes > 0 && counters.crashes + 1 >= maxCrashes;
+    } catch {
+      // Its run says so.
+      return false;
+    }
   }
 
   #notRun(job: RunningJob, error: unknown): Outcome {
@@ -253,8 +260,12 @@ export class Executor {
   #isPoisonForAnyJob(job: RunningJob): boolean {
     const { crashes } = job.reservation.counters;
     if (crashes === 0 || this.#settings.single === true) return false;
-    const limits = this.#application.registry.all().map(({ options }) => options.maxCrashes ?? DEFAULT_MAX_CRASHES);
+    const limits = this.#crashLimits();
     return !limits.includes(0) && crashes > Math.max(DEFAULT_MAX_CRASHES, ...limits);
+  }
+
+  #crashLimits(): number[] {
+    return this.#application.registry.all().map(({ options }) => options.maxCrashes ?? DEFAULT_MAX_CRASHES);
   }
 
   #reportIgnored(job: RunningJob, thrown: Error): void {

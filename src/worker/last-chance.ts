@@ -1,39 +1,56 @@
 /**
- * Which jobs run apart: those whose next crash would be their last.
+ * Has the jobs whose next crash would be their last run apart: alone in their worker.
  *
  * A job that kills its process takes its neighbours with it, and they count a crash as well. Alone, the one to blame is
- * found, and nobody else is taken for poison.
+ * found, and nobody else is taken for poison. So a worker that is handed one gives back at no cost what came with it, and
+ * holds it until what runs has ended.
  */
-import type { JobDefinition } from '../job/definition';
-import { DEFAULT_MAX_CRASHES } from '../job/resolve-options';
-import type { Counters } from '../payload/counters';
+import type { RunningJob } from './running-job';
 
 export class LastChance {
-  #crashes: number;
+  readonly #isLast: (job: RunningJob) => boolean;
+  #job: RunningJob | undefined;
+  #runs = false;
+  #wasMet = false;
 
-  /** @param definitions all jobs that are known: the store, which knows none of them, goes by the strictest */
-  constructor(definitions: readonly JobDefinition[]) {
-    const limits = definitions.map(({ options }) => options.maxCrashes ?? DEFAULT_MAX_CRASHES);
-    this.#crashes = beforeTheLast(Math.min(DEFAULT_MAX_CRASHES, ...limits.filter((limit) => limit > 0)));
+  /** @param isLast whether the next crash of a job would be its last */
+  constructor(isLast: (job: RunningJob) => boolean) {
+    this.#isLast = isLast;
   }
 
-  /** Jobs with so many crashes or more run apart. */
-  get crashes(): number {
-    return this.#crashes;
+  /** The one that waits for the others to end. */
+  get held(): RunningJob | undefined {
+    return this.#runs ? undefined : this.#job;
   }
 
-  /** Whether a job that was handed out among others should have come alone: the store does not know how few crashes it may have. */
-  hasMissed({ crashes }: Counters, maxCrashes: number): boolean {
-    return crashes > 0 && maxCrashes > 0 && crashes < this.#crashes && crashes >= maxCrashes - 1;
+  /** One is held, or runs: nothing else may start. */
+  get isTaken(): boolean {
+    return this.#job !== undefined;
   }
 
-  /** From here on jobs that may crash no more than this run apart in time. */
-  heed(maxCrashes: number): void {
-    this.#crashes = Math.min(this.#crashes, beforeTheLast(maxCrashes));
+  /** How many jobs to ask for: those that crashed together come together, and all but one would go back. */
+  get most(): number {
+    return this.#wasMet ? 1 : Infinity;
   }
-}
 
-// A job that never crashed cannot be told from any other: one with `maxCrashes: 1` runs with the others.
-function beforeTheLast(maxCrashes: number): number {
-  return Math.max(1, maxCrashes - 1);
+  /** Of what was reserved at once: what is to start, and what goes back. The first on its last chance is held. */
+  split(jobs: readonly RunningJob[]): { readonly start: readonly RunningJob[]; readonly back: readonly RunningJob[] } {
+    this.#job ??= jobs.find(this.#isLast);
+    this.#wasMet = this.isTaken;
+    return this.isTaken ? { start: [], back: jobs.filter((job) => job !== this.#job) } : { start: jobs, back: [] };
+  }
+
+  /** What is held, to be run now. */
+  start(): RunningJob {
+    this.#runs = true;
+    this.#job!.isApart = true;
+    return this.#job!;
+  }
+
+  /** It has ended, if it was the one. */
+  end(job: RunningJob): void {
+    if (this.#job !== job) return;
+    this.#job = undefined;
+    this.#runs = false;
+  }
 }

@@ -61,7 +61,7 @@ export function failed(job: RunningJob, error: Error, counters: Counters = job.r
 }
 
 /** Back to the queue; the try is given back. */
-export function releasedForFree(job: RunningJob, delay: number, counters: Counters, reason: Error): Outcome {
+export function releasedForFree(job: RunningJob, delay: number, counters: Counters, reason?: Error): Outcome {
   const { reservation } = job;
   return { settlement: { outcome: 'released', reservation, delay, counters: afterFreeRelease(counters) }, reason };
 }

@@ -54,6 +54,8 @@ export class RunningJob extends JobContext implements Member {
   value: unknown;
   /** Why the run was aborted, if it was. */
   abortReason: Error | undefined;
+  /** It runs alone in its worker: its next crash would be its last. */
+  isApart = false;
   /** `running` also while the outcome was recorded without the handler: its slot is not free. */
   handler: 'not-called' | 'running' | 'came-back' = 'not-called';
   /** The executor's. */

@@ -21,6 +21,7 @@ import { logSetAside, logStubborn, logUnsettled } from './job-log';
 import { LastChance } from './last-chance';
 import { LeaseKeeper } from './lease/keeper';
 import { Orders } from './orders';
+import { releasedForFree } from './outcome';
 import { Permission } from './permission';
 import { Pulse } from './pulse';
 import { drawOrder, type WeightedQueue } from './queue-order';
@@ -32,9 +33,6 @@ import { Slots } from './slots';
 import { StopConditions, type StopReason } from './stop-conditions';
 import { Trouble } from './trouble';
 import type { ResolvedWorkerOptions } from './worker-options';
-
-/** Somebody who is not as busy may run the job that stands in the way. */
-const APART_PAUSE: Milliseconds = 1000;
 
 /** A worker that has slots, knows of no trouble and was answered by nobody for so long is stuck. */
 const LONGEST_SILENCE: Seconds = 30;
@@ -77,8 +75,6 @@ export class WorkLoop {
 
   /** Runs without an outcome. */
   readonly #open = new Roster<RunningJob>();
-  /** The one that runs apart, while it does: nothing may run beside it. */
-  #apart: RunningJob | undefined;
   readonly #finished: Finished[] = [];
   /** Ended runs whose outcomes are on their way to the store. */
   #settling: readonly Finished[] = [];
@@ -106,11 +102,11 @@ export class WorkLoop {
     this.#conditions = new StopConditions(options, clock);
     this.#trouble = new Trouble(application, connection, ring);
     this.#shutdown = new Shutdown(options.grace, clock, () => this.#interrupt());
-    this.#lastChance = new LastChance(application.registry.all());
     this.#orders = new Orders(connection, this.#logger);
     this.#pulse = new Pulse(clock);
     const { defaults, grace } = options;
-    this.#executor = new Executor(application, { defaults, grace, lastChance: this.#lastChance, caller: this });
+    this.#executor = new Executor(application, { defaults, grace, caller: this });
+    this.#lastChance = new LastChance((job) => this.#executor.isLastChance(job));
     const freed = (): void => {
       this.#hungry = true;
       ring();
@@ -159,8 +155,7 @@ export class WorkLoop {
   get health(): WorkerHealth {
     const { clock } = this.#application;
     const { sinceLastPoll, silence, lag } = this.#pulse;
-    const asks = this.#free > 0 && this.#apart === undefined && this.#permission.vetoedUntil === undefined;
-    const silent = asks && silence > Math.max(LONGEST_SILENCE, 3 * this.#options.sleep);
+    const silent = this.#mayAsk && silence > Math.max(LONGEST_SILENCE, 3 * this.#options.sleep);
     const stuck = silent || this.#slots.areStuck;
     const troubled = this.#trouble.isTold || this.#connection.isAway === true;
     return {
@@ -210,6 +205,8 @@ export class WorkLoop {
       const asked = this.#conditions.reason() ?? (this.#mayEndAsEmpty ? await this.#emptiness() : undefined);
       const reason = asked ?? (this.#isSettled ? this.#slots.stuck() : undefined);
       if (reason !== undefined) return reason;
+      // Once all is stored and told that ran beside it: a crash would be theirs as well.
+      if (this.#lastChance.held !== undefined && this.#isSettled) this.#start(this.#lastChance.start());
       const limit = this.#trouble.pausing ? 0 : this.#limit();
       if (limit === 0 && (this.#finished.length === 0 || this.#trouble.pausing)) await this.#sleep();
       // A store that never answers must not keep a stopped worker.
@@ -249,8 +246,7 @@ export class WorkLoop {
     const renewed = this.#leases.renewEnded(this.#queues.length);
     this.#unasked = renewed === undefined ? undefined : await renewed;
     this.#permission.use();
-    const apart = { crashes: this.#lastChance.crashes, alone: this.#open.size + this.#settler.announcing === 0 };
-    const request = { queues: this.#order(), limit, lease: this.#lease, apart };
+    const request = { queues: this.#order(), limit, lease: this.#lease };
     return finished.length > 0 ? this.#settler.settleAndReserve(finished, request) : this.#connection.reserve(request);
   }
 
@@ -268,13 +264,20 @@ export class WorkLoop {
     return this.#conditions.stopRequested || this.#conditions.restartRequested;
   }
 
-  #take({ reservations, nextIn, apart = false }: ReserveReply, limit: number, askedAt: Milliseconds): void {
+  #take({ reservations, nextIn }: ReserveReply, limit: number, askedAt: Milliseconds): void {
     const jobs = reservations.map((reservation) => new RunningJob(reservation, this.#connection.name));
     // Before any handler starts: one that blocks the event loop at once must not be unknown to who keeps the leases.
     this.#leases.keep(jobs, askedAt);
-    this.#hungry = !apart && (reservations.length === limit || nextIn <= 0);
-    this.#nextLook = this.#application.clock.monotonic() + (apart ? APART_PAUSE : nextIn * 1000);
-    for (const job of jobs) this.#start(job);
+    const { start, back } = this.#lastChance.split(jobs);
+    this.#hungry = reservations.length === limit || nextIn <= 0 || back.length > 0;
+    this.#nextLook = this.#application.clock.monotonic() + nextIn * 1000;
+    for (const job of back) this.#giveBack(job);
+    for (const job of start) this.#start(job);
+  }
+
+  #giveBack(job: RunningJob): void {
+    job.close();
+    this.#finished.push({ job, outcome: releasedForFree(job, 0, job.reservation.counters), took: 0 });
   }
 
   #start(job: RunningJob): void {
@@ -282,12 +285,11 @@ export class WorkLoop {
     this.#conditions.started += 1;
     this.#slots.take();
     this.#open.add(job);
-    if (job.reservation.counters.crashes >= this.#lastChance.crashes) this.#apart = job;
     const startedAt = clock.monotonic();
     this.#executor.start(job, (outcome) => {
       this.#open.delete(job);
       this.#leases.ended(job, outcome);
-      if (this.#apart === job) this.#apart = undefined;
+      this.#lastChance.end(job);
       this.#finished.push({ job, outcome, took: clock.monotonic() - startedAt });
       if (job.handler === 'running') {
         this.#slots.giveUp(job, startedAt);
@@ -302,12 +304,14 @@ export class WorkLoop {
     return this.#slots.free - this.#settler.announcing;
   }
 
+  get #mayAsk(): boolean {
+    return this.#free > 0 && this.#permission.vetoedUntil === undefined && !this.#lastChance.isTaken;
+  }
+
   // How many jobs to ask for in this turn.
   #limit(): number {
-    const limit = Math.min(this.#free, this.#conditions.jobsLeft, MOST_JOBS);
-    if (!this.#hungry || limit <= 0 || this.#permission.vetoedUntil !== undefined || this.#apart !== undefined)
-      return 0;
-    return this.#permission.isGranted() ? limit : 0;
+    const limit = Math.min(this.#free, this.#conditions.jobsLeft, MOST_JOBS, this.#lastChance.most);
+    return this.#hungry && limit > 0 && this.#mayAsk && this.#permission.isGranted() ? limit : 0;
   }
 
   // Of a worker of one job, which does not run out before its queues were seen: the first look may come late.
@@ -322,7 +326,7 @@ export class WorkLoop {
   }
 
   get #mayEndAsEmpty(): boolean {
-    return this.#isSettled && (this.#options.stopWhenEmpty || this.#patienceLeft <= 0);
+    return this.#isSettled && !this.#lastChance.isTaken && (this.#options.stopWhenEmpty || this.#patienceLeft <= 0);
   }
 
   // A veto counts as an empty queue, as in Laravel: a paused worker can be told to end when it has nothing to do.
@@ -349,7 +353,7 @@ export class WorkLoop {
   async #sleep(): Promise<void> {
     const now = this.#application.clock.monotonic();
     const { vetoedUntil } = this.#permission;
-    const idle = this.#free > 0 && vetoedUntil === undefined && !this.#hungry && !this.#trouble.pausing;
+    const idle = this.#mayAsk && !this.#hungry && !this.#trouble.pausing;
     const wakeAt = [
       idle ? this.#nextLook : Infinity,
       vetoedUntil ?? Infinity,
@@ -365,6 +369,7 @@ export class WorkLoop {
 
   // Runs finish and are settled; after `stop()` only for as long as the grace, then they are given back.
   async #drain(): Promise<void> {
+    if (this.#lastChance.held !== undefined) this.#giveBack(this.#lastChance.held);
     while (this.#unsettled > 0 && !this.#shutdown.isOver) {
       const idle = this.#finished.length === 0 || this.#trouble.pausing;
       const step = this.#settling.length > 0 ? this.#turning : idle ? this.#bell.heard() : this.#turn(0);

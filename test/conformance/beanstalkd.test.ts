@@ -22,12 +22,6 @@ const LEASES: Readonly<Record<string, number>> = {
   'a holder that was too late cannot touch the job while it waits to be handed out again': 60,
   'a lease that has ended is still its holder’s until the job is handed on: it can be renewed': 60,
   'a lease that has ended is still its holder’s until the job is handed on: it can be settled': 60,
-  'of jobs in any order, no worker that runs others gets the one that is to run apart': 60,
-  'a job that is to run apart holds up later queues, not those before its own': 60,
-  'a worker that runs nothing gets a job that is to run apart, and nothing with it': 60,
-  'jobs whose leases ended together are handed out apart from each other': 60,
-  'a worker that ends its last job by the same call gets the one that is to run apart': 60,
-  'jobs with fewer crashes run with others, and so do all where nothing is asked to run apart': 60,
 };
 
 /** What beanstalkd does in its own way, and why; `test/connections/beanstalkd` shows what that is. */

@@ -306,31 +306,6 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
       );
     },
   ],
-  [
-    'hands out what runs apart to everybody',
-    'a job that is to run apart stays where it is, with all behind it, while its worker runs others',
-    (good) => ({ reserve: ({ apart: _, ...request }) => good.reserve(request) }),
-  ],
-  [
-    'hands out others with what runs apart',
-    'a worker that runs nothing gets a job that is to run apart, and nothing with it',
-    (good) => ({
-      reserve: ({ apart, ...request }) =>
-        good.reserve(apart?.alone === true ? request : { ...request, ...(apart && { apart }) }),
-    }),
-  ],
-  [
-    'serves later queues while a job waits to run apart',
-    'a job that is to run apart holds up later queues, not those before its own',
-    (good) => ({
-      reserve: async (request) => {
-        const reply = await good.reserve(request);
-        if (reply.apart !== true) return reply;
-        const rest = await good.reserve({ ...request, queues: request.queues.slice(1) });
-        return { ...reply, reservations: [...reply.reservations, ...rest.reservations] };
-      },
-    }),
-  ],
 ];
 
 describe('the conformance suite', () => {

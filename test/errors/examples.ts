@@ -217,7 +217,6 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   WorkerStoppingError: ['SendEmail', '1'],
   JobCancelledError: ['SendEmail', '1'],
   RolledBackError: [['SendEmail']],
-  RunsApartError: ['SendEmail', '1', 2],
   MiddlewareNextError: ['SendEmail', '1', 'throttle', false],
   MaxExceptionsExceededError: ['SendEmail', '1', 3, 3],
 };

@@ -3,7 +3,6 @@ import { probe, probes, ScriptWorld } from './script-world';
 /** A job that its workers died with so many times. */
 const suspect = (id: string, crashes: number): string =>
   `{"job":"probe","data":{},"id":"${id}","crashes":${crashes},"attempts":0}`;
-const reserved = (text: string): string => text.replace(/"attempts":0}$/, '"attempts":1}');
 
 describe('exchange.lua, under orders', () => {
   let world: ScriptWorld;
@@ -122,72 +121,6 @@ describe('exchange.lua, under orders', () => {
       await world.mark('b');
       const again = await world.exchange({ limit: 2, sequence: 1e6 });
       expect([again.jobs, again.news]).toEqual([[[1, probe('b', 1)]], [...first.news, 'cancelled', [1]]]);
-    });
-  });
-
-  describe('that have suspects run apart', () => {
-    it('leaves a suspect to somebody who is alone, with all behind it and on later queues', async () => {
-      await world.push([probe('a'), suspect('x', 2), probe('b')]);
-      await world.push([probe('c')], { queue: 'later' });
-      const { jobs, news, nextIn } = await world.exchange({ queues: ['q', 'later'], limit: 9, apart: 2 });
-      expect([jobs, news, nextIn]).toEqual([[[1, probe('a', 1)]], ['unrecorded', 1, 'apart', 1], '0']);
-      expect(await world.state()).toEqual({
-        q: [suspect('x', 2), probe('b')],
-        'q:notify': ['1'],
-        'q:reserved': [[probe('a', 1), 600]],
-        later: [probe('c')],
-        'later:notify': ['1'],
-      });
-    });
-
-    it('hands it out to one who is alone, and nothing with it', async () => {
-      await world.push([suspect('x', 3), probe('b')]);
-      await world.push([probe('c')], { queue: 'later' });
-      const call = { queues: ['q', 'later'], limit: 9, apart: 2, alone: true, sequence: 1 };
-      const { jobs, news, nextIn } = await world.exchange(call);
-      expect([jobs, news, nextIn]).toEqual([[[1, reserved(suspect('x', 3))]], [], '0']);
-      expect((await world.state())['q']).toEqual([probe('b')]);
-    });
-
-    it('hands out two of them in two calls', async () => {
-      await world.push([suspect('x', 2), suspect('y', 2)]);
-      const call = { limit: 9, apart: 2, alone: true };
-      const counts = [await world.exchange(call), await world.exchange(call)].map(({ jobs }) => jobs[0]!.length - 1);
-      expect(counts).toEqual([1, 1]);
-    });
-
-    it('does not give one to who takes other jobs by the same call, also of a queue before', async () => {
-      await world.push([probe('a')], { queue: 'high' });
-      await world.push([suspect('x', 2)]);
-      const { jobs, news } = await world.exchange({
-        queues: ['high', 'q'],
-        limit: 9,
-        apart: 2,
-        alone: true,
-        sequence: 1,
-      });
-      expect([jobs, news]).toEqual([[[1, probe('a', 1)]], ['apart', 1]]);
-    });
-
-    it('hands out jobs with fewer crashes, and all where nobody asks', async () => {
-      await world.push([suspect('x', 1), suspect('y', 5)]);
-      expect((await world.exchange({ limit: 1, apart: 2 })).jobs).toEqual([[1, reserved(suspect('x', 1))]]);
-      expect((await world.exchange({ limit: 1 })).jobs).toEqual([[1, reserved(suspect('y', 5))]]);
-    });
-
-    it('leaves a hint on what comes due for others, since who got one will not look', async () => {
-      await world.push([probe('a')]);
-      const [token] = await world.reserve();
-      await world.push([suspect('x', 2)]);
-      const outcomes = ['released', 1, 1, token!, keep(token!), ',"attempts":1}', 300];
-      await world.exchange({ outcomes, limit: 9, apart: 2, alone: true });
-      expect((await world.state())['q:notify']).toEqual(['1']);
-    });
-
-    it('sets aside what is no JSON object before it', async () => {
-      await world.push(['[]', suspect('x', 2)]);
-      const { aside, jobs } = await world.exchange({ limit: 9, apart: 2, alone: true });
-      expect([aside.length, jobs.length]).toEqual([3, 1]);
     });
   });
 

@@ -2,7 +2,7 @@ import * as fc from '../support/properties';
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../src/connections/memory/memory-store';
 import { afterFailedAttempt, afterFreeRelease, afterRetry, withCounters } from '../../src/payload/counters';
-import type { ApartRequest, Connection, Reservation, Settlement } from '../../src/queue/connection';
+import type { Connection, Reservation, Settlement } from '../../src/queue/connection';
 import { TestClock } from '../../src/testing/test-clock';
 import { RedisWorld } from '../connections/redis/open-redis';
 
@@ -32,7 +32,6 @@ type Step =
       readonly queues: readonly string[];
       readonly limit: number;
       readonly lease: number;
-      readonly apart: ApartRequest | undefined;
     }
   | { readonly do: 'cancel'; readonly job: number; readonly queue: string | undefined }
   | { readonly do: 'pause' | 'resume'; readonly queue: string }
@@ -63,7 +62,6 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
         queues: fc.shuffledSubarray([...QUEUES], { minLength: 1 }),
         limit: fc.constantFrom(1, 1, 3),
         lease: fc.constantFrom(...LEASES),
-        apart: fc.option(fc.record({ crashes: fc.constantFrom(1, 2), alone: fc.boolean() }), { nil: undefined }),
       }),
     },
     {
@@ -116,9 +114,9 @@ class Actor {
         await connection.push(step.queue, [{ payload: BODIES[step.body](++this.#pushed), delay: step.delay }]);
         return 'pushed';
       case 'reserve': {
-        const { queues, limit, lease, apart: suspects } = step;
-        const reply = await connection.reserve({ queues, limit, lease, apart: suspects });
-        const { reservations, setAside, nextIn, apart, paused, restart } = reply;
+        const { queues, limit, lease } = step;
+        const reply = await connection.reserve({ queues, limit, lease });
+        const { reservations, setAside, nextIn, paused, restart } = reply;
         this.#reservations.push(...reservations);
         const shown = reservations.map(({ queue, payload, counters, cancelled = false }) => [
           queue,
@@ -127,7 +125,7 @@ class Actor {
           cancelled,
         ]);
         const aside = setAside.map(({ queue, reason }) => [queue, reason]);
-        return [shown, aside, rounded(nextIn), apart, paused, this.#restarts.add(restart).size];
+        return [shown, aside, rounded(nextIn), paused, this.#restarts.add(restart).size];
       }
       case 'cancel':
         // Only where the id is one job's: of twins a store may take either.

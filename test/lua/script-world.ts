@@ -90,8 +90,6 @@ export class ScriptWorld {
     sources = queues.length,
     limit = 0,
     lease = 600,
-    apart = 0,
-    alone = false,
     sequence = this.nextSequence(),
     client = 'worker',
   }: {
@@ -100,9 +98,6 @@ export class ScriptWorld {
     sources?: number;
     limit?: number;
     lease?: number;
-    /** Jobs with so many crashes run apart. */
-    apart?: number;
-    alone?: boolean;
     sequence?: number;
     client?: string;
   }): Promise<Exchange> {
@@ -112,7 +107,7 @@ export class ScriptWorld {
       const { ready, delayed, reserved, notify, failed, failedJobs } = this.queue(name);
       keys.push(ready, delayed, reserved, notify, failed, failedJobs);
     }
-    const args = [sequence, client, lease, limit, sources, apart, alone ? 'alone' : 'busy', ...outcomes];
+    const args = [sequence, client, lease, limit, sources, ...outcomes];
     const [word, lost, jobs, aside, nextIn, news] = await this.run('exchange', keys, args);
     return { word, lost, jobs, aside, nextIn, news } as Exchange;
   }

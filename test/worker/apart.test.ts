@@ -1,7 +1,7 @@
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
-import { Gate, testApplication, type TestApplication, until as untilOn } from '../support/application';
+import { elapse, Gate, testApplication, type TestApplication, until as untilOn } from '../support/application';
 
 let application: TestApplication;
 let gates: Map<string, Gate>;
@@ -46,6 +46,17 @@ class Held extends Job {
 
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
 
+const countsBecome = async (ready: number, reserved: number): Promise<void> => {
+  const { clock, manager } = application;
+  for (let counts = await manager.driver().counts('default'); counts.ready !== ready || counts.reserved !== reserved;) {
+    await clock.advance(0);
+    counts = await manager.driver().counts('default');
+  }
+};
+
+const textsOf = async (state: 'ready' | 'reserved'): Promise<string[]> =>
+  (await application.manager.driver().peek('default', state, 10)).map(({ payload }) => String(payload));
+
 const push = async (text: string, crashes: number, more = ''): Promise<void> => {
   const counters = crashes > 0 ? `"crashes":${crashes},"attempts":0` : '"attempts":0';
   const payload = `{"job":"${Held.name}","data":{"text":"${text}"}${more},"id":"${text}",${counters}}`;
@@ -79,11 +90,12 @@ describe('a job whose next crash is its last', () => {
   it('waits for what runs already, and nothing behind it starts meanwhile', async () => {
     await push('long', 0);
     await push('short', 0);
-    await push('suspect', 2);
-    await push('behind', 0);
     start();
 
     await until(() => running.has('long') && running.has('short'));
+    await push('suspect', 2);
+    await push('behind', 0);
+    await application.clock.advance('20s');
     gateOf('short').open();
     await application.clock.advance('20s');
     expect([...running]).toEqual(['long']);
@@ -97,21 +109,71 @@ describe('a job whose next crash is its last', () => {
     expect(beside).toEqual(['short beside long']);
   });
 
-  it('is taken by a worker that has nothing to do, and the busy one goes on', async () => {
+  it('holds up no other worker while it waits', async () => {
     await push('long', 0);
     start();
     await until(() => running.has('long'));
     await push('suspect', 2);
     await push('behind', 0);
-    await application.clock.advance('2s');
-    expect([...running]).toEqual(['long']);
+    await countsBecome(1, 2);
 
     start();
-    await until(() => running.has('suspect'));
-    await application.clock.advance('2s');
     await until(() => running.has('behind'));
 
-    expect(beside).toContain('behind beside long');
+    expect([...running]).toEqual(['long', 'behind']);
+  });
+
+  it('is held under its lease, however long the others run', async () => {
+    await push('long', 0);
+    start();
+    await until(() => running.has('long'));
+    await push('suspect', 2);
+    await elapse(application.clock, 100);
+    gateOf('long').open();
+    await until(() => running.has('suspect'));
+
+    expect(await textsOf('reserved')).toEqual([expect.stringMatching(/"crashes":2,"attempts":1}$/)]);
+  });
+
+  it('goes back at no cost when its worker is told to stop', async () => {
+    await push('long', 0);
+    const worker = start();
+    await until(() => running.has('long'));
+    await push('suspect', 2);
+    await countsBecome(0, 2);
+    const stopped = worker.stop();
+    await countsBecome(1, 1);
+    gateOf('long').open();
+    await stopped;
+
+    expect(await textsOf('ready')).toEqual([expect.stringMatching(/"crashes":2,"releases":1,"attempts":0}$/)]);
+    expect(order).toEqual(['long']);
+  });
+
+  it('runs one after the other where several come at once', async () => {
+    for (const text of ['a', 'b', 'c', 'd']) await push(text, 2);
+    start();
+    for (const done of [1, 2, 3, 4]) {
+      await until(() => order.length === done);
+      gateOf(order.at(-1)!).open();
+    }
+    await countsBecome(0, 0);
+
+    expect([order.toSorted(), beside]).toEqual([['a', 'b', 'c', 'd'], []]);
+  });
+
+  it('costs the others no time: 200 jobs are done without a wait', async () => {
+    const began = application.clock.now();
+    const ids = Array.from({ length: 200 }, (_, at) => `job-${at}`);
+    for (const [at, id] of ids.entries()) {
+      await push(id, at === 7 ? 2 : 0);
+      gateOf(id).open();
+    }
+    start();
+    await countsBecome(0, 0);
+
+    expect(order.toSorted()).toEqual(ids.toSorted());
+    expect(application.clock.now()).toBe(began);
   });
 
   it('runs with the others as long as it has another chance', async () => {
@@ -141,18 +203,17 @@ describe('a job whose next crash is its last', () => {
     expect(application.log.messages('warn')).toEqual([]);
   });
 
-  it('goes back at no cost where its dispatch alone made it one, and then runs apart', async () => {
+  it('is known as such also where its dispatch alone made it one', async () => {
     await push('long', 0);
-    await push('suspect', 1, ',"maxCrashes":2');
     start();
     await until(() => running.has('long'));
+    await push('suspect', 1, ',"maxCrashes":2');
     await application.clock.advance('2s');
     expect([...running]).toEqual(['long']);
     gateOf('long').open();
     await until(() => running.has('suspect'));
 
-    const [{ payload }] = (await application.manager.driver().peek('default', 'reserved', 1)) as [{ payload: Buffer }];
-    expect(payload.toString()).toMatch(/"crashes":1,"releases":1,"attempts":1}$/);
+    expect(await textsOf('reserved')).toEqual([expect.stringMatching(/"crashes":1,"attempts":1}$/)]);
     expect(beside).toEqual([]);
   });
 

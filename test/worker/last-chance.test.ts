@@ -1,26 +1,43 @@
 import { noCounters } from '../../src/payload/counters';
 import { LastChance } from '../../src/worker/last-chance';
+import { RunningJob } from '../../src/worker/running-job';
 
-const crashed = (crashes: number) => ({ ...noCounters, crashes });
+const job = (crashes: number): RunningJob =>
+  new RunningJob(
+    { queue: 'default', payload: Buffer.from('{}'), counters: { ...noCounters, crashes }, token: undefined },
+    'memory',
+  );
 
-it('a job that chose to have fewer crashes than any class is missed until the worker heeds that', () => {
-  const lastChance = new LastChance([]);
+const lastChance = (): LastChance => new LastChance(({ reservation }) => reservation.counters.crashes >= 2);
 
-  expect(lastChance.crashes).toBe(2);
-  expect([lastChance.hasMissed(crashed(1), 2), lastChance.hasMissed(crashed(1), 2)]).toEqual([true, true]);
-  expect(lastChance.crashes).toBe(2);
+it('of what comes at once the first on its last chance is held, and the rest goes back', () => {
+  const chance = lastChance();
+  const [first, suspect, second] = [job(0), job(2), job(2)];
 
-  lastChance.heed(2);
-
-  expect(lastChance.crashes).toBe(1);
-  expect(lastChance.hasMissed(crashed(1), 2)).toBe(false);
+  expect(chance.split([first, suspect, second])).toEqual({ start: [], back: [first, second] });
+  expect(chance.held).toBe(suspect);
 });
 
-it.each([
-  ['has never crashed', 0, 1],
-  ['may crash as often as it likes', 1, 0],
-  ['has another chance', 1, 3],
-  ['comes alone as it is', 2, 3],
-])('a job is not missed that %s', (_why, crashes, maxCrashes) => {
-  expect(new LastChance([]).hasMissed(crashed(crashes), maxCrashes)).toBe(false);
+it('nothing else may start from when it is held until it has ended', () => {
+  const chance = lastChance();
+  chance.split([job(2)]);
+  const states = [chance.isTaken];
+  const started = chance.start();
+  states.push(chance.isTaken);
+  chance.end(job(0));
+  states.push(chance.isTaken);
+  chance.end(started);
+
+  expect([started.isApart, ...states, chance.isTaken]).toEqual([true, true, true, true, false]);
+});
+
+it('jobs are asked for one by one from when one was met until none is', () => {
+  const chance = lastChance();
+  const most = [chance.most];
+  chance.split([job(2)]);
+  most.push(chance.most);
+  chance.end(chance.start());
+  chance.split([job(0)]);
+
+  expect([...most, chance.most]).toEqual([Infinity, 1, Infinity]);
 });

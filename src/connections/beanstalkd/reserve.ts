@@ -98,19 +98,9 @@ export class Reserve {
   }
 
   async #handOut(reserver: Reserver, caught: readonly KnownJob[], ownBefore: number): Promise<ReserveReply> {
-    const { limit, lease, apart } = this.#request;
-    const kept: Read[] = [];
-    const back: KnownJob[] = [];
-    let verdict: 'go' | 'last' | 'stop' = 'go';
-    for (const job of caught) {
-      const one = read(job);
-      if (verdict === 'go' && kept.length < limit && apart !== undefined && one.before.crashes >= apart.crashes) {
-        verdict = apart.alone && kept.length === 0 ? 'last' : 'stop';
-        if (verdict === 'last') kept.push(one);
-        else back.push(job);
-      } else if (verdict === 'go' && kept.length < limit) kept.push(one);
-      else back.push(job);
-    }
+    const { limit, lease } = this.#request;
+    const kept = caught.slice(0, limit).map(read);
+    const back = caught.slice(limit);
     await byReserver(back, (one, jobs) => one.giveBack(jobs));
     const nextIn = back.length > 0 ? 0 : await this.#nextIn(reserver, kept.length, ownBefore);
     const names = new Set<string>();
@@ -119,7 +109,6 @@ export class Reserve {
       reservations: kept.map((one) => this.#hold(one, lease, names)),
       setAside: [],
       nextIn,
-      ...(verdict === 'stop' && { apart: true }),
     };
   }
 

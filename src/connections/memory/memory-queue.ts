@@ -24,15 +24,10 @@ export interface Taken {
   readonly counters: Counters;
 }
 
-/** What becomes of the next job. `stop`: it stays, and so does all behind it. `last`: it is handed out, and nothing with it. */
-export type Verdict = 'go' | 'last' | 'stop';
-
 export interface Take {
   readonly limit: number;
   readonly leaseEnd: Seconds;
   readonly budget: Budget;
-  /** Asked for each job, before it is handed out. `taken`: how many were before it. */
-  readonly judge: (waiting: Counters, taken: number) => Verdict;
   /** Given what is no JSON object. */
   readonly setAside: (payload: Buffer) => void;
 }
@@ -86,17 +81,15 @@ export class MemoryQueue {
   }
 
   /** Hands out ready jobs. */
-  take({ limit, leaseEnd, budget, judge, setAside }: Take): readonly Taken[] {
+  take({ limit, leaseEnd, budget, setAside }: Take): readonly Taken[] {
     const taken: Taken[] = [];
     const rank = ++this.#moves;
-    for (let verdict: Verdict = 'go'; verdict === 'go' && taken.length < limit;) {
+    while (taken.length < limit) {
       const text = this.#ready.first();
-      if (text === undefined) break;
+      if (text === undefined || !budget.charge(text)) break;
+      this.#ready.take();
       const payload = bytesOf(text);
       const waiting = countersOf(payload);
-      verdict = waiting === undefined ? 'go' : judge(waiting, taken.length);
-      if (verdict === 'stop' || !budget.charge(text)) break;
-      this.#ready.take();
       const identified = hasId(payload);
       // A tail of ours behind what is no JSON: its id would be looked for in vain.
       if (waiting === undefined || (!identified && readCountersOfAny(payload) === undefined)) {

@@ -17,7 +17,7 @@ import type { CancelResult } from '../../queue/control';
 import { DuplicatePayloadError } from '../errors';
 import { Budget } from './budget';
 import type { Lock } from './memory-lock-store';
-import { MemoryQueue, type Verdict } from './memory-queue';
+import { MemoryQueue } from './memory-queue';
 import { bytesOf, textOf } from './text';
 import type { Text } from './text';
 
@@ -70,25 +70,20 @@ export class MemoryStore {
     if (refused !== undefined) throw new DuplicatePayloadError(this.#name, name, refused.toString());
   }
 
-  reserve({ queues, limit, lease, apart }: ReserveRequest): ReserveReply {
+  reserve({ queues, limit, lease }: ReserveRequest): ReserveReply {
     const now = this.#in(0);
     const [promoted, reclaimed, moved] = [new Budget(), new Budget(), new Budget()];
     const reservations: Reservation[] = [];
     const setAside: SetAside[] = [];
-    let verdict = 'go' as Verdict;
     for (const name of queues) {
       const queue = this.queue(name);
       queue.promote(now, promoted);
       queue.reclaim(now, reclaimed);
-      if (this.paused.has(name) || verdict !== 'go') continue;
+      if (this.paused.has(name)) continue;
       const taken = queue.take({
         limit: limit - reservations.length,
         leaseEnd: this.#in(lease),
         budget: moved,
-        judge: ({ crashes }, taken) => {
-          if (apart === undefined || crashes < apart.crashes) return 'go';
-          return (verdict = apart.alone && reservations.length + taken === 0 ? 'last' : 'stop');
-        },
         setAside: (payload) => void setAside.push(this.#setAside(name, payload)),
       });
       for (const { text, counters } of taken) {
@@ -108,7 +103,6 @@ export class MemoryStore {
       reservations,
       setAside,
       nextIn: this.nextIn(queues),
-      ...(verdict === 'stop' && { apart: true }),
       ...(paused.length > 0 && { paused }),
       ...(this.#restart !== undefined && { restart: this.#restart }),
     };

@@ -105,7 +105,6 @@ export class ExchangeLane extends Lane<Exchange> {
     const sentAt = this.moment;
     const limit = Math.min(request?.limit ?? 0, MOST_JOBS);
     const args: Argument[] = [sequence, id, request?.lease ?? 0, limit, sources];
-    args.push(request?.apart?.crashes ?? 0, request?.apart?.alone === true ? 'alone' : 'busy');
     for (const { kind, queue, args: outcomes, origins } of groups) {
       args.push(kind, queue, origins.length);
       for (const outcome of outcomes) args.push(outcome);
@@ -196,7 +195,7 @@ function reservation(queue: string, payload: Buffer): Reservation {
   return { queue, payload, counters: countersOf(payload), token: undefined };
 }
 
-type News = Pick<ReserveReply, 'restart' | 'paused' | 'apart'> & {
+type News = Pick<ReserveReply, 'restart' | 'paused'> & {
   readonly cancelled: readonly number[];
   readonly unrecorded: boolean;
   /** Queues of which a key is of another type. */
@@ -217,7 +216,6 @@ function newsOf(words: readonly unknown[], queues: readonly string[]): News {
     foreign: ((told.get('foreign') as readonly number[] | undefined) ?? []).map((place) => queues[place - 1]!),
     ...(told.has('restart') && { restart: String(told.get('restart')) }),
     ...(paused !== undefined && { paused: paused.map((place) => queues[place - 1]!) }),
-    ...(told.has('apart') && { apart: true }),
   };
 }
 

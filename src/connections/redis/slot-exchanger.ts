@@ -51,8 +51,6 @@ interface Turn {
   readonly isAlone: boolean;
   readonly reservations: Reservation[];
   nextIn: Seconds;
-  /** The next job is left to somebody who is alone. */
-  apart: boolean;
   /** Something was carried out, and must not be lost with an error. */
   answered: boolean;
   /** The first. */
@@ -139,7 +137,7 @@ export class SlotExchanger {
     const { queues } = turn.request;
     for (const [at, queue] of queues.entries()) {
       if (at < first) continue;
-      if (isDone(turn)) {
+      if (turn.reservations.length === turn.request.limit) {
         // What the others hold is not known: it may be looked for now.
         turn.nextIn = 0;
         this.#refreshOne(queues.slice(at), turn.request);
@@ -159,7 +157,6 @@ export class SlotExchanger {
       setAside: this.#unsaid.splice(0),
       nextIn: turn.nextIn,
       ...(forgotten && { forgotten }),
-      ...(turn.apart && { apart: true }),
       ...this.#orders.of(queues),
     };
   }
@@ -186,21 +183,13 @@ export class SlotExchanger {
   #left({ request, reservations }: Turn, queue: string): ReserveRequest {
     // Sent before the call, so that no worker is left out of an order. Where it fails, the next call sends it.
     if (!this.#ordered.has(queue)) this.#ordered.add(queue).catch(() => undefined);
-    const { limit, apart } = request;
-    const isFirst = reservations.length === 0;
-    return {
-      ...request,
-      queues: [queue],
-      limit: limit - reservations.length,
-      apart: apart && { ...apart, alone: apart.alone && isFirst },
-    };
+    return { ...request, queues: [queue], limit: request.limit - reservations.length };
   }
 
   #take(turn: Turn, queue: string, reply: ReserveReply): void {
     turn.answered = true;
     turn.reservations.push(...reply.reservations);
     turn.nextIn = Math.min(turn.nextIn, reply.nextIn);
-    turn.apart ||= reply.apart === true;
     this.#orders.heed(queue, reply);
     this.#keepNews(reply);
     this.#failure = undefined;
@@ -268,12 +257,7 @@ export class SlotExchanger {
 function newTurn(request: ReserveRequest, pages: readonly Page[]): Turn {
   const [first, ...others] = request.queues;
   const isAlone = others.length === 0 && pages.every(({ queue }) => queue === first);
-  return { request, isAlone, reservations: [], nextIn: Infinity, apart: false, answered: false, failure: undefined };
-}
-
-function isDone({ request: { limit, apart }, reservations, apart: isLeft }: Turn): boolean {
-  const hasSuspect = apart !== undefined && reservations.some(({ counters }) => counters.crashes >= apart.crashes);
-  return reservations.length === limit || isLeft || hasSuspect;
+  return { request, isAlone, reservations: [], nextIn: Infinity, answered: false, failure: undefined };
 }
 
 function pagesByQueue(settlements: readonly Settlement[]): Page[] {

@@ -6,7 +6,7 @@
  */
 import type { Message } from '@aws-sdk/client-sqs';
 import type { Clock, Seconds, Timer } from '../../clock/clock';
-import { afterFreeRelease, type Counters } from '../../payload/counters';
+import { afterFreeRelease } from '../../payload/counters';
 import type { Reservation } from '../../queue/connection';
 import { Holding, sharedNow } from './holding';
 import { attributesOf, entryOf, incoming, remainingDelay, textWith } from './message';
@@ -44,11 +44,6 @@ export class Inbox {
     this.queue = queue;
     this.#clock = clock;
     this.#lease = Math.ceil(lease);
-  }
-
-  /** The counters of the job that would be handed out next; undefined: there is none. */
-  get next(): Counters | undefined {
-    return this.#kept[0]?.counters;
   }
 
   take(): Reservation | undefined {

@@ -142,36 +142,27 @@ export class SqsConnection implements Connection {
     throw new SqsPartialPushError(this.name, queue, entries.length, refused, { cause });
   }
 
-  async reserve({ queues, limit, lease, apart }: ReserveRequest): Promise<ReserveReply> {
+  async reserve({ queues, limit, lease }: ReserveRequest): Promise<ReserveReply> {
     this.#checkOpen('reserve');
     const reservations: Reservation[] = [];
-    let stopped: 'apart' | 'last' | undefined;
     let failure: { readonly error: unknown } | undefined;
     for (const name of queues) {
-      if (reservations.length >= limit || stopped !== undefined) break;
+      if (reservations.length >= limit) break;
       const inbox = this.#inbox(name);
       try {
         await inbox.fill(limit - reservations.length, lease);
       } catch (error) {
         failure ??= { error };
       }
-      for (let next = inbox.next; next !== undefined && reservations.length < limit; next = inbox.next) {
-        if (apart !== undefined && next.crashes >= apart.crashes) {
-          stopped = apart.alone && reservations.length === 0 ? 'last' : 'apart';
-        }
-        if (stopped !== 'apart') reservations.push(inbox.take()!);
-        if (stopped !== undefined) break;
+      while (reservations.length < limit) {
+        const next = inbox.take();
+        if (next === undefined) break;
+        reservations.push(next);
       }
     }
     // What was handed out must reach the worker; the next reserve meets the same trouble.
     if (failure !== undefined && reservations.length === 0) throw failure.error;
-    const more = stopped === 'last' || reservations.length >= limit;
-    return {
-      reservations,
-      setAside: [],
-      nextIn: more ? 0 : Infinity,
-      ...(stopped === 'apart' && { apart: true }),
-    };
+    return { reservations, setAside: [], nextIn: reservations.length >= limit ? 0 : Infinity };
   }
 
   async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {

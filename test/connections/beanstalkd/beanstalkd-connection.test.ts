@@ -42,38 +42,6 @@ describe('the order of a tube', () => {
 
     expect(await ids()).toEqual(['urgent', 'usual', 'idle']);
   });
-
-  it('holds a job that is to run apart where it is, with those behind it', async () => {
-    await push('risky', 'other');
-    await reserve({ limit: 1 });
-    await world.advance(61);
-    const apart = { crashes: 1, alone: false };
-
-    expect(await reserve({ apart })).toMatchObject({ reservations: [], apart: true, nextIn: 0 });
-    expect((await reserve({ apart: { ...apart, alone: true } })).reservations.map(idOf)).toEqual(['risky']);
-    expect(await ids()).toEqual(['other']);
-  });
-
-  it('hands out what stands before a job that is to run apart, and that one by itself', async () => {
-    await push('risky');
-    await reserve();
-    await world.advance(61);
-    await world.connect({ priority: 1 }).push('default', [{ payload: probe('before') }]);
-    const apart = { crashes: 1, alone: true };
-
-    const first = await reserve({ apart });
-    expect([first.reservations.map(idOf), first.apart]).toEqual([['before'], true]);
-    expect((await reserve({ apart })).reservations.map(idOf)).toEqual(['risky']);
-  });
-
-  it('says of a job that stood in the way no more than that it was given back for free', async () => {
-    await push('risky');
-    await reserve();
-    await world.advance(61);
-    await reserve({ apart: { crashes: 1, alone: false } });
-
-    expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 1, crashes: 1, releases: 1 });
-  });
 });
 
 describe('a lease', () => {

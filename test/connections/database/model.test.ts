@@ -1,7 +1,7 @@
 /** Whatever is done to it, a SQLite file holds and hands out what a memory store does: that is the executable model. */
 import * as fc from '../../support/properties';
 import { connectMemory } from '../../../src/connections/memory/memory-connection';
-import type { ApartRequest, Connection, Reservation, Settlement } from '../../../src/queue/connection';
+import type { Connection, Reservation, Settlement } from '../../../src/queue/connection';
 import { TestClock } from '../../../src/testing/test-clock';
 import { idOf, payload, TemporaryDatabase } from './open-database';
 
@@ -13,7 +13,6 @@ type Step =
       readonly do: 'reserve';
       readonly queues: readonly string[];
       readonly lease: number;
-      readonly apart?: ApartRequest;
     }
   | { readonly do: 'settle'; readonly outcome: Settlement['outcome']; readonly delay: number }
   | { readonly do: 'renew'; readonly lease: number }
@@ -30,15 +29,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('push'), queue, delays: fc.array(delay, { maxLength: 4 }) }) },
   {
     weight: 4,
-    arbitrary: fc.record(
-      {
-        do: fc.constant('reserve'),
-        queues: fc.shuffledSubarray(QUEUES, { minLength: 1 }),
-        lease: seconds,
-        apart: fc.record({ crashes: fc.constantFrom(1, 2), alone: fc.boolean() }),
-      },
-      { requiredKeys: ['do', 'queues', 'lease'] },
-    ),
+    arbitrary: fc.record({
+      do: fc.constant('reserve'),
+      queues: fc.shuffledSubarray(QUEUES, { minLength: 1 }),
+      lease: seconds,
+    }),
   },
   {
     weight: 3,

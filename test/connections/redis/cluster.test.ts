@@ -42,16 +42,6 @@ describe('a redis connection to a cluster', () => {
     expect(await connection.queues()).toEqual(['high', 'low']);
   });
 
-  it('gives no job that runs apart to who takes another by the same call, from another slot', async () => {
-    const connection = world.connect({ url: undefined, cluster: [world.url] });
-    await connection.push('high', [{ payload: payload('a') }]);
-    await connection.push('low', [{ payload: payload('b').replace('"attempts"', '"crashes":2,"attempts"') }]);
-    const request = { queues: ['high', 'low'], limit: 9, lease: 60, apart: { crashes: 2, alone: true } };
-    const replies = [await connection.reserve(request), await connection.reserve(request)];
-    expect(replies.map(({ reservations }) => reservations.map(({ queue }) => queue))).toEqual([['high'], ['low']]);
-    expect(replies.map(({ apart }) => apart)).toEqual([true, undefined]);
-  });
-
   it('wakes a worker that waits on queues of several slots', async () => {
     const connection = world.connect({ url: undefined, cluster: [world.url] });
     const waited = connection.waiter(['one', 'two']).wait(2, new AbortController().signal);

@@ -143,23 +143,6 @@ it('a FIFO queue is not polled: what was received and not run would have cost a 
   expect(world.server.asked.map(({ input }) => input['WaitTimeSeconds'] ?? 0)).toEqual([0, 0]);
 });
 
-it('jobs that wait until their worker is alone are kept for it', async () => {
-  connection = world.connect({}, { retryAfter: 600 });
-  await push('risky');
-  await reserve(1);
-  world.advance(31);
-  const apart = { crashes: 1, alone: false };
-  const request = { queues: ['default'], limit: 5, lease: 60, apart };
-
-  expect(await connection.reserve(request)).toMatchObject({ reservations: [], apart: true });
-  world.advance(50);
-  expect(await connection.reserve(request)).toMatchObject({ reservations: [], apart: true });
-  world.advance(50);
-  const { reservations } = await connection.reserve({ ...request, apart: { ...apart, alone: true } });
-
-  expect(reservations).toMatchObject([{ counters: { attempts: 1, crashes: 1 } }]);
-});
-
 it('a connection keeps none of the waiters that are closed, worker after worker', async () => {
   const closed = jest.spyOn(SqsWaiter.prototype, 'close');
   await waiter.close();

@@ -45,12 +45,12 @@ function takenBy({ jobs, turns }: MysqlNames, { queues }: ReserveRequest, holder
     WHERE queue IN (${queues}) AND state = ${RESERVED} AND turn = @onqueue_lease AND holder = ${holder}`;
 }
 
-/** The last restart, and for each queue: paused, the crashes of the first in line, seconds until a job is due, until a lease ends. */
+/** The last restart, and for each queue: whether it is paused, whether one is in line, seconds until a job is due, until a lease ends. */
 function outlooks({ jobs, turns, orders }: MysqlNames, { queues }: ReserveRequest): readonly Sql[] {
   const of = queues.map((queue) => {
     const line = sql`FROM ${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue}`;
     return sql`(SELECT EXISTS (SELECT 1 FROM ${orders} WHERE kind = 'pause' AND value = ${queue}),
-      (SELECT crashes ${line} AND state = ${READY} ORDER BY turn, id LIMIT 1),
+      EXISTS (SELECT 1 ${line} AND state = ${READY}),
       (SELECT MIN(turn) ${line} AND state = ${DELAYED}) - @onqueue_now,
       (SELECT MIN(turn) ${line} AND state = ${RESERVED}) - @onqueue_now)`;
   });
@@ -60,8 +60,6 @@ function outlooks({ jobs, turns, orders }: MysqlNames, { queues }: ReserveReques
 interface Outlook {
   readonly queue: string;
   readonly paused: boolean;
-  /** Of the first in line; undefined: there is none. */
-  readonly crashes: number | undefined;
   /** Seconds until something can be had; 0: now. */
   readonly nextIn: number;
 }
@@ -84,7 +82,6 @@ function exchanged(results: readonly SqlResult[], request: ReserveRequest | unde
     taken,
     outlook: {
       nextIn: Math.min(...running.map(({ nextIn }) => nextIn), Infinity),
-      ...(isApart(request, taken, running) && { apart: true }),
       ...(paused.length > 0 && { paused }),
       ...(restart !== undefined && { restart: String(restart) }),
     },
@@ -101,21 +98,11 @@ function inOrder(rows: readonly SqlRow[], queues: readonly string[]): readonly T
   return ordered.map(({ line: _line, place: _place, ...job }) => job);
 }
 
-function outlookOf([paused, crashes = null, due = null, leaseEnd = null]: SqlRow, queue: string): Outlook {
+function outlookOf([paused, ready, due = null, leaseEnd = null]: SqlRow, queue: string): Outlook {
   const seconds = (value: SqlRow[number]): number => (value === null ? Infinity : Math.max(Number(value), 0));
   return {
     queue,
     paused: Number(paused) !== 0,
-    crashes: crashes === null ? undefined : Number(crashes),
-    nextIn: crashes === null ? Math.min(seconds(due), seconds(leaseEnd)) : 0,
+    nextIn: Number(ready) === 0 ? Math.min(seconds(due), seconds(leaseEnd)) : 0,
   };
-}
-
-/** Whether the call ended before a job that runs apart. */
-function isApart(request: ReserveRequest, taken: readonly TakenJob[], lines: readonly Outlook[]): boolean {
-  const { apart } = request;
-  if (apart === undefined || taken.length >= mostJobs(request)) return false;
-  if (taken.some(({ counters }) => counters.crashes >= apart.crashes)) return false;
-  const first = lines.find(({ crashes }) => crashes !== undefined);
-  return first !== undefined && first.crashes! >= apart.crashes;
 }

@@ -32,15 +32,14 @@ export function take(names: MysqlNames, request: ReserveRequest, mark: CallMark)
   const most = mostJobs(request);
   const queues = [...new Set(request.queues)];
   return [
-    sql`SET @onqueue_lease = CAST(@onqueue_now + ${request.lease} AS DECIMAL(16, 6)), @onqueue_left = ${most}, @onqueue_bytes = ${MOST_BYTES},
-      @onqueue_stop = 0`,
+    sql`SET @onqueue_lease = CAST(@onqueue_now + ${request.lease} AS DECIMAL(16, 6)), @onqueue_left = ${most}, @onqueue_bytes = ${MOST_BYTES}`,
     ...queues.flatMap((queue, index) => [
       ...moveUp(names, queue),
-      takeFrom(names, queue, most, request, mark),
+      takeFrom(names, queue, most, mark),
       // -1, not a number of rows, where its reply found the client gone, and the transaction goes on all the same (MariaDB
       // 10.11). Read as "none", the lease would not be recorded, and no call could give back what this one took.
       sql`SET @onqueue_left = @onqueue_left - ABS(ROW_COUNT())`,
-      ...(index + 1 < queues.length ? spend(names, queue, request, mark) : []),
+      ...(index + 1 < queues.length ? [spend(names, queue, mark)] : []),
     ]),
   ];
 }
@@ -78,50 +77,27 @@ const listed = (ids: Sql): Sql =>
 
 const UP_TO_HERE = new Sql('OVER (ORDER BY turn, id ROWS UNBOUNDED PRECEDING)');
 
-/** More than a counter can reach. */
-const ANY_CRASHES = Number.MAX_SAFE_INTEGER;
-
-/** The first in line that nobody else is about to take, as many as the bounds allow, before one that runs apart. */
-function takeFrom(
-  { jobs, turns, orders }: MysqlNames,
-  queue: string,
-  most: number,
-  { apart }: ReserveRequest,
-  mark: CallMark,
-): Sql {
-  // However long it is; and however many crashes it has, for a worker that runs nothing.
+/** The first in line that nobody else is about to take, as many as the bounds allow. */
+function takeFrom({ jobs, turns, orders }: MysqlNames, queue: string, most: number, mark: CallMark): Sql {
+  // However long it is.
   const isFirst = sql`(n = 1 AND @onqueue_left = ${most})`;
   return sql`UPDATE (
       SELECT id FROM (
-        SELECT id, ROW_NUMBER() OVER (ORDER BY turn, id) AS n, SUM(size) ${UP_TO_HERE} AS total, MAX(crashes) ${UP_TO_HERE} AS worst
+        SELECT id, ROW_NUMBER() OVER (ORDER BY turn, id) AS n, SUM(size) ${UP_TO_HERE} AS total
         FROM (
-          SELECT id, turn, size, crashes FROM ${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue} AND state = ${READY}
+          SELECT id, turn, size FROM ${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue} AND state = ${READY}
           ORDER BY turn, id LIMIT ${most} FOR UPDATE SKIP LOCKED
         ) AS found
       ) AS line
-      WHERE n <= @onqueue_left AND @onqueue_stop = 0
-        AND (total <= @onqueue_bytes OR ${isFirst})
-        AND (worst < ${apart?.crashes ?? ANY_CRASHES} OR (${apart?.alone ?? false} AND ${isFirst}))
+      WHERE n <= @onqueue_left AND (total <= @onqueue_bytes OR ${isFirst})
         AND NOT EXISTS (SELECT 1 FROM ${orders} WHERE kind = 'pause' AND value = ${queue})
     ) AS chosen STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = chosen.id
     SET reserved_at = FLOOR(@onqueue_now), lease_until = @onqueue_lease, holder = ${holderOf(mark)}, attempts = attempts + 1`;
 }
 
-/** Before the next queue: what was taken is spent, and behind a job that runs apart nothing is taken. */
-function spend(
-  { jobs, turns, orders }: MysqlNames,
-  queue: string,
-  { apart }: ReserveRequest,
-  mark: CallMark,
-): readonly Sql[] {
-  const line = sql`${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue}`;
-  const crashes = apart?.crashes ?? ANY_CRASHES;
-  return [
-    sql`SELECT @onqueue_bytes - COALESCE(SUM(size), 0), @onqueue_stop OR COALESCE(MAX(crashes), 0) >= ${crashes}
-      INTO @onqueue_bytes, @onqueue_stop
-      FROM ${line} AND state = ${RESERVED} AND turn = @onqueue_lease AND holder = ${holderOf(mark)}`,
-    sql`SET @onqueue_stop = @onqueue_stop OR (
-      COALESCE((SELECT crashes FROM ${line} AND state = ${READY} ORDER BY turn, id LIMIT 1), 0) >= ${crashes}
-      AND NOT EXISTS (SELECT 1 FROM ${orders} WHERE kind = 'pause' AND value = ${queue}))`,
-  ];
+/** Before the next queue: what was taken is spent. */
+function spend({ jobs, turns }: MysqlNames, queue: string, mark: CallMark): Sql {
+  return sql`SELECT @onqueue_bytes - COALESCE(SUM(size), 0) INTO @onqueue_bytes
+    FROM ${jobs} FORCE INDEX (${turns})
+    WHERE queue = ${queue} AND state = ${RESERVED} AND turn = @onqueue_lease AND holder = ${holderOf(mark)}`;
 }

@@ -79,12 +79,12 @@ END $$;`;
 export function exchangeFunction(names: Identifiers): string {
   return `CREATE OR REPLACE FUNCTION ${names.exchange} (
   p_removed bigint[], p_fences bigint[], p_released json, p_failed json,
-  p_queues text[], p_limit integer, p_lease double precision, p_apart bigint, p_alone boolean,
+  p_queues text[], p_limit integer, p_lease double precision,
   p_client text, p_call bigint, p_unheard bigint[], p_offset double precision
 ) RETURNS TABLE (
   o_kind text, o_queue text, o_id bigint, o_payload text, o_attempts bigint, o_crashes bigint, o_exceptions bigint,
   o_timeouts bigint, o_releases bigint, o_cancelled boolean,
-  o_settled bigint[], o_next double precision, o_paused text[], o_restart text, o_apart boolean
+  o_settled bigint[], o_next double precision, o_paused text[], o_restart text
 ) LANGUAGE plpgsql ${PLANS} AS $$
 #variable_conflict use_column
 DECLARE
@@ -103,9 +103,6 @@ DECLARE
   v_left integer := least(p_limit, ${MOST_JOBS});
   v_bytes bigint := ${MOST_BYTES};
   v_taken integer := 0;
-  v_most integer;
-  v_crashes bigint;
-  v_stop text;
   v_at double precision;
 BEGIN
 ${oneByOne}
@@ -197,21 +194,9 @@ function reserving(names: Identifiers): string {
       INTO o_paused, o_restart FROM ${orders};
     FOREACH v_queue IN ARRAY p_queues LOOP
 ${moving(names)}
-      CONTINUE WHEN v_stop IS NOT NULL OR v_left <= 0 OR v_bytes <= 0 OR v_queue = ANY (o_paused);
-      v_most := v_left;
-      v_crashes := coalesce(p_apart, ${Number.MAX_SAFE_INTEGER});
-      LOOP
+      CONTINUE WHEN v_left <= 0 OR v_bytes <= 0 OR v_queue = ANY (o_paused);
 ${taking(jobs)}
-        EXIT WHEN p_apart IS NULL OR v_stop IS NOT NULL OR v_left <= 0 OR v_bytes <= 0;
-        SELECT crashes INTO v_crashes FROM ${jobs} WHERE queue = v_queue AND ${READY} ORDER BY place LIMIT 1;
-        EXIT WHEN NOT FOUND OR v_crashes < p_apart;
-        v_stop := CASE WHEN p_alone AND v_taken = 0 THEN 'it alone' ELSE 'apart' END;
-        EXIT WHEN v_stop = 'apart';
-        v_most := 1;
-        v_crashes := ${Number.MAX_SAFE_INTEGER};
-      END LOOP;
     END LOOP;
-    o_apart := v_stop = 'apart';
     o_next := 'Infinity';
     FOREACH v_queue IN ARRAY p_queues LOOP
       CONTINUE WHEN v_queue = ANY (o_paused);
@@ -258,31 +243,31 @@ function moving({ jobs, places }: Identifiers): string {
       END IF;`;
 }
 
-/** The first in line, v_most of them, up to one with v_crashes. The very first of a call passes however long it is. */
+/** The first in line. The very first of a call passes however long it is. */
 function taking(jobs: string): string {
-  return `        o_kind := 'job';
-        o_queue := v_queue;
-        FOR o_id, o_payload, o_attempts, o_crashes, o_exceptions, o_timeouts, o_releases, o_cancelled, v_size, v_place IN
-          WITH first AS MATERIALIZED (
-            SELECT id, place, octet_length(payload) AS size, crashes FROM ${jobs} WHERE queue = v_queue AND ${READY}
-            ORDER BY place LIMIT v_most FOR UPDATE SKIP LOCKED
-          ), chosen AS (
-            SELECT id, n, size FROM (
-              SELECT id, size, row_number() OVER up_to_here AS n, sum(size) OVER up_to_here AS total, max(crashes) OVER up_to_here AS worst
-              FROM first WINDOW up_to_here AS (ORDER BY place, id ROWS UNBOUNDED PRECEDING)
-            ) AS line
-            WHERE worst < v_crashes AND (total <= v_bytes OR (n = 1 AND v_taken = 0))
-          ), taken AS (
-            UPDATE ${jobs} AS job SET reserved_at = floor(v_now)::integer, lease_until = v_now + p_lease, holder = v_holder,
-              attempts = attempts + 1
-            FROM chosen WHERE job.id = chosen.id
-            RETURNING n, job.id, payload, ${COUNTERS}, cancelled, size, place
-          )
-          SELECT id, payload, ${COUNTERS}, cancelled, size, place FROM taken ORDER BY n
-        LOOP
-          RETURN NEXT;
-          v_taken := v_taken + 1;
-          v_left := v_left - 1;
-          v_bytes := v_bytes - v_size;
-        END LOOP;`;
+  return `      o_kind := 'job';
+      o_queue := v_queue;
+      FOR o_id, o_payload, o_attempts, o_crashes, o_exceptions, o_timeouts, o_releases, o_cancelled, v_size, v_place IN
+        WITH first AS MATERIALIZED (
+          SELECT id, place, octet_length(payload) AS size FROM ${jobs} WHERE queue = v_queue AND ${READY}
+          ORDER BY place LIMIT v_left FOR UPDATE SKIP LOCKED
+        ), chosen AS (
+          SELECT id, n, size FROM (
+            SELECT id, size, row_number() OVER up_to_here AS n, sum(size) OVER up_to_here AS total
+            FROM first WINDOW up_to_here AS (ORDER BY place, id ROWS UNBOUNDED PRECEDING)
+          ) AS line
+          WHERE total <= v_bytes OR (n = 1 AND v_taken = 0)
+        ), taken AS (
+          UPDATE ${jobs} AS job SET reserved_at = floor(v_now)::integer, lease_until = v_now + p_lease, holder = v_holder,
+            attempts = attempts + 1
+          FROM chosen WHERE job.id = chosen.id
+          RETURNING n, job.id, payload, ${COUNTERS}, cancelled, size, place
+        )
+        SELECT id, payload, ${COUNTERS}, cancelled, size, place FROM taken ORDER BY n
+      LOOP
+        RETURN NEXT;
+        v_taken := v_taken + 1;
+        v_left := v_left - 1;
+        v_bytes := v_bytes - v_size;
+      END LOOP;`;
 }

@@ -29,8 +29,8 @@ export function identifiers(names: TableNames): Identifiers {
     calls: quoted(names.calls),
     versions: quoted(VERSIONS_TABLE),
     places: quoted(`${jobs}_places`),
-    push: quoted(`${jobs}_push_v1`),
-    exchange: quoted(`${jobs}_exchange_v1`),
+    push: quoted(`${jobs}_push_v2`),
+    exchange: quoted(`${jobs}_exchange_v2`),
     channel: `onqueue_${jobs}`,
   };
 }

@@ -78,7 +78,7 @@ export class PostgresJobs implements JobStatements {
     const { client, number, unheard } = mark;
     const { rows } = await session.query(
       `SELECT * FROM ${this.#names.exchange}($1::bigint[], $2::bigint[], $3::json, $4::json, $5::text[], $6::integer,
-         $7::double precision, $8::bigint, $9::boolean, $10::text, $11::bigint, $12::bigint[], $13::double precision)`,
+         $7::double precision, $8::text, $9::bigint, $10::bigint[], $11::double precision)`,
       [
         numberArray(removed.map(({ id }) => id)),
         numberArray(removed.map(({ fence }) => fence)),
@@ -87,8 +87,6 @@ export class PostgresJobs implements JobStatements {
         request === undefined ? null : textArray([...new Set(request.queues)]),
         request?.limit ?? 0,
         request?.lease ?? 0,
-        request?.apart?.crashes ?? null,
-        request?.apart?.alone ?? false,
         client,
         number,
         numberArray(unheard),
@@ -235,7 +233,7 @@ function exchanged(rows: readonly SqlRow[]): Exchanged {
   for (const [kind, queue, ...job] of rows) {
     if (kind === 'job') taken.push({ ...jobOf(job.slice(0, 8)), queue: String(queue) });
   }
-  const [settled = null, next = null, paused = null, restart = null, apart = null] = rows.at(-1)?.slice(10) ?? [];
+  const [settled = null, next = null, paused = null, restart = null] = rows.at(-1)?.slice(10) ?? [];
   return {
     settled: new Set(elements(settled).map(Number)),
     taken,
@@ -243,7 +241,6 @@ function exchanged(rows: readonly SqlRow[]): Exchanged {
       nextIn: next === null ? Infinity : Number(next),
       ...(paused !== null && { paused: elements(paused) }),
       ...(restart !== null && { restart: String(restart) }),
-      ...(apart === 't' && { apart: true }),
     },
   };
 }

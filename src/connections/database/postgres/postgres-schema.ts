@@ -12,7 +12,7 @@ import { exchangeFunction, pushFunction } from './functions';
 import { type Identifiers, identifiers, literal, quoted } from './identifiers';
 import { DELAYED, DUE, KNOWN_ID, READY, RESERVED, UNREAD_ID } from './states';
 
-const VERSION = 1;
+const VERSION = 2;
 
 /** Of the server; the statements use MATERIALIZED. */
 const OLDEST = { number: 120_000, text: 'PostgreSQL 12' };

@@ -87,7 +87,7 @@ export interface Exchanged {
   readonly settled: ReadonlySet<number>;
   /** In the order of the queues and of their places. */
   readonly taken: readonly TakenJob[];
-  readonly outlook: Pick<ReserveReply, 'nextIn' | 'apart' | 'paused' | 'restart'>;
+  readonly outlook: Pick<ReserveReply, 'nextIn' | 'paused' | 'restart'>;
 }
 
 export interface JobStatements {
@@ -103,7 +103,7 @@ export interface JobStatements {
   isWithin(session: SqlSession): Promise<boolean>;
   /**
    * Reserves within the bounds of a call (100 jobs, 1 MiB of text; always one), in the order of the queues: ended leases
-   * are reclaimed and due jobs promoted on each of them, paused queues hand out nothing, `apart` as in the contract.
+   * are reclaimed and due jobs promoted on each of them, paused queues hand out nothing.
    */
   exchange(session: SqlSession, exchange: Exchange): Promise<Exchanged>;
   renew(session: SqlSession, tokens: readonly ReservationToken[], lease: Seconds): Promise<readonly RenewResult[]>;

@@ -33,7 +33,6 @@ export interface Bounds {
 const PAYLOAD = 'CAST(payload AS BLOB)';
 const JOB = `id, ${PAYLOAD}, ${COUNTERS}, cancelled`;
 /** More than a counter can reach. */
-const ANY_CRASHES = Number.MAX_SAFE_INTEGER;
 /** Grows by one with each reservation of a job: with its id it tells a reservation from all others. */
 const FENCE = 'attempts + crashes + releases';
 
@@ -48,7 +47,6 @@ export class JobTable {
   readonly #reclaim: SqliteStatement;
   readonly #promote: SqliteStatement;
   readonly #take: SqliteStatement;
-  readonly #first: SqliteStatement;
   readonly #rewrite: SqliteStatement;
   readonly #delete: SqliteStatement;
   readonly #complete: SqliteStatement;
@@ -89,9 +87,8 @@ export class JobTable {
       FROM (${within(jobs, `${DELAYED} AND available_at <= ?2`, 'available_at, chosen')}) WHERE id = chosen
       RETURNING ${TEXT_LENGTH}`);
     this.#take = prepare(`UPDATE ${jobs} SET reserved_at = ?2, lease_until = ?6, attempts = attempts + 1
-      FROM (${within(jobs, READY, 'place')}) WHERE id = chosen AND worst < ?7
+      FROM (${within(jobs, READY, 'place')}) WHERE id = chosen
       RETURNING ${JOB}, NULL, place`);
-    this.#first = prepare(`SELECT crashes FROM ${jobs} WHERE queue = ? AND ${READY} ORDER BY place LIMIT 1`);
     this.#rewrite = prepare(`UPDATE ${jobs} SET payload = ?, uuid = ? WHERE id = ?`);
     this.#delete = prepare(`DELETE FROM ${jobs} WHERE id = ?`);
     this.#complete = prepare(`DELETE FROM ${jobs} WHERE id = ? AND ${RESERVED} AND ${FENCE} = ?`);
@@ -168,17 +165,12 @@ export class JobTable {
     return rows.map(([length]) => Number(length));
   }
 
-  /** Reserves the first in line, up to one with so many crashes. */
-  take(queue: string, now: Seconds, lease: Seconds, bounds: Bounds, crashes = ANY_CRASHES): readonly StoredJob[] {
+  /** Reserves the first in line. */
+  take(queue: string, now: Seconds, lease: Seconds, bounds: Bounds): readonly StoredJob[] {
     const leaseEnd = toMicroseconds(now + lease);
-    const rows = this.#take.all([queue, now, bounds.jobs, bounds.bytes, bounds.first ? 1 : 0, leaseEnd, crashes]);
+    const rows = this.#take.all([queue, now, bounds.jobs, bounds.bytes, bounds.first ? 1 : 0, leaseEnd]);
     // An UPDATE gives its rows in an order of its own.
     return rows.toSorted((a, b) => Number(a[9]) - Number(b[9])).map(jobOf);
-  }
-
-  /** The crashes of the first in line; 0 where the line is empty. */
-  crashesOfFirst(queue: string): number {
-    return Number(this.#first.get([queue])?.[0] ?? 0);
   }
 
   /** Gives a job another text, with this `id` in it. */
@@ -236,15 +228,15 @@ export class JobTable {
 }
 
 /**
- * The first jobs in a state, as many as the bounds allow, each with its number and the most crashes up to it.
+ * The first jobs in a state, as many as the bounds allow, each with its number.
  *
  * ?1 queue, ?2 now, ?3 jobs, ?4 bytes, ?5 whether the first one passes however long it is.
  */
 function within(jobs: string, condition: string, order: string): string {
-  return `SELECT chosen, n, worst FROM (
-    SELECT chosen, row_number() OVER up_to_here AS n, sum(size) OVER up_to_here AS total, max(risk) OVER up_to_here AS worst
+  return `SELECT chosen, n FROM (
+    SELECT chosen, row_number() OVER up_to_here AS n, sum(size) OVER up_to_here AS total
     FROM (
-      SELECT id AS chosen, ${TEXT_LENGTH} AS size, crashes AS risk, place, available_at, lease_until
+      SELECT id AS chosen, ${TEXT_LENGTH} AS size, place, available_at, lease_until
       FROM ${jobs} WHERE queue = ?1 AND ${condition} ORDER BY ${order} LIMIT ?3
     )
     WINDOW up_to_here AS (ORDER BY ${order} ROWS UNBOUNDED PRECEDING)

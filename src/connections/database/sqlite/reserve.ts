@@ -39,7 +39,7 @@ class Budget implements Bounds {
 
 export function reserve(
   tables: SqliteTables,
-  { queues, limit, lease, apart }: ReserveRequest,
+  { queues, limit, lease }: ReserveRequest,
   connection: string,
   now: Seconds,
 ): ReserveReply {
@@ -48,26 +48,19 @@ export function reserve(
   const reservations: Reservation[] = [];
   const setAside: SetAside[] = [];
   const texts = new Set<string>();
-  const take = (queue: string, budget: Budget, crashes?: number): void => {
-    const found = jobs.take(queue, now, lease, budget, crashes);
-    budget.spend(found.map(({ payload }) => payload.length));
-    for (const job of found) {
-      if (countersIn(job.payload) === undefined) setAside.push(putAside(tables, queue, job, connection, now));
-      else reservations.push(reservationOf(jobs, queue, job, texts));
-    }
-  };
-  let next: 'any' | 'nothing' | 'apart' = 'any';
   for (const queue of new Set(queues)) {
     const { leaseEnd, due, paused } = jobs.outlook(queue);
     if (leaseEnd <= now && reclaimed.left) reclaimed.spend(jobs.reclaim(queue, now, reclaimed));
     if (due <= now && promoted.left) promoted.spend(jobs.promote(queue, now, promoted));
-    if (paused || next !== 'any' || !taken.left) continue;
-    take(queue, taken, apart?.crashes);
-    if (apart === undefined || !taken.left || jobs.crashesOfFirst(queue) < apart.crashes) continue;
-    next = apart.alone && reservations.length === 0 ? 'nothing' : 'apart';
-    if (next === 'nothing') take(queue, new Budget(1));
+    if (paused || !taken.left) continue;
+    const found = jobs.take(queue, now, lease, taken);
+    taken.spend(found.map(({ payload }) => payload.length));
+    for (const job of found) {
+      if (countersIn(job.payload) === undefined) setAside.push(putAside(tables, queue, job, connection, now));
+      else reservations.push(reservationOf(jobs, queue, job, texts));
+    }
   }
-  return { reservations, setAside, ...(next === 'apart' && { apart: true }), ...outlookOf(jobs, queues, now) };
+  return { reservations, setAside, ...outlookOf(jobs, queues, now) };
 }
 
 /** What `reserve` would reply where it would change nothing; undefined: there is something to do. */

@@ -16,7 +16,7 @@ describe('a store in PostgreSQL', () => {
         `insert into "${world.table}" (queue, payload, attempts, available_at, created_at, place)
          select 'default', '{"id":"' || n || '"}', 0, 0, 0, n from generate_series(1, ${count}) n`,
       );
-    const call = `select * from "${world.table}_exchange_v1"('{}', '{}', null, null, '{default}', 1, 60, null, false, 'c', 1, '{}', 0)`;
+    const call = `select * from "${world.table}_exchange_v2"('{}', '{}', null, null, '{default}', 1, 60, 'c', 1, '{}', 0)`;
     await fill(3);
     await client.query(`analyze "${world.table}"`);
     // From the sixth on a session keeps its plans.

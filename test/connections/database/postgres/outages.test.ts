@@ -26,8 +26,8 @@ describeOutages(world, 'PostgreSQL', [
 
 /** A call of one worker's that takes jobs. */
 const exchanged = ({ number, unheard, limit = 1, offset = 0 }: Exchanged): string =>
-  `select * from "${world.table}_exchange_v1"(
-     '{}', '{}', null, null, '{default}', ${limit}, 60, null, false, 'other', ${number}, '${unheard}', ${offset})`;
+  `select * from "${world.table}_exchange_v2"(
+     '{}', '{}', null, null, '{default}', ${limit}, 60, 'other', ${number}, '${unheard}', ${offset})`;
 
 interface Exchanged {
   readonly number: number;
@@ -40,7 +40,7 @@ describe('a lost answer of PostgreSQL, call by call,', () => {
   it('to what comes late, after it was sent again, changes nothing', async () => {
     const connection = await world.open();
     await connection.push('default', [{ payload: payload('a') }]);
-    const push = `"${world.table}_push_v1"`;
+    const push = `"${world.table}_push_v2"`;
     const jobs = `'[{"queue":"default","payload":"{}","uuid":"","delay":0,"attempts":0,"crashes":0,"exceptions":0,"timeouts":0,"releases":0}]'`;
     await world.rows(`select ${push}(${jobs}, '{default}', false, 'client', 2, '{1}', 0)`);
     await world.rows(`select ${push}(${jobs}, '{default}', false, 'client', 1, '{}', 0)`);
