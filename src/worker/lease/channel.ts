@@ -1,28 +1,23 @@
-/**
- * The worker's end of the channel to the thread that keeps its leases: pages that it looks at by itself, and messages.
- *
- * The thread starts with the first jobs, keeps no process alive, and ends with the worker.
- */
-import { isMainThread, Worker } from 'node:worker_threads';
-import { type Milliseconds, monotonicOrigin, type Seconds, systemClock } from '../../clock/clock';
+/** A worker's end of the channel to the thread that keeps its leases: pages that the thread looks at by itself, and messages. */
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import { type Milliseconds, type Seconds, systemClock } from '../../clock/clock';
 import { errorMessage, toError } from '../../failed/exception-text';
 import type { Reservation, ThreadAccess } from '../../queue/connection';
-import { CLOSE, ENDED, HERE, LOOK, LOOKING, NOTHING_OPEN, STATES, STORE } from './messages';
-import type { FromThread, LeaseThreadData, Numbered, ToThread, WhenBlocked } from './messages';
+import { LeaseThread } from './lease-thread';
+import { CLOSE, ENDED, LOOK, LOOKING, NOTHING_OPEN, STATES, STORE } from './messages';
+import type { FromWorker, Numbered, ToWorker } from './messages';
 import type { Place } from './place';
 import type { LeaseTable } from './table';
 
-export type Heard = Exclude<FromThread, { readonly kind: 'ask' }>;
+export type Heard = Exclude<ToWorker, { readonly kind: 'gone' }>;
 
 export interface LeaseChannelSettings {
   readonly threadAccess: ThreadAccess;
-  /** The path of the thread's program. */
-  readonly program: string;
   readonly lease: Seconds;
   readonly table: LeaseTable;
-  readonly whenBlocked: WhenBlocked;
+  readonly endsProcess: boolean;
   readonly heard: (message: Heard) => void;
-  /** The thread has ended, or cannot be told anything. Called once, and not after `close`. */
+  /** The thread has ended, or is of no use to this worker. Called once, and not after `close`. */
   readonly gone: (why: string) => void;
 }
 
@@ -31,13 +26,16 @@ export interface Placed extends Numbered {
   readonly place: Place;
 }
 
-/** For the thread to close its store. */
+/** For the thread to close the store. */
 const CLOSE_DEADLINE: Milliseconds = 2000;
 
 export class LeaseChannel {
   readonly #settings: LeaseChannelSettings;
   readonly #state = new Int32Array(new SharedArrayBuffer(STATES * Int32Array.BYTES_PER_ELEMENT));
-  #thread: Worker | undefined;
+  #thread: LeaseThread | undefined;
+  #port: MessagePort | undefined;
+  /** The thread has closed its end of the port. */
+  #parted: Promise<void> | undefined;
   /** How many pages the thread was given. */
   #given = 0;
   /** The numbers of jobs that the thread knows by a message. */
@@ -51,7 +49,7 @@ export class LeaseChannel {
   /** Jobs of one reserve. */
   keep(jobs: readonly Placed[]): void {
     try {
-      this.#thread ??= this.#start();
+      if (this.#port === undefined) this.#open();
       const { pages } = this.#settings.table;
       for (; this.#given < pages.length; this.#given += 1) this.#tell({ page: pages[this.#given]! });
       for (const { number, reservation, place } of jobs) {
@@ -74,55 +72,37 @@ export class LeaseChannel {
   /** Ends within a deadline. */
   async close(): Promise<void> {
     this.#closed = true;
-    const thread = this.#thread;
-    this.#thread = undefined;
-    if (thread === undefined) return;
-    // Nothing of it must be closed, and it need not come up only to be told so.
-    if (Atomics.compareExchange(this.#state, STORE, NOTHING_OPEN, ENDED) === NOTHING_OPEN) {
-      await thread.terminate();
-      return;
-    }
-    await new Promise<void>((resolve) => {
-      const timer = systemClock.after(CLOSE_DEADLINE, () => void thread.terminate(), true);
-      thread.once('exit', () => {
-        timer.cancel();
-        resolve();
+    const port = this.#port;
+    this.#port = undefined;
+    // Where nothing was opened nothing must be closed, and the thread need not come up only to be told so.
+    if (Atomics.compareExchange(this.#state, STORE, NOTHING_OPEN, ENDED) !== NOTHING_OPEN) {
+      port?.postMessage(CLOSE, []);
+      const late = new Promise<void>((resolve) => {
+        const timer = systemClock.after(CLOSE_DEADLINE, resolve, true);
+        void this.#parted!.then(() => timer.cancel());
       });
-      thread.postMessage(CLOSE, []);
-    });
+      await Promise.race([this.#parted, late]);
+    }
+    port?.close();
+    await this.#thread?.leave(this.#gone);
   }
 
-  #start(): Worker {
-    const { threadAccess, program, lease, whenBlocked, table } = this.#settings;
+  #open(): void {
+    const { threadAccess, lease, table, endsProcess, heard } = this.#settings;
     // It looks as soon as it is up.
     Atomics.store(this.#state, LOOKING, 1);
-    const data: LeaseThreadData = {
-      threadAccess,
-      lease,
-      clockOrigin: monotonicOrigin(),
-      origin: table.origin,
-      state: this.#state,
-      whenBlocked,
-      ofMainThread: isMainThread,
-    };
-    const thread = new Worker(program, {
-      workerData: data,
-      name: 'onqueue leases',
-      // What the application is loaded with, such as a compiler, would only make the thread slow and large.
-      execArgv: [],
-      env: { ...process.env, NODE_OPTIONS: '' },
+    const { port1, port2 } = new MessageChannel();
+    this.#parted = new Promise((resolve) => void port1.once('close', resolve));
+    port1.on('message', (message: ToWorker) => {
+      if (this.#closed) return;
+      if (message.kind === 'gone') this.#lose(message.why);
+      else heard(message);
     });
-    thread.unref();
-    thread.on('message', (message: FromThread) => this.#hear(message));
-    thread.on('error', (error) => this.#lose(errorMessage(toError(error))));
-    thread.on('exit', (code) => this.#lose(`it exited with ${code}`));
-    return thread;
-  }
-
-  #hear(message: FromThread): void {
-    if (this.#closed) return;
-    if (message.kind === 'ask') this.#tell(HERE);
-    else this.#settings.heard(message);
+    port1.unref();
+    this.#port = port1;
+    this.#thread = LeaseThread.current();
+    const worker = { threadAccess, lease, origin: table.origin, state: this.#state, endsProcess };
+    this.#thread.admit(worker, port2, this.#gone);
   }
 
   #send(number: number, { queue, payload, counters, token }: Reservation): void {
@@ -132,15 +112,15 @@ export class LeaseChannel {
     this.#tell({ number, reservation: { queue, payload: bytes, counters, token } }, [bytes.buffer]);
   }
 
-  #tell(message: ToThread, handedOver: readonly ArrayBuffer[] = []): void {
-    this.#thread?.postMessage(message, handedOver);
+  #tell(message: FromWorker, handedOver: readonly ArrayBuffer[] = []): void {
+    this.#port?.postMessage(message, handedOver);
   }
+
+  readonly #gone = (why: string): void => this.#lose(why);
 
   #lose(why: string): void {
     if (this.#closed) return;
-    this.#closed = true;
-    this.#thread?.postMessage(CLOSE, []);
-    this.#thread = undefined;
+    void this.close();
     this.#settings.gone(why);
   }
 }

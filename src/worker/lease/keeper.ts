@@ -1,17 +1,18 @@
 /**
  * Keeps the leases of a worker's jobs, and tells a job when its lease is over or lost, or when it is cancelled.
  *
- * A thread renews them where the store can be reached from one, so that a handler that blocks the event loop loses neither
- * its own lease nor those of its neighbours. The event loop watches the same leases, and renews those that the thread has
- * left for half of their span: it failed, or has ended. Without a thread, the event loop renews all.
+ * A thread, one for all workers of the process, renews them where the store can be reached from one, so that a handler
+ * that blocks the event loop loses neither its own lease nor those of its neighbours. The event loop watches the same
+ * leases, and renews those that the thread has left for half of their span: it failed, or has ended. Without a thread, the
+ * event loop renews all.
  */
 import { existsSync } from 'node:fs';
 import { type Clock, type Milliseconds, type Seconds, systemClock } from '../../clock/clock';
 import type { Logger } from '../../logger/logger';
 import type { Connection, Reservation } from '../../queue/connection';
-import { threadModule } from '../../queue/thread-module';
 import { JobCancelledError, LeaseLostError } from '../errors';
 import { type Heard, LeaseChannel, type Placed } from './channel';
+import { PROGRAM } from './lease-thread';
 import { type Leased, LeaseRenewal, THIRD } from './renewal';
 import type { Place } from './place';
 import { LeaseTable } from './table';
@@ -35,8 +36,6 @@ export interface LeaseKeeperSettings {
 
 /** Part of a lease that the thread may leave over. */
 const HALF = 1 / 2;
-
-const PROGRAM = 'worker/lease/thread/program';
 
 export class LeaseKeeper {
   readonly #settings: LeaseKeeperSettings;
@@ -114,13 +113,11 @@ export class LeaseKeeper {
     const { capabilities, threadAccess } = connection;
     // A store in this thread (null) stands still with its workers. A clock that somebody moves does not move a thread's.
     if (!capabilities.renew || threadAccess === null || clock !== systemClock) return undefined;
-    const program = threadModule(PROGRAM);
-    const missing = threadAccess && [program, threadAccess.module].find((file) => !existsSync(file));
+    const missing = threadAccess && [PROGRAM, threadAccess.module].find((file) => !existsSync(file));
     if (threadAccess !== undefined && missing === undefined) {
-      const whenBlocked = isDebugged() ? 'wait' : endsProcess ? 'end-process' : 'report';
       const heard = (message: Heard): void => this.#hear(message);
       const gone = (why: string): void => this.#doWithout(why);
-      return new LeaseChannel({ threadAccess, program, lease, table: this.#table, whenBlocked, heard, gone });
+      return new LeaseChannel({ threadAccess, lease, table: this.#table, endsProcess, heard, gone });
     }
     const why = missing === undefined ? 'the driver gives a thread no access' : `${missing} is not there`;
     logger.info(
@@ -137,7 +134,7 @@ export class LeaseKeeper {
     if (message.kind === 'recovered') return recovered?.();
     if (message.kind === 'blocked') {
       const { account, numbers } = message;
-      logger.error({ connection: connection.name, jobs: numbers.length }, account);
+      if (account !== undefined) logger.error({ connection: connection.name, jobs: numbers.length }, account);
       for (const number of numbers) this.#lose(this.#find(number));
       return;
     }
@@ -222,11 +219,6 @@ class HeldJob implements Placed, Leased, Lease {
   set leasedAt(moment: Milliseconds) {
     this.place.leasedAt = moment;
   }
-}
-
-// Not by an import: a Node.js that was built without it would not even load this file.
-function isDebugged(): boolean {
-  return process.features.inspector && process.getBuiltinModule('node:inspector').url() !== undefined;
 }
 
 // The handler is waited for: its outcome is refused by the store if the job is somebody else's now, and right if not.

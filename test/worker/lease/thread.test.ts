@@ -14,7 +14,7 @@ import { noCounters } from '../../../src/payload/counters';
 import { threadModule } from '../../../src/queue/thread-module';
 import { QueueManager } from '../../../src/queue/queue-manager';
 import { JobCancelledError, LeaseLostError } from '../../../src/worker/errors';
-import { type FromThread, type LeaseThreadData, LOOKING, STATES } from '../../../src/worker/lease/messages';
+import { type Admission, LOOKING, STATES, type ThreadData, type ToWorker } from '../../../src/worker/lease/messages';
 import { LeaseTable } from '../../../src/worker/lease/table';
 import { Worker } from '../../../src/worker/worker';
 import { Gate, RecordingLogger } from '../../support/application';
@@ -32,8 +32,8 @@ let reasons: unknown[];
 let worker: Worker;
 /** The threads that were started. */
 let started: threads.Worker[];
-/** What they were started with. */
-let given: LeaseThreadData[];
+/** The workers that they were given. */
+let given: Admission[];
 
 @Job({ timeout: 0 })
 class Held extends Job {
@@ -81,7 +81,11 @@ beforeEach(() => {
   const Thread = threads.Worker;
   jest.spyOn(threads, 'Worker').mockImplementation((program, options) => {
     const thread = new Thread(program, options);
-    given.push(options!.workerData as LeaseThreadData);
+    const post = thread.postMessage.bind(thread);
+    jest.spyOn(thread, 'postMessage').mockImplementation((message: Admission | string, handedOver) => {
+      if (typeof message !== 'string') given.push(message);
+      post(message, handedOver as []);
+    });
     started.push(thread);
     return thread;
   });
@@ -212,7 +216,7 @@ it('a thread that has had nothing to do for a while rests, and keeps the lease o
   leaveItToTheThread();
   await runHeld();
   gate.open();
-  await eventually(() => given[0] !== undefined && Atomics.load(given[0].state, LOOKING) === 0);
+  await eventually(() => given[0] !== undefined && Atomics.load(given[0].worker.state, LOOKING) === 0);
   gate = new Gate();
   ran = [];
 
@@ -280,19 +284,20 @@ it('a part of the store that does not answer keeps nobody from hearing of a bloc
     place.show(at + 1);
   }
   const later = `all.map((one) => (one.reservation.queue === 'silent' ? { later: new Promise(() => {}) } : 'settled'))`;
-  const workerData: LeaseThreadData = {
+  const workerData: ThreadData = { clockOrigin: monotonicOrigin(), ofMainThread: false, isDebugged: false };
+  const thread = new threads.Worker(threadModule('worker/lease/thread/program'), { workerData });
+  const { port1, port2 } = new threads.MessageChannel();
+  const worker = {
     threadAccess: accessThat(`return { settle: async (all) => ${later}, close: async () => {} };`),
     lease: 60,
-    clockOrigin: monotonicOrigin(),
     origin: table.origin,
     state: new Int32Array(new SharedArrayBuffer(STATES * Int32Array.BYTES_PER_ELEMENT)),
-    whenBlocked: 'report',
-    ofMainThread: false,
+    endsProcess: false,
   };
-  const thread = new threads.Worker(threadModule('worker/lease/thread/program'), { workerData });
-  const told: FromThread[] = [];
-  thread.on('message', (message: FromThread) => told.push(message));
-  for (const page of table.pages) thread.postMessage({ page }, []);
+  thread.postMessage({ worker, port: port2 } satisfies Admission, [port2]);
+  const told: ToWorker[] = [];
+  port1.on('message', (message: ToWorker) => told.push(message));
+  for (const page of table.pages) port1.postMessage({ page }, []);
 
   // Nobody answers what it asks.
   await eventually(() => told.some(({ kind }) => kind === 'blocked'), { of: 'an account' });

@@ -16,7 +16,7 @@ export interface LeaseReaderSettings {
 export class LeaseReader {
   readonly #settings: LeaseReaderSettings;
   /** Those of the pages, with the job that was last seen there. */
-  readonly #places: { readonly place: Place; held: HeldReservation | undefined }[] = [];
+  #places: { readonly place: Place; held: HeldReservation | undefined }[] = [];
   /** Those that have no room in a place, by the numbers of their jobs. */
   readonly #sent = new Map<number, Reservation>();
 
@@ -48,6 +48,12 @@ export class LeaseReader {
       some ||= number !== 0;
     }
     return some;
+  }
+
+  /** Nothing is found any more. */
+  close(): void {
+    this.#places = [];
+    this.#sent.clear();
   }
 
   // Undefined where the worker is writing there: the next look finds it.

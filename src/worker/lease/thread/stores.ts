@@ -1,0 +1,43 @@
+/** The stores that the thread has open: one for all workers of the same one, closed with the last of them. */
+import { pathToFileURL } from 'node:url';
+import { serialize } from 'node:v8';
+import type { Seconds } from '../../../clock/clock';
+import type { StoreThread, ThreadAccess } from '../../../queue/connection';
+
+interface StoreModule {
+  readonly open: (data: unknown, deadline: Seconds) => StoreThread;
+}
+
+export interface SharedStore {
+  readonly opened: Promise<StoreThread>;
+  /** To be called once, by each who has opened it. */
+  readonly close: () => Promise<void>;
+}
+
+interface OpenStore {
+  readonly opened: Promise<StoreThread>;
+  users: number;
+}
+
+const stores = new Map<string, OpenStore>();
+
+export function openStore(access: ThreadAccess, lease: Seconds): SharedStore {
+  const key = serialize([access, lease]).toString('latin1');
+  const store = stores.get(key) ?? { opened: load(access, lease), users: 0 };
+  stores.set(key, store);
+  store.users += 1;
+  const close = async (): Promise<void> => {
+    store.users -= 1;
+    if (store.users > 0) return;
+    stores.delete(key);
+    const opened = await store.opened.catch(() => undefined);
+    await opened?.close();
+  };
+  return { opened: store.opened, close };
+}
+
+async function load({ module, data }: ThreadAccess, lease: Seconds): Promise<StoreThread> {
+  const loaded = (await import(pathToFileURL(module).href)) as StoreModule;
+  // A call that waits for longer leaves no time for another one.
+  return loaded.open(data, lease / 3);
+}

@@ -1,0 +1,193 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import threads from 'node:worker_threads';
+import { JobBus } from '../../../src/bus/bus';
+import { builtInConnectors } from '../../../src/connections/built-in';
+import { connectDatabase } from '../../../src/connections/database/database-connection';
+import { Job } from '../../../src/job/job';
+import type { ConnectionConfig, DatabaseConfig } from '../../../src/queue/configuration';
+import { QueueManager } from '../../../src/queue/queue-manager';
+import { WorkerStoppingError } from '../../../src/worker/errors';
+import { Worker } from '../../../src/worker/worker';
+import { Gate, RecordingLogger } from '../../support/application';
+import { eventually } from '../../support/eventually';
+import { type RedisServer, startRedisServer } from '../../support/redis-server';
+
+let redis: RedisServer;
+let folder: string;
+let log: RecordingLogger;
+let gate: Gate;
+let reasons: unknown[];
+let managers: QueueManager[];
+let workers: Worker[];
+let started: threads.Worker[];
+
+@Job({ timeout: 0 })
+class Long extends Job {
+  async handle(): Promise<void> {
+    this.signal.addEventListener('abort', () => reasons.push(this.signal.reason));
+    await gate.opened;
+  }
+}
+
+const onRedis = (prefix: string): ConnectionConfig => ({
+  driver: 'redis',
+  url: redis.url,
+  prefix: `${folder}:${prefix}:`,
+  retryAfter: '3s',
+});
+
+const onSqlite = (): DatabaseConfig => ({
+  driver: 'database',
+  url: `sqlite:${join(folder, 'jobs.sqlite')}`,
+  retryAfter: '2s',
+});
+
+beforeAll(async () => {
+  redis = await startRedisServer();
+});
+
+afterAll(() => redis.stop());
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'onqueue-one-thread-'));
+  log = new RecordingLogger();
+  gate = new Gate();
+  reasons = [];
+  managers = [];
+  workers = [];
+  started = [];
+  const Thread = threads.Worker;
+  jest.spyOn(threads, 'Worker').mockImplementation((program, options) => {
+    const thread = new Thread(program, options);
+    started.push(thread);
+    return thread;
+  });
+});
+
+afterEach(async () => {
+  gate.open();
+  await Promise.all(workers.map((worker) => worker.stop()));
+  await Promise.all(managers.map((manager) => manager.close()));
+  jest.restoreAllMocks();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function manage(connections: Record<string, ConnectionConfig>): QueueManager {
+  const manager = new QueueManager(
+    { connectors: builtInConnectors, logger: log },
+    { default: Object.keys(connections)[0]!, connections },
+  );
+  managers.push(manager);
+  return manager;
+}
+
+/** A worker with a job that runs until the gate opens. */
+async function busy(manager: QueueManager, connection: string): Promise<Worker> {
+  await new JobBus(() => manager).dispatch(new Long()).onConnection(connection);
+  const worker = new Worker({ connection, grace: 0 }, manager);
+  workers.push(worker);
+  void worker.run();
+  await eventually(() => worker.health().running === 1);
+  return worker;
+}
+
+/** The event loop stands in for a thread that is late; where this is called it cannot. */
+function leaveItToTheThread(manager: QueueManager, connection: string): void {
+  jest.spyOn(manager.driver(connection), 'renew').mockRejectedValue(new Error('not from the event loop'));
+}
+
+async function leaseEnds(manager: QueueManager, connection: string): Promise<number[]> {
+  const jobs = await manager.driver(connection).peek('default', 'reserved', 100);
+  return jobs.map(({ at }) => at!).toSorted((one, other) => one - other);
+}
+
+/** All of them, twice. */
+async function renewedTwice(manager: QueueManager, connection: string): Promise<void> {
+  for (let time = 0; time < 2; time += 1) {
+    const last = (await leaseEnds(manager, connection)).at(-1)!;
+    await eventually(async () => (await leaseEnds(manager, connection)).every((end) => end > last));
+  }
+}
+
+it('twenty workers of a process have one thread', async () => {
+  const manager = manage({ store: onRedis('many') });
+  leaveItToTheThread(manager, 'store');
+
+  for (let count = 0; count < 20; count += 1) await busy(manager, 'store');
+  await renewedTwice(manager, 'store');
+
+  expect(started).toHaveLength(1);
+  expect(reasons).toEqual([]);
+});
+
+it('workers of other stores, with other leases, and of another manager share it', async () => {
+  const manager = manage({ one: onRedis('one'), other: onSqlite() });
+  const second = manage({ one: onRedis('one') });
+  leaveItToTheThread(manager, 'one');
+  leaveItToTheThread(manager, 'other');
+  leaveItToTheThread(second, 'one');
+
+  await busy(manager, 'one');
+  await busy(manager, 'other');
+  await busy(second, 'one');
+  await renewedTwice(manager, 'one');
+  await renewedTwice(manager, 'other');
+
+  expect(started).toHaveLength(1);
+  expect(reasons).toEqual([]);
+});
+
+it('a worker that stops leaves its neighbours their leases, and the last one takes the thread with it', async () => {
+  const manager = manage({ store: onSqlite() });
+  leaveItToTheThread(manager, 'store');
+  const first = await busy(manager, 'store');
+  const second = await busy(manager, 'store');
+  await renewedTwice(manager, 'store');
+
+  await first.stop();
+  await renewedTwice(manager, 'store');
+  expect(started).toHaveLength(1);
+  gate.open();
+  await second.stop();
+
+  expect(reasons).toEqual([expect.any(WorkerStoppingError)]);
+  expect(started.map(({ threadId }) => threadId)).toEqual([-1]);
+});
+
+it('a store that the thread cannot open takes no other one with it', async () => {
+  const manager = manage({ good: onRedis('good'), bad: onSqlite() });
+  const module = join(folder, 'access.cjs');
+  writeFileSync(module, "exports.open = () => { throw new Error('no such engine'); };");
+  manager.addConnector('database', (config: DatabaseConfig, context) =>
+    Object.defineProperty(connectDatabase(config, context), 'threadAccess', { value: { module, data: undefined } }),
+  );
+  leaveItToTheThread(manager, 'good');
+
+  await busy(manager, 'good');
+  await busy(manager, 'bad');
+  await eventually(() => log.messages('warn').length > 0);
+  await renewedTwice(manager, 'good');
+  await renewedTwice(manager, 'bad');
+
+  expect(log.messages('warn')).toEqual([expect.stringMatching(/on bad is gone \(no such engine\)/)]);
+  expect(log.messages('error')).toEqual([]);
+  expect(started).toHaveLength(1);
+  expect(reasons).toEqual([]);
+});
+
+it('a thread that dies is stood in for by the event loop, and the next worker has a new one', async () => {
+  const manager = manage({ one: onRedis('dies'), other: onSqlite() });
+  await busy(manager, 'one');
+  await busy(manager, 'one');
+
+  await started[0]!.terminate();
+  await renewedTwice(manager, 'one');
+  leaveItToTheThread(manager, 'other');
+  await busy(manager, 'other');
+  await renewedTwice(manager, 'other');
+
+  expect(started).toHaveLength(2);
+  expect(reasons).toEqual([]);
+});
