@@ -50,7 +50,7 @@ class WaitForFile extends Job {
   }
 }
 
-const work = (): Promise<string> => new Worker({ queue: QUEUE, stopWhenEmpty: true }).run();
+const work = (): Promise<string> => new Worker({ queue: QUEUE, drain: true }).run();
 
 async function main(): Promise<void> {
   Queue.configure({ connections: { memory: { driver: 'memory' } }, logger: silentLogger });

@@ -48,7 +48,7 @@ async function main(): Promise<void> {
 
   for (const picture of ['cat.png', 'late.png', 'broken.png']) {
     await Resize.dispatch(picture);
-    await new Worker({ queue: QUEUE, stopWhenEmpty: true }).run();
+    await new Worker({ queue: QUEUE, drain: true }).run();
   }
   await Queue.close();
 }

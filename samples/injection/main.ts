@@ -99,7 +99,7 @@ async function main(): Promise<void> {
   await PlaceOrder.dispatch(['tea']);
   await Queue.push(new SendReceipt('Ada'));
   await CountStock.dispatch();
-  await new Worker({ queue: QUEUE, stopWhenEmpty: true }).run();
+  await new Worker({ queue: QUEUE, drain: true }).run();
   await Queue.close();
 }
 

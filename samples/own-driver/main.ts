@@ -33,7 +33,7 @@ async function main(): Promise<void> {
   console.log(`the jobs are kept in: ${Queue.connection().address.replace(/\d+/, 'this one')}`);
 
   for (const name of ['Ada', 'Grace', 'Edsger']) await DeliverParcel.dispatch(name);
-  await new Worker({ queue: 'parcels', stopWhenEmpty: true }).run();
+  await new Worker({ queue: 'parcels', drain: true }).run();
 
   console.log(`left: ${await Queue.size('parcels')}`);
   await Queue.close();

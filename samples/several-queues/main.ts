@@ -23,7 +23,7 @@ async function main(): Promise<void> {
   await Handled.dispatch('low').onQueue('low');
   await Handled.dispatch('default');
   await Handled.dispatch('high').onQueue('high');
-  await new Worker({ queue: 'high,default,low', stopWhenEmpty: true }).run();
+  await new Worker({ queue: 'high,default,low', drain: true }).run();
   console.log(`strictly in order: ${seen.splice(0).join(', ')}`);
 
   // Of 80 jobs each, the first 80 runs come from both: about three from `high` for each one from `low`.
@@ -36,8 +36,8 @@ async function main(): Promise<void> {
 
   // Two workers in one process: one that serves only what is urgent, and one for all.
   const workers = [
-    new Worker({ queue: 'high', concurrency: 2, stopWhenEmpty: true }),
-    new Worker({ queue: ['high', 'low'], concurrency: 5, stopWhenEmpty: true }),
+    new Worker({ queue: 'high', concurrency: 2, drain: true }),
+    new Worker({ queue: ['high', 'low'], concurrency: 5, drain: true }),
   ];
   await Promise.all(workers.map((worker) => worker.run()));
   console.log(`two workers shared the other ${seen.length}`);

@@ -50,7 +50,7 @@ async function welcome(subscribers: readonly Subscriber[]): Promise<Result> {
   await Queue.bulk(subscribers.map(({ name, email }) => new SendWelcome(name, email)));
   console.log(`${subscribers.length} welcome mails are queued.`);
 
-  const worker = new Worker({ queue: QUEUE, concurrency: 10, stopWhenEmpty: true });
+  const worker = new Worker({ queue: QUEUE, concurrency: 10, drain: true });
   process.once('SIGINT', () => void worker.stop());
   const reason = await worker.run();
   progress.close();

@@ -41,6 +41,7 @@ export interface WorkFlags extends ListenFlags, HealthFlags {
   readonly memory?: number | undefined;
   readonly once?: boolean | undefined;
   readonly stopWhenEmpty?: boolean | undefined;
+  readonly drain?: boolean | undefined;
   readonly processes?: number | undefined;
   readonly recycle?: Duration | undefined;
   readonly supervisor?: boolean | undefined;
@@ -89,7 +90,8 @@ export function addWorkOptions(command: Command): Command {
       .addOption(durationOption('--max-time <time>', 'stop after this time'))
       .addOption(countOption('--memory <MB>', 'replace a process that uses more than so many megabytes'))
       .option('--once', 'run one job at most; wait for it as long as --sleep says')
-      .option('--stop-when-empty', 'stop when the queues hold nothing that is ready or delayed')
+      .option('--stop-when-empty', 'stop when nothing is ready; what is delayed is left for later')
+      .option('--drain', 'stop when nothing is left; what is delayed is waited for')
       .addOption(countOption('--processes <count>', 'processes that a supervisor keeps at work (default: 1)', 1))
       .addOption(durationOption('--recycle <time>', 'replace a process that has worked for so long'))
       // Without the positive form, commander would count the flag as given always.
@@ -117,9 +119,9 @@ export function renamed<Flags extends ListenFlags>({ delay, ...flags }: Flags): 
 
 export function workerOptions(connection: string | undefined, flags: Omit<WorkFlags, 'delay'>): WorkerOptions {
   const { queue, fair, tries, timeout, backoff, sleep, rest, grace } = flags;
-  const { concurrency, maxJobs, maxTime, memory, once, stopWhenEmpty } = flags;
+  const { concurrency, maxJobs, maxTime, memory, once, stopWhenEmpty, drain } = flags;
   const ofJobs = { queue, fair, tries, timeout, backoff, sleep, rest, grace };
-  return { connection, ...withUnits({ ...ofJobs, concurrency, maxJobs, maxTime, memory, once, stopWhenEmpty }) };
+  return { connection, ...withUnits({ ...ofJobs, concurrency, maxJobs, maxTime, memory, once, stopWhenEmpty, drain }) };
 }
 
 // A worker warns of bare numbers that look like milliseconds; `remarksOn` has done so by the flags' names.

@@ -8,10 +8,11 @@ import { delaySeconds } from '../job/duration';
 import type { ResolvedBackoff, RunOptions } from '../job/options';
 import { backoffDelay, resolveBackoff } from '../job/resolve-options';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
+import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import type { Application } from '../queue/application';
 import type { Settlement } from '../queue/connection';
 import { isLastAttempt } from './attempt';
-import { JobCancelledError, JobTimedOutError } from './errors';
+import { JobCancelledError, JobTimedOutError, UnknownJobError } from './errors';
 import type { RunningJob } from './running-job';
 
 export interface Outcome {
@@ -21,6 +22,8 @@ export interface Outcome {
   /** Why a job was given back for free, for the log. */
   readonly reason?: Error | undefined;
 }
+
+const FOR_OTHERS = [UnknownJobError, PayloadVersionError, UnknownClassError];
 
 export type OutcomeEnvironment = Pick<Application, 'clock' | 'random' | 'report'>;
 
@@ -64,6 +67,11 @@ export function failed(job: RunningJob, error: Error, counters: Counters = job.r
 export function releasedForFree(job: RunningJob, delay: number, counters: Counters, reason?: Error): Outcome {
   const { reservation } = job;
   return { settlement: { outcome: 'released', reservation, delay, counters: afterFreeRelease(counters) }, reason };
+}
+
+/** Given back as this worker cannot run it: one of another deploy, or Laravel's, may. */
+export function isForOthers({ reason }: Outcome): boolean {
+  return FOR_OTHERS.some((kind) => reason instanceof kind);
 }
 
 function ownOutcome(job: RunningJob, { clock }: OutcomeEnvironment): Outcome {

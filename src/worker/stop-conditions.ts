@@ -3,7 +3,7 @@ import type { Clock } from '../clock/clock';
 import type { ResolvedWorkerOptions } from './worker-options';
 
 /**
- * Why `run()` came back: `stopped` by `stop()`; `empty` under `stopWhenEmpty`, or under `once` when there was no job;
+ * Why `run()` came back: `stopped` by `stop()`; `empty` under `stopWhenEmpty` or `drain`, or under `once` when there was no job;
  * `once` after its one job; `restart` when all workers of the store were told to start anew;
  * `stuck`, under the command only, when each slot is held by a job that was given up; the others when their limit was reached.
  */

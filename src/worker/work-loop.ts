@@ -21,7 +21,7 @@ import { logSetAside, logStubborn, logUnsettled } from './job-log';
 import { LastChance } from './last-chance';
 import { LeaseKeeper } from './lease/keeper';
 import { Orders } from './orders';
-import { releasedForFree } from './outcome';
+import { isForOthers, releasedForFree } from './outcome';
 import { Permission } from './permission';
 import { Pulse } from './pulse';
 import { drawOrder, type WeightedQueue } from './queue-order';
@@ -47,7 +47,7 @@ export interface WorkLoopSettings {
   readonly failedStore: FailedStore | undefined;
   /** Whether the process may be ended when a handler blocks its event loop. */
   readonly endsProcess: boolean;
-  /** It stands in for a process that has died: under `stopWhenEmpty` the jobs that this one held are not left behind. */
+  /** It stands in for a process that has died: under `drain` the jobs that this one held are not left behind. */
   readonly afterCrash: boolean;
 }
 
@@ -118,7 +118,7 @@ export class WorkLoop {
     this.#leases = new LeaseKeeper({ connection, lease, clock, logger, grace, endsProcess, report, recovered });
     const names = queues.map(({ name }) => name);
     const leftUntil = afterCrash ? clock.monotonic() + lease * 1000 : -Infinity;
-    this.#empty = new Emptiness({ connection, queues: names, clock, leftUntil });
+    this.#empty = new Emptiness({ connection, queues: names, clock, drain: options.drain, leftUntil });
     const event = { connectionName: connection.name, queue: names.join(',') };
     this.#permission = new Permission({ application, event, pause: options.sleep, answered: ring });
     this.#idle = new IdleWait(connection, names, options.sleep, clock, ring);
@@ -135,7 +135,7 @@ export class WorkLoop {
         this.#finished.push(one);
         if (this.#state !== 'stopped') this.#trouble.note(error, 'settling');
       },
-      announced: ring,
+      announced: freed,
     });
   }
 
@@ -290,6 +290,7 @@ export class WorkLoop {
       this.#open.delete(job);
       this.#leases.ended(job, outcome);
       this.#lastChance.end(job);
+      if (this.#options.drain && isForOthers(outcome)) this.#empty.leave(job);
       this.#finished.push({ job, outcome, took: clock.monotonic() - startedAt });
       if (job.handler === 'running') {
         this.#slots.giveUp(job, startedAt);
@@ -332,14 +333,14 @@ export class WorkLoop {
   // A veto counts as an empty queue, as in Laravel: a paused worker can be told to end when it has nothing to do.
   async #emptiness(): Promise<StopReason | undefined> {
     if (this.#patienceLeft <= 0 || this.#permission.isVetoed) return 'empty';
+    this.#hungry ||= this.#unasked !== undefined;
     if ((this.#hungry && this.#free > 0) || this.#trouble.pausing) return undefined;
     let isEmpty = false;
     const look = async (): Promise<void> => {
-      if (!(await this.#empty.holds(this.#nextLook, this.#orders.paused))) return;
+      if (!(await this.#empty.holds(this.#hungry ? undefined : this.#nextLook, this.#orders.paused))) return;
       // A job that the store has just handed to the wait is counted nowhere: once it is back, a last look decides.
-      const looksAgain = (await this.#idle.end()) && this.#free > 0;
-      this.#hungry ||= looksAgain;
-      isEmpty = !looksAgain;
+      isEmpty = !(await this.#idle.end()) || this.#free <= 0;
+      this.#hungry ||= !isEmpty;
     };
     try {
       await this.#shutdown.within(look());

@@ -34,8 +34,13 @@ export interface WorkerOptions {
   rest?: Duration | undefined;
   /** One job at most, waiting at most `sleep` for it. Default false. */
   once?: boolean | undefined;
-  /** Stop when the queues hold nothing that is ready or delayed. Default false. */
+  /** Stop when nothing is ready and nothing runs here, as in Laravel: what is delayed is left for the next worker. Default false. */
   stopWhenEmpty?: boolean | undefined;
+  /**
+   * Stop when nothing is left that this worker can run, now or later: it waits for what is delayed, but not for what others
+   * have reserved, for paused queues, or for jobs whose names it does not know. Goes before `stopWhenEmpty`. Default false.
+   */
+  drain?: boolean | undefined;
   /** Time for running jobs to finish when the worker stops, and for one past its timeout. Default 30 s. */
   grace?: Duration | undefined;
 }
@@ -53,7 +58,9 @@ export interface ResolvedWorkerOptions {
   readonly sleep: Seconds;
   readonly rest: Seconds;
   readonly once: boolean;
+  /** Also under `drain`. */
   readonly stopWhenEmpty: boolean;
+  readonly drain: boolean;
   readonly grace: Seconds;
 }
 
@@ -72,6 +79,7 @@ const KNOWN = [
   'rest',
   'once',
   'stopWhenEmpty',
+  'drain',
   'grace',
 ];
 
@@ -104,6 +112,7 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
   warnOfBackoff(options.backoff, 'backoff of a worker');
   const fair = flag('fair', options.fair);
   const once = flag('once', options.once);
+  const drain = flag('drain', options.drain);
   return {
     connection: name('connection', options.connection),
     queues: options.queue === undefined ? undefined : parseQueues(options.queue, fair),
@@ -120,7 +129,8 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
     sleep: seconds('sleep', 1),
     rest: seconds('rest', 0),
     once,
-    stopWhenEmpty: flag('stopWhenEmpty', options.stopWhenEmpty),
+    stopWhenEmpty: flag('stopWhenEmpty', options.stopWhenEmpty) || drain,
+    drain,
     grace: seconds('grace', 30),
   };
 }

@@ -20,7 +20,7 @@ const CLOSE_MARGIN: Seconds = 7;
 interface ProcessOptions {
   /** Lets a thread end the process when a handler blocks its event loop. */
   readonly endsProcess?: boolean | undefined;
-  /** Has `stopWhenEmpty` wait for what others have reserved, for one lease at most. */
+  /** Has `drain` wait for what others have reserved, for one lease at most. */
   readonly afterCrash?: boolean | undefined;
 }
 

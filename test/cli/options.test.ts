@@ -11,7 +11,7 @@ function parse(...line: string[]): WorkFlags {
 
 describe('the options of a worker', () => {
   it("are Laravel's", () => {
-    const stops = '--max-jobs=5 --max-time=3600 --memory=128 --once --stop-when-empty';
+    const stops = '--max-jobs=5 --max-time=3600 --memory=128 --once --stop-when-empty --drain';
     const flags = parse(
       ...`--queue=high,default --tries=3 --timeout=60 --backoff=10 --sleep=3 --rest=0.5 ${stops}`.split(' '),
     );
@@ -29,6 +29,7 @@ describe('the options of a worker', () => {
       memory: 128,
       once: true,
       stopWhenEmpty: true,
+      drain: true,
     });
   });
 

@@ -47,9 +47,9 @@ describe('work', () => {
     expect(isAlive(old)).toBe(false);
   });
 
-  it('leaves no job of a process that has died behind under --stop-when-empty', async () => {
+  it('leaves no job of a process that has died behind under --drain', async () => {
     await project.dispatch('Wait');
-    const supervisor = work('--stop-when-empty');
+    const supervisor = work('--drain');
     const old = await project.pidOf('waiting');
 
     process.kill(old, 'SIGKILL');

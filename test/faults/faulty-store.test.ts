@@ -45,8 +45,7 @@ afterEach(async () => {
 });
 
 const away: Fault = { kind: 'reject', error: new Error('the store is away') };
-const worker = (options: WorkerOptions = {}): Worker =>
-  new Worker({ stopWhenEmpty: true, ...options }, application.manager);
+const worker = (options: WorkerOptions = {}): Worker => new Worker({ drain: true, ...options }, application.manager);
 
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
 const elapse = (seconds: number): Promise<void> => elapseOn(application.clock, seconds);
@@ -78,7 +77,7 @@ it('a store that is away is not told of again where the driver has said so', asy
 it('a store that is back is asked again as soon in the next outage, also where the driver tells of both', async () => {
   Object.assign(connection, { isAway: true });
   faults.next('reserve', ...Array.from({ length: 6 }, () => away));
-  const ended = worker({ stopWhenEmpty: false }).run();
+  const ended = worker({ drain: false }).run();
   await elapse(10);
 
   faults.next('reserve', away);
@@ -94,7 +93,7 @@ it('a worker of one job that waits for its store does not look at the clock with
   const armed = jest.spyOn(application.clock, 'after');
   faults.next('reserve', ...Array.from({ length: 4 }, () => away));
 
-  const ended = worker({ once: true, stopWhenEmpty: false }).run();
+  const ended = worker({ once: true, drain: false }).run();
   await elapse(5);
   await ended;
 

@@ -214,11 +214,11 @@ it.each(['before', 'exceptionOccurred'] as const)(
   },
 );
 
-it('a store that never counts does not keep a worker of stopWhenEmpty from stopping', async () => {
+it('a store that never counts does not keep a worker of drain from stopping', async () => {
   const hold = new Gate();
   faults.next('counts', { kind: 'hold', until: hold.opened });
   await application.bus.dispatch(new Hearing()).delay('1h');
-  const running = worker({ stopWhenEmpty: true });
+  const running = worker({ drain: true });
   const ended = running.run();
   await until(() => faults.calls.includes('counts'));
 

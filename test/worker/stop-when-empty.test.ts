@@ -1,8 +1,9 @@
-/** A worker that is to stop when nothing is left, on stores that do not say at once what is left. */
+/** A worker that is to stop when nothing is ready, or nothing is left; also on stores that do not say at once what is left. */
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
 import type { Connection } from '../../src/queue/connection';
 import { Worker } from '../../src/worker/worker';
+import type { WorkerOptions } from '../../src/worker/worker-options';
 import { elapse, until } from '../support/application';
 import { application, gate, Note, ran, setTheScene } from './scene';
 
@@ -30,6 +31,129 @@ function onStore(different: (memory: Connection) => Partial<Connection>): void {
   });
 }
 
+@Job({ tries: 2 })
+class Stumble extends Job {
+  constructor(readonly wait: number) {
+    super();
+  }
+  backoff(): number {
+    return this.wait;
+  }
+  handle(): void {
+    ran.push(`attempt ${this.attempts}`);
+    if (this.attempts === 1) throw new Error('not yet');
+  }
+}
+
+const work = (options: WorkerOptions): Promise<string> => new Worker(options, application.manager).run();
+const stranger = (id: string): string => JSON.stringify({ job: 'Stranger', data: {}, id, attempts: 0 });
+
+describe('stopWhenEmpty', () => {
+  it('leaves what is delayed, and what is to be tried again later, to the next worker', async () => {
+    await application.bus.dispatch(new Note('tomorrow')).delay('1d');
+    await application.bus.bulk([new Stumble(10), new Note('now')]);
+
+    expect(await work({ stopWhenEmpty: true })).toBe('empty');
+
+    expect(ran).toEqual(['attempt 1', 'now']);
+    expect(await application.manager.connection().counts()).toMatchObject({ ready: 0, delayed: 2, reserved: 0 });
+  });
+
+  it('runs what its own jobs have sent, and what is tried again at once', async () => {
+    application.manager.hooks.on('after', ({ job }) =>
+      job.name === 'Stumble' ? application.bus.dispatch(new Note('sent by it')) : undefined,
+    );
+    await application.bus.dispatch(new Stumble(0));
+
+    expect(await work({ stopWhenEmpty: true })).toBe('empty');
+
+    expect(ran).toEqual(['attempt 1', 'attempt 2', 'sent by it']);
+  });
+
+  it('waits for no job that runs elsewhere', async () => {
+    await application.bus.dispatch(new Note('runs elsewhere'));
+    await application.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 });
+
+    expect(await work({ stopWhenEmpty: true })).toBe('empty');
+  });
+
+  it('sees what comes while its slots rest', async () => {
+    await application.bus.dispatch(new Note('first'));
+    application.manager.hooks.on('after', () =>
+      ran.length === 1 ? application.bus.dispatch(new Note('came meanwhile')) : undefined,
+    );
+    const ended = work({ stopWhenEmpty: true, rest: '5s' });
+
+    await elapse(application.clock, 11);
+
+    expect(await ended).toBe('empty');
+    expect(ran).toEqual(['first', 'came meanwhile']);
+  });
+
+  it('runs a job apart that stayed where it was as others ran, before it ends', async () => {
+    const suspect = '{"job":"Note","data":{"text":"suspect"},"id":"s","crashes":2,"attempts":0}';
+    await application.bus.dispatch(new Gated());
+    application.manager.hooks.on('after', () => gate.opened);
+    const ended = work({ stopWhenEmpty: true, concurrency: 2 });
+    await until(application.clock, () => ran.length === 1);
+    await application.manager.connection().pushRaw(suspect);
+    await elapse(application.clock, 3);
+
+    gate.open();
+
+    expect(await ended).toBe('empty');
+    expect(ran).toEqual(['started', 'suspect']);
+  });
+});
+
+describe('drain', () => {
+  it('waits for what is delayed, and for what is to be tried again', async () => {
+    await application.bus.dispatch(new Note('later')).delay('10m');
+    await application.bus.dispatch(new Stumble(10));
+    const ended = work({ drain: true });
+
+    await elapse(application.clock, 601);
+
+    expect(await ended).toBe('empty');
+    expect(ran).toEqual(['attempt 1', 'attempt 2', 'later']);
+  });
+
+  it('waits for no job that only another worker can run', async () => {
+    await application.manager.connection().pushRaw(stranger('1'));
+    await application.bus.dispatch(new Note('later')).delay('8s');
+    const ended = work({ drain: true });
+
+    await elapse(application.clock, 9);
+
+    expect(await ended).toBe('empty');
+    expect(ran).toEqual(['later']);
+    expect(await application.manager.connection().counts()).toMatchObject({ delayed: 1 });
+  });
+
+  it('takes no job for one of those that have gone elsewhere meanwhile', async () => {
+    await application.manager.connection().pushRaw(stranger('1'));
+    await application.bus.dispatch(new Note('later')).delay('1h');
+    const ended = work({ drain: true });
+    await elapse(application.clock, 1);
+    await application.manager.connection().cancel('1');
+
+    await application.clock.advance('1h');
+
+    expect(await ended).toBe('empty');
+    expect(ran).toEqual(['later']);
+  });
+
+  it('goes before stopWhenEmpty', async () => {
+    await application.bus.dispatch(new Note('later')).delay('10s');
+    const ended = work({ drain: true, stopWhenEmpty: true });
+
+    await elapse(application.clock, 11);
+
+    expect(await ended).toBe('empty');
+    expect(ran).toEqual(['later']);
+  });
+});
+
 describe('where a job may be in the hands of the wait', () => {
   it('runs what comes back when the wait ends', async () => {
     onStore((memory) => ({
@@ -45,7 +169,7 @@ describe('where a job may be in the hands of the wait', () => {
       },
     }));
     await application.bus.dispatch(new Gated());
-    const ended = new Worker({ stopWhenEmpty: true, concurrency: 2 }, application.manager).run();
+    const ended = work({ stopWhenEmpty: true, concurrency: 2 });
     await until(application.clock, () => ran.length === 1);
     await application.clock.advance('1s');
 
@@ -77,7 +201,7 @@ describe('where counts are estimates', () => {
     }));
   });
 
-  const run = (): Promise<string> => new Worker({ stopWhenEmpty: true }, application.manager).run();
+  const run = (): Promise<string> => work({ drain: true });
 
   it('ends when nothing came for five seconds, and nothing was counted', async () => {
     let isOver = false;
@@ -90,10 +214,19 @@ describe('where counts are estimates', () => {
     expect(await ended).toBe('empty');
   });
 
+  it('ends under stopWhenEmpty also while some are delayed', async () => {
+    estimated = 1;
+    const ended = work({ stopWhenEmpty: true });
+
+    await elapse(application.clock, 7);
+
+    expect(await ended).toBe('empty');
+  });
+
   it('waits for so long after each job: no count may show what it has left', async () => {
     await application.bus.dispatch(new Note('first')).delay('4s');
     application.manager.hooks.on('after', () => application.bus.dispatch(new Note('left by it')).delay('4s'));
-    const running = new Worker({ stopWhenEmpty: true, maxJobs: 3 }, application.manager).run();
+    const running = work({ drain: true, maxJobs: 3 });
 
     await elapse(application.clock, 20);
 

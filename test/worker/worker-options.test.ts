@@ -17,6 +17,7 @@ describe('the options of a worker', () => {
       rest: 0,
       once: false,
       stopWhenEmpty: false,
+      drain: false,
       grace: 30,
     });
   });

@@ -116,19 +116,9 @@ describe('a worker', () => {
     await running.stop();
   });
 
-  it('waits under stopWhenEmpty for what is delayed', async () => {
-    await application.bus.dispatch(new Note('later')).delay('10m');
-    const ended = worker({ stopWhenEmpty: true }).run();
-
-    await application.clock.advance('10m');
-
-    expect(await ended).toBe('empty');
-    expect(ran).toEqual(['later']);
-  });
-
-  describe('under stopWhenEmpty, while another one runs a job,', () => {
+  describe('under drain, while another one runs a job,', () => {
     const end = (afterCrash: boolean): Promise<string> =>
-      processWorker({ stopWhenEmpty: true }, application.manager, { afterCrash }).run();
+      processWorker({ drain: true }, application.manager, { afterCrash }).run();
 
     beforeEach(async () => {
       await application.bus.dispatch(new Note('left behind'));

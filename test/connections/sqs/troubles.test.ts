@@ -279,7 +279,7 @@ describe('a worker', () => {
   });
   afterEach(() => manager.close());
 
-  const work = (): Promise<unknown> => new Worker({ stopWhenEmpty: true }, manager).run();
+  const work = (): Promise<unknown> => new Worker({ drain: true }, manager).run();
 
   it('tries a job again that throws, and fails it where another connection keeps it, to be retried from there', async () => {
     const id = await new JobBus(() => manager).dispatch(new Stumble(3));
