@@ -57,9 +57,7 @@ function install(name, tarball) {
   const stamp = join(to, 'node_modules/.installed-by');
   const wanted = existsSync(lock) ? readFileSync(lock, 'utf8') : '';
   const isThere = existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted;
-  for (const entry of existsSync(to) ? readdirSync(to) : []) {
-    if (!isThere || entry !== 'node_modules') rmSync(join(to, entry), { recursive: true, force: true });
-  }
+  empty(to, isThere ? 'node_modules' : '');
   cpSync(from, to, { recursive: true, filter: (path) => !path.includes('node_modules') });
   cpSync(tarball, join(to, 'onqueue.tgz'));
   cpSync(join(root, '.npmrc'), join(to, '.npmrc'));
@@ -68,12 +66,17 @@ function install(name, tarball) {
     writeFileSync(lock, withoutDigest(readFileSync(join(to, 'package-lock.json'), 'utf8')));
   } else if (isThere) {
     const installed = join(to, 'node_modules/onqueue');
-    rmSync(installed, { recursive: true });
-    mkdirSync(installed);
+    empty(installed, 'node_modules');
     run('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1'], to);
   } else {
     npm(['ci', '--ignore-scripts'], to);
     writeFileSync(stamp, wanted);
+  }
+}
+
+function empty(path, but) {
+  for (const entry of existsSync(path) ? readdirSync(path) : []) {
+    if (entry !== but) rmSync(join(path, entry), { recursive: true, force: true });
   }
 }
 

@@ -13,10 +13,10 @@ import type { PendingDispatch } from '../job/dispatcher';
 import type { Delay } from '../job/duration';
 import type { Middleware } from '../job/middleware';
 import type { QueueManager } from '../queue/queue-manager';
-import { type Keep, Transaction } from '../queue/transaction/transaction';
+import { Transaction } from '../queue/transaction/transaction';
 import { callersIn, type CallSite, callSite } from './call-site';
 import { AlreadyDispatchedError, UnawaitedDispatchError } from './errors';
-import { sendJob } from './send-job';
+import { type Detour, sendJob } from './send-job';
 
 export class PendingJob implements PendingDispatch {
   readonly [Symbol.toStringTag] = 'PendingDispatch';
@@ -24,8 +24,7 @@ export class PendingJob implements PendingDispatch {
   readonly #job: object;
   readonly #site: CallSite | undefined;
   #choice: InstanceChoice = {};
-  /** Of the transaction that it follows. */
-  #keep: Keep | undefined;
+  #detour: Detour = {};
   #awaited = false;
   #begun = false;
   readonly #sent: Promise<string>;
@@ -67,7 +66,13 @@ export class PendingJob implements PendingDispatch {
 
   afterCommit(): this {
     this.#choose('afterCommit', {});
-    this.#keep = Transaction.keep();
+    this.#detour = { keep: Transaction.keep() };
+    return this;
+  }
+
+  using(transaction: unknown): this {
+    this.#choose('using', {});
+    this.#detour = { within: { transaction } };
     return this;
   }
 
@@ -107,7 +112,7 @@ export class PendingJob implements PendingDispatch {
 
   #send(): Promise<string> {
     this.#begun = true;
-    return sendJob(this.#manager, this.#job, this.#choice, this.#keep);
+    return sendJob(this.#manager, this.#job, this.#choice, this.#detour);
   }
 
   #landed(id: string): void {

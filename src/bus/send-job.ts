@@ -8,11 +8,13 @@ import type { QueueConnection } from '../queue/queue-connection';
 import type { QueueManager } from '../queue/queue-manager';
 import { send } from '../queue/send';
 import type { Keep } from '../queue/transaction/transaction';
+import { targetWithin } from '../queue/within';
 
 /**
  * A job's own way into its queue: as a method `queue()`, it is called in place of the push.
  *
- * It may give the id of what it pushed; without one, the dispatch gives an empty text.
+ * It may give the id of what it pushed; without one, the dispatch gives an empty text. Within `using(transaction)` the
+ * connection is what that of `Queue.connection().using()` is: it pushes, and no more.
  */
 export interface PushesItself {
   queue(
@@ -21,18 +23,23 @@ export interface PushesItself {
   ): Promise<string | void> | string | void;
 }
 
-/**
- * @param keep of a transaction: takes the job in place of its connection
- * @throws what is wrong with the job, or what its driver throws
- */
+/** What a job goes into in place of its connection; neither: into that, at once. */
+export interface Detour {
+  /** Of a `Queue.transaction()`: takes the job. */
+  readonly keep?: Keep | undefined;
+  /** What the user has begun in the database of the connection. */
+  readonly within?: { readonly transaction: unknown } | undefined;
+}
+
+/** @throws what is wrong with the job, or what its driver throws */
 export async function sendJob(
   manager: QueueManager,
   job: object,
   choice: InstanceChoice,
-  keep?: Keep,
+  { keep, within }: Detour = {},
 ): Promise<string> {
   if (pushesItself(job)) {
-    const { name, connection, queue, delay, push } = ownPush(manager, job, choice);
+    const { name, connection, queue, delay, push } = ownPush(manager, job, choice, within);
     if (keep === undefined) return push(delay);
     keep({
       manager,
@@ -44,7 +51,8 @@ export async function sendJob(
   }
   const encoded = manager.encoder.encode(job, choice);
   if (keep === undefined) {
-    await send(manager.driver(encoded.connection), encoded);
+    const driver = manager.driver(encoded.connection);
+    await send(within === undefined ? driver : targetWithin(driver, within.transaction), encoded);
   } else {
     const { payload, delay = 0 } = encoded.entry;
     keep({ manager, job: encoded, delay: delayOf(manager, job, choice, delay), send: payload });
@@ -57,10 +65,13 @@ export function ownPush(
   manager: QueueManager,
   job: PushesItself,
   choice: InstanceChoice,
+  within?: Detour['within'],
 ): Route & { readonly name: string; readonly push: (delay?: Seconds) => Promise<string> } {
   const { name } = manager.encoder.definitionOf(job);
   const route = manager.encoder.route(job, choice);
-  const target = manager.connection(route.connection);
+  const connection = manager.connection(route.connection);
+  // What pushes, it has all of.
+  const target = within === undefined ? connection : (connection.using(within.transaction) as QueueConnection);
   const { queue } = route;
   return { ...route, name, push: async (delay = route.delay) => (await job.queue(target, { queue, delay })) ?? '' };
 }

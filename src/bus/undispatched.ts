@@ -29,6 +29,10 @@ export class Undispatched implements PendingDispatch<undefined> {
     return this;
   }
 
+  using(_transaction: unknown): this {
+    return this;
+  }
+
   then<Fulfilled = undefined, Rejected = never>(
     onFulfilled?: ((id: undefined) => Fulfilled | PromiseLike<Fulfilled>) | null,
     onRejected?: ((reason: unknown) => Rejected | PromiseLike<Rejected>) | null,

@@ -19,6 +19,14 @@ export interface PendingDispatch<Id extends string | undefined = string> extends
    * the id at once. Anywhere else it changes nothing.
    */
   afterCommit(): this;
+  /**
+   * Within a transaction that you have begun in the database of its connection: the job is there once that is committed, and
+   * never if it is not. Await it before you commit. Takes what `Queue.connection().using()` takes; of this and
+   * `afterCommit()` the last call counts.
+   *
+   * @throws CapabilityError, UnknownTransactionError when it is awaited
+   */
+  using(transaction: unknown): this;
   /** Wraps this one run, inside the job's own middleware. */
   through(...middleware: readonly Middleware[]): this;
 }

@@ -189,7 +189,8 @@ export class UnknownTransactionError extends OnqueueError<{ readonly connection:
         : valueText(transaction);
     super(
       `Queue.connection('${connection}').using() was given ${given}, which is no transaction that is known. Give the client that ` +
-        'has begun it (not the pool), a transaction of kysely or knex, or an object with query(text, values).',
+        'has begun it (not the pool), what Prisma, Drizzle, TypeORM, MikroORM, kysely, knex or postgres.js hands to the function of ' +
+        'a transaction, or an object with query(text, values) that runs a statement in it.',
       { connection, given },
     );
   }

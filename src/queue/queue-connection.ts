@@ -3,9 +3,10 @@ import { checkQueueName } from '../job/queue-name';
 import type { Capabilities, Connection, Counts } from './connection';
 import type { ConnectionSettings } from './connector';
 import type { CancelResult, Control } from './control';
-import { CapabilityError, InvalidJobIdError, UnknownTransactionError } from './errors';
+import { CapabilityError, InvalidJobIdError } from './errors';
 import type { JobEncoder } from './job-encoder';
 import { QueuePusher } from './queue-pusher';
+import { targetWithin } from './within';
 
 const ONE_AT_A_TIME = 'name one queue at a time';
 
@@ -26,17 +27,15 @@ export class QueueConnection extends QueuePusher {
 
   /**
    * The same queues within a transaction that you have begun in the same database: what is pushed there exists once it is
-   * committed, and never if it is not. Takes a client of pg, a connection of mysql2, a handle of libsql, a transaction of
-   * kysely or knex, or what has `query(text, values)`.
+   * committed, and never if it is not. Takes a client of pg, a connection of mysql2, a handle of libsql, what Prisma,
+   * Drizzle, TypeORM, MikroORM, kysely, knex or postgres.js hands to the function of a transaction, or what has
+   * `query(text, values)`.
    *
    * @throws CapabilityError the store cannot do so
    * @throws UnknownTransactionError
    */
   using(transaction: unknown): QueuePusher {
-    const driver = this.#driver();
-    if (driver.within === undefined) throw new CapabilityError(this.name, driver.driver, 'transactions');
-    const within = driver.within(transaction);
-    if (within === undefined) throw new UnknownTransactionError(this.name, transaction);
+    const within = targetWithin(this.#driver(), transaction);
     return new QueuePusher({ name: this.name, queue: this.defaultQueue }, () => within, this.#encoder);
   }
 

@@ -6,6 +6,7 @@ import { JobBus } from '../../src/bus/bus';
 import { Job } from '../../src/job/job';
 import type { JobContext } from '../../src/job/job-context';
 import { Middleware } from '../../src/middleware/middleware';
+import type { QueueConnection } from '../../src/queue/queue-connection';
 import { watchedApplication, type WatchedApplication } from '../support/watched-application';
 
 @Job({ delay: '1m' })
@@ -27,6 +28,13 @@ class Limit implements Middleware {
 class Unregistered implements Middleware {
   handle(_job: JobContext, next: () => Promise<unknown>): unknown {
     return next();
+  }
+}
+
+@Job()
+class PushesItself extends Job {
+  async queue(connection: QueueConnection): Promise<void> {
+    await connection.pushRaw('{"id":"1"}', 'own');
   }
 }
 
@@ -116,6 +124,25 @@ describe('a dispatch', () => {
       ['others', undefined],
       ['others', 60],
     ]);
+  });
+
+  it('goes into a transaction of the user’s, whose commit it then shares', async () => {
+    const { bus, watched } = given();
+    const pushed: string[] = [];
+    const within = (transaction: unknown): object | undefined =>
+      transaction === 'open' ? { push: async (queue: string) => void pushed.push(queue) } : undefined;
+    Object.assign(watched(), { within });
+
+    await bus.dispatch(new Report('a')).using('open').onQueue('x');
+    await bus.dispatch(new Report('b')).afterCommit().using('open').withoutDelay();
+    await bus.dispatch(new PushesItself()).using('open');
+
+    expect(pushed).toEqual(['x', 'default', 'own']);
+    expect(watched().pushes).toEqual([]);
+    await expect(bus.dispatch(new Report('c')).using('other')).rejects.toMatchObject({ code: 'E_UNKNOWN_TRANSACTION' });
+    await expect(bus.dispatch(new Report('d')).onConnection('other').using('open')).rejects.toMatchObject({
+      code: 'E_CAPABILITY',
+    });
   });
 
   it('encodes its data when it is sent', async () => {

@@ -1,60 +1,30 @@
 /**
- * Runs our statements within a transaction that the user has begun: by mysql2 itself, by kysely, by knex, or by anything
- * with `query(text)`. They hold no placeholders.
+ * Runs our statements within a transaction that the user has begun: by mysql2 itself, by a library that is known, or by
+ * anything with `query(text)`. They hold no placeholders.
  */
+import { rawQueryOf } from '../libraries/raw-query';
 import type { SqlRow, SqlSession } from '../server/sql-session';
 
-/** mysql2 gives a list of rows and columns, knex the same, kysely an object. */
+/** mysql2 gives a list of rows and columns, and knex and Drizzle what it gives; kysely an object; others the rows. */
 type Answer = readonly unknown[] | { readonly rows?: readonly unknown[] } | undefined;
-
-interface Queries {
-  query(text: string): Promise<Answer>;
-}
-
-interface WithCallbacks {
-  promise(): Queries;
-}
-
-/** What kysely calls a transaction. */
-interface Kysely {
-  readonly isTransaction: boolean;
-  executeQuery(query: object): Promise<Answer>;
-}
-
-/** What knex calls a transaction: a function with properties. */
-interface Knex {
-  readonly isTransaction: boolean;
-  raw(text: string): Promise<Answer>;
-}
 
 /** Undefined: it is none of them, or no transaction. */
 export function transactionSession(transaction: unknown): SqlSession | undefined {
-  if ((typeof transaction !== 'object' && typeof transaction !== 'function') || transaction === null) return undefined;
-  const given = transaction as Partial<Queries & WithCallbacks & Kysely & Knex>;
+  if (typeof transaction !== 'object' && typeof transaction !== 'function') return undefined;
   // A pool would run each statement on a connection of its own, in a transaction of its own.
-  if ('getConnection' in given) return undefined;
-  if (typeof given.promise === 'function') return sessionBy((text) => (given as WithCallbacks).promise().query(text));
-  if (typeof given.executeQuery === 'function') {
-    return given.isTransaction === true ? sessionBy((text) => byKysely(given as Kysely, text)) : undefined;
-  }
-  if (typeof given.raw === 'function') {
-    return given.isTransaction === true ? sessionBy((text) => (given as Knex).raw(text)) : undefined;
-  }
-  return typeof given.query === 'function' ? sessionBy((text) => (given as Queries).query(text)) : undefined;
+  if (transaction === null || 'getConnection' in transaction) return undefined;
+  const withCallbacks = 'promise' in transaction && typeof transaction.promise === 'function';
+  const run = rawQueryOf(withCallbacks ? (transaction as { promise(): unknown }).promise() : transaction);
+  return run === undefined
+    ? undefined
+    : { query: async (text) => ({ rows: rowsOf((await run(text, [])) as Answer), written: 0 }) };
 }
 
-function sessionBy(run: (text: string) => Promise<Answer>): SqlSession {
-  return {
-    query: async (text) => {
-      const answer = await run(text);
-      const rows =
-        answer !== undefined && 'rows' in answer ? answer.rows : (answer as readonly unknown[] | undefined)?.[0];
-      return { rows: Array.isArray(rows) ? (rows as readonly SqlRow[]) : [], written: 0 };
-    },
-  };
-}
-
-function byKysely(transaction: Kysely, sql: string): Promise<Answer> {
-  const query = { kind: 'RawNode', sqlFragments: [sql], parameters: [] };
-  return transaction.executeQuery({ sql, parameters: [], query, queryId: { queryId: 'onqueue' } });
+function rowsOf(answer: Answer): readonly SqlRow[] {
+  if (answer === undefined) return [];
+  if ('rows' in answer) return (answer.rows ?? []) as readonly SqlRow[];
+  const [first] = answer as readonly unknown[];
+  if (Array.isArray(first)) return first as readonly SqlRow[];
+  // What is told of a statement without rows is no row.
+  return typeof first === 'object' && first !== null && 'affectedRows' in first ? [] : (answer as readonly SqlRow[]);
 }

@@ -45,9 +45,9 @@ export class PostgresJobs implements JobStatements {
   async push(session: SqlSession, jobs: readonly QueuedJob[], mark: CallMark | undefined): Promise<number | undefined> {
     const { client, number, unheard }: CallMark = mark ?? { client: '', number: 0, unheard: [] };
     const queues = [...new Set(jobs.map(({ queue }) => queue))].toSorted();
-    // Lists as texts: a transaction of the user's may be reached through what knows no arrays.
+    // Lists as texts: a transaction of the user's may be reached through what knows no arrays, or encodes a text as JSON again.
     const { rows } = await session.query(
-      `SELECT ${this.#names.push}($1::json, $2::text[], $3::boolean, $4::text, $5::bigint, $6::bigint[], $7::double precision)`,
+      `SELECT ${this.#names.push}($1::text::json, $2::text[], $3::boolean, $4::text, $5::bigint, $6::bigint[], $7::double precision)`,
       [
         JSON.stringify(jobs.map(pushedJob)),
         textArray(queues),

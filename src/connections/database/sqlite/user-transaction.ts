@@ -1,6 +1,9 @@
 /** Runs our statements within a transaction that the user has begun: on a handle of libsql, by kysely or by knex. */
 import { UnknownTransactionError } from '../../../queue/errors';
 import { ForeignEngineError } from '../errors';
+import { knex } from '../libraries/knex';
+import { kysely } from '../libraries/kysely';
+import type { RawQuery } from '../libraries/raw-query';
 import { isEngineHandle } from './sqlite-database';
 import type { EngineHandle, SqliteValue } from './sqlite-database';
 
@@ -17,18 +20,6 @@ interface Handle {
   exec(sql: string): unknown;
 }
 
-/** What kysely calls a transaction. */
-interface Kysely {
-  readonly isTransaction: boolean;
-  executeQuery(query: object): Promise<{ readonly rows: Rows }>;
-}
-
-/** What knex calls a transaction: a function with properties. */
-interface Knex {
-  readonly isTransaction: boolean;
-  raw(sql: string, bindings: readonly SqliteValue[]): Promise<unknown>;
-}
-
 /**
  * Undefined: it is none of them, or no transaction.
  *
@@ -37,10 +28,9 @@ interface Knex {
 export function userTransaction(transaction: unknown, connection: string): UserTransaction | undefined {
   if ((typeof transaction !== 'object' && typeof transaction !== 'function') || transaction === null) return undefined;
   if (isEngineHandle(transaction)) return transaction.inTransaction ? byHandle(transaction, connection) : undefined;
-  const given = transaction as Partial<Handle & Kysely & Knex>;
-  if (typeof given.executeQuery === 'function')
-    return given.isTransaction === true ? byKysely(given as Kysely) : undefined;
-  if (typeof given.raw === 'function') return given.isTransaction === true ? byKnex(given as Knex) : undefined;
+  const query = kysely(transaction) ?? knex(transaction);
+  if (query !== undefined) return query === 'none' ? undefined : byLibrary(query);
+  const given = transaction as Partial<Handle>;
   if (typeof given.prepare === 'function' && typeof given.exec === 'function') throw new ForeignEngineError(connection);
   return undefined;
 }
@@ -58,23 +48,13 @@ function byHandle(handle: EngineHandle, connection: string): UserTransaction {
   };
 }
 
-function byKysely(transaction: Kysely): UserTransaction {
-  return {
-    query: async (sql, parameters) => {
-      const query = { kind: 'RawNode', sqlFragments: [sql], parameters: [] };
-      const compiled = { sql, parameters, query, queryId: { queryId: 'onqueue' } };
-      return listed((await transaction.executeQuery(compiled)).rows);
-    },
-  };
-}
-
-function byKnex(transaction: Knex): UserTransaction {
+function byLibrary(run: RawQuery): UserTransaction {
   return {
     query: async (sql, values) => {
-      const answer = await transaction.raw(sql, values);
-      return Array.isArray(answer) ? listed(answer) : [];
+      const answer = (await run(sql, values)) as Rows | { readonly rows: Rows };
+      const rows = 'rows' in answer ? answer.rows : answer;
+      // knex gives a statement without rows an object.
+      return Array.isArray(rows) ? rows.map((row) => Object.values(row as object) as Rows) : [];
     },
   };
 }
-
-const listed = (rows: Rows): readonly Rows[] => rows.map((row) => Object.values(row as object) as Rows);

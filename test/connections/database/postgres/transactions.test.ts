@@ -57,7 +57,18 @@ const byAnything: Within = (work) =>
     await work({ query: (text: string, values: readonly unknown[]) => query.call(client, text, values) });
   });
 
+const byRowsAlone: Within = (work) =>
+  byPg(async (client) => {
+    const { query } = client as {
+      query(text: string, values: readonly unknown[]): Promise<{ readonly rows: object[] }>;
+    };
+    await work({
+      query: async (text: string, values: readonly unknown[]) => (await query.call(client, text, values)).rows,
+    });
+  });
+
 const WAYS: Ways = [
+  ['what gives the rows alone, as TypeORM does', byRowsAlone],
   ['pg', byPg],
   ['kysely', byKysely],
   ['knex', byKnex],

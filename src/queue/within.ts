@@ -1,0 +1,12 @@
+/** Finds the way into a transaction of the user's. */
+import type { Connection } from './connection';
+import { CapabilityError, UnknownTransactionError } from './errors';
+import type { Target } from './send';
+
+/** @throws CapabilityError, UnknownTransactionError */
+export function targetWithin(driver: Connection, transaction: unknown): Target {
+  if (driver.within === undefined) throw new CapabilityError(driver.name, driver.driver, 'transactions');
+  const within = driver.within(transaction);
+  if (within === undefined) throw new UnknownTransactionError(driver.name, transaction);
+  return within;
+}

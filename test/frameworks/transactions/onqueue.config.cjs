@@ -1,0 +1,1 @@
+exports.default = { connections: { main: { driver: 'database', url: process.env.DATABASE_URL } } };
