@@ -58,6 +58,11 @@ export class Keys {
     return controlOf(this.#prefix);
   }
 
+  /** list: makes a read of hints begin anew. Of one connection of one process. Not in a cluster */
+  interruption(id: string): string {
+    return `${this.#prefix}:waiter:${id}`;
+  }
+
   /** string: the token of the lock's owner */
   lock(name: string): string {
     return `${this.#prefix}:${this.#cluster ? `{lock:${name}}` : `lock:${name}`}`;

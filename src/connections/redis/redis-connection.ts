@@ -22,13 +22,11 @@ import type {
 } from '../../queue/connection';
 import { threadModule } from '../../queue/thread-module';
 import { ConnectionClosedError } from '../errors';
-import { OpenWaiters } from '../open-waiters';
 import { RedisCaller } from './caller';
 import { type ClientSource, clientSource } from './client';
 import { clientId } from './client-id';
 import { diagnoseRedis } from './diagnose';
 import { Exchanger } from './exchanger';
-import { HintRead } from './hint-read';
 import { Keys } from './keys';
 import { RedisLink } from './link';
 import { pagesOf } from '../../queue/pages';
@@ -38,7 +36,7 @@ import { QueueNames } from './queue-names';
 import { RedisControl } from './redis-control';
 import { RedisFailedStore } from './redis-failed-store';
 import { RedisLockStore } from './redis-lock-store';
-import { RedisWaiter } from './redis-waiter';
+import { RedisWaiters } from './redis-waiters';
 import { isForbidden, remedyOf } from './refusals';
 import { script } from './scripts';
 import { SilentMasters } from './silent-masters';
@@ -46,12 +44,6 @@ import { threadOptions } from './thread-source';
 import type { ThreadData } from './thread-store';
 
 const PEEK_PAGE = 100;
-
-const LONGEST_WAIT: Seconds = 2;
-/** In a cluster each slot that a worker waits on takes a connection of its own: so many at most. */
-const MOST_READS = 8;
-/** Where it has queues beyond those: it looks at them so often. */
-const POLL: Seconds = 1;
 
 const DEFAULT_PREFIX = 'queues:';
 
@@ -102,7 +94,7 @@ export class RedisConnection implements Connection {
   readonly #exchanger: Exchanger;
   readonly #masters: SilentMasters | undefined;
   readonly #pushes = new Map<string, PushLane>();
-  readonly #waiters = new OpenWaiters();
+  readonly #waiters: RedisWaiters;
   readonly #clock: Clock;
   readonly #deadline: Seconds;
   #toldOfRefusal = false;
@@ -129,6 +121,7 @@ export class RedisConnection implements Connection {
     this.failed = new RedisFailedStore(this.#caller, this.#keys, this.#names, checkOpen);
     this.locks = new RedisLockStore(this.#caller, this.#keys, checkOpen);
     this.control = new RedisControl(this.#caller, this.#keys, this.#names, ordered, checkOpen);
+    this.#waiters = this.#openWaiters();
   }
 
   get threadAccess(): ThreadAccess | undefined {
@@ -280,17 +273,23 @@ export class RedisConnection implements Connection {
 
   waiter(queues: readonly string[]): Waiter {
     this.#checkOpen('waiter');
-    const keys = [...new Set(queues)].map((queue) => this.#keys.queue(queue).notify);
-    const slots = this.#source.cluster ? keys.slice(0, MOST_READS).map((key) => [key]) : [keys];
-    const longest = slots.flat().length < keys.length ? POLL : LONGEST_WAIT;
-    const giveBack = (key: string): void => {
-      // One that is lost all the same costs another worker its longest wait, no job.
-      this.#caller.command('rpush', [key, '1'], { consequence: 'a hint was not given back' }).catch(() => undefined);
+    return this.#waiters.open([...new Set(queues)].map((queue) => this.#keys.queue(queue).notify));
+  }
+
+  #openWaiters(): RedisWaiters {
+    // A hint that is lost all the same costs a worker its longest wait, no job.
+    const command = (name: string, args: readonly string[]): void => {
+      this.#caller.command(name, args, { consequence: 'a hint was not left' }).catch(() => undefined);
     };
-    const settings = { clock: this.#clock, giveBack, refused: (error: Error) => this.#tellOfRefusal(error, longest) };
-    const reads = slots.map((slot) => new HintRead(new RedisLink(this.#source), slot, settings));
-    const waiter = new RedisWaiter(this.name, this.#clock, reads, longest);
-    return this.#waiters.add(waiter);
+    return new RedisWaiters({
+      connection: this.name,
+      clock: this.#clock,
+      link: () => new RedisLink(this.#source),
+      interruption: this.#source.cluster ? undefined : this.#keys.interruption(clientId()),
+      hint: (key) => command('rpush', [key, '1']),
+      forget: (key) => command('del', [key]),
+      refused: (error, longest) => this.#tellOfRefusal(error, longest),
+    });
   }
 
   // Nothing else would say so: workers look for themselves.

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import threads from 'node:worker_threads';
+import Redis from 'ioredis';
 import { JobBus } from '../../../src/bus/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { connectDatabase } from '../../../src/connections/database/database-connection';
@@ -111,14 +112,30 @@ async function renewedTwice(manager: QueueManager, connection: string): Promise<
   }
 }
 
-it('twenty workers of a process have one thread', async () => {
+async function clientsOf({ url }: RedisServer): Promise<readonly string[]> {
+  const client = new Redis(url);
+  const list = String(await client.client('LIST'));
+  client.disconnect();
+  return list.trim().split('\n');
+}
+
+it('twenty workers of a process have one thread, and three connections to their store: for calls, waiting and leases', async () => {
   const manager = manage({ store: onRedis('many') });
   leaveItToTheThread(manager, 'store');
-
   for (let count = 0; count < 20; count += 1) await busy(manager, 'store');
   await renewedTwice(manager, 'store');
 
+  const idle = Array.from({ length: 20 }, (_, place) => {
+    return new Worker({ connection: 'store', queue: [`q${place}`, 'default'] }, manager);
+  });
+  workers.push(...idle);
+  for (const worker of idle) void worker.run();
+  await eventually(() => idle.every((worker) => worker.health().lastPoll !== undefined));
+  await eventually(async () => (await clientsOf(redis)).some((client) => client.includes('cmd=blpop')));
+
   expect(started).toHaveLength(1);
+  // And the one that asks.
+  expect(await clientsOf(redis)).toHaveLength(3 + 1);
   expect(reasons).toEqual([]);
 });
 

@@ -1,0 +1,120 @@
+import { HintRead, type HintWait } from '../../../src/connections/redis/hint-read';
+import type { RedisLink } from '../../../src/connections/redis/link';
+import { TestClock } from '../../../src/testing/test-clock';
+
+const INTERRUPTION = 'interruption';
+
+let clock: TestClock;
+let read: HintRead;
+/** What each blocking read has asked for, and how it is answered. */
+let reads: { readonly keys: readonly unknown[]; readonly seconds: unknown; answer: (key?: string) => Promise<void> }[];
+/** Lists that a hint was left in. */
+let left: string[];
+let forgotten: string[];
+let woken: string[];
+
+beforeEach(() => {
+  clock = new TestClock();
+  [reads, left, forgotten, woken] = [[], [], [], []];
+  const send = (_command: string, args: readonly unknown[]): unknown => {
+    let settle!: (reply: readonly Buffer[] | null) => void;
+    const reply = new Promise((resolve) => (settle = resolve));
+    const answer = async (key?: string): Promise<void> => {
+      settle(key === undefined ? null : [Buffer.from(key), Buffer.from('1')]);
+      await clock.advance(0);
+    };
+    reads.push({ keys: args.slice(0, -1), seconds: args.at(-1), answer });
+    return { reply, sent: true, client: undefined };
+  };
+  read = new HintRead({
+    clock,
+    link: { send, replace: () => {}, close: () => {} } as unknown as RedisLink,
+    interruption: INTERRUPTION,
+    hint: (key) => left.push(key),
+    forget: (key) => forgotten.push(key),
+    refused: () => {},
+  });
+});
+
+function join(name: string, keys: readonly string[], seconds = 2): HintWait {
+  const wait = { keys, until: clock.monotonic() + seconds * 1000, wake: () => woken.push(name) };
+  read.join(wait);
+  return wait;
+}
+
+const asked = (): readonly unknown[] => reads.at(-1)!.keys;
+
+it('those who wait share one read, and a hint wakes the one of them that it is meant for', async () => {
+  join('mail', ['mail']);
+  join('both', ['mail', 'images']);
+  await reads[0]!.answer(INTERRUPTION);
+  expect(asked()).toEqual([INTERRUPTION, 'mail', 'images']);
+
+  await reads[1]!.answer('images');
+
+  expect(woken).toEqual(['both']);
+  expect(reads).toHaveLength(3);
+  expect(asked()).toEqual([INTERRUPTION, 'mail']);
+});
+
+it('a hint wakes one, the one that has waited longest, and the next wakes the next', async () => {
+  for (const name of ['first', 'second', 'third']) join(name, ['mail']);
+
+  await reads[0]!.answer('mail');
+  expect(woken).toEqual(['first']);
+  await reads[1]!.answer('mail');
+
+  expect(woken).toEqual(['first', 'second']);
+  expect(left).toEqual([]);
+});
+
+it('who comes with a key that is not read has the read begin anew, and once for all who come', async () => {
+  join('mail', ['mail']);
+  join('more mail', ['mail']);
+  expect(left).toEqual([]);
+
+  join('images', ['images']);
+  join('sounds', ['sounds']);
+  expect(left).toEqual([INTERRUPTION]);
+  await reads[0]!.answer(INTERRUPTION);
+
+  expect(woken).toEqual([]);
+  expect(asked()).toEqual([INTERRUPTION, 'mail', 'images', 'sounds']);
+});
+
+it('a hint that nobody waits for any more is given back, and not read again', async () => {
+  const images = join('images', ['images']);
+  join('mail', ['mail']);
+  await reads[0]!.answer(INTERRUPTION);
+  read.leave(images);
+
+  await reads[1]!.answer('images');
+
+  expect(woken).toEqual([]);
+  expect(left).toEqual([INTERRUPTION, 'images']);
+  expect(asked()).toEqual([INTERRUPTION, 'mail']);
+});
+
+it('who joins a read late has the time that it asked for', async () => {
+  join('early', ['mail']);
+  await clock.advance('1s');
+  const late = join('late', ['mail']);
+  await clock.advance('1s');
+  await reads[0]!.answer();
+
+  expect(reads.map(({ seconds }) => seconds)).toEqual([2, 1]);
+
+  read.leave(late);
+  await clock.advance('1s');
+  await reads[1]!.answer();
+  expect(reads).toHaveLength(2);
+});
+
+it('a read that nobody shares any more leaves no list behind that it was told to begin anew by', async () => {
+  join('mail', ['mail']);
+  join('images', ['images']);
+
+  read.close();
+
+  expect(forgotten).toEqual([INTERRUPTION]);
+});
