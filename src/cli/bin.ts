@@ -47,6 +47,10 @@ const surroundings: Surroundings = {
       detached: process.platform !== 'win32',
     }),
   channel: process.send === undefined ? undefined : { tell, hear },
+  onExit(hear) {
+    process.on('exit', hear);
+    return () => process.off('exit', hear);
+  },
   exit: (code) => process.exit(code),
 };
 

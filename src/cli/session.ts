@@ -36,6 +36,8 @@ export interface Surroundings {
   readonly fork: (line: readonly string[]) => ChildProcess;
   /** The channel to the process that has started this one; undefined: there is none. */
   readonly channel: Channel | undefined;
+  /** Calls back when the process ends by itself, with what is left of its time: nothing async. Returns the function that stops it. */
+  readonly onExit: (hear: () => void) => () => void;
   /** Ends the process at once. */
   readonly exit: (code: number) => void;
 }

@@ -1,31 +1,55 @@
 /** The tie of a process to the supervisor that has started it: tells it how the worker is, and ends when it says so. */
 import { endOfTurn, type Milliseconds, type Timer } from '../clock/clock';
-import { type HealthReport, isEndOrder } from '../worker/supervision';
+import { type HealthReport, type HeldJob, isEndOrder } from '../worker/supervision';
 import type { Worker } from '../worker/worker';
 import type { Surroundings } from './session';
 
 const INTERVAL: Milliseconds = 1000;
 
+/** Jobs may start by the thousand in a second. */
+const LEAST_INTERVAL: Milliseconds = 100;
+
+/** Jobs that are named. */
+const NAMED = 10;
+
 export class SupervisorLink {
   readonly #surroundings: Surroundings;
   readonly #worker: Worker;
-  readonly #stopHearing: (() => void) | undefined;
+  readonly #undo: (() => void)[] = [];
   #timer: Timer | undefined;
+  #nextAt: Milliseconds = Infinity;
+  #toldAt: Milliseconds = -Infinity;
   #isOver = false;
 
   constructor(surroundings: Surroundings, worker: Worker) {
     this.#surroundings = surroundings;
     this.#worker = worker;
-    this.#stopHearing = surroundings.channel?.hear((message) => {
-      if (isEndOrder(message)) surroundings.exit(message.code);
+    const { channel, onExit, exit } = surroundings;
+    if (channel === undefined) return;
+    const stopHearing = channel.hear((message) => {
+      if (isEndOrder(message)) exit(message.code);
     });
+    // A handler may end the process: then this says which.
+    this.#undo.push(
+      stopHearing,
+      onExit(() => this.#tell()),
+    );
   }
 
   /** The first report says that the worker could start: what it stumbles over at once, it has thrown within this turn. */
   begin(): void {
-    void endOfTurn().then(() => {
-      if (!this.#isOver) this.#report();
-    });
+    void endOfTurn().then(() => this.#report());
+  }
+
+  /**
+   * A job starts. It may kill the process, which could not say so any more: so it is told first, where nothing was told just
+   * now, and otherwise soon.
+   */
+  starting(): void {
+    const { clock } = this.#surroundings;
+    const at = this.#toldAt + LEAST_INTERVAL;
+    if (at <= clock.monotonic()) this.#report();
+    else if (at < this.#nextAt) this.#reportAt(at);
   }
 
   /** Tells why the worker has come to its end; not of one that could not even begin. */
@@ -36,16 +60,30 @@ export class SupervisorLink {
   close(): void {
     this.#isOver = true;
     this.#timer?.cancel();
-    this.#stopHearing?.();
+    for (const undo of this.#undo) undo();
   }
 
   #report(): void {
+    if (this.#isOver) return;
     this.#tell();
-    this.#timer = this.#surroundings.clock.after(INTERVAL, () => this.#report());
+    this.#reportAt(this.#toldAt + INTERVAL);
+  }
+
+  #reportAt(at: Milliseconds): void {
+    const { clock } = this.#surroundings;
+    this.#timer?.cancel();
+    this.#nextAt = at;
+    this.#timer = clock.after(at - clock.monotonic(), () => this.#report());
   }
 
   #tell(): void {
-    const report: HealthReport = { onqueue: 'health', health: this.#worker.health() };
-    this.#surroundings.channel?.tell(report);
+    const { channel, clock } = this.#surroundings;
+    this.#toldAt = clock.monotonic();
+    const report: HealthReport = { onqueue: 'health', health: this.#worker.health(), jobs: this.#jobs };
+    channel?.tell(report);
+  }
+
+  get #jobs(): readonly HeldJob[] {
+    return this.#worker.running.slice(0, NAMED).map(({ name, id, queue }) => ({ job: name, id, queue }));
   }
 }

@@ -31,6 +31,7 @@ export class WorkProcess {
   /** What is to be undone at the end. */
   readonly #undo: (() => void)[] = [];
   #worker: Worker | undefined;
+  #link: SupervisorLink | undefined;
   #orphaned = false;
 
   /** @throws InvalidWorkerOptionError, InvalidQueueNameError */
@@ -57,7 +58,8 @@ export class WorkProcess {
     const manager = await this.#open();
     const { logger } = manager;
     const options = workerOptions(this.#connection, this.#flags);
-    const worker = processWorker(options, manager, { endsProcess: true, afterCrash });
+    const starting = (): void => this.#link?.starting();
+    const worker = processWorker(options, manager, { endsProcess: true, afterCrash, starting });
     this.#worker = worker;
     if (this.#orphaned) void worker.stop();
     // Before anything is told: who reads that it works may stop it.
@@ -74,7 +76,7 @@ export class WorkProcess {
   }
 
   async #runSupervised(worker: Worker): Promise<void> {
-    const link = new SupervisorLink(this.#session.surroundings, worker);
+    const link = (this.#link = new SupervisorLink(this.#session.surroundings, worker));
     this.#undo.push(() => link.close());
     const running = worker.run();
     link.begin();

@@ -31,6 +31,8 @@ export interface ExecutorSettings {
   readonly single?: boolean | undefined;
   /** Of a worker: itself, which waits for its hooks. */
   readonly caller?: object | undefined;
+  /** Called before a handler starts, which may take the process with it. */
+  readonly starting?: (() => void) | undefined;
 }
 
 /** What a run needs that was found out before it. */
@@ -192,6 +194,7 @@ export class Executor {
       );
     }
     job.handler = 'running';
+    this.#settings.starting?.();
     // What `sync` runs is waited for by the one that dispatched it.
     const caller = this.#settings.single === true ? undefined : job;
     invokeHandle(this.#application, job, plan.definition, plan.through, caller, (thrown) => {

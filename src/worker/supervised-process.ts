@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 import type { Clock, Milliseconds, Timer } from '../clock/clock';
 import type { WorkerHealth } from './health';
 import type { StopReason } from './stop-conditions';
-import { type EndOrder, isHealthReport } from './supervision';
+import { type EndOrder, type HeldJob, isHealthReport } from './supervision';
 
 /** After an order to end at once, and after SIGKILL: the system may be unable to end a process that waits for a disk. */
 const HASTE: Milliseconds = 1000;
@@ -25,6 +25,8 @@ export interface ProcessListener {
 export class SupervisedProcess {
   /** What it has told last; undefined while it starts. */
   health: WorkerHealth | undefined;
+  /** What it ran then. */
+  jobs: readonly HeldJob[] = [];
   /** It had to be killed: it was told to stop, and did not. */
   wasKilled = false;
   isOver = false;
@@ -85,6 +87,12 @@ export class SupervisedProcess {
     return this.#begunAt === undefined ? 0 : this.#clock.monotonic() - this.#begunAt;
   }
 
+  /** Whether it has taken jobs. */
+  get hasWorked(): boolean {
+    if (this.health === undefined) return false;
+    return this.health.running > 0 || Object.values(this.health.outcomes).some((count: number) => count > 0);
+  }
+
   /** Since it was heard last; while it starts, since it was started. */
   get silence(): Milliseconds {
     return this.#clock.monotonic() - this.#heardAt;
@@ -127,6 +135,7 @@ export class SupervisedProcess {
   #hear(message: unknown): void {
     if (!isHealthReport(message) || this.isOver) return;
     this.health = message.health;
+    this.jobs = message.jobs;
     this.#heardAt = this.#clock.monotonic();
     this.#begunAt ??= this.#heardAt;
     this.#listener.heard(this);

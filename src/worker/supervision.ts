@@ -4,10 +4,19 @@ import type { WorkerHealth } from './health';
 /** A process ends with it when a handler blocked its event loop, or handlers hold all slots for good: `EX_SOFTWARE` of sysexits.h. */
 export const BLOCKED = 70;
 
-/** From a process: every second, and once more when its worker has stopped. */
+/** A job that a process runs, by what the log calls it. */
+export interface HeldJob {
+  readonly job: string;
+  readonly id: string;
+  readonly queue: string;
+}
+
+/** From a process: every second, when it starts jobs, and once more when its worker has stopped or the process ends. */
 export interface HealthReport {
   readonly onqueue: 'health';
   readonly health: WorkerHealth;
+  /** What it runs: so that its death can be laid to somebody. The first few. */
+  readonly jobs: readonly HeldJob[];
 }
 
 /** To a process that is told to stop a second time: it ends at once, with this code. */

@@ -9,13 +9,26 @@ export function nameOf({ number }: Occupied, { pid }: SupervisedProcess): string
 }
 
 export function factsOf({ number }: Occupied, process?: SupervisedProcess): object {
-  return { process: number, pid: process?.pid, code: process?.code, signal: process?.signal };
+  const { pid, code, signal, jobs = [] } = process ?? {};
+  return { process: number, pid, code, signal, ...(process?.isOver === true && jobs.length > 0 && { jobs }) };
 }
 
-export function deathOf({ error, signal, code }: SupervisedProcess): string {
-  if (error !== undefined) return `could not be started: ${error.message}`;
+export function deathOf(process: SupervisedProcess): string {
+  const { error } = process;
+  return error === undefined ? `${endOf(process)}${held(process)}` : `could not be started: ${error.message}`;
+}
+
+function endOf({ signal, code }: SupervisedProcess): string {
   if (signal !== undefined) return `was ended by ${signal}`;
   return code === BLOCKED ? 'was ended because a handler blocked its event loop' : `ended with code ${String(code)}`;
+}
+
+/** What it ran, as far as it could still say so. */
+export function held({ jobs, health }: SupervisedProcess): string {
+  if (jobs.length === 0) return '';
+  const names = jobs.map(({ job, id }) => `${job} ${id}`);
+  const others = (health?.running ?? 0) - jobs.length;
+  return ` while it ran ${names.join(', ')}${others > 0 ? ` and ${others} more` : ''}`;
 }
 
 export function momentOf(pause: Milliseconds): string {

@@ -10,7 +10,7 @@ import { RestartPause } from './restart-pause';
 import type { StopReason } from './stop-conditions';
 import { type Child, type ProcessListener, SupervisedProcess } from './supervised-process';
 import { BLOCKED } from './supervision';
-import { deathOf, factsOf, momentOf, nameOf } from './supervisor-log';
+import { deathOf, factsOf, held, momentOf, nameOf } from './supervisor-log';
 import { type Occupied, type SupervisorHealth, supervisorHealth } from './supervisor-health';
 
 /** What is to be replaced sooner would be so again and again: it gets the pause of those that died. */
@@ -167,7 +167,7 @@ export class Supervisor {
     if (process.wasKilled) {
       const cause =
         'its event loop is blocked, or the process was suspended. Its jobs run again when their leases end.';
-      const sentence = `${nameOf(place, process)} did not end when it was told to, and was killed: ${cause}`;
+      const sentence = `${nameOf(place, process)} did not end when it was told to, and was killed${held(process)}: ${cause}`;
       this.#settings.logger.error(facts, sentence);
     } else if (code !== 0 && !this.#hurried) {
       this.#settings.logger.warn(facts, `${nameOf(place, process)} ${deathOf(process)}.`);
@@ -180,7 +180,7 @@ export class Supervisor {
     place.current = undefined;
     if (!process.isOver) place.leaving = process;
     const cause = reason === 'max-time' ? 'recycle' : reason;
-    const pause = process.lived >= TOO_SOON ? 0 : place.pause.after(process.lived);
+    const pause = process.lived >= TOO_SOON ? 0 : place.pause.after(process.lived, false);
     const { logger, reasons } = this.#settings;
     const facts = { ...factsOf(place, process), reason: cause };
     const sentence = `${nameOf(place, process)} ends: ${reasons[cause]}; the next starts ${momentOf(pause)}.`;
@@ -218,7 +218,7 @@ export class Supervisor {
   }
 
   #startLater(place: Place, what: string, process?: SupervisedProcess): void {
-    const pause = place.pause.after(process?.lived ?? 0);
+    const pause = place.pause.after(process?.lived ?? 0, process?.hasWorked ?? false);
     this.#settings.logger.warn(factsOf(place, process), `${what}; the next starts ${momentOf(pause)}.`);
     this.#startAfter(pause, place);
   }

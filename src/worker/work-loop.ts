@@ -13,7 +13,6 @@ import type { Connection, ReserveReply } from '../queue/connection';
 import { MOST_JOBS } from '../queue/pages';
 import { Bell } from './bell';
 import { Emptiness } from './emptiness';
-import { WorkerStoppingError } from './errors';
 import { Executor } from './executor';
 import { IdleWait } from './idle-wait';
 import { standInsOf, type WorkerHealth, type WorkerState } from './health';
@@ -21,18 +20,19 @@ import { logSetAside, logStubborn, logUnsettled } from './job-log';
 import { LastChance } from './last-chance';
 import { LeaseKeeper } from './lease/keeper';
 import { Orders } from './orders';
-import { isForOthers, releasedForFree } from './outcome';
+import { isForOthers } from './outcome';
 import { Permission } from './permission';
 import { Pulse } from './pulse';
 import { drawOrder, type WeightedQueue } from './queue-order';
-import { Roster } from './roster';
 import { RunningJob } from './running-job';
+import { Runs } from './runs';
 import { type Finished, Settler } from './settler';
-import { ABORT_GRACE, Shutdown } from './shutdown';
+import { Shutdown } from './shutdown';
 import { Slots } from './slots';
 import { StopConditions, type StopReason } from './stop-conditions';
 import { Trouble } from './trouble';
 import type { ResolvedWorkerOptions } from './worker-options';
+import type { WorkersProcess } from './workers-process';
 
 /** A worker that has slots, knows of no trouble and was answered by nobody for so long is stuck. */
 const LONGEST_SILENCE: Seconds = 30;
@@ -45,10 +45,7 @@ export interface WorkLoopSettings {
   readonly application: Application;
   /** The connection's own, or where its failed jobs go. Undefined: it buries them. */
   readonly failedStore: FailedStore | undefined;
-  /** Whether the process may be ended when a handler blocks its event loop. */
-  readonly endsProcess: boolean;
-  /** It stands in for a process that has died: under `drain` the jobs that this one held are not left behind. */
-  readonly afterCrash: boolean;
+  readonly process: WorkersProcess;
 }
 
 export class WorkLoop {
@@ -72,12 +69,8 @@ export class WorkLoop {
   readonly #permission: Permission;
   readonly #empty: Emptiness;
   readonly #slots: Slots;
+  readonly #runs: Runs;
 
-  /** Runs without an outcome. */
-  readonly #open = new Roster<RunningJob>();
-  readonly #finished: Finished[] = [];
-  /** Ended runs whose outcomes are on their way to the store. */
-  #settling: readonly Finished[] = [];
   /** Queues that the last reserve did not ask, as it would have been handed what runs here already. */
   #unasked: ReadonlySet<string> | undefined;
   /** The turn under way, if one is. */
@@ -90,7 +83,8 @@ export class WorkLoop {
   #reason: StopReason | undefined;
 
   constructor(settings: WorkLoopSettings) {
-    const { options, connection, queues, lease, application, failedStore, endsProcess, afterCrash } = settings;
+    const { options, connection, queues, lease, application, failedStore } = settings;
+    const { endsProcess = false, afterCrash = false, starting } = settings.process;
     const { clock, logger } = application;
     this.#logger = logger;
     const ring = (): void => this.#bell.ring();
@@ -101,11 +95,11 @@ export class WorkLoop {
     this.#application = application;
     this.#conditions = new StopConditions(options, clock);
     this.#trouble = new Trouble(application, connection, ring);
-    this.#shutdown = new Shutdown(options.grace, clock, () => this.#interrupt());
+    this.#shutdown = new Shutdown(options.grace, clock, () => this.#runs.interrupt());
     this.#orders = new Orders(connection, this.#logger);
     this.#pulse = new Pulse(clock);
     const { defaults, grace } = options;
-    this.#executor = new Executor(application, { defaults, grace, caller: this });
+    this.#executor = new Executor(application, { defaults, grace, caller: this, starting });
     this.#lastChance = new LastChance((job) => this.#executor.isLastChance(job));
     const freed = (): void => {
       this.#hungry = true;
@@ -132,24 +126,41 @@ export class WorkLoop {
         ring();
       },
       untaken: (one, error) => {
-        this.#finished.push(one);
+        this.#runs.takeBack(one);
         if (this.#state !== 'stopped') this.#trouble.note(error, 'settling');
       },
       announced: freed,
+    });
+    this.#runs = new Runs({
+      executor: this.#executor,
+      slots: this.#slots,
+      leases: this.#leases,
+      lastChance: this.#lastChance,
+      clock,
+      ended: (job, outcome) => {
+        if (options.drain && isForOthers(outcome)) this.#empty.leave(job);
+        // In a worker that ends no slot is waited for, and the line on the outcome says enough.
+        const ends = this.#state !== 'running' || this.#conditions.stopRequested;
+        if (job.handler === 'running' && !ends) logStubborn(logger, job);
+        ring();
+      },
     });
   }
 
   /** Asks the loop to end; `run` resolves when it has. */
   stop(): void {
     this.#conditions.stopRequested = true;
-    this.#shutdown.begin(this.#open.size > 0);
+    this.#shutdown.begin(this.#runs.open > 0);
     this.#bell.ring();
   }
 
   /** Whether it waits for the code that asks. */
   get isCaller(): boolean {
-    const caller = callerOf();
-    return caller === this || [...this.#open].some((job) => job === caller);
+    return callerOf() === this || this.#runs.isCaller;
+  }
+
+  get running(): readonly RunningJob[] {
+    return this.#runs.running;
   }
 
   get health(): WorkerHealth {
@@ -208,29 +219,27 @@ export class WorkLoop {
       // Once all is stored and told that ran beside it: a crash would be theirs as well.
       if (this.#lastChance.held !== undefined && this.#isSettled) this.#start(this.#lastChance.start());
       const limit = this.#trouble.pausing ? 0 : this.#limit();
-      if (limit === 0 && (this.#finished.length === 0 || this.#trouble.pausing)) await this.#sleep();
+      if (limit === 0 && (this.#runs.ended === 0 || this.#trouble.pausing)) await this.#sleep();
       // A store that never answers must not keep a stopped worker.
       else await this.#shutdown.within((this.#turning = this.#turn(limit)));
     }
   }
 
   async #turn(limit: number): Promise<void> {
-    const finished = this.#finished.splice(0, MOST_JOBS);
+    const finished = this.#runs.depart();
     const combined = limit > 0 && this.#settler.combines;
     const reserves = combined || finished.length === 0;
     const askedAt = this.#application.clock.monotonic();
     let reply: ReserveReply | undefined;
-    this.#settling = finished;
     try {
       if (reserves) reply = await this.#exchange(finished, limit);
       else await this.#settler.settle(finished);
     } catch (error) {
-      this.#finished.unshift(...finished);
+      this.#runs.arrive(false);
       this.#trouble.note(error, 'settling and reserving');
       return;
-    } finally {
-      this.#settling = [];
     }
+    this.#runs.arrive(true);
     // One part of the store may answer while another does not, or has just refused what it had left unanswered.
     if (this.#settler.unanswered === 0 && !this.#trouble.pausing) this.#trouble.over();
     if (finished.length + (reply?.reservations.length ?? 0) > 0) this.#empty.disturb();
@@ -271,34 +280,13 @@ export class WorkLoop {
     const { start, back } = this.#lastChance.split(jobs);
     this.#hungry = reservations.length === limit || nextIn <= 0 || back.length > 0;
     this.#nextLook = this.#application.clock.monotonic() + nextIn * 1000;
-    for (const job of back) this.#giveBack(job);
+    for (const job of back) this.#runs.giveBack(job);
     for (const job of start) this.#start(job);
   }
 
-  #giveBack(job: RunningJob): void {
-    job.close();
-    this.#finished.push({ job, outcome: releasedForFree(job, 0, job.reservation.counters), took: 0 });
-  }
-
   #start(job: RunningJob): void {
-    const { clock } = this.#application;
     this.#conditions.started += 1;
-    this.#slots.take();
-    this.#open.add(job);
-    const startedAt = clock.monotonic();
-    this.#executor.start(job, (outcome) => {
-      this.#open.delete(job);
-      this.#leases.ended(job, outcome);
-      this.#lastChance.end(job);
-      if (this.#options.drain && isForOthers(outcome)) this.#empty.leave(job);
-      this.#finished.push({ job, outcome, took: clock.monotonic() - startedAt });
-      if (job.handler === 'running') {
-        this.#slots.giveUp(job, startedAt);
-        // In a worker that ends no slot is waited for, and the line on the outcome says enough.
-        if (this.#state === 'running' && !this.#conditions.stopRequested) logStubborn(this.#logger, job);
-      } else this.#slots.leave();
-      this.#bell.ring();
-    });
+    this.#runs.start(job);
   }
 
   get #free(): number {
@@ -359,7 +347,7 @@ export class WorkLoop {
       idle ? this.#nextLook : Infinity,
       vetoedUntil ?? Infinity,
       now + this.#conditions.timeLeft,
-      this.#open.size === 0 ? now + this.#patienceLeft : Infinity,
+      this.#runs.open === 0 ? now + this.#patienceLeft : Infinity,
     ];
     if (!idle) this.#idle.pause();
     this.#idle.until(Math.min(...wakeAt), idle);
@@ -370,10 +358,10 @@ export class WorkLoop {
 
   // Runs finish and are settled; after `stop()` only for as long as the grace, then they are given back.
   async #drain(): Promise<void> {
-    if (this.#lastChance.held !== undefined) this.#giveBack(this.#lastChance.held);
+    if (this.#lastChance.held !== undefined) this.#runs.giveBack(this.#lastChance.held);
     while (this.#unsettled > 0 && !this.#shutdown.isOver) {
-      const idle = this.#finished.length === 0 || this.#trouble.pausing;
-      const step = this.#settling.length > 0 ? this.#turning : idle ? this.#bell.heard() : this.#turn(0);
+      const idle = this.#runs.ended === 0 || this.#trouble.pausing;
+      const step = this.#runs.areSettling ? this.#turning : idle ? this.#bell.heard() : this.#turn(0);
       await this.#shutdown.within(step);
     }
     if (this.#unsettled > 0) return this.#giveUp();
@@ -382,19 +370,15 @@ export class WorkLoop {
     await this.#shutdown.within(this.#settler.announced());
   }
 
-  #interrupt(): void {
-    for (const job of this.#open) job.abort(new WorkerStoppingError(job.name, job.id), ABORT_GRACE);
-    this.#executor.hasten();
-  }
-
   get #unsettled(): number {
-    return this.#open.size + this.#finished.length + this.#settling.length + this.#settler.unanswered;
+    return this.#runs.size + this.#settler.unanswered;
   }
 
   #giveUp(): void {
-    const ended = this.#unsettled - this.#open.size;
-    const silence = ended > this.#finished.length ? 'the store has not answered' : 'there was no time left to do so';
+    const { open } = this.#runs;
+    const ended = this.#unsettled - open;
+    const silence = ended > this.#runs.ended ? 'the store has not answered' : 'there was no time left to do so';
     const why = this.#trouble.lastMessage ?? silence;
-    logUnsettled(this.#logger, { connection: this.#connection.name, open: this.#open.size, ended, why });
+    logUnsettled(this.#logger, { connection: this.#connection.name, open, ended, why });
   }
 }

@@ -1,6 +1,7 @@
 /** The public face of a worker: its options, and its life from `run()` to `stop()`. */
 import type { Seconds, Timer } from '../clock/clock';
 import { NoFailedStoreError } from '../failed/errors';
+import type { JobContext } from '../job/job-context';
 import type { Closable } from '../queue/closable';
 import { CapabilityError } from '../queue/errors';
 import { defaultManager, runFor } from '../queue/default-manager';
@@ -10,6 +11,7 @@ import { UNBORN, type WorkerHealth } from './health';
 import { namesLikeWeights, parseQueues } from './queue-order';
 import type { StopReason } from './stop-conditions';
 import { WorkLoop } from './work-loop';
+import type { WorkersProcess } from './workers-process';
 import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions } from './worker-options';
 
 const HOUR = 3_600_000;
@@ -17,18 +19,10 @@ const HOUR = 3_600_000;
 /** Beyond the grace: for aborted handlers to come back, and for the store to take the last outcomes. */
 const CLOSE_MARGIN: Seconds = 7;
 
-interface ProcessOptions {
-  /** Lets a thread end the process when a handler blocks its event loop. */
-  readonly endsProcess?: boolean | undefined;
-  /** Has `drain` wait for what others have reserved, for one lease at most. */
-  readonly afterCrash?: boolean | undefined;
-}
-
 export class Worker implements Closable {
   readonly #options: ResolvedWorkerOptions;
   readonly #manager: QueueManager | undefined;
-  readonly #endsProcess: boolean;
-  readonly #afterCrash: boolean;
+  readonly #process: WorkersProcess;
   #loop: WorkLoop | undefined;
   #ended: Promise<StopReason> | undefined;
   #stopped = false;
@@ -40,15 +34,10 @@ export class Worker implements Closable {
    * @throws InvalidWorkerOptionError, InvalidDurationError, InvalidQueueNameError
    */
   constructor(options?: WorkerOptions, manager?: QueueManager);
-  constructor(
-    options: WorkerOptions = {},
-    manager?: QueueManager,
-    { endsProcess = false, afterCrash = false }: ProcessOptions = {},
-  ) {
+  constructor(options: WorkerOptions = {}, manager?: QueueManager, ofProcess: WorkersProcess = {}) {
     this.#options = resolveWorkerOptions(options);
     this.#manager = manager;
-    this.#endsProcess = endsProcess;
-    this.#afterCrash = afterCrash;
+    this.#process = ofProcess;
   }
 
   get closeDeadline(): Seconds {
@@ -81,6 +70,11 @@ export class Worker implements Closable {
   /** How it is now. May be asked at any time, and asks the store nothing. */
   health(): WorkerHealth {
     return this.#loop?.health ?? UNBORN;
+  }
+
+  /** The jobs whose handlers run now. */
+  get running(): readonly JobContext[] {
+    return this.#loop?.running ?? [];
   }
 
   get isCaller(): boolean {
@@ -117,8 +111,7 @@ export class Worker implements Closable {
       lease: retryAfter,
       application: manager,
       failedStore,
-      endsProcess: this.#endsProcess,
-      afterCrash: this.#afterCrash,
+      process: this.#process,
     });
     // All that an idle worker waits on is unreferenced: without this the process would end under it.
     let alive: Timer | undefined;
@@ -136,8 +129,8 @@ export class Worker implements Closable {
 }
 
 /** A worker that has its process to itself, as the command line's have: the only one that may end it. */
-export function processWorker(options: WorkerOptions, manager: QueueManager, process: ProcessOptions): Worker {
-  const ofProcess: new (...parameters: [WorkerOptions, QueueManager, ProcessOptions]) => Worker = Worker;
+export function processWorker(options: WorkerOptions, manager: QueueManager, process: WorkersProcess): Worker {
+  const ofProcess: new (...parameters: [WorkerOptions, QueueManager, WorkersProcess]) => Worker = Worker;
   return new ofProcess(options, manager, process);
 }
 

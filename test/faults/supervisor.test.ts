@@ -25,11 +25,25 @@ describe('work', () => {
     process.kill(killed, 'SIGKILL');
 
     const next = await project.pidOf('waiting', 2);
-    expect(supervisor.stderr).toContain(`Process 1 (pid ${killed}) was ended by SIGKILL; the next starts in 0.5 s.`);
+    expect(supervisor.stderr).toMatch(
+      new RegExp(String.raw`\(pid ${killed}\) was ended by SIGKILL while it ran Wait [\w-]+; the next starts now`),
+    );
     expect(next).not.toBe(killed);
     expect(supervisor.stdout.match(/^Store /gm)).toHaveLength(1);
     project.write({ go: '' });
     await project.pidOf('went');
+  });
+
+  it('goes on at once behind jobs that end their process, and names them', async () => {
+    await project.end();
+    project = new JobProject(600);
+    await project.dispatch('Exit', 'Exit', 'Exit', 'Greet', 'Greet');
+    const supervisor = work();
+
+    await project.pidOf('hello', 2);
+
+    expect(project.lines.filter(({ text }) => text === 'exiting')).toHaveLength(3);
+    expect(supervisor.stderr.match(/ended with code 7 while it ran Exit [\w-]+; the next starts now/g)).toHaveLength(3);
   });
 
   it('stops cleanly when npm is killed that started it', async () => {

@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events';
 import { UNBORN, type WorkerHealth } from '../../src/worker/health';
 import type { StopReason } from '../../src/worker/stop-conditions';
+import type { HeldJob } from '../../src/worker/supervision';
 import type { Child } from '../../src/worker/supervised-process';
 
 export class FakeChild extends EventEmitter implements Child {
@@ -26,9 +27,9 @@ export class FakeChild extends EventEmitter implements Child {
   }
 
   /** Its worker runs, or is as `health` says. */
-  reports(health: Partial<WorkerHealth> = {}): void {
-    const running = { ...UNBORN, state: 'running', ready: true } as const;
-    this.emit('message', { onqueue: 'health', health: { ...running, ...health } });
+  reports(health: Partial<WorkerHealth> = {}, jobs: readonly HeldJob[] = []): void {
+    const running = { ...UNBORN, state: 'running', ready: true, running: jobs.length } as const;
+    this.emit('message', { onqueue: 'health', health: { ...running, ...health }, jobs });
   }
 
   /** Takes no more jobs, and finishes those that it has. */

@@ -49,62 +49,6 @@ describe('a supervisor', () => {
     expect(orders).toHaveLength(1);
   });
 
-  it('starts another process for one that was killed, after a pause, and says so on one line', async () => {
-    supervise();
-    child().reports();
-
-    child().dies('SIGKILL');
-    await clock.advance('499ms');
-    expect(orders).toHaveLength(1);
-    await clock.advance('1ms');
-
-    expect(orders).toHaveLength(2);
-    expect(log.messages('warn')).toEqual(['Process 1 (pid 100) was ended by SIGKILL; the next starts in 0.5 s.']);
-    expect(log.messages('info')).toEqual(['Process 1 (pid 101) started.']);
-  });
-
-  it.each([
-    [70, 'was ended because a handler blocked its event loop'],
-    [1, 'ended with code 1'],
-  ])('names the cause of an end with code %d', (code, cause) => {
-    supervise();
-    child().reports();
-
-    child().dies(code);
-
-    expect(log.messages('warn')).toEqual([`Process 1 (pid 100) ${cause}; the next starts in 0.5 s.`]);
-  });
-
-  it('waits longer and longer while processes die young', async () => {
-    supervise();
-    child().reports();
-    const pauses: number[] = [];
-
-    for (let death = 0; death < 8; death += 1) {
-      const diedAt = clock.monotonic();
-      child().dies('SIGSEGV');
-      while (orders.length < death + 2) await clock.advance('500ms');
-      pauses.push((clock.monotonic() - diedAt) / 1000);
-    }
-
-    expect(pauses).toEqual([0.5, 1, 2, 4, 8, 16, 30, 30]);
-  });
-
-  it('pauses as at first for one that has worked for a minute', async () => {
-    supervise();
-    for (let death = 0; death < 3; death += 1) {
-      child().dies('SIGSEGV');
-      await clock.advance('10s');
-    }
-    child().reports();
-    await clock.advance('1m');
-
-    child().dies('SIGSEGV');
-    await clock.advance('500ms');
-
-    expect(orders).toHaveLength(5);
-  });
-
   it('tries again when the system could not start a process', async () => {
     let fails = true;
     supervise({

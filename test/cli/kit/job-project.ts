@@ -3,8 +3,10 @@ import { eventually } from '../../support/eventually';
 import { BIN, ChildCommand, type CommandOptions, command, isAlive } from './child-command';
 import { Project } from './project';
 
-const CONFIG = `require('./jobs');
-module.exports = { connections: { database: { driver: 'database', url: 'sqlite:./queue.sqlite', retryAfter: 1 } } };`;
+const configuration = (retryAfter: number): string => `require('./jobs');
+module.exports = {
+  connections: { database: { driver: 'database', url: 'sqlite:./queue.sqlite', retryAfter: ${retryAfter} } },
+};`;
 
 /** Each job leaves a line in a file: what it does, its process, its attempt. */
 const JOBS = `const { appendFileSync, existsSync } = require('node:fs');
@@ -13,6 +15,13 @@ const write = (job, text) => appendFileSync('done.txt', [text, process.pid, job.
 
 exports.Greet = Job()(class Greet extends Job {
   handle() { write(this, 'hello'); }
+});
+
+exports.Exit = Job()(class Exit extends Job {
+  handle() {
+    write(this, 'exiting');
+    process.exit(7);
+  }
 });
 
 exports.Wait = Job({ tries: 3, timeout: 0 })(class Wait extends Job {
@@ -58,8 +67,9 @@ export class JobProject extends Project {
   readonly #children: ChildCommand[] = [];
   readonly #frozen: number[] = [];
 
-  constructor() {
-    super({ 'onqueue.config.js': CONFIG, 'jobs.js': JOBS, 'dispatch.js': DISPATCH, 'npm.js': NPM });
+  /** @param retryAfter seconds after which the job of a process that has died runs again */
+  constructor(retryAfter = 1) {
+    super({ 'onqueue.config.js': configuration(retryAfter), 'jobs.js': JOBS, 'dispatch.js': DISPATCH, 'npm.js': NPM });
   }
 
   onqueue(line: readonly string[], options: CommandOptions = {}): ChildCommand {

@@ -1,0 +1,109 @@
+/** The runs of a worker: those without an outcome, those that have one, and those whose outcome is on its way to the store. */
+import type { Clock } from '../clock/clock';
+import { callerOf } from '../container/scope';
+import { MOST_JOBS } from '../queue/pages';
+import { WorkerStoppingError } from './errors';
+import type { Executor } from './executor';
+import type { LastChance } from './last-chance';
+import type { LeaseKeeper } from './lease/keeper';
+import { type Outcome, releasedForFree } from './outcome';
+import { Roster } from './roster';
+import type { RunningJob } from './running-job';
+import type { Finished } from './settler';
+import { ABORT_GRACE } from './shutdown';
+import type { Slots } from './slots';
+
+export interface RunsSettings {
+  readonly executor: Executor;
+  readonly slots: Slots;
+  readonly leases: LeaseKeeper;
+  readonly lastChance: LastChance;
+  readonly clock: Clock;
+  /** Called for each that has an outcome; its handler may go on all the same. */
+  readonly ended: (job: RunningJob, outcome: Outcome) => void;
+}
+
+export class Runs {
+  readonly #settings: RunsSettings;
+  readonly #open = new Roster<RunningJob>();
+  #ended: Finished[] = [];
+  #settling: readonly Finished[] = [];
+
+  constructor(settings: RunsSettings) {
+    this.#settings = settings;
+  }
+
+  /** How many have no outcome. */
+  get open(): number {
+    return this.#open.size;
+  }
+
+  /** How many have one that is not on its way yet. */
+  get ended(): number {
+    return this.#ended.length;
+  }
+
+  get areSettling(): boolean {
+    return this.#settling.length > 0;
+  }
+
+  /** All of them: each has to be settled. */
+  get size(): number {
+    return this.#open.size + this.#ended.length + this.#settling.length;
+  }
+
+  /** Those whose handlers run. */
+  get running(): readonly RunningJob[] {
+    return [...this.#open].filter(({ handler }) => handler === 'running');
+  }
+
+  /** Whether one of them runs the code that asks. */
+  get isCaller(): boolean {
+    const caller = callerOf();
+    return [...this.#open].some((job) => job === caller);
+  }
+
+  start(job: RunningJob): void {
+    const { executor, slots, leases, lastChance, clock, ended } = this.#settings;
+    slots.take();
+    this.#open.add(job);
+    const startedAt = clock.monotonic();
+    executor.start(job, (outcome) => {
+      this.#open.delete(job);
+      leases.ended(job, outcome);
+      lastChance.end(job);
+      this.#ended.push({ job, outcome, took: clock.monotonic() - startedAt });
+      if (job.handler === 'running') slots.giveUp(job, startedAt);
+      else slots.leave();
+      ended(job, outcome);
+    });
+  }
+
+  /** Back to its queue, without having run. */
+  giveBack(job: RunningJob): void {
+    job.close();
+    this.#ended.push({ job, outcome: releasedForFree(job, 0, job.reservation.counters), took: 0 });
+  }
+
+  /** Of those that have an outcome, as many as one call takes: they are on their way from here on. */
+  depart(): readonly Finished[] {
+    return (this.#settling = this.#ended.splice(0, MOST_JOBS));
+  }
+
+  /** The store has answered, or not. `taken`: false: they are to be settled again. */
+  arrive(taken: boolean): void {
+    if (!taken) this.#ended.unshift(...this.#settling);
+    this.#settling = [];
+  }
+
+  /** A part of the store did not take it after all. */
+  takeBack(finished: Finished): void {
+    this.#ended.push(finished);
+  }
+
+  /** The worker stops, and waits no longer. */
+  interrupt(): void {
+    for (const job of this.#open) job.abort(new WorkerStoppingError(job.name, job.id), ABORT_GRACE);
+    this.#settings.executor.hasten();
+  }
+}
