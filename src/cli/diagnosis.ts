@@ -1,5 +1,6 @@
 /** What `check` finds: each of these looks at one thing, and gives lines; none of them throws. */
 import 'reflect-metadata';
+import { basename } from 'node:path';
 import { constructorInjections, constructorOwner, injectionsOf } from '../container/parameters';
 import type { Class, JobDefinition } from '../job/definition';
 import { placed } from '../job/errors';
@@ -8,7 +9,7 @@ import type { QueueManager } from '../queue/queue-manager';
 import { counted } from './counted';
 import { errorText } from './error-text';
 import { HOW_TO_REGISTER, shortNamesRemark } from './job-list';
-import { installedPackage, ownPackage } from './package-versions';
+import { dependenciesOf, installedPackage, ownPackage } from './package-versions';
 
 const OLDEST_NODE = [20, 19] as const;
 
@@ -23,6 +24,15 @@ export function diagnoseVersions(folder: string): Diagnosis[] {
     ...secondCopy('onqueue', own.folder, folder, 'Run the command of the project: npx onqueue.'),
     ...PEERS.flatMap((name) => diagnosePeer(name, own.folder, folder)),
   ];
+}
+
+/** Whether production can load the configuration: `npm ci --omit=dev` leaves out what compiles TypeScript. */
+export function diagnoseSource(file: string | undefined, folder: string): Diagnosis[] {
+  if (file?.endsWith('.ts') !== true || dependenciesOf(folder).includes('@swc/core')) return [];
+  const message =
+    'is TypeScript, and @swc/core is no dependency but, at most, one for development: where those are left out it cannot be ' +
+    'loaded. Compile it with the rest: onqueue work --config dist/onqueue.config.js.';
+  return [{ level: 'warning', subject: basename(file), message }];
 }
 
 export function diagnoseNode(version: string): Diagnosis {

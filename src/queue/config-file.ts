@@ -1,12 +1,13 @@
 /** Finds and loads `onqueue.config.*`, where the configuration stands when nobody called `Queue.configure`. */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { types } from 'node:util';
 import type { Configuration } from './configuration';
 import { ConfigFileError, TypeScriptLoaderError } from './errors';
 import { loadTypeScript } from './typescript-loader';
 
-const CONFIG_FILES = ['onqueue.config.ts', 'onqueue.config.js', 'onqueue.config.cjs', 'onqueue.config.mjs'] as const;
+const SOURCE = 'onqueue.config.ts';
+const CONFIG_FILES = [SOURCE, 'onqueue.config.js', 'onqueue.config.cjs', 'onqueue.config.mjs'] as const;
 
 /** Endings that somebody may expect to be read. */
 const UNREAD_FILES = ['mts', 'cts', 'tsx', 'json', 'yaml', 'yml', 'toml'].map((ending) => `onqueue.config.${ending}`);
@@ -20,12 +21,15 @@ export function projectFolder(start: string): string {
 }
 
 /**
- * The configuration file of the project in `root`, if it has one.
+ * The configuration file of the project in `root`, if it has one. Of TypeScript and what was compiled from it beside it, it is
+ * the latter: where that is, in production, nothing compiles.
  *
  * @throws ConfigFileError there are two, or one that is not read: another store would be taken than the one it names
  */
 export function findConfigFile(root: string): string | undefined {
-  const [name, other] = [...CONFIG_FILES, ...UNREAD_FILES].filter((file) => existsSync(join(root, file)));
+  const present = [...CONFIG_FILES, ...UNREAD_FILES].filter((file) => existsSync(join(root, file)));
+  const isCompiled = present.length === 2 && present[0] === SOURCE && !UNREAD_FILES.includes(present[1]!);
+  const [name, other] = isCompiled ? present.slice(1) : present;
   if (name === undefined) return undefined;
   const file = join(root, name);
   if (other !== undefined) {
@@ -38,6 +42,13 @@ export function findConfigFile(root: string): string | undefined {
     throw new ConfigFileError(file, `no file of this ending is read. Make it one of ${CONFIG_FILES.join(', ')}.`);
   }
   return file;
+}
+
+/** What to say of a compiled file that is older than its source; undefined: nothing. */
+export function staleRemark(file: string): string | undefined {
+  const source = join(dirname(file), SOURCE);
+  if (file === source || !existsSync(source) || statSync(source).mtimeMs <= statSync(file).mtimeMs) return undefined;
+  return `${file} is used, and ${SOURCE} beside it was changed since: compile it again, or remove what was compiled.`;
 }
 
 /**

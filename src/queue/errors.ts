@@ -55,8 +55,9 @@ export class TypeScriptLoaderError extends OnqueueError<{ readonly file: string 
 
   constructor(file: string, options?: { cause?: unknown }) {
     super(
-      `${file} is TypeScript, and @swc/core, which compiles it, is not installed. Run: npm install --save-dev @swc/core ` +
-        '(or give a JavaScript file).',
+      `${file} is TypeScript, and @swc/core, which compiles it, is not installed. In development, run: npm install --save-dev ` +
+        '@swc/core. For production compile it with the rest, and name what was made of it: onqueue work --config ' +
+        'dist/onqueue.config.js; a program gives what it exports to Queue.configure(). One that was compiled beside it is taken first.',
       { file },
       options,
     );

@@ -2,7 +2,7 @@
 import type { JobRegistry } from '../job/registry';
 import type { Logger } from '../logger/logger';
 import { checkConfiguration, type KnownParts } from './check-configuration';
-import { findConfigFile, loadConfiguration, projectFolder } from './config-file';
+import { findConfigFile, loadConfiguration, projectFolder, staleRemark } from './config-file';
 import type { Configuration, ConnectionConfig } from './configuration';
 import { allSettings } from './connection-settings';
 import type { ConnectionSettings } from './connector';
@@ -44,6 +44,8 @@ export interface FoundConfiguration {
   /** A promise, where an async function of the project's file gives it. */
   readonly configuration: unknown;
   readonly source: string;
+  /** To be logged. */
+  readonly remark?: string | undefined;
 }
 
 /** @throws ConfigFileError, TypeScriptLoaderError */
@@ -52,13 +54,13 @@ export function findConfiguration({ given, folder, configFile }: ConfigurationSo
   const file = configFile ?? findConfigFile(projectFolder(folder));
   return file === undefined
     ? { configuration: {}, source: 'none' }
-    : { configuration: loadConfiguration(file), source: file };
+    : { configuration: loadConfiguration(file), source: file, remark: staleRemark(file) };
 }
 
 /** @throws ConfigurationError */
 export function loadedConfiguration(
   sources: ConfigurationSources,
-  { source, ...found }: FoundConfiguration,
+  { source, remark, ...found }: FoundConfiguration,
 ): LoadedConfiguration {
   const { drivers, registry, variables } = sources;
   const root = projectFolder(sources.folder);
@@ -68,7 +70,7 @@ export function loadedConfiguration(
   const isNamed = Object.keys(connections).length > 0;
   const store: ImplicitStore = isNamed ? { connections, source } : implicitStore(root, variables);
   if (!isNamed) checked({ connections: store.connections }, store.source, known);
-  for (const warning of warnings) logger.warn({}, warning);
+  for (const warning of [...warnings, ...(remark === undefined ? [] : [remark])]) logger.warn({}, warning);
   return {
     configuration,
     connections: store.connections,

@@ -143,8 +143,8 @@ export class QueueManager implements Application {
     if (this.#loaded !== undefined) return;
     this.#beginLoading();
     try {
-      const { configuration, source } = this.#find();
-      this.#loaded = this.#check({ configuration: await configuration, source });
+      const found = this.#find();
+      this.#loaded = this.#check({ ...found, configuration: await found.configuration });
     } finally {
       this.#loading = false;
     }

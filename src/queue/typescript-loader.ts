@@ -9,6 +9,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import Module from 'node:module';
 import { dirname, resolve } from 'node:path';
 import { TypeScriptLoaderError } from './errors';
+import { mappedPaths } from './tsconfig-paths';
 
 /** The part of @swc/core that is used here; it is optional, so its types cannot be relied on. */
 interface Compiler {
@@ -41,7 +42,7 @@ export function loadTypeScript(file: string): void {
   };
   loader._extensions['.ts'] = compile;
   loader._extensions['.cts'] = compile;
-  resolveCompiledNames();
+  resolveAsCompiled();
   process.setSourceMapsEnabled(true);
 }
 
@@ -77,22 +78,32 @@ function optionsFor(filename: string): object {
   };
 }
 
-// TypeScript of module nodenext imports './jobs.js' and means './jobs.ts', as the compiler would make of it.
-function resolveCompiledNames(): void {
+/** Finds what the compiler finds: './jobs.js' for './jobs.ts', as TypeScript of module nodenext writes it, and `paths`. */
+function resolveAsCompiled(): void {
   const original = loader._resolveFilename;
   loader._resolveFilename = (request, parent, ...rest) => {
-    try {
-      return original.call(loader, request, parent, ...rest);
-    } catch (error) {
-      const source = sourceOf(request, parent?.filename);
-      if (source === undefined) throw error;
-      return source;
+    const importer = parent?.filename;
+    const find = (name: string): string => original.call(loader, name, parent, ...rest);
+    if (importer === undefined || !/\.c?ts$/.test(importer)) return find(request);
+    for (const path of mappedPaths(request, importer)) {
+      try {
+        return found(find, path);
+      } catch {
+        // The next one, or a package.
+      }
     }
+    return found(find, request, dirname(importer));
   };
 }
 
-function sourceOf(request: string, importer: string | undefined): string | undefined {
-  if (importer === undefined || !/^\.{1,2}\/.*\.c?js$/.test(request) || !/\.c?ts$/.test(importer)) return undefined;
-  const source = resolve(dirname(importer), request.replace(/js$/, 'ts'));
-  return existsSync(source) ? source : undefined;
+function found(find: (name: string) => string, name: string, folder = ''): string {
+  try {
+    return find(name);
+  } catch (error) {
+    const source = /^(\.{0,2}\/|[A-Za-z]:\\).*\.c?js$/.test(name)
+      ? resolve(folder, name.replace(/js$/, 'ts'))
+      : undefined;
+    if (source !== undefined && existsSync(source)) return source;
+    throw error;
+  }
 }

@@ -41,6 +41,19 @@ describe('check', () => {
     );
   });
 
+  it('finds a configuration that production could not load', async () => {
+    kit.project.write({ 'other.config.ts': "export default { connections: { memory: { driver: 'memory' } } };" });
+
+    const before = await check('--config=other.config.ts');
+    kit.project.write({ 'package.json': '{"dependencies":{"@swc/core":"1.0.0"}}' });
+    const after = await check('--config=other.config.ts');
+
+    expect(before.of('other.config.ts')).toMatchObject([
+      { level: 'warning', message: expect.stringContaining('onqueue work --config dist/onqueue.config.js') as string },
+    ]);
+    expect(after.of('other.config.ts')).toEqual([]);
+  });
+
   it('prints a table', async () => {
     const { stdout } = await kit.run('check');
 

@@ -1,10 +1,19 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { transformSync } from '@swc/core';
-import { findConfigFile, loadConfiguration, projectFolder } from '../../src/queue/config-file';
+import { findConfigFile, loadConfiguration, projectFolder, staleRemark } from '../../src/queue/config-file';
 
 const root = resolve(__dirname, '../..');
 const run = promisify(execFile);
@@ -15,6 +24,7 @@ const LOADER = [
   'errors/plain-text',
   'job/value-text',
   'queue/errors',
+  'queue/tsconfig-paths',
   'queue/typescript-loader',
   'queue/config-file',
 ];
@@ -79,10 +89,26 @@ describe("the project's folder", () => {
     );
   });
 
-  it.each(['js', 'json'])('does not leave out one of two configuration files: .ts and .%s', (ending) => {
-    write({ 'onqueue.config.ts': '', [`onqueue.config.${ending}`]: '' });
+  it.each([
+    ['ts', 'json'],
+    ['js', 'mjs'],
+  ])('does not leave out one of two configuration files: .%s and .%s', (one, other) => {
+    write({ [`onqueue.config.${one}`]: '', [`onqueue.config.${other}`]: '' });
     expect(() => findConfigFile(folder)).toThrow(
-      `onqueue.config.ts could not be loaded: onqueue.config.${ending} stands beside it`,
+      `onqueue.config.${one} could not be loaded: onqueue.config.${other} stands beside it`,
+    );
+  });
+
+  it.each(['js', 'cjs', 'mjs'])('takes what was compiled from it before onqueue.config.ts: .%s', (ending) => {
+    const [source, compiled] = ['onqueue.config.ts', `onqueue.config.${ending}`];
+    write({ [source]: '', [compiled]: '' });
+    utimesSync(join(folder, source), 1000, 1000);
+    expect(findConfigFile(folder)).toBe(join(folder, compiled));
+    expect(staleRemark(join(folder, compiled))).toBeUndefined();
+
+    utimesSync(join(folder, compiled), 999, 999);
+    expect(staleRemark(join(folder, compiled))).toMatch(
+      /onqueue\.config\.ts beside it was changed since: compile it again/,
     );
   });
 
@@ -131,12 +157,62 @@ describe('a configuration file', () => {
     ]);
   });
 
+  it('may be TypeScript that imports by paths of a tsconfig.json, as the compiler finds them', async () => {
+    withCompiler();
+    write({
+      'package.json': '{}',
+      'tsconfig.json': `{ // the project's
+        "extends": ["./base", "@somebody/absent/tsconfig.json"],
+        "compilerOptions": { "module": "nodenext", }, /* and no more */ }`,
+      'base.json': JSON.stringify({
+        compilerOptions: {
+          paths: {
+            '@/*': ['./absent/*', './src/*'],
+            '@/jobs/*': ['${configDir}/src/jobs/*'],
+            exact: ['./src/exact.ts'],
+          },
+        },
+      }),
+      'src/jobs/mail.ts': `import { a } from '@/letters.js';\nexport const mail = 'mail ' + a;`,
+      'src/letters.ts': `export const a: string = 'a';`,
+      'src/exact.ts': `export { join } from 'path';`,
+      'onqueue.config.ts': `import { mail } from '@/jobs/mail';\nimport { join } from 'exact';
+        export default { connections: { [join(mail, 'b')]: { driver: 'memory' } } };`,
+    });
+
+    expect(await loadedByNode('Object.keys(loaded.connections)')).toEqual(['mail a/b']);
+  });
+
+  it('may be TypeScript that imports from the baseUrl, and packages as ever', async () => {
+    withCompiler();
+    write({
+      'package.json': '{}',
+      'tsconfig.json': '{ "compilerOptions": { "baseUrl": "src" } }',
+      'src/jobs/mail.ts': `import { transformSync } from '@swc/core';\nexport const mail = typeof transformSync;`,
+      'onqueue.config.ts': `import { mail } from 'jobs/mail';\nexport default { connections: { [mail]: { driver: 'memory' } } };`,
+    });
+
+    expect(await loadedByNode('Object.keys(loaded.connections)')).toEqual(['function']);
+  });
+
+  it('says which tsconfig.json cannot be read', async () => {
+    withCompiler();
+    write({ 'package.json': '{}', 'tsconfig.json': '{ broken', 'onqueue.config.ts': `import 'absent';` });
+
+    expect(await loadedByNode()).toEqual({
+      code: 'E_CONFIG_FILE',
+      message: expect.stringMatching(/tsconfig\.json could not be loaded: .*JSON/) as string,
+    });
+  });
+
   it('of TypeScript says what to install where nothing can compile it', async () => {
     write({ 'package.json': '{}', 'onqueue.config.ts': `export default ${object};` });
 
     expect(await loadedByNode()).toEqual({
       code: 'E_TYPESCRIPT_LOADER',
-      message: expect.stringContaining('npm install --save-dev @swc/core') as string,
+      message: expect.stringMatching(
+        /npm install --save-dev @swc\/core.*onqueue work --config dist\/onqueue\.config\.js/,
+      ) as string,
     });
   });
 

@@ -24,12 +24,15 @@ export function checkCommand(session: Session): Command {
 async function check(session: Session, flags: ProjectFlags): Promise<void> {
   const { output, surroundings } = session;
   // It looks into containers: other commands are spared them.
-  const { diagnoseConnections, diagnoseJobs, diagnoseVersions } =
+  const { diagnoseConnections, diagnoseJobs, diagnoseSource, diagnoseVersions } =
     require('../diagnosis') as typeof import('../diagnosis');
   const found = diagnoseVersions(projectFolder(surroundings.folder));
   const manager = await opened(session, flags, found);
   if (manager !== undefined) {
-    found.push({ level: 'ok', subject: 'configuration', message: sourceOf(manager, surroundings.folder, flags) });
+    const folder = projectFolder(surroundings.folder);
+    const file = flags.config ?? findConfigFile(folder);
+    found.push({ level: 'ok', subject: 'configuration', message: sourceOf(manager, file) });
+    found.push(...diagnoseSource(file, folder));
     found.push(...(await diagnoseConnections(manager)), ...diagnoseJobs(manager));
   }
   if (flags.json === true) output.json(found);
@@ -41,8 +44,7 @@ async function check(session: Session, flags: ProjectFlags): Promise<void> {
   if (found.some(({ level }) => level === 'error')) session.exitCode = ExitCode.error;
 }
 
-function sourceOf({ configurationSource }: QueueManager, folder: string, { config }: ProjectFlags): string {
-  const file = config ?? findConfigFile(projectFolder(folder));
+function sourceOf({ configurationSource }: QueueManager, file: string | undefined): string {
   // A file may leave the connections to the environment.
   if (file === undefined || configurationSource.endsWith(file)) return configurationSource;
   return `${file}; the connection is ${configurationSource}`;
