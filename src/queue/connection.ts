@@ -214,7 +214,12 @@ export interface Connection {
   /** Resolves when the store has confirmed all entries. All of one call go in, in order, or a later call says which. */
   push(queue: string, entries: readonly Entry[]): Promise<void>;
   reserve(request: ReserveRequest): Promise<ReserveReply>;
-  /** One result for each settlement, in order. */
+  /**
+   * One result for each settlement, in order.
+   *
+   * @throws QueueUnavailableError the store is away, and is to be asked again. What else it throws is taken for a refusal of
+   *   what was sent: then each settlement is sent by itself, and one that is refused for good held up by no other
+   */
   settle(settlements: readonly Settlement[]): Promise<readonly Answer<SettleResult>[]>;
   /** Both in one round trip, where the store can: first settles, then reserves. */
   settleAndReserve?(

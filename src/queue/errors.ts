@@ -258,6 +258,11 @@ export class QueueUnavailableError extends OnqueueError<Unavailability> implemen
   }
 }
 
+/** The store serves nobody, or not us; otherwise it refused what it was sent. */
+export function isStoreAway(error: unknown): boolean {
+  return error instanceof QueueUnavailableError;
+}
+
 /** A job that carries more than its connection takes: refused when it is dispatched, or sent back from the failed jobs. */
 export class PayloadTooLargeError extends OnqueueError<{
   readonly job: string;

@@ -1,5 +1,6 @@
 /** What can end a run or keep a worker from starting. The first four are the reasons of a job's `signal`. */
 import { OnqueueError } from '../errors/onqueue-error';
+import { errorMessage, toError } from '../failed/exception-text';
 import { placed } from '../job/errors';
 
 interface JobFacts {
@@ -40,6 +41,18 @@ export class WorkerStoppingError extends OnqueueError<JobFacts> {
 
   constructor(job: string, id: string) {
     super(`The worker stops; ${job} ${id} goes back to its queue at no cost in tries.`, { job, id });
+  }
+}
+
+/** The error of a job that was to run again, and whose release the store refused: it was kept as failed instead. */
+export class OutcomeRefusedError extends OnqueueError<JobFacts> {
+  readonly code = 'E_OUTCOME_REFUSED';
+
+  constructor(job: string, id: string, outcome: 'released', refusal: unknown) {
+    super(
+      `The store refused that ${job} ${id} be ${outcome}, so it was kept as failed: ${errorMessage(toError(refusal))} Retry it when that is mended.`,
+      { job, id },
+    );
   }
 }
 

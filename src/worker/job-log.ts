@@ -1,6 +1,6 @@
 /** The log lines of a worker: one for each run, none of which holds the job's data. */
 import { sentence } from '../errors/plain-text';
-import { causeOf, errorMessage } from '../failed/exception-text';
+import { causeOf, errorMessage, toError } from '../failed/exception-text';
 import type { Logger } from '../logger/logger';
 import type { SetAside } from '../queue/connection';
 import { WorkerStoppingError } from './errors';
@@ -54,6 +54,49 @@ export function logLost(logger: Logger, { job, outcome, took }: Finished): void 
     { job: job.name, id: job.id, queue: job.queue, attempts: job.attempts, outcome: 'lost', ms: Math.round(took) },
     `${job.name} was lost: its lease had ended and someone else has it, or it is gone from the store; its outcome (${outcome.settlement.outcome}) was refused`,
   );
+}
+
+/** The store refused what the job ended with, and takes it in another form. */
+export function logRefused(logger: Logger, one: Finished, refusal: unknown, instead: 'kept' | 'buried'): void {
+  const { name, id } = one.job;
+  const { outcome } = one.outcome.settlement;
+  const short = outcome === 'failed' ? 'kept as failed with its error cut short' : 'kept as failed';
+  const form = instead === 'buried' ? 'buried where it is' : short;
+  const message = `The store refused that ${name} ${id} ${ENDS[outcome]}: it was ${form}. ${wordsOf(refusal)}`;
+  logger.error(factsOfRefusal(one, refusal), message);
+}
+
+export function logHeld(logger: Logger, one: Finished, refusal: unknown): void {
+  const { name, id } = one.job;
+  const { outcome } = one.outcome.settlement;
+  logger.error(
+    factsOfRefusal(one, refusal),
+    `The store refuses that ${name} ${id} ${ENDS[outcome]}. Other jobs go on; this one stays reserved here, and its outcome is ` +
+      `offered again once a minute. When this worker ends before it is taken, the job runs again. ${wordsOf(refusal)}`,
+  );
+}
+
+export function logLetGo(logger: Logger, { job: { name, id, queue } }: Finished, most: number): void {
+  logger.error(
+    { job: name, id, queue },
+    `The outcome of ${name} ${id} is offered no longer, as the store refuses more than ${most}: it runs again when its lease ends.`,
+  );
+}
+
+const ENDS = {
+  completed: 'be removed as completed',
+  cancelled: 'be removed as cancelled',
+  released: 'go back to its queue',
+  failed: 'be kept as failed',
+} as const;
+
+const wordsOf = (refusal: unknown): string => errorMessage(toError(refusal));
+
+function factsOfRefusal({ job, outcome: { settlement } }: Finished, refusal: unknown): object {
+  const { name, id, queue, attempts, connectionName: connection } = job;
+  const { code } = (refusal ?? {}) as { readonly code?: unknown };
+  const error = wordsOf(refusal);
+  return { job: name, id, connection, queue, attempts, outcome: settlement.outcome, code, error };
 }
 
 export function logApart(logger: Logger, { name, id, queue, reservation }: RunningJob): void {

@@ -1,7 +1,7 @@
 /** The runs of a worker: those without an outcome, those that have one, and those whose outcome is on its way to the store. */
 import type { Clock } from '../clock/clock';
 import { callerOf } from '../container/scope';
-import { MOST_JOBS } from '../queue/pages';
+import { pagesOf } from '../queue/pages';
 import { WorkerStoppingError } from './errors';
 import type { Executor } from './executor';
 import type { LastChance } from './last-chance';
@@ -85,9 +85,14 @@ export class Runs {
     this.#ended.push({ job, outcome: releasedForFree(job, 0, job.reservation.counters), took: 0 });
   }
 
-  /** Of those that have an outcome, as many as one call takes: they are on their way from here on. */
+  /**
+   * Of those that have an outcome, as many as one call takes: they are on their way from here on. Of two calls, the second
+   * may be refused when the first has been carried out.
+   */
   depart(): readonly Finished[] {
-    return (this.#settling = this.#ended.splice(0, MOST_JOBS));
+    const [page = []] = pagesOf(this.#ended, textOf);
+    this.#ended.splice(0, page.length);
+    return (this.#settling = page);
   }
 
   /** The store has answered, or not. `taken`: false: they are to be settled again. */
@@ -96,9 +101,9 @@ export class Runs {
     this.#settling = [];
   }
 
-  /** A part of the store did not take it after all. */
-  takeBack(finished: Finished): void {
-    this.#ended.push(finished);
+  /** The store did not take them after all. */
+  takeBack(finished: readonly Finished[]): void {
+    this.#ended.push(...finished);
   }
 
   /** The worker stops, and waits no longer. */
@@ -107,3 +112,7 @@ export class Runs {
     this.#settings.executor.hasten();
   }
 }
+
+/** Bytes that travel beside its token. */
+const textOf = ({ outcome: { settlement }, job: { reservation } }: Finished): number =>
+  settlement.outcome === 'failed' ? reservation.payload.length + settlement.failure.exception.length : 0;

@@ -7,6 +7,7 @@ import type { Announcer } from './announcer';
 import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
 import { afterFreeRelease, bearsCounters, withCounters } from '../payload/counters';
+import type { Clock, Seconds } from '../clock/clock';
 import type {
   Answer,
   Connection,
@@ -16,9 +17,11 @@ import type {
   Settlement,
   SettleResult,
 } from '../queue/connection';
+import { isStoreAway } from '../queue/errors';
 import { logLost, logOutcome } from './job-log';
 import type { OutcomeCounts } from './health';
 import type { Outcome } from './outcome';
+import { RefusedOutcomes } from './refused-outcomes';
 import type { RunningJob } from './running-job';
 
 /** A run that has ended and waits to be settled. */
@@ -35,10 +38,13 @@ export interface SettlerEnvironment {
   /** Where failed jobs go of a connection that keeps none itself. Undefined: it buries them. */
   readonly failedStore: FailedStore | undefined;
   readonly logger: Logger;
-  /** Called for each run whose outcome is written, or was refused. */
+  readonly clock: Clock;
+  readonly lease: Seconds;
+  readonly concurrency: number;
+  /** Called for each run whose outcome is written, or is not ours to write any more. */
   readonly settled: (job: RunningJob) => void;
-  /** Called for each whose outcome a part of the store has left unanswered, and now will not take: it is to be settled again. */
-  readonly untaken: (finished: Finished, error: unknown) => void;
+  /** Called with those that were not taken while others were, as the store is away since: they are to be settled again. */
+  readonly untaken: (finished: readonly Finished[], error: unknown) => void;
   /** Called when a job that had somebody to tell has told them. */
   readonly announced: () => void;
 }
@@ -46,11 +52,19 @@ export interface SettlerEnvironment {
 export class Settler {
   readonly #environment: SettlerEnvironment;
   readonly #announcements = new Set<Promise<void>>();
+  readonly #refused: RefusedOutcomes;
   #unanswered = 0;
   readonly #counts = { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 };
 
   constructor(environment: SettlerEnvironment) {
     this.#environment = environment;
+    this.#refused = new RefusedOutcomes({
+      ...environment,
+      write: async (settlement) => this.#writeAlone(await this.#kept(settlement)),
+      bury: environment.connection.buried === undefined ? undefined : (settlement) => this.#writeAlone(settlement),
+      concluded: (one, result) => this.#conclude(one, result),
+      letGo: ({ job }) => environment.settled(job),
+    });
   }
 
   /** How many jobs still hear of their outcome: they count as busy, so that slow hooks do not pile up. */
@@ -58,9 +72,19 @@ export class Settler {
     return this.#announcements.size;
   }
 
-  /** Outcomes that a part of the store has left unanswered, while others go on. */
+  /** Outcomes that are on their way, while others go on: left unanswered by a part of the store, or offered again. */
   get unanswered(): number {
-    return this.#unanswered;
+    return this.#unanswered + this.#refused.offered;
+  }
+
+  /** Outcomes that the store refuses for good: they are offered now and then, and nobody waits for them. */
+  get held(): number {
+    return this.#refused.held;
+  }
+
+  /** What an outcome was refused with last, in words. */
+  get lastRefusal(): string | undefined {
+    return this.#refused.lastMessage;
   }
 
   get counts(): OutcomeCounts {
@@ -72,20 +96,26 @@ export class Settler {
     return this.#environment.connection.settleAndReserve !== undefined;
   }
 
-  /** Settles, then reserves. @throws what the store throws; then nothing of `finished` may be taken as settled. */
-  async settleAndReserve(finished: readonly Finished[], request: ReserveRequest): Promise<ReserveReply> {
+  /**
+   * Settles, then reserves. Undefined: some were refused, and what follows from it stands in the way of a reserve.
+   *
+   * @throws what the store throws when it is away; then nothing of `finished` may be taken as settled
+   */
+  async settleAndReserve(finished: readonly Finished[], request: ReserveRequest): Promise<ReserveReply | undefined> {
     const { connection } = this.#environment;
     if (connection.settleAndReserve === undefined) throw new TypeError(`${connection.driver} cannot do both at once`);
-    const settlements = this.#own(finished) ?? (await this.#withFailuresKept(finished));
-    const { results, reply } = await connection.settleAndReserve(settlements, request);
-    this.#confirm(finished, results);
+    let reply: ReserveReply | undefined;
+    await this.#settle(finished, async (settlements) => {
+      const both = await connection.settleAndReserve!(settlements, request);
+      reply = both.reply;
+      return both.results;
+    });
     return reply;
   }
 
-  /** Settles only. @throws what the store throws; then nothing of `finished` may be taken as settled. */
+  /** Settles only. @throws what the store throws when it is away; then nothing of `finished` may be taken as settled */
   async settle(finished: readonly Finished[]): Promise<void> {
-    const settlements = this.#own(finished) ?? (await this.#withFailuresKept(finished));
-    this.#confirm(finished, await this.#environment.connection.settle(settlements));
+    await this.#settle(finished, (settlements) => this.#environment.connection.settle(settlements));
   }
 
   /** For what was reserved and is not started: back it goes, at no cost in tries. @throws what the store throws */
@@ -103,30 +133,84 @@ export class Settler {
     while (this.#announcements.size > 0) await Promise.all(this.#announcements);
   }
 
-  // Undefined: failures go to a store of their own first.
-  #own(finished: readonly Finished[]): readonly Settlement[] | undefined {
+  async #settle(
+    finished: readonly Finished[],
+    send: (settlements: readonly Settlement[]) => Promise<readonly Answer<SettleResult>[]>,
+  ): Promise<void> {
+    const kept = this.#keepsFailures ? undefined : await this.#withFailuresKept(finished);
+    const ready = kept?.ready ?? finished;
+    const settlements = kept?.settlements ?? finished.map(({ outcome }) => outcome.settlement);
+    try {
+      if (settlements.length > 0) this.#confirm(ready, await send(settlements));
+    } catch (error) {
+      if (isStoreAway(error)) throw error;
+      await this.#settleOneByOne(ready, settlements);
+    }
+    for (const { one, error } of kept?.unkept ?? []) this.#setApart(one, error);
+  }
+
+  // One of them is the reason, or what was to be reserved is: alone each shows whether it is the one.
+  async #settleOneByOne(ready: readonly Finished[], settlements: readonly Settlement[]): Promise<void> {
+    for (const [index, one] of ready.entries()) {
+      try {
+        this.#confirm([one], await this.#environment.connection.settle([settlements[index]!]));
+      } catch (error) {
+        if (isStoreAway(error)) return this.#environment.untaken(ready.slice(index), error);
+        this.#refused.take(one, error);
+      }
+    }
+  }
+
+  #setApart(one: Finished, error: unknown): void {
+    if (isStoreAway(error)) this.#environment.untaken([one], error);
+    else this.#refused.take(one, error);
+  }
+
+  async #writeAlone(settlement: Settlement): Promise<SettleResult> {
+    const [answer] = await this.#environment.connection.settle([settlement]);
+    return typeof answer === 'object' ? answer.later : answer!;
+  }
+
+  /** Whether failures go to the store that the jobs are in. */
+  get #keepsFailures(): boolean {
     const { connection, failedStore } = this.#environment;
-    if (!connection.capabilities.failed && failedStore !== undefined) return undefined;
-    return finished.map(({ outcome }) => outcome.settlement);
+    return connection.capabilities.failed || failedStore === undefined;
+  }
+
+  // A failed store that is away, or refuses one, keeps no other outcome from being written.
+  async #withFailuresKept(finished: readonly Finished[]): Promise<{
+    readonly ready: readonly Finished[];
+    readonly settlements: readonly Settlement[];
+    readonly unkept: readonly { readonly one: Finished; readonly error: unknown }[];
+  }> {
+    const ready: Finished[] = [];
+    const settlements: Settlement[] = [];
+    const unkept: { one: Finished; error: unknown }[] = [];
+    const kept = await Promise.allSettled(finished.map(({ outcome }) => this.#kept(outcome.settlement)));
+    for (const [index, result] of kept.entries()) {
+      const one = finished[index]!;
+      if (result.status === 'rejected') unkept.push({ one, error: result.reason as unknown });
+      else {
+        ready.push(one);
+        settlements.push(result.value);
+      }
+    }
+    return { ready, settlements, unkept };
   }
 
   // A failure is first written to the store of failed jobs, then the job is removed: a crash between the two repeats
   // the first step, which changes nothing, and never loses the failure.
-  async #withFailuresKept(finished: readonly Finished[]): Promise<readonly Settlement[]> {
+  async #kept(settlement: Settlement): Promise<Settlement> {
     const { connection, failedStore } = this.#environment;
-    return Promise.all(
-      finished.map(async ({ outcome: { settlement } }) => {
-        if (settlement.outcome !== 'failed') return settlement;
-        const { reservation, failure, counters } = settlement;
-        const { queue } = reservation;
-        // What is no JSON object is kept with the bytes that it has.
-        const given = reservation.payload;
-        const payload = bearsCounters(given) ? withCounters(given, counters) : given;
-        const { attempts } = counters;
-        await failedStore!.put({ ...failure, connection: connection.name, queue, payload, attempts });
-        return { outcome: 'completed', reservation } as const;
-      }),
-    );
+    if (this.#keepsFailures || settlement.outcome !== 'failed') return settlement;
+    const { reservation, failure, counters } = settlement;
+    const { queue } = reservation;
+    // What is no JSON object is kept with the bytes that it has.
+    const given = reservation.payload;
+    const payload = bearsCounters(given) ? withCounters(given, counters) : given;
+    const { attempts } = counters;
+    await failedStore!.put({ ...failure, connection: connection.name, queue, payload, attempts });
+    return { outcome: 'completed', reservation };
   }
 
   #confirm(finished: readonly Finished[], answers: readonly Answer<SettleResult>[]): void {
@@ -142,11 +226,12 @@ export class Settler {
     const result = await later.catch((error: unknown) => ({ error }));
     this.#unanswered -= 1;
     if (typeof result === 'string') this.#conclude(one, result);
-    else this.#environment.untaken(one, result.error);
+    else this.#setApart(one, result.error);
   }
 
   #conclude(one: Finished, result: SettleResult): void {
     const { announcer, logger, settled } = this.#environment;
+    this.#refused.taken();
     settled(one.job);
     if (result === 'lost') {
       this.#counts.lost += 1;

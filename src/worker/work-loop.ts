@@ -121,12 +121,15 @@ export class WorkLoop {
       announcer: this.#executor.announcer,
       failedStore,
       logger: this.#logger,
+      clock,
+      lease,
+      concurrency: options.concurrency,
       settled: (job) => {
         this.#leases.drop(job);
         ring();
       },
-      untaken: (one, error) => {
-        this.#runs.takeBack(one);
+      untaken: (finished, error) => {
+        this.#runs.takeBack(finished);
         if (this.#state !== 'stopped') this.#trouble.note(error, 'settling');
       },
       announced: freed,
@@ -251,7 +254,7 @@ export class WorkLoop {
     } else this.#take(reply, limit, askedAt);
   }
 
-  async #exchange(finished: readonly Finished[], limit: number): Promise<ReserveReply> {
+  async #exchange(finished: readonly Finished[], limit: number): Promise<ReserveReply | undefined> {
     const renewed = this.#leases.renewEnded(this.#queues.length);
     this.#unasked = renewed === undefined ? undefined : await renewed;
     this.#permission.use();
@@ -364,7 +367,8 @@ export class WorkLoop {
       const step = this.#runs.areSettling ? this.#turning : idle ? this.#bell.heard() : this.#turn(0);
       await this.#shutdown.within(step);
     }
-    if (this.#unsettled > 0) return this.#giveUp();
+    if (this.#unsettled + this.#settler.held > 0) this.#giveUp();
+    if (this.#unsettled > 0) return;
     // What is left are calls of the user's functions: they too have a deadline, also where nobody asked for a stop.
     this.#shutdown.begin(true);
     await this.#shutdown.within(this.#settler.announced());
@@ -376,9 +380,9 @@ export class WorkLoop {
 
   #giveUp(): void {
     const { open } = this.#runs;
-    const ended = this.#unsettled - open;
+    const ended = this.#unsettled + this.#settler.held - open;
     const silence = ended > this.#runs.ended ? 'the store has not answered' : 'there was no time left to do so';
-    const why = this.#trouble.lastMessage ?? silence;
+    const why = this.#trouble.lastMessage ?? this.#settler.lastRefusal ?? silence;
     logUnsettled(this.#logger, { connection: this.#connection.name, open, ended, why });
   }
 }

@@ -224,7 +224,8 @@ it('a stop with a store that refuses every outcome says what it refused them wit
   }
   const running = new Worker({ grace: '1s' }, application.manager);
   const ended = running.run();
-  await until(() => application.log.messages('error').length === 1);
+  await elapse(5);
+  expect(application.log.messages('error')).toHaveLength(1);
 
   void running.stop();
   await elapse(10);

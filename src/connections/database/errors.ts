@@ -1,5 +1,6 @@
 /** What can be wrong with a database connection: its address, its tables, its file. */
 import { OnqueueError } from '../../errors/onqueue-error';
+import type { Consequential } from '../errors';
 
 /** `url` names no store that this version has. Of the address only the scheme is told: the rest may hold a password. */
 export class DatabaseUrlError extends OnqueueError<{ readonly connection: string; readonly scheme: string }> {
@@ -176,15 +177,60 @@ export class ServerVersionError extends OnqueueError<{
   }
 }
 
+interface Packet {
+  /** As is `limit`. */
+  readonly bytes: number;
+  readonly limit: number;
+  /** What was not done for it, as a clause: `SendEmail was not queued`. */
+  readonly consequence: string;
+  /** Of several that were pushed, the places of those that are too long; the others were queued. */
+  readonly refused?: readonly number[];
+}
+
 /** A statement with what it carries is longer than the server takes at once. */
-export class PacketTooLargeError extends OnqueueError<{ readonly bytes: number; readonly limit: number }> {
+export class PacketTooLargeError extends OnqueueError<Packet> implements Consequential {
   readonly code = 'E_DATABASE_PACKET_TOO_LARGE';
 
-  constructor(bytes: number, limit: number) {
+  constructor(facts: Packet) {
+    const { bytes, limit, consequence } = facts;
     super(
-      `A statement of ${bytes} bytes was not sent: the server takes ${limit} at once, and a payload counts twice. ` +
-        'Raise max_allowed_packet, or keep what is large elsewhere and dispatch where it is.',
-      { bytes, limit },
+      `A statement of ${bytes} bytes was not sent, as the server takes ${limit} at once, and a payload counts twice; ` +
+        `${consequence}. Raise max_allowed_packet, or keep what is large elsewhere and dispatch where it is.`,
+      facts,
     );
+  }
+
+  withConsequence(consequence: string): PacketTooLargeError {
+    return new PacketTooLargeError({ ...this.facts, consequence });
+  }
+}
+
+interface Refused {
+  /** The connection's name in the configuration. */
+  readonly connection: string;
+  /** `Connection.address`: without a password. */
+  readonly address: string;
+  /** What the database said, in its own words. */
+  readonly reply: string;
+  /** What was not done for it, as a clause: `SendEmail was not queued`. */
+  readonly consequence: string;
+}
+
+/** The database serves, and will not take this: a constraint, a trigger or the type of a column forbids it. */
+export class RefusedByDatabaseError extends OnqueueError<Refused> implements Consequential {
+  readonly code = 'E_DATABASE_REFUSED';
+
+  constructor(facts: Refused, options?: { cause?: unknown }) {
+    const { connection, address, reply, consequence } = facts;
+    super(
+      `The database at ${address} refused what was to be written (${reply}); ${consequence}. A constraint, a trigger or a ` +
+        `column of its tables forbids it: undo what was changed in them, or run npx onqueue migrate --connection=${connection}.`,
+      facts,
+      options,
+    );
+  }
+
+  withConsequence(consequence: string): RefusedByDatabaseError {
+    return new RefusedByDatabaseError({ ...this.facts, consequence }, { cause: this.cause });
   }
 }

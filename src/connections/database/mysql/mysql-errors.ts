@@ -15,6 +15,10 @@ const PASSING: ReadonlySet<number> = new Set([1020, 1040, 1053, 1203, 1205, DEAD
 /** A table or a column of ours is not there. */
 const UNMIGRATED: ReadonlySet<number> = new Set([1054, 1146]);
 
+/** Data that a column does not hold, a constraint, a trigger's word: by classes, and numbers of those that have none. */
+const UNFIT_STATE = /^(?:2[123]|4[45])/;
+const UNFIT: ReadonlySet<number> = new Set([139, 1118, 1153, 1364, 1366, 1442, 3819]);
+
 /** The server ends the connection by these: it was killed, or silent for too long. */
 const GONE: ReadonlySet<number> = new Set([1152, 1159, 1160, 1161, 1184, 1927, 4031]);
 
@@ -38,7 +42,8 @@ export const mysqlErrors: ErrorReader = {
     const number = numberOf(error);
     if (number === undefined || GONE.has(number)) return 'gone';
     if (PASSING.has(number)) return 'passing';
-    return UNMIGRATED.has(number) ? 'unmigrated' : 'refused';
+    if (UNMIGRATED.has(number)) return 'unmigrated';
+    return isUnfit(error, number) ? 'unfit' : 'refused';
   },
   remedy(error) {
     const number = numberOf(error);
@@ -46,6 +51,11 @@ export const mysqlErrors: ErrorReader = {
     return REMEDIES.find(([numbers]) => numbers.includes(number))?.[1] ?? 'See its log.';
   },
 };
+
+function isUnfit(error: unknown, number: number): boolean {
+  const { sqlState } = error as { readonly sqlState?: unknown };
+  return UNFIT.has(number) || (typeof sqlState === 'string' && UNFIT_STATE.test(sqlState));
+}
 
 export const isDeadlock = (error: unknown): boolean => numberOf(error) === DEADLOCK;
 

@@ -73,7 +73,9 @@ export class MysqlClient implements MysqlSession, SqlClient {
   async #run(texts: readonly string[]): Promise<readonly SqlResult[]> {
     const text = texts.join(';\n');
     // The server would end the connection without a word, and its reason would stand in its log alone.
-    if (text.length >= this.#limit) throw new PacketTooLargeError(text.length, this.#limit);
+    if (text.length >= this.#limit) {
+      throw new PacketTooLargeError({ bytes: text.length, limit: this.#limit, consequence: 'nothing was written' });
+    }
     const answer = await new Promise<unknown>((resolve, reject) => {
       this.identity.query({ sql: text, rowsAsArray: true }, (error, result) =>
         error ? reject(error) : resolve(result),

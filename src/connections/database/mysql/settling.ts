@@ -4,7 +4,9 @@ import type { Ending, NewFailure } from '../server/dialect';
 import { availableAt, heldBy } from './job-rows';
 import { keyOf, type MysqlNames } from './mysql-names';
 import { findTail } from './pushing';
-import { type Sql, sql } from './sql';
+import { Sql, sql } from './sql';
+
+type Failed = Extract<Ending, { kind: 'failed' }>;
 
 /** Sets `@onqueue_settled` to the ids of those that it writes, with those in `@onqueue_before`. */
 export function settle(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
@@ -19,7 +21,7 @@ export function settle(names: MysqlNames, endings: readonly Ending[]): readonly 
   const gone = endings.filter(({ kind }) => kind !== 'released');
   for (const ending of endings) {
     if (ending.kind === 'failed')
-      statements.push(addFailed(names, ending.entry, sql`FROM ${jobs} WHERE ${heldBy([ending])}`));
+      statements.push(addFailed(names, ending, sql`FROM ${jobs} WHERE ${heldBy([ending])}`));
     if (ending.kind === 'released') statements.push(...release(names, ending));
   }
   if (gone.length > 0) statements.push(sql`DELETE job FROM ${jobs} AS job FORCE INDEX (PRIMARY) WHERE ${heldBy(gone)}`);
@@ -45,14 +47,16 @@ export function putFailed({ failed }: MysqlNames, entry: NewFailure, from: Sql):
 }
 
 /** Adds the entry, beside one of the same id that is there. */
-function addFailed({ failed }: MysqlNames, entry: NewFailure, from: Sql): Sql {
+function addFailed({ failed }: MysqlNames, { entry, asStored = false }: Failed, from: Sql): Sql {
   const key = keyOf(entry.id);
   const isKnown = sql`EXISTS (SELECT 1 FROM ${failed} WHERE uuid = ${key})`;
   // No REPLACE: two that fail in one moment must not take each other's place.
-  return sql`INSERT INTO ${failed} ${row(entry, sql`IF(${isKnown}, ${uuidv7()}, ${key})`, from)}`;
+  return sql`INSERT INTO ${failed} ${row(entry, sql`IF(${isKnown}, ${uuidv7()}, ${key})`, from, asStored)}`;
 }
 
-function row({ connection, queue, payload, exception, name, attempts }: NewFailure, key: Sql, from: Sql): Sql {
+function row(entry: NewFailure, key: Sql, from: Sql, asStored = false): Sql {
+  const { connection, queue, exception, name, attempts } = entry;
+  const payload = asStored ? new Sql('payload') : entry.payload;
   return sql`(uuid, connection, queue, payload, exception, failed_at, failed_ms, name, attempts)
     SELECT ${key}, ${[connection, queue, payload, exception]},
       FROM_UNIXTIME(FLOOR(@onqueue_now)), ROUND(@onqueue_now * 1000), ${name}, ${attempts} ${from}`;

@@ -7,6 +7,9 @@ const PASSING = /^(40001|40P01|55P03|57P01|57P03|57P05|53300|25006)$/;
 /** A table, a column, a function or a sequence of ours is not there. */
 const UNMIGRATED = /^(42P01|42703|42883)$/;
 
+/** Data that a column does not hold, a constraint, a trigger's word, a limit of the server's. */
+const UNFIT = /^(?:2[1237]|3[89]|44|54|P0)\w{3}$/;
+
 /** The connection itself failed; 57P02 is said to all when a process crashed, also to one whose commit was on disk already. */
 const GONE = /^(08\w{3}|57P02)$/;
 
@@ -25,7 +28,8 @@ export const postgresErrors: ErrorReader = {
     const code = codeOf(error);
     if (code === undefined || GONE.test(code)) return 'gone';
     if (PASSING.test(code)) return 'passing';
-    return UNMIGRATED.test(code) ? 'unmigrated' : 'refused';
+    if (UNMIGRATED.test(code)) return 'unmigrated';
+    return UNFIT.test(code) ? 'unfit' : 'refused';
   },
   remedy(error) {
     const code = codeOf(error);

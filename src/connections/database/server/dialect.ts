@@ -62,7 +62,12 @@ export type Ending = ReservationToken &
     /** Delay 0: at once, at the tail. */
     | { readonly kind: 'released'; readonly queue: string; readonly delay: Seconds; readonly counters: Counters }
     /** Moved to the failed jobs. */
-    | { readonly kind: 'failed'; readonly entry: NewFailure }
+    | {
+        readonly kind: 'failed';
+        readonly entry: NewFailure;
+        /** Its payload is what stands in the row, and need not travel: it may be longer than a call can be. */
+        readonly asStored?: boolean;
+      }
   );
 
 export type NewFailure = Omit<FailedEntry, 'failedAt'>;
@@ -185,9 +190,10 @@ export interface Schema {
  * `gone`: the connection ended, or could not be made; what was sent may have been carried out.
  * `passing`: it was not carried out, and will be when it is asked again: a deadlock, a server that starts.
  * `unmigrated`: a table, a column or a function of ours is not there.
+ * `unfit`: what was to be written is refused for itself; something else would be taken.
  * `refused`: it was not carried out, and asking again does not help.
  */
-export type Trouble = 'gone' | 'passing' | 'unmigrated' | 'refused';
+export type Trouble = 'gone' | 'passing' | 'unmigrated' | 'unfit' | 'refused';
 
 export interface ErrorReader {
   trouble(error: unknown): Trouble;

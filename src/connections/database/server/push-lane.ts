@@ -3,7 +3,9 @@
  * costs more than the jobs in it, and wakes the workers once.
  */
 import { QueueUnavailableError } from '../../errors';
-import { MOST_BYTES, MOST_JOBS } from '../../../queue/pages';
+import { named } from '../../../queue/send';
+import { MOST_BYTES, MOST_JOBS, pagesOf } from '../../../queue/pages';
+import { PacketTooLargeError } from '../errors';
 import type { QueuedJob } from './dialect';
 
 interface Load {
@@ -22,6 +24,40 @@ export class PushLane {
 
   constructor(send: Send) {
     this.#send = send;
+  }
+
+  /**
+   * Resolves when the store has confirmed all of them, in pages.
+   *
+   * @throws PacketTooLargeError of those that are too long by themselves, which it tells; the others are queued
+   */
+  async pushAll(jobs: readonly QueuedJob[]): Promise<void> {
+    const { length } = jobs;
+    const pages = [...pagesOf(jobs, bytesOf)];
+    const refused: number[] = [];
+    let refusal: PacketTooLargeError | undefined;
+    let place = 0;
+    for (let page = pages.shift(); page !== undefined; page = pages.shift()) {
+      const before = place === 0 ? '' : `the first ${place} of ${length} jobs were queued, `;
+      const consequence = `${before}${length - place === 1 ? 'the job was' : 'the other jobs were'} not queued`;
+      try {
+        await this.push(page, consequence);
+      } catch (error) {
+        if (!(error instanceof PacketTooLargeError)) throw error;
+        if (page.length > 1) {
+          // The server takes less at once than a page is long, or one of them is too long by itself.
+          const half = Math.ceil(page.length / 2);
+          pages.unshift(page.slice(0, half), page.slice(half));
+          continue;
+        }
+        refusal ??= error;
+        refused.push(place);
+      }
+      place += page.length;
+    }
+    if (refusal === undefined) return;
+    const consequence = `${refused.length} of ${length} jobs ${refused.length === 1 ? 'was' : 'were'} not queued`;
+    throw new PacketTooLargeError({ ...refusal.facts, refused, ...(length > 1 && { consequence }) });
   }
 
   /** Resolves when the store has confirmed all of them. They go in together, whatever else travels with them. */
@@ -46,7 +82,7 @@ export class PushLane {
     let count = 0;
     for (const load of this.#waiting) {
       jobs += load.jobs.length;
-      bytes += load.jobs.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0);
+      bytes += load.jobs.reduce((sum, job) => sum + bytesOf(job), 0);
       // One that may be refused for itself must not take others with it.
       const alone = load.jobs.some(({ unique }) => unique);
       if (count > 0 && (alone || jobs > MOST_JOBS || bytes > MOST_BYTES)) break;
@@ -72,7 +108,7 @@ export class PushLane {
         return;
       }
       for (const { reject, consequence } of loads) {
-        reject(error instanceof QueueUnavailableError ? error.withConsequence(consequence) : error);
+        reject(named(error, consequence));
       }
       if (!hasWaited(error)) return;
       // Page after page, each up to the deadline, the last would wait for many times that.
@@ -83,6 +119,8 @@ export class PushLane {
     }
   }
 }
+
+const bytesOf = ({ payload }: QueuedJob): number => Buffer.byteLength(payload);
 
 /** It was asked until the deadline; so long everybody has waited who stood in line when it was sent. */
 const hasWaited = (error: unknown): error is QueueUnavailableError =>

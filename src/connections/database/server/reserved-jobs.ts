@@ -30,6 +30,7 @@ export function reservedJobs(taken: readonly TakenJob[], connection: string): Re
       removed.push({
         ...token,
         kind: 'failed',
+        asStored: true,
         entry: { ...failure, connection, queue, payload: stored, attempts: 0 },
       });
       setAside.push({ queue, id: uuid, reason: NOT_AN_OBJECT });

@@ -9,7 +9,8 @@ import { systemRandom } from '../../../clock/random';
 import { OnqueueError } from '../../../errors/onqueue-error';
 import { QueueUnavailableError } from '../../errors';
 import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../../unknown-host';
-import { NotMigratedError } from '../errors';
+import { named } from '../../../queue/send';
+import { NotMigratedError, RefusedByDatabaseError } from '../errors';
 import type { Dialect, Trouble } from './dialect';
 import type { SqlClient, SqlPool, SqlResult, SqlSession } from './sql-session';
 
@@ -99,7 +100,7 @@ export class ServerCaller {
       const outcome = await this.#attempt(work, writes !== undefined && dialect.transactions, until);
       if ('value' in outcome) return outcome.value;
       const { error, sent } = outcome;
-      if (error instanceof OnqueueError) throw error;
+      if (error instanceof OnqueueError) throw named(error, consequence);
       const trouble = error === SILENCE ? 'gone' : dialect.errors.trouble(error);
       if (trouble === 'passing') said = error;
       uncertain ||= sent && trouble === 'gone' && writes !== undefined;
@@ -146,7 +147,7 @@ export class ServerCaller {
   #isRefusal(error: unknown): boolean {
     if (error instanceof OnqueueError) return true;
     const trouble = this.settings.dialect.errors.trouble(error);
-    return trouble === 'refused' || trouble === 'unmigrated';
+    return trouble === 'refused' || trouble === 'unfit' || trouble === 'unmigrated';
   }
 
   async #acquire(until: Milliseconds): Promise<SqlClient> {
@@ -172,9 +173,13 @@ export class ServerCaller {
 
   #explain({ error, sent, trouble, uncertain, deadline }: Failure, consequence: string): Error {
     const { name, address, origin, dialect } = this.settings;
-    if (trouble === 'unmigrated') return new NotMigratedError(name, address, consequence, { cause: error });
-    const cause = error === SILENCE ? undefined : error;
+    const cause = error === SILENCE ? undefined : bare(error);
     const reason = cause === undefined ? undefined : wordsOf(cause);
+    if (trouble === 'unmigrated') return new NotMigratedError(name, address, consequence, { cause });
+    if (trouble === 'unfit') {
+      const facts = { connection: name, address, reply: reason ?? 'without a reason', consequence };
+      return new RefusedByDatabaseError(facts, { cause });
+    }
     const known = isUnknownHost(error) ? UNKNOWN_HOST_REMEDY : dialect.errors.remedy(error);
     const remedy = known ?? (cause === undefined && !sent ? NO_CONNECTION : undefined);
     return new QueueUnavailableError(
@@ -221,6 +226,15 @@ function within<T>(clock: Clock, milliseconds: Milliseconds, promise: Promise<T>
     const timer = clock.after(Math.max(milliseconds, 0), silent, true);
     promise.then(resolve, reject).finally(() => timer.cancel());
   });
+}
+
+/** What its package tells of it beside its message: the rest holds the statement, or the row, and with them payloads. */
+const TELLING = ['code', 'errno', 'sqlState', 'severity', 'syscall', 'address', 'port', 'errors'];
+
+function bare(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const found = TELLING.filter((key) => key in error).map((key) => [key, (error as never)[key] as unknown]);
+  return Object.assign(new Error(error.message), Object.fromEntries(found), { name: error.name, stack: error.stack });
 }
 
 /** What the server or the system said; undefined: nothing. An attempt on several addresses speaks through its parts. */

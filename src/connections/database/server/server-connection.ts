@@ -23,7 +23,7 @@ import type {
 } from '../../../queue/connection';
 import type { Seconds } from '../../../clock/clock';
 import { withCounters } from '../../../payload/counters';
-import { UnknownTransactionError } from '../../../queue/errors';
+import { isStoreAway, UnknownTransactionError } from '../../../queue/errors';
 import type { Migrations } from '../../../queue/migrations';
 import { ConnectionClosedError, DuplicatePayloadError } from '../../errors';
 import { pagesOf } from '../../../queue/pages';
@@ -34,7 +34,7 @@ import { CallMarks } from './call-marks';
 import { diagnoseServer } from './diagnosis';
 import type { Dialect, Ending, Exchanged, QueuedJob, ReservationToken, Waiters } from './dialect';
 import { PushLane } from './push-lane';
-import { reservedJobs } from './reserved-jobs';
+import { type ReservedJobs, reservedJobs } from './reserved-jobs';
 import type { Purpose, ServerCaller } from './server-caller';
 import { ServerControl } from './server-control';
 import { ServerFailedStore } from './server-failed-store';
@@ -112,16 +112,7 @@ export class ServerConnection implements Connection {
 
   async push(queue: string, entries: readonly Entry[]): Promise<void> {
     this.#checkOpen('push');
-    let pushed = 0;
-    for (const page of pagesOf(entries, ({ payload }) => Buffer.byteLength(payload))) {
-      const before = pushed === 0 ? '' : `the first ${pushed} of ${entries.length} jobs were queued, `;
-      const consequence = `${before}${entries.length - pushed === 1 ? 'the job was' : 'the other jobs were'} not queued`;
-      await this.#lane.push(
-        page.map((entry) => queued(queue, entry)),
-        consequence,
-      );
-      pushed += page.length;
-    }
+    await this.#lane.pushAll(entries.map((entry) => queued(queue, entry)));
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveReply> {
@@ -331,7 +322,7 @@ export class ServerConnection implements Connection {
       );
       const { reservations, setAside, rewritten, removed } = reservedJobs(taken, this.name);
       // Where one of these fails, the next call gives back what nobody heard of.
-      if (rewritten.length > 0) await this.#caller.run(purpose, (session) => jobs.rewrite(session, rewritten));
+      if (rewritten.length > 0) await this.#rewrite(rewritten, purpose);
       if (removed.length > 0) await this.#remove(removed, purpose);
       call.heard();
       const results = endings.map((ending) =>
@@ -340,6 +331,16 @@ export class ServerConnection implements Connection {
       return { results, reply: { reservations, setAside, ...outlook } };
     } finally {
       call.end();
+    }
+  }
+
+  /** One that is refused keeps its text: the id that it is handed out with is good for this one reservation. */
+  async #rewrite(jobs: ReservedJobs['rewritten'], purpose: Purpose): Promise<void> {
+    try {
+      await this.#caller.run(purpose, (session) => this.#dialect.jobs.rewrite(session, jobs));
+    } catch (error) {
+      if (isStoreAway(error)) throw error;
+      if (jobs.length > 1) for (const job of jobs) await this.#rewrite([job], purpose);
     }
   }
 

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import type { Seconds } from '../../../clock/clock';
 import { OnqueueError } from '../../../errors/onqueue-error';
 import { QueueUnavailableError } from '../../errors';
-import { DatabaseFileError, DatabaseFullError } from '../errors';
+import { DatabaseFileError, DatabaseFullError, RefusedByDatabaseError } from '../errors';
 
 export interface Circumstances {
   /** The connection's name in the configuration. */
@@ -20,6 +20,9 @@ function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' && code.startsWith('SQLITE_') ? code : undefined;
 }
 
+/** Data that it does not hold, a constraint, a trigger's word. */
+const UNFIT = /^SQLITE_(CONSTRAINT|TOOBIG|MISMATCH|RANGE)/;
+
 /** Others hold the file: worth another try. */
 export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(codeOf(error) ?? '');
@@ -32,6 +35,13 @@ export function explain(error: unknown, consequence: string, circumstances: Circ
   const code = codeOf(error);
   if (isBusy(error)) return busy(error, consequence, circumstances);
   if (code?.startsWith('SQLITE_FULL')) return new DatabaseFullError(file, consequence, { cause: error });
+  if (code !== undefined && UNFIT.test(code)) {
+    const { connection } = circumstances;
+    return new RefusedByDatabaseError(
+      { connection, address: file, reply: textOf(error), consequence },
+      { cause: error },
+    );
+  }
   const { what, remedy } = problem(error, code, file);
   return new DatabaseFileError({ file, reason: code, what, consequence, remedy }, { cause: error });
 }

@@ -1,0 +1,188 @@
+/**
+ * Outcomes that the store refuses while it serves: they are offered again apart from the others, which go on.
+ *
+ * What is refused three times is refused for good. A job that failed, or was to run again, is then kept as failed with what
+ * fits. One that is done must not look as if it had failed, so its outcome is held, as is one that fits in no form: its
+ * lease goes on, and it is offered again now and then. It is neither lost, nor run a second time while its worker lives.
+ */
+import type { Clock, Milliseconds, Seconds } from '../clock/clock';
+import { errorMessage, toError } from '../failed/exception-text';
+import type { Logger } from '../logger/logger';
+import type { Connection, Settlement, SettleResult } from '../queue/connection';
+import { isStoreAway } from '../queue/errors';
+import { OutcomeRefusedError } from './errors';
+import { logHeld, logLetGo, logRefused } from './job-log';
+import { failed } from './outcome';
+import type { Finished } from './settler';
+
+const FIRST_PAUSE: Milliseconds = 250;
+const LONGEST_PAUSE: Milliseconds = 60_000;
+
+/** The first is the one that brought it here. */
+const OFFERS = 3;
+
+/** So many may be refused in a row: when the store takes none at all, no further job is run for it. */
+const LEAST_STREAK = 10;
+
+/** Each holds its payload; who comes first goes first. */
+const MOST_HELD = 1000;
+
+/** Characters of an exception that was too long, or held what the store has no character for. */
+const SHORT = 500;
+
+export interface RefusedOutcomesEnvironment {
+  readonly connection: Connection;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly lease: Seconds;
+  readonly concurrency: number;
+  /** @throws what the store throws */
+  readonly write: (settlement: Settlement) => Promise<SettleResult>;
+  /** Where the store can set a failed job aside in itself, whatever the failed store says. @throws what the store throws */
+  readonly bury: ((settlement: Settlement) => Promise<SettleResult>) | undefined;
+  readonly concluded: (one: Finished, result: SettleResult) => void;
+  /** It is offered no longer: the job comes back when its lease ends. */
+  readonly letGo: (one: Finished) => void;
+  /** The store is away, as far as we know: they are to be settled again, with all others. */
+  readonly untaken: (finished: readonly Finished[], error: unknown) => void;
+}
+
+export class RefusedOutcomes {
+  readonly #environment: RefusedOutcomesEnvironment;
+  readonly #offered = new Set<Finished>();
+  readonly #held = new Set<Finished>();
+  #streak = 0;
+  #lastMessage: string | undefined;
+
+  constructor(environment: RefusedOutcomesEnvironment) {
+    this.#environment = environment;
+  }
+
+  /** Those that may be taken yet, in one form or another, within a second or two. */
+  get offered(): number {
+    return this.#offered.size;
+  }
+
+  /** Those that are refused for good. */
+  get held(): number {
+    return this.#held.size;
+  }
+
+  /** What the last one was refused with. */
+  get lastMessage(): string | undefined {
+    return this.#lastMessage;
+  }
+
+  /** The store has taken an outcome: what it refuses is not all. */
+  taken(): void {
+    this.#streak = 0;
+  }
+
+  /** @param error what the store refused it with, alone or among others */
+  take(one: Finished, error: unknown): void {
+    this.#lastMessage = errorMessage(toError(error));
+    this.#streak += 1;
+    if (this.#streak > Math.max(LEAST_STREAK, this.#environment.concurrency)) {
+      this.#environment.untaken([one], error);
+      return;
+    }
+    this.#offered.add(one);
+    void this.#insist(one, error);
+  }
+
+  async #insist(one: Finished, error: unknown): Promise<void> {
+    let refusal = error;
+    for (let offers = 1, pause = FIRST_PAUSE; ; offers += 1, pause = Math.min(pause * 2, LONGEST_PAUSE)) {
+      if (offers === OFFERS) {
+        const end = await this.#isOurs(one);
+        if (end !== true) return this.#end(one, end);
+        const kept = await this.#keepWhatFits(one, refusal);
+        if (kept !== undefined) return;
+        this.#hold(one, refusal);
+      }
+      await new Promise<void>((resolve) => void this.#environment.clock.after(pause, resolve));
+      if (!this.#offered.has(one) && !this.#held.has(one)) return;
+      const answer = await this.#offer(one, this.#environment.write);
+      if ('result' in answer || isStoreAway(answer.error)) return this.#end(one, answer);
+      refusal = answer.error;
+    }
+  }
+
+  async #offer(
+    { outcome: { settlement } }: Finished,
+    write: (settlement: Settlement) => Promise<SettleResult>,
+  ): Promise<Answered> {
+    try {
+      return { result: await write(settlement) };
+    } catch (error) {
+      return { error };
+    }
+  }
+
+  /** A store that renews the lease of this very job serves: what it refuses is the outcome. */
+  async #isOurs({ job: { reservation } }: Finished): Promise<true | Answered> {
+    const { connection, lease } = this.#environment;
+    if (!connection.capabilities.renew) return true;
+    try {
+      const [answer] = await connection.renew([reservation], lease);
+      const result = typeof answer === 'object' ? await answer.later : answer;
+      return result === 'lost' ? { result } : true;
+    } catch (error) {
+      return { error };
+    }
+  }
+
+  /** Undefined: the store takes it in no form. */
+  async #keepWhatFits(one: Finished, refusal: unknown): Promise<true | undefined> {
+    const fitting = fittingForm(one, refusal);
+    if (fitting === undefined) return undefined;
+    const { write, bury, logger, concluded } = this.#environment;
+    const kept = await this.#offer(fitting, write);
+    const answer = 'error' in kept && bury !== undefined ? await this.#offer(fitting, bury) : kept;
+    if ('error' in answer) return undefined;
+    logRefused(logger, one, refusal, answer === kept ? 'kept' : 'buried');
+    this.#offered.delete(one);
+    concluded(fitting, answer.result);
+    return true;
+  }
+
+  #hold(one: Finished, refusal: unknown): void {
+    const { logger, letGo } = this.#environment;
+    this.#offered.delete(one);
+    this.#held.add(one);
+    logHeld(logger, one, refusal);
+    const [oldest] = this.#held;
+    if (this.#held.size > MOST_HELD && oldest !== undefined) {
+      this.#held.delete(oldest);
+      logLetGo(logger, oldest, MOST_HELD);
+      letGo(oldest);
+    }
+  }
+
+  #end(one: Finished, answer: Answered): void {
+    const { concluded, untaken } = this.#environment;
+    this.#offered.delete(one);
+    this.#held.delete(one);
+    if ('result' in answer) concluded(one, answer.result);
+    else untaken([one], answer.error);
+  }
+}
+
+type Answered = { readonly result: SettleResult } | { readonly error: unknown };
+
+/** As a failed job, with texts that are short and plain; undefined: it did not fail, and was not to run again. */
+function fittingForm(one: Finished, refusal: unknown): Finished | undefined {
+  const { job, outcome } = one;
+  const { settlement } = outcome;
+  if (settlement.outcome !== 'failed' && settlement.outcome !== 'released') return undefined;
+  const made =
+    settlement.outcome === 'failed'
+      ? { settlement, error: outcome.error }
+      : failed(job, new OutcomeRefusedError(job.name, job.id, settlement.outcome, refusal), settlement.counters);
+  if (made.settlement.outcome !== 'failed') return undefined;
+  const { failure } = made.settlement;
+  const short = { ...failure, name: plain(failure.name), exception: plain(failure.exception) };
+  return { ...one, outcome: { ...made, settlement: { ...made.settlement, failure: short } } };
+}
+
+const plain = (text: string): string => text.slice(0, SHORT).replaceAll(/[^\n -~]/gu, '?');

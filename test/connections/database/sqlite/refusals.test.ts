@@ -1,0 +1,33 @@
+import { describeRefusals } from '../refusals';
+import { TemporaryDatabase } from '../open-database';
+
+let database: TemporaryDatabase;
+
+beforeEach(() => {
+  database = new TemporaryDatabase();
+});
+
+afterEach(() => database.dispose());
+
+/** Raises by a trigger, as no constraint can be added to a table of SQLite's. */
+async function forbid(event: string, condition: string): Promise<void> {
+  const connection = database.connect();
+  await connection.counts('default');
+  const Libsql = require('libsql') as new (file: string) => { exec(text: string): void; close(): void };
+  const client = new Libsql(database.file);
+  client.exec(`CREATE TRIGGER forbidden BEFORE ${event} WHEN ${condition} BEGIN SELECT RAISE(ABORT, 'not here'); END`);
+  client.close();
+}
+
+describeRefusals(
+  async () => ({
+    connections: { main: { driver: 'database', url: `sqlite:${database.file}` } },
+    default: 'main',
+  }),
+  {
+    longExceptions: () => forbid('INSERT ON failed_jobs', 'length(new.exception) > 1000'),
+    delays: () =>
+      forbid('UPDATE ON jobs', 'old.reserved_at IS NOT NULL AND new.reserved_at IS NULL AND new.place IS NULL'),
+    removals: () => forbid('DELETE ON jobs', `old.payload LIKE '%"stays"%'`),
+  },
+);

@@ -1,0 +1,288 @@
+import { NoFailedStoreError } from '../../src/failed/errors';
+import type { FailedStore } from '../../src/failed/failed-store';
+import { Job } from '../../src/job/job';
+import { connectMemory } from '../../src/connections/memory/memory-connection';
+import type { Connection, Settlement } from '../../src/queue/connection';
+import { QueueUnavailableError } from '../../src/queue/errors';
+import { Worker } from '../../src/worker/worker';
+import { elapse, testApplication, type TestApplication } from '../support/application';
+
+type End = 'completes' | 'releases' | 'fails';
+
+let ran: string[];
+let told: string[];
+let application: TestApplication;
+let connection: Connection;
+/** What the store refuses it with; undefined: it takes it. */
+let refusal: (settlement: Settlement) => Error | undefined;
+let worker: Worker;
+let ended: Promise<unknown>;
+
+@Job({ tries: 1 })
+class Probe extends Job {
+  constructor(
+    readonly text: string,
+    readonly end: End = 'completes',
+  ) {
+    super();
+  }
+  handle(): void {
+    ran.push(this.text);
+    if (this.end === 'releases') this.release('1m');
+    if (this.end === 'fails') throw new Error(`broken ${'x'.repeat(2000)} 😀`);
+  }
+  failed(error: Error & { code?: string }): void {
+    told.push(`${this.text} ${error.code ?? error.name}`);
+  }
+}
+
+const refused = Object.assign(new Error('value too long. Widen the column.'), { code: 'E_PROBE' });
+
+/** As the settlement of the job whose text it is. */
+const isOf = ({ reservation }: Settlement, text: string): boolean => reservation.payload.includes(`"${text}"`);
+
+/** The connection with some of its parts exchanged. */
+const changed = (target: Connection, parts: Partial<Connection>): Connection =>
+  new Proxy(target, {
+    get(_, property): unknown {
+      if (property in parts) return parts[property as keyof Connection];
+      const value: unknown = Reflect.get(target, property, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+
+function refusing(target: Connection): Connection {
+  const check = (settlements: readonly Settlement[]): void => {
+    for (const settlement of settlements) {
+      const error = refusal(settlement);
+      if (error !== undefined) throw error;
+    }
+  };
+  return changed(target, {
+    settle: async (settlements: readonly Settlement[]) => {
+      check(settlements);
+      return target.settle(settlements);
+    },
+    settleAndReserve: async (...args: Parameters<NonNullable<Connection['settleAndReserve']>>) => {
+      check(args[0]);
+      return target.settleAndReserve!(...args);
+    },
+  });
+}
+
+beforeEach(() => {
+  ran = [];
+  told = [];
+  refusal = () => undefined;
+});
+
+afterEach(async () => {
+  refusal = () => undefined;
+  const stopped = worker.stop();
+  await elapse(application.clock, 1);
+  await stopped;
+  await ended;
+  await application.manager.close();
+});
+
+/** @param own gives the connection what a test needs of it */
+function start(concurrency = 5, own: (connection: Connection) => Connection = (given) => given): void {
+  application = testApplication({
+    connections: { memory: { driver: 'memory' }, other: { driver: 'memory' } },
+    default: 'memory',
+    failed: 'other',
+  });
+  application.manager.addConnector('memory', (config, context) => {
+    const made = connectMemory(config, context);
+    return context.name === 'memory' ? own(refusing(made)) : made;
+  });
+  connection = application.manager.driver();
+  worker = new Worker({ concurrency }, application.manager);
+  ended = worker.run();
+}
+
+const dispatch = async (...jobs: readonly Probe[]): Promise<void> => {
+  for (const job of jobs) await application.bus.dispatch(job);
+};
+const texts = Array.from({ length: 20 }, (_, index) => `good ${index}`);
+const others = texts.map((text) => new Probe(text));
+const errors = (): string[] => application.log.messages('error');
+
+/** Of a connection whose failed jobs go elsewhere. */
+const withoutFailedStore = (given: Connection): Connection =>
+  changed(given, {
+    capabilities: { ...given.capabilities, failed: false },
+    failed: undefined,
+  });
+
+describe.each([1, 5])('an outcome that the store refuses for good, at concurrency %d', (concurrency) => {
+  it('holds up no other, and stays with its worker until the store takes it', async () => {
+    start(concurrency);
+    refusal = (settlement) => (isOf(settlement, 'bad') ? refused : undefined);
+    await dispatch(new Probe('bad'), ...others);
+
+    await elapse(application.clock, 120);
+
+    expect(ran.toSorted()).toEqual(['bad', ...texts].toSorted());
+    expect(worker.health()).toMatchObject({ ready: true, outcomes: { completed: 20 } });
+    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+    expect(errors()).toEqual([
+      expect.stringMatching(/^The store refuses that Probe .* removed as completed\. .*Widen the column\.$/),
+    ]);
+    expect(application.log.lines.find(({ level }) => level === 'error')?.facts).toMatchObject({
+      code: 'E_PROBE',
+      job: 'Probe',
+    });
+
+    refusal = () => undefined;
+    await elapse(application.clock, 60);
+    expect(worker.health().outcomes).toMatchObject({ completed: 21, lost: 0 });
+    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+  });
+
+  it('of a job that was to run again makes it fail', async () => {
+    start(concurrency);
+    refusal = ({ outcome }) => (outcome === 'released' ? refused : undefined);
+    await dispatch(new Probe('bad', 'releases'), ...others);
+
+    await elapse(application.clock, 5);
+
+    expect(worker.health()).toMatchObject({ ready: true, outcomes: { completed: 20, failed: 1, released: 0 } });
+    expect(told).toEqual(['bad E_OUTCOME_REFUSED']);
+    expect(await application.manager.failed.list()).toMatchObject([
+      { name: 'Probe', exception: expect.stringContaining('Widen the column.') as string },
+    ]);
+  });
+
+  it('of a job that failed is kept in short', async () => {
+    start(concurrency);
+    refusal = (settlement) =>
+      settlement.outcome === 'failed' && /[^\n -~]/u.test(settlement.failure.exception) ? refused : undefined;
+    await dispatch(new Probe('bad', 'fails'), ...others);
+
+    await elapse(application.clock, 5);
+
+    const [entry] = await application.manager.failed.list();
+    expect(entry!.exception).toMatch(/^Error: broken x+$/);
+    expect(told).toEqual(['bad Error']);
+    expect(errors()).toEqual([
+      expect.stringMatching(/its error cut short\. value too long/) as string,
+      expect.stringMatching(/^Probe failed: broken/) as string,
+    ]);
+    expect(worker.health()).toMatchObject({ ready: true, outcomes: { completed: 20, failed: 1 } });
+  });
+});
+
+describe('a failed store of another connection', () => {
+  const keeper = (): FailedStore => application.manager.driver('other').failed ?? raise();
+
+  it('that refuses one failure holds up no other outcome', async () => {
+    start(5, withoutFailedStore);
+    const put = jest.spyOn(keeper(), 'put').mockRejectedValue(refused);
+    await dispatch(new Probe('bad', 'fails'), ...others);
+
+    await elapse(application.clock, 60);
+
+    expect(worker.health()).toMatchObject({ ready: true, outcomes: { completed: 20, failed: 0 } });
+    expect(await connection.counts('default')).toMatchObject({ reserved: 1 });
+    expect(errors()).toEqual([expect.stringContaining('be kept as failed')]);
+
+    put.mockRestore();
+    await elapse(application.clock, 60);
+    expect(await application.manager.failed.list()).toMatchObject([{ connection: 'memory', name: 'Probe' }]);
+    expect(ran).toHaveLength(21);
+  });
+
+  it('that refuses one failure leaves it to the store of the job, where that can set it aside', async () => {
+    const buried: string[] = [];
+    const burying = (given: Connection): Connection =>
+      changed(withoutFailedStore(given), {
+        buried: { count: async () => 0, kick: async () => 0, flush: async () => 0 },
+        settle: async (settlements: readonly Settlement[]) => {
+          buried.push(...settlements.filter(({ outcome }) => outcome === 'failed').map(({ outcome }) => outcome));
+          return given.settle(settlements);
+        },
+      });
+    start(5, burying);
+    jest.spyOn(keeper(), 'put').mockRejectedValue(refused);
+    await dispatch(new Probe('bad', 'fails'), ...others);
+
+    await elapse(application.clock, 5);
+
+    expect(buried).toEqual(['failed']);
+    expect(errors()[0]).toContain('it was buried where it is');
+    expect(worker.health().outcomes).toMatchObject({ completed: 20, failed: 1 });
+  });
+
+  it('that is away keeps no other outcome from being stored', async () => {
+    start(5, withoutFailedStore);
+    const facts = { connection: 'other', store: 'Probe', address: 'there', consequence: 'nothing was kept' };
+    const put = jest.spyOn(keeper(), 'put').mockRejectedValue(new QueueUnavailableError(facts));
+    await dispatch(new Probe('bad', 'fails'), ...others);
+
+    await elapse(application.clock, 60);
+    expect(worker.health().outcomes).toMatchObject({ completed: 20, failed: 0 });
+
+    put.mockRestore();
+    await elapse(application.clock, 5);
+    expect(worker.health().outcomes).toMatchObject({ failed: 1 });
+    expect(await application.manager.failed.list()).toHaveLength(1);
+  });
+});
+
+it('a store that refuses every outcome is given few jobs to run, and is told to be in trouble', async () => {
+  start(1);
+  refusal = () => refused;
+  await dispatch(...others);
+
+  await elapse(application.clock, 120);
+
+  expect(ran.length).toBeLessThan(13);
+  expect(worker.health().ready).toBe(false);
+  refusal = () => undefined;
+  await elapse(application.clock, 120);
+  expect(worker.health()).toMatchObject({ ready: true, outcomes: { completed: 20, lost: 0 } });
+  expect(ran.toSorted()).toEqual(texts.toSorted());
+});
+
+it('a refused outcome whose job somebody else has by now is lost', async () => {
+  start();
+  refusal = (settlement) => (isOf(settlement, 'bad') ? refused : undefined);
+  await dispatch(new Probe('bad'));
+  await elapse(application.clock, 5);
+
+  await connection.clear('default');
+  refusal = () => undefined;
+  await elapse(application.clock, 60);
+
+  expect(worker.health().outcomes).toMatchObject({ lost: 1, completed: 0 });
+});
+
+it('a worker that ends says which outcomes the store refused to the last', async () => {
+  start();
+  refusal = (settlement) => (isOf(settlement, 'bad') ? refused : undefined);
+  await dispatch(new Probe('bad'), ...others);
+  await elapse(application.clock, 10);
+
+  const stopped = worker.stop();
+  await elapse(application.clock, 1);
+  await stopped;
+
+  expect(errors().at(-1)).toContain(
+    '1 had ended, but their outcomes were not stored (value too long. Widen the column.)',
+  );
+});
+
+it('jobs are settled without the reserve that is refused together with them', async () => {
+  start(5, (given) => changed(given, { settleAndReserve: async () => Promise.reject(refused) }));
+  await dispatch(...others);
+
+  await elapse(application.clock, 10);
+
+  expect(worker.health().outcomes).toMatchObject({ completed: 20 });
+  expect(errors()).toEqual([]);
+});
+
+function raise(): never {
+  throw new NoFailedStoreError(['other']);
+}
