@@ -7,7 +7,6 @@ import type { Announcer } from './announcer';
 import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
 import { afterFreeRelease, bearsCounters, withCounters } from '../payload/counters';
-import type { Clock, Seconds } from '../clock/clock';
 import type {
   Answer,
   Connection,
@@ -21,7 +20,7 @@ import { isStoreAway } from '../queue/errors';
 import { logLost, logOutcome } from './job-log';
 import type { OutcomeCounts } from './health';
 import type { Outcome } from './outcome';
-import { RefusedOutcomes } from './refused-outcomes';
+import { RefusedOutcomes, type RefusedOutcomesEnvironment } from './refused-outcomes';
 import type { RunningJob } from './running-job';
 
 /** A run that has ended and waits to be settled. */
@@ -38,9 +37,7 @@ export interface SettlerEnvironment {
   /** Where failed jobs go of a connection that keeps none itself. Undefined: it buries them. */
   readonly failedStore: FailedStore | undefined;
   readonly logger: Logger;
-  readonly clock: Clock;
-  readonly lease: Seconds;
-  readonly concurrency: number;
+  readonly terms: Pick<RefusedOutcomesEnvironment, 'clock' | 'lease' | 'concurrency'>;
   /** Called for each run whose outcome is written, or is not ours to write any more. */
   readonly settled: (job: RunningJob) => void;
   /** Called with those that were not taken while others were, as the store is away since: they are to be settled again. */
@@ -60,6 +57,7 @@ export class Settler {
     this.#environment = environment;
     this.#refused = new RefusedOutcomes({
       ...environment,
+      ...environment.terms,
       write: async (settlement) => this.#writeAlone(await this.#kept(settlement)),
       bury: environment.connection.buried === undefined ? undefined : (settlement) => this.#writeAlone(settlement),
       concluded: (one, result) => this.#conclude(one, result),

@@ -121,9 +121,7 @@ export class WorkLoop {
       announcer: this.#executor.announcer,
       failedStore,
       logger: this.#logger,
-      clock,
-      lease,
-      concurrency: options.concurrency,
+      terms: { clock, lease, concurrency: options.concurrency },
       settled: (job) => {
         this.#leases.drop(job);
         ring();
@@ -230,8 +228,7 @@ export class WorkLoop {
 
   async #turn(limit: number): Promise<void> {
     const finished = this.#runs.depart();
-    const combined = limit > 0 && this.#settler.combines;
-    const reserves = combined || finished.length === 0;
+    const reserves = finished.length === 0 || (limit > 0 && this.#settler.combines);
     const askedAt = this.#application.clock.monotonic();
     let reply: ReserveReply | undefined;
     try {
