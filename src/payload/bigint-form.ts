@@ -5,10 +5,12 @@ export const MAX_DIGITS = 10_000;
 
 const WRITTEN = new RegExp(`^-?\\d{1,${MAX_DIGITS}}$`);
 
+const LIMIT = 10n ** BigInt(MAX_DIGITS);
+
 /** Undefined: it has too many digits. */
 export function bigintForm(value: bigint): string | undefined {
-  const digits = String(value);
-  return WRITTEN.test(digits) ? digits : undefined;
+  // Compared, and not written: that of millions of digits would take as long as to read it.
+  return value < LIMIT && value > -LIMIT ? String(value) : undefined;
 }
 
 /** Undefined: it is no whole number, or one of too many digits. */

@@ -5,12 +5,16 @@ import { bufferOf, bytesOf, TYPED_ARRAYS } from './bytes';
 import type { CodecClasses, Types } from './codec';
 import { ERRORS, errorOf } from './error-form';
 import { InvalidPayloadError, UnknownClassError } from './errors';
+import { Limits } from './limits';
 import { toInstance } from './mapping';
 import { depthOf, locate } from './pointer';
 import { upgraded } from './upgraded';
 
-/** Gives undefined where the form is not that of the type; may throw a RangeError or SyntaxError for the same reason. */
-type Build = (form: unknown) => unknown;
+/**
+ * Gives undefined where the form is not that of the type; may throw a RangeError or SyntaxError for the same reason, and an
+ * InvalidPayloadError where it would take too much.
+ */
+type Build = (form: unknown, limits: Limits) => unknown;
 
 const NUMBERS: ReadonlyMap<unknown, number> = new Map([
   ['NaN', NaN],
@@ -23,17 +27,14 @@ const NUMBERS: ReadonlyMap<unknown, number> = new Map([
 export const BUILDERS: ReadonlyMap<string, Build> = new Map<string, Build>([
   ['Date', dateOf],
   ['Map', mapOf],
-  ['Set', (form) => listOf(form) && new Set(listOf(form))],
+  ['Set', setOf],
   ['RegExp', regExpOf],
-  ['URL', (form) => (typeof form === 'string' && URL.canParse(form) ? new URL(form) : undefined)],
-  ['ArrayBuffer', (form) => bytesOf(form) && bufferOf(bytesOf(form)!)],
+  ['URL', urlOf],
+  ['ArrayBuffer', ofBytes(bufferOf)],
   ['bigint', bigintOf],
   ['number', (form) => NUMBERS.get(form)],
-  ['string', (form) => bytesOf(form)?.toString('utf16le')],
-  ...[...TYPED_ARRAYS].map(([type, build]): [string, Build] => [
-    type,
-    (form) => bytesOf(form) && build(bytesOf(form)!),
-  ]),
+  ['string', ofBytes((bytes) => bytes.toString('utf16le'))],
+  ...[...TYPED_ARRAYS].map(([type, build]): [string, Build] => [type, ofBytes(build)]),
   ...[...ERRORS.keys()].map((type): [string, Build] => [type, (form) => isRecord(form) && errorOf(type, form)]),
 ]);
 
@@ -44,6 +45,7 @@ export class Decoder {
   readonly #place: string;
   /** Of the data of jobs, by the pointers to them. */
   readonly #versions: Readonly<Record<string, unknown>>;
+  readonly #limits = new Limits();
 
   constructor(classes: CodecClasses, place: string, versions: Readonly<Record<string, unknown>> = {}) {
     this.#classes = classes;
@@ -57,26 +59,39 @@ export class Decoder {
     const pointers = Object.keys(types).map((pointer) => ({ pointer, depth: depthOf(pointer) }));
     pointers.sort((a, b) => b.depth - a.depth);
     for (const { pointer } of pointers) {
-      const { parent, key } = locate(root, pointer, this.#place + pointer);
+      const { parent, key } = locate(root, pointer, this.#place);
       parent[key] = this.#build(types[pointer], parent[key], pointer);
     }
     return root.value;
   }
 
   #build(type: unknown, form: unknown, pointer: string): unknown {
-    const place = this.#place + pointer;
-    if (typeof type !== 'string') throw new InvalidPayloadError('the name of a type is a string', place);
+    if (typeof type !== 'string') throw this.#refusal('the name of a type is a string', pointer);
     if (type.startsWith(CLASS)) return this.#instance(type.slice(CLASS.length), form, pointer);
     if (type === 'undefined' && form === null) return undefined;
     const build = BUILDERS.get(type);
     if (build === undefined && type !== 'undefined') {
-      throw new InvalidPayloadError(`there is no type '${oneLine(type, 40)}'`, place);
+      throw this.#refusal(`there is no type '${oneLine(type, 40)}'`, pointer);
     }
-    const value = built(build, form);
+    const value = this.#built(build, form, pointer);
     if (value === undefined || value === false) {
-      throw new InvalidPayloadError(`what stands there is not the JSON form of a ${type}`, place);
+      throw this.#refusal(`what stands there is not the JSON form of a ${type}`, pointer);
     }
     return value;
+  }
+
+  #built(build: Build | undefined, form: unknown, pointer: string): unknown {
+    try {
+      return build?.(form, this.#limits);
+    } catch (error) {
+      if (error instanceof TooMuch) throw this.#refusal(`${error.message} is not read`, pointer);
+      return undefined;
+    }
+  }
+
+  // The place is put together only for an error: there may be very many.
+  #refusal(reason: string, pointer: string): InvalidPayloadError {
+    return new InvalidPayloadError(reason, this.#place + pointer);
   }
 
   #instance(name: string, form: unknown, pointer: string): object {
@@ -90,12 +105,18 @@ export class Decoder {
   }
 }
 
-function built(build: Build | undefined, form: unknown): unknown {
-  try {
-    return build?.(form);
-  } catch {
-    return undefined;
-  }
+/** The form is right, and is not read all the same. */
+class TooMuch extends Error {}
+
+function checkLimit(excess: string | undefined): void {
+  if (excess !== undefined) throw new TooMuch(excess);
+}
+
+function ofBytes(make: (bytes: Buffer) => unknown): Build {
+  return (form) => {
+    const bytes = bytesOf(form);
+    return bytes && make(bytes);
+  };
 }
 
 function dateOf(form: unknown): Date | undefined {
@@ -104,16 +125,31 @@ function dateOf(form: unknown): Date | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date;
 }
 
-function mapOf(form: unknown): Map<unknown, unknown> | undefined {
+function mapOf(form: unknown, limits: Limits): Map<unknown, unknown> | undefined {
   const entries = listOf(form);
-  const isMap = entries?.every((entry) => Array.isArray(entry) && entry.length === 2);
-  return isMap === true ? new Map(entries as [unknown, unknown][]) : undefined;
+  if (entries?.every((entry) => Array.isArray(entry) && entry.length === 2) !== true) return undefined;
+  checkLimit(limits.ofKeys(entries.map((entry) => (entry as [unknown, unknown])[0])));
+  return new Map(entries as [unknown, unknown][]);
 }
 
-function regExpOf(form: unknown): RegExp | undefined {
+function setOf(form: unknown, limits: Limits): Set<unknown> | undefined {
+  const members = listOf(form);
+  if (members === undefined) return undefined;
+  checkLimit(limits.ofKeys(members));
+  return new Set(members);
+}
+
+function urlOf(form: unknown, limits: Limits): URL | undefined {
+  if (typeof form !== 'string') return undefined;
+  checkLimit(limits.ofUrl(form));
+  return new URL(form);
+}
+
+function regExpOf(form: unknown, limits: Limits): RegExp | undefined {
   if (!isRecord(form)) return undefined;
   const { source, flags, lastIndex = 0 } = form;
   if (typeof source !== 'string' || typeof flags !== 'string' || !Number.isSafeInteger(lastIndex)) return undefined;
+  checkLimit(limits.ofPattern(source, flags));
   return Object.assign(new RegExp(source, flags), { lastIndex });
 }
 

@@ -6,6 +6,7 @@ import { base64, TYPED_ARRAYS, utf16 } from './bytes';
 import type { CodecClasses } from './codec';
 import { errorForm, isError } from './error-form';
 import { UnserializableValueError } from './errors';
+import { isForbiddenKey, Limits } from './limits';
 import { mapsByClassTransformer, toPlain } from './mapping';
 import { MAX_DEPTH, toPath, toPointer, type Segment } from './pointer';
 import { classOf, described, isPlain, LEAVE_OUT, remedyFor, strayChoice, symbolKeyOf } from './kinds';
@@ -20,6 +21,7 @@ export class Encoder {
   /** The way to the value being encoded, as far as `#depth`; kept as it is so that a plain value costs nothing. */
   readonly #way: Segment[] = [];
   readonly #ancestors: object[] = [];
+  readonly #limits = new Limits();
   #depth = 0;
 
   constructor(classes: CodecClasses, subject: string) {
@@ -96,24 +98,25 @@ export class Encoder {
     } else if (type === 'Date' && types.isDate(value)) {
       return this.#bare(value, type, Number.isNaN(value.getTime()) ? null : value.toISOString());
     } else if (type === 'Map' && types.isMap(value)) {
+      this.#within(this.#limits.ofKeys(value.keys()), 'Make them strings.');
       return this.#bare(value, type, this.#entries(value));
     } else if (type === 'Set' && types.isSet(value)) {
+      this.#within(this.#limits.ofKeys(value), 'Make them strings.');
       return this.#bare(value, type, this.#items([...value]));
     } else if (type === 'RegExp' && types.isRegExp(value)) {
       const { source, flags, lastIndex } = value;
+      this.#within(this.#limits.ofPattern(source, flags), 'Make it in handle().');
       return this.#bare(value, type, this.#record(lastIndex === 0 ? { source, flags } : { source, flags, lastIndex }));
     } else if (type === 'ArrayBuffer' && types.isArrayBuffer(value)) {
       return this.#bare(value, type, base64(new Uint8Array(value)));
     } else if (type === 'URL' && value instanceof URL) {
+      this.#within(this.#limits.ofUrl(value.href), 'Write it as a string.');
       return this.#bare(value, type, value.href);
     }
     return this.#refuse(described(value), remedyFor(value));
   }
 
   #data(instance: object, target: Class): object {
-    if (Object.hasOwn(instance, 'constructor')) {
-      return this.#refuse('an object with a property `constructor` of its own', 'Give the property another name.');
-    }
     if (mapsByClassTransformer(target)) {
       return this.#record(toPlain(instance, target, (kind, remedy, way) => this.#refuse(kind, remedy, way)));
     }
@@ -131,7 +134,7 @@ export class Encoder {
       if (!Object.hasOwn(source, key)) continue;
       const value = (source as Record<string, unknown>)[key];
       this.#way[depth] = key;
-      if (key === '__proto__' || !key.isWellFormed()) this.#refuse('a property of that name', 'Rename it.');
+      if (isForbiddenKey(key) || !key.isWellFormed()) this.#refuse('a property of that name', 'Rename it.');
       const encoded = this.encode(value);
       if (encoded !== value) (copy ??= { ...source } as Record<string, unknown>)[key] = encoded;
     }
@@ -198,6 +201,10 @@ export class Encoder {
       this.#refuse('a way back to an object that holds it', 'Carry an id instead.');
     }
     this.#ancestors.push(value);
+  }
+
+  #within(excess: string | undefined, remedy: string): void {
+    if (excess !== undefined) this.#refuse(excess, remedy);
   }
 
   #refuseList(source: readonly unknown[], keys: readonly string[]): never {

@@ -46,7 +46,7 @@ export function errorOf(type: string, form: Readonly<Record<string, unknown>>): 
   const Native = ERRORS.get(type);
   if (Native === undefined || !['name', 'message', 'stack'].every((key) => isTextOrAbsent(form[key]))) return undefined;
   if (type === 'AggregateError' && !Array.isArray(form['errors'])) return undefined;
-  const error = new Native(form['message'] as string | undefined);
+  const error = withoutStack(() => new Native(form['message'] as string | undefined));
   // That of this place would tell nothing of the one where the error came from.
   hide(error, 'stack', `${(form['name'] as string | undefined) ?? type}: ${error.message}`);
   for (const [key, value] of Object.entries(form)) {
@@ -54,6 +54,17 @@ export function errorOf(type: string, form: Readonly<Record<string, unknown>>): 
     else Object.defineProperty(error, key, { value, writable: true, enumerable: true, configurable: true });
   }
   return error;
+}
+
+// A stack takes longer to record than all the rest, and there may be very many errors.
+function withoutStack(make: () => Error): Error {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return make();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
 }
 
 function nativeNameOf(error: Error): string {

@@ -8,6 +8,7 @@ import { types } from 'node:util';
 import type { Class } from '../job/definition';
 import type { ClassTransformer, Executor } from './class-transformer';
 import { isError } from './error-form';
+import { InvalidPayloadError } from './errors';
 import { described, remedyFor, strayChoice, symbolKeyOf } from './kinds';
 import { MAX_DEPTH, type Segment } from './pointer';
 
@@ -51,6 +52,11 @@ export function createMapper({ Executor, storage, TransformationType }: ClassTra
       const isCycle = this.#ancestors.includes(value);
       this.#ancestors.push(value);
       if (isCycle) this.#refuseHere('a way back to an object that holds it', 'Carry an id instead.');
+      const excess = excessOf(value);
+      if (excess !== undefined) {
+        this.#refuseHere(excess, 'Carry them in a Map.');
+        throw new InvalidPayloadError(`${excess} is not read`);
+      }
       if (level > MAX_DEPTH) this.#refuseHere(`more than ${MAX_DEPTH} levels down`, 'Make the data flatter.');
       const stray = level > 0 ? strayChoice(value) : undefined;
       if (stray !== undefined) this.#refuseHere(...stray);
@@ -109,6 +115,14 @@ export function createMapper({ Executor, storage, TransformationType }: ClassTra
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
+}
+
+/** Of one object: class-transformer compares each key with all before it. */
+const MOST_KEYS = 10_000;
+
+function excessOf(value: object): string | undefined {
+  if (Array.isArray(value) || Object.keys(value).length <= MOST_KEYS) return undefined;
+  return `an object with more than ${MOST_KEYS} properties that class-transformer goes through`;
 }
 
 function isHeldOut(value: object, targetType: unknown): boolean {

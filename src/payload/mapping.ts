@@ -6,8 +6,8 @@
  */
 import type { Class } from '../job/definition';
 import { classTransformer } from './class-transformer';
-import { InvalidPayloadError } from './errors';
 import { createMapper, type Mapper, type RefuseValue } from './mapper';
+import { checkMade } from './nesting';
 
 const known = new WeakMap<Class, boolean>();
 let mapper: Mapper | undefined;
@@ -30,13 +30,12 @@ export function toPlain(instance: object, target: Class, refuse: RefuseValue): o
  * @param place JSON Pointer to the data, for errors
  */
 export function toInstance(target: Class, data: Readonly<Record<string, unknown>>, place: string): object {
-  // It would hide the class from whoever asks the instance for it.
-  if (Object.hasOwn(data, 'constructor')) {
-    throw new InvalidPayloadError('an instance has no property `constructor` of its own', place);
-  }
   // Defines, never assigns: no setter of the class runs on data.
   if (!mapsByClassTransformer(target)) return { __proto__: target.prototype, ...data };
-  return loadedMapper().toInstance(data, target);
+  const instance = loadedMapper().toInstance(data, target);
+  // A decorator names properties, and makes values of others.
+  checkMade(instance, place);
+  return instance;
 }
 
 function loadedMapper(): Mapper {

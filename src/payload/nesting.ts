@@ -1,5 +1,7 @@
 /** Refuses payloads that are built to hurt whoever walks through them. */
+import { types } from 'node:util';
 import { InvalidPayloadError } from './errors';
+import { forbiddenKeyOf, mayHoldForbiddenKey } from './limits';
 import { MAX_DEPTH } from './pointer';
 
 /** The payload itself and `data` stand around what a job carries. */
@@ -10,23 +12,42 @@ const SHORTEST_DEEP_TEXT = 2 * LEVELS;
 
 /**
  * @param fields what `text` was parsed to
- * @throws InvalidPayloadError on a key `__proto__`, and when values stand too deep in each other
+ * @throws InvalidPayloadError on a key such as `__proto__`, however it is spelled, and when values stand too deep in each other
  */
 export function checkNesting(text: string, fields: object): void {
-  const mayHoldKey = text.includes('__proto__') || text.includes('\\u005');
-  if (mayHoldKey || text.length > SHORTEST_DEEP_TEXT) walk(fields);
+  if (text.length > SHORTEST_DEEP_TEXT || mayHoldForbiddenKey(text)) walk(fields);
+}
+
+/**
+ * The same of what a function of the user's made of data.
+ *
+ * @throws InvalidPayloadError
+ */
+export function checkMade(value: object, place: string): void {
+  walk(value, place, new Set());
 }
 
 // Level by level: a walk that calls itself would overflow on the very payloads that it is to find.
-function walk(fields: object): void {
-  let level = [fields];
+function walk(root: object, place?: string, seen?: Set<object>): void {
+  let level = [root];
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth === LEVELS) throw new InvalidPayloadError(`its values stand more than ${MAX_DEPTH} levels deep`);
+    if (depth === LEVELS) throw new InvalidPayloadError(`its values stand more than ${MAX_DEPTH} levels deep`, place);
     const next: object[] = [];
     for (const holder of level) {
-      if (Object.hasOwn(holder, '__proto__')) throw new InvalidPayloadError('it has a key __proto__');
-      for (const value of Object.values(holder)) if (typeof value === 'object' && value !== null) next.push(value);
+      const key = forbiddenKeyOf(holder);
+      if (key !== undefined) throw new InvalidPayloadError(`it has a key ${key}`, place);
+      for (const value of seen === undefined ? Object.values(holder) : heldBy(holder)) {
+        if (typeof value !== 'object' || value === null || seen?.has(value) === true) continue;
+        seen?.add(value);
+        next.push(value);
+      }
     }
     level = next;
   }
+}
+
+function heldBy(holder: object): readonly unknown[] {
+  if (ArrayBuffer.isView(holder)) return [];
+  if (types.isMap(holder)) return [...holder].flat();
+  return types.isSet(holder) ? [...holder] : Object.values(holder);
 }

@@ -5,6 +5,7 @@ import type { ChosenOptions } from '../job/options';
 import { CHOSEN_FIELDS, writeChosen } from './chosen-fields';
 import { encodeInstance, encodeValue, type CodecClasses, type Encoded } from './codec';
 import { noCounters } from './counters';
+import { isForbiddenKey } from './limits';
 import { InvalidJobNameError, ReservedFieldError, UnserializableValueError } from './errors';
 import { toPath } from './pointer';
 import { RETRY_MARK } from './retry-mark';
@@ -36,7 +37,7 @@ export interface StringJobParts {
 const COUNTERS = Object.keys(noCounters);
 
 const RESERVED: ReadonlySet<string> = new Set<string>(
-  ['displayName', 'job', 'data', 'middleware', 'uuid', 'id', '__proto__', RETRY_MARK].concat(CHOSEN_FIELDS, COUNTERS),
+  ['displayName', 'job', 'data', 'middleware', 'uuid', 'id', RETRY_MARK].concat(CHOSEN_FIELDS, COUNTERS),
 );
 
 const NO_CLASSES: CodecClasses = {
@@ -120,7 +121,7 @@ function writeExtra(job: string, extra: PayloadParts['extra']): string {
   if (extra === undefined) return '';
   let members = '';
   for (const [field, value] of Object.entries(extra)) {
-    if (RESERVED.has(field)) throw new ReservedFieldError(job, field);
+    if (RESERVED.has(field) || isForbiddenKey(field)) throw new ReservedFieldError(job, field);
     if (value === undefined) continue;
     members += `${JSON.stringify(field)}:${encodeJson(value, toPath('createPayloadUsing()', [field]))},`;
   }

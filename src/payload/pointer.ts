@@ -45,7 +45,7 @@ export function depthOf(pointer: string): number {
 /**
  * Finds what `pointer` names in `root.value`, through own members of plain objects and arrays only.
  *
- * @param place what the pointer is called in errors
+ * @param place JSON Pointer to the root, for errors
  * @throws InvalidPayloadError when it is no pointer, or nothing stands there
  */
 export function locate(root: { value: unknown }, pointer: string, place: string): Location {
@@ -53,18 +53,21 @@ export function locate(root: { value: unknown }, pointer: string, place: string)
   let key: Segment = 'value';
   if (pointer === '') return { parent, key };
   const [start, ...segments] = pointer.split('/');
-  if (start !== '') throw new InvalidPayloadError('a JSON Pointer starts with /', place);
+  if (start !== '') throw new InvalidPayloadError('a JSON Pointer starts with /', place + pointer);
   for (const segment of segments) {
     parent = parent[key] as Record<Segment, unknown>;
-    key = unescaped(segment, place);
-    if (!holds(parent, key)) throw new InvalidPayloadError('nothing stands there', place);
+    const step = unescaped(segment);
+    if (step === undefined) throw new InvalidPayloadError('in a JSON Pointer, ~ is written ~0', place + pointer);
+    key = step;
+    if (!holds(parent, key)) throw new InvalidPayloadError('nothing stands there', place + pointer);
   }
   return { parent, key };
 }
 
-function unescaped(segment: string, place: string): string {
+/** Undefined: it is not escaped as it has to be. */
+function unescaped(segment: string): string | undefined {
   if (!segment.includes('~')) return segment;
-  if (/~(?![01])/.test(segment)) throw new InvalidPayloadError('in a JSON Pointer, ~ is written ~0', place);
+  if (/~(?![01])/.test(segment)) return undefined;
   return segment.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 

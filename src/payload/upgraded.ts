@@ -2,6 +2,7 @@
 import type { JobDefinition } from '../job/definition';
 import { InvalidPayloadError, PayloadVersionError } from './errors';
 import { isPlain } from './kinds';
+import { checkMade } from './nesting';
 
 type Data = Record<string, unknown>;
 
@@ -18,8 +19,11 @@ export function upgraded(data: Data, from: unknown, definition: JobDefinition, p
   if (written > version) throw new PayloadVersionError(name, written, version);
   if (written === version || upgrade === undefined) return data;
   const result: unknown = upgrade(data, written);
-  if (typeof result === 'object' && result !== null && isPlain(result)) return result as Data;
-  throw new InvalidPayloadError(`upgrade() of ${name} gave no plain object for version ${written}`, place);
+  if (typeof result !== 'object' || result === null || !isPlain(result)) {
+    throw new InvalidPayloadError(`upgrade() of ${name} gave no plain object for version ${written}`, place);
+  }
+  checkMade(result, place);
+  return result as Data;
 }
 
 /** @throws InvalidPayloadError */

@@ -111,6 +111,8 @@ export class Executor {
     if (refusal !== undefined) return failed(job, refusal);
     // Before its data are decoded: if it takes the process with it, this line is what is left of it.
     if (job.isApart) logApart(this.#application.logger, job);
+    // Data may take long to decode, too, or never end.
+    this.#foresee(job, options);
     job.instance = decodeJob(envelope, definition, registry);
     const through = decodeMiddleware(envelope, registry) as readonly Middleware[];
     return { definition, options, through };
@@ -223,8 +225,9 @@ export class Executor {
     else void this.#heard(told).then(() => end(outcome));
   }
 
-  // What is recorded by another thread if the handler blocks the event loop, and nothing can be decided here.
+  // What is recorded by another thread if the run blocks the event loop, and nothing can be decided here.
   #foresee(job: RunningJob, { timeout, backoff }: RunOptions): void {
+    if (timeout === 0) return;
     const failures = job.reservation.counters.exceptions + 1;
     const within = (timeout + this.#settings.grace) * 1000;
     job.lease?.foresee(within, backoffDelay(backoff, failures, this.#application.random));

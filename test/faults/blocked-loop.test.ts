@@ -1,6 +1,6 @@
 import { eventually } from '../support/eventually';
 import { requireBuild } from '../support/project';
-import { Block, Stall, StallForGood, Take } from './kit/programs/jobs';
+import { Block, Stall, StallForGood, StallUnread, Take } from './kit/programs/jobs';
 import { Stage } from './kit/stage';
 
 const LEASE = 1;
@@ -71,6 +71,22 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
       expect(attemptsOf(stage, job)).toEqual([1]);
       const exception = expect.stringContaining('JobTimedOutError') as string;
       expect(await stage.manager.failed.get(job!)).toMatchObject({ exception });
+    }));
+
+  it('and does so while its data are decoded has spent a try, too', () =>
+    onEach(async (stage) => {
+      const [job] = await stage.dispatch([new StallUnread()]);
+      const first = stage.hire({ grace: '200ms' }, COMMAND_LINE);
+
+      expect(await first.exited).toMatchObject({ code: 70 });
+      stage.hire();
+      await stage.drained();
+
+      expect(attemptsOf(stage, job)).toEqual([]);
+      expect(await stage.manager.failed.get(job!)).toMatchObject({
+        exception: expect.stringContaining('used up its tries (1, of which 1 timed out)') as string,
+      });
+      expect(first.account).toContain(`StallUnread ${job}: recorded as timed out`);
     }));
 
   it("is only recorded in a user's own process: that goes on, and the late outcome is refused", () =>

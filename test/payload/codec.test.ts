@@ -260,7 +260,7 @@ describe('what a queue cannot carry', () => {
     [
       'a constructor of its own',
       Object.assign(new RateLimited('', new Date(0)), { constructor: 1 }),
-      'X is an object with a property `constructor`',
+      'X.constructor is a property of that name',
     ],
   ])('is %s, and the path says where', (_, value, message) => {
     const error = errorOf(() => encode(value));
@@ -309,7 +309,6 @@ describe('types that do not fit the data', () => {
     ['an error with a message of another type', [{ message: 1 }], { '/0': 'Error' }, '/0'],
     ['several errors that are none', [{ message: '' }], { '/0': 'AggregateError' }, '/0'],
     ['an instance of no object', [[]], { '/0': 'class:RateLimited' }, '/0'],
-    ['an instance that hides its class', [{ constructor: 1 }], { '/0': 'class:RateLimited' }, '/0'],
   ])('are refused with the pointer: %s', (_, command, types, pointer) => {
     const error = errorOf(() => decode(command, types));
 

@@ -83,20 +83,25 @@ describe('a payload that is built to hurt', () => {
     ],
     ['a type of the environment', typed({}, 'Function'), "there is no type 'Function'"],
     ['a type that is no text', ours({ x: 1 }, { '/x': { length: 9 } }), 'the name of a type is a string'],
-    ['an own constructor', ours({ constructor: { prototype: {} } }), '`constructor`'],
-    ['an own constructor of a nested instance', typed({ constructor: 1 }, 'class:RateLimited'), '`constructor`'],
+    ['an own constructor', ours({ constructor: {} }), 'it has a key constructor'],
+    ['an own prototype', ours({ x: [{ prototype: {} }] }), 'it has a key prototype'],
+    [
+      'an own constructor of a nested instance',
+      typed({ constructor: 1 }, 'class:RateLimited'),
+      'it has a key constructor',
+    ],
     ['an object that says it is a long list', typed({ length: 4_294_967_295, 0: 1 }, 'Set'), 'form of a Set'],
     ['errors that say they are many', typed({ errors: { length: 1e9 } }, 'AggregateError'), 'form of a AggregateError'],
     ['no base64', typed('!!!!', 'Buffer'), 'form of a Buffer'],
     ['half of a number', typed('AAA=', 'Float64Array'), 'form of a Float64Array'],
     ['no date', typed('('.repeat(MANY), 'Date'), 'form of a Date'],
-    ['no address', typed(`http://${'xn--a.'.repeat(MANY)}`, 'URL'), 'form of a URL'],
+    ['no address', typed('http://', 'URL'), 'form of a URL'],
     ['a number with a point', typed('1.5', 'bigint'), 'form of a bigint'],
     ['a number that takes minutes to read', typed('9'.repeat(MANY), 'bigint'), 'form of a bigint'],
     [
       'groups in each other',
       typed({ source: `${'('.repeat(MANY)}${')'.repeat(MANY)}`, flags: '' }, 'RegExp'),
-      'form of a RegExp',
+      'a RegExp of more than 1000 characters is not read',
     ],
     ['flags that there are not', typed({ source: 'a', flags: 'g'.repeat(MANY) }, 'RegExp'), 'form of a RegExp'],
     ['data in place of a method', ours({ middleware: null }), '`middleware` would hide the method of SendEmail'],
@@ -156,7 +161,7 @@ describe('a payload that is built to hurt', () => {
   );
 
   it('changes nothing that other code sees', () => {
-    read(ours({ x: [['__proto__', { isAdmin: true }]], prototype: 1 }, { '/x': 'Map' }));
+    read(ours({ x: [['__proto__', { isAdmin: true }]] }, { '/x': 'Map' }));
 
     expect(({} as { isAdmin?: boolean }).isAdmin).toBeUndefined();
     expect(Object.getPrototypeOf(SendEmail.prototype)).toBe(Object.prototype);
@@ -189,7 +194,7 @@ describe('a payload that is built to hurt', () => {
 
 describe('data that look hostile and are not', () => {
   it('are given to the job as they are', () => {
-    const command = { prototype: 1, toString: 'x', length: 7, 0: 'zero', nested: { constructor: 'c' } };
+    const command = { toString: 'x', length: 7, 0: 'zero', nested: { hasOwnProperty: 'c' }, text: '\\u005f __proto__' };
 
     expect({ ...read(ours(command)) }).toEqual(command);
   });

@@ -1,4 +1,5 @@
 /** What becomes of a handler that takes longer than it may. */
+import { Transform } from 'class-transformer';
 import { Job } from '../../src/job/job';
 import type { Counters } from '../../src/payload/counters';
 import { JobTimedOutError } from '../../src/worker/errors';
@@ -10,6 +11,16 @@ setTheScene();
 
 @Job({ timeout: 0 })
 class Timeless extends Job {
+  handle(): void {}
+}
+
+const decoding: { behave: () => void } = { behave: () => undefined };
+
+@Job()
+class Transformed extends Job {
+  @Transform(() => decoding.behave(), { toClassOnly: true })
+  data = 1;
+
   handle(): void {}
 }
 
@@ -77,19 +88,28 @@ describe('a timeout', () => {
   });
 });
 
-describe('what is foreseen for a handler that blocks the event loop', () => {
+describe('what is foreseen for a run that blocks the event loop', () => {
   async function foreseen(job: object, counters?: Partial<Counters>): Promise<object[]> {
     const running = reserved(payloadOf(job), counters);
     const told: object[] = [];
     running.lease = { foresee: (within, delay) => told.push({ within, delay }) };
-    act.behave = () => calls.push(`after ${told.length}`);
+    decoding.behave = () => calls.push(`decoded after ${told.length}`);
+    act.behave = () => calls.push(`handled after ${told.length}`);
     await executor.run(running);
     return told;
   }
 
   it('is told before it starts: a failed attempt after timeout and grace, with its backoff', async () => {
-    expect(await foreseen(new Act(), { exceptions: 1 })).toEqual([{ within: 65_000, delay: 60 }]);
-    expect(calls).toContain('after 1');
+    const expected = { within: 65_000, delay: 60 };
+
+    expect(await foreseen(new Act(), { exceptions: 1 })).toEqual([expected, expected]);
+    expect(calls).toContain('handled after 2');
+  });
+
+  it('is told before its data are decoded, which may take long or never end', async () => {
+    await foreseen(new Transformed());
+
+    expect(calls).toContain('decoded after 1');
   });
 
   it('is nothing without a timeout', async () => {

@@ -1,6 +1,7 @@
 /** The jobs that worker processes run: each notes in the ledger when it starts and when it is done. */
 import { createHash, pbkdf2Sync } from 'node:crypto';
 import { Job } from 'onqueue';
+import { Transform } from 'class-transformer';
 import { note } from './pen';
 
 const pause = (milliseconds: number): Promise<void> =>
@@ -86,6 +87,17 @@ export class Stall extends Job {
 /** The same, and its timeout is its end. */
 @Job({ failOnTimeout: true })
 export class StallForGood extends Stall {}
+
+/** Blocks the event loop before it runs: its data never come to an end. */
+@Job({ tries: 1, timeout: '1s' })
+export class StallUnread extends Job {
+  @Transform(({ value }) => stall(value as number), { toClassOnly: true })
+  milliseconds = 60_000;
+
+  handle(): void {
+    note('started', this);
+  }
+}
 
 /** Throws in its first attempts. */
 @Job({ tries: 3, backoff: '200ms', timeout: 0 })
