@@ -4,4 +4,5 @@ import type { StoreThread } from '../../../queue/connection';
 import { openInThread, type ThreadData } from '../server/server-thread';
 import { connectMysql } from './mysql-connection';
 
-export const open = (data: ThreadData, deadline: Seconds): StoreThread => openInThread(connectMysql, data, deadline);
+export const open = (data: ThreadData, deadline: Seconds): StoreThread =>
+  openInThread(connectMysql, 'connectionLimit', data, deadline);

@@ -4,4 +4,5 @@ import type { StoreThread } from '../../../queue/connection';
 import { openInThread, type ThreadData } from '../server/server-thread';
 import { connectPostgres } from './postgres-connection';
 
-export const open = (data: ThreadData, deadline: Seconds): StoreThread => openInThread(connectPostgres, data, deadline);
+export const open = (data: ThreadData, deadline: Seconds): StoreThread =>
+  openInThread(connectPostgres, 'max', data, deadline);

@@ -24,12 +24,17 @@ export function threadAccessOf(
   }
 }
 
-/** What it has to say, it says by errors. */
+/** All workers of a process share them, and only renew leases there: a server has few connections. */
+const MOST_CONNECTIONS = 2;
+
+/** What it has to say, it says by errors. @param most the option that says how many connections there may be */
 export function openInThread(
   connect: (config: DatabaseConfig, context: ServerContext) => StoreThread,
+  most: 'max' | 'connectionLimit',
   { url, options, ...data }: ThreadData,
   deadline: Seconds,
 ): StoreThread {
   const context = { ...data, deadline: Math.min(data.deadline, deadline), clock: systemClock, logger: silentLogger };
-  return connect({ driver: 'database', url, options }, context);
+  const connections = Math.min(MOST_CONNECTIONS, Number(options?.[most] ?? MOST_CONNECTIONS));
+  return connect({ driver: 'database', url, options: { ...options, [most]: connections } }, context);
 }
