@@ -52,7 +52,11 @@ class InPlaceContext extends JobContext {
   readonly connectionName = '';
   readonly attempts = 1;
   readonly fence = 1;
+  readonly maxTries = 1;
   readonly signal = new AbortController().signal;
+  readonly stopping = new AbortController().signal;
+  readonly isReleased = false;
+  readonly isDeleted = false;
   readonly payload = {};
   readonly name: string;
   failure: Error | undefined;
@@ -63,7 +67,15 @@ class InPlaceContext extends JobContext {
     this.name = name;
   }
 
+  get hasFailed(): boolean {
+    return this.failure !== undefined;
+  }
+
   release(): never {
+    throw new NotQueuedError(this.name);
+  }
+
+  defer(): never {
     throw new NotQueuedError(this.name);
   }
 

@@ -15,12 +15,27 @@ export abstract class JobContext {
   abstract readonly attempts: number;
   /** Grows with every reservation of the job: a fencing token for the user's own database. */
   abstract readonly fence: number;
-  /** Aborts on timeout, lost lease, cancellation or shutdown; `reason` says which. */
+  /** Tries that the job has in all; 0: no limit. Undefined where its payload could not be read, or its class is not known. */
+  abstract readonly maxTries: number | undefined;
+  /** Aborts on timeout, lost lease, cancellation, or when the grace of a worker that stops is over; `reason` says which. */
   abstract readonly signal: AbortSignal;
+  /**
+   * Aborts as soon as the worker is to stop, by a signal or `stop()`, a restart, `maxTime` or `memory`: a long job may then save what
+   * it has and `defer()` itself, and need not be cut short by `signal`. Never aborts outside a worker.
+   */
+  abstract readonly stopping: AbortSignal;
   /** The payload's fields, those that `createPayloadUsing` added among them. */
   abstract readonly payload: Readonly<Record<string, unknown>>;
-  /** Back to the queue after `delay` (default 0); the try stays spent. */
+  /** It goes back to its queue: it said so, or its attempt has failed and it has tries left. */
+  abstract readonly isReleased: boolean;
+  /** It said `delete()`, or was completed. */
+  abstract readonly isDeleted: boolean;
+  /** It said `fail()`, or is out of tries. */
+  abstract readonly hasFailed: boolean;
+  /** Back to the queue after `delay` (default 0). The try stays spent, unless `handle()` was never called: then it costs none. */
   abstract release(delay?: Delay): void;
+  /** Back to the queue after `delay` (default 0), at no cost in tries, whoever asks for it. */
+  abstract defer(delay?: Delay): void;
   /** Out of tries at once. */
   abstract fail(error?: Error | string): void;
   /** Ends the job as completed, whatever `handle` does from here on. */

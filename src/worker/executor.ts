@@ -76,7 +76,7 @@ export class Executor {
   start(job: RunningJob, done: Done): void {
     const end = (outcome: Outcome): void => {
       this.#deadlines.remove(job.deadline);
-      job.close();
+      job.close(outcome.settlement.outcome);
       done(outcome);
     };
     let plan: Plan;
@@ -107,6 +107,7 @@ export class Executor {
     if (isCancelled) return cancelled(job);
     if (definition === undefined) return this.#unknown(job, envelope);
     const options = this.#options(envelope, definition);
+    job.maxTries = options.tries;
     const refusal = refusalOf(job, job.reservation.counters, options, clock.now());
     if (refusal !== undefined) return failed(job, refusal);
     // Before its data are decoded: if it takes the process with it, this line is what is left of it.
@@ -217,7 +218,7 @@ export class Executor {
     }
     const exception = job.ending === undefined ? outcome.error : undefined;
     // From here on the outcome stands, also for the hooks.
-    job.close();
+    job.close(outcome.settlement.outcome);
     if (exception === undefined) return end(outcome);
     const { connectionName } = job;
     const told = this.announcer.tell(job, 'exceptionOccurred', { connectionName, job, exception });

@@ -40,7 +40,7 @@ export function invokeHandle(
   let isAwaited: boolean;
   try {
     const run = (): unknown => {
-      const handle = handleOf(application, instance, definition, scope);
+      const handle = handleOf(application, job, instance, definition, scope);
       const layers = middlewareOf(instance, definition, through, scope);
       return layers.length === 0 ? handle() : wrap(application, job, layers, scope, handle);
     };
@@ -102,16 +102,23 @@ async function disposed(application: Application, job: RunningJob, disposal: Pro
 
 function handleOf(
   { registry }: Application,
+  job: RunningJob,
   instance: object,
   { name, target }: JobDefinition,
   scope: Scope,
 ): () => unknown {
   const handlerClass = registry.handlerOf(target);
   if (handlerClass !== undefined) {
-    return () => call(resolveHandler(handlerClass, scope), handlerClass, 'handle', scope, [instance]);
+    return () => {
+      job.isHandled = true;
+      return call(resolveHandler(handlerClass, scope), handlerClass, 'handle', scope, [instance]);
+    };
   }
   if (!has(instance, 'handle')) throw new NoHandlerError(name);
-  return () => call(instance, target, 'handle', scope, []);
+  return () => {
+    job.isHandled = true;
+    return call(instance, target, 'handle', scope, []);
+  };
 }
 
 function has<Name extends string>(target: object, name: Name): target is Record<Name, (...args: unknown[]) => unknown> {

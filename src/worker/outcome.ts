@@ -78,8 +78,16 @@ function ownOutcome(job: RunningJob, { clock }: OutcomeEnvironment): Outcome {
   const { reservation, ending } = job;
   if (ending?.kind === 'failed') return failed(job, ending.error);
   if (ending?.kind === 'released') {
-    const delay = delaySeconds(ending.delay, clock.now(), `the delay of release() in ${job.name}`);
-    return { settlement: { outcome: 'released', reservation, delay, counters: reservation.counters } };
+    const { isDeferred } = ending;
+    const delay = delaySeconds(
+      ending.delay,
+      clock.now(),
+      `the delay of ${isDeferred ? 'defer' : 'release'}() in ${job.name}`,
+    );
+    // What middleware or a hook puts off before its turn has not been tried.
+    const isFree = isDeferred || !job.isHandled;
+    const counters = isFree ? afterFreeRelease(reservation.counters) : reservation.counters;
+    return { settlement: { outcome: 'released', reservation, delay, counters } };
   }
   return { settlement: { outcome: 'completed', reservation } };
 }

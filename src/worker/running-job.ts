@@ -8,14 +8,14 @@ import { fenceOf } from '../payload/counters';
 import type { Envelope } from '../payload/envelope';
 import { UNREADABLE_NAME } from '../payload/unreadable';
 import { uuidv7 } from '../payload/uuid';
-import type { Reservation } from '../queue/connection';
+import type { Reservation, Settlement } from '../queue/connection';
 import { Deadline } from './deadlines';
 import { ManuallyFailedError } from './errors';
 import type { Member } from './roster';
 
 /** How the job itself ended its run. */
 export type Ending =
-  | { readonly kind: 'released'; readonly delay: Delay }
+  | { readonly kind: 'released'; readonly delay: Delay; readonly isDeferred: boolean }
   | { readonly kind: 'failed'; readonly error: Error }
   | { readonly kind: 'deleted' };
 
@@ -58,6 +58,10 @@ export class RunningJob extends JobContext implements Member {
   isApart = false;
   /** `running` also while the outcome was recorded without the handler: its slot is not free. */
   handler: 'not-called' | 'running' | 'came-back' = 'not-called';
+  /** `handle()` was called: before that, a release costs no try. */
+  isHandled = false;
+  /** Set once its options are known. */
+  maxTries: number | undefined;
   /** The executor's. */
   readonly deadline = new Deadline();
   /** The lease keeper's. Undefined: there is none, or it is not ours any more. */
@@ -68,6 +72,9 @@ export class RunningJob extends JobContext implements Member {
   onLateReturn: (() => void) | undefined;
 
   #controller: AbortController | undefined;
+  #stopController: AbortController | undefined;
+  #stopReason: Error | undefined;
+  #endedAs: Settlement['outcome'] | undefined;
   #givenId: string | undefined;
   #closed = false;
 
@@ -105,6 +112,26 @@ export class RunningJob extends JobContext implements Member {
     return this.#controller.signal;
   }
 
+  get stopping(): AbortSignal {
+    if (this.#stopController === undefined) {
+      this.#stopController = new AbortController();
+      if (this.#stopReason !== undefined) this.#stopController.abort(this.#stopReason);
+    }
+    return this.#stopController.signal;
+  }
+
+  get isReleased(): boolean {
+    return this.ending?.kind === 'released' || this.#endedAs === 'released';
+  }
+
+  get isDeleted(): boolean {
+    return this.ending?.kind === 'deleted' || this.#endedAs === 'completed';
+  }
+
+  get hasFailed(): boolean {
+    return this.ending?.kind === 'failed' || this.#endedAs === 'failed';
+  }
+
   /** A run that never looked at its signal cannot have cut its work short because of it. */
   get knowsItsSignal(): boolean {
     return this.#controller !== undefined;
@@ -113,7 +140,12 @@ export class RunningJob extends JobContext implements Member {
   release(delay: Delay = 0): void {
     // Here, where the caller's stack says who gave it.
     delaySeconds(delay, 0, `the delay of release() in ${this.name}`);
-    this.#end({ kind: 'released', delay });
+    this.#end({ kind: 'released', delay, isDeferred: false });
+  }
+
+  defer(delay: Delay = 0): void {
+    delaySeconds(delay, 0, `the delay of defer() in ${this.name}`);
+    this.#end({ kind: 'released', delay, isDeferred: true });
   }
 
   fail(error?: Error | string): void {
@@ -138,12 +170,20 @@ export class RunningJob extends JobContext implements Member {
     this.onAbort?.(grace);
   }
 
+  /** The worker is to stop: it may go on until its signal aborts. */
+  stop(reason: Error): void {
+    if (this.#closed) return;
+    this.#stopReason ??= reason;
+    this.#stopController?.abort(this.#stopReason);
+  }
+
   get closed(): boolean {
     return this.#closed;
   }
 
   /** The outcome stands: nothing that the job says from here on counts. */
-  close(): void {
+  close(endedAs: Settlement['outcome']): void {
+    this.#endedAs = endedAs;
     this.#closed = true;
   }
 

@@ -81,7 +81,7 @@ export class Runs {
 
   /** Back to its queue, without having run. */
   giveBack(job: RunningJob): void {
-    job.close();
+    job.close('released');
     this.#ended.push({ job, outcome: releasedForFree(job, 0, job.reservation.counters), took: 0 });
   }
 
@@ -104,6 +104,11 @@ export class Runs {
   /** The store did not take them after all. */
   takeBack(finished: readonly Finished[]): void {
     this.#ended.push(...finished);
+  }
+
+  /** The worker is to stop: who would not be done within its grace may say how far it has come. */
+  stop(): void {
+    for (const job of this.#open) job.stop(new WorkerStoppingError(job.name, job.id));
   }
 
   /** The worker stops, and waits no longer. */

@@ -34,6 +34,9 @@ import { Trouble } from './trouble';
 import type { ResolvedWorkerOptions } from './worker-options';
 import type { WorkersProcess } from './workers-process';
 
+/** The worker ends as it has nothing more to do: what runs may take its time. */
+const RUN_OUT: readonly StopReason[] = ['empty', 'once', 'max-jobs'];
+
 /** A worker that has slots, knows of no trouble and was answered by nobody for so long is stuck. */
 const LONGEST_SILENCE: Seconds = 30;
 
@@ -151,6 +154,7 @@ export class WorkLoop {
   /** Asks the loop to end; `run` resolves when it has. */
   stop(): void {
     this.#conditions.stopRequested = true;
+    this.#runs.stop();
     this.#shutdown.begin(this.#runs.open > 0);
     this.#bell.ring();
   }
@@ -194,6 +198,7 @@ export class WorkLoop {
       const reason = await this.#work();
       this.#state = 'stopping';
       this.#reason = reason;
+      if (!RUN_OUT.includes(reason)) this.#runs.stop();
       this.#idle.pause();
       await this.#drain();
       const event = { connectionName: this.#connection.name, reason };

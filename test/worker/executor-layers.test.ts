@@ -6,8 +6,9 @@ import { Handles } from '../../src/job/handles';
 import { Job } from '../../src/job/job';
 import { JobContext } from '../../src/job/job-context';
 import type { Middleware } from '../../src/job/middleware';
-import { Gate } from '../support/application';
+import { elapse, Gate } from '../support/application';
 import { payloadOf, reserved } from '../support/reservation';
+import { Worker } from '../../src/worker/worker';
 import { application, calls, executor, Journal, run, setTheScene } from './executor-scene';
 
 setTheScene();
@@ -81,6 +82,49 @@ describe('middleware', () => {
     layers = [{ handle: (job) => job.release('1h') }];
 
     expect((await run(new Wrapped())).settlement).toMatchObject({ outcome: 'released', delay: 3600 });
+  });
+
+  it.each<[who: string, free: boolean, middleware: Middleware]>([
+    ['costs no try where handle() was never called', true, { handle: (job) => job.release('1h') }],
+    [
+      'costs one where handle() was called before',
+      false,
+      { handle: (job, next) => next().then(() => job.release('1h')) },
+    ],
+    [
+      'costs one where handle() is called after all',
+      false,
+      {
+        handle: (job, next) => {
+          job.release('1h');
+          return next();
+        },
+      },
+    ],
+    ['costs none as defer(), wherever it stands', true, { handle: (job, next) => next().then(() => job.defer('1h')) }],
+  ])('that releases the job %s', async (_who, free, middleware) => {
+    layers = [middleware];
+
+    expect((await run(new Wrapped())).settlement).toMatchObject({
+      outcome: 'released',
+      delay: 3600,
+      counters: free ? { attempts: 0, releases: 1 } : { attempts: 1, releases: 0 },
+    });
+  });
+
+  it('that releases a job of one try again and again does not fail it', async () => {
+    layers = [{ handle: (job, next) => (calls.length === 5 ? next() : release(job)) }];
+    const release = (job: JobContext): void => {
+      calls.push(`put off, attempt ${job.attempts} of ${job.maxTries}`);
+      job.release('1s');
+    };
+    await application.bus.dispatch(new Wrapped());
+    const ended = new Worker({ drain: true }, application.manager).run();
+
+    await elapse(application.clock, 6);
+
+    expect(await ended).toBe('empty');
+    expect(calls).toEqual([...Array.from({ length: 5 }, () => 'put off, attempt 1 of 1'), 'handle']);
   });
 
   describe('that does not wait for next()', () => {

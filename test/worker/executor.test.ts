@@ -84,6 +84,7 @@ describe('an outcome', () => {
 
   it.each([
     ['release', 'released', (job: Act) => job.release('2m')],
+    ['defer', 'released', (job: Act) => job.job.defer('2m')],
     ['fail', 'failed', (job: Act) => job.fail('enough')],
     ['delete', 'completed', (job: Act) => job.delete()],
   ] as const)('follows %s, and a throw after it is only reported', async (_name, outcome, end) => {
@@ -115,6 +116,33 @@ describe('an outcome', () => {
     act.behave = (job) => job.release();
 
     expect((await run(new Act())).settlement).toMatchObject({ delay: 0, counters: { attempts: 1, releases: 0 } });
+  });
+
+  it('gives the try back when the job defers itself', async () => {
+    act.behave = (job) => job.job.defer('10m');
+
+    expect((await run(new Act())).settlement).toMatchObject({ delay: 600, counters: { attempts: 0, releases: 1 } });
+  });
+
+  it.each([
+    ['released', (job: Act) => job.release()],
+    ['released', (job: Act) => job.job.defer()],
+    ['released', () => Promise.reject(new Error('no'))],
+    ['deleted', (job: Act) => job.delete()],
+    ['deleted', () => 'done'],
+    ['failed', (job: Act) => job.fail()],
+  ])('is known to the job and its hooks: %s', async (end, behave) => {
+    act.behave = behave;
+    const job = reserved(payloadOf(new Act()));
+    const said = { isReleased: job.isReleased, isDeleted: job.isDeleted, hasFailed: job.hasFailed };
+
+    await executor.run(job);
+
+    expect(said).toEqual({ isReleased: false, isDeleted: false, hasFailed: false });
+    expect([job.isReleased, job.isDeleted, job.hasFailed]).toEqual(
+      ['released', 'deleted', 'failed'].map((x) => x === end),
+    );
+    expect(job.maxTries).toBe(3);
   });
 
   it('is a failed attempt when release() is given what is no duration', async () => {
