@@ -132,12 +132,18 @@ function hasHandle({ target }: JobDefinition): boolean {
   return 'handle' in target.prototype;
 }
 
-/** Whether two classes are one, evaluated twice: of one name, from one file, as far as the files are known. */
+/**
+ * Whether two classes are one, evaluated twice: of one name, from one file, as far as both are known. A minifier gives one
+ * class a name of its own in each chunk that holds it.
+ */
 function isEvaluatedAgain(first: Omit<NamedClass, 'decorator'>, second: Omit<NamedClass, 'decorator'>): boolean {
-  if (first.name !== second.name) return false;
-  if (first.file !== undefined && second.file !== undefined) return isOneFile(first.file, second.file);
-  return first.name !== '';
+  if (first.file !== undefined && second.file !== undefined) {
+    return first.name === second.name && isOneFile(first.file, second.file);
+  }
+  return first.name === second.name ? first.name !== '' : isMinified(first.name) && isMinified(second.name);
 }
+
+const isMinified = (name: string): boolean => /^[\w$]{1,2}$/.test(name);
 
 /** The registry, and whose it is. */
 interface Slot {

@@ -14,6 +14,12 @@ function again<Module>(load: () => Module): Module {
   return load();
 }
 
+/** As in the output of a framework, of which no file is known. */
+function declareFromNowhere(code: string): unknown {
+  const call = runInThisContext(`(Job) => eval(${JSON.stringify(code)})`, { filename: 'virtual:chunk' });
+  return (call as (decorator: typeof Job) => unknown)(Job);
+}
+
 describe('a job whose module is evaluated twice', () => {
   let fake: FakeQueue;
   beforeEach(() => (fake = Queue.fake()));
@@ -78,6 +84,19 @@ describe('a job whose module is evaluated twice', () => {
       "Two classes claim the name 'evaluated.welcome': Welcome (test/job/evaluated/welcome.ts) and " +
         'Welcome (test/job/evaluated/other/welcome.ts)',
     );
+  });
+
+  it('may bear the names of a minifier, another one in each chunk of a build', () => {
+    const declared = [
+      ['s', 'a'],
+      ['Sent', 'Asked'],
+    ].map(([one, other]) => () => {
+      for (const name of [one, other])
+        declareFromNowhere(`Job({ name: 'evaluated.minified.${one}' })(class ${name} extends Job {})`);
+    });
+
+    expect(declared[0]).not.toThrow();
+    expect(declared[1]).toThrow("Two classes claim the name 'evaluated.minified.Sent': Sent and Asked.");
   });
 
   it('loses the aliases that it has no more', () => {

@@ -1,0 +1,5 @@
+export class Printer {
+  async print(text: string) {
+    console.log(`printed ${text}`);
+  }
+}
