@@ -50,6 +50,7 @@ export class Worker implements Closable {
    *
    * @throws WorkerAlreadyRunError; ManagerClosedError once `Queue.close()` was called, until that has resolved;
    *   ConfigurationError and UnknownConnectionError; CapabilityError on `sync` and `null`;
+   *   NewerTablesError where a later version made the tables of a database, ForeignTableError where somebody else did;
    *   NoFailedStoreError where neither the connection nor the one that `failed` names keeps failed jobs, or buries them
    */
   run(): Promise<StopReason> {
@@ -120,6 +121,7 @@ export class Worker implements Closable {
     };
     stayAlive();
     try {
+      await connection.migrations?.check?.();
       return await this.#loop.run();
     } finally {
       alive?.cancel();

@@ -33,7 +33,7 @@ async function migrate(session: Session, flags: MigrateFlags): Promise<void> {
   const { output } = session;
   const manager = await session.open(flags);
   const names = flags.connection === undefined ? manager.connectionNames() : [flags.connection];
-  const done: { connection: string; from: number; to: number }[] = [];
+  const done: { connection: string; from: number; to: number; mended?: string }[] = [];
   const printed: { connection: string; sql: string }[] = [];
   for (const connection of names) {
     try {
@@ -43,9 +43,9 @@ async function migrate(session: Session, flags: MigrateFlags): Promise<void> {
       } else if (flags.print === true) {
         printed.push({ connection, sql: migrations.sql() });
       } else {
-        const { from, to } = await migrations.run();
-        done.push({ connection, from, to });
-        if (flags.json !== true) output.line(`${connection}: ${sentence(from, migrations)}`);
+        const { from, to, mended } = await migrations.run();
+        done.push({ connection, from, to, ...(mended !== undefined && { mended }) });
+        if (flags.json !== true) output.line(`${connection}: ${sentence(from, mended, migrations)}`);
       }
     } catch (error) {
       if (flags.connection !== undefined) throw error;
@@ -61,7 +61,8 @@ async function migrate(session: Session, flags: MigrateFlags): Promise<void> {
   }
 }
 
-function sentence(from: number, { version }: Migrations): string {
+function sentence(from: number, mended: string | undefined, { version }: Migrations): string {
+  if (mended !== undefined) return `The tables were mended (${mended}).`;
   if (from === version) return `The tables are up to date (version ${version}).`;
   return from === 0
     ? `The tables were made (version ${version}).`

@@ -58,6 +58,11 @@ export class NewerTablesError extends OnqueueError<{
   }
 }
 
+/** The tables are of no use to this process, however long it waits. */
+export function areTablesOutOfReach(error: unknown): boolean {
+  return error instanceof NewerTablesError || error instanceof ForeignTableError;
+}
+
 export interface FileTrouble {
   readonly file: string;
   /** SQLite's own word for it, such as SQLITE_CORRUPT, where it has one. */
@@ -106,9 +111,15 @@ export class UnboundValueError extends OnqueueError<{ readonly type: string }> {
 export class NotMigratedError extends OnqueueError<{ readonly connection: string; readonly address: string }> {
   readonly code = 'E_DATABASE_NOT_MIGRATED';
 
-  constructor(connection: string, address: string, consequence: string, options?: { cause?: unknown }) {
+  /** @param flaw what is known to be wrong with them, as a clause */
+  constructor(
+    connection: string,
+    address: string,
+    consequence: string,
+    { flaw, ...options }: { flaw?: string | undefined; cause?: unknown } = {},
+  ) {
     super(
-      `The tables of connection '${connection}' at ${address} are not there, or not up to date; ${consequence}. ` +
+      `The tables of connection '${connection}' at ${address} are ${flaw === undefined ? 'not there, or not up to date' : `not as they must be (${flaw})`}; ${consequence}. ` +
         `Run: npx onqueue migrate --connection=${connection} (with --print it shows what it would run).`,
       { connection, address },
       options,

@@ -24,6 +24,32 @@ export const LARAVELS_COLUMNS = {
   failed: ['id', 'uuid', 'connection', 'queue', 'payload', 'exception', 'failed_at'],
 } as const;
 
+/** Seconds: its `retry_after`, as it is configured by default. */
+export const LARAVELS_LEASE = 90;
+
+/** A column without which the statements fail, as they do where it has another type. */
+export interface NeededColumn {
+  readonly table: string;
+  readonly column: string;
+  readonly type?: string | undefined;
+}
+
+/**
+ * What is wrong with tables whose version is right, as a clause; undefined: nothing. Laravel's migrations make some columns too
+ * narrow, and make a table anew without ours.
+ *
+ * @param found types, by `table.column`
+ */
+export function flawIn(found: ReadonlyMap<string, string>, needed: readonly NeededColumn[]): string | undefined {
+  for (const { table, column, type } of needed) {
+    const name = `${table}.${column}`;
+    const is = found.get(name);
+    if (is === undefined) return `${name} is missing`;
+    if (type !== undefined && is !== type) return `${name} is ${is}, where ${type} is needed`;
+  }
+  return undefined;
+}
+
 /** @throws DatabaseTableNameError */
 export function tableNames(table: string, connection: string): TableNames {
   if (!/^(?!sqlite_)[a-z_][a-z\d_]{0,47}$/i.test(table)) throw new DatabaseTableNameError(connection, table);

@@ -8,7 +8,14 @@
 import { ForeignTableError, NewerTablesError } from '../errors';
 import type { Found, Schema } from '../server/dialect';
 import type { SqlSession } from '../server/sql-session';
-import { LARAVELS_COLUMNS, type TableNames, VERSIONS_TABLE } from '../table-names';
+import {
+  flawIn,
+  LARAVELS_COLUMNS,
+  LARAVELS_LEASE,
+  type NeededColumn,
+  type TableNames,
+  VERSIONS_TABLE,
+} from '../table-names';
 import { DELAYED, READY, RESERVED } from './job-rows';
 import { type MysqlNames, mysqlNames } from './mysql-names';
 import { type Sql, sql } from './sql';
@@ -45,19 +52,20 @@ export class MysqlSchema implements Schema {
     const [version, isThere] = rows[0] ?? [];
     const server = serverOf(String(version));
     const needed = isTooOld(server) ? NEEDED : undefined;
-    return { server, needed, version: Number(isThere) === 1 ? await this.#version(session) : 0 };
+    return { server, needed, ...(Number(isThere) === 1 ? await this.#tablesOf(session) : { version: 0 }) };
   }
 
-  async migrate(session: SqlSession): Promise<number> {
+  async migrate(session: SqlSession): Promise<Pick<Found, 'version' | 'flaw'>> {
     const { rows } = await session.query(`SELECT GET_LOCK('onqueue migrate', ${PATIENCE})`);
     // Another call of ours has gone on where this one stands; it is asked again.
     if (Number(rows[0]?.[0]) !== 1) throw Object.assign(new Error('another process makes the tables'), { errno: 1205 });
     try {
-      const { version } = await this.look(session);
+      const { version, flaw } = await this.look(session);
       if (version > VERSION) throw new NewerTablesError(this.#address, version, VERSION);
-      if (version === 0) await this.#checkForeign(session);
-      if (version < VERSION) for (const { text } of this.#statements()) await session.query(text);
-      return version;
+      const isDue = version < VERSION || flaw !== undefined;
+      if (isDue) await this.#checkForeign(session);
+      if (isDue) for (const { text } of this.#statements()) await session.query(text);
+      return { version, flaw };
     } finally {
       await session.query("DO RELEASE_LOCK('onqueue migrate')");
     }
@@ -68,11 +76,21 @@ export class MysqlSchema implements Schema {
     return `-- The tables of Onqueue, version ${VERSION}, for ${NEEDED} and newer.\n\n${statements.join('\n\n')}\n`;
   }
 
-  async #version(session: SqlSession): Promise<number> {
+  async #tablesOf(session: SqlSession): Promise<Pick<Found, 'version' | 'flaw'>> {
+    const { jobs, failed } = this.#tables;
     const { rows } = await session.query(
-      sql`SELECT version FROM ${this.#names.versions} WHERE name = ${this.#tables.jobs}`.text,
+      sql`SELECT NULL, CAST(version AS CHAR) FROM ${this.#names.versions} WHERE name = ${jobs}
+        UNION ALL SELECT CONCAT(table_name, '.', column_name), data_type FROM information_schema.columns
+        WHERE table_schema = DATABASE() AND table_name IN (${[jobs, failed]})`.text,
     );
-    return Number(rows[0]?.[0] ?? 0);
+    const found = new Map(rows.map(([name, type]) => [String(name), String(type).toLowerCase()]));
+    const version = Number(found.get('null') ?? 0);
+    const needed: readonly NeededColumn[] = [
+      { table: jobs, column: 'lease_until' },
+      { table: jobs, column: 'attempts', type: 'bigint' },
+      { table: failed, column: 'failed_ms' },
+    ];
+    return version === VERSION ? { version, flaw: flawIn(found, needed) } : { version };
   }
 
   async #checkForeign(session: SqlSession): Promise<void> {
@@ -137,6 +155,9 @@ CREATE TABLE IF NOT EXISTS ${jobs} (
   ADD INDEX ${turns} (queue, state, turn),
   ADD INDEX ${ids} (uuid, size)`,
       ),
+      sql`-- Laravel's attempts end at 255. A job that a worker of Laravel's had is given up when that would.
+ALTER TABLE ${jobs} MODIFY attempts BIGINT NOT NULL DEFAULT 0`,
+      sql`UPDATE ${jobs} SET lease_until = reserved_at + ${LARAVELS_LEASE} WHERE reserved_at IS NOT NULL AND lease_until IS NULL`,
       sql`-- Jobs that are out of tries: Laravel's columns first.
 CREATE TABLE IF NOT EXISTS ${failed} (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
@@ -153,6 +174,8 @@ CREATE TABLE IF NOT EXISTS ${failed} (
   MODIFY uuid VARBINARY(255) NOT NULL,
   MODIFY queue VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   MODIFY payload LONGBLOB NOT NULL,
+  MODIFY connection TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  MODIFY exception LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   ADD COLUMN failed_ms BIGINT NULL,
   ADD COLUMN name TEXT NULL,
   ADD COLUMN attempts BIGINT NOT NULL DEFAULT 0,

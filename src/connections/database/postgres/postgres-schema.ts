@@ -7,7 +7,7 @@
 import { ForeignTableError, NewerTablesError } from '../errors';
 import type { Found, Schema } from '../server/dialect';
 import type { SqlSession } from '../server/sql-session';
-import { LARAVELS_COLUMNS, type TableNames } from '../table-names';
+import { flawIn, LARAVELS_COLUMNS, LARAVELS_LEASE, type NeededColumn, type TableNames } from '../table-names';
 import { exchangeFunction, pushFunction } from './functions';
 import { type Identifiers, identifiers, literal, quoted } from './identifiers';
 import { DELAYED, DUE, KNOWN_ID, READY, RESERVED, UNREAD_ID } from './states';
@@ -40,23 +40,23 @@ export class PostgresSchema implements Schema {
     return {
       server: `PostgreSQL ${String(server)}`,
       needed,
-      version: isThere === 't' ? await this.#version(session) : 0,
+      ...(isThere === 't' ? await this.#tablesOf(session) : { version: 0 }),
     };
   }
 
-  async migrate(session: SqlSession): Promise<number> {
+  async migrate(session: SqlSession): Promise<Pick<Found, 'version' | 'flaw'>> {
     await session.query('BEGIN');
     try {
       // Whoever comes second finds that it is done.
       await session.query(`SELECT pg_advisory_xact_lock(hashtext('onqueue migrate'))`);
-      const { version } = await this.look(session);
+      const { version, flaw } = await this.look(session);
       if (version > VERSION) throw new NewerTablesError(this.#address, version, VERSION);
-      if (version < VERSION) {
-        if (version === 0) await this.#checkForeign(session);
+      if (version < VERSION || flaw !== undefined) {
+        if (version === 0 || flaw !== undefined) await this.#checkForeign(session);
         await session.query(this.#statements());
       }
       await session.query('COMMIT');
-      return version;
+      return { version, flaw };
     } catch (error) {
       await session.query('ROLLBACK');
       throw error;
@@ -67,11 +67,24 @@ export class PostgresSchema implements Schema {
     return `BEGIN;\n\n${this.#statements()}\n\nCOMMIT;\n`;
   }
 
-  async #version(session: SqlSession): Promise<number> {
-    const { rows } = await session.query(`SELECT version FROM ${this.#names.versions} WHERE name = $1`, [
-      this.#tables.jobs,
-    ]);
-    return Number(rows[0]?.[0] ?? 0);
+  async #tablesOf(session: SqlSession): Promise<Pick<Found, 'version' | 'flaw'>> {
+    const { jobs, failed } = this.#tables;
+    const { rows } = await session.query(
+      `SELECT NULL AS name, version::text AS type FROM ${this.#names.versions} WHERE name = $1
+       UNION ALL
+       SELECT CASE attrelid WHEN to_regclass($2) THEN $1 ELSE $4 END || '.' || attname, format_type(atttypid, atttypmod)
+       FROM pg_attribute
+       WHERE attrelid IN (to_regclass($2), to_regclass($3)) AND attnum > 0 AND NOT attisdropped`,
+      [jobs, this.#names.jobs, this.#names.failed, failed],
+    );
+    const found = new Map(rows.map(([name, type]) => [String(name), String(type)]));
+    const version = Number(found.get('null') ?? 0);
+    const needed: readonly NeededColumn[] = [
+      { table: jobs, column: 'lease_until' },
+      { table: jobs, column: 'attempts', type: 'bigint' },
+      { table: failed, column: 'failed_ms' },
+    ];
+    return version === VERSION ? { version, flaw: flawIn(found, needed) } : { version };
   }
 
   async #checkForeign(session: SqlSession): Promise<void> {
@@ -79,18 +92,18 @@ export class PostgresSchema implements Schema {
     for (const [table, needed] of [
       [jobs, LARAVELS_COLUMNS.jobs],
       [failed, LARAVELS_COLUMNS.failed],
-      [queues, undefined],
-      [locks, undefined],
-      [orders, undefined],
-      [calls, undefined],
+      [queues, ['name']],
+      [locks, ['name', 'token', 'expires_at']],
+      [orders, ['kind', 'value']],
+      [calls, ['client', 'call', 'called_at']],
     ] as const) {
       const { rows } = await session.query(
         'SELECT attname FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped',
         [quoted(table)],
       );
       const columns = rows.map(([name]) => name);
-      const isShared = needed !== undefined && needed.every((column) => columns.includes(column));
-      if (columns.length > 0 && !isShared) throw new ForeignTableError(this.#address, table);
+      if (columns.length > 0 && !needed.every((column) => columns.includes(column)))
+        throw new ForeignTableError(this.#address, table);
     }
   }
 
@@ -124,6 +137,10 @@ ALTER TABLE ${jobs}
   ADD COLUMN IF NOT EXISTS lease_until double precision,
   ADD COLUMN IF NOT EXISTS holder text,
   ADD COLUMN IF NOT EXISTS uuid text;
+-- Laravel's attempts end at 32767, and its names at 255 characters.
+ALTER TABLE ${jobs} ALTER COLUMN attempts TYPE bigint, ALTER COLUMN queue TYPE text;
+-- A job that a worker of Laravel's had is given up when that would.
+UPDATE ${jobs} SET lease_until = reserved_at + ${LARAVELS_LEASE} WHERE ${RESERVED} AND lease_until IS NULL;
 ALTER TABLE ${jobs} SET (
   fillfactor = 75,
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
@@ -151,7 +168,10 @@ ALTER TABLE ${failed}
   ADD COLUMN IF NOT EXISTS raw bytea,
   ADD COLUMN IF NOT EXISTS failed_ms bigint,
   ADD COLUMN IF NOT EXISTS name text NOT NULL DEFAULT '',
-  ADD COLUMN IF NOT EXISTS attempts bigint NOT NULL DEFAULT 0;
+  ADD COLUMN IF NOT EXISTS attempts bigint NOT NULL DEFAULT 0,
+  ALTER COLUMN uuid TYPE text,
+  ALTER COLUMN connection TYPE text,
+  ALTER COLUMN queue TYPE text;
 CREATE UNIQUE INDEX IF NOT EXISTS ${quoted(`${failedName}_uuid_unique`)} ON ${failed} (uuid);
 CREATE INDEX IF NOT EXISTS ${quoted(`${failedName}_queue`)} ON ${failed} (queue, id);
 

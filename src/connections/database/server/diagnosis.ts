@@ -11,7 +11,7 @@ export async function diagnoseServer({ schema }: Dialect, caller: ServerCaller):
   const { clock } = caller.settings;
   try {
     const look = () => caller.run({ consequence: 'it was not examined' }, (session) => schema.look(session));
-    const { server, needed, version } = await look();
+    const { server, needed, version, flaw } = await look();
     const sentAt = clock.monotonic();
     await look();
     const latency = Math.round((clock.monotonic() - sentAt) * 10) / 10;
@@ -23,7 +23,7 @@ export async function diagnoseServer({ schema }: Dialect, caller: ServerCaller):
             subject: 'version',
             message: `${server} is too old: ${needed} or newer is needed.`,
           },
-      tables(version, schema.version),
+      tables(version, schema.version, flaw),
       {
         level: latency > SLOW ? 'warning' : 'ok',
         subject: 'latency',
@@ -36,8 +36,11 @@ export async function diagnoseServer({ schema }: Dialect, caller: ServerCaller):
   }
 }
 
-function tables(found: number, known: number): Diagnosis {
+function tables(found: number, known: number, flaw: string | undefined): Diagnosis {
   const subject = 'tables';
+  if (found === known && flaw !== undefined) {
+    return { level: 'error', subject, message: `version ${found}, but ${flaw}. Run: onqueue migrate` };
+  }
   if (found === known) return { level: 'ok', subject, message: `version ${found}` };
   if (found > known) {
     return {

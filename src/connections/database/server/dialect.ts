@@ -174,14 +174,16 @@ export interface Found {
   readonly needed?: string | undefined;
   /** The version of our tables; 0: they are not there. */
   readonly version: number;
+  /** What is wrong with them all the same, as a clause: `jobs.attempts is smallint, where bigint is needed`. */
+  readonly flaw?: string | undefined;
 }
 
 export interface Schema {
   /** The version of the tables that the statements need. */
   readonly version: number;
   look(session: SqlSession): Promise<Found>;
-  /** Brings the tables up to date, whoever else does so now; returns the version that was found. May be called again. */
-  migrate(session: SqlSession): Promise<number>;
+  /** Brings the tables up to date, whoever else does so now; returns what was found. May be called again. */
+  migrate(session: SqlSession): Promise<Pick<Found, 'version' | 'flaw'>>;
   /** What `migrate` does, for those who run it themselves: may be run again, and on tables that Laravel has made. */
   sql(): string;
 }

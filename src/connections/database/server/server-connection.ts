@@ -27,7 +27,13 @@ import { isStoreAway, UnknownTransactionError } from '../../../queue/errors';
 import type { Migrations } from '../../../queue/migrations';
 import { ConnectionClosedError, DuplicatePayloadError } from '../../errors';
 import { pagesOf } from '../../../queue/pages';
-import { NewerTablesError, NotMigratedError, OtherDatabaseError, ServerVersionError } from '../errors';
+import {
+  areTablesOutOfReach,
+  NewerTablesError,
+  NotMigratedError,
+  OtherDatabaseError,
+  ServerVersionError,
+} from '../errors';
 import { newJob, shownText } from '../job-text';
 import type { Access } from './access';
 import { CallMarks } from './call-marks';
@@ -107,6 +113,10 @@ export class ServerConnection implements Connection {
       version: schema.version,
       sql: () => schema.sql(),
       run: () => this.#migrate(),
+      check: () =>
+        this.#checkTables('nothing was done').catch((error: unknown) => {
+          if (areTablesOutOfReach(error)) throw error;
+        }),
     };
   }
 
@@ -249,13 +259,16 @@ export class ServerConnection implements Connection {
 
   async #look(consequence: string): Promise<void> {
     const { schema } = this.#dialect;
-    const { server, needed, version } = await this.#caller.run({ consequence }, (session) => schema.look(session));
+    const { server, needed, version, flaw } = await this.#caller.run({ consequence }, (session) =>
+      schema.look(session),
+    );
     if (needed !== undefined) throw new ServerVersionError(this.name, server, needed, consequence);
     if (version < schema.version) throw new NotMigratedError(this.name, this.address, consequence);
+    if (flaw !== undefined) throw new NotMigratedError(this.name, this.address, consequence, { flaw });
     if (version > schema.version) throw new NewerTablesError(this.address, version, schema.version);
   }
 
-  async #migrate(): Promise<{ readonly from: number; readonly to: number }> {
+  async #migrate(): ReturnType<Migrations['run']> {
     this.#checkOpen('migrate');
     const { schema } = this.#dialect;
     const consequence = 'its tables were not brought up to date';
@@ -263,8 +276,8 @@ export class ServerConnection implements Connection {
     if (needed !== undefined) throw new ServerVersionError(this.name, server, needed, consequence);
     if (version > schema.version) throw new NewerTablesError(this.address, version, schema.version);
     const purpose = { consequence, writes: 'repeatable', deadline: MIGRATION_DEADLINE } as const;
-    const from = await this.#caller.run(purpose, (session) => schema.migrate(session));
-    return { from, to: schema.version };
+    const found = await this.#caller.run(purpose, (session) => schema.migrate(session));
+    return { from: found.version, to: schema.version, ...(found.flaw !== undefined && { mended: found.flaw }) };
   }
 
   /** An answer that is lost is asked for again: nothing is queued twice. */

@@ -30,6 +30,7 @@ import { OpenWaiters } from '../../open-waiters';
 import { diagnose } from './diagnosis';
 import { watchOf } from './file-watch';
 import type { FileWatch } from './file-watch';
+import { areTablesOutOfReach } from '../errors';
 import { newJob, shownText } from '../job-text';
 import { toMicroseconds } from './moment';
 import { pushWithin } from './push-within';
@@ -126,6 +127,13 @@ export class SqliteConnection implements Connection {
     this.migrations = {
       version: TABLES_VERSION,
       sql: () => tablesSql(names),
+      check: async () => {
+        await store
+          .read('nothing was done', () => undefined)
+          .catch((error: unknown) => {
+            if (areTablesOutOfReach(error)) throw error;
+          });
+      },
       run: async () => {
         checkOpen('migrate');
         // Opening brings them up to date.

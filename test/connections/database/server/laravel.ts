@@ -87,7 +87,11 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
       const [taken] = await laravelTakes();
 
       expect(String(taken!['payload'])).toBe(payload('ready'));
-      expect(taken).toMatchObject({ attempts: 0, reserved_at: null, queue: 'default' });
+      expect({ ...taken, attempts: Number(taken!['attempts']) }).toMatchObject({
+        attempts: 0,
+        reserved_at: null,
+        queue: 'default',
+      });
       expect(delayed!['available_at']).toBeGreaterThanOrEqual(Number(delayed!['created_at']) + 2);
       expect(await laravelTakes()).toHaveLength(1);
       await reserve(connection);
@@ -119,6 +123,62 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
       expect({ ...row, recent: Number(row!['recent']) }).toEqual({ connection: 'database', recent: 1 });
       expect(await connection.failed.retry(theirs!, theirs!.payload)).toBe(true);
       expect((await reserve(connection))[0]!.payload.toString()).toContain('"uuid":"theirs"');
+    });
+
+    it('let a job be tried more often than their columns count, and hold names of any length', async () => {
+      await laravelPushes('tried');
+      await world.rows(`update ${world.table} set attempts = 126`);
+      const connection = await world.open();
+      await world.rows(`update ${world.table} set attempts = 40000`);
+      await connection.push('default', [{ payload: payload('other') }]);
+
+      const [other, tried] = await reserve(connection);
+      expect(tried!.counters.attempts).toBe(40_001);
+      const failure = { id: 'x'.repeat(400), name: 'Probe', exception: 'Error: probe' };
+      const settled = await connection.settle([
+        { outcome: 'failed', reservation: tried!, counters: tried!.counters, failure },
+        { outcome: 'completed', reservation: other! },
+      ]);
+
+      expect(settled).toEqual(['settled', 'settled']);
+      expect(await connection.failed.list({ limit: 1 })).toMatchObject([{ attempts: 40_001 }]);
+    });
+
+    it('are found too narrow, or without our columns, whatever their version says, and mended', async () => {
+      const mending = (await world.open()).migrations;
+      const narrow = { level: 'error', subject: 'tables' };
+      for (const [change, flaw] of [
+        [
+          `alter table ${world.table} ${world.name === 'PostgreSQL' ? 'alter attempts type smallint' : 'modify attempts tinyint unsigned'}`,
+          'attempts is',
+        ],
+        [
+          `drop table ${world.table} cascade; drop table failed_${world.table}; ${migrations(world.table)}`,
+          'lease_until is missing',
+        ],
+      ] as const) {
+        await world.rows(change);
+        const connection = world.connect();
+        await expect(connection.push('default', [{ payload: '{}' }])).rejects.toMatchObject({
+          code: 'E_DATABASE_NOT_MIGRATED',
+          message: expect.stringContaining(flaw) as string,
+        });
+        expect(await connection.diagnose()).toContainEqual(
+          expect.objectContaining({ ...narrow, message: expect.stringContaining(flaw) as string }),
+        );
+        expect(await mending.run()).toMatchObject({ mended: expect.stringContaining(flaw) as string });
+        await connection.push('default', [{ payload: '{}' }]);
+        expect(await reserve(connection)).toHaveLength(1);
+      }
+    });
+
+    it('hold a job that a worker of Laravel’s has left, which is given up when that would', async () => {
+      await laravelPushes('left');
+      await world.rows(`update ${world.table} set attempts = 1, reserved_at = ?`, [Math.floor(Date.now() / 1000)]);
+      const connection = await world.open();
+      expect(await reserve(connection)).toEqual([]);
+      world.offset = 91;
+      expect((await reserve(connection)).map(({ counters }) => counters)).toMatchObject([{ attempts: 1, crashes: 1 }]);
     });
 
     it('are left alone where they are of another kind', async () => {

@@ -8,6 +8,8 @@ import { openSqlite } from '../../../../src/connections/database/sqlite/sqlite-d
 import type { SqliteDatabase } from '../../../../src/connections/database/sqlite/sqlite-database';
 import { SqliteTables } from '../../../../src/connections/database/sqlite/sqlite-tables';
 import { tableNames } from '../../../../src/connections/database/table-names';
+import { Worker } from '../../../../src/worker/worker';
+import { testApplication } from '../../../support/application';
 import { idOf, payload, reserve, TemporaryDatabase } from '../open-database';
 
 let database: TemporaryDatabase;
@@ -72,6 +74,17 @@ describe('the tables', () => {
     const push = database.connect().push('default', [{ payload: payload('a') }]);
     await expect(push).rejects.toThrow(NewerTablesError);
     await expect(push).rejects.toMatchObject({ facts: { found: 9, known: 2 } });
+  });
+
+  it('of a later version keep a worker from starting', async () => {
+    await database.connect().queues();
+    open().exec('UPDATE onqueue_versions SET version = 9');
+    const { manager } = testApplication({
+      connections: { main: { driver: 'database', url: `sqlite:${database.file}` } },
+      default: 'main',
+    });
+    await expect(new Worker({}, manager).run()).rejects.toThrow(NewerTablesError);
+    await manager.close();
   });
 
   it.each(['jobs; DROP TABLE users', 'jobs"', "jobs'", '', '1jobs', 'sqlite_jobs', 'jöbs', 'j'.repeat(49)])(
