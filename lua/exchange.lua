@@ -16,16 +16,18 @@
 --   ARGV[5] limit                    number  reservations wanted; 0: none, only settle and refresh
 --   ARGV[6] sources                  number  reserve from the first so many queues, in their order, or refresh them
 --   ARGV[7..] outcomes               groups of: kind, queue, count, then for each of `count` outcomes
---                                    completed (and cancelled): token; released: token, keep, tail, delay;
+--                                    completed (and cancelled): token; released: token, keep, tail, delay (or '@' and
+--                                    the moment);
 --                                    failed: token, keep, tail, id, meta
 --
 --   A token is the reservation's exact text: the fencing token. The text that goes on is its first `keep` bytes and
 --   `tail`, so that no byte of a user's data passes an encoder.
 --
---   returns  {'exchanged', lost, jobs, aside, next_in, news} | {'stale'}  ('stale' writes nothing)
+--   returns  {'exchanged', lost, jobs, aside, next_in, news, now} | {'stale'}  ('stale' writes nothing)
 --            lost: places (from 1) of outcomes whose reservation is no longer there: nothing was written for them;
 --            jobs: for each queue that gave some, {queue, text, ...}; aside: {queue, id, reason, ...} of what is no
 --            JSON object and went to failed; next_in: seconds until another look is worth while, '0' now, 'never';
+--            now: the time (s);
 --            news: words, each with what belongs to it: restart, token; paused, places of queues; cancelled, places of
 --            jobs; unrecorded, 1 (there is no record of an earlier call of this client); foreign, places of queues with
 --            a key of another type: from where it was met nothing was moved there, and outcomes that could not be
@@ -75,6 +77,7 @@ if known then
     local news, places = known[6], cancelled_among(cancelled, jobs, 2)
     if #places > 0 then news[#news + 1], news[#news + 2] = 'cancelled', places end
   end
+  known[7] = score(clock())
   return known
 end
 
@@ -123,14 +126,14 @@ end
 -- 2. Settle. -----------------------------------------------------------------------------------------------------
 
 local function release(queue, token, at)
-  local keep, tail, delay = tonumber(ARGV[at + 1]), ARGV[at + 2], tonumber(ARGV[at + 3])
+  local keep, tail, moment_due = tonumber(ARGV[at + 1]), ARGV[at + 2], due_at(moment, ARGV[at + 3])
   local text = sub(token, 1, keep) .. tail
-  if delay <= 0 then
+  if moment_due <= moment then
     call('RPUSH', queue.ready, text)
     queue.filled = true
     return
   end
-  local due = score(moment + math.floor(delay * 1000000))
+  local due = score(moment_due)
   -- A twin that waits with the very same text would swallow this one: it goes on under an id of its own.
   if call('ZADD', queue.delayed, 'NX', due, text) == 0 then
     call('ZADD', queue.delayed, due, sub(token, 1, keep) .. ',"id":"' .. give_id() .. '"' .. tail)
@@ -382,4 +385,4 @@ if any_cancelled then
   local places = cancelled_among(cancelled, jobs, 2)
   if #places > 0 then news[#news + 1], news[#news + 2] = 'cancelled', places end
 end
-return { 'exchanged', lost, jobs, aside, next_in, news }
+return { 'exchanged', lost, jobs, aside, next_in, news, now }

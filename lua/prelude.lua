@@ -28,6 +28,12 @@ local function score(moment)
   return format('%.6f', moment / 1000000)
 end
 
+-- When a job becomes ready that waits: `delay` is seconds from `moment`, or '@' and seconds since 1970.
+local function due_at(moment, delay)
+  if byte(delay) == 64 then return math.floor(tonumber(sub(delay, 2)) * 1000000) end
+  return moment + math.floor(tonumber(delay) * 1000000)
+end
+
 -- The first moment from `moment` on that is nobody's score in `key`: by it, jobs that were moved together are found.
 local function free_score(key, moment)
   local free = score(moment)

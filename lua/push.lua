@@ -8,6 +8,7 @@
 --   ARGV[2] sequence    number  see prelude.lua
 --   ARGV[3] count       number  how many entries are ready at once
 --   ARGV[4..] entries           the payloads of those, then for each delayed one: rule, delay, payload
+--                               delay: seconds, or '@' and the moment; one that has passed makes it ready at once
 --                               rule 'unique': refuse what waits as delayed already; 'any': give it the new due time
 --
 --   returns  {'pushed', duplicates, found} | {'stale'}      ('stale' writes nothing)
@@ -25,7 +26,10 @@ if known then return known end
 
 -- All that is written to is read before: a key of another type refuses the whole call.
 local hints = call('LLEN', notify)
-if count > 0 and ARGV[FIRST_ENTRY + count] then call('ZCARD', delayed) end
+if ARGV[FIRST_ENTRY + count] then
+  call('ZCARD', delayed)
+  call('LLEN', ready)
+end
 
 if count > 0 then call('RPUSH', ready, unpack(ARGV, FIRST_ENTRY, FIRST_ENTRY + count - 1)) end
 
@@ -33,12 +37,15 @@ local duplicates, first_due, place = {}, false, 0
 local moment = #ARGV >= FIRST_ENTRY + count and clock()
 for at = FIRST_ENTRY + count, #ARGV, 3 do
   place = place + 1
-  local rule, delay, payload = ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2]
-  if rule == 'unique' and call('ZSCORE', delayed, payload) then
+  local rule, moment_due, payload = ARGV[at], due_at(moment, ARGV[at + 1]), ARGV[at + 2]
+  if moment_due <= moment then
+    call('RPUSH', ready, payload)
+    count = count + 1
+  elseif rule == 'unique' and call('ZSCORE', delayed, payload) then
     duplicates[#duplicates + 1] = place
   else
     -- A microsecond apart, so that what was pushed in order with one delay comes up in that order.
-    local due = score(moment + math.floor(delay * 1000000) + place - 1)
+    local due = score(moment_due + place - 1)
     call('ZADD', delayed, due, payload)
     if call('ZCOUNT', delayed, '-inf', '(' .. due) == 0 then first_due = true end
   end

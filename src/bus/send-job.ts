@@ -1,9 +1,7 @@
 /** Sends one job: by the push of its own, where it has one, otherwise to the driver of its connection. */
 import type { Seconds } from '../clock/clock';
-import { chosenOf } from '../job/chosen';
 import type { InstanceChoice } from '../job/chosen';
 import type { Route } from '../job/options';
-import { momentOf } from '../job/resolve-options';
 import type { QueueConnection } from '../queue/queue-connection';
 import type { QueueManager } from '../queue/queue-manager';
 import { send } from '../queue/send';
@@ -19,7 +17,7 @@ import { targetWithin } from '../queue/within';
 export interface PushesItself {
   queue(
     connection: QueueConnection,
-    route: { readonly queue: string; readonly delay: Seconds },
+    route: { readonly queue: string; readonly delay: Seconds | Date },
   ): Promise<string | void> | string | void;
 }
 
@@ -39,14 +37,9 @@ export async function sendJob(
   { keep, within }: Detour = {},
 ): Promise<string> {
   if (pushesItself(job)) {
-    const { name, connection, queue, delay, push } = ownPush(manager, job, choice, within);
-    if (keep === undefined) return push(delay);
-    keep({
-      manager,
-      job: { id: '', name, connection, queue },
-      delay: delayOf(manager, job, choice, delay),
-      send: push,
-    });
+    const { name, connection, queue, push } = ownPush(manager, job, choice, within);
+    if (keep === undefined) return push();
+    keep({ manager, job: { id: '', name, connection, queue }, send: push });
     return '';
   }
   const encoded = manager.encoder.encode(job, choice);
@@ -54,8 +47,7 @@ export async function sendJob(
     const driver = manager.driver(encoded.connection);
     await send(within === undefined ? driver : targetWithin(driver, within.transaction), encoded);
   } else {
-    const { payload, delay = 0 } = encoded.entry;
-    keep({ manager, job: encoded, delay: delayOf(manager, job, choice, delay), send: payload });
+    keep({ manager, job: encoded, send: encoded });
   }
   return encoded.id;
 }
@@ -66,21 +58,15 @@ export function ownPush(
   job: PushesItself,
   choice: InstanceChoice,
   within?: Detour['within'],
-): Route & { readonly name: string; readonly push: (delay?: Seconds) => Promise<string> } {
+): Route & { readonly name: string; readonly push: () => Promise<string> } {
   const { name } = manager.encoder.definitionOf(job);
   const route = manager.encoder.route(job, choice);
   const connection = manager.connection(route.connection);
   // What pushes, it has all of.
   const target = within === undefined ? connection : (connection.using(within.transaction) as QueueConnection);
-  const { queue } = route;
-  return { ...route, name, push: async (delay = route.delay) => (await job.queue(target, { queue, delay })) ?? '' };
-}
-
-/** A duration counts from when this is called; a moment stays where it is. */
-function delayOf(manager: QueueManager, job: object, dispatch: InstanceChoice, delay: Seconds): () => Seconds {
-  const definition = manager.encoder.definitionOf(job);
-  const due = momentOf({ dispatch, instance: chosenOf(job), definition })?.getTime();
-  return () => (due === undefined ? delay : Math.max((due - manager.clock.now()) / 1000, 0));
+  const { queue, dueAt } = route;
+  const delay = dueAt === undefined ? route.delay : new Date(dueAt);
+  return { ...route, name, push: async () => (await job.queue(target, { queue, delay })) ?? '' };
 }
 
 // An own property of that name is a mistake, which encoding explains.

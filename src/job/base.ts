@@ -6,7 +6,7 @@
 import { inject } from '../container/scope';
 import { choose, chosenOf } from './chosen';
 import type { Class } from './definition';
-import { delaySeconds, type Delay } from './duration';
+import { checkDelay, type Delay } from './duration';
 import { InvalidJobOptionError, NotRunningError, ReservedPropertyError } from './errors';
 import type { JobContext } from './job-context';
 import type { Middleware } from './middleware';
@@ -88,7 +88,7 @@ export class RunnableJob {
   }
 
   delay(delay: Delay): this {
-    delaySeconds(delay, 0, `delay() of ${nameOf(this)}`);
+    checkDelay(delay, `delay() of ${nameOf(this)}`);
     choose(this, { delay });
     return this;
   }

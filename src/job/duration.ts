@@ -32,15 +32,17 @@ export function durationSeconds(value: unknown, subject: string): Seconds {
   return seconds;
 }
 
-/**
- * Seconds from `nowMs`; 0 for a moment that has passed.
- * @throws InvalidDurationError
- */
-export function delaySeconds(value: unknown, nowMs: Milliseconds, subject: string): Seconds {
-  if (!(value instanceof Date)) return durationSeconds(value, subject);
-  const seconds = (value.getTime() - nowMs) / 1000;
-  if (Number.isNaN(seconds)) throw new InvalidDurationError(value, subject, undefined);
-  return Math.max(0, seconds);
+/** @throws InvalidDurationError neither a duration nor a moment */
+export function checkDelay(value: unknown, subject: string): void {
+  if (value instanceof Date) momentOf(value, subject);
+  else durationSeconds(value, subject);
+}
+
+/** @throws InvalidDurationError the date is invalid */
+export function momentOf(date: Date, subject: string): Milliseconds {
+  const moment = date.getTime();
+  if (Number.isNaN(moment)) throw new InvalidDurationError(date, subject, undefined);
+  return moment;
 }
 
 /**

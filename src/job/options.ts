@@ -51,6 +51,8 @@ export interface ChosenOptions {
   readonly maxCrashes?: number | undefined;
   readonly maxExceptions?: number | undefined;
   readonly retryUntil?: Milliseconds | undefined;
+  /** A span from the push, which becomes `retryUntil` by the clock of the store. */
+  readonly retryWithin?: Seconds | undefined;
 }
 
 /** What a worker's flags say for jobs that say nothing themselves. */
@@ -75,5 +77,8 @@ export interface RunOptions {
 export interface Route {
   readonly connection: string;
   readonly queue: string;
+  /** 0 where it waits for a moment. */
   readonly delay: Seconds;
+  /** The moment that it waits for, where it is no duration. */
+  readonly dueAt?: Milliseconds | undefined;
 }

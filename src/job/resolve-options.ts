@@ -3,11 +3,11 @@
  *
  * Strongest first: the dispatch, the instance, `@Job()` (over its parents'), the worker's flags, the connection.
  */
-import type { Milliseconds, Seconds } from '../clock/clock';
+import type { Seconds } from '../clock/clock';
 import type { Random } from '../clock/random';
 import type { InstanceChoice } from './chosen';
 import type { JobDefinition } from './definition';
-import { delaySeconds, durationSeconds, warnOfManySeconds } from './duration';
+import { checkDelay, durationSeconds, momentOf, warnOfManySeconds } from './duration';
 import { InvalidJobOptionError, UnknownJobOptionError } from './errors';
 import { isName, NAME_RULE } from './job-name';
 import { nearest } from './nearest';
@@ -29,14 +29,14 @@ const CHECKS: { readonly [Option in keyof Required<JobOptions>]: Check } = {
     demand(typeof value === 'function', value, subject, 'Give a function (data, from) => data.'),
   connection: checkName,
   queue: checkQueueName,
-  delay: (value, subject) => delaySeconds(value, 0, subject),
+  delay: checkDelay,
   tries: (value, subject) => whole(value, subject, 0),
   backoff: resolveBackoff,
   timeout: durationSeconds,
   failOnTimeout: (value, subject) => demand(typeof value === 'boolean', value, subject, 'Give true or false.'),
   maxCrashes: (value, subject) => whole(value, subject, 0),
   maxExceptions: (value, subject) => whole(value, subject, 1),
-  retryUntil: (value, subject) => delaySeconds(value, 0, subject),
+  retryUntil: checkDelay,
 };
 
 /** What users of other queues call our options, where no spelling leads there. */
@@ -90,7 +90,7 @@ export interface RouteSources {
  * Where and when a dispatch goes.
  * @throws InvalidDurationError, InvalidQueueNameError
  */
-export function resolveRoute(sources: RouteSources, nowMs: Milliseconds): Route {
+export function resolveRoute(sources: RouteSources): Route {
   const { dispatch, instance, definition, connectionDefaults } = sources;
   const options = definition?.options;
   const job = definition?.name ?? 'the job';
@@ -100,25 +100,17 @@ export function resolveRoute(sources: RouteSources, nowMs: Milliseconds): Route 
   const ownDelay = dispatch.delay ?? instance.delay;
   warnOfManySeconds(ownDelay, `the delay of ${job}`);
   const delay = ownDelay ?? options?.delay;
-  return { connection, queue, delay: delay === undefined ? 0 : delaySeconds(delay, nowMs, `the delay of ${job}`) };
-}
-
-/** The moment that a dispatch waits for, where it is no duration. */
-export function momentOf({
-  dispatch,
-  instance,
-  definition,
-}: Omit<RouteSources, 'connectionDefaults'>): Date | undefined {
-  const delay = dispatch.delay ?? instance.delay ?? definition?.options.delay;
-  return delay instanceof Date ? delay : undefined;
+  const subject = `the delay of ${job}`;
+  if (delay instanceof Date) return { connection, queue, delay: 0, dueAt: momentOf(delay, subject) };
+  return { connection, queue, delay: delay === undefined ? 0 : durationSeconds(delay, subject) };
 }
 
 /**
  * What the instance's methods `tries()`, `timeout()` and `retryUntil()` say, to travel in its payload. A span of
- * `retryUntil` counts from the dispatch, so the moment it leads to travels as well, also when it comes from `@Job()`.
+ * `retryUntil` counts from the push, so the moment it leads to travels as well, also when it comes from `@Job()`.
  * @throws InvalidJobOptionError, InvalidDurationError
  */
-export function resolveChosen(job: object, definition: JobDefinition, nowMs: Milliseconds): ChosenOptions {
+export function resolveChosen(job: object, definition: JobDefinition): ChosenOptions {
   const { name, options } = definition;
   const tries = asked(job, 'tries');
   const timeout = asked(job, 'timeout');
@@ -127,7 +119,7 @@ export function resolveChosen(job: object, definition: JobDefinition, nowMs: Mil
   return {
     ...(tries !== undefined && { tries: whole(tries, `tries() of ${name}`, 0) }),
     ...(timeout !== undefined && { timeout: durationSeconds(timeout, `timeout() of ${name}`) }),
-    ...(until !== undefined && { retryUntil: moment(until, nowMs, `retryUntil of ${name}`) }),
+    ...(until !== undefined && untilOf(until, `retryUntil of ${name}`)),
   };
 }
 
@@ -213,9 +205,9 @@ function asked(job: object, method: 'tries' | 'timeout' | 'retryUntil'): unknown
   return typeof ask === 'function' ? ask.call(job) : undefined;
 }
 
-function moment(until: unknown, nowMs: Milliseconds, subject: string): Milliseconds {
-  const seconds = delaySeconds(until, nowMs, subject);
-  return until instanceof Date ? until.getTime() : nowMs + seconds * 1000;
+function untilOf(until: unknown, subject: string): Pick<ChosenOptions, 'retryUntil' | 'retryWithin'> {
+  if (until instanceof Date) return { retryUntil: momentOf(until, subject) };
+  return { retryWithin: durationSeconds(until, subject) };
 }
 
 function checkName(value: unknown, subject: string): void {

@@ -1,4 +1,5 @@
 /** Writes payloads: the text that stands for one dispatched job. */
+import type { Milliseconds } from '../clock/clock';
 import type { JobDefinition } from '../job/definition';
 import { isName } from '../job/job-name';
 import type { ChosenOptions } from '../job/options';
@@ -139,6 +140,14 @@ function encodeJson(value: unknown, subject: string): string {
   throw new UnserializableValueError(toPath(subject, way), `of type ${type}`, 'Only JSON goes here: write a string.');
 }
 
+const ENDING = '"id":';
+
 function ending(id: string): string {
-  return `"id":${JSON.stringify(id)},"attempts":0}`;
+  return `${ENDING}${JSON.stringify(id)},"attempts":0}`;
+}
+
+/** A payload that `encodePayload` gave, with the moment after which no attempt starts. */
+export function withRetryUntil(payload: string, moment: Milliseconds): string {
+  const end = payload.lastIndexOf(ENDING);
+  return payload.slice(0, end) + writeChosen({ retryUntil: Math.round(moment) }) + payload.slice(end);
 }

@@ -17,6 +17,8 @@ export interface Entry {
   readonly payload: string;
   /** Seconds until it becomes ready, by the store's clock. Absent or ≤ 0: ready at once. */
   readonly delay?: Seconds | undefined;
+  /** The moment at which it becomes ready, by the store's clock, in place of `delay`. Only where the driver has `moments`. */
+  readonly dueAt?: Milliseconds | undefined;
   /**
    * Refuse the entry with `DuplicatePayloadError` when its very text waits as delayed already: a sorted set would
    * silently merge the two. Set by `laterRaw`, whose texts are not ours to make unique.
@@ -57,6 +59,11 @@ export type Settlement =
       readonly reservation: Reservation;
       /** Seconds until it is ready again; 0: at once, at the tail. */
       readonly delay: Seconds;
+      /**
+       * The moment at which it is, by the store's clock. Who has `moments` goes by it; for others `delay` is what was left
+       * of it by the clock that the last reply brought.
+       */
+      readonly dueAt?: Milliseconds | undefined;
       /** The counters it goes back with; `freeRelease`, `failedAttempt`, … in `payload/counters.ts` make them. */
       readonly counters: Counters;
     }
@@ -104,6 +111,8 @@ export interface ReserveReply {
    * left that could be had now; Infinity: nothing waits.
    */
   readonly nextIn: Seconds;
+  /** The time by the clock of the store, as it answered; absent: it has none that it tells. */
+  readonly now?: Milliseconds | undefined;
   /** Those of the queues that are paused: nothing is handed out from them, and `nextIn` leaves them out. */
   readonly paused?: readonly string[] | undefined;
   /** Changes whenever workers are told to start anew; absent: never told. Means nothing else. */
@@ -130,6 +139,8 @@ export interface PeekedJob {
 export interface Capabilities {
   /** Jobs can wait for a moment. */
   readonly delay: boolean;
+  /** Takes `dueAt`, and judges it by the clock of its store. Absent: no; it is given delays that were reckoned by `now()`. */
+  readonly moments?: boolean | undefined;
   /** Jobs can be reserved by a worker. `sync` and `null` cannot. */
   readonly reserve: boolean;
   /** Leases can be renewed while a job runs. */
@@ -240,7 +251,7 @@ export interface Connection {
    * The time by the clock of the store, which judges all moments. May be reckoned from what it said within the last
    * minute. Absent: it has no clock of its own, or tells it to nobody, and ours is taken.
    */
-  now?(): Promise<Milliseconds>;
+  readonly now?: (() => Promise<Milliseconds>) | undefined;
   readonly failed?: FailedStore | undefined;
   /** Absent: what has failed needs a failed store, here or on another connection. */
   readonly buried?: Buried | undefined;

@@ -128,6 +128,7 @@ export type Capability = keyof Capabilities | 'transactions';
 
 const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   delay: 'hold jobs back until a moment',
+  moments: 'judge moments by the clock of its store',
   reserve: 'hand jobs to a worker',
   renew: 'renew leases',
   counts: 'count jobs by state',

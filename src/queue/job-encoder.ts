@@ -1,5 +1,5 @@
 /** Turns a job into the entry that a store takes: where it goes, when, and as which text. */
-import type { Clock } from '../clock/clock';
+import type { Seconds } from '../clock/clock';
 import { OnqueueError } from '../errors/onqueue-error';
 import { checkInstance } from '../job/check-instance';
 import { chosenOf } from '../job/chosen';
@@ -37,11 +37,12 @@ export interface EncodedJob {
   readonly connection: string;
   readonly queue: string;
   readonly entry: Entry;
+  /** A span from the push, after which no attempt starts; its end is written into the payload when it is sent. */
+  readonly retryWithin?: Seconds | undefined;
 }
 
 export interface EncoderParts {
   readonly registry: JobRegistry;
-  readonly clock: Clock;
   readonly creators: Iterable<PayloadCreator>;
   /** @throws UnknownConnectionError */
   readonly settings: (connection?: string) => ConnectionSettings;
@@ -82,16 +83,18 @@ export class JobEncoder {
     const instance = chosenOf(job);
     const route = this.#route(dispatch, instance, definition);
     const id = uuidv7();
+    const chosen = resolveChosen(job, definition);
     const payload = encodePayload({
       definition,
       job,
-      chosen: resolveChosen(job, definition, this.#parts.clock.now()),
+      chosen,
       id,
       extra: this.#extra(route, definition.name),
       middleware: middlewareOf(dispatch, instance, this.#parts.registry),
       classes: this.#parts.registry,
     });
-    return this.#encoded(id, definition.name, route, payload);
+    const encoded = this.#encoded(id, definition.name, route, payload);
+    return chosen.retryWithin === undefined ? encoded : { ...encoded, retryWithin: chosen.retryWithin };
   }
 
   /**
@@ -131,14 +134,15 @@ export class JobEncoder {
     return this.#encoded('', 'the payload', this.#route(dispatch, {}, undefined), payload);
   }
 
-  #encoded(id: string, name: string, { connection, queue, delay }: Route, payload: string): EncodedJob {
+  #encoded(id: string, name: string, { connection, queue, delay, dueAt }: Route, payload: string): EncodedJob {
     checkSize(payload, name, this.#parts.settings(connection));
-    return { id, name, connection, queue, entry: delay > 0 ? { payload, delay } : { payload } };
+    const entry: Entry = dueAt === undefined ? (delay > 0 ? { payload, delay } : { payload }) : { payload, dueAt };
+    return { id, name, connection, queue, entry };
   }
 
   #route(dispatch: InstanceChoice, instance: InstanceChoice, definition: JobDefinition | undefined): Route {
     const connectionDefaults = this.#connectionDefaults;
-    return resolveRoute({ dispatch, instance, definition, connectionDefaults }, this.#parts.clock.now());
+    return resolveRoute({ dispatch, instance, definition, connectionDefaults });
   }
 
   #extra({ connection, queue }: Route, job: string): Record<string, unknown> | undefined {

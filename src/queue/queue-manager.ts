@@ -108,7 +108,6 @@ export class QueueManager implements Application {
     });
     this.encoder = new JobEncoder({
       registry: this.registry,
-      clock: this.clock,
       creators: this.#payloadCreators,
       settings: (name) => this.settings(name),
     });

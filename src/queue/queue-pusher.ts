@@ -109,7 +109,8 @@ export class QueuePusher {
     // Half a character comes out of no store as it went in, so such a reservation could never be settled.
     if (!payload.isWellFormed()) throw unsendable(queue, 'it is no well-formed Unicode (toWellFormed() mends it)');
     const encoded = this.#encoder.encodeRaw(payload, { ...choice, connection: this.name });
-    const delayed = unique && encoded.entry.delay !== undefined;
+    const { delay, dueAt } = encoded.entry;
+    const delayed = unique && (delay !== undefined || dueAt !== undefined);
     await send(this.#target(), delayed ? { ...encoded, entry: { ...encoded.entry, unique } } : encoded);
     return idIn(payload);
   }

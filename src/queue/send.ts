@@ -1,6 +1,7 @@
 /** Hands encoded jobs to a driver: one, or many in pages. */
 import { OnqueueError } from '../errors/onqueue-error';
 import type { Connection } from './connection';
+import { entriesFor, type TimedTarget } from './due-entries';
 import { type Consequential, QueueUnavailableError } from './errors';
 import type { EncodedJob } from './job-encoder';
 import { nextTurn } from './next-turn';
@@ -8,7 +9,7 @@ import { MOST_JOBS, pagesOf } from './pages';
 import { pageBytes } from './payload-size';
 
 /** What takes jobs. */
-export type Target = Pick<Connection, 'push'> & Partial<Pick<Connection, 'driver'>>;
+export type Target = Pick<Connection, 'push'> & Partial<Pick<Connection, 'driver'>> & TimedTarget;
 
 /** A push that failed. */
 export interface Refusal {
@@ -22,7 +23,8 @@ export interface Refusal {
 /** @throws QueueUnavailableError naming the job, and what else the driver throws */
 export async function send(target: Target, job: Omit<EncodedJob, 'id'>): Promise<void> {
   try {
-    await target.push(job.queue, [job.entry]);
+    const entries = entriesFor(target, [job]);
+    await target.push(job.queue, entries instanceof Promise ? await entries : entries);
   } catch (error) {
     throw runsJobs(target) ? error : named(error, `${job.name} was not queued`);
   }
@@ -64,10 +66,7 @@ async function push(targetOf: () => Target, page: Page): Promise<Refusal | undef
   try {
     const target = targetOf();
     ofJob = runsJobs(target);
-    await target.push(
-      page[0].queue,
-      page.map(({ entry }) => entry),
-    );
+    await target.push(page[0].queue, await entriesFor(target, page));
     return undefined;
   } catch (error) {
     return { error, taken: ofJob ? page : takenOf(page, error), ofJob };

@@ -8,5 +8,6 @@ export function targetWithin(driver: Connection, transaction: unknown): Target {
   if (driver.within === undefined) throw new CapabilityError(driver.name, driver.driver, 'transactions');
   const within = driver.within(transaction);
   if (within === undefined) throw new UnknownTransactionError(driver.name, transaction);
-  return within;
+  const { capabilities, now } = driver;
+  return { push: (queue, entries) => within.push(queue, entries), capabilities, now: now && (() => now.call(driver)) };
 }

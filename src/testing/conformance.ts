@@ -26,6 +26,7 @@ export type { Capability, ConformanceCase, ConformanceHarness } from './conforma
 
 const ALL_CAPABLE: Capabilities = {
   delay: true,
+  moments: true,
   reserve: true,
   renew: true,
   counts: true,

@@ -1,6 +1,6 @@
 /** What was pushed onto the connections of a fake, in order. */
 import { inspect } from 'node:util';
-import type { Seconds } from '../clock/clock';
+import type { Milliseconds, Seconds } from '../clock/clock';
 import type { Class, JobDefinition } from '../job/definition';
 import { registry } from '../job/registry';
 import { decodeEnvelope, decodeJob, type Envelope } from '../payload/envelope';
@@ -45,8 +45,8 @@ export class PushLog {
   }
 
   /** Gives the function that takes them off again: the store refused them. */
-  add(connection: string, queue: string, entries: readonly Entry[]): () => void {
-    const added = entries.map((entry) => logged(connection, queue, entry));
+  add(connection: string, queue: string, entries: readonly Entry[], now: Milliseconds): () => void {
+    const added = entries.map((entry) => logged(connection, queue, entry, now));
     this.#logged.push(...added);
     return () => {
       for (const one of added) this.#logged.splice(this.#logged.indexOf(one), 1);
@@ -71,7 +71,9 @@ export class PushLog {
   }
 }
 
-function logged(connection: string, queue: string, { payload: text, delay = 0 }: Entry): Logged {
+function logged(connection: string, queue: string, entry: Entry, now: Milliseconds): Logged {
+  const { payload: text, dueAt } = entry;
+  const delay = dueAt === undefined ? (entry.delay ?? 0) : Math.max(0, (dueAt - now) / 1000);
   const route = { connection, queue, delay, text };
   const envelope = readable(text);
   if (envelope === undefined) {

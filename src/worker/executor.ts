@@ -20,7 +20,7 @@ import { Deadlines } from './deadlines';
 import { JobTimedOutError, PoisonJobError, UnknownJobError } from './errors';
 import { invokeHandle } from './invocation';
 import { logApart } from './job-log';
-import { cancelled, failed, type Outcome, outcomeOf, releasedForFree } from './outcome';
+import { cancelled, failed, type Outcome, outcomeOf, releasedForFree, storeNow } from './outcome';
 import type { RunningJob } from './running-job';
 
 export interface ExecutorSettings {
@@ -95,7 +95,7 @@ export class Executor {
 
   // What is to be run, or why it is not.
   #prepare(job: RunningJob): Plan | Outcome {
-    const { registry, clock } = this.#application;
+    const { registry } = this.#application;
     const isCancelled = job.reservation.cancelled === true;
     // Before the payload is parsed: a text that kills the parser must not get another worker.
     if (this.#isPoisonForAnyJob(job)) {
@@ -108,7 +108,7 @@ export class Executor {
     if (definition === undefined) return this.#unknown(job, envelope);
     const options = this.#options(envelope, definition);
     job.maxTries = options.tries;
-    const refusal = refusalOf(job, job.reservation.counters, options, clock.now());
+    const refusal = refusalOf(job, job.reservation.counters, options, storeNow(job, this.#application));
     if (refusal !== undefined) return failed(job, refusal);
     // Before its data are decoded: if it takes the process with it, this line is what is left of it.
     if (job.isApart) logApart(this.#application.logger, job);

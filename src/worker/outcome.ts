@@ -3,8 +3,9 @@
  *
  * Decides only; nothing is stored and nobody is told here.
  */
+import type { Milliseconds } from '../clock/clock';
 import { exceptionText } from '../failed/exception-text';
-import { delaySeconds } from '../job/duration';
+import { type Delay, durationSeconds, momentOf } from '../job/duration';
 import type { ResolvedBackoff, RunOptions } from '../job/options';
 import { backoffDelay, resolveBackoff } from '../job/resolve-options';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
@@ -74,20 +75,31 @@ export function isForOthers({ reason }: Outcome): boolean {
   return FOR_OTHERS.some((kind) => reason instanceof kind);
 }
 
-function ownOutcome(job: RunningJob, { clock }: OutcomeEnvironment): Outcome {
+/** Now, by the clock that moments are judged by. */
+export function storeNow(job: RunningJob, { clock }: Pick<OutcomeEnvironment, 'clock'>): Milliseconds {
+  return job.storeClock?.now() ?? clock.now();
+}
+
+type When = Pick<Extract<Settlement, { outcome: 'released' }>, 'delay' | 'dueAt'>;
+
+/** @throws InvalidDurationError */
+function whenOf(delay: Delay, job: RunningJob, environment: OutcomeEnvironment, subject: string): When {
+  if (!(delay instanceof Date)) return { delay: durationSeconds(delay, subject) };
+  const dueAt = momentOf(delay, subject);
+  return { delay: Math.max(0, (dueAt - storeNow(job, environment)) / 1000), dueAt };
+}
+
+function ownOutcome(job: RunningJob, environment: OutcomeEnvironment): Outcome {
   const { reservation, ending } = job;
   if (ending?.kind === 'failed') return failed(job, ending.error);
   if (ending?.kind === 'released') {
     const { isDeferred } = ending;
-    const delay = delaySeconds(
-      ending.delay,
-      clock.now(),
-      `the delay of ${isDeferred ? 'defer' : 'release'}() in ${job.name}`,
-    );
+    const subject = `the delay of ${isDeferred ? 'defer' : 'release'}() in ${job.name}`;
+    const when = whenOf(ending.delay, job, environment, subject);
     // What middleware or a hook puts off before its turn has not been tried.
     const isFree = isDeferred || !job.isHandled;
     const counters = isFree ? afterFreeRelease(reservation.counters) : reservation.counters;
-    return { settlement: { outcome: 'released', reservation, delay, counters } };
+    return { settlement: { outcome: 'released', reservation, ...when, counters } };
   }
   return { settlement: { outcome: 'completed', reservation } };
 }
@@ -96,34 +108,37 @@ function attemptFailed(job: RunningJob, options: RunOptions, error: Error, envir
   const { reservation } = job;
   const timedOut = error instanceof JobTimedOutError;
   const counters = timedOut ? afterTimedOut(reservation.counters) : afterFailedAttempt(reservation.counters);
-  if (isLastAttempt(reservation.counters, options, environment.clock.now(), timedOut)) {
+  if (isLastAttempt(reservation.counters, options, storeNow(job, environment), timedOut)) {
     return failed(job, error, counters);
   }
-  const delay = nextDelay(job, options, error, counters.exceptions, environment);
-  return { settlement: { outcome: 'released', reservation, delay, counters }, error };
+  const when = nextTry(job, options, error, counters.exceptions, environment);
+  return { settlement: { outcome: 'released', reservation, ...when, counters }, error };
 }
 
 // By failures, not by attempts: a release that the job asked for must not move it on in its list.
-function nextDelay(
+function nextTry(
   job: RunningJob,
   options: RunOptions,
   error: Error,
   failures: number,
   environment: OutcomeEnvironment,
-): number {
+): When {
   let { backoff } = options;
   try {
-    backoff = ownBackoff(job, error) ?? backoff;
+    const own = ownBackoff(job, error);
+    if (own instanceof Date) return whenOf(own, job, environment, `${job.name}.backoff()`);
+    backoff = own ?? backoff;
   } catch (thrown) {
     // A mistake in backoff() must not cost the job its tries, nor hide the error that it was asked about.
     environment.report(thrown, { job, during: `backoff() of ${job.name}` });
   }
-  return backoffDelay(backoff, failures, environment.random);
+  return { delay: backoffDelay(backoff, failures, environment.random) };
 }
 
 // Asked now, with the error, and not at dispatch.
-function ownBackoff({ instance, name }: RunningJob, error: Error): ResolvedBackoff | undefined {
+function ownBackoff({ instance, name }: RunningJob, error: Error): ResolvedBackoff | Date | undefined {
   if (instance === undefined || !('backoff' in instance) || typeof instance.backoff !== 'function') return undefined;
   const backoff: unknown = instance.backoff.call(instance, error);
-  return backoff === undefined ? undefined : resolveBackoff(backoff, `${name}.backoff()`);
+  if (backoff === undefined || backoff instanceof Date) return backoff;
+  return resolveBackoff(backoff, `${name}.backoff()`);
 }

@@ -1,7 +1,8 @@
 /** One run of one reservation: what the job sees as `this.job`, and what it has decided about its end so far. */
 import type { Milliseconds, Seconds } from '../clock/clock';
+import type { StoreClock } from '../clock/store-clock';
 import type { JobDefinition } from '../job/definition';
-import { type Delay, delaySeconds } from '../job/duration';
+import { checkDelay, type Delay } from '../job/duration';
 import { JobContext } from '../job/job-context';
 import { toError } from '../failed/exception-text';
 import { fenceOf } from '../payload/counters';
@@ -64,6 +65,8 @@ export class RunningJob extends JobContext implements Member {
   maxTries: number | undefined;
   /** The executor's. */
   readonly deadline = new Deadline();
+  /** By which its moments are judged. Undefined: our own. */
+  readonly storeClock: StoreClock | undefined;
   /** The lease keeper's. Undefined: there is none, or it is not ours any more. */
   lease: Lease | undefined;
   /** Called when the run is aborted; the executor's. */
@@ -78,8 +81,9 @@ export class RunningJob extends JobContext implements Member {
   #givenId: string | undefined;
   #closed = false;
 
-  constructor(reservation: Reservation, connectionName: string) {
+  constructor(reservation: Reservation, connectionName: string, storeClock?: StoreClock) {
     super();
+    this.storeClock = storeClock;
     this.reservation = reservation;
     this.connectionName = connectionName;
     this.queue = reservation.queue;
@@ -139,12 +143,12 @@ export class RunningJob extends JobContext implements Member {
 
   release(delay: Delay = 0): void {
     // Here, where the caller's stack says who gave it.
-    delaySeconds(delay, 0, `the delay of release() in ${this.name}`);
+    checkDelay(delay, `the delay of release() in ${this.name}`);
     this.#end({ kind: 'released', delay, isDeferred: false });
   }
 
   defer(delay: Delay = 0): void {
-    delaySeconds(delay, 0, `the delay of defer() in ${this.name}`);
+    checkDelay(delay, `the delay of defer() in ${this.name}`);
     this.#end({ kind: 'released', delay, isDeferred: true });
   }
 

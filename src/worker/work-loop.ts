@@ -5,6 +5,7 @@
  * round trip where the driver can. Between turns the loop sleeps on a bell that every change it must look at rings.
  */
 import { endOfTurn, type Milliseconds, type Seconds } from '../clock/clock';
+import { StoreClock } from '../clock/store-clock';
 import { callerOf, callFrom } from '../container/scope';
 import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
@@ -73,6 +74,7 @@ export class WorkLoop {
   readonly #empty: Emptiness;
   readonly #slots: Slots;
   readonly #runs: Runs;
+  readonly #storeClock: StoreClock;
 
   /** Queues that the last reserve did not ask, as it would have been handed what runs here already. */
   #unasked: ReadonlySet<string> | undefined;
@@ -90,6 +92,7 @@ export class WorkLoop {
     const { endsProcess = false, afterCrash = false, starting } = settings.process;
     const { clock, logger } = application;
     this.#logger = logger;
+    this.#storeClock = new StoreClock(clock);
     const ring = (): void => this.#bell.ring();
     this.#options = options;
     this.#connection = connection;
@@ -274,12 +277,15 @@ export class WorkLoop {
   #heed(reply: ReserveReply): boolean {
     for (const one of reply.setAside) logSetAside(this.#logger, one);
     this.#pulse.polled();
+    if (reply.now !== undefined) this.#storeClock.told(reply.now);
     if (this.#orders.heed(reply, this.#unasked)) this.#conditions.restartRequested = true;
     return this.#conditions.stopRequested || this.#conditions.restartRequested;
   }
 
   #take({ reservations, nextIn }: ReserveReply, limit: number, askedAt: Milliseconds): void {
-    const jobs = reservations.map((reservation) => new RunningJob(reservation, this.#connection.name));
+    const jobs = reservations.map(
+      (reservation) => new RunningJob(reservation, this.#connection.name, this.#storeClock),
+    );
     // Before any handler starts: one that blocks the event loop at once must not be unknown to who keeps the leases.
     this.#leases.keep(jobs, askedAt);
     const { start, back } = this.#lastChance.split(jobs);

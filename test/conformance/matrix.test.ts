@@ -21,7 +21,8 @@ const DRIVERS: Readonly<Record<string, ConnectionConfig>> = {
 };
 
 const MEANINGS: Readonly<Record<keyof Capabilities, string>> = {
-  delay: '`delay`: jobs wait for a moment',
+  delay: '`delay`: jobs wait',
+  moments: '`moments`: … until a moment by the clock of the store',
   reserve: '`reserve`: workers get jobs',
   renew: '`renew`: leases are renewed',
   counts: '`counts`: jobs are counted by state',

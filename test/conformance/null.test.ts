@@ -8,6 +8,7 @@ async function openNull(): Promise<ConformanceHarness> {
 }
 
 const lacking = {
+  moments: false,
   reserve: false,
   renew: false,
   order: false,

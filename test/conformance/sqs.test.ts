@@ -55,6 +55,7 @@ afterAll(() => world.stop());
 
 const QUEUES = ['probes', 'more-probes', 'first', 'second', 'third', 'only-looked-at', 'never-pushed-to', 'unused'];
 const LACKING = {
+  moments: false,
   exactCounts: false,
   order: false,
   requeue: false,

@@ -27,7 +27,7 @@ describe('the route of a dispatch', () => {
   it('follows the dispatch before the instance before @Job() before the connection', () => {
     const instance = { connection: 'b', queue: 'b', delay: 2 };
     const route = (sources: object) =>
-      resolveRoute({ dispatch: {}, instance: {}, definition: undefined, connectionDefaults, ...sources }, NOW);
+      resolveRoute({ dispatch: {}, instance: {}, definition: undefined, connectionDefaults, ...sources });
     expect(route({ dispatch: all, instance, definition })).toEqual({ connection: 'a', queue: 'a', delay: 1 });
     expect(route({ instance, definition })).toEqual({ connection: 'b', queue: 'b', delay: 2 });
     expect(route({ definition })).toEqual({ connection: 'c', queue: 'c', delay: 3 });
@@ -35,15 +35,15 @@ describe('the route of a dispatch', () => {
     expect(route({ dispatch: { connection: 'x' } })).toMatchObject({ connection: 'x', queue: 'default-of-x' });
   });
 
-  it('counts a moment from now, and takes no delay for an answer', () => {
+  it('leaves a moment as it is, and takes no delay for an answer', () => {
     const dispatch = { delay: new Date(NOW + 90_000) };
-    expect(resolveRoute({ dispatch, instance: {}, definition, connectionDefaults }, NOW).delay).toBe(90);
-    expect(resolveRoute({ dispatch: { delay: 0 }, instance: {}, definition, connectionDefaults }, NOW).delay).toBe(0);
+    const route = resolveRoute({ dispatch, instance: {}, definition, connectionDefaults });
+    expect(route).toMatchObject({ delay: 0, dueAt: NOW + 90_000 });
+    expect(resolveRoute({ dispatch: { delay: 0 }, instance: {}, definition, connectionDefaults }).delay).toBe(0);
   });
 
   it('refuses a queue or a delay that cannot be', () => {
-    const of = (dispatch: object) => () =>
-      resolveRoute({ dispatch, instance: {}, definition, connectionDefaults }, NOW);
+    const of = (dispatch: object) => () => resolveRoute({ dispatch, instance: {}, definition, connectionDefaults });
     expect(of({ queue: 'a,b' })).toThrow(InvalidQueueNameError);
     expect(of({ delay: '-5s' })).toThrow("the delay of SendEmail: '-5s' is no duration");
   });
@@ -51,7 +51,7 @@ describe('the route of a dispatch', () => {
 
 describe('what an instance chose for its runs', () => {
   it('is nothing where it has no such methods', () => {
-    expect(resolveChosen({}, defined({ tries: 5, timeout: '1m' }), NOW)).toEqual({});
+    expect(resolveChosen({}, defined({ tries: 5, timeout: '1m' }))).toEqual({});
   });
 
   it('comes from its methods, called on it', () => {
@@ -63,24 +63,22 @@ describe('what an instance chose for its runs', () => {
       timeout: () => '2m',
       retryUntil: () => new Date(NOW + 5),
     };
-    expect(resolveChosen(job, defined({}), NOW)).toEqual({ tries: 9, timeout: 120, retryUntil: NOW + 5 });
+    expect(resolveChosen(job, defined({}))).toEqual({ tries: 9, timeout: 120, retryUntil: NOW + 5 });
   });
 
-  it('holds the moment to which a span of retryUntil leads, also one of @Job()', () => {
-    expect(resolveChosen({}, defined({ retryUntil: '1h' }), NOW)).toEqual({ retryUntil: NOW + 3_600_000 });
-    expect(resolveChosen({ retryUntil: () => '1s' }, defined({ retryUntil: '1h' }), NOW)).toEqual({
-      retryUntil: NOW + 1000,
-    });
+  it('holds a span of retryUntil, also one of @Job(), for the clock of the store to reckon with', () => {
+    expect(resolveChosen({}, defined({ retryUntil: '1h' }))).toEqual({ retryWithin: 3600 });
+    expect(resolveChosen({ retryUntil: () => '1s' }, defined({ retryUntil: '1h' }))).toEqual({ retryWithin: 1 });
   });
 
   it('may be nothing after all', () => {
-    expect(resolveChosen({ tries: () => undefined }, defined({}), NOW)).toEqual({});
+    expect(resolveChosen({ tries: () => undefined }, defined({}))).toEqual({});
   });
 
   it('is refused where it cannot be, naming the method', () => {
-    expect(() => resolveChosen({ tries: async () => 3 }, defined({}), NOW)).toThrow(InvalidJobOptionError);
-    expect(() => resolveChosen({ tries: () => -1 }, defined({}), NOW)).toThrow('tries() of SendEmail: -1 will not do');
-    expect(() => resolveChosen({ timeout: () => 'long' }, defined({}), NOW)).toThrow(InvalidDurationError);
+    expect(() => resolveChosen({ tries: async () => 3 }, defined({}))).toThrow(InvalidJobOptionError);
+    expect(() => resolveChosen({ tries: () => -1 }, defined({}))).toThrow('tries() of SendEmail: -1 will not do');
+    expect(() => resolveChosen({ timeout: () => 'long' }, defined({}))).toThrow(InvalidDurationError);
   });
 });
 

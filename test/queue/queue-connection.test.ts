@@ -64,11 +64,11 @@ describe('pushing a job', () => {
     await queue.later(new Date(clock.now() + 60_000), new Resize(3), 'low');
     await queue.later(new Date(0), new Resize(4));
 
-    expect(driver.pushes.map(({ queue, entries }) => [queue, entries[0]?.delay])).toEqual([
-      ['usual', 600],
-      ['high', 5],
-      ['low', 60],
-      ['usual', undefined],
+    expect(driver.pushes.map(({ queue, entries: [entry] }) => [queue, entry?.delay, entry?.dueAt])).toEqual([
+      ['usual', 600, undefined],
+      ['high', 5, undefined],
+      ['low', undefined, clock.now() + 60_000],
+      ['usual', undefined, 0],
     ]);
   });
 

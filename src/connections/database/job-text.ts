@@ -4,7 +4,7 @@
  */
 import { noCounters, readCounters, readCountersOfAny, readId, withCounters } from '../../payload/counters';
 import type { Counters } from '../../payload/counters';
-import type { Seconds } from '../../clock/clock';
+import type { Milliseconds, Seconds } from '../../clock/clock';
 
 export interface NewJob {
   readonly payload: string | Buffer;
@@ -12,6 +12,8 @@ export interface NewJob {
   readonly uuid: string;
   readonly counters: Counters;
   readonly delay: Seconds;
+  /** Seconds since 1970, by the store's clock, in place of `delay`. */
+  readonly due?: Seconds | undefined;
 }
 
 /** A payload as it was pushed; the counters in its text are those of that time. */
@@ -31,11 +33,17 @@ export function countersIn(payload: Buffer): Counters | undefined {
 }
 
 /** With what a pushed text says that it went through already; what is no JSON object is pushed all the same. */
-export function newJob(payload: string | Buffer, delay: Seconds): NewJob {
+export function newJob(payload: string | Buffer, delay: Seconds, dueAt?: Milliseconds): NewJob {
   const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
   const canonical = readCounters(bytes);
   const counters = canonical?.counters ?? readCountersOfAny(bytes) ?? noCounters;
-  return { payload, delay, uuid: readId(bytes, canonical) ?? '', counters };
+  return {
+    payload,
+    delay,
+    due: dueAt === undefined ? undefined : dueAt / 1000,
+    uuid: readId(bytes, canonical) ?? '',
+    counters,
+  };
 }
 
 /** As it would stand in the list of another driver: nothing is added to a text that was never touched. */

@@ -3,7 +3,7 @@
  *
  * A push whose answer was lost goes to no other: it may have been carried out, and its jobs would run twice.
  */
-import type { Seconds } from '../../clock/clock';
+import type { Milliseconds, Seconds } from '../../clock/clock';
 import type { FailoverConfig } from '../../queue/configuration';
 import type {
   Answer,
@@ -58,6 +58,16 @@ export class FailoverConnection implements Connection {
 
   get capabilities(): Capabilities {
     return this.standsFor.capabilities;
+  }
+
+  /** Of the first that tells; who may be away must not keep a job from the others. */
+  async now(): Promise<Milliseconds> {
+    const inTurn = this.#members.toSorted((a) => (a.name === this.#standIn ? -1 : 0));
+    for (const { connection } of inTurn) {
+      const told = await connection.now?.().catch(() => undefined);
+      if (told !== undefined) return told;
+    }
+    return this.#context.clock.now();
   }
 
   get standIn(): string | undefined {

@@ -2,6 +2,7 @@
 import type { Milliseconds } from '../../clock/clock';
 import type { Connection, Entry } from '../../queue/connection';
 import type { ConnectorContext } from '../../queue/connector';
+import { entriesFor } from '../../queue/due-entries';
 import { CapabilityError, QueueUnavailableError } from '../errors';
 
 /** Between two looks at one that is away; where it answers and takes nothing, ever longer. */
@@ -43,7 +44,9 @@ export class Member {
    */
   async push(queue: string, entries: readonly Entry[]): Promise<QueueUnavailableError | undefined> {
     try {
-      await this.connection.push(queue, entries);
+      const { connection } = this;
+      const jobs = entries.map((entry) => ({ entry }));
+      await connection.push(queue, await entriesFor(connection, jobs));
     } catch (error) {
       if (!(error instanceof QueueUnavailableError)) throw error;
       this.#noteAbsence(error, queue);

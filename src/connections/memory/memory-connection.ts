@@ -2,7 +2,7 @@
  * The `memory` driver: a whole store in this process. It is the executable model that the scripts of Redis are compared
  * with, and what tests run on; jobs end with the process.
  */
-import type { Clock, Seconds } from '../../clock/clock';
+import type { Clock, Milliseconds, Seconds } from '../../clock/clock';
 import type { FailedEntry } from '../../failed/failed-store';
 import type { MemoryConfig } from '../../queue/configuration';
 import type {
@@ -47,6 +47,7 @@ export interface MemorySnapshot {
 
 const CAPABILITIES: Capabilities = {
   delay: true,
+  moments: true,
   reserve: true,
   renew: true,
   counts: true,
@@ -139,6 +140,10 @@ export class MemoryConnection implements Connection {
   async queues(): Promise<readonly string[]> {
     this.#checkOpen('queues');
     return this.#store.queueNames;
+  }
+
+  async now(): Promise<Milliseconds> {
+    return this.#store.clock.now();
   }
 
   waiter(queues: readonly string[]): Waiter {

@@ -1,5 +1,5 @@
 /** What one memory store holds, shared by its connections; every method is one step, as a script is in Redis. */
-import type { Clock, Seconds } from '../../clock/clock';
+import type { Clock, Milliseconds, Seconds } from '../../clock/clock';
 import type { FailedEntry } from '../../failed/failed-store';
 import { withCounters } from '../../payload/counters';
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
@@ -24,6 +24,7 @@ import type { Text } from './text';
 export interface MemoryEntry {
   readonly payload: Buffer;
   readonly delay?: Seconds | undefined;
+  readonly dueAt?: Milliseconds | undefined;
   readonly unique?: boolean | undefined;
 }
 
@@ -60,11 +61,12 @@ export class MemoryStore {
     const queue = this.queue(name);
     this.#queues.set(name, queue);
     let refused: Buffer | undefined;
-    for (const { payload, delay = 0, unique = false } of entries) {
+    for (const { payload, unique = false, ...when } of entries) {
       const text = textOf(payload);
-      if (delay <= 0) queue.append(text);
+      const due = this.#due(when);
+      if (due === undefined) queue.append(text);
       else if (unique && queue.isDelayed(text)) refused ??= payload;
-      else queue.delay(text, this.#in(delay));
+      else queue.delay(text, due);
     }
     this.#changed();
     if (refused !== undefined) throw new DuplicatePayloadError(this.#name, name, refused.toString());
@@ -103,6 +105,7 @@ export class MemoryStore {
       reservations,
       setAside,
       nextIn: this.nextIn(queues),
+      now: this.clock.now(),
       ...(paused.length > 0 && { paused }),
       ...(this.#restart !== undefined && { restart: this.#restart }),
     };
@@ -128,8 +131,11 @@ export class MemoryStore {
           payload,
           attempts,
         });
-      } else if (settlement.delay > 0) queue.delayReleased(textOf(payload), this.#in(settlement.delay));
-      else queue.append(textOf(payload));
+      } else {
+        const due = this.#due(settlement);
+        if (due === undefined) queue.append(textOf(payload));
+        else queue.delayReleased(textOf(payload), due);
+      }
     }
     this.#changed();
     return 'settled';
@@ -193,6 +199,12 @@ export class MemoryStore {
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher);
     return () => void this.#watchers.delete(watcher);
+  }
+
+  /** Undefined: it is ready at once. */
+  #due({ delay = 0, dueAt }: Pick<MemoryEntry, 'delay' | 'dueAt'>): Seconds | undefined {
+    if (dueAt === undefined) return delay > 0 ? this.#in(delay) : undefined;
+    return dueAt > this.clock.now() ? toMicroseconds(dueAt / 1000) : undefined;
   }
 
   /** The moment so many seconds from now. */

@@ -21,6 +21,7 @@ import type { Keys } from './keys';
 import { Lane } from './lane';
 import { MOST_BYTES, MOST_JOBS } from '../../queue/pages';
 import { script } from './scripts';
+import { whenOf } from './when';
 
 export interface Exchanged {
   readonly results: readonly SettleResult[];
@@ -109,11 +110,11 @@ export class ExchangeLane extends Lane<Exchange> {
       args.push(kind, queue, origins.length);
       for (const outcome of outcomes) args.push(outcome);
     }
-    const [, lost, jobs, aside, nextIn, words] = (await this.caller.script(script('exchange'), keys, args, {
+    const [, lost, jobs, aside, nextIn, words, now] = (await this.caller.script(script('exchange'), keys, args, {
       consequence: consequenceOf(exchanges),
       since: Math.max(exchanges[0]!.since, this.caller.answeredAt),
       insist: exchanges.some(({ insists }) => insists) ? 'always' : 'once-sent',
-    })) as [Buffer, readonly number[], Jobs, readonly (number | Buffer)[], Buffer, readonly unknown[]];
+    })) as [Buffer, readonly number[], Jobs, readonly (number | Buffer)[], Buffer, readonly unknown[], Buffer];
     if (lost.length > 0) markLost(groups, lost);
     const { cancelled: cancelledPlaces, unrecorded, foreign, ...news } = newsOf(words, queues);
     this.#forgotten = this.forgot(keys[0]!, sentAt, unrecorded) || this.#forgotten;
@@ -121,6 +122,7 @@ export class ExchangeLane extends Lane<Exchange> {
       reservations: reservationsOf(jobs, queues, cancelledPlaces),
       setAside: setAside(aside, queues),
       nextIn: secondsOf(nextIn.toString()),
+      now: Number(now.toString()) * 1000,
       ...news,
       ...(this.#forgotten && { forgotten: true }),
     };
@@ -172,7 +174,7 @@ function addOutcome(args: Argument[], settlement: Settlement): void {
     return;
   }
   args.push(payload, bodyEndOf(payload), countersTail(settlement.counters));
-  if (settlement.outcome === 'released') args.push(settlement.delay);
+  if (settlement.outcome === 'released') args.push(whenOf(settlement.delay, settlement.dueAt));
   else args.push(settlement.failure.id, failureMeta(settlement.failure));
 }
 

@@ -8,6 +8,7 @@ import type { QueueKeys } from './keys';
 import { Lane } from './lane';
 import { MOST_BYTES, MOST_JOBS, pagesOf } from '../../queue/pages';
 import { script } from './scripts';
+import { whenOf } from './when';
 
 interface Push {
   readonly entries: readonly Entry[];
@@ -62,12 +63,12 @@ export class PushLane extends Lane<Push> {
     const delayedOf: Push[] = [];
     const payloadsOf: string[] = [];
     for (const push of pushes) {
-      for (const { payload, delay = 0, unique = false } of push.entries) {
-        if (delay <= 0) {
+      for (const { payload, delay = 0, dueAt, unique = false } of push.entries) {
+        if (delay <= 0 && dueAt === undefined) {
           ready.push(payload);
           continue;
         }
-        delayed.push(unique ? 'unique' : 'any', delay, payload);
+        delayed.push(unique ? 'unique' : 'any', whenOf(delay, dueAt), payload);
         delayedOf.push(push);
         payloadsOf.push(payload);
       }

@@ -1,5 +1,6 @@
 /** The `redis` driver: moves payloads between the keys of a Redis by scripts, in Laravel's layout. */
-import type { Clock, Seconds } from '../../clock/clock';
+import type { Clock, Milliseconds, Seconds } from '../../clock/clock';
+import { StoreClock } from '../../clock/store-clock';
 import type { Logger } from '../../logger/logger';
 import type { RedisConfig } from '../../queue/configuration';
 import type {
@@ -49,6 +50,7 @@ const DEFAULT_PREFIX = 'queues:';
 
 const CAPABILITIES: Capabilities = {
   delay: true,
+  moments: true,
   reserve: true,
   renew: true,
   counts: true,
@@ -96,6 +98,7 @@ export class RedisConnection implements Connection {
   readonly #pushes = new Map<string, PushLane>();
   readonly #waiters: RedisWaiters;
   readonly #clock: Clock;
+  readonly #storeClock: StoreClock;
   readonly #deadline: Seconds;
   #toldOfRefusal = false;
   #closing: Promise<void> | undefined;
@@ -104,6 +107,7 @@ export class RedisConnection implements Connection {
     this.name = context.name;
     this.address = source.address;
     this.#clock = context.clock;
+    this.#storeClock = new StoreClock(context.clock);
     this.#deadline = context.deadline;
     this.#source = source;
     this.#prefix = prefix;
@@ -269,6 +273,15 @@ export class RedisConnection implements Connection {
   async queues(): Promise<readonly string[]> {
     this.#checkOpen('queues');
     return this.#names.all();
+  }
+
+  now(): Promise<Milliseconds> {
+    this.#checkOpen('now');
+    return this.#storeClock.current(async () => {
+      const time = await this.#caller.command('time', [], { consequence: 'the time of Redis was not read' });
+      const [seconds, microseconds] = (time as readonly Buffer[]).map(Number) as [number, number];
+      return (seconds + (this.#context.offset?.() ?? 0)) * 1000 + microseconds / 1000;
+    });
   }
 
   waiter(queues: readonly string[]): Waiter {

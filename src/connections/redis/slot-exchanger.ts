@@ -51,6 +51,7 @@ interface Turn {
   readonly isAlone: boolean;
   readonly reservations: Reservation[];
   nextIn: Seconds;
+  now: Milliseconds | undefined;
   /** Something was carried out, and must not be lost with an error. */
   answered: boolean;
   /** The first. */
@@ -156,6 +157,7 @@ export class SlotExchanger {
       reservations: turn.reservations,
       setAside: this.#unsaid.splice(0),
       nextIn: turn.nextIn,
+      now: turn.now,
       ...(forgotten && { forgotten }),
       ...this.#orders.of(queues),
     };
@@ -190,6 +192,7 @@ export class SlotExchanger {
     turn.answered = true;
     turn.reservations.push(...reply.reservations);
     turn.nextIn = Math.min(turn.nextIn, reply.nextIn);
+    turn.now = reply.now;
     this.#orders.heed(queue, reply);
     this.#keepNews(reply);
     this.#failure = undefined;
@@ -257,7 +260,7 @@ export class SlotExchanger {
 function newTurn(request: ReserveRequest, pages: readonly Page[]): Turn {
   const [first, ...others] = request.queues;
   const isAlone = others.length === 0 && pages.every(({ queue }) => queue === first);
-  return { request, isAlone, reservations: [], nextIn: Infinity, answered: false, failure: undefined };
+  return { request, isAlone, reservations: [], nextIn: Infinity, now: undefined, answered: false, failure: undefined };
 }
 
 function pagesByQueue(settlements: readonly Settlement[]): Page[] {

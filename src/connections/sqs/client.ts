@@ -36,13 +36,23 @@ export function openLink(connection: string, { region, endpoint, credentials, op
   const time = new ServerTime();
   client.middlewareStack.add(
     (next) => async (request) => {
-      const reply = await next(request);
-      time.note((reply.response as { readonly headers?: Record<string, string> }).headers?.['date']);
-      return reply;
+      try {
+        const reply = await next(request);
+        note(time, reply.response);
+        return reply;
+      } catch (error) {
+        // A refusal says what time it is as well; one for a clock that is off says little else.
+        note(time, (error as { readonly $response?: unknown }).$response);
+        throw error;
+      }
     },
     { step: 'deserialize', name: 'onqueueServerTime' },
   );
   return { sdk, client, time };
+}
+
+function note(time: ServerTime, response: unknown): void {
+  time.note((response as { readonly headers?: Record<string, string> } | undefined)?.headers?.['date']);
 }
 
 /** Without what may be a password. */

@@ -2,7 +2,12 @@
 import { type Milliseconds, systemClock } from '../../clock/clock';
 
 export class ServerTime {
-  #ahead: Milliseconds = 0;
+  #ahead: Milliseconds | undefined;
+
+  /** SQS has said what time it is. */
+  get isKnown(): boolean {
+    return this.#ahead !== undefined;
+  }
 
   /** A date is cut to the second, so that what we take for now is never later than it is. */
   note(date: string | undefined): void {
@@ -12,6 +17,6 @@ export class ServerTime {
 
   /** At most a second, and the time that the last answer took, behind the server. */
   now(): Milliseconds {
-    return systemClock.now() + this.#ahead;
+    return systemClock.now() + (this.#ahead ?? 0);
   }
 }

@@ -1,6 +1,6 @@
 /** The `sqs` driver: payloads as messages of Amazon SQS, in standard and FIFO queues, through the AWS SDK. */
 import { createHash } from 'node:crypto';
-import type { Clock, Seconds } from '../../clock/clock';
+import type { Clock, Milliseconds, Seconds } from '../../clock/clock';
 import { fenceOf, readCounters, readCountersOfAny } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
 import type { JobRegistry } from '../../job/registry';
@@ -162,7 +162,8 @@ export class SqsConnection implements Connection {
     }
     // What was handed out must reach the worker; the next reserve meets the same trouble.
     if (failure !== undefined && reservations.length === 0) throw failure.error;
-    return { reservations, setAside: [], nextIn: reservations.length >= limit ? 0 : Infinity };
+    const nextIn = reservations.length >= limit ? 0 : Infinity;
+    return { reservations, setAside: [], nextIn, now: this.#caller.link.time.now() };
   }
 
   async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
@@ -220,6 +221,17 @@ export class SqsConnection implements Connection {
     this.#checkOpen('queues');
     return this.#names.all();
   }
+
+  /** As the head of its last answer said, to the second. Who may not ask for one goes by our own clock. */
+  readonly now = async (): Promise<Milliseconds> => {
+    this.#checkOpen('now');
+    const { time } = this.#caller.link;
+    if (!time.isKnown)
+      await this.#queue(this.#context.queue)
+        .counts()
+        .catch(() => undefined);
+    return time.now();
+  };
 
   waiter(queues: readonly string[]): Waiter {
     this.#checkOpen('waiter');

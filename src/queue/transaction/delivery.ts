@@ -1,5 +1,4 @@
 /** Sends what was kept for a commit. */
-import type { Seconds } from '../../clock/clock';
 import type { EncodedJob } from '../job-encoder';
 import type { QueueManager } from '../queue-manager';
 import { named, sendPages } from '../send';
@@ -9,10 +8,8 @@ import { AfterCommitError, type CommittedJob } from './errors';
 export interface Held {
   readonly manager: QueueManager;
   readonly job: CommittedJob;
-  /** Asked at the commit. */
-  readonly delay: () => Seconds;
-  /** Its text, as it was at the dispatch; or the push of its own. */
-  readonly send: string | ((delay: Seconds) => Promise<unknown>);
+  /** As it was at the dispatch: a duration in it counts from the commit. Or the push of its own. */
+  readonly send: EncodedJob | (() => Promise<unknown>);
 }
 
 /** What became of them. */
@@ -57,11 +54,10 @@ async function sendOf(
   const encoded = new Map<EncodedJob, Held>();
   for (const one of held) {
     try {
-      const delay = one.delay();
-      if (typeof one.send === 'string') {
-        encoded.set({ ...one.job, entry: { payload: one.send, ...(delay > 0 && { delay }) } }, one);
+      if (typeof one.send === 'object') {
+        encoded.set(one.send, one);
       } else {
-        await one.send(delay);
+        await one.send();
         unsent.delete(one);
       }
     } catch (error) {

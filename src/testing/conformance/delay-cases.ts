@@ -1,6 +1,7 @@
 /** Jobs that wait for a moment: never early, then in order. */
 import assert from 'node:assert/strict';
 import type { CaseDefinition } from './harness';
+import type { Settlement } from '../../queue/connection';
 import { completed, idOf, idsOf, probe, probes, rejectsWithCode, released } from './world';
 
 /** How many of them a page of one call cannot move alone. */
@@ -54,6 +55,64 @@ export const delayCases: readonly CaseDefinition[] = [
       const [first, second] = await world.connection.peek(world.queue, 'delayed', 2);
       const apart = second!.at! - first!.at!;
       assert(apart >= 499 && apart <= 501, `they are due 500 ms apart, not ${apart}`);
+    },
+  },
+  {
+    name: 'a moment is judged by the clock of the store, not by that of who pushes: never before it, and from it on',
+    requires: ['reserve', 'moments'],
+    async run(world) {
+      const now = await world.now();
+      await world.connection.push(world.queue, [{ payload: probe('a'), dueAt: now + 600_000 }]);
+      await world.advance(500);
+      const { reservations, nextIn } = await world.reserve();
+      assert.deepEqual(reservations, []);
+      assert(nextIn > 80 && nextIn <= 100.01, `it is due in 100 s, not in ${nextIn} s`);
+      await world.advance(101);
+      assert.equal(idOf(await world.reserveOne()), 'a');
+    },
+  },
+  {
+    name: 'a moment is kept to the millisecond, and one that has passed makes a job ready at once',
+    requires: ['reserve', 'moments', 'peek'],
+    async run(world) {
+      const now = Math.round(await world.now());
+      const moments = [now + 600_250, now + 600_750];
+      const entries = moments.map((dueAt) => ({ payload: probe(`at-${dueAt}`), dueAt }));
+      await world.connection.push(world.queue, [...entries, { payload: probe('passed'), dueAt: now - 3_600_000 }]);
+      const waiting = await world.connection.peek(world.queue, 'delayed', 10);
+      assert.deepEqual(
+        waiting.filter(({ at }) => at! > now).map(({ at }) => at),
+        moments,
+      );
+      assert.deepEqual(idsOf(await world.reserveAll()), ['passed']);
+    },
+  },
+  {
+    name: 'a job that is given back until a moment comes up at that moment, by the clock of the store',
+    requires: ['reserve', 'moments'],
+    async run(world) {
+      await world.push(probe('a'));
+      const dueAt = (await world.now()) + 600_000;
+      // What a holder makes of it by a clock that is off.
+      const given: Settlement = Object.assign(released(await world.reserveOne(), 5), { dueAt });
+      assert.deepEqual(await world.settle([given]), ['settled']);
+      await world.advance(599);
+      assert.deepEqual(await world.reserveAll(), []);
+      await world.advance(1.5);
+      assert.equal(idOf(await world.reserveOne()), 'a');
+    },
+  },
+  {
+    name: 'a reply says what time it is for the store',
+    requires: ['reserve', 'moments'],
+    async run(world) {
+      await world.push(probe('a'));
+      const before = await world.now();
+      const told = (await world.reserve()).now!;
+      await world.advance(600);
+      const later = (await world.settleAndReserve([], 1)).reply.now!;
+      assert(told >= before - 1000 && told < before + 20_000, `it was ${before}, and the reply says ${told}`);
+      assert(later - told >= 600_000 && later - told < 620_000, `600 s later it says ${later - told} ms later`);
     },
   },
   {

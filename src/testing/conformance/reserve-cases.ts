@@ -35,7 +35,8 @@ export const reserveCases: readonly CaseDefinition[] = [
     name: 'an empty queue gives no job, and no moment to look again',
     requires: ['reserve'],
     async run(world) {
-      assert.deepEqual(await world.reserve(), { reservations: [], setAside: [], nextIn: Infinity });
+      const { now: _now, ...reply } = await world.reserve();
+      assert.deepEqual(reply, { reservations: [], setAside: [], nextIn: Infinity });
     },
   },
   {

@@ -1,7 +1,7 @@
 /** What the cases of the suite are written with: an open store, short words for common steps, and probes to send. */
 import assert from 'node:assert/strict';
 import { systemClock } from '../../clock/clock';
-import type { Seconds } from '../../clock/clock';
+import type { Milliseconds, Seconds } from '../../clock/clock';
 import type { FailedEntry, FailedStore } from '../../failed/failed-store';
 import type { LockStore } from '../../locks/lock-store';
 import type { Counters } from '../../payload/counters';
@@ -99,6 +99,12 @@ export class World {
 
   async advance(seconds: Seconds): Promise<void> {
     await this.#harness.advance(seconds);
+  }
+
+  /** By the clock of the store. */
+  async now(): Promise<Milliseconds> {
+    assert(this.connection.now !== undefined, 'a driver that judges moments tells the time of its store');
+    return this.connection.now();
   }
 
   async push(...payloads: readonly string[]): Promise<void> {

@@ -121,8 +121,10 @@ describe('Queue.transaction()', () => {
       await clock.advance('20s');
     });
 
-    const delays = watched().pushes.flatMap(({ entries }) => entries.map(({ delay }) => delay));
-    expect(delays).toEqual([40, 60, 40, undefined]);
+    const [own, span, moment, past] = watched().pushes.flatMap(({ entries }) => entries);
+    const begun = clock.now() - 20_000;
+    expect([own?.dueAt, moment?.dueAt, past?.dueAt]).toEqual([begun + 60_000, begun + 60_000, begun + 10_000]);
+    expect(span?.delay).toBe(60);
   });
 
   it('lets a job that pushes itself do so at the commit', async () => {

@@ -32,7 +32,7 @@ export async function exchange(
     ...(request === undefined ? [] : take(names, request, mark)),
     recordCall(names, mark, new Sql('@onqueue_now'), answer),
   ];
-  const settled = sql`SELECT @onqueue_settled`;
+  const settled = sql`SELECT @onqueue_settled, @onqueue_now`;
   const reads =
     request === undefined ? [settled] : [settled, takenBy(names, request, holderOf(mark)), ...outlooks(names, request)];
   const results = (await session.atOnce(writes, reads)).slice(writes.length);
@@ -65,7 +65,7 @@ interface Outlook {
 }
 
 function exchanged(results: readonly SqlResult[], request: ReserveRequest | undefined): Exchanged {
-  const [[settledIds = null] = [], ...rest] = results.map(({ rows }) => rows[0] ?? []);
+  const [[settledIds = null, time = null] = [], ...rest] = results.map(({ rows }) => rows[0] ?? []);
   const settled = new Set(
     String(settledIds ?? '')
       .split(',')
@@ -82,6 +82,7 @@ function exchanged(results: readonly SqlResult[], request: ReserveRequest | unde
     taken,
     outlook: {
       nextIn: Math.min(...running.map(({ nextIn }) => nextIn), Infinity),
+      ...(time !== null && { now: Number(time) * 1000 }),
       ...(paused.length > 0 && { paused }),
       ...(restart !== undefined && { restart: String(restart) }),
     },

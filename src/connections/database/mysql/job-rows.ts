@@ -1,5 +1,6 @@
 /** The rows of the table of jobs, as the statements see them. */
 import type { Seconds } from '../../../clock/clock';
+import type { NewJob } from '../job-text';
 import type { ReservationToken } from '../server/dialect';
 import { COUNTERS as COUNTER_COLUMNS } from '../stored-row';
 import { Sql, sql } from './sql';
@@ -26,9 +27,15 @@ export const FENCE = new Sql('attempts + crashes + releases');
 export const now = (offset: Seconds): Sql =>
   sql`CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) * 0.000001 + ${offset} AS DECIMAL(16, 6))`;
 
+/** When it is due, where it waits: undefined, where it is ready at once. One that waits for a moment which has passed is due. */
+export function dueOf({ delay, due }: Pick<NewJob, 'delay' | 'due'>): Sql | undefined {
+  if (due !== undefined) return sql`CAST(${due} AS DECIMAL(16, 6))`;
+  return delay > 0 ? sql`@onqueue_now + ${delay}` : undefined;
+}
+
 /** Laravel's column is whole seconds of four bytes: what is ready is so at once for it as well, and nothing too early. */
-export const availableAt = (delay: Seconds): Sql =>
-  delay > 0 ? sql`LEAST(CEIL(@onqueue_now + ${delay}), 4294967295)` : new Sql('FLOOR(@onqueue_now)');
+export const availableAt = (due: Sql | undefined): Sql =>
+  due === undefined ? new Sql('FLOOR(@onqueue_now)') : sql`LEAST(CEIL(${due}), 4294967295)`;
 
 /** Those that are still held by who holds these. */
 export function heldBy(tokens: readonly ReservationToken[]): Sql {

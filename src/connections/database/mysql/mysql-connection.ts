@@ -23,6 +23,7 @@ import { transactionSession } from './transaction-session';
 
 const CAPABILITIES: Capabilities = {
   delay: true,
+  moments: true,
   reserve: true,
   renew: true,
   counts: true,
@@ -57,6 +58,7 @@ export function connectMysql(config: DatabaseConfig, context: ServerContext): Se
     address,
     dialect,
     capabilities: CAPABILITIES,
+    clock,
     caller: new ServerCaller({ name, address, clock, deadline, origin, dialect, pool }),
     waiters,
     threadAccess: threadAccessOf('mysql', config, context),

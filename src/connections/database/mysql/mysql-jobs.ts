@@ -138,6 +138,11 @@ export class MysqlJobs implements JobStatements {
     return rows.map(jobOf);
   }
 
+  async now(session: SqlSession): Promise<Seconds> {
+    const { rows } = await session.query(sql`SELECT ${this.#now}`.text);
+    return Number(rows[0]![0]);
+  }
+
   async newest(session: SqlSession): Promise<number> {
     const rows = await this.#rows(session, sql`SELECT MAX(id) FROM ${this.#names.jobs}`);
     return Number(rows[0]?.[0] ?? 0);

@@ -1,7 +1,7 @@
 /** How jobs come into the tables. */
 import { InvalidQueueNameError } from '../../../job/errors';
 import type { QueuedJob } from '../server/dialect';
-import { availableAt, COUNTERS, READY } from './job-rows';
+import { availableAt, COUNTERS, dueOf, READY } from './job-rows';
 import { keyOf, type MysqlNames } from './mysql-names';
 import { type Sql, sql } from './sql';
 
@@ -42,15 +42,16 @@ export function insertJobs(names: MysqlNames, jobs: readonly QueuedJob[], now: S
   return statements;
 }
 
-function rowOf({ queue, payload, uuid, counters, delay }: QueuedJob, index: number): Sql {
+function rowOf(job: QueuedJob, index: number): Sql {
+  const { queue, payload, uuid, counters } = job;
   const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
   const { attempts, crashes, exceptions, timeouts, releases } = counters;
-  const due = sql`@onqueue_now + ${Math.max(delay, 0)}`;
+  const due = dueOf(job);
   const values = [queue, bytes, keyOf(uuid), attempts, crashes, exceptions, timeouts, releases];
-  const moments = sql`${availableAt(delay)}, FLOOR(@onqueue_now)`;
-  return delay > 0
-    ? sql`(${values}, ${moments}, ${due}, NULL)`
-    : sql`(${values}, ${moments}, NULL, @onqueue_tail + ${index + 1})`;
+  const moments = sql`${availableAt(due)}, FLOOR(@onqueue_now)`;
+  return due === undefined
+    ? sql`(${values}, ${moments}, NULL, @onqueue_tail + ${index + 1})`
+    : sql`(${values}, ${moments}, ${due}, NULL)`;
 }
 
 /** Finds one that waits as delayed with this very text. A job of Laravel's has no id that was read. */

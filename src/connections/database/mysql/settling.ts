@@ -1,7 +1,7 @@
 /** How reservations end in the tables: within a transaction, each only where it is still held by who ends it. */
 import { uuidv7 } from '../../../payload/uuid';
 import type { Ending, NewFailure } from '../server/dialect';
-import { availableAt, heldBy } from './job-rows';
+import { availableAt, dueOf, heldBy } from './job-rows';
 import { keyOf, type MysqlNames } from './mysql-names';
 import { findTail } from './pushing';
 import { Sql, sql } from './sql';
@@ -30,15 +30,14 @@ export function settle(names: MysqlNames, endings: readonly Ending[]): readonly 
 }
 
 function release(names: MysqlNames, ending: Extract<Ending, { kind: 'released' }>): readonly Sql[] {
-  const { queue, delay } = ending;
+  const due = dueOf(ending);
   const { attempts, crashes, exceptions, timeouts, releases } = ending.counters;
-  const due = sql`@onqueue_now + ${Math.max(delay, 0)}`;
-  const line = delay > 0 ? sql`due_at = ${due}, place = NULL` : sql`due_at = NULL, place = @onqueue_tail + 1`;
+  const line = due === undefined ? sql`due_at = NULL, place = @onqueue_tail + 1` : sql`due_at = ${due}, place = NULL`;
   const update = sql`UPDATE ${names.jobs} SET reserved_at = NULL, lease_until = NULL, holder = NULL,
-      available_at = ${availableAt(delay)}, ${line}, attempts = ${attempts}, crashes = ${crashes},
+      available_at = ${availableAt(due)}, ${line}, attempts = ${attempts}, crashes = ${crashes},
       exceptions = ${exceptions}, timeouts = ${timeouts}, releases = ${releases}
     WHERE ${heldBy([ending])}`;
-  return delay > 0 ? [update] : [findTail(names, queue), update];
+  return due === undefined ? [findTail(names, ending.queue), update] : [update];
 }
 
 /** Adds the entry, or replaces the one of the same id, as the newest. */

@@ -60,7 +60,10 @@ ${oneByOne}
   SELECT queue, payload, uuid, ${COUNTERS}, ${availableAt('delay')}, floor(v_now)::integer,
     CASE WHEN delay > 0 THEN v_now + delay END,
     CASE WHEN delay > 0 THEN NULL ELSE nextval(${literal(places)}) END
-  FROM json_to_recordset(p_jobs) AS job (queue text, payload text, uuid text, delay double precision, ${COUNTER_TYPES});
+  FROM (
+    SELECT queue, payload, uuid, ${COUNTERS}, coalesce(due - v_now, delay) AS delay
+    FROM json_to_recordset(p_jobs) AS given (queue text, payload text, uuid text, delay double precision, due double precision, ${COUNTER_TYPES})
+  ) AS job;
   IF p_client <> '' THEN
     INSERT INTO ${queues} (name) SELECT unnest(p_queues) ON CONFLICT DO NOTHING;
     INSERT INTO ${calls} AS known (client, call, called_at) VALUES (p_client, p_call, floor(v_now)::integer)
@@ -133,7 +136,8 @@ function settling({ jobs, failed, calls, places, channel }: Identifiers): string
   END IF;
   IF p_released IS NOT NULL THEN
     FOR v_job IN
-      SELECT * FROM json_to_recordset(p_released) AS job (id bigint, fence bigint, delay double precision, ${COUNTER_TYPES})
+      SELECT id, fence, ${COUNTERS}, coalesce(due - v_now, delay) AS delay
+      FROM json_to_recordset(p_released) AS job (id bigint, fence bigint, delay double precision, due double precision, ${COUNTER_TYPES})
     LOOP
       UPDATE ${jobs} SET reserved_at = NULL, lease_until = NULL, attempts = v_job.attempts, crashes = v_job.crashes,
         exceptions = v_job.exceptions, timeouts = v_job.timeouts, releases = v_job.releases,

@@ -22,6 +22,7 @@ import { transactionSession } from './transaction-session';
 
 const CAPABILITIES: Capabilities = {
   delay: true,
+  moments: true,
   reserve: true,
   renew: true,
   counts: true,
@@ -53,6 +54,7 @@ export function connectPostgres(config: DatabaseConfig, context: ServerContext):
     address,
     dialect,
     capabilities: CAPABILITIES,
+    clock,
     caller: new ServerCaller({
       name,
       address,

@@ -77,12 +77,12 @@ export class PostgresJobs implements JobStatements {
     const removed = endings.filter(({ kind }) => kind === 'removed');
     const { client, number, unheard } = mark;
     const { rows } = await session.query(
-      `SELECT * FROM ${this.#names.exchange}($1::bigint[], $2::bigint[], $3::json, $4::json, $5::text[], $6::integer,
-         $7::double precision, $8::text, $9::bigint, $10::bigint[], $11::double precision)`,
+      `SELECT *, ${now('$11')} FROM ${this.#names.exchange}($1::bigint[], $2::bigint[], $3::json, $4::json, $5::text[],
+         $6::integer, $7::double precision, $8::text, $9::bigint, $10::bigint[], $11::double precision)`,
       [
         numberArray(removed.map(({ id }) => id)),
         numberArray(removed.map(({ fence }) => fence)),
-        listOf(endings, 'released', ({ id, fence, delay, counters }) => ({ id, fence, delay, ...counters })),
+        listOf(endings, 'released', ({ id, fence, delay, due, counters }) => ({ id, fence, delay, due, ...counters })),
         listOf(endings, 'failed', ({ id, fence, entry }) => ({ ...failedRow(entry), id, fence, own: uuidv7() })),
         request === undefined ? null : textArray([...new Set(request.queues)]),
         request?.limit ?? 0,
@@ -151,6 +151,11 @@ export class PostgresJobs implements JobStatements {
       [queue, Math.min(Math.ceil(limit), Number.MAX_SAFE_INTEGER)],
     );
     return rows.map(jobOf);
+  }
+
+  async now(session: SqlSession): Promise<Seconds> {
+    const { rows } = await session.query(`SELECT ${now('$1')}`, [this.#offset()]);
+    return Number(rows[0]![0]);
   }
 
   async newest(session: SqlSession): Promise<number> {
@@ -233,12 +238,13 @@ function exchanged(rows: readonly SqlRow[]): Exchanged {
   for (const [kind, queue, ...job] of rows) {
     if (kind === 'job') taken.push({ ...jobOf(job.slice(0, 8)), queue: String(queue) });
   }
-  const [settled = null, next = null, paused = null, restart = null] = rows.at(-1)?.slice(10) ?? [];
+  const [settled = null, next = null, paused = null, restart = null, time = null] = rows.at(-1)?.slice(10) ?? [];
   return {
     settled: new Set(elements(settled).map(Number)),
     taken,
     outlook: {
       nextIn: next === null ? Infinity : Number(next),
+      ...(time !== null && { now: Number(time) * 1000 }),
       ...(paused !== null && { paused: elements(paused) }),
       ...(restart !== null && { restart: String(restart) }),
     },

@@ -60,7 +60,14 @@ export type Ending = ReservationToken &
   (
     | { readonly kind: 'removed' }
     /** Delay 0: at once, at the tail. */
-    | { readonly kind: 'released'; readonly queue: string; readonly delay: Seconds; readonly counters: Counters }
+    | {
+        readonly kind: 'released';
+        readonly queue: string;
+        readonly delay: Seconds;
+        /** Seconds since 1970, in place of `delay`. */
+        readonly due?: Seconds | undefined;
+        readonly counters: Counters;
+      }
     /** Moved to the failed jobs. */
     | {
         readonly kind: 'failed';
@@ -92,7 +99,7 @@ export interface Exchanged {
   readonly settled: ReadonlySet<number>;
   /** In the order of the queues and of their places. */
   readonly taken: readonly TakenJob[];
-  readonly outlook: Pick<ReserveReply, 'nextIn' | 'paused' | 'restart'>;
+  readonly outlook: Pick<ReserveReply, 'nextIn' | 'now' | 'paused' | 'restart'>;
 }
 
 export interface JobStatements {
@@ -119,6 +126,8 @@ export interface JobStatements {
   ): Promise<void>;
   counts(session: SqlSession, queue: string): Promise<Counts>;
   peek(session: SqlSession, queue: string, state: WaitingState, limit: number): Promise<readonly StoredJob[]>;
+  /** Seconds since 1970. */
+  now(session: SqlSession): Promise<Seconds>;
   /** The id that no job older than now exceeds. */
   newest(session: SqlSession): Promise<number>;
   /** Removes up to `limit` jobs that are no newer than `newest`; returns how many. */

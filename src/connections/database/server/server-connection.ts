@@ -21,8 +21,8 @@ import type {
   Waiter,
   WaitingState,
 } from '../../../queue/connection';
-import type { Seconds } from '../../../clock/clock';
-import { withCounters } from '../../../payload/counters';
+import type { Clock, Milliseconds, Seconds } from '../../../clock/clock';
+import { StoreClock } from '../../../clock/store-clock';
 import { isStoreAway, UnknownTransactionError } from '../../../queue/errors';
 import type { Migrations } from '../../../queue/migrations';
 import { ConnectionClosedError, DuplicatePayloadError } from '../../errors';
@@ -39,6 +39,7 @@ import type { Access } from './access';
 import { CallMarks } from './call-marks';
 import { diagnoseServer } from './diagnosis';
 import type { Dialect, Ending, Exchanged, QueuedJob, ReservationToken, Waiters } from './dialect';
+import { endingOf, sizeOf } from './endings';
 import { PushLane } from './push-lane';
 import { type ReservedJobs, reservedJobs } from './reserved-jobs';
 import type { Purpose, ServerCaller } from './server-caller';
@@ -56,6 +57,7 @@ export interface ServerParts {
   readonly caller: ServerCaller;
   readonly waiters: Waiters;
   readonly capabilities: Capabilities;
+  readonly clock: Clock;
   /** Absent: not from another thread. */
   readonly threadAccess?: ThreadAccess | undefined;
   /** Makes a session of a transaction that the user has begun; undefined: it is none that is known. */
@@ -91,6 +93,7 @@ export class ServerConnection implements Connection {
   /** Of their own: a push that takes the answer to another call for its own would lose its jobs. */
   readonly #pushMarks = new CallMarks();
   readonly #lane: PushLane;
+  readonly #storeClock: StoreClock;
   #checked: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
 
@@ -103,6 +106,7 @@ export class ServerConnection implements Connection {
     this.#parts = parts;
     this.#dialect = dialect;
     this.#caller = caller;
+    this.#storeClock = new StoreClock(parts.clock);
     this.#lane = new PushLane((jobs, consequence) => this.#send(jobs, consequence));
     const access: Access = (operation, purpose, work) => this.#access(operation, purpose, work);
     this.failed = new ServerFailedStore(access, dialect.failed);
@@ -196,6 +200,14 @@ export class ServerConnection implements Connection {
     return this.#access('queues', { consequence: 'no queues were listed' }, (session) =>
       this.#dialect.jobs.queues(session),
     );
+  }
+
+  now(): Promise<Milliseconds> {
+    const purpose = { consequence: 'the time of the server was not read' };
+    return this.#storeClock.current(async () => {
+      this.#checkOpen('now');
+      return (await this.#caller.run(purpose, (session) => this.#dialect.jobs.now(session))) * 1000;
+    });
   }
 
   waiter(queues: readonly string[]): Waiter {
@@ -370,24 +382,6 @@ export class ServerConnection implements Connection {
   }
 }
 
-function queued(queue: string, { payload, delay = 0, unique = false }: Entry): QueuedJob {
-  return { ...newJob(payload, delay), queue, unique: unique && delay > 0 };
+function queued(queue: string, { payload, delay = 0, dueAt, unique = false }: Entry): QueuedJob {
+  return { ...newJob(payload, delay, dueAt), queue, unique: unique && (delay > 0 || dueAt !== undefined) };
 }
-
-function endingOf(settlement: Settlement, connection: string): Ending {
-  const { reservation } = settlement;
-  const { queue } = reservation;
-  const token = reservation.token as ReservationToken;
-  if (settlement.outcome === 'released') {
-    const { delay, counters } = settlement;
-    return { ...token, kind: 'released', queue, delay, counters };
-  }
-  if (settlement.outcome !== 'failed') return { ...token, kind: 'removed' };
-  const { counters, failure } = settlement;
-  const payload = withCounters(reservation.payload, counters);
-  return { ...token, kind: 'failed', entry: { ...failure, connection, queue, payload, attempts: counters.attempts } };
-}
-
-/** Only what fails sends its text again. */
-const sizeOf = (settlement: Settlement): number =>
-  settlement.outcome === 'failed' ? settlement.reservation.payload.length + settlement.failure.exception.length : 0;

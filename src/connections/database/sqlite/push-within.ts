@@ -4,7 +4,7 @@
  * Only where the user's library is the engine that this connection itself works with: SQLite knows of the locks of a
  * process by what it has noted in its own memory, and two copies of it in one process overwrite each other's commits.
  */
-import type { Clock } from '../../../clock/clock';
+import type { Clock, Seconds } from '../../../clock/clock';
 import type { Connection, Entry } from '../../../queue/connection';
 import { DuplicatePayloadError } from '../../errors';
 import { ForeignEngineError, NotMigratedError, OtherFileError } from '../errors';
@@ -12,7 +12,7 @@ import { newJob } from '../job-text';
 import type { NewJob } from '../job-text';
 import type { TableNames } from '../table-names';
 import { storable } from './job-table';
-import { toMicroseconds } from './moment';
+import { delayAt, toMicroseconds } from './moment';
 import { DELAYED, READY, TEXT_END, TEXT_LENGTH } from './tables';
 import type { UserTransaction } from './user-transaction';
 
@@ -32,12 +32,12 @@ export function pushWithin(options: PushWithinOptions, transaction: UserTransact
   return {
     push: async (queue, entries) => {
       await check(options, transaction);
-      await refuseDuplicates(options, transaction, queue, entries);
       const { names, clock } = options;
       const now = toMicroseconds(clock.now() / 1000);
+      await refuseDuplicates(options, transaction, queue, entries, now);
       await transaction.query(`INSERT OR IGNORE INTO ${names.queues} (name) VALUES (?)`, [queue]);
-      for (const { payload, delay = 0 } of entries) {
-        await insert(names, transaction, queue, newJob(payload, delay), now);
+      for (const { payload, ...when } of entries) {
+        await insert(names, transaction, queue, newJob(payload, delayAt(when, now)), now);
       }
     },
   };
@@ -58,10 +58,11 @@ async function refuseDuplicates(
   transaction: UserTransaction,
   queue: string,
   entries: readonly Entry[],
+  now: Seconds,
 ): Promise<void> {
   const seen = new Set<string>();
-  for (const { payload, delay = 0, unique } of entries) {
-    if (unique !== true || delay <= 0) continue;
+  for (const { payload, unique, ...when } of entries) {
+    if (unique !== true || delayAt(when, now) <= 0) continue;
     const sql = `SELECT 1 FROM ${names.jobs} WHERE queue = ? AND ${DELAYED} AND ${TEXT_LENGTH} = octet_length(?)
       AND ${TEXT_END} = substr(CAST(? AS BLOB), -64) AND CAST(payload AS BLOB) = CAST(? AS BLOB)`;
     const found = await transaction.query(sql, [queue, payload, payload, payload]);

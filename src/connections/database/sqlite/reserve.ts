@@ -83,13 +83,14 @@ function outlookOf(
   queues: readonly string[],
   now: Seconds,
   outlooks = queues.map((queue) => jobs.outlook(queue)),
-): Pick<ReserveReply, 'nextIn' | 'paused' | 'restart'> {
+): Pick<ReserveReply, 'nextIn' | 'now' | 'paused' | 'restart'> {
   const running = outlooks.filter((outlook) => !outlook.paused);
   const moments = running.flatMap(({ ready, due, leaseEnd }) => (ready ? [now] : [due, leaseEnd]));
   const paused = queues.filter((_, index) => outlooks[index]?.paused);
   const restart = outlooks[0]?.restart;
   return {
     nextIn: Math.max(toMicroseconds(Math.min(...moments, Infinity) - now), 0),
+    now: now * 1000,
     ...(paused.length > 0 && { paused }),
     ...(restart !== undefined && { restart }),
   };

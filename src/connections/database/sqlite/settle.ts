@@ -2,6 +2,7 @@
 import type { Seconds } from '../../../clock/clock';
 import { withCounters } from '../../../payload/counters';
 import type { Settlement, SettleResult } from '../../../queue/connection';
+import { delayAt } from './moment';
 import type { ReservationToken } from './reserve';
 import type { SqliteTables } from './sqlite-tables';
 
@@ -14,7 +15,7 @@ function settled({ jobs, failed }: SqliteTables, settlement: Settlement, connect
   const { queue } = reservation;
   const { id, fence } = reservation.token as ReservationToken;
   if (settlement.outcome === 'released') {
-    return jobs.release(id, fence, queue, settlement.counters, now, settlement.delay);
+    return jobs.release(id, fence, queue, settlement.counters, now, delayAt(settlement, now));
   }
   if (!jobs.complete(id, fence)) return false;
   if (settlement.outcome === 'failed') {

@@ -4,7 +4,7 @@
  * The clock of the process is the clock of the store: all that share a file share a machine. What is pushed is on disk
  * when its promise resolves; the end of a job may be lost with the power, and then the job runs again.
  */
-import type { Clock, Seconds } from '../../../clock/clock';
+import type { Clock, Milliseconds, Seconds } from '../../../clock/clock';
 import type { Logger } from '../../../logger/logger';
 import type {
   Capabilities,
@@ -32,7 +32,7 @@ import { watchOf } from './file-watch';
 import type { FileWatch } from './file-watch';
 import { areTablesOutOfReach } from '../errors';
 import { newJob, shownText } from '../job-text';
-import { toMicroseconds } from './moment';
+import { delayAt, toMicroseconds } from './moment';
 import { pushWithin } from './push-within';
 import { idleReply, nextIn, reserve } from './reserve';
 import type { ReservationToken } from './reserve';
@@ -65,6 +65,7 @@ export interface SqliteOptions {
 
 const CAPABILITIES: Capabilities = {
   delay: true,
+  moments: true,
   reserve: true,
   renew: true,
   counts: true,
@@ -233,6 +234,10 @@ export class SqliteConnection implements Connection {
     return this.#store.read('no queues were listed', ({ jobs }) => jobs.queues());
   }
 
+  async now(): Promise<Milliseconds> {
+    return this.#clock.now();
+  }
+
   waiter(queues: readonly string[]): Waiter {
     this.#checkOpen('waiter');
     const glance = <T>(work: (tables: SqliteTables) => T): T | undefined => this.#store.glance(work);
@@ -277,15 +282,16 @@ export class SqliteConnection implements Connection {
   /** All are checked before the first is written. */
   #insert({ jobs }: SqliteTables, queue: string, entries: readonly Entry[]): void {
     const unique = new Set<string>();
-    for (const { payload, delay = 0 } of entries.filter((entry) => entry.unique === true)) {
-      if (delay <= 0) continue;
+    const now = this.#now;
+    for (const { payload, ...when } of entries.filter((entry) => entry.unique === true)) {
+      if (delayAt(when, now) <= 0) continue;
       if (unique.has(payload) || jobs.isDelayed(queue, payload)) {
         throw new DuplicatePayloadError(this.name, queue, payload);
       }
       unique.add(payload);
     }
-    const made = entries.map(({ payload, delay = 0 }) => newJob(payload, delay));
-    jobs.insert(queue, made, this.#now);
+    const made = entries.map(({ payload, ...when }) => newJob(payload, delayAt(when, now)));
+    jobs.insert(queue, made, now);
   }
 
   #settle(tables: SqliteTables, settlements: readonly Settlement[]): readonly SettleResult[] {
