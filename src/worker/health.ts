@@ -24,7 +24,7 @@ export interface WorkerHealth {
    * it; or each of its slots is held by a job that was given up and has not come back. To start its process anew may help.
    */
   readonly live: boolean;
-  /** It runs, and the store answers it. */
+  /** It runs, and the store answers it: follows an outage within two seconds, where somebody asks now and then. */
   readonly ready: boolean;
   /** The connection's name in the configuration; undefined before `run()`. */
   readonly connection: string | undefined;

@@ -5,8 +5,8 @@ import type { Application } from '../queue/application';
 import type { Connection } from '../queue/connection';
 
 const FIRST_PAUSE = 250;
-/** A store that is back is to be used again within 5 s, whatever the connection itself needs. */
-const LONGEST_PAUSE = 2000;
+/** A store that is back is to be used again within 2 s, whatever the connection itself needs. */
+const LONGEST_PAUSE = 1000;
 
 export class Trouble {
   readonly #application: Application;

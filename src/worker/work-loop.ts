@@ -31,6 +31,7 @@ import { type Finished, Settler } from './settler';
 import { Shutdown } from './shutdown';
 import { Slots } from './slots';
 import { StopConditions, type StopReason } from './stop-conditions';
+import { StoreWatch } from './store-watch';
 import { Trouble } from './trouble';
 import type { ResolvedWorkerOptions } from './worker-options';
 import type { WorkersProcess } from './workers-process';
@@ -66,6 +67,7 @@ export class WorkLoop {
   readonly #leases: LeaseKeeper;
   readonly #idle: IdleWait;
   readonly #trouble: Trouble;
+  readonly #watch: StoreWatch;
   readonly #shutdown: Shutdown;
   readonly #lastChance: LastChance;
   readonly #orders: Orders;
@@ -117,6 +119,7 @@ export class WorkLoop {
     const recovered = (): void => this.#trouble.over();
     this.#leases = new LeaseKeeper({ connection, lease, clock, logger, grace, endsProcess, report, recovered });
     const names = queues.map(({ name }) => name);
+    this.#watch = new StoreWatch(connection, names[0]!, clock);
     const leftUntil = afterCrash ? clock.monotonic() + lease * 1000 : -Infinity;
     this.#empty = new Emptiness({ connection, queues: names, clock, drain: options.drain, leftUntil });
     const event = { connectionName: connection.name, queue: names.join(',') };
@@ -176,7 +179,7 @@ export class WorkLoop {
     const { sinceLastPoll, silence, lag } = this.#pulse;
     const silent = this.#mayAsk && silence > Math.max(LONGEST_SILENCE, 3 * this.#options.sleep);
     const stuck = silent || this.#slots.areStuck;
-    const troubled = this.#trouble.isTold || this.#connection.isAway === true;
+    const troubled = !this.#watch.answers || this.#trouble.isTold || this.#connection.isAway === true;
     return {
       state: this.#state,
       reason: this.#reason,
@@ -213,6 +216,7 @@ export class WorkLoop {
       this.#trouble.close();
       this.#shutdown.close();
       this.#pulse.close();
+      this.#watch.close();
       this.#state = 'stopped';
       await this.#leases.close();
       await this.#idle.end();

@@ -68,7 +68,7 @@ export class Worker implements Closable {
     if (!this.isCaller) await closed;
   }
 
-  /** How it is now. May be asked at any time, and asks the store nothing. */
+  /** How it is now. May be asked at any time, and waits for nothing: whether the store answers is looked at beside it. */
   health(): WorkerHealth {
     return this.#loop?.health ?? UNBORN;
   }
