@@ -1,0 +1,24 @@
+/** Under the module resolution of the days before `exports`, which TypeScript 7 has no more. */
+import { Job } from 'onqueue';
+import { runJob, TestClock } from 'onqueue/testing';
+import { conformance } from 'onqueue/testing/conformance';
+
+@Job()
+class Greet extends Job {
+  constructor(readonly name: string) {
+    super();
+  }
+
+  async handle() {
+    return `hello ${this.name}`;
+  }
+}
+
+async function main() {
+  const { value } = await runJob(new Greet('Ada'), { clock: new TestClock() });
+  // @ts-expect-error the types are there
+  const refused: number = value;
+  console.log(refused, typeof conformance);
+}
+
+void main();
