@@ -47,6 +47,17 @@ const surroundings: Surroundings = {
       detached: process.platform !== 'win32',
     }),
   channel: process.send === undefined ? undefined : { tell, hear },
+  onStray(hear) {
+    const isAlone = (event: string): boolean => process.listenerCount(event) === 1;
+    const rejected = (reason: unknown): void => hear(reason, 'rejection', isAlone('unhandledRejection'));
+    const thrown = (error: unknown): void => hear(error, 'exception', isAlone('uncaughtException'));
+    process.on('unhandledRejection', rejected);
+    process.on('uncaughtException', thrown);
+    return () => {
+      process.off('unhandledRejection', rejected);
+      process.off('uncaughtException', thrown);
+    };
+  },
   onExit(hear) {
     process.on('exit', hear);
     return () => process.off('exit', hear);

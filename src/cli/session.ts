@@ -6,6 +6,7 @@ import { ConsoleLogger, type LogStream } from '../logger/console-logger';
 import { tagged } from '../logger/tagged-logger';
 import type { Connectors } from '../queue/connector';
 import type { QueueManager } from '../queue/queue-manager';
+import type { StrayWatch } from '../worker/strays';
 import { NothingMatchedError, UnconfirmedError } from './errors';
 import { ExitCode, type StopSignal } from './exit-codes';
 import { filesMatching } from './glob';
@@ -36,6 +37,8 @@ export interface Surroundings {
   readonly fork: (line: readonly string[]) => ChildProcess;
   /** The channel to the process that has started this one; undefined: there is none. */
   readonly channel: Channel | undefined;
+  /** Hears errors that nobody has caught, as long as a worker has the process to itself. */
+  readonly onStray: StrayWatch;
   /** Calls back when the process ends by itself, with what is left of its time: nothing async. Returns the function that stops it. */
   readonly onExit: (hear: () => void) => () => void;
   /** Ends the process at once. */

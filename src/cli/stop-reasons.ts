@@ -10,5 +10,6 @@ export const STOP_REASONS: Readonly<Record<StopReason | 'recycle', string>> = {
   memory: 'the process uses more than --memory',
   restart: 'all workers were told to start anew',
   stuck: 'each of its slots was held by a job that had been given up',
+  uncaught: 'it has met an error that nobody caught',
   recycle: 'it has worked for as long as --recycle says',
 };

@@ -42,10 +42,10 @@ export class SupervisorLink {
   }
 
   /**
-   * A job starts. It may kill the process, which could not say so any more: so it is told first, where nothing was told just
-   * now, and otherwise soon.
+   * There is something to tell: at once, where nothing was told just now, and otherwise soon. A job that starts may kill the
+   * process, which could not say so any more.
    */
-  starting(): void {
+  changed(): void {
     const { clock } = this.#surroundings;
     const at = this.#toldAt + LEAST_INTERVAL;
     if (at <= clock.monotonic()) this.#report();

@@ -58,8 +58,9 @@ export class WorkProcess {
     const manager = await this.#open();
     const { logger } = manager;
     const options = workerOptions(this.#connection, this.#flags);
-    const starting = (): void => this.#link?.starting();
-    const worker = processWorker(options, manager, { endsProcess: true, afterCrash, starting });
+    const changed = (): void => this.#link?.changed();
+    const strays = this.#session.surroundings.onStray;
+    const worker = processWorker(options, manager, { endsProcess: true, afterCrash, changed, strays });
     this.#worker = worker;
     if (this.#orphaned) void worker.stop();
     // Before anything is told: who reads that it works may stop it.
@@ -73,6 +74,7 @@ export class WorkProcess {
     if (fresh === undefined) logger.info({ reason }, `The worker stopped: ${STOP_REASONS[reason]}.`);
     if (reason === 'memory') this.#session.exitCode = ExitCode.memory;
     if (reason === 'stuck') this.#session.exitCode = ExitCode.blocked;
+    if (reason === 'uncaught') this.#session.exitCode = ExitCode.error;
   }
 
   async #runSupervised(worker: Worker): Promise<void> {
@@ -83,6 +85,7 @@ export class WorkProcess {
     const reason = await running;
     link.end();
     if (reason === 'stuck') this.#session.exitCode = ExitCode.blocked;
+    if (reason === 'uncaught') this.#session.exitCode = ExitCode.error;
   }
 
   #open(): Promise<QueueManager> {

@@ -211,12 +211,14 @@ export class Executor {
   #conclude(job: RunningJob, plan: Plan, thrown: Error | undefined, end: Done): void {
     let outcome: Outcome;
     try {
-      if (thrown !== undefined && job.ending !== undefined) this.#reportIgnored(job, thrown);
+      const isIgnored = job.stray === undefined ? job.ending !== undefined : thrown !== job.stray;
+      if (thrown !== undefined && isIgnored) this.#reportIgnored(job, thrown);
       outcome = outcomeOf(job, plan.options, thrown, this.#application);
     } catch (error) {
       outcome = failed(job, toError(error));
     }
-    const exception = job.ending === undefined ? outcome.error : undefined;
+    const exception = job.ending === undefined || job.stray !== undefined ? outcome.error : undefined;
+    job.isFinal = outcome.settlement.outcome !== 'completed';
     // From here on the outcome stands, also for the hooks.
     job.close(outcome.settlement.outcome);
     if (exception === undefined) return end(outcome);
@@ -224,6 +226,16 @@ export class Executor {
     const told = this.announcer.tell(job, 'exceptionOccurred', { connectionName, job, exception });
     if (told === undefined) end(outcome);
     else void this.#heard(told).then(() => end(outcome));
+  }
+
+  /** Of a job whose handler came back, and had left an error behind that nobody waited for: its attempt has failed after all. */
+  judge(job: RunningJob): Outcome {
+    const options = this.#options(job.envelope!, job.definition!);
+    const outcome = outcomeOf(job, options, undefined, this.#application);
+    job.close(outcome.settlement.outcome);
+    const { connectionName, stray: exception } = job;
+    void this.announcer.tell(job, 'exceptionOccurred', { connectionName, job, exception: exception! });
+    return outcome;
   }
 
   // What is recorded by another thread if the run blocks the event loop, and nothing can be decided here.

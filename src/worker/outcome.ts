@@ -37,6 +37,7 @@ export function outcomeOf(
 ): Outcome {
   const { reservation, ending, abortReason } = job;
   const { counters } = reservation;
+  if (job.stray !== undefined) return attemptFailed(job, options, job.stray, environment);
   if (ending !== undefined) return ownOutcome(job, environment);
   if (abortReason instanceof JobTimedOutError) {
     if (thrown !== undefined && thrown !== abortReason) abortReason.cause ??= thrown;

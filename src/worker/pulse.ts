@@ -3,6 +3,9 @@ import type { Clock, Milliseconds, Seconds, Timer } from '../clock/clock';
 
 const BEAT: Milliseconds = 1000;
 
+/** A worker that has slots, knows of no trouble and was answered by nobody for so long is stuck. */
+const LONGEST_SILENCE: Seconds = 30;
+
 export class Pulse {
   readonly #clock: Clock;
   readonly #begunAt: Milliseconds;
@@ -26,9 +29,10 @@ export class Pulse {
     return this.#polledAt === undefined ? undefined : (this.#clock.monotonic() - this.#polledAt) / 1000;
   }
 
-  /** Of the store; before it was ever heard, since the worker was made. */
-  get silence(): Seconds {
-    return (this.#clock.monotonic() - (this.#polledAt ?? this.#begunAt)) / 1000;
+  /** Whether the store is silent for too long to one that asks it every `sleep`; before it was ever heard, since the worker was made. */
+  isSilent(sleep: Seconds): boolean {
+    const silence = (this.#clock.monotonic() - (this.#polledAt ?? this.#begunAt)) / 1000;
+    return silence > Math.max(LONGEST_SILENCE, 3 * sleep);
   }
 
   /** Also where the loop is late right now, and the next beat is still to come. */

@@ -44,6 +44,16 @@ export function namesLikeWeights(queues: readonly WeightedQueue[]): readonly str
   return queues.filter(({ name }, index) => name !== beginnings[index]).map(({ name }) => name);
 }
 
+/** For one reserve: as listed, or drawn where `random` is given; without those that are left out this time. */
+export function reserveOrder(
+  queues: readonly WeightedQueue[],
+  random: Random | undefined,
+  without: ReadonlySet<string> | undefined,
+): readonly string[] {
+  const order = random === undefined ? queues.map(({ name }) => name) : drawOrder(queues, random);
+  return without === undefined ? order : order.filter((name) => !without.has(name));
+}
+
 /** A draw without putting back: each queue stands first as often as its weight says, and none is ever left out. */
 export function drawOrder(queues: readonly WeightedQueue[], random: Random): readonly string[] {
   const left = [...queues];

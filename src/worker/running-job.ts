@@ -55,6 +55,10 @@ export class RunningJob extends JobContext implements Member {
   value: unknown;
   /** Why the run was aborted, if it was. */
   abortReason: Error | undefined;
+  /** What nobody waited for or caught of what its handler began: the attempt fails with it. */
+  stray: Error | undefined;
+  /** Nothing changes its outcome any more: it is none of success, or on its way to the store. */
+  isFinal = false;
   /** It runs alone in its worker: its next crash would be its last. */
   isApart = false;
   /** `running` also while the outcome was recorded without the handler: its slot is not free. */
@@ -179,6 +183,16 @@ export class RunningJob extends JobContext implements Member {
     if (this.#closed) return;
     this.#stopReason ??= reason;
     this.#stopController?.abort(this.#stopReason);
+  }
+
+  /**
+   * Lays an error to it that nobody has caught. False: it changes nothing any more. `grace`: as for `abort`.
+   */
+  blame(error: Error, grace: Seconds): boolean {
+    if (this.isFinal || (this.ending ?? this.abortReason ?? this.stray) !== undefined) return false;
+    this.stray = error;
+    this.abort(error, grace);
+    return true;
   }
 
   get closed(): boolean {

@@ -1,5 +1,5 @@
 /** The runs of a worker: those without an outcome, those that have one, and those whose outcome is on its way to the store. */
-import type { Clock } from '../clock/clock';
+import { endOfTurn, type Clock } from '../clock/clock';
 import { callerOf } from '../container/scope';
 import { pagesOf } from '../queue/pages';
 import { WorkerStoppingError } from './errors';
@@ -28,6 +28,7 @@ export class Runs {
   readonly #open = new Roster<RunningJob>();
   #ended: Finished[] = [];
   #settling: readonly Finished[] = [];
+  #areFresh = false;
 
   constructor(settings: RunsSettings) {
     this.#settings = settings;
@@ -63,6 +64,16 @@ export class Runs {
     return [...this.#open].some((job) => job === caller);
   }
 
+  /** One has ended in this turn of the event loop: what it has left behind may still have it fail. */
+  get areFresh(): boolean {
+    return this.#areFresh;
+  }
+
+  async turnOver(): Promise<void> {
+    await endOfTurn();
+    this.#areFresh = false;
+  }
+
   start(job: RunningJob): void {
     const { executor, slots, leases, lastChance, clock, ended } = this.#settings;
     slots.take();
@@ -72,6 +83,7 @@ export class Runs {
       this.#open.delete(job);
       leases.ended(job, outcome);
       lastChance.end(job);
+      this.#areFresh = true;
       this.#ended.push({ job, outcome, took: clock.monotonic() - startedAt });
       if (job.handler === 'running') slots.giveUp(job, startedAt);
       else slots.leave();
@@ -92,7 +104,18 @@ export class Runs {
   depart(): readonly Finished[] {
     const [page = []] = pagesOf(this.#ended, textOf);
     this.#ended.splice(0, page.length);
-    return (this.#settling = page);
+    this.#settling = page.map((finished) => this.#judged(finished));
+    return this.#settling;
+  }
+
+  // Its handler came back, and then an error turned up that it had left behind.
+  #judged(finished: Finished): Finished {
+    const { job, outcome } = finished;
+    job.isFinal = true;
+    if (job.stray === undefined || outcome.error !== undefined) return finished;
+    const judged = this.#settings.executor.judge(job);
+    this.#settings.leases.ended(job, judged);
+    return { ...finished, outcome: judged };
   }
 
   /** The store has answered, or not. `taken`: false: they are to be settled again. */

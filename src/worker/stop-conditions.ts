@@ -5,9 +5,18 @@ import type { ResolvedWorkerOptions } from './worker-options';
 /**
  * Why `run()` came back: `stopped` by `stop()`; `empty` under `stopWhenEmpty` or `drain`, or under `once` when there was no job;
  * `once` after its one job; `restart` when all workers of the store were told to start anew;
- * `stuck`, under the command only, when each slot is held by a job that was given up; the others when their limit was reached.
+ * `stuck`, under the command only, when each slot is held by a job that was given up; `uncaught`, there too, after an error that nobody caught; the others when their limit was reached.
  */
-export type StopReason = 'stopped' | 'empty' | 'once' | 'max-jobs' | 'max-time' | 'memory' | 'restart' | 'stuck';
+export type StopReason =
+  | 'stopped'
+  | 'empty'
+  | 'once'
+  | 'max-jobs'
+  | 'max-time'
+  | 'memory'
+  | 'restart'
+  | 'stuck'
+  | 'uncaught';
 
 export class StopConditions {
   readonly #options: ResolvedWorkerOptions;
@@ -15,7 +24,8 @@ export class StopConditions {
   readonly #startedAt: number;
   /** Jobs that were started. */
   started = 0;
-  stopRequested = false;
+  /** By `stop()`, or by an error that nobody caught. */
+  stopRequested: 'stopped' | 'uncaught' | undefined;
   restartRequested = false;
 
   constructor(options: ResolvedWorkerOptions, clock: Clock) {
@@ -41,7 +51,7 @@ export class StopConditions {
 
   /** Checked between reserves; the first that holds. */
   reason(): StopReason | undefined {
-    if (this.stopRequested) return 'stopped';
+    if (this.stopRequested !== undefined) return this.stopRequested;
     if (this.restartRequested) return 'restart';
     if (this.#options.memory < Infinity && process.memoryUsage.rss() > this.#options.memory) return 'memory';
     if (this.timeLeft <= 0) return 'max-time';

@@ -16,6 +16,9 @@ import { type Occupied, type SupervisorHealth, supervisorHealth } from './superv
 /** What is to be replaced sooner would be so again and again: it gets the pause of those that died. */
 const TOO_SOON: Milliseconds = 1000;
 
+/** A process that ends for one of these leaves a gap. */
+const REPLACED: ReadonlySet<StopReason> = new Set(['memory', 'restart', 'stuck', 'uncaught', 'stopped'] as const);
+
 /** Said then of its memory. */
 const TOO_LITTLE = 'It has worked for less than a second: the limit is too low for it.';
 
@@ -180,13 +183,18 @@ export class Supervisor {
     place.current = undefined;
     if (!process.isOver) place.leaving = process;
     const cause = reason === 'max-time' ? 'recycle' : reason;
-    const pause = process.lived >= TOO_SOON ? 0 : place.pause.after(process.lived, false);
+    const pause = this.#pauseBefore(place, process, reason);
     const { logger, reasons } = this.#settings;
     const facts = { ...factsOf(place, process), reason: cause };
     const sentence = `${nameOf(place, process)} ends: ${reasons[cause]}; the next starts ${momentOf(pause)}.`;
     if (reason === 'memory' && process.lived < TOO_SOON) logger.warn(facts, `${sentence} ${TOO_LITTLE}`);
     else logger.info(facts, sentence);
     this.#startAfter(pause, place);
+  }
+
+  #pauseBefore(place: Place, process: SupervisedProcess, reason: StopReason): Milliseconds {
+    if (reason === 'uncaught') return place.pause.after(process.lived, process.hasWorked);
+    return process.lived >= TOO_SOON ? 0 : place.pause.after(process.lived, false);
   }
 
   #leave(place: Place, process: SupervisedProcess): void {
@@ -231,7 +239,7 @@ export class Supervisor {
   // One that was told to stop, but not from here, leaves a gap as well.
   #isReplaced(reason: StopReason | undefined): reason is StopReason {
     if (reason === 'max-time') return this.#settings.clock.monotonic() < this.#endsAt;
-    return reason === 'memory' || reason === 'restart' || reason === 'stuck' || reason === 'stopped';
+    return reason !== undefined && REPLACED.has(reason);
   }
 
   #endWithTheLast(): void {
@@ -248,7 +256,8 @@ function newPlace(number: number): Place {
 function codeAtStop(process: SupervisedProcess): number {
   if (process.wasKilled) return BLOCKED;
   // The signal came before it could hear any; or it was about to be replaced.
-  if (isStop(process.signal) || process.finished === 'memory' || process.finished === 'stuck') return 0;
+  const { finished } = process;
+  if (isStop(process.signal) || finished === 'memory' || finished === 'stuck' || finished === 'uncaught') return 0;
   return process.exitCode;
 }
 

@@ -4,7 +4,7 @@
  * One call to the store at a time: each turn settles what has ended and reserves for the slots that are free, in one
  * round trip where the driver can. Between turns the loop sleeps on a bell that every change it must look at rings.
  */
-import { endOfTurn, type Milliseconds, type Seconds } from '../clock/clock';
+import type { Milliseconds, Seconds } from '../clock/clock';
 import { StoreClock } from '../clock/store-clock';
 import { callerOf, callFrom } from '../container/scope';
 import type { FailedStore } from '../failed/failed-store';
@@ -24,12 +24,13 @@ import { Orders } from './orders';
 import { isForOthers } from './outcome';
 import { Permission } from './permission';
 import { Pulse } from './pulse';
-import { drawOrder, type WeightedQueue } from './queue-order';
+import { reserveOrder, type WeightedQueue } from './queue-order';
 import { RunningJob } from './running-job';
 import { Runs } from './runs';
 import { type Finished, Settler } from './settler';
 import { Shutdown } from './shutdown';
 import { Slots } from './slots';
+import { Strays } from './strays';
 import { StopConditions, type StopReason } from './stop-conditions';
 import { StoreWatch } from './store-watch';
 import { Trouble } from './trouble';
@@ -38,9 +39,6 @@ import type { WorkersProcess } from './workers-process';
 
 /** The worker ends as it has nothing more to do: what runs may take its time. */
 const RUN_OUT: readonly StopReason[] = ['empty', 'once', 'max-jobs'];
-
-/** A worker that has slots, knows of no trouble and was answered by nobody for so long is stuck. */
-const LONGEST_SILENCE: Seconds = 30;
 
 export interface WorkLoopSettings {
   readonly options: ResolvedWorkerOptions;
@@ -59,6 +57,7 @@ export class WorkLoop {
   readonly #queues: readonly WeightedQueue[];
   readonly #lease: Seconds;
   readonly #application: Application;
+  readonly #process: WorkersProcess;
   readonly #logger: Logger;
   readonly #bell = new Bell();
   readonly #conditions: StopConditions;
@@ -91,7 +90,7 @@ export class WorkLoop {
 
   constructor(settings: WorkLoopSettings) {
     const { options, connection, queues, lease, application, failedStore } = settings;
-    const { endsProcess = false, afterCrash = false, starting } = settings.process;
+    const { endsProcess = false, afterCrash = false, changed } = settings.process;
     const { clock, logger } = application;
     this.#logger = logger;
     this.#storeClock = new StoreClock(clock);
@@ -101,13 +100,14 @@ export class WorkLoop {
     this.#queues = queues;
     this.#lease = lease;
     this.#application = application;
+    this.#process = settings.process;
     this.#conditions = new StopConditions(options, clock);
     this.#trouble = new Trouble(application, connection, ring);
     this.#shutdown = new Shutdown(options.grace, clock, () => this.#runs.interrupt());
     this.#orders = new Orders(connection, this.#logger);
     this.#pulse = new Pulse(clock);
     const { defaults, grace } = options;
-    this.#executor = new Executor(application, { defaults, grace, caller: this, starting });
+    this.#executor = new Executor(application, { defaults, grace, caller: this, starting: changed });
     this.#lastChance = new LastChance((job) => this.#executor.isLastChance(job));
     const freed = (): void => {
       this.#hungry = true;
@@ -150,7 +150,7 @@ export class WorkLoop {
       ended: (job, outcome) => {
         if (options.drain && isForOthers(outcome)) this.#empty.leave(job);
         // In a worker that ends no slot is waited for, and the line on the outcome says enough.
-        const ends = this.#state !== 'running' || this.#conditions.stopRequested;
+        const ends = this.#state !== 'running' || this.#conditions.stopRequested !== undefined;
         if (job.handler === 'running' && !ends) logStubborn(logger, job);
         ring();
       },
@@ -158,8 +158,8 @@ export class WorkLoop {
   }
 
   /** Asks the loop to end; `run` resolves when it has. */
-  stop(): void {
-    this.#conditions.stopRequested = true;
+  stop(reason: 'stopped' | 'uncaught' = 'stopped'): void {
+    this.#conditions.stopRequested ??= reason;
     this.#runs.stop();
     this.#shutdown.begin(this.#runs.open > 0);
     this.#bell.ring();
@@ -176,9 +176,8 @@ export class WorkLoop {
 
   get health(): WorkerHealth {
     const { clock } = this.#application;
-    const { sinceLastPoll, silence, lag } = this.#pulse;
-    const silent = this.#mayAsk && silence > Math.max(LONGEST_SILENCE, 3 * this.#options.sleep);
-    const stuck = silent || this.#slots.areStuck;
+    const { sinceLastPoll, lag } = this.#pulse;
+    const stuck = (this.#mayAsk && this.#pulse.isSilent(this.#options.sleep)) || this.#slots.areStuck;
     const troubled = !this.#watch.answers || this.#trouble.isTold || this.#connection.isAway === true;
     return {
       state: this.#state,
@@ -200,11 +199,13 @@ export class WorkLoop {
 
   async run(): Promise<StopReason> {
     this.#state = 'running';
+    const strays = new Strays(this.#application, this.#process.strays, () => this.stop('uncaught'));
     try {
       const reason = await this.#work();
       this.#state = 'stopping';
       this.#reason = reason;
       if (!RUN_OUT.includes(reason)) this.#runs.stop();
+      this.#process.changed?.();
       this.#idle.pause();
       await this.#drain();
       const event = { connectionName: this.#connection.name, reason };
@@ -212,6 +213,7 @@ export class WorkLoop {
       if (stopping !== undefined) await this.#shutdown.within(stopping);
       return reason;
     } finally {
+      strays.close();
       this.#executor.close();
       this.#trouble.close();
       this.#shutdown.close();
@@ -225,6 +227,8 @@ export class WorkLoop {
 
   async #work(): Promise<StopReason> {
     for (;;) {
+      // Until the turn is over in which a handler came back, it is not known what it has left behind.
+      if (this.#runs.areFresh) await this.#runs.turnOver();
       if (this.#idle.takeWakeUp() || this.#application.clock.monotonic() >= this.#nextLook) this.#hungry = true;
       const asked = this.#conditions.reason() ?? (this.#mayEndAsEmpty ? await this.#emptiness() : undefined);
       const reason = asked ?? (this.#isSettled ? this.#slots.stuck() : undefined);
@@ -267,14 +271,9 @@ export class WorkLoop {
     const renewed = this.#leases.renewEnded(this.#queues.length);
     this.#unasked = renewed === undefined ? undefined : await renewed;
     this.#permission.use();
-    const request = { queues: this.#order(), limit, lease: this.#lease };
+    const queues = reserveOrder(this.#queues, this.#options.fair ? this.#application.random : undefined, this.#unasked);
+    const request = { queues, limit, lease: this.#lease };
     return finished.length > 0 ? this.#settler.settleAndReserve(finished, request) : this.#connection.reserve(request);
-  }
-
-  #order(): readonly string[] {
-    const { fair } = this.#options;
-    const order = fair ? drawOrder(this.#queues, this.#application.random) : this.#queues.map(({ name }) => name);
-    return this.#unasked === undefined ? order : order.filter((name) => !this.#unasked!.has(name));
   }
 
   // True: the worker is to end, and starts nothing more.
@@ -283,7 +282,7 @@ export class WorkLoop {
     this.#pulse.polled();
     if (reply.now !== undefined) this.#storeClock.told(reply.now);
     if (this.#orders.heed(reply, this.#unasked)) this.#conditions.restartRequested = true;
-    return this.#conditions.stopRequested || this.#conditions.restartRequested;
+    return this.#conditions.stopRequested !== undefined || this.#conditions.restartRequested;
   }
 
   #take({ reservations, nextIn }: ReserveReply, limit: number, askedAt: Milliseconds): void {
@@ -368,13 +367,14 @@ export class WorkLoop {
     this.#idle.until(Math.min(...wakeAt), idle);
     await this.#bell.heard();
     // What else ends in this turn of the event loop travels in the same call.
-    await endOfTurn();
+    await this.#runs.turnOver();
   }
 
   // Runs finish and are settled; after `stop()` only for as long as the grace, then they are given back.
   async #drain(): Promise<void> {
     if (this.#lastChance.held !== undefined) this.#runs.giveBack(this.#lastChance.held);
     while (this.#unsettled > 0 && !this.#shutdown.isOver) {
+      if (this.#runs.areFresh) await this.#runs.turnOver();
       const idle = this.#runs.ended === 0 || this.#trouble.pausing;
       const step = this.#runs.areSettling ? this.#turning : idle ? this.#bell.heard() : this.#turn(0);
       await this.#shutdown.within(step);

@@ -13,6 +13,7 @@ export const REASONS = {
   memory: 'too large',
   restart: 'to start anew',
   stuck: 'stuck',
+  uncaught: 'uncaught',
   recycle: 'old',
 };
 

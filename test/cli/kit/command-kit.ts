@@ -118,6 +118,7 @@ export class CommandKit {
         throw new Error('A test of one process starts no other: take work().');
       },
       channel: undefined,
+      onStray: () => () => undefined,
       onExit: () => () => undefined,
       exit: (code) => void this.exits.push(code),
     };

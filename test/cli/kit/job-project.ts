@@ -24,6 +24,51 @@ exports.Exit = Job()(class Exit extends Job {
   }
 });
 
+// Leaves a rejection behind: at once, later while it runs, or after it has ended.
+const reject = async (ms, text) => {
+  await new Promise((resolve) => setTimeout(resolve, ms));
+  throw new Error(text);
+};
+
+exports.FloatNow = Job()(class FloatNow extends Job {
+  async handle() {
+    write(this, 'floating');
+    void Promise.reject(new Error('left at once'));
+  }
+});
+
+exports.Float = Job({ tries: 2 })(class Float extends Job {
+  async handle() {
+    write(this, 'floating');
+    void reject(1, 'left behind');
+    await new Promise((resolve) => this.signal.addEventListener('abort', resolve));
+    write(this, 'aborted:' + this.signal.reason.message.replace(' ', '-'));
+  }
+});
+
+exports.FloatLate = Job()(class FloatLate extends Job {
+  handle() {
+    void reject(50, 'left for later');
+  }
+});
+
+exports.Throw = Job()(class Throw extends Job {
+  async handle() {
+    write(this, 'throwing');
+    await new Promise(() => setTimeout(() => { throw new Error('thrown aside'); }, 1));
+  }
+});
+
+// Of nobody's: what it comes from was begun before any job ran.
+const bell = new (require('node:events').EventEmitter)();
+const rung = new Promise((resolve) => bell.once('ring', resolve)).then(() => { throw new Error('of nobody'); });
+exports.Ring = Job()(class Ring extends Job {
+  handle() {
+    write(this, 'ringing');
+    bell.emit('ring');
+  }
+});
+
 exports.Wait = Job({ tries: 3, timeout: 0 })(class Wait extends Job {
   async handle() {
     write(this, 'waiting');
