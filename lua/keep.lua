@@ -13,7 +13,7 @@
 --   cost     O(log n)
 --
 --   Idempotent by nature: a repeat replaces the entry by itself, failed a little later. So does a later failure of the
---   same job: what differs from it in nothing but the counters.
+--   same job of the same connection: what differs from it in nothing but the counters.
 
 local failed, failed_jobs = KEYS[1], KEYS[2]
 local id, meta, payload, own_id = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -22,7 +22,13 @@ check_failed(failed, failed_jobs)
 local function body_of(text)
   return sub(text, 1, read_counters(text) or #text)
 end
+local function connection_of(line)
+  local ok, facts = pcall(cjson.decode, line)
+  return ok and type(facts) == 'table' and facts.connection
+end
 local entry = call('HGET', failed_jobs, id)
-if entry and body_of(sub(entry, find(entry, '\n', 1, true) + 1)) ~= body_of(payload) then id = own_id end
+local line_end = entry and find(entry, '\n', 1, true)
+if entry and (body_of(sub(entry, line_end + 1)) ~= body_of(payload)
+  or connection_of(sub(entry, 1, line_end - 1)) ~= connection_of(meta)) then id = own_id end
 keep_failed(failed, failed_jobs, id, clock(), meta, payload)
 return { 'kept' }

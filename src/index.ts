@@ -76,7 +76,7 @@ export {
   withId,
 } from './payload/counters';
 export type { FailedFilter } from './failed/failed-filter';
-export { FailedJobs, type FailedJob } from './failed/failed-jobs';
+export { FailedJobs, type FailedJob, type FailedPlace } from './failed/failed-jobs';
 export { Lock } from './locks/lock';
 
 export type {

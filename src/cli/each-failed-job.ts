@@ -1,5 +1,5 @@
 /** Does something to each of the failed jobs that a command line names; one that is not there keeps it from no other. */
-import { FailedJobsOutOfReachError } from '../failed/errors';
+import { AmbiguousFailedJobError, FailedJobsOutOfReachError } from '../failed/errors';
 import { errorText } from './error-text';
 import { ExitCode } from './exit-codes';
 import type { Session } from './session';
@@ -20,8 +20,8 @@ export async function eachFailedJob(
       if (await act(id)) continue;
       session.output.note(remark(id));
     } catch (error) {
-      // The next one may be on a connection that can be asked.
-      if (!(error instanceof FailedJobsOutOfReachError)) throw error;
+      // The next one may be on a connection that can be asked, and there once.
+      if (!(error instanceof FailedJobsOutOfReachError || error instanceof AmbiguousFailedJobError)) throw error;
       session.output.note(errorText(error));
     }
     unknown.push(id);

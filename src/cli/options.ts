@@ -37,6 +37,15 @@ export function queueOption(description: string): Option {
   );
 }
 
+/** What tells failed jobs of one id apart. */
+export function addPlaceOptions(command: Command): Command {
+  return command.option('--queue <name>', 'only of this queue').addOption(failedConnectionOption());
+}
+
+export function failedConnectionOption(): Option {
+  return new Option('--connection <name>', 'only of those that came from this connection');
+}
+
 /** The names in `high,default`. */
 export function namesIn(text: string): string[] {
   return text

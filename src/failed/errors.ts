@@ -30,6 +30,26 @@ export interface Unreachable {
 const namesOf = (away: readonly Unreachable[]): string =>
   `${away.length === 1 ? 'connection' : 'connections'} ${away.map(({ connection }) => `'${connection}'`).join(', ')}`;
 
+interface Place {
+  readonly connection: string;
+  readonly queue: string;
+}
+
+/** Jobs of one id failed on several queues or connections, and nothing says which of them is meant. Nothing was done. */
+export class AmbiguousFailedJobError extends OnqueueError<{ readonly id: string; readonly places: readonly Place[] }> {
+  readonly code = 'E_AMBIGUOUS_FAILED_JOB';
+
+  constructor(id: string, found: readonly Place[]) {
+    const places = found.map(({ connection, queue }) => ({ connection, queue }));
+    const named = places.map(({ connection, queue }) => `queue '${queue}' of connection '${connection}'`);
+    super(
+      `Several failed jobs have the id '${id}': on ${named.join(', and on ')}. Nothing was done. Say which is meant: ` +
+        `{ queue: '${places[0]?.queue}', connection: '${places[0]?.connection}' }, or --queue and --connection.`,
+      { id, places },
+    );
+  }
+}
+
 /** Not all connections could be asked; what the others had to say does not answer the question, or is not all. */
 export class FailedJobsOutOfReachError extends OnqueueError<{
   readonly done: number;

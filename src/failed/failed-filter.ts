@@ -7,6 +7,8 @@ import type { FailedEntry } from './failed-store';
 export interface FailedFilter {
   /** Those of this queue. */
   readonly queue?: string | undefined;
+  /** Those that came from this connection. */
+  readonly connection?: string | undefined;
   /** Those of this name. */
   readonly name?: string | undefined;
   /** Those with this text in their error: its message, its stack or its causes, as `exception` shows them. */
@@ -15,7 +17,7 @@ export interface FailedFilter {
   readonly olderThan?: Duration | undefined;
 }
 
-const TEXTS = ['queue', 'name', 'error'] as const;
+const TEXTS = ['queue', 'connection', 'name', 'error'] as const;
 
 /**
  * A slip in a filter would mean all failed jobs, so it is refused.
@@ -36,9 +38,10 @@ export function checkFilter(filter: FailedFilter, call: string): void {
 
 /** @param now by the clock of the store */
 export function fitsFilter(entry: FailedEntry, filter: FailedFilter, now: Milliseconds): boolean {
-  const { queue, name, error, olderThan } = filter;
+  const { queue, connection, name, error, olderThan } = filter;
   return (
     (queue === undefined || entry.queue === queue) &&
+    (connection === undefined || entry.connection === connection) &&
     (name === undefined || entry.name === name) &&
     (error === undefined || entry.exception.includes(error)) &&
     (olderThan === undefined || entry.failedAt < now - durationSeconds(olderThan, 'olderThan') * 1000)

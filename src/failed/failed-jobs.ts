@@ -8,10 +8,11 @@ import type { ConnectionSettings } from '../queue/connector';
 import { InvalidJobIdError } from '../queue/errors';
 import { checkRetriedSize } from '../queue/payload-size';
 import { Lock } from '../locks/lock';
-import { FailedJobsOutOfReachError, NoFailedStoreError, type Unreachable } from './errors';
+import { AmbiguousFailedJobError, FailedJobsOutOfReachError, NoFailedStoreError, type Unreachable } from './errors';
 import { errorMessage, toError } from './exception-text';
 import type { FailedEntry, FailedStore } from './failed-store';
 import { checkFilter, type FailedFilter, fitsFilter } from './failed-filter';
+import { type FoundJob, FoundJobs } from './found-jobs';
 import { RetryRun } from './retry-run';
 import { retriedPayload } from './retried-payload';
 import { type OpenStore, sweep, type TakeOut } from './sweep';
@@ -29,6 +30,9 @@ export interface FailedJob {
   readonly failedAt: Date;
   readonly attempts: number;
 }
+
+/** Where a job failed: with its id it tells it from all others. */
+export type FailedPlace = Pick<FailedFilter, 'queue' | 'connection'>;
 
 /** What failed jobs need of the application. */
 export interface FailedSources {
@@ -74,22 +78,25 @@ export class FailedJobs {
     const isFiltered = Object.values(filter).some((value) => value !== undefined);
     if (isFiltered) checkFilter(filter, 'failed.list()');
     const tell = unreachable ?? ((connection, error) => this.#logUnreachable(connection, error));
-    // Two connections may lead to one store; a job is shown once.
-    const entries = new Map<string, FailedEntry>();
+    const found = new FoundJobs();
     const away = await this.#visit(async (open) => {
-      for (const entry of await this.#newest(open, filter, offset + limit)) entries.set(entry.id, entry);
+      for (const entry of await this.#newest(open, filter, offset + limit)) found.add({ open, entry });
     });
     for (const { connection, error } of away) tell(connection, error);
-    return [...entries.values()]
+    return found.all
+      .map(({ entry }) => entry)
       .toSorted((a, b) => b.failedAt - a.failedAt)
       .slice(offset, offset + limit)
       .map(shown);
   }
 
-  /** @throws FailedJobsOutOfReachError it was not found, and not all connections could be asked */
-  async get(id: string): Promise<FailedJob | undefined> {
-    checkId(id);
-    const found = await this.#find(id);
+  /**
+   * @param place where it failed; needed where jobs of this id failed on several queues or connections
+   * @throws AmbiguousFailedJobError several have this id, and `place` does not choose one of them
+   * @throws FailedJobsOutOfReachError it was not found, and not all connections could be asked
+   */
+  async get(id: string, place: FailedPlace = {}): Promise<FailedJob | undefined> {
+    const found = await this.#find(id, place);
     return found === undefined ? undefined : shown(found.entry);
   }
 
@@ -100,18 +107,19 @@ export class FailedJobs {
    * False: there is no such job (any more). Of many, how many were sent back. A job that two processes retry at once goes
    * back once.
    *
+   * @param place of one: where it failed; needed where jobs of this id failed on several queues or connections
    * @throws PayloadTooLargeError
+   * @throws AmbiguousFailedJobError several have this id, and `place` does not choose one of them
    * @throws FailedFilterError the filter chooses nothing
    * @throws FailedJobsOutOfReachError it was not found, and not all connections could be asked
    * @throws RetryIncompleteError some could not be sent back, or not all connections be asked; the others were
    */
   retry(which: 'all' | FailedFilter): Promise<number>;
-  retry(id: string): Promise<boolean>;
-  async retry(which: string | FailedFilter): Promise<boolean | number> {
+  retry(id: string, place?: FailedPlace): Promise<boolean>;
+  async retry(which: string | FailedFilter, place: FailedPlace = {}): Promise<boolean | number> {
     if (which === 'all') return this.#retryAll();
     if (isFilter(which)) return this.#retryThose(which);
-    checkId(which);
-    const found = await this.#find(which);
+    const found = await this.#find(which, place);
     return found !== undefined && this.#retry(found.open, found.entry);
   }
 
@@ -120,25 +128,21 @@ export class FailedJobs {
    *
    * False: there is no such job. Of many, how many were removed.
    *
+   * @param place of one: where it failed; needed where jobs of this id failed on several queues or connections
+   * @throws AmbiguousFailedJobError several have this id, and `place` does not choose one of them
    * @throws FailedFilterError the filter chooses nothing
    * @throws FailedJobsOutOfReachError it was not found, and not all connections could be asked; or, of many,
    * `facts.done` says how many it removed of the others
    */
   forget(which: FailedFilter): Promise<number>;
-  forget(id: string): Promise<boolean>;
-  async forget(which: string | FailedFilter): Promise<boolean | number> {
+  forget(id: string, place?: FailedPlace): Promise<boolean>;
+  async forget(which: string | FailedFilter, place: FailedPlace = {}): Promise<boolean | number> {
     if (isFilter(which)) {
       checkFilter(which, 'failed.forget()');
       return this.#remove(async (open) => this.#removeThose(open, which.queue, await this.#fitting(open, which)));
     }
-    const id = which;
-    checkId(id);
-    let forgotten = false;
-    const away = await this.#visit(async ({ store }) => {
-      forgotten = (await store.forget(id)) || forgotten;
-    });
-    if (!forgotten) checkAllReached(`no failed job '${id}' was found`, 0, away);
-    return forgotten;
+    const found = await this.#find(which, place);
+    return found !== undefined && found.open.store.forget(found.entry);
   }
 
   /**
@@ -155,19 +159,19 @@ export class FailedJobs {
 
   /**
    * Forgets what failed longer than `olderThan` ago, and of each store all but the newest `keep`; says how many. With
-   * `queue`, `name` or `error` only of those that fit them: the others neither go nor count.
+   * `queue`, `connection`, `name` or `error` only of those that fit them: the others neither go nor count.
    *
    * @throws FailedJobsOutOfReachError not all connections could be asked; `facts.done` says how many it removed of the others
    */
   async prune(options: FailedFilter & { readonly keep?: number | undefined }): Promise<number> {
-    const { olderThan, keep, queue, name, error } = options;
+    const { olderThan, keep, queue, connection, name, error } = options;
     const seconds = olderThan === undefined ? undefined : durationSeconds(olderThan, 'olderThan');
-    if (name === undefined && error === undefined) {
+    if (connection === undefined && name === undefined && error === undefined) {
       return this.#remove(({ store }) => store.prune({ olderThan: seconds, keep, queue }));
     }
-    checkFilter({ queue, name, error }, 'failed.prune()');
+    checkFilter({ queue, connection, name, error }, 'failed.prune()');
     return this.#remove(async (open) => {
-      const fits = await this.#fitting(open, { queue, name, error });
+      const fits = await this.#fitting(open, { queue, connection, name, error });
       const isOld = olderThan === undefined ? undefined : await this.#fitting(open, { olderThan });
       const old = isOld && ((entry: FailedEntry) => isOld(entry) && fits(entry));
       const removed = old === undefined ? 0 : await this.#removeThose(open, queue, old);
@@ -222,14 +226,23 @@ export class FailedJobs {
     return removed;
   }
 
-  async #find(id: string): Promise<{ readonly open: OpenStore; readonly entry: FailedEntry } | undefined> {
-    let found: { readonly open: OpenStore; readonly entry: FailedEntry } | undefined;
+  async #find(id: string, { queue, connection }: FailedPlace): Promise<FoundJob | undefined> {
+    checkId(id);
+    const found = new FoundJobs();
     const away = await this.#visit(async (open) => {
-      const entry = found === undefined ? await open.store.get(id) : undefined;
-      if (entry !== undefined) found = { open, entry };
+      for (const entry of await open.store.find(id)) {
+        const isThere = queue === undefined || entry.queue === queue;
+        if (isThere && (connection === undefined || entry.connection === connection)) found.add({ open, entry });
+      }
     });
-    if (found === undefined) checkAllReached(`no failed job '${id}' was found`, 0, away);
-    return found;
+    const [first, ...others] = found.all;
+    if (first === undefined) checkAllReached(`no failed job '${id}' was found`, 0, away);
+    if (others.length > 0)
+      throw new AmbiguousFailedJobError(
+        id,
+        found.all.map(({ entry }) => entry),
+      );
+    return first;
   }
 
   async #retryAll(): Promise<number> {
@@ -266,8 +279,8 @@ export class FailedJobs {
 
   async #removeThose(open: OpenStore, queue: string | undefined, fits: Fits, keep = 0): Promise<number> {
     let removed = 0;
-    const takeOut = async ({ id }: FailedEntry): Promise<TakeOut> => {
-      if (!(await open.store.forget(id))) return 'gone';
+    const takeOut = async (entry: FailedEntry): Promise<TakeOut> => {
+      if (!(await open.store.forget(entry))) return 'gone';
       removed += 1;
       return 'done';
     };
@@ -305,10 +318,10 @@ export class FailedJobs {
   // Two stores share no transaction. First the push: a crash between the two leaves the job twice rather than nowhere.
   async #sendBack({ connection, store }: OpenStore, entry: FailedEntry, payload: Buffer): Promise<boolean> {
     const move = async (): Promise<boolean> => {
-      const kept = await store.get(entry.id);
+      const kept = (await store.find(entry.id)).find(({ queue }) => queue === entry.queue);
       if (kept === undefined || !kept.payload.equals(entry.payload)) return false;
       await this.#sources.driver(entry.connection).push(entry.queue, [{ payload: payload.toString() }]);
-      await store.forget(entry.id);
+      await store.forget(entry);
       return true;
     };
     const { locks } = connection;

@@ -1,5 +1,6 @@
 /** Where a driver keeps the jobs that are out of tries. */
 import type { Seconds } from '../clock/clock';
+import { isSameJob } from '../payload/counters';
 import type { Failure } from '../queue/connection';
 
 /** One failed job, as the store keeps it. */
@@ -16,7 +17,7 @@ export interface FailedEntry extends Failure {
 export interface FailedStore {
   /**
    * Adds an entry of a connection that has no failed store of its own, which may give the same job twice: it takes the
-   * place of an entry of its id if that is of the same job (`isSameJob`), else it gets another id.
+   * place of an entry of its id if that is of the same failure (`isSameFailure`), else it gets another id.
    *
    * A connection's own jobs do not come twice. One that fails while there is an entry of its id is kept beside it, also
    * by another id.
@@ -28,14 +29,16 @@ export interface FailedStore {
     readonly limit: number;
     readonly offset?: number | undefined;
   }): Promise<readonly FailedEntry[]>;
-  get(id: string): Promise<FailedEntry | undefined>;
+  /** All of this id: a store that keeps each queue by itself may have one of it on several queues. */
+  find(id: string): Promise<readonly FailedEntry[]>;
   count(queue?: string): Promise<number>;
   /**
    * Moves the entry back to its queue as `payload`, in one step. False: it is no longer there as it was read (someone
    * else retried or forgot it); nothing was written.
    */
   retry(entry: FailedEntry, payload: Buffer): Promise<boolean>;
-  forget(id: string): Promise<boolean>;
+  /** False: there is none (any more). */
+  forget(entry: Pick<FailedEntry, 'id' | 'queue'>): Promise<boolean>;
   /** Removes all, in bounded steps; returns how many. */
   flush(queue?: string): Promise<number>;
   /** Removes what is older than `olderThan` seconds, then all but the newest `keep`, of all queues or of one; returns how many. */
@@ -44,4 +47,10 @@ export interface FailedStore {
     readonly keep?: number | undefined;
     readonly queue?: string | undefined;
   }): Promise<number>;
+}
+
+/** The same job of the same queue: one that failed on two of them failed twice. */
+export function isSameFailure(known: Omit<FailedEntry, 'failedAt'>, entry: Omit<FailedEntry, 'failedAt'>): boolean {
+  const isThere = known.queue === entry.queue && known.connection === entry.connection;
+  return isThere && isSameJob(known.payload, entry.payload);
 }

@@ -1,14 +1,14 @@
 /** Sends back failed jobs, and remembers those that cannot be. */
 import { type LeftBehind, RetryIncompleteError, type Unreachable } from './errors';
 import type { FailedEntry } from './failed-store';
-import { type OpenStore, type Sweep, sweep, type TakeOut } from './sweep';
+import { nameOf, type OpenStore, type Sweep, sweep, type TakeOut } from './sweep';
 
 /** Gives false when somebody else was faster. */
 export type Retry = (open: OpenStore, entry: FailedEntry) => Promise<boolean>;
 
 export class RetryRun {
   readonly #retry: Retry;
-  readonly #left = new Map<string, string>();
+  readonly #left = new Map<string, LeftBehind>();
   #retried = 0;
   #cause: unknown;
 
@@ -28,19 +28,20 @@ export class RetryRun {
   /** @throws RetryIncompleteError */
   result(away: readonly Unreachable[]): number {
     if (this.#left.size + away.length === 0) return this.#retried;
-    const left: LeftBehind[] = [...this.#left].map(([id, reason]) => ({ id, reason }));
+    const left = [...this.#left.values()];
     throw new RetryIncompleteError(this.#retried, left, away, { cause: this.#cause ?? away[0]?.error });
   }
 
   async #takeOut(open: OpenStore, entry: FailedEntry): Promise<TakeOut> {
-    if (this.#left.has(entry.id)) return 'left';
+    const name = `${open.connection.name} ${nameOf(entry)}`;
+    if (this.#left.has(name)) return 'left';
     try {
       if (!(await this.#retry(open, entry))) return 'gone';
       this.#retried += 1;
       return 'done';
     } catch (error) {
       this.#cause ??= error;
-      this.#left.set(entry.id, error instanceof Error ? error.message : String(error));
+      this.#left.set(name, { id: entry.id, reason: error instanceof Error ? error.message : String(error) });
       return 'left';
     }
   }

@@ -39,12 +39,15 @@ async function passTakesOut(store: FailedStore, until: number, sweep: Sweep): Pr
     if (page.length === 0) return any;
     for (const entry of page) {
       // A worker that fails again what is sent back to it must not keep this going for ever.
-      const isOurs = entry.failedAt <= until && !last.has(entry.id) && fits(entry);
+      const isOurs = entry.failedAt <= until && !last.has(nameOf(entry)) && fits(entry);
       const result = isOurs && kept >= keep ? await takeOut(entry) : 'left';
       if (result === 'left') offset += 1;
       if (result === 'done') any = true;
       if (isOurs && kept < keep) kept += 1;
     }
-    last = new Set(page.map(({ id }) => id));
+    last = new Set(page.map(nameOf));
   }
 }
+
+/** Of an entry in its store. */
+export const nameOf = ({ queue, id }: FailedEntry): string => JSON.stringify([queue, id]);

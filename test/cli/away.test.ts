@@ -36,7 +36,7 @@ describe('failed jobs of several connections, one of which is away,', () => {
     const stored = () => Object.assign(kit.store.duplicate(), { name: 'stored' });
     const gone = () => {
       const connection = new MemoryConnection('gone', new MemoryStore('gone', kit.clock));
-      for (const method of ['list', 'get', 'forget', 'flush'] as const) {
+      for (const method of ['list', 'find', 'forget', 'flush'] as const) {
         jest.spyOn(connection.failed, method).mockRejectedValue(new Error('no answer'));
       }
       return connection;

@@ -9,6 +9,13 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
     42,
     async (): Promise<void> => undefined,
   ],
+  AmbiguousFailedJobError: [
+    '0193a6c1',
+    [
+      { connection: 'main', queue: 'mail' },
+      { connection: 'main', queue: 'default' },
+    ],
+  ],
   AlreadyConfiguredError: [['redis'], 'onqueue.config.ts'],
   AlreadyDispatchedError: ['SendEmail', 'onQueue', false],
   AlreadyFakedError: [cause],

@@ -57,6 +57,30 @@ describe('failed jobs', () => {
     expect(await failed.get('x')).toBeUndefined();
   });
 
+  it('of one id on two connections are two: each is shown, and nothing is done before one is chosen', async () => {
+    const { failed, store } = given();
+    const twin = entry('a').payload;
+    await store('main').put(entry('a'));
+    await store('other').put(entry('a', { connection: 'other', payload: twin }));
+
+    expect((await failed.list()).map(({ id, connection }) => [id, connection])).toEqual([
+      ['a', 'main'],
+      ['a', 'other'],
+    ]);
+    const ambiguous = {
+      code: 'E_AMBIGUOUS_FAILED_JOB',
+      facts: { places: ['main', 'other'].map((connection) => ({ connection, queue: 'mails' })) },
+    };
+    for (const look of [failed.get('a'), failed.retry('a'), failed.forget('a')]) {
+      await expect(look).rejects.toMatchObject(ambiguous);
+    }
+    expect(await failed.get('a', { connection: 'other' })).toMatchObject({ connection: 'other' });
+    expect(await failed.get('a', { queue: 'elsewhere' })).toBeUndefined();
+    expect(await failed.forget('a', { connection: 'other' })).toBe(true);
+    expect((await failed.list()).map(({ connection }) => connection)).toEqual(['main']);
+    expect(await failed.retry('a')).toBe(true);
+  });
+
   it('go back to their queue once, with all their tries', async () => {
     const { failed, ids, store, watched } = given();
     await store('main').put(entry('a'));
@@ -206,7 +230,7 @@ describe('failed jobs, when one of the connections is away,', () => {
   async function givenAway() {
     const app = given();
     for (const id of ['a', 'b']) await app.store('other').put(entry(id, { connection: 'other' }));
-    for (const method of ['list', 'get', 'retry', 'forget', 'flush', 'prune'] as const) {
+    for (const method of ['list', 'find', 'retry', 'forget', 'flush', 'prune'] as const) {
       jest.spyOn(app.store('main'), method).mockRejectedValue(away);
     }
     return app;

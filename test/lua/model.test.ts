@@ -149,7 +149,7 @@ class Actor {
         const entries = await connection.failed!.list({ limit: 100 });
         const entry = entries[step.which % (entries.length || 1)];
         if (entry === undefined) return 'none';
-        if (step.do === 'forget') return connection.failed!.forget(entry.id);
+        if (step.do === 'forget') return connection.failed!.forget(entry);
         return connection.failed!.retry(
           entry,
           withCounters(

@@ -6,11 +6,19 @@ import { newCommand } from '../command';
 import { counted } from '../counted';
 import { ExitCode } from '../exit-codes';
 import { openForFailed } from '../memory-remark';
-import { addJsonOption, addProjectOptions, countOption, type ProjectFlags, queueOption } from '../options';
+import {
+  addJsonOption,
+  addProjectOptions,
+  countOption,
+  failedConnectionOption,
+  type ProjectFlags,
+  queueOption,
+} from '../options';
 import type { Session } from '../session';
 
 interface FailedFlags extends ProjectFlags {
   readonly queue?: string | undefined;
+  readonly connection?: string | undefined;
   readonly limit?: number | undefined;
 }
 
@@ -30,6 +38,7 @@ export function failedCommand(session: Session): Command {
   })
     .argument('[id]', 'show this one alone, with all that is known of it')
     .addOption(queueOption('only of this queue'))
+    .addOption(failedConnectionOption())
     .addOption(countOption('--limit <count>', `at most so many (default: ${DEFAULT_LIMIT})`, 1));
   return addJsonOption(addProjectOptions(command)).action((id: string | undefined, flags: FailedFlags) =>
     id === undefined ? list(session, flags) : show(session, id, flags),
@@ -45,7 +54,7 @@ async function list(session: Session, flags: FailedFlags): Promise<void> {
     session.exitCode = ExitCode.error;
   };
   const { failed } = await openForFailed(session, flags);
-  const found = await failed.list({ queue: flags.queue, limit: limit + 1, unreachable });
+  const found = await failed.list({ queue: flags.queue, connection: flags.connection, limit: limit + 1, unreachable });
   const jobs = found.slice(0, limit);
   if (flags.json === true) output.json(jobs);
   else if (jobs.length === 0) output.line('No failed jobs.');
@@ -70,7 +79,7 @@ async function list(session: Session, flags: FailedFlags): Promise<void> {
 async function show(session: Session, id: string, flags: FailedFlags): Promise<void> {
   const { output } = session;
   const { failed } = await openForFailed(session, flags);
-  const job = await failed.get(id);
+  const job = await failed.get(id, flags);
   if (job === undefined) {
     output.note(`There is no failed job '${id}'. onqueue failed lists those that there are.`);
     session.exitCode = ExitCode.error;

@@ -1,6 +1,5 @@
 /** The failed jobs of a memory store. */
-import type { FailedEntry, FailedStore } from '../../failed/failed-store';
-import { isSameJob } from '../../payload/counters';
+import { type FailedEntry, type FailedStore, isSameFailure } from '../../failed/failed-store';
 import { uuidv7 } from '../../payload/uuid';
 import type { MemoryStore } from './memory-store';
 
@@ -16,7 +15,7 @@ export class MemoryFailedStore implements FailedStore {
   async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<void> {
     this.#checkOpen('failed.put');
     const known = this.#store.failed.get(entry.id);
-    const isOther = known !== undefined && !isSameJob(known.payload, entry.payload);
+    const isOther = known !== undefined && !isSameFailure(known, entry);
     this.#store.putFailed(isOther ? { ...entry, id: uuidv7() } : entry);
   }
 
@@ -26,9 +25,10 @@ export class MemoryFailedStore implements FailedStore {
     return this.#newestFirst(options.queue).slice(offset, offset + options.limit);
   }
 
-  async get(id: string): Promise<FailedEntry | undefined> {
-    this.#checkOpen('failed.get');
-    return this.#store.failed.get(id);
+  async find(id: string): Promise<readonly FailedEntry[]> {
+    this.#checkOpen('failed.find');
+    const entry = this.#store.failed.get(id);
+    return entry === undefined ? [] : [entry];
   }
 
   async count(queue?: string): Promise<number> {
@@ -45,9 +45,9 @@ export class MemoryFailedStore implements FailedStore {
     return true;
   }
 
-  async forget(id: string): Promise<boolean> {
+  async forget({ id, queue }: Pick<FailedEntry, 'id' | 'queue'>): Promise<boolean> {
     this.#checkOpen('failed.forget');
-    return this.#store.failed.delete(id);
+    return this.#store.failed.get(id)?.queue === queue && this.#store.failed.delete(id);
   }
 
   async flush(queue?: string): Promise<number> {

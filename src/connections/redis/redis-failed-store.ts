@@ -62,15 +62,16 @@ export class RedisFailedStore implements FailedStore {
     return entries;
   }
 
-  async get(id: string): Promise<FailedEntry | undefined> {
-    this.#checkOpen('failed.get');
+  async find(id: string): Promise<readonly FailedEntry[]> {
+    this.#checkOpen('failed.find');
+    const found: FailedEntry[] = [];
     for (const queue of await this.#names.all()) {
       const score = (await this.#ask('zscore', [this.#keys.queue(queue).failed, id])) as Buffer | null;
       if (score === null) continue;
       const entry = await this.#read({ queue, id, failedAt: millisecondsOf(score) });
-      if (entry !== undefined) return entry;
+      if (entry !== undefined) found.push(entry);
     }
-    return undefined;
+    return found;
   }
 
   async count(queue?: string): Promise<number> {
@@ -92,20 +93,16 @@ export class RedisFailedStore implements FailedStore {
     return String(word) === 'retried';
   }
 
-  async forget(id: string): Promise<boolean> {
+  async forget({ id, queue }: Pick<FailedEntry, 'id' | 'queue'>): Promise<boolean> {
     this.#checkOpen('failed.forget');
-    let forgotten = false;
-    for (const queue of await this.#names.all()) {
-      const keys = this.#keys.queue(queue);
-      const [word] = await this.#caller.script(
-        script('forget'),
-        [keys.client(clientId()), keys.failed, keys.failedJobs],
-        [1, id],
-        { consequence: `the failed job ${id} was not forgotten` },
-      );
-      forgotten = String(word) === 'forgotten' || forgotten;
-    }
-    return forgotten;
+    const keys = this.#keys.queue(queue);
+    const [word] = await this.#caller.script(
+      script('forget'),
+      [keys.client(clientId()), keys.failed, keys.failedJobs],
+      [1, id],
+      { consequence: `the failed job ${id} was not forgotten` },
+    );
+    return String(word) === 'forgotten';
   }
 
   async flush(queue?: string): Promise<number> {

@@ -51,8 +51,8 @@ export const failedCases: readonly CaseDefinition[] = [
     name: 'an id that did not fail is not there',
     requires: ['failed'],
     async run(world) {
-      assert.equal(await world.failedStore.get('nobody'), undefined);
-      assert.equal(await world.failedStore.forget('nobody'), false);
+      assert.deepEqual(await world.failedStore.find('nobody'), []);
+      assert.equal(await world.failedStore.forget({ id: 'nobody', queue: world.queue }), false);
       assert.deepEqual(await world.failedStore.list({ limit: 10 }), []);
       assert.equal(await world.failedStore.count(), 0);
     },
@@ -90,7 +90,7 @@ export const failedCases: readonly CaseDefinition[] = [
     async run(world) {
       const entry = await world.failProbe('a');
       assert.equal(await world.failedStore.retry(entry, Buffer.from(probe('a'))), true);
-      assert.equal(await world.failedStore.get('a'), undefined);
+      assert.deepEqual(await world.failedStore.find('a'), []);
       assert.deepEqual(idsOf(await world.reserveAll()), ['a']);
     },
   },
@@ -153,7 +153,7 @@ export const failedCases: readonly CaseDefinition[] = [
     requires: ['reserve', 'failed'],
     async run(world) {
       const entry = await world.failProbe('a');
-      assert.equal(await world.failedStore.forget('a'), true);
+      assert.equal(await world.failedStore.forget({ id: 'a', queue: world.queue }), true);
       assert.equal(await world.failedStore.retry(entry, entry.payload), false);
       assert.deepEqual(await world.reserveAll(), []);
     },
@@ -163,8 +163,8 @@ export const failedCases: readonly CaseDefinition[] = [
     requires: ['reserve', 'failed'],
     async run(world) {
       await failInOrder(world, ['a', 'b']);
-      assert.equal(await world.failedStore.forget('a'), true);
-      assert.equal(await world.failedStore.forget('a'), false);
+      assert.equal(await world.failedStore.forget({ id: 'a', queue: world.queue }), true);
+      assert.equal(await world.failedStore.forget({ id: 'a', queue: world.queue }), false);
       assert.deepEqual(idsOf(await world.failedStore.list({ limit: 10 })), ['b']);
     },
   },
@@ -291,6 +291,20 @@ export const failedCases: readonly CaseDefinition[] = [
     },
   },
   {
+    name: 'the same job put for another queue, or another connection, is kept beside it',
+    requires: ['failed'],
+    async run(world) {
+      await world.failedStore.put(foreign('a'));
+      await world.failedStore.put(foreign('a', { queue: world.secondQueue }));
+      await world.failedStore.put(foreign('a', { connection: 'another' }));
+      await world.failedStore.put(foreign('a'));
+      const kept = await world.failedStore.list({ limit: 10 });
+      assert.equal(new Set(kept.map(({ queue, id }) => `${queue} ${id}`)).size, 3);
+      assert.equal(kept.filter(({ connection }) => connection === 'another').length, 1);
+      assert.equal(kept.filter(({ queue }) => queue === world.secondQueue).length, 1);
+    },
+  },
+  {
     name: 'the same job put again after another attempt is one entry',
     requires: ['failed'],
     async run(world) {
@@ -316,6 +330,32 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.deepEqual(await world.failedEntry('a'), first);
       for (const entry of kept) assert.equal(await world.failedStore.retry(entry, entry.payload), true);
       assert.equal((await world.reserveAll()).length, 3);
+    },
+  },
+  {
+    name: 'jobs of one id that fail on two queues are two, and each of them is forgotten or retried by itself',
+    requires: ['reserve', 'failed'],
+    async run(world) {
+      for (const queue of [world.queue, world.secondQueue]) {
+        await world.pushTo(queue, [probe('a')]);
+        await world.settle([failed(await world.reserveOne({ queues: [queue] }))]);
+      }
+      const kept = await world.failedStore.list({ limit: 10 });
+      assert.deepEqual(kept.map(({ queue }) => queue).toSorted(), [world.queue, world.secondQueue].toSorted());
+      const [first, second] = kept as [FailedEntry, FailedEntry];
+      for (const entry of kept) {
+        const found = await world.failedStore.find(entry.id);
+        assert(
+          found.some(({ queue }) => queue === entry.queue),
+          'it is found by its id',
+        );
+      }
+      assert.equal(await world.failedStore.forget(first), true);
+      assert.equal(await world.failedStore.forget(first), false);
+      assert.deepEqual(await world.failedStore.list({ limit: 10 }), [second]);
+      assert.equal(await world.failedStore.retry(first, first.payload), false);
+      assert.equal(await world.failedStore.retry(second, second.payload), true);
+      assert.equal((await world.reserveOne({ queues: [second.queue] })).queue, second.queue);
     },
   },
   {

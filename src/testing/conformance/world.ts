@@ -181,7 +181,7 @@ export class World {
   }
 
   async failedEntry(id: string): Promise<FailedEntry> {
-    const entry = await this.failedStore.get(id);
+    const [entry] = await this.failedStore.find(id);
     assert(entry !== undefined, `the failed store holds '${id}'`);
     return entry;
   }

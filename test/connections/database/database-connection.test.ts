@@ -149,7 +149,7 @@ describe('a payload', () => {
       attempts: 3,
     };
     await connection.failed.put({ ...failure, payload: bytes });
-    const entry = await connection.failed.get('a');
+    const [entry] = await connection.failed.find('a');
     expect(entry).toMatchObject({ ...failure, payload: bytes });
     await connection.failed.retry(entry!, bytes);
     const [held] = (await reserve(connection)) as [Reservation];

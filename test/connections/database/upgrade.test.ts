@@ -46,7 +46,7 @@ describe('a file of the first version', () => {
 
   it('keeps its failed jobs, which can be retried', async () => {
     const connection = upgraded();
-    const entry = await connection.failed.get('failed');
+    const [entry] = await connection.failed.find('failed');
     expect(entry).toMatchObject({ name: 'probe', attempts: 3, exception: 'Error: probe' });
     expect(await connection.failed.retry(entry!, entry!.payload)).toBe(true);
     expect((await reserve(connection)).map(idOf)).toContain('failed');

@@ -114,7 +114,9 @@ describe('a redis connection whose replies are lost', () => {
       { outcome: 'failed', reservation: reservation!, counters: reservation!.counters, failure },
     ]);
     proxy.loseReplies();
-    expect(await connection.failed.retry((await connection.failed.get('a'))!, Buffer.from(payload('a')))).toBe(true);
+    expect(await connection.failed.retry((await connection.failed.find('a'))[0]!, Buffer.from(payload('a')))).toBe(
+      true,
+    );
     expect(await texts('ready')).toEqual([payload('a')]);
   });
 
@@ -130,7 +132,7 @@ describe('a redis connection whose replies are lost', () => {
     for (const id of ['a', 'b']) await connection.failed.put({ ...entry, id });
     await connection.push('q', [{ payload: payload('a') }]);
     proxy.loseReplies();
-    expect(await connection.failed.forget('a')).toBe(true);
+    expect(await connection.failed.forget({ id: 'a', queue: 'default' })).toBe(true);
     proxy.loseReplies();
     expect(await connection.failed.flush()).toBe(1);
     proxy.loseReplies();

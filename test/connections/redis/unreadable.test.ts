@@ -40,7 +40,7 @@ describe('a text that Redis itself has to read', () => {
 
     expect(reservations).toHaveLength(1);
     expect(setAside).toMatchObject([{ reason: NOT_AN_OBJECT }]);
-    expect((await connection.failed.get(setAside[0]!.id))?.payload.toString()).toBe(text);
+    expect((await connection.failed.find(setAside[0]!.id))[0]?.payload.toString()).toBe(text);
   });
 
   it('is not looked at where it ends as ours do: the worker says what is wrong with it', async () => {

@@ -68,9 +68,9 @@ const calls: [script: string, what: string, call: Call][] = [
     'retry',
     'a failed job',
     async ({ connection }) =>
-      connection.failed.retry((await connection.failed.get('old'))!, Buffer.from(payload('old'))),
+      connection.failed.retry((await connection.failed.find('old'))[0]!, Buffer.from(payload('old'))),
   ],
-  ['forget', 'a failed job', ({ connection }) => connection.failed.forget('old')],
+  ['forget', 'a failed job', ({ connection }) => connection.failed.forget({ id: 'old', queue: 'default' })],
   ['prune', 'failed jobs', ({ connection }) => connection.failed.prune({ keep: 0 })],
   ['lock-acquire', 'a lock', ({ connection }) => connection.locks.acquire('free', 'ours', 600)],
   ['lock-renew', 'a lock', ({ connection }) => connection.locks.renew('held', 'ours', 600)],

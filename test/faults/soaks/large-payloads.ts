@@ -96,7 +96,7 @@ class Journey {
     if (reclaimed.counters.crashes !== 1) this.offences.push(`${this.#name}: its lease did not end`);
     const failure = { id: `failed-${this.#name}`, name: this.#name, exception: 'on its way' };
     await driver.settle([{ outcome: 'failed', reservation: reclaimed, counters: reclaimed.counters, failure }]);
-    const entry = (await driver.failed!.get(failure.id))!;
+    const entry = (await driver.failed!.find(failure.id))[0]!;
     this.#compare('failed', entry.payload);
     const again = withCounters(entry.payload, afterRetry(reclaimed.counters));
     await driver.failed!.retry(entry, again);

@@ -71,8 +71,10 @@ export class MysqlFailed implements FailedStatements {
     return isRetried;
   }
 
-  async forget(session: SqlSession, id: string): Promise<boolean> {
-    const { written } = await session.query(sql`DELETE FROM ${this.#names.failed} WHERE uuid = ${keyOf(id)}`.text);
+  async forget(session: SqlSession, id: string, queue: string): Promise<boolean> {
+    const { written } = await session.query(
+      sql`DELETE FROM ${this.#names.failed} WHERE uuid = ${keyOf(id)} AND queue = ${queue}`.text,
+    );
     return written > 0;
   }
 

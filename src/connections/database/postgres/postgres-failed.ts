@@ -73,8 +73,9 @@ export class PostgresFailed implements FailedStatements {
     return rows.length > 0;
   }
 
-  async forget(session: SqlSession, id: string): Promise<boolean> {
-    return (await session.query(`DELETE FROM ${this.#names.failed} WHERE uuid = $1`, [id])).written > 0;
+  async forget(session: SqlSession, id: string, queue: string): Promise<boolean> {
+    const statement = `DELETE FROM ${this.#names.failed} WHERE uuid = $1 AND queue = $2`;
+    return (await session.query(statement, [id, queue])).written > 0;
   }
 
   async newest(session: SqlSession, queue: string | undefined, keep: number): Promise<number> {

@@ -1,6 +1,5 @@
 /** The failed jobs on a database server. */
-import type { FailedEntry, FailedStore } from '../../../failed/failed-store';
-import { isSameJob } from '../../../payload/counters';
+import { type FailedEntry, type FailedStore, isSameFailure } from '../../../failed/failed-store';
 import { uuidv7 } from '../../../payload/uuid';
 import { newJob } from '../job-text';
 import type { Access } from './access';
@@ -28,7 +27,7 @@ export class ServerFailedStore implements FailedStore {
     const own = uuidv7();
     await this.#access('failed.put', purpose, async (session) => {
       const known = await this.#statements.get(session, entry.id);
-      const isOther = known !== undefined && !isSameJob(known.payload, entry.payload);
+      const isOther = known !== undefined && !isSameFailure(known, entry);
       await this.#statements.put(session, isOther ? { ...entry, id: own } : entry);
     });
   }
@@ -39,10 +38,10 @@ export class ServerFailedStore implements FailedStore {
     );
   }
 
-  async get(id: string): Promise<FailedEntry | undefined> {
-    return this.#access('failed.get', { consequence: `the failed job ${id} was not read` }, (session) =>
-      this.#statements.get(session, id),
-    );
+  async find(id: string): Promise<readonly FailedEntry[]> {
+    const purpose = { consequence: `the failed job ${id} was not read` };
+    const entry = await this.#access('failed.find', purpose, (session) => this.#statements.get(session, id));
+    return entry === undefined ? [] : [entry];
   }
 
   async count(queue?: string): Promise<number> {
@@ -57,9 +56,9 @@ export class ServerFailedStore implements FailedStore {
     return this.#access('failed.retry', purpose, (session) => this.#statements.retry(session, entry, job));
   }
 
-  async forget(id: string): Promise<boolean> {
+  async forget({ id, queue }: Pick<FailedEntry, 'id' | 'queue'>): Promise<boolean> {
     const purpose = { consequence: `the failed job ${id} was kept`, writes: 'once' } as const;
-    return this.#access('failed.forget', purpose, (session) => this.#statements.forget(session, id));
+    return this.#access('failed.forget', purpose, (session) => this.#statements.forget(session, id, queue));
   }
 
   async flush(queue?: string): Promise<number> {

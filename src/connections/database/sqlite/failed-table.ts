@@ -1,7 +1,6 @@
 /** The failed jobs of one file: each method is part of a transaction. */
 import type { Seconds } from '../../../clock/clock';
-import type { FailedEntry } from '../../../failed/failed-store';
-import { isSameJob } from '../../../payload/counters';
+import { type FailedEntry, isSameFailure } from '../../../failed/failed-store';
 import { uuidv7 } from '../../../payload/uuid';
 import { rowLimit, storable } from './job-table';
 import type { SqliteDatabase, SqliteRow, SqliteStatement } from './sqlite-database';
@@ -42,7 +41,7 @@ export class FailedTable {
     this.#count = prepare(`SELECT count(*) FROM ${failed}`);
     this.#countQueue = prepare(`SELECT count(*) FROM ${failed} WHERE queue = ?`);
     this.#take = prepare(`DELETE FROM ${failed} WHERE uuid = ? AND failed_at = ? AND ${text('payload')} = ?`);
-    this.#forget = prepare(`DELETE FROM ${failed} WHERE uuid = ?`);
+    this.#forget = prepare(`DELETE FROM ${failed} WHERE uuid = ? AND queue = ?`);
     this.#flush = pageOf('id <= ? LIMIT ?');
     this.#flushQueue = pageOf('queue = ? AND id <= ? LIMIT ?');
     this.#newest = prepare(`SELECT max(id) FROM ${failed}`);
@@ -60,7 +59,7 @@ export class FailedTable {
   /** Keeps a job of another connection, in place of what is kept of the same job. */
   put(entry: Omit<FailedEntry, 'failedAt'>, now: Seconds): void {
     const known = this.get(entry.id);
-    const isOther = known !== undefined && !isSameJob(known.payload, entry.payload);
+    const isOther = known !== undefined && !isSameFailure(known, entry);
     this.#write(isOther ? { ...entry, id: uuidv7() } : entry, now);
   }
 
@@ -92,8 +91,8 @@ export class FailedTable {
     return this.#take.run([id, failedAt / 1000, payload]) > 0;
   }
 
-  forget(id: string): boolean {
-    return this.#forget.run([id]) > 0;
+  forget(id: string, queue: string): boolean {
+    return this.#forget.run([id, queue]) > 0;
   }
 
   /** The row that no entry older than now exceeds. */

@@ -36,9 +36,10 @@ export class SqliteFailedStore implements FailedStore {
     return this.#store.read('no failed jobs were listed', ({ failed }) => failed.list(queue, limit, offset));
   }
 
-  async get(id: string): Promise<FailedEntry | undefined> {
-    this.#options.checkOpen('failed.get');
-    return this.#store.read(`the failed job ${id} was not read`, ({ failed }) => failed.get(id));
+  async find(id: string): Promise<readonly FailedEntry[]> {
+    this.#options.checkOpen('failed.find');
+    const entry = await this.#store.read(`the failed job ${id} was not read`, ({ failed }) => failed.get(id));
+    return entry === undefined ? [] : [entry];
   }
 
   async count(queue?: string): Promise<number> {
@@ -59,9 +60,10 @@ export class SqliteFailedStore implements FailedStore {
     return retried;
   }
 
-  async forget(id: string): Promise<boolean> {
+  async forget({ id, queue }: Pick<FailedEntry, 'id' | 'queue'>): Promise<boolean> {
     this.#options.checkOpen('failed.forget');
-    return this.#store.write({ consequence: `the failed job ${id} was kept` }, ({ failed }) => failed.forget(id));
+    const purpose = { consequence: `the failed job ${id} was kept` };
+    return this.#store.write(purpose, ({ failed }) => failed.forget(id, queue));
   }
 
   async flush(queue?: string): Promise<number> {

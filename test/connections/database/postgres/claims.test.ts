@@ -51,7 +51,7 @@ describe('a store in PostgreSQL', () => {
       attempts: 1,
     };
     await connection.failed.put({ ...entry, payload: bytes });
-    expect(await connection.failed.get('a')).toMatchObject({ ...entry, payload: bytes, exception: 'Error: \uFFFD' });
+    expect(await connection.failed.find('a')).toMatchObject([{ ...entry, payload: bytes, exception: 'Error: \uFFFD' }]);
   });
 
   it('wakes a worker that waits from another process’s push without delay', async () => {

@@ -1,0 +1,65 @@
+import { QueueManager } from '../../../src/queue/queue-manager';
+import { builtInConnectors } from '../../../src/connections/built-in';
+import { silentLogger } from '../../../src/logger/console-logger';
+import { type RedisServer, startRedisServer } from '../../support/redis-server';
+
+const text = '{"job":"probe","data":{},"id":"one","attempts":0}';
+
+let server: RedisServer;
+let manager: QueueManager;
+
+beforeAll(async () => {
+  server = await startRedisServer();
+});
+
+beforeEach(() => {
+  const { url } = server;
+  manager = new QueueManager(
+    { connectors: builtInConnectors, logger: silentLogger },
+    { connections: { main: { driver: 'redis', url }, same: { driver: 'redis', url } }, default: 'main' },
+  );
+});
+
+afterEach(() => manager.close());
+afterAll(() => server.stop());
+
+/** One job of the same id on each of these queues. */
+async function fail(...queues: readonly string[]): Promise<void> {
+  const driver = manager.driver();
+  for (const queue of queues) {
+    await driver.push(queue, [{ payload: text }]);
+    const { reservations } = await driver.reserve({ queues: [queue], limit: 1, lease: 60 });
+    const [reservation] = reservations;
+    const failure = { id: 'one', name: 'probe', exception: `Error: on ${queue}` };
+    const { counters } = reservation!;
+    await driver.settle([{ outcome: 'failed', reservation: reservation!, counters, failure }]);
+  }
+}
+
+const places = async (): Promise<readonly string[]> =>
+  (await manager.failed.list()).map(({ id, queue }) => `${id} on ${queue}`).toSorted();
+
+it('failed jobs of one id on two queues are listed, and forgotten and retried one by one', async () => {
+  await fail('mail', 'reports', 'letters');
+  expect(await places()).toEqual(['one on letters', 'one on mail', 'one on reports']);
+  await expect(manager.failed.forget('one')).rejects.toMatchObject({ code: 'E_AMBIGUOUS_FAILED_JOB' });
+  await expect(manager.failed.retry('one')).rejects.toThrow(/on queue 'letters' of connection 'main', and on queue/);
+
+  expect(await manager.failed.forget('one', { queue: 'mail' })).toBe(true);
+  expect(await manager.failed.get('one', { queue: 'reports' })).toMatchObject({ exception: 'Error: on reports' });
+  expect(await manager.failed.retry('one', { queue: 'reports' })).toBe(true);
+
+  expect(await places()).toEqual(['one on letters']);
+  expect(await manager.driver().counts('reports')).toMatchObject({ ready: 1 });
+  expect(await manager.failed.forget('one')).toBe(true);
+  expect(await places()).toEqual([]);
+});
+
+it('failed jobs of one id on many queues all go back', async () => {
+  const queues = Array.from({ length: 150 }, (_, index) => `queue-${index}`);
+  await fail(...queues);
+
+  expect(await manager.failed.retry('all')).toBe(150);
+
+  expect(await places()).toEqual([]);
+});
