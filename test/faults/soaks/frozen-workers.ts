@@ -2,7 +2,7 @@
 import { eventually } from '../../support/eventually';
 import { Take } from '../kit/programs/jobs';
 import type { LedgerLine } from '../kit/ledger';
-import { Stage } from '../kit/stage';
+import { Stage, type StoreName } from '../kit/stage';
 import type { WorkerProcess } from '../kit/worker-process';
 import { type Soak, tally } from './soak';
 
@@ -36,7 +36,7 @@ export const frozenWorkers: Soak<Size> = {
       for (const { pid } of victims) stage.disturbed.add(pid);
       let stale = 0;
       for (let frozen = 0; frozen < freezes; frozen += atOnce) {
-        const held = await freezeAll(stage, victims);
+        const held = await freezeAll(stage, store, victims);
         stale += held.length;
         await eventually(() => held.every((run) => isDoneElsewhere(stage, run)), { deadline: 60_000 });
         for (const victim of victims) victim.thaw();
@@ -58,7 +58,11 @@ export const frozenWorkers: Soak<Size> = {
 };
 
 /** Each is frozen while it runs something; gives those runs. */
-async function freezeAll(stage: Stage, victims: readonly WorkerProcess[]): Promise<readonly LedgerLine[]> {
+async function freezeAll(
+  stage: Stage,
+  store: StoreName,
+  victims: readonly WorkerProcess[],
+): Promise<readonly LedgerLine[]> {
   const seen = stage.ledger.lines.length;
   const awake = new Set(victims);
   await stage.dispatch(Array.from({ length: 4 * victims.length }, () => new Take(TAKES)));
@@ -67,7 +71,9 @@ async function freezeAll(stage: Stage, victims: readonly WorkerProcess[]): Promi
       for (const victim of awake) {
         if (openRuns(stage, victim, seen).length === 0) continue;
         victim.freeze();
-        awake.delete(victim);
+        // One that stands still in the midst of a write keeps the file of SQLite locked for as long, from everybody.
+        if (store === 'sqlite' && !(await stage.tryDispatch([new Take(TAKES)]))) victim.thaw();
+        else awake.delete(victim);
       }
       const { ready } = await stage.driver.counts('default');
       // The others may have taken them all.
