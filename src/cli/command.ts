@@ -31,6 +31,12 @@ class HelpfulCommand extends Command {
       const missing = this.registeredArguments.find((argument) => argument.name() === word);
       return missing && `Give ${missing.description}.`;
     }
+    if (code === 'commander.excessArguments' && this.options.some(({ long }) => long === '--queue')) {
+      const [first, ...others] = this.args;
+      const [all, behind] = [this.args, others].map((words) => `--queue=${words.join(',')}`);
+      const command = `onqueue ${this.name()}`;
+      return `Queues come by --queue: ${command} ${all}; or, where ${first} is a connection: ${command} ${first} ${behind}`;
+    }
     const [, flag] = /^--([^=]+)/.exec(word) ?? [];
     if (code !== 'commander.unknownOption' || flag === undefined) return undefined;
     const value = word.slice(`--${flag}=`.length);

@@ -8,7 +8,7 @@ import type { Diagnosis } from '../queue/connection';
 import type { QueueManager } from '../queue/queue-manager';
 import { counted } from './counted';
 import { errorText } from './error-text';
-import { HOW_TO_REGISTER, shortNamesRemark } from './job-list';
+import { NO_JOBS, shortNamesRemark } from './job-list';
 import { dependenciesOf, installedPackage, ownPackage } from './package-versions';
 
 const OLDEST_NODE = [20, 19] as const;
@@ -71,7 +71,7 @@ function secondCopy(name: string, used: string, folder: string, remedy: string):
 
 export function diagnoseJobs(manager: QueueManager): Diagnosis[] {
   const jobs = manager.registry.all();
-  if (jobs.length === 0) return [{ level: 'warning', subject: 'jobs', message: HOW_TO_REGISTER }];
+  if (jobs.length === 0) return [{ level: 'warning', subject: 'jobs', message: NO_JOBS }];
   const found = jobs.flatMap((job) => [...diagnoseRoute(job, manager), ...diagnoseHandler(job, manager)]);
   const remark = shortNamesRemark(manager);
   if (remark !== undefined) found.push({ level: 'warning', subject: 'jobs', message: remark });

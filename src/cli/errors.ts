@@ -1,6 +1,10 @@
 /** What can be wrong with a command line. */
 import { OnqueueError } from '../errors/onqueue-error';
 
+/** What to do where no job is registered. */
+export const HOW_TO_REGISTER =
+  "Import the files of your jobs in onqueue.config.*, or pass --require 'dist/jobs/**/*.js'.";
+
 /** An option of the command line with a value that it cannot have. */
 export class InvalidOptionError extends OnqueueError<{ readonly option: string; readonly value: string }> {
   readonly code = 'E_INVALID_OPTION';
@@ -16,6 +20,17 @@ export class NothingMatchedError extends OnqueueError<{ readonly pattern: string
 
   constructor(option: string, pattern: string, folder: string, remedy: string) {
     super(`${option}: nothing matches '${pattern}' in ${folder}. ${remedy}`, { pattern, folder });
+  }
+}
+
+/** A worker that would run nothing: whatever came, it would give back. */
+export class NoJobsError extends OnqueueError<{ readonly configuration: string }> {
+  readonly code = 'E_NO_JOBS';
+
+  constructor(configuration: string) {
+    super(`The worker knows no job, so it does not start (the configuration is ${configuration}). ${HOW_TO_REGISTER}`, {
+      configuration,
+    });
   }
 }
 

@@ -4,6 +4,7 @@ import { relativeFile } from '../job/declared-in';
 import type { WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
 import type { QueueManager } from '../queue/queue-manager';
+import { HOW_TO_REGISTER } from './errors';
 import type { Cell } from './table';
 
 export interface ListedJob {
@@ -47,9 +48,7 @@ export function jobRow({ name, queue, tries, timeout, file }: ListedJob): Cell[]
   return [name, queue, tries === 0 ? 'no limit' : String(tries), timeout === 0 ? 'none' : secondsText(timeout), file];
 }
 
-/** What to do where no job is registered: the worker would give every job back. */
-export const HOW_TO_REGISTER =
-  "No job is registered here. Import the files of your jobs in onqueue.config.*, or pass --require 'dist/jobs/**/*.js'.";
+export const NO_JOBS = `No job is registered here. ${HOW_TO_REGISTER}`;
 
 /** Shorter than anybody would name a class: a minifier does, and names others so in the next build. */
 const SHORTEST_NAME = 3;

@@ -1,44 +1,66 @@
-/** Queues as a command line names them: `high default`, `high,default`, and as Laravel does, `redis:default`. */
+/** The connection and the queues that a command line names, in Laravel's manner: `clear redis --queue=high,default`. */
+import type { Command } from 'commander';
+import { nearest } from '../job/nearest';
 import { checkQueueName } from '../job/queue-name';
+import { UnknownConnectionError } from '../queue/errors';
 import type { QueueConnection } from '../queue/queue-connection';
 import type { QueueManager } from '../queue/queue-manager';
 import { noteMemory } from './memory-remark';
-import { namesIn } from './options';
+import { namesIn, type ProjectFlags } from './options';
 import type { Session } from './session';
 
-export interface QueueFlags {
-  readonly connection?: string | undefined;
+export interface QueueFlags extends ProjectFlags {
   readonly queue?: string | undefined;
 }
 
-export interface NamedQueue {
+export interface Named {
   readonly connection: QueueConnection;
-  readonly queue: string;
+  /** Those of `--queue`, each once; none: it was not given. */
+  readonly queues: readonly string[];
+}
+
+export function addConnectionArgument(command: Command): Command {
+  return command.argument('[connection]', 'connection of the configuration (default: its default)');
 }
 
 /**
- * By default the connection's own queue. With `--connection` a colon belongs to the queue's name.
+ * Laravel's `redis:high` is the queue `high` of the connection `redis`.
  *
  * @throws InvalidQueueNameError, UnknownConnectionError
  */
-export function namedQueues(
-  session: Session,
-  manager: QueueManager,
-  words: readonly string[],
-  flags: QueueFlags,
-): NamedQueue[] {
-  const names = [...new Set([...words, flags.queue ?? ''].flatMap(namesIn))];
-  const usual = manager.connection(flags.connection);
-  const queues = names.map((name) => {
-    const colon = name.indexOf(':');
-    const connection = name.slice(0, Math.max(colon, 0));
-    return flags.connection === undefined && manager.connectionNames().includes(connection)
-      ? { connection: manager.connection(connection), queue: name.slice(colon + 1) }
-      : { connection: usual, queue: name };
-  });
+export function namedQueues(session: Session, manager: QueueManager, command: Command, { queue }: QueueFlags): Named {
+  const [word] = command.args;
+  const [before = '', ...behind] = word?.split(':') ?? [];
+  const isPair = behind.length > 0 && isConnection(manager, before) && !isConnection(manager, word!);
+  const name = isPair ? before : word;
+  const queues = [...(isPair ? [behind.join(':')] : []), queue ?? ''].flatMap(namesIn);
+  checkConnection(manager, command.name(), name, queues);
+  const names = [...new Set(queues)];
   // All of them before anything is done to the first.
-  for (const { queue } of queues) checkQueueName(queue, 'queue');
-  const all = queues.length > 0 ? queues : [{ connection: usual, queue: usual.defaultQueue }];
-  for (const { name } of new Set(all.map(({ connection }) => connection))) noteMemory(session, manager, name);
-  return all;
+  for (const each of names) checkQueueName(each, 'queue');
+  noteMemory(session, manager, name);
+  return { connection: manager.connection(name), queues: names };
+}
+
+/** Says of a queue that stands where a connection belongs where it is to stand. @throws UnknownConnectionError */
+export function checkConnection(
+  manager: QueueManager,
+  command: string,
+  name: string | undefined,
+  queues: readonly string[] = [],
+): void {
+  if (name === undefined || isConnection(manager, name)) return;
+  const known = manager.connectionNames();
+  const line = `onqueue ${command} --queue=${[name, ...queues].join(',')}`;
+  throw new UnknownConnectionError(
+    name,
+    known,
+    manager.configurationSource,
+    nearest(name, known)[0],
+    `If a queue is meant: ${line}`,
+  );
+}
+
+function isConnection(manager: QueueManager, name: string): boolean {
+  return name === 'sync' || manager.connectionNames().includes(name);
 }

@@ -1,9 +1,10 @@
 /** What `work` opens with: the store, the queues, the jobs that it knows, and what there is to say of them. */
 import type { QueueManager } from '../queue/queue-manager';
 import { resolveWorkerOptions } from '../worker/worker-options';
-import { HOW_TO_REGISTER, JOB_HEADINGS, jobRow, listedJobs, shortNamesRemark } from './job-list';
+import { JOB_HEADINGS, jobRow, listedJobs, shortNamesRemark } from './job-list';
 import { memoryRemark } from './memory-remark';
 import type { Session } from './session';
+import { strangeQueuesRemark, waitingElsewhereRemark } from './useless-worker';
 import { type WorkFlags, workerOptions } from './worker-flags';
 
 export function printOpening(
@@ -29,10 +30,14 @@ export function printOpening(
     }
     output.line('');
   }
-  for (const remark of [memoryRemark(manager, name), shortNamesRemark(manager)]) {
+  const work = { given: connection, flags, connection: name, queues: queueNames };
+  const remarks = [memoryRemark(manager, name), shortNamesRemark(manager), strangeQueuesRemark(manager, work)];
+  for (const remark of remarks) {
     if (remark !== undefined) manager.logger.warn({}, remark);
   }
-  if (jobs.length === 0) {
-    manager.logger.warn({}, `${HOW_TO_REGISTER} Until then every job that comes is given back to its queue.`);
-  }
+  // The store may be away, which holds up no worker: it says so itself.
+  void waitingElsewhereRemark(manager, work).then(
+    (remark) => remark !== undefined && manager.logger.warn({}, remark),
+    () => undefined,
+  );
 }

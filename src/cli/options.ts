@@ -37,11 +37,7 @@ export function queueOption(description: string): Option {
   );
 }
 
-/** What tells failed jobs of one id apart. */
-export function addPlaceOptions(command: Command): Command {
-  return command.option('--queue <name>', 'only of this queue').addOption(failedConnectionOption());
-}
-
+/** Of failed jobs, which may have come from any. */
 export function failedConnectionOption(): Option {
   return new Option('--connection <name>', 'only of those that came from this connection');
 }

@@ -1,6 +1,7 @@
 /** Everything that a command prints: results to standard output, the rest to standard error, progress to a terminal alone. */
 import type { Clock, Milliseconds, Timer } from '../clock/clock';
-import { type Cell, formatTable } from './table';
+import { oneLine } from '../errors/plain-text';
+import { type Cell, formatTable, roomForLast } from './table';
 
 /** What is needed of `process.stdout` and `process.stderr`. */
 export interface OutputStream {
@@ -11,6 +12,9 @@ export interface OutputStream {
 
 /** How often the counter line is written anew; each time costs the store a question. */
 const COUNTING_INTERVAL: Milliseconds = 250;
+
+/** Of a message, fewer characters than this say nothing. */
+const READABLE = 60;
 
 const CLEAR_LINE = '\r\u001B[K';
 
@@ -25,6 +29,10 @@ export class Output {
     this.#clock = clock;
   }
 
+  get #width(): number | undefined {
+    return this.#stdout.isTTY === true ? this.#stdout.columns : undefined;
+  }
+
   line(text: string): void {
     this.#stdout.write(`${text}\n`);
   }
@@ -37,8 +45,20 @@ export class Output {
   }
 
   table(headings: readonly string[], rows: readonly (readonly Cell[])[]): void {
-    const width = this.#stdout.isTTY === true ? this.#stdout.columns : undefined;
-    this.line(formatTable(headings, rows, { width }));
+    this.line(formatTable(headings, rows, { width: this.#width }));
+  }
+
+  /** Of rows whose last cell is what they are read for: a table where there is room for it, otherwise each on lines of its own. */
+  list(headings: readonly string[], rows: readonly (readonly Cell[])[]): void {
+    if (roomForLast(headings, rows, { width: this.#width }) >= READABLE) return this.table(headings, rows);
+    for (const row of rows) {
+      const [first, ...others] = row.map((cell) => oneLine(String(cell ?? '')));
+      const last = others.pop() ?? '';
+      const facts = others.map((cell, column) =>
+        typeof row[column + 1] === 'number' ? `${headings[column + 1]} ${cell}` : cell,
+      );
+      this.line(`${first}\n  ${facts.join(', ')}\n  ${last}`);
+    }
   }
 
   /** What is no result: a warning, an error, what was not found. */

@@ -12,6 +12,18 @@ const GAP = '  ';
 /** A last column narrower than this says nothing; the terminal may as well wrap it. */
 const NARROWEST = 12;
 
+/** How wide the last column may be; Infinity: as wide as it likes. */
+export function roomForLast(
+  headings: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  { width = Infinity }: TableOptions,
+): number {
+  const widths = headings.slice(0, -1).map((heading, column) => {
+    return Math.max(visibleWidth(heading), ...rows.map((row) => visibleWidth(cellText(row[column]))));
+  });
+  return width - widths.reduce((sum, width) => sum + width + GAP.length, 0);
+}
+
 /** One line for the headings and one for each row, without a line break at the end. */
 export function formatTable(
   headings: readonly string[],
@@ -21,8 +33,7 @@ export function formatTable(
   const texts = [headings, ...rows].map((row) => headings.map((_, column) => cellText(row[column])));
   const widths = headings.map((_, column) => Math.max(...texts.map((row) => visibleWidth(row[column] ?? ''))));
   const last = headings.length - 1;
-  const before = widths.slice(0, last).reduce((sum, width) => sum + width + GAP.length, 0);
-  const room = options.width === undefined ? Infinity : Math.max(NARROWEST, options.width - before);
+  const room = Math.max(NARROWEST, roomForLast(headings, rows, options));
   const isNumeric = headings.map((_, column) => rows.every((row) => typeof row[column] === 'number'));
   return texts
     .map((row) =>

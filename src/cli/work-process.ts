@@ -10,11 +10,13 @@ import { type ResolvedWorkerOptions, resolveWorkerOptions } from '../worker/work
 import { ExitCode, exitCodeOfSignal } from './exit-codes';
 import { HealthServer } from './health-server';
 import { LoadedFiles } from './loaded-files';
+import { checkConnection } from './named-queues';
 import { printOpening } from './opening';
 import type { Session } from './session';
 import { STOP_REASONS } from './stop-reasons';
 import { hearStopSignals } from './stop-signals';
 import { SupervisorLink } from './supervisor-link';
+import { checkJobs } from './useless-worker';
 import { type WorkFlags, workerOptions } from './worker-flags';
 
 /** Beyond the grace, for a process that was left alone by the one that started it; then it is blocked, and killed. */
@@ -56,6 +58,8 @@ export class WorkProcess {
     if (fresh !== undefined || processNumber !== undefined) this.#endWithParent();
     const address = await this.#serveHealth();
     const manager = await this.#open();
+    checkConnection(manager, 'work', this.#connection);
+    checkJobs(manager);
     const { logger } = manager;
     const options = workerOptions(this.#connection, this.#flags);
     const changed = (): void => this.#link?.changed();

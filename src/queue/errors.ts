@@ -84,12 +84,10 @@ export class AlreadyConfiguredError extends OnqueueError<{
 export class UnknownConnectionError extends OnqueueError<{ readonly name: string; readonly known: readonly string[] }> {
   readonly code = 'E_UNKNOWN_CONNECTION';
 
-  constructor(name: string, known: readonly string[], source: string, suggestion: string | undefined) {
-    const meant = suggestion === undefined ? '' : ` Did you mean '${suggestion}'?`;
-    super(`No connection '${name}' in the configuration (${source}); it has ${known.join(', ')}.${meant}`, {
-      name,
-      known,
-    });
+  constructor(name: string, known: readonly string[], source: string, suggestion: string | undefined, remedy?: string) {
+    const meant = suggestion === undefined ? [] : [`Did you mean '${suggestion}'?`];
+    const problem = `No connection '${name}' in the configuration (${source}); it has ${known.join(', ')}.`;
+    super([problem, ...meant, ...(remedy === undefined ? [] : [remedy])].join(' '), { name, known });
   }
 }
 

@@ -27,19 +27,20 @@ describe('size', () => {
     expect(code).toBe(0);
   });
 
-  it.each([[['high,other']], [['high', 'other']]])(
-    'shows the queues of %j, as JSON where that is wanted',
-    async (line) => {
-      await kit.push('high', 'A');
+  it.each([
+    [['--queue=high,other']],
+    [['memory', '--queue=high', '--queue=other']],
+    [['memory:high', '--queue=other']],
+  ])('shows the queues of %j, as JSON where that is wanted', async (line) => {
+    await kit.push('high', 'A');
 
-      const { stdout } = await kit.run('size', ...line, '--json');
+    const { stdout } = await kit.run('size', ...line, '--json');
 
-      expect(JSON.parse(stdout)).toEqual([
-        { queue: 'high', ready: 1, delayed: 0, reserved: 0, failed: 0, paused: false },
-        { queue: 'other', ready: 0, delayed: 0, reserved: 0, failed: 0, paused: false },
-      ]);
-    },
-  );
+    expect(JSON.parse(stdout)).toEqual([
+      { queue: 'high', ready: 1, delayed: 0, reserved: 0, failed: 0, paused: false },
+      { queue: 'other', ready: 0, delayed: 0, reserved: 0, failed: 0, paused: false },
+    ]);
+  });
 
   it('says of a store that is away that nothing was counted', async () => {
     const counts = () => Promise.reject(new Error("queue 'default' was not counted"));
@@ -62,155 +63,10 @@ describe('size', () => {
   });
 
   it('refuses a connection that is not configured, with the nearest', async () => {
-    const { stderr, code } = await kit.run('size', '--connection=memroy');
+    const { stderr, code } = await kit.run('size', 'memroy');
 
-    expect(stderr).toMatch(/No connection 'memroy'.*Did you mean 'memory'\?.*\(E_UNKNOWN_CONNECTION\)/);
+    expect(stderr).toMatch(/No connection 'memroy'.*it has memory\. Did you mean 'memory'\?.*\(E_UNKNOWN_CONNECTION\)/);
     expect(code).toBe(2);
-  });
-});
-
-describe('failed', () => {
-  it('lists failed jobs with the first line of their errors', async () => {
-    await kit.fail('id-1', { name: 'SendMail', queue: 'mail' });
-
-    const { stdout, code } = await kit.run('failed');
-
-    const [headings, row] = stdout.split('\n');
-    expect(headings).toMatch(/^id +job +queue +attempts +failed at +error$/);
-    expect(row).toMatch(/^id-1 +SendMail +mail +3 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC +Error: refused$/);
-    expect(code).toBe(0);
-  });
-
-  it('takes a queue and a limit, and says when there are more', async () => {
-    for (const id of ['1', '2', '3']) await kit.fail(id, { queue: 'mail' });
-    await kit.fail('4', { queue: 'other' });
-
-    const { stdout, stderr } = await kit.run('failed', '--queue=mail', '--limit=2', '--json');
-
-    const listed = JSON.parse(stdout) as { queue: string }[];
-    expect(listed.map(({ queue }) => queue)).toEqual(['mail', 'mail']);
-    expect(stderr).toContain('more than these 2');
-  });
-
-  it('says so when there are none', async () => {
-    expect((await kit.run('failed')).stdout).toBe('No failed jobs.\n');
-    expect((await kit.run('failed', '--json')).stdout).toBe('[]\n');
-  });
-
-  it('shows all of one job when its id is given', async () => {
-    await kit.fail('id-1');
-
-    const { stdout } = await kit.run('failed', 'id-1');
-
-    expect(stdout).toContain('"commandName":"SendMail"');
-    expect(stdout).toContain('Error: refused\n    at mail');
-  });
-
-  it('shows nothing that a terminal would obey, whatever stands in the payload or the error', async () => {
-    await kit.fail('id-1', {
-      payload: Buffer.from('{\u001b[2J'),
-      exception: 'Error: \u001b]0;owned\u0007\n    at mail',
-    });
-
-    const { stdout } = await kit.run('failed', 'id-1');
-
-    expect(stdout).toContain('    at mail');
-    expect(stdout).not.toMatch(/[^\P{Cc}\n]/u);
-  });
-
-  it('ends with 1 when there is no job of that id', async () => {
-    const { stderr, code } = await kit.run('failed', 'nothing');
-
-    expect(stderr).toContain("no failed job 'nothing'");
-    expect(code).toBe(1);
-  });
-});
-
-describe('retry', () => {
-  it('sends jobs back by their ids', async () => {
-    await kit.fail('1');
-    await kit.fail('2');
-    await kit.fail('3');
-
-    const { stdout, code } = await kit.run('retry', '1', '3');
-
-    expect(stdout).toContain('Sent 2 failed jobs back');
-    expect(code).toBe(0);
-    expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
-    expect(await kit.store.failed.count()).toBe(1);
-  });
-
-  it('sends all of them back', async () => {
-    await kit.fail('1');
-    await kit.fail('2');
-
-    const { stdout } = await kit.run('retry', 'all', '--json');
-
-    expect(JSON.parse(stdout)).toEqual({ retried: 2, unknown: [] });
-    expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
-  });
-
-  it('names the ids that it does not know, retries the others, and ends with 1', async () => {
-    await kit.fail('1');
-
-    const { stderr, code } = await kit.run('retry', 'x', '1');
-
-    expect(stderr).toContain("no failed job 'x'");
-    expect(code).toBe(1);
-    expect(await kit.store.counts('default')).toMatchObject({ ready: 1 });
-  });
-
-  it('asks for ids', async () => {
-    const { stderr, code } = await kit.run('retry');
-
-    expect(stderr).toContain("missing required argument 'ids'");
-    expect(stderr).toContain("or 'all'");
-    expect(code).toBe(2);
-  });
-});
-
-describe('forget, flush and prune', () => {
-  beforeEach(async () => {
-    await kit.fail('1', { queue: 'mail' });
-    await kit.fail('2', { queue: 'mail' });
-    await kit.fail('3', { queue: 'other' });
-  });
-
-  it('forget removes single ones, and ends with 1 for what is not there', async () => {
-    const { stdout, code } = await kit.run('forget', '1', 'x', '--json');
-
-    expect(JSON.parse(stdout)).toEqual({ forgotten: 1, unknown: ['x'] });
-    expect(code).toBe(1);
-    expect(await kit.store.failed.count()).toBe(2);
-  });
-
-  it('flush removes all', async () => {
-    expect((await kit.run('flush')).stdout).toBe('Removed 3 failed jobs.\n');
-    expect(await kit.store.failed.count()).toBe(0);
-  });
-
-  it('flush removes those of one queue', async () => {
-    await kit.run('flush', '--queue=mail');
-
-    expect(await kit.store.failed.count('mail')).toBe(0);
-    expect(await kit.store.failed.count()).toBe(1);
-  });
-
-  it('prune keeps the newest', async () => {
-    expect((await kit.run('prune', '--keep=1')).stdout).toBe('Removed 2 failed jobs.\n');
-  });
-
-  it('prune goes by age', async () => {
-    expect((await kit.run('prune', '--older-than=1h', '--json')).stdout).toBe('{"pruned":0}\n');
-    expect((await kit.run('prune', '--older-than=0')).code).toBe(0);
-  });
-
-  it('prune does nothing without being told which', async () => {
-    const { stderr, code } = await kit.run('prune');
-
-    expect(stderr).toContain('--older-than=30d');
-    expect(code).toBe(2);
-    expect(await kit.store.failed.count()).toBe(3);
   });
 });
 
@@ -229,7 +85,7 @@ describe('clear', () => {
     expect(await kit.store.counts('high')).toMatchObject({ ready: 1 });
   });
 
-  it.each([[['high,low']], [['--queue=high,low']], [['high', '--queue=low']]])(
+  it.each([[['--queue=high,low']], [['memory', '--queue=high', '--queue=low']], [['memory:high', '--queue=low']]])(
     'empties the queues of %j',
     async (line) => {
       const { stdout } = await kit.run('clear', ...line, '--json');
@@ -257,7 +113,7 @@ describe('clear', () => {
     kit.environment = { NODE_ENV: 'production' };
     kit.answer = 'y';
 
-    await kit.run('clear', 'default,high');
+    await kit.run('clear', '--queue=default,high');
 
     expect(kit.asked).toEqual([expect.stringMatching(/Clear default, high on memory .*\(3 jobs\)\?.*\[y\/N\]/)]);
     expect(await kit.store.counts('default')).toMatchObject({ ready: 0 });
@@ -273,9 +129,9 @@ describe('clear', () => {
 
   it('does not ask with --force, nor outside of production', async () => {
     kit.answer = 'n';
-    await kit.run('clear', 'high');
+    await kit.run('clear', '--queue=high');
     kit.environment = { NODE_ENV: 'production' };
-    await kit.run('clear', 'low', '--force');
+    await kit.run('clear', '--queue=low', '--force');
 
     expect(kit.asked).toEqual([]);
     expect(await kit.store.counts('low')).toMatchObject({ ready: 0 });
@@ -312,7 +168,7 @@ describe('any command', () => {
 
     expect((await kit.run('size')).stderr).toBe('');
     expect((await kit.run('failed')).stderr).toBe('');
-    expect((await kit.run('size', '--connection=memory')).stderr).toContain('The driver memory');
+    expect((await kit.run('size', 'memory')).stderr).toContain('The driver memory');
   });
 
   it('does not count one job in the plural', async () => {
@@ -391,5 +247,38 @@ describe('any command', () => {
     await kit.run('size');
 
     await expect(opened.counts('default')).rejects.toThrow('closed');
+  });
+});
+
+describe('a queue where the connection belongs', () => {
+  it.each(['clear', 'size', 'pause', 'resume'])('is refused by %s, with the right command', async (command) => {
+    await kit.push('mail', 'A');
+
+    const { stderr, stdout, code } = await kit.run(command, 'mail');
+
+    expect(stderr).toContain("No connection 'mail' in the configuration");
+    expect(stderr).toContain(`it has memory. If a queue is meant: onqueue ${command} --queue=mail`);
+    expect({ stdout, code }).toEqual({ stdout: '', code: 2 });
+    expect(await kit.store.control.paused()).toEqual([]);
+    expect(await kit.store.counts('mail')).toMatchObject({ ready: 1 });
+  });
+
+  it.each([
+    ['clear', 'high', 'low'],
+    ['work', 'high', 'low'],
+    ['listen', 'high', 'low'],
+  ])('is refused among others: %s %s %s', async (command, ...queues) => {
+    const { stderr, code } = await kit.run(command, ...queues);
+
+    expect(stderr).toContain(`Queues come by --queue: onqueue ${command} --queue=high,low; or, where high is a `);
+    expect(stderr).toContain(`onqueue ${command} high --queue=low\n`);
+    expect(code).toBe(2);
+  });
+
+  it('is refused by work, before anything is started', async () => {
+    expect(await kit.work('mail')).toMatchObject({
+      stderr: expect.stringContaining('If a queue is meant: onqueue work --queue=mail') as string,
+      code: 2,
+    });
   });
 });

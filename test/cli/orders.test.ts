@@ -95,11 +95,10 @@ describe('pause and resume', () => {
   });
 
   it.each([
-    [['high,low']],
-    [['high', 'low']],
     [['--queue=high,low']],
-    [['high', '--queue=low']],
+    [['memory', '--queue=high', '--queue=low']],
     [['memory:high,low']],
+    [['memory:high', '--queue=low']],
   ])('take the queues of %j', async (line) => {
     const { stdout } = await kit.run('pause', ...line, '--json');
     expect(JSON.parse(stdout)).toEqual([
@@ -111,10 +110,10 @@ describe('pause and resume', () => {
     expect(await kit.store.control.paused()).toEqual([]);
   });
 
-  it('take another connection by an option, and a colon then for a part of the name', async () => {
+  it('take another connection, and a colon in --queue for a part of the name', async () => {
     giveTwo();
 
-    const { stdout } = await kit.run('pause', '--connection=stored', 'memory:high,low', '--json');
+    const { stdout } = await kit.run('pause', 'stored', '--queue=memory:high,low', '--json');
 
     expect(JSON.parse(stdout)).toMatchObject([
       { connection: 'stored', queue: 'memory:high' },
@@ -123,7 +122,7 @@ describe('pause and resume', () => {
   });
 
   it('remark on a queue that nobody has used, because a slip would pause nothing', async () => {
-    const { stderr, code } = await kit.run('pause', 'hihg,high');
+    const { stderr, code } = await kit.run('pause', '--queue=hihg,high');
 
     expect(stderr).toMatch(/No job is known .* a queue hihg of memory yet.*Did you mean high\?/);
     expect(stderr.match(/No job is known/g)).toHaveLength(1);
@@ -131,7 +130,7 @@ describe('pause and resume', () => {
   });
 
   it('do nothing at all where one of the names cannot be', async () => {
-    const { stderr, code } = await kit.run('pause', 'high,lo w');
+    const { stderr, code } = await kit.run('pause', '--queue=high,lo w');
 
     expect(stderr).toContain('E_INVALID_QUEUE_NAME');
     expect(code).toBe(2);
@@ -139,7 +138,7 @@ describe('pause and resume', () => {
   });
 
   it('show in size', async () => {
-    await kit.run('pause', 'low,new');
+    await kit.run('pause', '--queue=low,new');
 
     const { stdout } = await kit.run('size');
 
@@ -150,7 +149,7 @@ describe('pause and resume', () => {
       'low          1        0         0       0  yes',
       'new          0        0         0       0  yes',
     ]);
-    expect(JSON.parse((await kit.run('size', 'low', '--json')).stdout)).toMatchObject([{ paused: true }]);
+    expect(JSON.parse((await kit.run('size', '--queue=low', '--json')).stdout)).toMatchObject([{ paused: true }]);
   });
 });
 

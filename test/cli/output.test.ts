@@ -42,6 +42,24 @@ describe('the output', () => {
     expect(pipe.text).toContain('longer than the terminal');
   });
 
+  describe('of a list that is read for its last cell', () => {
+    const error = 'Error: connect ECONNREFUSED 127.0.0.1:25, which the mail server of the department answers';
+    const row = ['0193a6c1-0000-7000-8000-000000000000', 'SendMail', 3, error];
+    const shown = (columns: number): string => {
+      const terminal = new Stream(true, columns);
+      new Output(terminal, new Stream(), new TestClock()).list(['id', 'job', 'attempts', 'error'], [row]);
+      return terminal.text;
+    };
+
+    it.each([60, 80, 100])('has all of it on a line of its own in %d columns', (columns) => {
+      expect(shown(columns)).toBe(`${row[0]}\n  SendMail, attempts 3\n  ${error}\n`);
+    });
+
+    it('is a table where there is room for it', () => {
+      expect(shown(140)).toMatch(/^id +job +attempts +error\n0193a6c1-\S+ +SendMail +3 +Error: connect.*\n$/);
+    });
+  });
+
   it('counts down on a terminal what is left, and removes the line', async () => {
     const clock = new TestClock();
     const stderr = new Stream(true);

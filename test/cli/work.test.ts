@@ -232,6 +232,34 @@ describe('work', () => {
     });
   });
 
+  it('warns when no job that is registered goes to its queues, with the command that works them', async () => {
+    const { stderr, code } = await kit.work('--queue=default', '--concurrency=3', '--stop-when-empty');
+
+    expect(stderr).toContain('No job that is registered here goes to default by itself; they go to mail');
+    expect(stderr).toContain('onqueue work --queue=mail --concurrency=3 --stop-when-empty');
+    expect(code).toBe(0);
+  });
+
+  it('warns of jobs that wait where it was not told to work, with the command that does', async () => {
+    await kit.push('mail', SendMail.name, SendMail.name);
+    await kit.push('of-somebody-else', 'Other');
+
+    const { stderr } = await kit.work('memory', '--queue=default', '--stop-when-empty');
+
+    expect(stderr).toContain('Jobs wait on mail (2 jobs), which this worker was not told to work.');
+    expect(stderr).toContain('If no other does: onqueue work memory --queue=default,mail --stop-when-empty');
+    expect(stderr).not.toContain('of-somebody-else');
+  });
+
+  it('says nothing of that where its queues are those of its jobs, or the others are paused', async () => {
+    await kit.push('mail', SendMail.name);
+    expect((await kit.work('--queue=default,mail', '--stop-when-empty')).stderr).not.toMatch(/wait on|by itself/);
+
+    await kit.push('mail', SendMail.name);
+    await kit.store.control.pause('mail');
+    expect((await kit.work('--queue=default', '--stop-when-empty')).stderr).not.toContain('Jobs wait on');
+  });
+
   // Last: from here on this process knows such a job.
   it('does not run jobs under names that a minifier gave without a word', async () => {
     kit.project.write({

@@ -126,6 +126,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   NotQueuedError: ['SendEmail'],
   NotRunningError: ['SendEmail', 'signal'],
   NotAJobError: [class SendEmail {}],
+  NoJobsError: ['/srv/app/onqueue.config.ts'],
   NothingMatchedError: ['--require', './jobs/*.js', 'app', 'Give a path that is there.'],
   OutsideRunError: ['mailer'],
   PayloadVersionError: ['SendEmail', 3, 2],

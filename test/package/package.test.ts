@@ -169,6 +169,31 @@ describe('the packed package', () => {
     expect(await project.run(['out/main.js'])).toEqual(WORKED);
   });
 
+  it("works the job of README by README's own command", async () => {
+    const readme = readFileSync(join(root, 'README.md'), 'utf8');
+    const [, program = ''] = /```ts run\n(.*?)```/s.exec(readme) ?? [];
+    const [jobs = '', dispatch = ''] = program.split(/^(?=await )/m);
+    const [, line = ''] = /^npx onqueue (work .*)$/m.exec(readme) ?? [];
+    const project = projectWith(
+      {
+        'jobs.ts': jobs.replace('class SendWelcome', 'export class SendWelcome'),
+        'main.ts': `import { Queue } from 'onqueue';\nimport { SendWelcome } from './jobs.js';\n${dispatch}await Queue.close();\n`,
+      },
+      { type: 'module' },
+    );
+    project.link('@types/node');
+    const esm = { module: 'nodenext', moduleResolution: 'nodenext', outDir: 'dist' };
+    const tsconfig = { compilerOptions: { ...compilerOptions, ...esm }, include: ['*.ts'] };
+    project.write('tsconfig.json', JSON.stringify(tsconfig));
+    expect(await project.run([compiler, '-p', '.'])).toEqual({ code: 0, stdout: '', stderr: '' });
+    expect(await project.run(['dist/main.js'])).toMatchObject({ code: 0 });
+
+    const worker = await project.run(['node_modules/onqueue/dist/cli/bin.js', ...line.split(' '), '--drain']);
+
+    expect(worker).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Welcome, ada@example\.org$/m) as string });
+    expect(worker.stderr).not.toMatch(/"level":"(?:warn|error)"/);
+  });
+
   it('has types for every entry point, without a need to skip their check', async () => {
     const project = projectWith({
       'main.ts': `

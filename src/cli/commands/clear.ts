@@ -3,20 +3,11 @@ import type { Command } from 'commander';
 import type { QueueConnection } from '../../queue/queue-connection';
 import { newCommand } from '../command';
 import { counted } from '../counted';
-import { noteMemory } from '../memory-remark';
-import {
-  addConnectionOption,
-  addJsonOption,
-  addProjectOptions,
-  namesIn,
-  type ProjectFlags,
-  queueOption,
-} from '../options';
+import { addConnectionArgument, namedQueues, type QueueFlags } from '../named-queues';
+import { addJsonOption, addProjectOptions, queueOption } from '../options';
 import type { Session } from '../session';
 
-interface ClearFlags extends ProjectFlags {
-  readonly connection?: string | undefined;
-  readonly queue?: string | undefined;
+interface ClearFlags extends QueueFlags {
   readonly force?: boolean | undefined;
 }
 
@@ -28,26 +19,23 @@ export function clearCommand(session: Session): Command {
       'there is no terminal it refuses without --force.',
     examples: [
       ['onqueue clear', "the default connection's own queue"],
-      ['onqueue clear high default', 'these two; also written high,default'],
+      ['onqueue clear redis --queue=high,default', 'these two of another connection'],
       ['onqueue clear --force', 'in a script, also in production'],
     ],
   })
-    .argument('[queues...]', "names, also separated by commas (default: the connection's own queue)")
-    .addOption(queueOption('the same, as an option'))
+    .addOption(queueOption("queues to clear: high,default (default: the connection's own)"))
     .option('--force', 'do not ask, also in production');
-  return addJsonOption(addProjectOptions(addConnectionOption(command))).action(
-    (queues: readonly string[], flags: ClearFlags) => clear(session, queues, flags),
+  return addJsonOption(addProjectOptions(addConnectionArgument(command))).action(
+    (_connection: string | undefined, flags: ClearFlags) => clear(session, command, flags),
   );
 }
 
-async function clear(session: Session, queues: readonly string[], flags: ClearFlags): Promise<void> {
+async function clear(session: Session, command: Command, flags: ClearFlags): Promise<void> {
   const { output } = session;
   const manager = await session.open(flags);
-  const connection = manager.connection(flags.connection);
-  noteMemory(session, manager, flags.connection);
-  const named = [...queues, flags.queue ?? ''].flatMap(namesIn);
-  const names = named.length === 0 ? [connection.defaultQueue] : [...new Set(named)];
-  const { address } = manager.driver(flags.connection);
+  const { connection, queues } = namedQueues(session, manager, command, flags);
+  const names = queues.length === 0 ? [connection.defaultQueue] : queues;
+  const { address } = connection;
   await session.confirm(
     `Clear ${names.join(', ')} on ${address} (${counted(await sizeOf(connection, names), 'job')})`,
     flags.force,

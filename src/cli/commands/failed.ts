@@ -71,7 +71,7 @@ async function list(session: Session, flags: FailedFlags): Promise<void> {
       momentText(job.failedAt),
       firstLine(job),
     ]);
-    output.table(['id', 'job', ...from('connection'), 'queue', 'attempts', 'failed at', 'error'], rows);
+    output.list(['id', 'job', ...from('connection'), 'queue', 'attempts', 'failed at', 'error'], rows);
   }
   if (found.length > limit) output.note(`There are more than these ${limit}; --limit shows them.`);
 }

@@ -1,7 +1,7 @@
 /** `jobs`: what is registered here, as a worker would find it. */
 import type { Command } from 'commander';
 import { newCommand } from '../command';
-import { HOW_TO_REGISTER, JOB_HEADINGS, jobRow, listedJobs } from '../job-list';
+import { NO_JOBS, JOB_HEADINGS, jobRow, listedJobs } from '../job-list';
 import { addJsonOption, addProjectOptions, type ProjectFlags } from '../options';
 import type { Session } from '../session';
 
@@ -21,5 +21,5 @@ async function jobs(session: Session, flags: ProjectFlags): Promise<void> {
   const listed = listedJobs(await session.open(flags));
   if (flags.json === true) output.json(listed);
   else if (listed.length > 0) output.table(JOB_HEADINGS, listed.map(jobRow));
-  else output.note(HOW_TO_REGISTER);
+  else output.note(NO_JOBS);
 }

@@ -1,19 +1,16 @@
 /** `prune`: removes the failed jobs that nobody will look at any more. */
 import type { Command } from 'commander';
-import type { Duration } from '../../job/duration';
+import type { FailedFilter } from '../../failed/failed-filter';
 import { newCommand, refuse } from '../command';
 import { counted } from '../counted';
 import { failedCount } from '../failed-count';
+import { addFilterOptions } from '../filter-flags';
 import { openForFailed } from '../memory-remark';
-import { addJsonOption, addProjectOptions, countOption, durationOption, type ProjectFlags } from '../options';
+import { addJsonOption, addProjectOptions, countOption, type ProjectFlags } from '../options';
 import type { Session } from '../session';
 
-interface PruneFlags extends ProjectFlags {
-  readonly olderThan?: Duration | undefined;
+interface PruneFlags extends ProjectFlags, FailedFilter {
   readonly keep?: number | undefined;
-  readonly queue?: string | undefined;
-  readonly name?: string | undefined;
-  readonly error?: string | undefined;
 }
 
 export function pruneCommand(session: Session): Command {
@@ -25,13 +22,8 @@ export function pruneCommand(session: Session): Command {
       ['onqueue prune --keep=1000', 'all but the newest 1000'],
       ['onqueue prune --queue=mail --keep=100', 'of one queue all but the newest 100'],
     ],
-  })
-    .addOption(durationOption('--older-than <time>', 'those that failed longer ago than this'))
-    .addOption(countOption('--keep <count>', 'all but so many of the newest, of each store'))
-    .option('--queue <name>', 'only those of this queue')
-    .option('--name <name>', 'only jobs of this name')
-    .option('--error <text>', 'only those with this text in their error');
-  return addJsonOption(addProjectOptions(command)).action((flags: PruneFlags, command: Command) =>
+  }).addOption(countOption('--keep <count>', 'all but so many of the newest, of each store'));
+  return addJsonOption(addProjectOptions(addFilterOptions(command))).action((flags: PruneFlags, command: Command) =>
     prune(session, flags, command),
   );
 }

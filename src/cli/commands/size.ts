@@ -1,40 +1,34 @@
 /** `size`: how many jobs the queues hold, and which of them are paused. */
 import type { Command } from 'commander';
 import { newCommand } from '../command';
-import { noteMemory } from '../memory-remark';
-import { addConnectionOption, addJsonOption, addProjectOptions, namesIn, type ProjectFlags } from '../options';
+import { addConnectionArgument, namedQueues, type QueueFlags } from '../named-queues';
+import { addJsonOption, addProjectOptions, queueOption } from '../options';
 import type { Session } from '../session';
-
-interface SizeFlags extends ProjectFlags {
-  readonly connection?: string | undefined;
-}
 
 export function sizeCommand(session: Session): Command {
   const command = newCommand('size', {
     summary: 'show how many jobs the queues hold, and which are paused',
     examples: [
       ['onqueue size', 'all queues of the default connection'],
-      ['onqueue size high default', 'these two; also written high,default'],
-      ['onqueue size --connection=redis --json', 'for a program'],
+      ['onqueue size --queue=high,default', 'these two'],
+      ['onqueue size redis --json', 'of another connection, for a program'],
     ],
-  }).argument('[queues...]', 'names, also separated by commas (default: all that were ever used)');
-  return addJsonOption(addProjectOptions(addConnectionOption(command))).action(
-    (queues: readonly string[], flags: SizeFlags) => size(session, queues, flags),
+  }).addOption(queueOption('queues to show: high,default (default: all that were ever used)'));
+  return addJsonOption(addProjectOptions(addConnectionArgument(command))).action(
+    (_connection: string | undefined, flags: QueueFlags) => size(session, command, flags),
   );
 }
 
-async function size(session: Session, queues: readonly string[], flags: SizeFlags): Promise<void> {
+async function size(session: Session, command: Command, flags: QueueFlags): Promise<void> {
   const { output } = session;
   const manager = await session.open(flags);
-  const connection = manager.connection(flags.connection);
-  noteMemory(session, manager, flags.connection);
-  const driver = manager.driver(flags.connection);
+  const { connection, queues: named } = namedQueues(session, manager, command, flags);
+  const driver = manager.driver(connection.name);
   const count = async (queue: string) => {
     const { ready, delayed, reserved } = await connection.counts(queue);
     const failed = (await (manager.failedStoreFor(driver) ?? driver.buried)?.count(queue)) ?? 0;
     return { queue, ready, delayed, reserved, failed };
   };
-  const named = [...new Set(queues.flatMap(namesIn))];
   // Before all else: of a store that is away, it is to be said that nothing was counted.
   const counts = await Promise.all((named.length > 0 ? named : [connection.defaultQueue]).map(count));
   const paused = driver.capabilities.control ? await connection.pausedQueues() : [];

@@ -1,0 +1,226 @@
+/** What is done to failed jobs: `failed`, `retry`, `forget`, `flush`, `prune`. */
+import { UnconfirmedError } from '../../src/cli/errors';
+import { CommandKit } from './kit/command-kit';
+
+let kit: CommandKit;
+
+beforeEach(() => {
+  kit = new CommandKit();
+});
+
+afterEach(() => kit.close());
+
+describe('failed', () => {
+  it('lists failed jobs with the first line of their errors', async () => {
+    await kit.fail('id-1', { name: 'SendMail', queue: 'mail' });
+
+    const { stdout, code } = await kit.run('failed');
+
+    const [headings, row] = stdout.split('\n');
+    expect(headings).toMatch(/^id +job +queue +attempts +failed at +error$/);
+    expect(row).toMatch(/^id-1 +SendMail +mail +3 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC +Error: refused$/);
+    expect(code).toBe(0);
+  });
+
+  it('takes a queue and a limit, and says when there are more', async () => {
+    for (const id of ['1', '2', '3']) await kit.fail(id, { queue: 'mail' });
+    await kit.fail('4', { queue: 'other' });
+
+    const { stdout, stderr } = await kit.run('failed', '--queue=mail', '--limit=2', '--json');
+
+    const listed = JSON.parse(stdout) as { queue: string }[];
+    expect(listed.map(({ queue }) => queue)).toEqual(['mail', 'mail']);
+    expect(stderr).toContain('more than these 2');
+  });
+
+  it('says so when there are none', async () => {
+    expect((await kit.run('failed')).stdout).toBe('No failed jobs.\n');
+    expect((await kit.run('failed', '--json')).stdout).toBe('[]\n');
+  });
+
+  it('shows all of one job when its id is given', async () => {
+    await kit.fail('id-1');
+
+    const { stdout } = await kit.run('failed', 'id-1');
+
+    expect(stdout).toContain('"commandName":"SendMail"');
+    expect(stdout).toContain('Error: refused\n    at mail');
+  });
+
+  it('shows nothing that a terminal would obey, whatever stands in the payload or the error', async () => {
+    await kit.fail('id-1', {
+      payload: Buffer.from('{\u001b[2J'),
+      exception: 'Error: \u001b]0;owned\u0007\n    at mail',
+    });
+
+    const { stdout } = await kit.run('failed', 'id-1');
+
+    expect(stdout).toContain('    at mail');
+    expect(stdout).not.toMatch(/[^\P{Cc}\n]/u);
+  });
+
+  it('ends with 1 when there is no job of that id', async () => {
+    const { stderr, code } = await kit.run('failed', 'nothing');
+
+    expect(stderr).toContain("no failed job 'nothing'");
+    expect(code).toBe(1);
+  });
+});
+
+describe('retry', () => {
+  it('sends jobs back by their ids', async () => {
+    await kit.fail('1');
+    await kit.fail('2');
+    await kit.fail('3');
+
+    const { stdout, code } = await kit.run('retry', '1', '3');
+
+    expect(stdout).toContain('Sent 2 failed jobs back');
+    expect(code).toBe(0);
+    expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
+    expect(await kit.store.failed.count()).toBe(1);
+  });
+
+  it('sends all of them back', async () => {
+    await kit.fail('1');
+    await kit.fail('2');
+
+    const { stdout } = await kit.run('retry', 'all', '--json');
+
+    expect(JSON.parse(stdout)).toEqual({ retried: 2, unknown: [] });
+    expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
+  });
+
+  it('names the ids that it does not know, retries the others, and ends with 1', async () => {
+    await kit.fail('1');
+
+    const { stderr, code } = await kit.run('retry', 'x', '1');
+
+    expect(stderr).toContain("no failed job 'x'");
+    expect(code).toBe(1);
+    expect(await kit.store.counts('default')).toMatchObject({ ready: 1 });
+  });
+
+  it.each([
+    [[], 'say which: ids, as onqueue failed lists them, or --queue=mail'],
+    [['1', '--name=SendMail'], 'not both'],
+    [['1', '--range=1-5'], 'not both'],
+    [['--range=5-1'], "--range: '5-1' will not do."],
+    [['--range=0'], "--range: '0' will not do."],
+  ])('refuses %j, and sends nothing back', async (line, problem) => {
+    await kit.fail('1');
+
+    const { stderr, code } = await kit.run('retry', ...line);
+
+    expect(stderr).toContain(problem);
+    expect(code).toBe(2);
+    expect(await kit.store.failed.count()).toBe(1);
+  });
+
+  it.each([
+    [['--queue=mail'], ['2', '3']],
+    [
+      ['all', '--queue=mail'],
+      ['2', '3'],
+    ],
+    [['--name=Other'], ['1']],
+    [['--error=ECONN'], ['3']],
+    [['--queue=mail', '--older-than=1h'], []],
+    [['--range=1-2'], ['3', '2']],
+    [['--range=2', '--queue=mail'], ['2']],
+  ])('sends back what fits %j', async (line, ids) => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance'], now: Date.now() });
+    await kit.fail('1', { name: 'Other' });
+    jest.advanceTimersByTime(1000);
+    await kit.fail('2', { queue: 'mail' });
+    jest.advanceTimersByTime(1000);
+    await kit.fail('3', { queue: 'mail', exception: 'Error: connect ECONNREFUSED' });
+    jest.useRealTimers();
+
+    const { stdout } = await kit.run('retry', ...line, '--json');
+
+    expect(JSON.parse(stdout)).toEqual({ retried: ids.length, unknown: [] });
+    const left = (await kit.store.failed.list({ limit: 9 })).map(({ id }) => id);
+    expect(left.toSorted()).toEqual(['1', '2', '3'].filter((id) => !ids.includes(id)));
+  });
+});
+
+describe('forget, flush and prune', () => {
+  beforeEach(async () => {
+    await kit.fail('1', { queue: 'mail' });
+    await kit.fail('2', { queue: 'mail' });
+    await kit.fail('3', { queue: 'other' });
+  });
+
+  it('forget removes single ones, and ends with 1 for what is not there', async () => {
+    const { stdout, code } = await kit.run('forget', '1', 'x', '--json');
+
+    expect(JSON.parse(stdout)).toEqual({ forgotten: 1, unknown: ['x'] });
+    expect(code).toBe(1);
+    expect(await kit.store.failed.count()).toBe(2);
+  });
+
+  it('flush removes all', async () => {
+    expect((await kit.run('flush')).stdout).toBe('Removed 3 failed jobs.\n');
+    expect(await kit.store.failed.count()).toBe(0);
+  });
+
+  it.each([
+    [['--queue=mail'], 2],
+    [['--name=SendMail', '--queue=other'], 1],
+    [['--error=no such text'], 0],
+  ])('forget removes those that fit %j', async (line, forgotten) => {
+    expect(JSON.parse((await kit.run('forget', ...line, '--json')).stdout)).toEqual({ forgotten, unknown: [] });
+    expect(await kit.store.failed.count()).toBe(3 - forgotten);
+  });
+
+  it.each([[[]], [['1', '--error=x']]])('forget does nothing for %j', async (line) => {
+    expect((await kit.run('forget', ...line)).code).toBe(2);
+    expect(await kit.store.failed.count()).toBe(3);
+  });
+
+  it('flush goes by age, and leaves what is younger', async () => {
+    expect((await kit.run('flush', '--hours=48', '--json')).stdout).toBe('{"flushed":0}\n');
+    expect((await kit.run('flush', '--hours=0', '--queue=mail')).stdout).toBe('Removed 2 failed jobs.\n');
+    expect((await kit.run('flush', '--hours=2d')).stderr).toContain(
+      "--hours: '2d' will not do. Give a number of hours.",
+    );
+    expect(await kit.store.failed.count()).toBe(1);
+  });
+
+  it('flush asks in production, and refuses where there is nobody to ask', async () => {
+    kit.environment = { NODE_ENV: 'production' };
+    expect((await kit.run('flush')).stderr).toContain(new UnconfirmedError('', '').code);
+    kit.answer = 'n';
+    expect((await kit.run('flush', '--queue=mail')).code).toBe(2);
+    expect(kit.asked).toEqual([expect.stringContaining('Remove failed jobs of the queue mail for good (2 jobs)?')]);
+    expect(await kit.store.failed.count()).toBe(3);
+
+    expect((await kit.run('flush', '--force')).code).toBe(0);
+    expect(await kit.store.failed.count()).toBe(0);
+  });
+
+  it('flush removes those of one queue', async () => {
+    await kit.run('flush', '--queue=mail');
+
+    expect(await kit.store.failed.count('mail')).toBe(0);
+    expect(await kit.store.failed.count()).toBe(1);
+  });
+
+  it('prune keeps the newest', async () => {
+    expect((await kit.run('prune', '--keep=1')).stdout).toBe('Removed 2 failed jobs.\n');
+  });
+
+  it('prune goes by age', async () => {
+    expect((await kit.run('prune', '--older-than=1h', '--json')).stdout).toBe('{"pruned":0}\n');
+    expect((await kit.run('prune', '--older-than=0')).code).toBe(0);
+  });
+
+  it('prune does nothing without being told which', async () => {
+    const { stderr, code } = await kit.run('prune');
+
+    expect(stderr).toContain('--older-than=30d');
+    expect(code).toBe(2);
+    expect(await kit.store.failed.count()).toBe(3);
+  });
+});

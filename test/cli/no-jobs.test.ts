@@ -1,0 +1,28 @@
+/** In a process that knows no job: other tests of the command register some. */
+import { CommandKit } from './kit/command-kit';
+
+let kit: CommandKit;
+
+beforeEach(() => {
+  kit = new CommandKit();
+});
+
+afterEach(() => kit.close());
+
+it('a worker that knows no job does not start, and says where jobs come from', async () => {
+  await kit.push('default', 'Unknown');
+
+  const { stdout, stderr, code } = await kit.work('--stop-when-empty');
+
+  expect(stderr).toContain('The worker knows no job, so it does not start (the configuration is ');
+  expect(stderr).toContain("Import the files of your jobs in onqueue.config.*, or pass --require 'dist/jobs/**/*.js'.");
+  expect(stderr).toContain('onqueue.config.js');
+  expect(stderr).toContain('(E_NO_JOBS)');
+  expect({ stdout, code }).toEqual({ stdout: '', code: 1 });
+  expect(await kit.store.counts('default')).toMatchObject({ ready: 1, delayed: 0 });
+});
+
+it('other commands need no jobs', async () => {
+  expect((await kit.run('size')).code).toBe(0);
+  expect((await kit.run('jobs')).stderr).toContain('No job is registered here.');
+});
