@@ -191,6 +191,8 @@ export interface Diagnosis {
   readonly level: 'ok' | 'warning' | 'error';
   readonly subject: string;
   readonly message: string;
+  /** The store may lose jobs by it: a worker says so as well, when it starts. */
+  readonly endangersJobs?: true | undefined;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** What the store tells a worker with each reserve: which queues are paused, that it is to start anew, that data is gone. */
 import type { Logger } from '../logger/logger';
 import type { Connection, ReserveReply } from '../queue/connection';
+import { tellDangers } from './dangers';
 
 export class Orders {
   readonly #connection: Connection;
@@ -29,6 +30,7 @@ export class Orders {
     if (paused.join() !== this.#paused.join()) this.#tellPaused(paused);
     if (forgotten) this.#tellForgotten();
     // An order from before this worker began is not meant for it. A store that has forgotten its orders gives none.
+    if (!this.#heard) void tellDangers(this.#connection, this.#logger);
     const isNew = this.#heard && restart !== undefined && restart !== this.#restart;
     this.#heard = true;
     this.#restart = restart ?? this.#restart;

@@ -39,6 +39,7 @@ function persistence(facts: ServerFacts): Diagnosis {
     level: 'warning',
     subject,
     message: 'none: a restart of beanstalkd loses all jobs. Start it with -b and a folder.',
+    endangersJobs: true,
   };
 }
 

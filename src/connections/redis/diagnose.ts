@@ -48,6 +48,7 @@ function eviction(info: Info): Diagnosis {
     message:
       `${policy}: Redis ${limited ? 'throws' : 'would throw'} whole queues away when its memory is full. ` +
       'Set maxmemory-policy noeviction; a full Redis then refuses new jobs and keeps the ones it has.',
+    endangersJobs: true,
   };
 }
 
@@ -59,12 +60,14 @@ function persistence(info: Info, save: string | undefined): Diagnosis {
       level: 'warning',
       subject,
       message: 'none: a restart of Redis loses all jobs. Set appendonly yes.',
+      endangersJobs: true,
     };
   }
   return {
     level: 'warning',
     subject,
     message: 'snapshots only: a crash of Redis loses the jobs since the last one. Set appendonly yes.',
+    endangersJobs: true,
   };
 }
 

@@ -70,6 +70,7 @@ function retention({ MessageRetentionPeriod }: Settings): Line | undefined {
   return {
     level: 'warning',
     message: `MessageRetentionPeriod: SQS throws away what has waited for ${span}. Raise it, up to 1209600 (14 days).`,
+    endangersJobs: true,
   };
 }
 
@@ -97,6 +98,7 @@ function deadLetters({ RedrivePolicy }: Settings, isFifo: boolean, { registry }:
     message:
       `RedrivePolicy: SQS moves a job to the dead letters after ${most} deliveries, and ${reason}: it would be neither run ` +
       `nor failed here. Set maxReceiveCount to ${needed} or more.`,
+    endangersJobs: true,
   };
 }
 

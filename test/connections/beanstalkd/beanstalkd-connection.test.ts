@@ -290,7 +290,12 @@ it('a diagnosis tells of a server that keeps nothing, takes only small jobs, tak
 
   expect(await world.connect({}, { maxPayload: 2 ** 20 }).diagnose()).toEqual([
     { level: 'ok', subject: 'version', message: 'beanstalkd 1.12' },
-    { level: 'warning', subject: 'persistence', message: expect.stringContaining('Start it with -b') },
+    {
+      level: 'warning',
+      subject: 'persistence',
+      message: expect.stringContaining('Start it with -b'),
+      endangersJobs: true,
+    },
     { level: 'warning', subject: 'max-job-size', message: expect.stringContaining('-z 1048576') },
     { level: 'error', subject: 'draining', message: expect.any(String) },
     { level: 'warning', subject: 'buried jobs', message: expect.stringMatching(/^1: /) },

@@ -40,5 +40,5 @@ function networkWarnings(file: string): readonly Diagnosis[] {
   const network = NETWORK_FILE_SYSTEMS.get(statfsSync(dirname(file)).type);
   if (network === undefined) return [];
   const message = `${file} is on ${network}: processes of several machines would damage it. Use a local disk, or Redis.`;
-  return [{ level: 'warning', subject: SUBJECT, message }];
+  return [{ level: 'warning', subject: SUBJECT, message, endangersJobs: true }];
 }
