@@ -64,8 +64,9 @@ local function mark()
   call('EXPIREAT', cancelled, math.ceil(call('ZRANGE', cancelled, -1, -1, 'WITHSCORES')[2]))
 end
 
-local over = call('ZCOUNT', cancelled, '-inf', score(moment))
-if over > 0 then call('ZREMRANGEBYRANK', cancelled, 0, math.min(over, MOST_JOBS) - 1) end
+ask_to_remove(cancelled)
+local over = call('ZRANGEBYSCORE', cancelled, '-inf', score(moment), 'LIMIT', 0, MOST_JOBS)
+if #over > 0 then call('ZREM', cancelled, unpack(over)) end
 
 -- A mark from the time when it ran would end a later job of its id.
 local function removed()

@@ -24,10 +24,13 @@ if known then return known end
 local count = call('LLEN', ready) + call('ZCARD', delayed) + call('ZCARD', reserved)
 call('LLEN', notify)
 
+local marked = {}
 if call('EXISTS', cancelled) == 1 then
+  ask_to_remove(cancelled)
   local function page_from(start) return call('ZRANGE', reserved, start, start + PAGE - 1) end
-  look(page_from, function(text) call('ZREM', cancelled, id_of(text) or '') end)
+  look(page_from, function(text) marked[#marked + 1] = id_of(text) or '' end)
 end
 
 call('UNLINK', ready, delayed, reserved, notify)
+if #marked > 0 then call('ZREM', cancelled, unpack(marked)) end
 return record(client, sequence, { 'cleared', count })

@@ -30,16 +30,17 @@
 --            now: the time (s);
 --            news: words, each with what belongs to it: restart, token; paused, places of queues; cancelled, places of
 --            jobs; unrecorded, 1 (there is no record of an earlier call of this client); foreign, places of queues with
---            a key of another type: from where it was met nothing was moved there, and outcomes that could not be
---            written are among `lost`
+--            a key of another type (0: the orders): from where it was met nothing was moved there; unwritable,
+--            places of outcomes that would go there; refused, {words, places}: what Redis said to a step that it did
+--            not do, and the places of outcomes that were not written for it: they are to be settled again
 --   keeps    I1 I2 I3 I4 I5 I6 I7 I9 I10
 --   cost     O(log n) for each job moved; at most 100 jobs or 1 MiB of text for each of promote, reclaim and reserve
 
 local client, control, cancelled = KEYS[1], KEYS[2], KEYS[3]
 local sequence, client_id = tonumber(ARGV[2]), ARGV[3]
 local lease, limit, sources = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
--- FOREIGN_LOOK: seconds until a queue with a key of another type is looked at again. Laravel leaves a hint a job.
-local FIRST_OUTCOME, FOREIGN_LOOK, MOST_HINTS = 7, 1, 1000
+-- TROUBLED_LOOK: seconds until a queue that Redis has refused is looked at again. Laravel leaves a hint a job.
+local FIRST_OUTCOME, TROUBLED_LOOK, MOST_HINTS = 7, 1, 1000
 
 local queues = {}
 for first = 4, #KEYS, 6 do
@@ -49,18 +50,19 @@ for first = 4, #KEYS, 6 do
   }
 end
 
--- What Redis answers; nothing: a key of this queue is of another type. An error would end the call, and as Redis does
--- not roll back, what other queues gave before would be with nobody. So of each queue all is asked that is written to
--- later, before anything is moved. Whatever else Redis refuses, it refuses at the first write of a call.
-local function ask(queue, ...)
-  local answer = redis.pcall(...)
-  if type(answer) ~= 'table' or not answer.err then return answer end
-  if not find(answer.err, 'WRONGTYPE', 1, true) then return call(...) end
-  queue.foreign = true
-end
-
-local function keeps_failed(queue)
-  return ask(queue, 'ZCARD', queue.failed) and ask(queue, 'HGET', queue.failed_jobs, '') ~= nil
+-- Does a step, which may be refused without harm to the others: each one reads, asks whether it may remove, writes what
+-- is new, and removes last. Nothing: it was done.
+local refused
+local function trouble_with(step, queue, ...)
+  local done, problem = pcall(step, queue, ...)
+  if done then return nil end
+  local words = type(problem) == 'table' and problem.err or tostring(problem)
+  if find(words, 'WRONGTYPE', 1, true) then
+    queue.foreign = true
+    return 'foreign'
+  end
+  refused = refused or words
+  return 'refused'
 end
 
 -- A repeat is given the jobs that bear the recorded score: they are still its own, or they are not there any more.
@@ -69,8 +71,8 @@ if known then
   local jobs = {}
   for i = 1, #(known[3] or {}), 2 do
     local place, lease_end = known[3][i], known[3][i + 1]
-    local queue = queues[place]
-    jobs[#jobs + 1] = { place, unpack(ask(queue, 'ZRANGEBYSCORE', queue.reserved, lease_end, lease_end) or {}) }
+    local texts = redis.pcall('ZRANGEBYSCORE', queues[place].reserved, lease_end, lease_end)
+    jobs[#jobs + 1] = { place, unpack(texts.err and {} or texts) }
   end
   if known[3] then
     known[3] = jobs
@@ -83,8 +85,7 @@ end
 
 local moment = clock()
 local now = score(moment)
-local given = 0
-local aside = {}
+local given, aside = 0, {}
 
 local function give_id()
   given = given + 1
@@ -94,27 +95,25 @@ end
 -- As in src/payload/unreadable.ts.
 local NOT_AN_OBJECT = 'E_INVALID_PAYLOAD: The payload is not a JSON object that can be read; it was kept as it came. '
   .. 'docs/format.md says what a payload looks like.'
-local function set_aside(place, queue, text)
+local META = '{"name":"(unreadable)","exception":"' .. NOT_AN_OBJECT .. '"}'
+local function set_aside(queue, place, text)
   local id = give_id()
-  local meta = '{"name":"(unreadable)","exception":"' .. NOT_AN_OBJECT .. '"}'
-  keep_failed(queue.failed, queue.failed_jobs, id, moment, meta, text)
+  check_failed(queue.failed, queue.failed_jobs)
+  keep_failed(queue.failed, queue.failed_jobs, id, moment, META, text)
   aside[#aside + 1], aside[#aside + 2], aside[#aside + 3] = place, id, NOT_AN_OBJECT
 end
 
 -- 1. Orders. -----------------------------------------------------------------------------------------------------
 
-local news = {}
-if unrecorded then news = { 'unrecorded', 1 } end
-
--- One look where there is nothing to see, as nearly always.
-local orders = call('EXISTS', control, cancelled)
-local any_cancelled = orders == 2 or (orders == 1 and call('EXISTS', cancelled) == 1)
-if any_cancelled then call('ZCARD', cancelled) end
-if orders > 0 and limit > 0 then
+local news, any_cancelled = unrecorded and { 'unrecorded', 1 } or {}, false
+local function read_orders()
+  -- One look where there is nothing to see, as nearly always.
+  if call('EXISTS', control, cancelled) == 0 then return end
+  any_cancelled = call('ZCARD', cancelled) > 0
+  if limit == 0 then return end
   local fields = { 'restart' }
   for place = 1, sources do fields[place + 1] = 'paused:' .. queues[place].ready end
-  local values = call('HMGET', control, unpack(fields))
-  local paused = {}
+  local values, paused = call('HMGET', control, unpack(fields)), {}
   for place = 1, sources do
     queues[place].paused = values[place + 1] ~= false
     if queues[place].paused then paused[#paused + 1] = place end
@@ -122,8 +121,14 @@ if orders > 0 and limit > 0 then
   if values[1] then news[#news + 1], news[#news + 2] = 'restart', values[1] end
   if #paused > 0 then news[#news + 1], news[#news + 2] = 'paused', paused end
 end
+-- What is said of no queue. Orders that cannot be read may be to take nothing: then only what has ended is settled.
+local all_queues = {}
+local is_blind = trouble_with(read_orders, all_queues) ~= nil
+if is_blind then limit = 0 end
 
 -- 2. Settle. -----------------------------------------------------------------------------------------------------
+
+local lost, unwritten, unwritable, ended = {}, {}, {}, {}
 
 local function release(queue, token, at)
   local keep, tail, moment_due = tonumber(ARGV[at + 1]), ARGV[at + 2], due_at(moment, ARGV[at + 3])
@@ -143,94 +148,105 @@ end
 
 local function fail(queue, token, at)
   local keep, tail, id, meta = tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
+  check_failed(queue.failed, queue.failed_jobs)
   -- Another job of the same id, which was kept before, stays.
-  if call('HGET', queue.failed_jobs, id) then id = give_id() end
+  if call('ZSCORE', queue.failed, id) then id = give_id() end
   keep_failed(queue.failed, queue.failed_jobs, id, moment, meta, sub(token, 1, keep) .. tail)
 end
 
--- Whether outcomes of a kind can be written. Those that cannot stay reserved.
-local function takes(kind, queue)
-  if not ask(queue, 'ZCARD', queue.reserved) then return false end
-  if kind == 'released' then return ask(queue, 'LLEN', queue.ready) and ask(queue, 'ZCARD', queue.delayed) end
-  return kind == 'completed' or keeps_failed(queue)
+-- What goes on is written before its reservation goes.
+local function move_on(queue, place, at, write)
+  local token = ARGV[at]
+  ask_to_remove(queue.reserved)
+  if not call('ZSCORE', queue.reserved, token) then
+    lost[#lost + 1] = place
+    return
+  end
+  write(queue, token, at)
+  call('ZREM', queue.reserved, token)
+  if write == fail then ended[#ended + 1] = token end
+end
+
+local function complete(queue, place, at, count)
+  local there = count > 1 and call('ZMSCORE', queue.reserved, unpack(ARGV, at, at + count - 1)) or {}
+  local all = call('ZREM', queue.reserved, unpack(ARGV, at, at + count - 1)) == count
+  local met = {}
+  for i = 1, count do
+    local token = ARGV[at + i - 1]
+    if all or (there[i] and not met[token]) then ended[#ended + 1] = token else lost[#lost + 1] = place + i - 1 end
+    met[token] = true
+  end
 end
 
 local WIDTH = { completed = 1, released = 4, failed = 5 }
-local lost, place, at, ended = {}, 0, FIRST_OUTCOME, {}
+local place, at = 1, FIRST_OUTCOME
 while ARGV[at] do
   local kind, queue, count = ARGV[at], queues[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
-  local writable = takes(kind, queue)
+  local step, with, together = move_on, kind == 'failed' and fail or release, 1
+  if kind == 'completed' then step, with, together = complete, count, count end
   at = at + 3
-  for _ = 1, count do
-    place = place + 1
-    local token = ARGV[at]
-    if not writable or call('ZREM', queue.reserved, token) == 0 then
-      lost[#lost + 1] = place
-    elseif kind == 'released' then
-      release(queue, token, at)
-    elseif kind == 'failed' then
-      fail(queue, token, at)
-    end
-    if any_cancelled and lost[#lost] ~= place and kind ~= 'released' then ended[#ended + 1] = id_of(token) end
-    at = at + WIDTH[kind]
+  for _ = 1, count, together do
+    local trouble = trouble_with(step, queue, place, at, with)
+    local places = trouble == 'foreign' and unwritable or unwritten
+    for i = place, trouble and place + together - 1 or 0 do places[#places + 1] = i end
+    place, at = place + together, at + together * WIDTH[kind]
   end
 end
 -- What was said of a job that has ended is not meant for a later one of its id.
-if #ended > 0 then call('ZREM', cancelled, unpack(ended)) end
+for i = 1, any_cancelled and #ended or 0 do redis.pcall('ZREM', cancelled, id_of(ended[i]) or '') end
 
 -- 3. Promote and reclaim. ----------------------------------------------------------------------------------------
 
--- Due jobs go to the tail of the ready list, in the order in which they came due. Removed before they are added: a
--- server that is full refuses additions until a script has written something.
+-- Due jobs go to the tail of the ready list, in the order in which they came due.
 local function promote(queue, budget)
-  local due = ask(queue, 'ZCOUNT', queue.delayed, '-inf', now)
-  if not due or due == 0 or not ask(queue, 'LLEN', queue.ready) then return end
+  if call('ZCOUNT', queue.delayed, '-inf', now) == 0 then return end
+  ask_to_remove(queue.delayed)
   repeat
     local page = call('ZRANGEBYSCORE', queue.delayed, '-inf', now, 'LIMIT', 0, PAGE)
     local count = 0
     while page[count + 1] and charge(budget, page[count + 1]) do count = count + 1 end
     if count > 0 then
-      call('ZREMRANGEBYRANK', queue.delayed, 0, count - 1)
       call('RPUSH', queue.ready, unpack(page, 1, count))
       queue.filled = true
+      call('ZREM', queue.delayed, unpack(page, 1, count))
     end
   until count < PAGE
 end
 
--- Jobs whose lease ran out go to the head, before all that waits, in the order in which they were lost. The attempt
--- is taken back and counted as a crash.
-local function reclaim(place, queue, budget)
-  local over = ask(queue, 'ZCOUNT', queue.reserved, '-inf', now)
-  if not over or over == 0 or not (ask(queue, 'LLEN', queue.ready) and keeps_failed(queue)) then return end
-  local texts, unreadable = {}, {}
+-- Jobs whose lease ran out go to the head, before all that waits, in the order in which they were lost.
+local function reclaim(queue, place, budget)
+  if call('ZCOUNT', queue.reserved, '-inf', now) == 0 then return end
+  ask_to_remove(queue.reserved)
+  local gone, texts, unreadable, seen, fits = {}, {}, {}, 0, true
   repeat
-    local page = call('ZRANGEBYSCORE', queue.reserved, '-inf', now, 'LIMIT', 0, PAGE)
-    local count = 0
-    while page[count + 1] and charge(budget, page[count + 1]) do
-      count = count + 1
-      local text = page[count]
-      local body_end, attempts, crashes, exceptions, timeouts, releases = read_counters(text)
-      if body_end then
-        local tail = counters(math.max(attempts - 1, 0), crashes + 1, exceptions, timeouts, releases)
-        texts[#texts + 1] = join(sub(text, 1, body_end), tail)
+    local page = call('ZRANGEBYSCORE', queue.reserved, '-inf', now, 'LIMIT', seen, PAGE)
+    for _, text in ipairs(page) do
+      fits = charge(budget, text)
+      if not fits then break end
+      seen = seen + 1
+      local reclaimed = reclaimed_text(text)
+      if reclaimed then
+        gone[#gone + 1] = text
+        table.insert(texts, 1, reclaimed)
       else
         unreadable[#unreadable + 1] = text
       end
     end
-    if count > 0 then call('ZREMRANGEBYRANK', queue.reserved, 0, count - 1) end
-  until count < PAGE
-  for _, text in ipairs(unreadable) do set_aside(place, queue, text) end
-  if #texts == 0 then return end
-  local last_first = {}
-  for i = #texts, 1, -1 do last_first[#last_first + 1] = texts[i] end
-  call('LPUSH', queue.ready, unpack(last_first))
-  queue.filled = true
+  until not fits or #page < PAGE
+  if #texts > 0 then
+    call('LPUSH', queue.ready, unpack(texts))
+    queue.filled = true
+    call('ZREM', queue.reserved, unpack(gone))
+  end
+  for _, text in ipairs(unreadable) do
+    set_aside(queue, place, text)
+    call('ZREM', queue.reserved, text)
+  end
 end
 
 -- 4. Reserve. ----------------------------------------------------------------------------------------------------
 
 local lease_ends, jobs, taken, moved = {}, {}, 0, new_budget()
-
 -- The text of the reservation: one attempt more, and an id where it has none. Nothing: it is not a JSON object.
 local function reserved_text(text)
   local start, _, tries = find(text, '^,"id":"[%w-]+","attempts":(%d)}$', -OUR_TAIL)
@@ -241,11 +257,8 @@ local function reserved_text(text)
   if not body_end then return nil end
   local body = sub(text, 1, body_end)
   if not last_id(text, body_end) then
-    if not fields then
-      local well_formed
-      well_formed, fields = pcall(cjson.decode, text)
-      if not well_formed then return nil end
-    end
+    fields = fields or fields_of(text)
+    if not fields then return nil end
     if type(fields.id) ~= 'string' or fields.id == '' then body = join(body, '"id":"' .. give_id() .. '"') end
   end
   return join(body, counters(attempts + 1, crashes, exceptions, timeouts, releases))
@@ -256,9 +269,7 @@ local function reserve_twins(queue, lease_end, texts)
   local ours = {}
   for i, text in ipairs(texts) do
     if ours[text] or tonumber(call('ZSCORE', queue.reserved, text)) ~= tonumber(lease_end) then
-      local body_end, attempts, crashes, exceptions, timeouts, releases = read_counters(text)
-      local body = join(sub(text, 1, body_end), '"id":"' .. give_id() .. '"')
-      text = join(body, counters(attempts, crashes, exceptions, timeouts, releases))
+      text = with_id(text, give_id())
       call('ZADD', queue.reserved, lease_end, text)
       texts[i] = text
     end
@@ -266,61 +277,67 @@ local function reserve_twins(queue, lease_end, texts)
   end
 end
 
--- After `reclaim`, which has asked for `reserved`.
-local function reserve(place, queue)
-  local texts, unreadable, full = {}, {}, false
-  -- What does not fit has to be put back, and a page of long texts would be nothing else: the first says how many may.
-  local fitting = 1
-  repeat
-    local wanted = math.min(PAGE, limit - taken - #texts, fitting)
-    local page = ask(queue, 'LPOP', queue.ready, wanted) or {}
-    for i, text in ipairs(page) do
-      local reservation = reserved_text(text)
-      full = not (reservation or keeps_failed(queue)) or not charge(moved, text)
-      if full then
-        for back = #page, i, -1 do call('LPUSH', queue.ready, page[back]) end
-        break
-      end
-      if reservation then texts[#texts + 1] = reservation else unreadable[#unreadable + 1] = text end
-    end
-    if page[1] then fitting = math.max(math.floor(moved.bytes / #page[#page]), 1) end
-  until full or #page < wanted or taken + #texts == limit
-  for _, text in ipairs(unreadable) do set_aside(place, queue, text) end
+-- The first of the ready jobs, which have these texts from here on.
+local function hand_out(queue, place, texts)
   if #texts == 0 then return end
   local lease_end = free_score(queue.reserved, moment + math.floor(lease * 1000000))
   local members = {}
   for i, text in ipairs(texts) do members[2 * i - 1], members[2 * i] = lease_end, text end
   if call('ZADD', queue.reserved, 'NX', unpack(members)) < #texts then reserve_twins(queue, lease_end, texts) end
+  call('LTRIM', queue.ready, #texts, -1)
   taken = taken + #texts
   lease_ends[#lease_ends + 1], lease_ends[#lease_ends + 2] = place, lease_end
   jobs[#jobs + 1] = { place, unpack(texts) }
 end
 
+local function reserve(queue, place)
+  call('LTRIM', queue.ready, 0, -1)
+  -- A page of long texts would be read for nothing: the first says how many may fit.
+  local texts, fitting, full = {}, 1, false
+  repeat
+    local wanted = math.min(PAGE, limit - taken - #texts, fitting)
+    local page = call('LRANGE', queue.ready, #texts, #texts + wanted - 1)
+    for _, text in ipairs(page) do
+      full = not charge(moved, text)
+      if full then break end
+      local reservation = reserved_text(text)
+      if reservation then
+        texts[#texts + 1] = reservation
+      else
+        hand_out(queue, place, texts)
+        texts = {}
+        full = trouble_with(set_aside, queue, place, text) ~= nil
+        if full then break end
+        call('LTRIM', queue.ready, 1, -1)
+      end
+    end
+    if page[1] then fitting = math.max(math.floor(moved.bytes / #page[#page]), 1) end
+  until full or #page < wanted or taken + #texts == limit
+  hand_out(queue, place, texts)
+end
+
 -- A queue after the other is emptied, until the limit is reached. Two others are refreshed in rotation, so that the
 -- delayed and the lost jobs of a low queue are not forgotten while a higher one is never empty.
-if sources > 0 then
-  local promoted, reclaimed = new_budget(), new_budget()
-  local function refresh(place)
-    local queue = queues[place]
-    queue.refreshed = true
-    promote(queue, promoted)
-    reclaim(place, queue, reclaimed)
-  end
-  for place = 1, sources do
-    if taken == limit then break end
-    refresh(place)
-    if not queues[place].paused and not queues[place].foreign then
-      reserve(place, queues[place])
-      queues[place].visited = true
-    end
-  end
-  local others = 0
-  for step = 0, sources - 1 do
-    local place = (2 * sequence + step) % sources + 1
-    if others < 2 and not queues[place].refreshed then
-      others = others + 1
-      refresh(place)
-    end
+local promotions, reclaims = new_budget(), new_budget()
+local function visit(queue, place)
+  queue.refreshed = true
+  promote(queue, promotions)
+  reclaim(queue, place, reclaims)
+  if queue.paused or taken == limit then return end
+  queue.visited = true
+  reserve(queue, place)
+end
+
+for place = 1, sources do
+  if taken == limit then break end
+  trouble_with(visit, queues[place], place)
+end
+local others = 2
+for step = 0, sources - 1 do
+  local place = (2 * sequence + step) % sources + 1
+  if others > 0 and not queues[place].refreshed then
+    others = others - 1
+    trouble_with(visit, queues[place], place)
   end
 end
 
@@ -328,61 +345,56 @@ end
 
 -- A caller that got all it may have, or does not look at a queue, will not look at what comes due there: then somebody
 -- else must learn of it.
-local satisfied = taken == limit
-local function hint(queue)
+local satisfied, left = taken == limit, false
+local function hint(queue, place)
   local exist = call('EXISTS', queue.ready, queue.notify)
-  if exist == 2 then return true end
-  local left = exist == 1 and call('EXISTS', queue.ready) == 1
-  if left or (queue.first_due and (satisfied or not queue.visited)) then
-    if ask(queue, 'LLEN', queue.notify) == 0 then call('RPUSH', queue.notify, '1') end
+  local any = exist == 2 or (exist == 1 and call('EXISTS', queue.ready) == 1)
+  left = left or (any and place <= sources)
+  if exist == 2 then return end
+  if any or (queue.first_due and (satisfied or not queue.visited)) then
+    leave_hint(queue.notify)
   elseif exist == 1 then
     -- Not DEL, which would take along what is not ours.
-    ask(queue, 'LPOP', queue.notify, MOST_HINTS)
+    call('LPOP', queue.notify, MOST_HINTS)
   end
-  return left
 end
 
-local left = false
 for place, queue in ipairs(queues) do
   local changed = queue.visited or queue.filled or queue.first_due
   -- A hint on a queue that gives nothing would wake those who wait, again and again; `resume` leaves one.
-  if changed and not queue.paused and not queue.foreign then left = hint(queue) and place <= sources or left end
+  if changed and not queue.paused and not queue.foreign then trouble_with(hint, queue, place) end
 end
 
-local function first_score(queue, key)
-  local first = ask(queue, 'ZRANGE', key, 0, 0, 'WITHSCORES')
-  return first and tonumber(first[2] or math.huge)
+local first = is_blind and moment / 1000000 + TROUBLED_LOOK or math.huge
+local function look_at(queue)
+  if not queue.visited and call('EXISTS', queue.ready) == 1 then left = true end
+  local due = call('ZRANGE', queue.delayed, 0, 0, 'WITHSCORES')[2]
+  local over = call('ZRANGE', queue.reserved, 0, 0, 'WITHSCORES')[2]
+  first = math.min(first, tonumber(due or math.huge), tonumber(over or math.huge))
 end
 
-local function next_look()
-  if left then return '0' end
-  for place = 1, sources do
-    local queue = queues[place]
-    local looked = queue.visited or queue.paused or queue.foreign
-    if not looked and call('EXISTS', queue.ready) == 1 then return '0' end
+for place = 1, (left or limit == 0) and 0 or sources do
+  local queue = queues[place]
+  if not queue.paused and (queue.foreign or trouble_with(look_at, queue)) then
+    first = math.min(first, moment / 1000000 + TROUBLED_LOOK)
   end
-  local first = math.huge
-  for place = 1, sources do
-    local queue = queues[place]
-    if not queue.paused then
-      local due, over = first_score(queue, queue.delayed), first_score(queue, queue.reserved)
-      first = math.min(first, queue.foreign and moment / 1000000 + FOREIGN_LOOK or math.min(due, over))
-    end
-  end
-  if first == math.huge then return 'never' end
-  return format('%.6f', math.max(first - moment / 1000000, 0))
 end
+local next_in = first == math.huge and 'never' or format('%.6f', math.max(first - moment / 1000000, 0))
+if left and limit > 0 then next_in = '0' end
 
-local next_in = limit > 0 and next_look() or 'never'
-local foreign = {}
+-- 6. The answer. -------------------------------------------------------------------------------------------------
+
+local foreign = { all_queues.foreign and 0 or nil }
 for place, queue in ipairs(queues) do
   if queue.foreign then foreign[#foreign + 1] = place end
 end
 if #foreign > 0 then news[#news + 1], news[#news + 2] = 'foreign', foreign end
+if #unwritable > 0 then news[#news + 1], news[#news + 2] = 'unwritable', unwritable end
+if refused then news[#news + 1], news[#news + 2] = 'refused', { refused, unpack(unwritten) } end
 record(client, sequence, { 'exchanged', lost, lease_ends, aside, next_in, news })
 -- After the record: what is cancelled before a repeat is told to it as well.
 if any_cancelled then
-  local places = cancelled_among(cancelled, jobs, 2)
-  if #places > 0 then news[#news + 1], news[#news + 2] = 'cancelled', places end
+  local told, places = pcall(cancelled_among, cancelled, jobs, 2)
+  if told and #places > 0 then news[#news + 1], news[#news + 2] = 'cancelled', places end
 end
 return { 'exchanged', lost, jobs, aside, next_in, news, now }

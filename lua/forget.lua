@@ -17,7 +17,8 @@ local sequence, id = tonumber(ARGV[2]), ARGV[3]
 local known = recall(client, sequence)
 if known then return known end
 
-check_failed(failed, failed_jobs)
-if call('ZREM', failed, id) == 0 then return { 'absent' } end
+if not call('ZSCORE', failed, id) then return { 'absent' } end
+ask_to_remove(failed)
 call('HDEL', failed_jobs, id)
+call('ZREM', failed, id)
 return record(client, sequence, { 'forgotten' })

@@ -18,5 +18,6 @@ local MARKED = 60
 if call('EXISTS', mark) == 1 then return { 'released' } end
 if call('GET', lock) ~= token then return { 'lost' } end
 call('DEL', lock)
-call('SET', mark, '1', 'EX', MARKED)
+-- It was given back, whatever becomes of the mark.
+redis.pcall('SET', mark, '1', 'EX', MARKED)
 return { 'released' }

@@ -8,8 +8,7 @@
 --   keeps    I1
 --   cost     O(1)
 --
---   Redis refuses a script where it comes to a command that is not allowed, and leaves what it has done until then: a
---   job would be in no place at all. So this is asked before the first of them.
+--   For `onqueue check`, and for the error of a script that was refused. No worker asks before: a refusal costs no job.
 
 local ready = KEYS[1]
 

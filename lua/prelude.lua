@@ -56,14 +56,22 @@ local function recall(client, sequence)
   if last == sequence then return cmsgpack.unpack(sub(recorded, space + 1)) end
 end
 
+-- What was done counts, whatever becomes of its record: an error would say that nothing was.
 local function record(client, sequence, answer)
-  call('SET', client, sequence .. ' ' .. cmsgpack.pack(answer), 'EX', KEPT)
+  redis.pcall('SET', client, sequence .. ' ' .. cmsgpack.pack(answer), 'EX', KEPT)
   return answer
 end
 
 -- One hint is enough: whoever takes it leaves another as long as there is work.
 local function leave_hint(notify)
   if call('LLEN', notify) == 0 then call('RPUSH', notify, '1') end
+end
+
+-- Removes nothing from a sorted set. What is to be removed last is asked for first: where Redis refuses it (a missing
+-- right, a key of another type), what was written before would be there twice, and once more with each repeat. And a
+-- server that is full lets a script add only after such a command.
+local function ask_to_remove(key)
+  call('ZREM', key, '')
 end
 
 -- Raises an error, before anything is moved, where a key of the failed store is of another type.
@@ -74,8 +82,8 @@ end
 
 -- Keeps a job in the failed store, in place of what is kept by its id.
 local function keep_failed(failed, failed_jobs, id, moment, meta, payload)
-  call('ZADD', failed, score(moment), id)
   call('HSET', failed_jobs, id, meta .. '\n' .. payload)
+  call('ZADD', failed, score(moment), id)
 end
 
 -- Whether one more text may be moved. Always the first, however long: else it would stay for ever.
@@ -86,6 +94,13 @@ local function charge(budget, text)
   if budget.jobs == 0 or (budget.jobs < MOST_JOBS and #text > budget.bytes) then return false end
   budget.jobs, budget.bytes = budget.jobs - 1, budget.bytes - #text
   return true
+end
+
+-- What a JSON object says; nothing: it is none. The parser stops at a NUL, which no JSON may hold, whatever is behind it.
+local function fields_of(text)
+  if find(text, '%z') or not find(text, '^%s*{') then return nil end
+  local well_formed, fields = pcall(cjson.decode, text)
+  return well_formed and fields or nil
 end
 
 local function counted(fields, name)
@@ -118,8 +133,8 @@ local function read_counters(text)
     crashes, before = pop_counter(before, 'crashes')
     return start - 1 - length + #before, tonumber(attempts), crashes, exceptions, timeouts, releases
   end
-  local well_formed, fields = pcall(cjson.decode, text)
-  if not well_formed or not find(text, '^%s*{') then return nil end
+  local fields = fields_of(text)
+  if not fields then return nil end
   return find(text, '}%s*$') - 1, counted(fields, 'attempts'), counted(fields, 'crashes'),
     counted(fields, 'exceptions'), counted(fields, 'timeouts'), counted(fields, 'releases'), fields
 end
@@ -139,6 +154,22 @@ local function counters(attempts, crashes, exceptions, timeouts, releases)
   return text
 end
 
+-- The text of a job whose holder has gone silent: the attempt is taken back, and counted as a crash. Nothing: it is not
+-- a JSON object.
+local function reclaimed_text(text)
+  local body_end, attempts, crashes, exceptions, timeouts, releases = read_counters(text)
+  if not body_end then return nil end
+  local tail = counters(math.max(attempts - 1, 0), crashes + 1, exceptions, timeouts, releases)
+  return join(sub(text, 1, body_end), tail)
+end
+
+-- The text of a reservation, with an id put in before its counters.
+local function with_id(text, id)
+  local body_end, attempts, crashes, exceptions, timeouts, releases = read_counters(text)
+  local body = join(sub(text, 1, body_end), '"id":"' .. id .. '"')
+  return join(body, counters(attempts, crashes, exceptions, timeouts, releases))
+end
+
 -- The id that stands directly before the counters; nothing: it is elsewhere, or very long.
 local function last_id(text, body_end)
   if byte(text, body_end) ~= 34 then return nil end
@@ -153,12 +184,8 @@ local function id_of(text)
   local body_end, _, _, _, _, _, fields = read_counters(text)
   local id = body_end and last_id(text, body_end)
   if id or not body_end then return id end
-  if not fields then
-    local well_formed
-    well_formed, fields = pcall(cjson.decode, text)
-    if not well_formed then return nil end
-  end
-  if type(fields.id) == 'string' and fields.id ~= '' then return fields.id end
+  fields = fields or fields_of(text)
+  if fields and type(fields.id) == 'string' and fields.id ~= '' then return fields.id end
 end
 
 -- Places (from 1, in all groups together) of texts whose jobs were cancelled; in each group texts stand from `first` on.

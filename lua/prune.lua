@@ -23,7 +23,9 @@ if older_than ~= 'any' then before = '(' .. score(clock() - math.floor(older_tha
 local due = math.min(call('ZCOUNT', failed, '-inf', before), call('ZCARD', failed) - keep)
 local count = math.max(math.min(due, MOST_JOBS), 0)
 if count > 0 then
-  call('HDEL', failed_jobs, unpack(call('ZRANGE', failed, 0, count - 1)))
-  call('ZREMRANGEBYRANK', failed, 0, count - 1)
+  ask_to_remove(failed)
+  local ids = call('ZRANGE', failed, 0, count - 1)
+  call('HDEL', failed_jobs, unpack(ids))
+  call('ZREM', failed, unpack(ids))
 end
 return record(client, sequence, { 'pruned', count, due > count and 'more' or 'done' })

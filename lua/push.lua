@@ -24,33 +24,33 @@ local FIRST_ENTRY = 4
 local known, unrecorded = recall(client, sequence)
 if known then return known end
 
--- All that is written to is read before: a key of another type refuses the whole call.
+-- All that can be refused is asked for first: a key of another type, a right that is missing.
 local hints = call('LLEN', notify)
-if ARGV[FIRST_ENTRY + count] then
-  call('ZCARD', delayed)
-  call('LLEN', ready)
-end
-
-if count > 0 then call('RPUSH', ready, unpack(ARGV, FIRST_ENTRY, FIRST_ENTRY + count - 1)) end
-
-local duplicates, first_due, place = {}, false, 0
-local moment = #ARGV >= FIRST_ENTRY + count and clock()
+local moment, first_due = nil, nil
+local due_now, added, duplicates, new = {}, {}, {}, {}
 for at = FIRST_ENTRY + count, #ARGV, 3 do
-  place = place + 1
-  local rule, moment_due, payload = ARGV[at], due_at(moment, ARGV[at + 1]), ARGV[at + 2]
-  if moment_due <= moment then
-    call('RPUSH', ready, payload)
-    count = count + 1
-  elseif rule == 'unique' and call('ZSCORE', delayed, payload) then
-    duplicates[#duplicates + 1] = place
+  moment = moment or clock()
+  local place = (at - FIRST_ENTRY - count) / 3
+  local rule, due, payload = ARGV[at], due_at(moment, ARGV[at + 1]), ARGV[at + 2]
+  if due <= moment then
+    due_now[#due_now + 1] = payload
+  elseif rule == 'unique' and (new[payload] or call('ZSCORE', delayed, payload)) then
+    duplicates[#duplicates + 1] = place + 1
   else
     -- A microsecond apart, so that what was pushed in order with one delay comes up in that order.
-    local due = score(moment_due + place - 1)
-    call('ZADD', delayed, due, payload)
-    if call('ZCOUNT', delayed, '-inf', '(' .. due) == 0 then first_due = true end
+    due = due + place
+    first_due = math.min(first_due or due, due)
+    added[#added + 1], added[#added + 2] = score(due), payload
+    new[payload] = true
   end
 end
+local comes_first = first_due and call('ZCOUNT', delayed, '-inf', '(' .. score(first_due)) == 0
+if first_due then call('ZADD', delayed, 'XX', 0, '') end
+
+if count > 0 then call('RPUSH', ready, unpack(ARGV, FIRST_ENTRY, FIRST_ENTRY + count - 1)) end
+if #due_now > 0 then call('RPUSH', ready, unpack(due_now)) end
+if first_due then call('ZADD', delayed, unpack(added)) end
 
 -- One is enough: whoever takes it leaves another as long as there is work.
-if hints == 0 and (count > 0 or first_due) then call('RPUSH', notify, '1') end
+if hints == 0 and (count + #due_now > 0 or comes_first) then redis.pcall('RPUSH', notify, '1') end
 return record(client, sequence, { 'pushed', duplicates, unrecorded and 'unrecorded' or 'recorded' })

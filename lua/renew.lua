@@ -17,8 +17,8 @@
 local reserved, cancelled, lease = KEYS[1], KEYS[2], tonumber(ARGV[2])
 local FIRST_TOKEN = 3
 
--- A server that is full refuses additions until a script has written something, and leases must not end for that.
-call('ZREMRANGEBYRANK', reserved, 1, 0)
+-- Leases must not end because a server is full.
+ask_to_remove(reserved)
 
 local lease_end = free_score(reserved, clock() + math.floor(lease * 1000000))
 local any_cancelled = call('EXISTS', cancelled) == 1

@@ -20,6 +20,8 @@ if known then return known end
 
 -- Read before anything is written: where it is of another type, the queue stays paused.
 call('LLEN', notify)
+local is_filled = call('EXISTS', ready, delayed) > 0
 if call('HDEL', control, 'paused:' .. ready) == 0 then return { 'unchanged' } end
-if call('EXISTS', ready, delayed) > 0 then leave_hint(notify) end
+-- It is resumed, whatever becomes of the hint.
+if is_filled then pcall(leave_hint, notify) end
 return record(client, sequence, { 'resumed' })

@@ -25,14 +25,16 @@ if known then return known end
 local entry = call('HGET', failed_jobs, id)
 if not entry or sub(entry, find(entry, '\n', 1, true) + 1) ~= expected then return { 'absent' } end
 
--- All that is written to is read before: a key of another type refuses the whole call.
-for _, key in ipairs({ failed, cancelled }) do call('ZCARD', key) end
-for _, key in ipairs({ ready, notify }) do call('LLEN', key) end
+-- All that can be refused is asked for first: a key of another type, a right that is missing.
+for _, key in ipairs({ failed, cancelled }) do ask_to_remove(key) end
+call('HDEL', failed_jobs, '')
+call('LLEN', notify)
 
-call('ZREM', failed, id)
-call('HDEL', failed_jobs, id)
+call('RPUSH', ready, payload)
 -- A mark that was left because the job was not found where it waited: sending it back is the later order.
 call('ZREM', cancelled, id)
-call('RPUSH', ready, payload)
-leave_hint(notify)
+call('ZREM', failed, id)
+call('HDEL', failed_jobs, id)
+-- It is sent back, whatever becomes of the hint.
+pcall(leave_hint, notify)
 return record(client, sequence, { 'retried' })

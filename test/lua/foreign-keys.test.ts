@@ -57,9 +57,13 @@ describe('exchange, where a queue has a key of another type', () => {
     expect(await world.client.zcard(world.queue().delayed)).toBe(1);
   });
 
-  it.each(['ready', 'failed', 'failedJobs'] as const)('reclaims nothing that it could not keep (%s)', async (name) => {
-    await world.push([probe('a')]);
-    await world.reserve(1, 100);
+  it.each([
+    ['ready', probe('a')],
+    ['failed', 'no JSON'],
+    ['failedJobs', 'no JSON'],
+  ] as const)('reclaims nothing that it could not keep (%s)', async (name, text) => {
+    const [seconds] = await world.client.time();
+    await world.client.zadd(world.queue().reserved, Number(seconds) + 100, text);
     await spoil(name);
     world.offset = 500;
 
@@ -97,23 +101,39 @@ describe('exchange, where a queue has a key of another type', () => {
   });
 
   it.each([
-    ['released', ['ready', 'delayed'], [30, ',"attempts":1}', 0]],
-    ['failed', ['failed', 'failedJobs'], [30, ',"attempts":1}', 'id', '{}']],
-  ] as const)('leaves a job reserved that cannot be %s, and writes the other outcomes', async (kind, names, rest) => {
-    await world.push([probe('a'), probe('b')]);
-    const [first, second] = await world.reserve(2);
-    for (const name of names) {
-      await world.client.rename(world.queue()[name], 'kept').catch(() => undefined);
+    ['released', 'ready', [30, ',"attempts":1}', 0]],
+    ['released', 'delayed', [30, ',"attempts":1}', 300]],
+    ['failed', 'failed', [30, ',"attempts":1}', 'id', '{}']],
+    ['failed', 'failedJobs', [30, ',"attempts":1}', 'id', '{}']],
+  ] as const)(
+    'leaves a job reserved that cannot be %s (%s), and writes the other outcomes',
+    async (kind, name, rest) => {
+      await world.push([probe('a'), probe('b')]);
+      const [first, second] = await world.reserve(2);
       await spoil(name);
-      const outcomes = [kind, 1, 1, first!, ...rest, 'completed', 1, 1, name === names[0] ? second! : 'gone'];
+      const outcomes = [kind, 1, 1, first!, ...rest, 'completed', 1, 1, second!];
 
       const { lost, news } = await world.exchange({ outcomes, sources: 0 });
 
-      expect(lost).toEqual(name === names[0] ? [1] : [1, 2]);
-      expect(news).toEqual(expect.arrayContaining(['foreign', [1]]));
-      await world.client.del(world.queue()[name]);
-    }
-    expect(await world.client.zrange(world.queue().reserved, '0', '-1')).toEqual([first]);
+      expect(lost).toEqual([]);
+      expect(news).toEqual(expect.arrayContaining(['foreign', [1], 'unwritable', [1]]));
+      expect(await world.client.zrange(world.queue().reserved, '0', '-1')).toEqual([first]);
+    },
+  );
+});
+
+describe('exchange, where the orders are of another type', () => {
+  it.each(['control', 'cancelled'] as const)('settles what has ended, and takes nothing (%s)', async (name) => {
+    await world.push([probe('a'), probe('b')]);
+    const [token] = await world.reserve();
+    await world.client.set(world.queue()[name], FOREIGN);
+
+    const { lost, jobs, news, nextIn } = await world.exchange({ outcomes: ['completed', 1, 1, token!], limit: 5 });
+
+    expect([lost, jobs, news]).toEqual([[], [], ['foreign', [0]]]);
+    expect(Number(nextIn)).toBe(1);
+    expect((await world.state())['q']).toEqual([probe('b')]);
+    expect(await world.client.exists(world.queue().reserved)).toBe(0);
   });
 });
 

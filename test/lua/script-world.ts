@@ -21,6 +21,8 @@ export class ScriptWorld {
   offset = 0;
   /** Let every call happen at one and the same microsecond. */
   frozen = false;
+  /** Which of the calls of a script is refused, from 1. */
+  refusedCall: number | undefined;
 
   private constructor(redis: RedisWorld) {
     this.#redis = redis;
@@ -34,6 +36,7 @@ export class ScriptWorld {
     this.#redis.fresh();
     this.offset = 0;
     this.frozen = false;
+    this.refusedCall = undefined;
     const [seconds] = await this.client.time();
     this.#start = Number(seconds);
   }
@@ -60,7 +63,8 @@ export class ScriptWorld {
 
   /** Replies with Latin-1 texts in place of bytes. */
   async run(name: ScriptName, keys: readonly string[], args: readonly Argument[]): Promise<unknown[]> {
-    const { source } = script(name);
+    const source =
+      this.refusedCall === undefined ? script(name).source : refusing(script(name).source, this.refusedCall);
     const shown = this.frozen ? source.replace("call('TIME')", `{ ${this.#start}, 5 }`) : source;
     const reply = await this.client.callBuffer('eval', [shown, keys.length, ...keys, this.offset, ...args]);
     return texts(reply) as unknown[];
@@ -146,6 +150,28 @@ export class ScriptWorld {
       Math.round((score - this.#start) / ROUNDING) * ROUNDING,
     ]);
   }
+}
+
+/** The key that is there once a call was refused. */
+export const REFUSED = 'a call was refused';
+
+function refusing(source: string, call: number): string {
+  const counted = source.replaceAll('redis.call', 'counted_call').replaceAll('redis.pcall', 'counted_pcall');
+  return `local calls = 0
+    local function is_refused()
+      calls = calls + 1
+      if calls == ${call} then redis.call('SET', '${REFUSED}', calls) end
+      return calls == ${call}
+    end
+    local function counted_call(...)
+      if is_refused() then error('refused by the test') end
+      return redis.call(...)
+    end
+    local function counted_pcall(...)
+      if is_refused() then return redis.error_reply('refused by the test') end
+      return redis.pcall(...)
+    end
+    ${counted}`;
 }
 
 export interface Exchange {

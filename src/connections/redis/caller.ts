@@ -11,6 +11,7 @@ import { RedisReplyError, RedisVersionError } from './errors';
 import { withForeignKey } from './foreign-keys';
 import type { LinkCall, RedisLink } from './link';
 import { isPassing, isReply, isUnavailable, isUnknownScript, remedyOf, wordsOf } from './refusals';
+import { withMissingRights } from './permissions';
 import type { Script } from './scripts';
 import { NEEDED_VERSION, OldServer } from './server-version';
 
@@ -117,7 +118,8 @@ export class RedisCaller {
     try {
       reply = (await this.#carryOut(operation, form, patience)) as [Buffer, ...unknown[]];
     } catch (error) {
-      throw await withForeignKey(this, keys, error);
+      if (script.name === 'permitted') throw error;
+      throw await withMissingRights(this, keys.at(-1)!, await withForeignKey(this, keys, error));
     }
     const word = String(reply[0]);
     // `stale` is one such word: what another call under our name has done would be taken for ours.
@@ -130,9 +132,10 @@ export class RedisCaller {
     return this.#link.placeOf(key);
   }
 
-  /** What a call fails with that would be refused, and is not made. */
-  refusal(error: Error, consequence: string): Error {
-    return this.#failure('', { error, late: false, uncertain: false }, { consequence });
+  /** What a call fails with that Redis has refused in these words. */
+  refusal(words: string, consequence: string): Error {
+    const error = Object.assign(new Error(words), { name: 'ReplyError' });
+    return this.#failure('script', { error, late: false, uncertain: false }, { consequence });
   }
 
   /** Resolves when nothing is under way any more, at the latest after `milliseconds`. */

@@ -1,7 +1,8 @@
 /** Looks for settings of a Redis that lose jobs: what `onqueue check` prints of it. */
 import type { Diagnosis } from '../../queue/connection';
 import type { RedisCaller } from './caller';
-import type { Permissions } from './permissions';
+import type { Keys } from './keys';
+import { missingPermissions } from './permissions';
 import { serverVersion } from './server-version';
 
 /** Milliseconds; every job takes at least one such round trip. */
@@ -10,7 +11,7 @@ const SLOW = 20;
 /** @param isCluster then version, settings and latency are those of one node */
 export async function diagnoseRedis(
   caller: RedisCaller,
-  permissions: Permissions,
+  keys: Keys,
   isCluster: boolean,
 ): Promise<readonly Diagnosis[]> {
   const consequence = 'its settings were not read';
@@ -21,7 +22,8 @@ export async function diagnoseRedis(
   const answeredIn = Math.round((clock.monotonic() - sentAt) * 10) / 10;
   const found = isCluster ? [await slots(caller)] : [];
   // A cluster that is down runs no script.
-  if (found.every(({ level }) => level !== 'error')) found.push(permitted(await permissions.missing()));
+  if (found.every(({ level }) => level !== 'error'))
+    found.push(permitted(await missingPermissions(caller, keys.queue('default').ready)));
   return [version(info), eviction(info), persistence(info, await snapshots(caller)), latency(answeredIn), ...found];
 }
 

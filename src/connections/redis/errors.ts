@@ -1,6 +1,6 @@
 /** What only Redis can answer. That it does not answer is `QueueUnavailableError`, as with every store. */
 import { OnqueueError } from '../../errors/onqueue-error';
-import type { Consequential } from '../errors';
+import { type Consequential, QueueUnavailableError } from '../errors';
 import type { OldVersion } from '../older-version';
 
 export interface Reply {
@@ -83,4 +83,9 @@ export class RedisVersionError extends OnqueueError<OldVersion> implements Conse
   withConsequence(consequence: string): RedisVersionError {
     return new RedisVersionError({ ...this.facts, consequence }, { cause: this.cause });
   }
+}
+
+/** Redis has answered, and does not do it. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof RedisReplyError || (error instanceof QueueUnavailableError && error.facts.refused === true);
 }

@@ -7,6 +7,7 @@
 import type { Milliseconds } from '../../clock/clock';
 import { type Counters, countersTail, noCounters, readCounters, readCountersOfAny } from '../../payload/counters';
 import type {
+  Answer,
   Reservation,
   ReserveReply,
   ReserveRequest,
@@ -20,11 +21,12 @@ import { ForeignKeys } from './foreign-keys';
 import type { Keys } from './keys';
 import { Lane } from './lane';
 import { MOST_BYTES, MOST_JOBS } from '../../queue/pages';
+import { withMissingRights } from './permissions';
 import { script } from './scripts';
 import { whenOf } from './when';
 
 export interface Exchanged {
-  readonly results: readonly SettleResult[];
+  readonly results: readonly Answer<SettleResult>[];
   /** Where nothing was asked for: nothing. */
   readonly reply: ReserveReply;
 }
@@ -51,7 +53,7 @@ interface Group {
   readonly queue: number;
   readonly args: Argument[];
   /** Whose outcomes they are. */
-  readonly origins: { readonly results: SettleResult[]; readonly index: number }[];
+  readonly origins: { readonly results: Answer<SettleResult>[]; readonly index: number }[];
 }
 
 export class ExchangeLane extends Lane<Exchange> {
@@ -97,7 +99,7 @@ export class ExchangeLane extends Lane<Exchange> {
     const request = exchanges.find((exchange) => exchange.request !== undefined)?.request;
     const queues = [...new Set(request?.queues)];
     const sources = queues.length;
-    const results = exchanges.map(({ settlements }) => settlements.map((): SettleResult => 'settled'));
+    const results = exchanges.map(({ settlements }) => settlements.map((): Answer<SettleResult> => 'settled'));
     const groups = grouped(exchanges, results, queues);
     const { id } = this;
     const { client, control, cancelled } = this.#keys.queue(queues[0]!);
@@ -115,8 +117,15 @@ export class ExchangeLane extends Lane<Exchange> {
       since: Math.max(exchanges[0]!.since, this.caller.answeredAt),
       insist: exchanges.some(({ insists }) => insists) ? 'always' : 'once-sent',
     })) as [Buffer, readonly number[], Jobs, readonly (number | Buffer)[], Buffer, readonly unknown[], Buffer];
-    if (lost.length > 0) markLost(groups, lost);
-    const { cancelled: cancelledPlaces, unrecorded, foreign, ...news } = newsOf(words, queues);
+    const { cancelled: cancelledPlaces, unrecorded, foreign, refused, unwritable, ...news } = newsOf(words, queues);
+    if (lost.length > 0) mark(groups, lost, 'lost');
+    const refusal = refused && this.caller.refusal(refused.words, consequenceOf(exchanges));
+    const explained = refusal && ((await withMissingRights(this.caller, control, refusal)) as Error);
+    if (refused !== undefined) mark(groups, refused.places, refusedWith(explained));
+    for (const queue of foreign) {
+      const places = placesOn(groups, queues.indexOf(queue) + 1).filter((place) => unwritable.includes(place));
+      if (places.length > 0) mark(groups, places, refusedWith(await this.#foreign.errorOf(queue, this.#keysOf(queue))));
+    }
     this.#forgotten = this.forgot(keys[0]!, sentAt, unrecorded) || this.#forgotten;
     const reply: ReserveReply = {
       reservations: reservationsOf(jobs, queues, cancelledPlaces),
@@ -127,8 +136,11 @@ export class ExchangeLane extends Lane<Exchange> {
       ...(this.#forgotten && { forgotten: true }),
     };
     for (const queue of foreign) void this.#foreign.tell(queue, this.#keysOf(queue));
-    const answered = groups.length + reply.reservations.length + reply.setAside.length > 0;
-    if (!answered && foreign.length > 0 && foreign.length === queues.length)
+    const unwritten = unwritable.length + (refused?.places.length ?? 0);
+    const outcomes = groups.reduce((sum, { origins }) => sum + origins.length, -unwritten);
+    const answered = outcomes + reply.reservations.length + reply.setAside.length > 0;
+    if (!answered && explained !== undefined) throw explained;
+    if (!answered && foreign.length > 0 && (foreign.includes(ORDERS) || foreign.length === queues.length))
       throw await this.#foreign.errorOf(foreign[0]!, this.#keysOf(foreign[0]!));
     // A settle has nobody to tell it to: the next reserve has.
     if (request !== undefined) this.#forgotten = false;
@@ -136,6 +148,10 @@ export class ExchangeLane extends Lane<Exchange> {
   }
 
   #keysOf(queue: string): readonly string[] {
+    if (queue === ORDERS) {
+      const { control, cancelled } = this.#keys.queue(queue);
+      return [control, cancelled];
+    }
     const { ready, delayed, reserved, notify, failed, failedJobs } = this.#keys.queue(queue);
     return [ready, delayed, reserved, notify, failed, failedJobs];
   }
@@ -144,7 +160,7 @@ export class ExchangeLane extends Lane<Exchange> {
 // Adds to `queues` those that are only settled on: the ones to reserve from stand first.
 function grouped(
   exchanges: readonly Exchange[],
-  results: readonly SettleResult[][],
+  results: readonly Answer<SettleResult>[][],
   queues: string[],
 ): readonly Group[] {
   const groups = new Map<string, Group>();
@@ -178,12 +194,26 @@ function addOutcome(args: Argument[], settlement: Settlement): void {
   else args.push(settlement.failure.id, failureMeta(settlement.failure));
 }
 
-function markLost(groups: readonly Group[], lost: readonly number[]): void {
+/** @param places from 1 */
+function mark(groups: readonly Group[], places: readonly number[], answer: Answer<SettleResult>): void {
   const origins = groups.flatMap((group) => group.origins);
-  for (const place of lost) {
+  for (const place of places) {
     const { results, index } = origins[place - 1]!;
-    results[index] = 'lost';
+    results[index] = answer;
   }
+}
+
+/** From 1, of outcomes on the queue at this place. */
+function placesOn(groups: readonly Group[], queue: number): readonly number[] {
+  const queues = groups.flatMap((group) => group.origins.map(() => group.queue));
+  return queues.flatMap((one, index) => (one === queue ? [index + 1] : []));
+}
+
+/** It is settled again: Redis may take it then. */
+function refusedWith(refusal: unknown): Answer<SettleResult> {
+  const later = Promise.reject<SettleResult>(refusal);
+  later.catch(() => undefined);
+  return { later };
 }
 
 /** @param cancelled places from 1, in the whole of the reply */
@@ -202,9 +232,15 @@ type News = Pick<ReserveReply, 'restart' | 'paused'> & {
   readonly unrecorded: boolean;
   /** Queues of which a key is of another type. */
   readonly foreign: readonly string[];
+  /** What Redis said, and the places from 1 of outcomes that were not written for it. */
+  readonly refused: { readonly words: string; readonly places: readonly number[] } | undefined;
+  /** Places from 1 of outcomes that would go to such a key. */
+  readonly unwritable: readonly number[];
 };
 
-const NO_NEWS: News = { cancelled: [], unrecorded: false, foreign: [] };
+const NO_NEWS: News = { cancelled: [], unrecorded: false, foreign: [], refused: undefined, unwritable: [] };
+/** In the place of a queue: the keys in which orders stand. */
+const ORDERS = '';
 
 /** The script's words, each with what belongs to it. */
 function newsOf(words: readonly unknown[], queues: readonly string[]): News {
@@ -212,10 +248,13 @@ function newsOf(words: readonly unknown[], queues: readonly string[]): News {
   const told = new Map<string, unknown>();
   for (let at = 0; at < words.length; at += 2) told.set(String(words[at]), words[at + 1]);
   const paused = told.get('paused') as readonly number[] | undefined;
+  const refused = told.get('refused') as readonly [words: Buffer, ...places: number[]] | undefined;
   return {
     cancelled: (told.get('cancelled') as readonly number[] | undefined) ?? [],
     unrecorded: told.has('unrecorded'),
-    foreign: ((told.get('foreign') as readonly number[] | undefined) ?? []).map((place) => queues[place - 1]!),
+    foreign: ((told.get('foreign') as readonly number[] | undefined) ?? []).map((place) => queues[place - 1] ?? ORDERS),
+    unwritable: (told.get('unwritable') as readonly number[] | undefined) ?? [],
+    refused: refused && { words: String(refused[0]), places: refused.slice(1) as number[] },
     ...(told.has('restart') && { restart: String(told.get('restart')) }),
     ...(paused !== undefined && { paused: paused.map((place) => queues[place - 1]!) }),
   };

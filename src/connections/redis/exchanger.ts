@@ -1,11 +1,9 @@
 /** Settles and reserves, in as many calls as it takes: mostly one, in a cluster one for each queue. */
-import type { ReserveRequest, Settlement, SettleResult } from '../../queue/connection';
-import { QueueUnavailableError } from '../errors';
+import type { Answer, ReserveRequest, Settlement, SettleResult } from '../../queue/connection';
 import type { RedisCaller } from './caller';
 import { type Exchanged, ExchangeLane } from './exchange-lane';
 import type { Keys } from './keys';
 import { pagesOf } from '../../queue/pages';
-import type { Permissions } from './permissions';
 import type { QueueNames } from './queue-names';
 import type { SilentMasters } from './silent-masters';
 import { SlotExchanger, type SlotsExchanged } from './slot-exchanger';
@@ -18,7 +16,6 @@ export interface ClusterQueues {
 }
 
 export class Exchanger {
-  readonly #permissions: Permissions;
   readonly #names: QueueNames;
   readonly #keys: Keys;
   readonly #cluster: ClusterQueues | undefined;
@@ -26,14 +23,7 @@ export class Exchanger {
   readonly #lane: ExchangeLane;
   readonly #slots: SlotExchanger | undefined;
 
-  constructor(
-    caller: RedisCaller,
-    keys: Keys,
-    permissions: Permissions,
-    names: QueueNames,
-    cluster: ClusterQueues | undefined,
-  ) {
-    this.#permissions = permissions;
+  constructor(caller: RedisCaller, keys: Keys, names: QueueNames, cluster: ClusterQueues | undefined) {
     this.#names = names;
     this.#keys = keys;
     this.#cluster = cluster;
@@ -42,7 +32,6 @@ export class Exchanger {
   }
 
   async exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<SlotsExchanged> {
-    if (!this.#permissions.granted) await this.#checkPermissions(settlements, request);
     // Before the failure is written: the lists of failed jobs look only at queues whose name is known.
     for (const { outcome, reservation } of settlements)
       if (outcome === 'failed') await this.#makeKnown(reservation.queue);
@@ -56,23 +45,9 @@ export class Exchanger {
   }
 
   #makeKnown(queue: string): Promise<unknown> {
-    const adding = this.#names.add(queue).catch(ignoreRefusal);
+    const adding = this.#names.tell(queue);
     // Failures on other masters are not held up by the one that has the names: the next one says the name again.
     return this.#cluster?.masters.inTime(this.#keys.names, adding) ?? adding;
-  }
-
-  async #checkPermissions(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<void> {
-    const queues = [...(request?.queues ?? []), ...settlements.map(({ reservation }) => reservation.queue)];
-    const consequence = settlements.length === 0 ? 'no jobs were reserved' : 'nothing was written';
-    const checks: Promise<void>[] = [];
-    // A master says what holds of all: where one is silent, the next is asked.
-    for (const queue of new Set(queues)) {
-      const check = this.#permissions.check(queue, consequence);
-      checks.push(check);
-      await (this.#cluster?.masters.inTime(this.#keys.queue(queue).ready, check) ?? check);
-      if (this.#permissions.granted) return;
-    }
-    await checks[0];
   }
 
   #together(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Exchanged> {
@@ -82,7 +57,7 @@ export class Exchanger {
 
   /** The last page reserves as well. Once one was answered, the others must be: the caller takes all or nothing. */
   async #oneByOne(pages: readonly (readonly Settlement[])[], request: ReserveRequest | undefined): Promise<Exchanged> {
-    const results: SettleResult[] = [];
+    const results: Answer<SettleResult>[] = [];
     const last = pages.length - 1;
     for (let at = 0; at < last; at += 1) {
       results.push(...(await this.#lane.exchange(pages[at]!, undefined, at > 0)).results);
@@ -90,9 +65,4 @@ export class Exchanger {
     const exchanged = await this.#lane.exchange(pages[last]!, request, true);
     return { results: [...results, ...exchanged.results], reply: exchanged.reply };
   }
-}
-
-// A server that is full takes no name, but it takes the failure; who pushed the job has made the name known.
-function ignoreRefusal(error: unknown): void {
-  if (!(error instanceof QueueUnavailableError) || error.facts.refused !== true) throw error;
 }

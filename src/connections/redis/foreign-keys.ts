@@ -1,11 +1,13 @@
 /** Finds the key that made Redis refuse a script because it holds something else than we keep there, and says so. */
 import type { Milliseconds } from '../../clock/clock';
+import { Recent } from '../recent';
 import type { RedisCaller } from './caller';
 import { ForeignKeyError, RedisReplyError } from './errors';
 import { typeOf } from './keys';
 
 /** Between two lines about one queue: whoever is to mend it may not have seen the first. */
 const SAID_AGAIN: Milliseconds = 60_000;
+const MOST_SAID = 1000;
 
 /**
  * What a script failed with, by the name of the key where it was refused for one of another type: Redis does not tell.
@@ -30,7 +32,7 @@ export async function withForeignKey(caller: RedisCaller, keys: readonly string[
 
 export class ForeignKeys {
   readonly #caller: RedisCaller;
-  readonly #saidAt = new Map<string, Milliseconds>();
+  readonly #saidAt = new Recent<string, Milliseconds>(MOST_SAID);
 
   constructor(caller: RedisCaller) {
     this.#caller = caller;
@@ -44,13 +46,17 @@ export class ForeignKeys {
     return withForeignKey(this.#caller, keys, new RedisReplyError(facts, { cause: undefined }));
   }
 
-  /** Says it in the log: where the other queues go on, nobody else would. */
-  async tell(queue: string, keys: readonly string[]): Promise<void> {
+  tell(queue: string, keys: readonly string[]): Promise<void> {
+    return this.say(queue, () => this.errorOf(queue, keys));
+  }
+
+  /** Says in the log what is wrong with a queue or key: where the others go on, nobody else would. Never rejects. */
+  async say(subject: string, errorOf: () => Promise<unknown>): Promise<void> {
     const { clock, logger } = this.#caller.settings;
     const now = clock.monotonic();
-    if (now - (this.#saidAt.get(queue) ?? -Infinity) < SAID_AGAIN) return;
-    this.#saidAt.set(queue, now);
-    const error = (await this.errorOf(queue, keys)) as ForeignKeyError | RedisReplyError;
-    logger.error({ queue, ...error.facts, code: error.code }, error.message);
+    if (now - (this.#saidAt.get(subject) ?? -Infinity) < SAID_AGAIN) return;
+    this.#saidAt.set(subject, now);
+    const error = (await errorOf()) as ForeignKeyError | RedisReplyError;
+    logger.error({ queue: subject, ...error.facts, code: error.code }, error.message);
   }
 }

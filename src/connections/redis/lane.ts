@@ -36,6 +36,11 @@ export abstract class Lane<Item extends Waiting> {
     this.caller = caller;
   }
 
+  /** Nothing is under way, and nothing waits. */
+  get isIdle(): boolean {
+    return !this.#busy;
+  }
+
   /** How many of the waiting items travel in the next call: at least one. */
   protected abstract fitting(items: readonly Item[]): number;
 

@@ -1,14 +1,23 @@
 /** A set of names of queues, and what this process has added to it already. */
+import { QueueUnavailableError } from '../errors';
+import { Recent } from '../recent';
 import type { RedisCaller } from './caller';
+import { isRefusal } from './errors';
+import { ForeignKeys, withForeignKey } from './foreign-keys';
+
+/** A name that is met again after so many others is added again, which changes nothing. */
+const MOST_NAMES = 10_000;
 
 export class QueueNames {
   readonly #caller: RedisCaller;
   readonly #key: string;
-  readonly #added = new Map<string, Promise<unknown>>();
+  readonly #foreign: ForeignKeys;
+  readonly #added = new Recent<string, Promise<unknown>>(MOST_NAMES);
 
   constructor(caller: RedisCaller, key: string) {
     this.#caller = caller;
     this.#key = key;
+    this.#foreign = new ForeignKeys(caller);
   }
 
   /** Once for a process and queue; an attempt that failed is made again. */
@@ -24,6 +33,23 @@ export class QueueNames {
     await adding;
   }
 
+  /**
+   * Adds it, if Redis takes it: what belongs to the queue must not wait for that. Who has pushed to it has made it known,
+   * as a rule.
+   *
+   * @throws QueueUnavailableError where there is no answer
+   */
+  async tell(queue: string): Promise<void> {
+    try {
+      await this.add(queue);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      // What holds for all that is written is said by that.
+      if (error instanceof QueueUnavailableError) return;
+      await this.#foreign.say(this.#key, () => withForeignKey(this.#caller, [this.#key], error));
+    }
+  }
+
   /** The store has lost them: each is added again when it is next met. */
   forget(): void {
     this.#added.clear();
@@ -34,8 +60,9 @@ export class QueueNames {
   }
 
   async all(): Promise<readonly string[]> {
-    const names = await this.#caller.command('smembers', [this.#key], {
-      consequence: 'the queues were not read',
+    const asked = this.#caller.command('smembers', [this.#key], { consequence: 'the queues were not read' });
+    const names = await asked.catch(async (error: unknown) => {
+      throw await withForeignKey(this.#caller, [this.#key], error);
     });
     return (names as readonly Buffer[]).map(String).toSorted();
   }

@@ -23,6 +23,7 @@ import type {
 } from '../../queue/connection';
 import { threadModule } from '../../queue/thread-module';
 import { ConnectionClosedError } from '../errors';
+import { Recent } from '../recent';
 import { RedisCaller } from './caller';
 import { type ClientSource, clientSource } from './client';
 import { clientId } from './client-id';
@@ -31,7 +32,6 @@ import { Exchanger } from './exchanger';
 import { Keys } from './keys';
 import { RedisLink } from './link';
 import { pagesOf } from '../../queue/pages';
-import { Permissions } from './permissions';
 import { PushLane } from './push-lane';
 import { QueueNames } from './queue-names';
 import { RedisControl } from './redis-control';
@@ -45,6 +45,9 @@ import { threadOptions } from './thread-source';
 import type { ThreadData } from './thread-store';
 
 const PEEK_PAGE = 100;
+
+/** Queues that are pushed to at the same time, as a rule. One that is met again begins a new record. */
+const MOST_LANES = 1000;
 
 const DEFAULT_PREFIX = 'queues:';
 
@@ -91,11 +94,10 @@ export class RedisConnection implements Connection {
   readonly #link: RedisLink;
   readonly #caller: RedisCaller;
   readonly #keys: Keys;
-  readonly #permissions: Permissions;
   readonly #names: QueueNames;
   readonly #exchanger: Exchanger;
   readonly #masters: SilentMasters | undefined;
-  readonly #pushes = new Map<string, PushLane>();
+  readonly #pushes = new Recent<string, PushLane>(MOST_LANES, (lane) => lane.isIdle);
   readonly #waiters: RedisWaiters;
   readonly #clock: Clock;
   readonly #storeClock: StoreClock;
@@ -115,12 +117,11 @@ export class RedisConnection implements Connection {
     this.#link = new RedisLink(source);
     this.#caller = new RedisCaller(this.#link, { ...context, address: source.address });
     this.#keys = new Keys(source.keyPrefix + prefix, source.cluster);
-    this.#permissions = new Permissions(this.#caller, this.#keys);
     this.#names = new QueueNames(this.#caller, this.#keys.names);
     const ordered = source.cluster ? new QueueNames(this.#caller, this.#keys.ordered) : undefined;
     this.#masters = source.cluster ? new SilentMasters(this.#caller) : undefined;
     const cluster = ordered && this.#masters && { ordered, masters: this.#masters };
-    this.#exchanger = new Exchanger(this.#caller, this.#keys, this.#permissions, this.#names, cluster);
+    this.#exchanger = new Exchanger(this.#caller, this.#keys, this.#names, cluster);
     const checkOpen = (operation: string): void => this.#checkOpen(operation);
     this.failed = new RedisFailedStore(this.#caller, this.#keys, this.#names, checkOpen);
     this.locks = new RedisLockStore(this.#caller, this.#keys, checkOpen);
@@ -318,7 +319,7 @@ export class RedisConnection implements Connection {
 
   async diagnose(): Promise<readonly Diagnosis[]> {
     this.#checkOpen('diagnose');
-    return diagnoseRedis(this.#caller, this.#permissions, this.#source.cluster);
+    return diagnoseRedis(this.#caller, this.#keys, this.#source.cluster);
   }
 
   close(): Promise<void> {

@@ -41,7 +41,7 @@ export class RedisFailedStore implements FailedStore {
 
   async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<void> {
     this.#checkOpen('failed.put');
-    await this.#names.add(entry.queue);
+    await this.#names.tell(entry.queue);
     const { failed, failedJobs } = this.#keys.queue(entry.queue);
     const consequence = `the failure of ${entry.name} was not kept`;
     const values = [entry.id, foreignMeta(entry), entry.payload, uuidv7()];

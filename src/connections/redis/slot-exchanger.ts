@@ -128,7 +128,10 @@ export class SlotExchanger {
       return again;
     });
     return outcomes.map((_, index) => {
-      const later = insisted.then(({ results }) => results[index]!);
+      const later = insisted.then(({ results }) => {
+        const answer = results[index]!;
+        return typeof answer === 'string' ? answer : answer.later;
+      });
       later.catch(() => undefined);
       return { later };
     });

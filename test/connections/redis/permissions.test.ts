@@ -2,17 +2,38 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SCRIPTED } from '../../../src/connections/redis/permissions';
 import type { Logger } from '../../../src/logger/logger';
+import { builtInConnectors } from '../../../src/connections/built-in';
+import { Job } from '../../../src/job/job';
+import { QueueManager } from '../../../src/queue/queue-manager';
+import { Worker } from '../../../src/worker/worker';
+import { RecordingLogger } from '../../support/application';
+import { eventually } from '../../support/eventually';
 import { RedisWorld, silent } from './open-redis';
 
 const LUA = join(__dirname, '../../../lua');
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
+/** The ids of jobs that were done with, or given up. */
+const ended = new Set<string>();
+
+@Job({ name: 'Ended', tries: 3 })
+class Ended extends Job {
+  declare readonly end: number;
+  handle(): void {
+    const { job } = this;
+    if (this.end === 1 && job.attempts === 1) return this.release(0);
+    if (this.end === 2 && job.attempts === 1) return this.release('50ms');
+    ended.add(job.id);
+    if (this.end === 3) this.fail('as it is to end');
+  }
+}
+
 const request = { queues: ['q'], limit: 10, lease: 600 };
 
 it('the commands that are asked for are those that the scripts call', () => {
   const scripts = readdirSync(LUA).filter((file) => file.endsWith('.lua'));
   const texts = scripts.map((file) => readFileSync(join(LUA, file), 'utf8')).join('\n');
-  const called = [...texts.matchAll(/\b(?:call\(|ask\(queue, )'(\w+)'/g)].map(([, name]) => name!.toLowerCase());
+  const called = [...texts.matchAll(/\bp?call\('(\w+)'/g)].map(([, name]) => name!.toLowerCase());
   expect([...SCRIPTED].toSorted()).toEqual([...new Set(called)].toSorted());
 });
 
@@ -42,6 +63,7 @@ describe('a redis connection whose user may not do all', () => {
     const refused = connection.reserve(request);
     await expect(refused).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { refused: true } });
     await expect(refused).rejects.toThrow(/NOPERM this user may not call hset, zadd.*no jobs were reserved/);
+    // No answer is believed for longer than the call that it was given to.
     expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
     await may('+hset', '+zadd');
     expect((await connection.reserve(request)).reservations).toHaveLength(1);
@@ -70,4 +92,55 @@ describe('a redis connection whose user may not do all', () => {
     const found = (await connect().diagnose()).find(({ subject }) => subject === 'permissions');
     expect(found?.message).toContain('ACL SETUSER <user> +hset +blpop');
   });
+
+  it.each(['zadd', 'zrem', 'ltrim', 'rpush', 'hset', 'set', 'zscore', 'lrange', 'evalsha'])(
+    'loses no job of a running worker while %s is taken from it',
+    async (command) => {
+      const QUEUE = `under-${command}`;
+      const log = new RecordingLogger();
+      const manager = new QueueManager(
+        { connectors: builtInConnectors, logger: log },
+        {
+          connections: {
+            redis: {
+              driver: 'redis',
+              host: '127.0.0.1',
+              port: world.server.port,
+              prefix: world.prefix,
+              username: 'worker',
+              password: 'secret',
+              retryAfter: 2,
+            },
+          },
+          jobs: [Ended],
+        },
+      );
+      const ids = Array.from({ length: 200 }, (_, at) => `job-${at}`);
+      const texts = ids.map((id, at) => `{"job":"Ended","data":{"end":${at % 4}},"id":"${id}","attempts":0}`);
+      await world.connect().push(
+        QUEUE,
+        texts.map((text) => ({ payload: text })),
+      );
+      ended.clear();
+      const worker = new Worker({ connection: 'redis', queue: [QUEUE], concurrency: 10 }, manager);
+      const run = worker.run();
+      await eventually(() => ended.size > 20, { of: 'jobs that have run' });
+      await may(`-${command}`);
+      await eventually(() => ended.size === ids.length || log.messages('error').length > 0, { of: 'a refusal' });
+      await may(`+${command}`);
+
+      const left = async (): Promise<number> => manager.connection('redis').size(QUEUE);
+      await eventually(async () => (await left()) === 0 && ended.size === ids.length, {
+        of: 'the end of all',
+        deadline: 30_000,
+      });
+      await worker.stop();
+      await run;
+      const kept = await manager.failed.list({ queue: QUEUE, limit: 1000 });
+      await manager.close();
+
+      // Doubled at worst: a failed one is kept once for each of its runs.
+      expect(new Set(kept.map(({ id }) => id)).size).toBeGreaterThanOrEqual(50);
+    },
+  );
 });

@@ -1,0 +1,43 @@
+/** What is kept for each queue, of so many queues at most: programs may make up names of queues without end. */
+export class Recent<Key, Value> {
+  readonly #most: number;
+  readonly #mayGo: (value: Value) => boolean;
+  readonly #values = new Map<Key, Value>();
+
+  /** @param mayGo whether nobody needs the value any more; one that is needed stays, whatever their number */
+  constructor(most: number, mayGo: (value: Value) => boolean = () => true) {
+    this.#most = most;
+    this.#mayGo = mayGo;
+  }
+
+  get size(): number {
+    return this.#values.size;
+  }
+
+  get(key: Key): Value | undefined {
+    return this.#values.get(key);
+  }
+
+  has(key: Key): boolean {
+    return this.#values.has(key);
+  }
+
+  /** The oldest goes. */
+  set(key: Key, value: Value): void {
+    this.#values.set(key, value);
+    if (this.#values.size <= this.#most) return;
+    for (const [oldest, one] of this.#values) {
+      if (oldest === key || !this.#mayGo(one)) continue;
+      this.#values.delete(oldest);
+      return;
+    }
+  }
+
+  delete(key: Key): void {
+    this.#values.delete(key);
+  }
+
+  clear(): void {
+    this.#values.clear();
+  }
+}

@@ -1,0 +1,180 @@
+/** Whatever call of a script Redis refuses: a job is in one place at least, and a repeat makes no more of it than two. */
+import type { ScriptName } from '../../src/connections/redis/scripts';
+import { probe, REFUSED, ScriptWorld } from './script-world';
+
+let world: ScriptWorld;
+
+beforeAll(async () => {
+  world = await ScriptWorld.start();
+});
+beforeEach(() => world.fresh());
+afterAll(() => world.stop());
+
+jest.setTimeout(60_000);
+
+type Argument = string | number;
+
+interface Scene {
+  /** Jobs that stay, whatever happens. */
+  readonly stay: readonly string[];
+  /** Jobs that are there once the script has given an answer. */
+  readonly come?: readonly string[];
+  act(): Promise<unknown>;
+}
+
+const keysOf = (...names: (keyof ReturnType<ScriptWorld['queue']>)[]): string[] => {
+  const keys = world.queue();
+  return names.map((name) => (name === 'client' ? keys.client('c') : keys[name]));
+};
+
+const run = (script: ScriptName, keys: readonly string[], args: readonly Argument[]): Promise<unknown> =>
+  world.run(script, keys, args);
+
+const keep = (id: string): Promise<unknown> =>
+  run('keep', keysOf('failed', 'failedJobs'), [id, '{}', probe(id), `${id}-2`]);
+
+const bodyOf = (id: string): number => probe(id).indexOf(',"attempts"');
+
+/** All that an exchange can do, on two queues: settles, promotes, reclaims, sets aside, reserves, and leaves hints. */
+async function everything(): Promise<Scene> {
+  world.offset = 0;
+  await world.push([probe('over'), probe('unread-lease')]);
+  await world.reserve(2, 10);
+  const [seconds] = await world.client.time();
+  await world.client.zadd(world.queue().reserved, Number(seconds) + 10, 'unread-lease, no JSON');
+  await world.pushLater([
+    ['any', 5, probe('due-1')],
+    ['any', 6, probe('due-2')],
+    ['any', 900, probe('later')],
+  ]);
+  const held = ['done-1', 'done-2', 'back', 'back-later', 'bad', 'marked'];
+  await world.push(held.map((id) => probe(id)));
+  await world.reserve(held.length);
+  await world.push([probe('ready-1'), 'unread-head, no JSON', probe('twin'), probe('twin'), probe('ready-2')]);
+  await world.push([probe('other')], { queue: 'r' });
+  await world.mark('marked', 'ready-1');
+  await world.client.hset(world.queue().control, 'restart', 'token');
+  world.offset = 60;
+  const outcomes = [
+    ...['completed', 1, 2, probe('done-1', 1), probe('done-2', 1)],
+    ...['released', 1, 2, probe('back', 1), bodyOf('back'), ',"attempts":1}', 0],
+    ...[probe('back-later', 1), bodyOf('back-later'), ',"attempts":1}', 300],
+    ...['failed', 1, 1, probe('bad', 1), bodyOf('bad'), ',"attempts":1}', 'bad', '{}'],
+    ...['completed', 1, 1, probe('marked', 1)],
+  ];
+  return {
+    stay: [
+      ...['over', 'unread-lease', 'due-1', 'due-2', 'later', 'back', 'back-later', 'bad', 'ready-1', 'unread-head'],
+      ...['twin', 'ready-2', 'other'],
+    ],
+    act: () => world.exchange({ queues: ['q', 'r'], outcomes, limit: 4 }),
+  };
+}
+
+const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
+  exchange: everything,
+  async push() {
+    await world.pushLater([['any', 100, probe('before')]]);
+    const entries = [2, probe('a'), probe('b'), 'any', 50, probe('c'), 'unique', 60, probe('d')];
+    return {
+      stay: ['before'],
+      come: ['a', 'b', 'c', 'd'],
+      act: () => run('push', keysOf('client', 'ready', 'delayed', 'notify'), [world.nextSequence(), ...entries]),
+    };
+  },
+  async retry() {
+    await keep('a');
+    await keep('b');
+    await world.mark('a');
+    const keys = keysOf('client', 'failed', 'failedJobs', 'ready', 'notify', 'cancelled');
+    return { stay: ['a', 'b'], act: () => run('retry', keys, [world.nextSequence(), 'a', probe('a'), probe('a')]) };
+  },
+  async keep() {
+    await keep('a');
+    const keys = keysOf('failed', 'failedJobs');
+    // Another job of the same id.
+    return { stay: ['a'], come: ['b'], act: () => run('keep', keys, ['a', '{}', probe('b'), 'b']) };
+  },
+  async forget() {
+    await keep('a');
+    await keep('b');
+    const keys = keysOf('client', 'failed', 'failedJobs');
+    return { stay: ['b'], act: () => run('forget', keys, [world.nextSequence(), 'a']) };
+  },
+  async prune() {
+    await keep('a');
+    await keep('b');
+    const keys = keysOf('client', 'failed', 'failedJobs');
+    return { stay: ['b'], act: () => run('prune', keys, [world.nextSequence(), 'any', 1]) };
+  },
+  async cancel() {
+    await world.push([probe('a'), probe('b')]);
+    await world.pushLater([['any', 100, probe('c')]]);
+    const keys = keysOf('client', 'ready', 'delayed', 'reserved', 'cancelled');
+    return { stay: ['a', 'c'], act: () => run('cancel', keys, [world.nextSequence(), 'b', 'mark']) };
+  },
+  async clear() {
+    await keep('a');
+    await world.push([probe('b')]);
+    await world.mark('b');
+    const keys = keysOf('client', 'ready', 'delayed', 'reserved', 'notify', 'cancelled');
+    return { stay: ['a'], act: () => run('clear', keys, [world.nextSequence()]) };
+  },
+  async renew() {
+    await world.push([probe('a'), probe('b')]);
+    const tokens = await world.reserve(2);
+    await world.mark('a');
+    return { stay: ['a', 'b'], act: () => run('renew', keysOf('reserved', 'cancelled'), [600, ...tokens]) };
+  },
+  async 'pause, resume'() {
+    await world.push([probe('a')]);
+    return {
+      stay: ['a'],
+      act: async () => {
+        await run('pause', keysOf('client', 'control', 'ready'), [world.nextSequence(), 'q']);
+        const keys = keysOf('client', 'control', 'ready', 'delayed', 'notify');
+        return run('resume', keys, [world.nextSequence()]);
+      },
+    };
+  },
+};
+
+/** In how many places each job is: as a text, not by the mark of its cancellation. */
+async function copies(ids: readonly string[]): Promise<readonly number[]> {
+  const { ':cancelled': _, ...state } = await world.state();
+  const texts = JSON.stringify(state);
+  return ids.map((id) => texts.split(new RegExp(`id[\\\\]*":[\\\\]*"${id}[\\\\]*"|${id}, no JSON`)).length - 1);
+}
+
+it.each(Object.keys(scenes))('%s', async (name) => {
+  const losses: string[] = [];
+  let refused = 0;
+  for (let call = 1; ; call += 1) {
+    await world.fresh();
+    const { stay, come = [], act } = await scenes[name]!();
+    const before = await copies(stay);
+    world.refusedCall = call;
+    const answered = await act().then(
+      () => true,
+      () => false,
+    );
+    world.refusedCall = undefined;
+    const wasRefused = (await world.client.del(REFUSED)) === 1;
+    const atOnce = [await copies(stay), await copies(come)];
+    await act();
+    const again = [await copies(stay), await copies(come)];
+    for (const [at, id] of stay.entries()) {
+      const counts = [before[at]!, atOnce[0]![at]!, again[0]![at]!];
+      if (Math.min(...counts) < before[at]! || Math.max(...counts) > before[at]! + 1)
+        losses.push(`${id} at call ${call}: ${counts.join(', ')}`);
+    }
+    for (const [at, id] of come.entries()) {
+      if ((answered && atOnce[1]![at] === 0) || again[1]![at] === 0 || again[1]![at]! > 2)
+        losses.push(`${id} at call ${call}`);
+    }
+    if (!wasRefused) break;
+    refused = call;
+  }
+  expect(losses).toEqual([]);
+  expect(refused).toBeGreaterThan(3);
+});
