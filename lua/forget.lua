@@ -6,18 +6,21 @@
 --   ARGV[1] offset        number  see prelude.lua
 --   ARGV[2] sequence      number  see prelude.lua
 --   ARGV[3] id            string
+--   ARGV[4] payload       string  only if it is the text that is kept; absent: whatever is
 --
 --   returns  {'forgotten'} | {'absent'} | {'stale'}      ('absent' and 'stale' write nothing)
 --   keeps    I4 I7
 --   cost     O(log n)
 
 local client, failed, failed_jobs = KEYS[1], KEYS[2], KEYS[3]
-local sequence, id = tonumber(ARGV[2]), ARGV[3]
+local sequence, id, payload = tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
 local known = recall(client, sequence)
 if known then return known end
 
 if not call('ZSCORE', failed, id) then return { 'absent' } end
+local entry = payload and call('HGET', failed_jobs, id)
+if payload and not (entry and sub(entry, find(entry, '\n', 1, true) + 1) == payload) then return { 'absent' } end
 ask_to_remove(failed)
 call('HDEL', failed_jobs, id)
 call('ZREM', failed, id)

@@ -8,19 +8,22 @@
 --   ARGV[4] payload       string
 --   ARGV[5] own_id        string  for it where another job is kept by its id
 --
---   returns  {'kept'}
+--   returns  {'kept', id}
 --   keeps    I4
 --   cost     O(log n)
 --
 --   Idempotent by nature: a repeat replaces the entry by itself, failed a little later. So does a later failure of the
---   same job of the same connection: what differs from it in nothing but the counters.
+--   same job of the same connection: what differs from it in nothing but the counters. One of a later attempt stays.
 
 local failed, failed_jobs = KEYS[1], KEYS[2]
 local id, meta, payload, own_id = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 check_failed(failed, failed_jobs)
-local function body_of(text)
-  return sub(text, 1, read_counters(text) or #text)
+-- What a text is without its counters, and its fence.
+local function told_apart(text)
+  local body_end, attempts, crashes, _, _, releases = read_counters(text)
+  if not body_end then return text, 0 end
+  return sub(text, 1, body_end), attempts + crashes + releases
 end
 local function connection_of(line)
   local ok, facts = pcall(cjson.decode, line)
@@ -28,7 +31,14 @@ local function connection_of(line)
 end
 local entry = call('HGET', failed_jobs, id)
 local line_end = entry and find(entry, '\n', 1, true)
-if entry and (body_of(sub(entry, line_end + 1)) ~= body_of(payload)
-  or connection_of(sub(entry, 1, line_end - 1)) ~= connection_of(meta)) then id = own_id end
+if entry then
+  local known, known_fence = told_apart(sub(entry, line_end + 1))
+  local body, fence = told_apart(payload)
+  if known ~= body or connection_of(sub(entry, 1, line_end - 1)) ~= connection_of(meta) then
+    id = own_id
+  elseif known_fence > fence then
+    return { 'kept', id }
+  end
+end
 keep_failed(failed, failed_jobs, id, clock(), meta, payload)
-return { 'kept' }
+return { 'kept', id }

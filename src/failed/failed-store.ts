@@ -1,6 +1,6 @@
 /** Where a driver keeps the jobs that are out of tries. */
 import type { Seconds } from '../clock/clock';
-import { isSameJob } from '../payload/counters';
+import { fenceIn, isSameJob } from '../payload/counters';
 import type { Failure } from '../queue/connection';
 
 /** One failed job, as the store keeps it. */
@@ -14,15 +14,19 @@ export interface FailedEntry extends Failure {
   readonly attempts: number;
 }
 
+/** Which entry is to go. `payload`: only if it is the text that is kept. */
+export type Forgotten = Pick<FailedEntry, 'id' | 'queue'> & Partial<Pick<FailedEntry, 'payload'>>;
+
 export interface FailedStore {
   /**
    * Adds an entry of a connection that has no failed store of its own, which may give the same job twice: it takes the
-   * place of an entry of its id if that is of the same failure (`isSameFailure`), else it gets another id.
+   * place of an entry of its id if that is of the same failure (`isSameFailure`), else it gets another id. One of a later
+   * attempt stays (`isLaterFailure`): a worker that was frozen gives its own late. Gives the id under which it is kept.
    *
    * A connection's own jobs do not come twice. One that fails while there is an entry of its id is kept beside it, also
    * by another id.
    */
-  put(entry: Omit<FailedEntry, 'failedAt'>): Promise<void>;
+  put(entry: Omit<FailedEntry, 'failedAt'>): Promise<string>;
   /** Newest first. `offset`: skip so many, for paging. */
   list(options: {
     readonly queue?: string | undefined;
@@ -38,7 +42,7 @@ export interface FailedStore {
    */
   retry(entry: FailedEntry, payload: Buffer): Promise<boolean>;
   /** False: there is none (any more). */
-  forget(entry: Pick<FailedEntry, 'id' | 'queue'>): Promise<boolean>;
+  forget(entry: Forgotten): Promise<boolean>;
   /** Removes all, in bounded steps; returns how many. */
   flush(queue?: string): Promise<number>;
   /** Removes what is older than `olderThan` seconds, then all but the newest `keep`, of all queues or of one; returns how many. */
@@ -53,4 +57,9 @@ export interface FailedStore {
 export function isSameFailure(known: Omit<FailedEntry, 'failedAt'>, entry: Omit<FailedEntry, 'failedAt'>): boolean {
   const isThere = known.queue === entry.queue && known.connection === entry.connection;
   return isThere && isSameJob(known.payload, entry.payload);
+}
+
+/** The same, and what is kept is of a later attempt. */
+export function isLaterFailure(known: Omit<FailedEntry, 'failedAt'>, entry: Omit<FailedEntry, 'failedAt'>): boolean {
+  return isSameFailure(known, entry) && fenceIn(known.payload) > fenceIn(entry.payload);
 }

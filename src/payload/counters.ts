@@ -82,6 +82,11 @@ export function isSameJob(one: Buffer, other: Buffer): boolean {
   return one.equals(other) || (bearsCounters(one) && bearsCounters(other) && bodyOf(one).equals(bodyOf(other)));
 }
 
+/** 0 of what is no JSON object. */
+export function fenceIn(payload: Buffer): number {
+  return fenceOf(readCounters(payload)?.counters ?? readCountersOfAny(payload) ?? noCounters);
+}
+
 /** Whether it is a JSON object, which alone has counters. */
 export function bearsCounters(payload: Buffer): boolean {
   return readCounters(payload) !== undefined || readCountersOfAny(payload) !== undefined;

@@ -20,7 +20,7 @@ import { Deadlines } from './deadlines';
 import { JobTimedOutError, PoisonJobError, UnknownJobError } from './errors';
 import { invokeHandle } from './invocation';
 import { logApart } from './job-log';
-import { cancelled, failed, type Outcome, outcomeOf, releasedForFree, storeNow } from './outcome';
+import { cancelled, failed, neverRun, type Outcome, outcomeOf, releasedForFree, storeNow } from './outcome';
 import type { RunningJob } from './running-job';
 
 export interface ExecutorSettings {
@@ -74,11 +74,25 @@ export class Executor {
    * With hooks and a handler that are not async, nothing here is waited for.
    */
   start(job: RunningJob, done: Done): void {
+    const confirming = this.#confirmed(job);
+    if (confirming === undefined) this.#begin(job, done);
+    else void confirming.then(() => this.#begin(job, done));
+  }
+
+  // Undefined: it is ours as far as is known.
+  #confirmed(job: RunningJob): Promise<void> | undefined {
+    const confirming = job.lease?.confirm();
+    return confirming && Promise.race([confirming, new Promise<void>((resolve) => (job.onAbort = () => resolve()))]);
+  }
+
+  #begin(job: RunningJob, done: Done): void {
     const end = (outcome: Outcome): void => {
       this.#deadlines.remove(job.deadline);
       job.close(outcome.settlement.outcome);
       done(outcome);
     };
+    // Its worker was frozen, and somebody else has it; or it was cancelled, or the worker stops.
+    if (job.abortReason !== undefined) return end(neverRun(job, job.abortReason));
     let plan: Plan;
     let told: Promise<void> | undefined;
     try {
@@ -90,7 +104,10 @@ export class Executor {
       return end(this.#notRun(job, error));
     }
     if (told === undefined) this.#attempt(job, plan, end);
-    else void this.#heard(told).then(() => this.#attempt(job, plan, end));
+    else
+      void this.#heard(told)
+        .then(() => this.#confirmed(job))
+        .then(() => this.#attempt(job, plan, end));
   }
 
   // What is to be run, or why it is not.

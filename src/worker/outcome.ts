@@ -65,6 +65,13 @@ export function failed(job: RunningJob, error: Error, counters: Counters = job.r
   return { settlement: { outcome: 'failed', reservation: job.reservation, counters, failure }, error };
 }
 
+/** Aborted before it began. */
+export function neverRun(job: RunningJob, reason: Error): Outcome {
+  return reason instanceof JobCancelledError
+    ? cancelled(job)
+    : releasedForFree(job, 0, job.reservation.counters, reason);
+}
+
 /** Back to the queue; the try is given back. */
 export function releasedForFree(job: RunningJob, delay: number, counters: Counters, reason?: Error): Outcome {
   const { reservation } = job;

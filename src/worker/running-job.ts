@@ -30,6 +30,11 @@ export interface Lease {
    * the delay of the attempt that follows then.
    */
   foresee(within: Milliseconds, delay: Seconds): void;
+  /**
+   * Before a handler starts: where the lease is over as far as is known, asks the store whether the job is still ours.
+   * Resolves once it has said so, and in any case when the run is aborted. Undefined: there is nothing to ask.
+   */
+  confirm(): Promise<void> | undefined;
 }
 
 let runs = 0;

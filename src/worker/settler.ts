@@ -6,7 +6,7 @@
 import type { Announcer } from './announcer';
 import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
-import { afterFreeRelease, bearsCounters, withCounters } from '../payload/counters';
+import { afterFreeRelease } from '../payload/counters';
 import type {
   Answer,
   Connection,
@@ -19,6 +19,7 @@ import type {
 import { isStoreAway } from '../queue/errors';
 import { logLost, logOutcome } from './job-log';
 import type { OutcomeCounts } from './health';
+import { KeptFailures } from './kept-failures';
 import type { Outcome } from './outcome';
 import { RefusedOutcomes, type RefusedOutcomesEnvironment } from './refused-outcomes';
 import type { RunningJob } from './running-job';
@@ -49,16 +50,18 @@ export interface SettlerEnvironment {
 export class Settler {
   readonly #environment: SettlerEnvironment;
   readonly #announcements = new Set<Promise<void>>();
+  readonly #failures: KeptFailures;
   readonly #refused: RefusedOutcomes;
   #unanswered = 0;
   readonly #counts = { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 };
 
   constructor(environment: SettlerEnvironment) {
     this.#environment = environment;
+    this.#failures = new KeptFailures({ ...environment, ...environment.terms });
     this.#refused = new RefusedOutcomes({
       ...environment,
       ...environment.terms,
-      write: async (settlement) => this.#writeAlone(await this.#kept(settlement)),
+      write: async (settlement) => this.#writeAlone(await this.#failures.keep(settlement)),
       bury: environment.connection.buried === undefined ? undefined : (settlement) => this.#writeAlone(settlement),
       concluded: (one, result) => this.#conclude(one, result),
       letGo: ({ job }) => environment.settled(job),
@@ -135,7 +138,7 @@ export class Settler {
     finished: readonly Finished[],
     send: (settlements: readonly Settlement[]) => Promise<readonly Answer<SettleResult>[]>,
   ): Promise<void> {
-    const kept = this.#keepsFailures ? undefined : await this.#withFailuresKept(finished);
+    const kept = this.#failures.areElsewhere ? await this.#withFailuresKept(finished) : undefined;
     const ready = kept?.ready ?? finished;
     const settlements = kept?.settlements ?? finished.map(({ outcome }) => outcome.settlement);
     try {
@@ -169,12 +172,6 @@ export class Settler {
     return typeof answer === 'object' ? answer.later : answer!;
   }
 
-  /** Whether failures go to the store that the jobs are in. */
-  get #keepsFailures(): boolean {
-    const { connection, failedStore } = this.#environment;
-    return connection.capabilities.failed || failedStore === undefined;
-  }
-
   // A failed store that is away, or refuses one, keeps no other outcome from being written.
   async #withFailuresKept(finished: readonly Finished[]): Promise<{
     readonly ready: readonly Finished[];
@@ -184,7 +181,7 @@ export class Settler {
     const ready: Finished[] = [];
     const settlements: Settlement[] = [];
     const unkept: { one: Finished; error: unknown }[] = [];
-    const kept = await Promise.allSettled(finished.map(({ outcome }) => this.#kept(outcome.settlement)));
+    const kept = await Promise.allSettled(finished.map(({ outcome }) => this.#failures.keep(outcome.settlement)));
     for (const [index, result] of kept.entries()) {
       const one = finished[index]!;
       if (result.status === 'rejected') unkept.push({ one, error: result.reason as unknown });
@@ -194,21 +191,6 @@ export class Settler {
       }
     }
     return { ready, settlements, unkept };
-  }
-
-  // A failure is first written to the store of failed jobs, then the job is removed: a crash between the two repeats
-  // the first step, which changes nothing, and never loses the failure.
-  async #kept(settlement: Settlement): Promise<Settlement> {
-    const { connection, failedStore } = this.#environment;
-    if (this.#keepsFailures || settlement.outcome !== 'failed') return settlement;
-    const { reservation, failure, counters } = settlement;
-    const { queue } = reservation;
-    // What is no JSON object is kept with the bytes that it has.
-    const given = reservation.payload;
-    const payload = bearsCounters(given) ? withCounters(given, counters) : given;
-    const { attempts } = counters;
-    await failedStore!.put({ ...failure, connection: connection.name, queue, payload, attempts });
-    return { outcome: 'completed', reservation };
   }
 
   #confirm(finished: readonly Finished[], answers: readonly Answer<SettleResult>[]): void {
@@ -234,6 +216,7 @@ export class Settler {
     if (result === 'lost') {
       this.#counts.lost += 1;
       logLost(logger, one);
+      this.#announce(this.#failures.takeBack(one.job.reservation));
       return this.#announce(announcer.announceLost(one.job, one.outcome));
     }
     this.#counts[one.outcome.settlement.outcome] += 1;

@@ -39,7 +39,7 @@ describe('the scripts of failed jobs', () => {
 
   describe('keep.lua', () => {
     it('keeps a failed job with its reason and its bytes', async () => {
-      expect(await keep('a')).toEqual(['kept']);
+      expect(await keep('a')).toEqual(['kept', 'a']);
       expect(await world.whole()).toMatchObject({ 'q:failed:jobs': { a: `${META}\n${probe('a')}` } });
     });
 

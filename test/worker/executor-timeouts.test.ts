@@ -92,7 +92,7 @@ describe('what is foreseen for a run that blocks the event loop', () => {
   async function foreseen(job: object, counters?: Partial<Counters>): Promise<object[]> {
     const running = reserved(payloadOf(job), counters);
     const told: object[] = [];
-    running.lease = { foresee: (within, delay) => told.push({ within, delay }) };
+    running.lease = { foresee: (within, delay) => told.push({ within, delay }), confirm: () => undefined };
     decoding.behave = () => calls.push(`decoded after ${told.length}`);
     act.behave = () => calls.push(`handled after ${told.length}`);
     await executor.run(running);

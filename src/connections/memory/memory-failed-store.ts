@@ -1,5 +1,11 @@
 /** The failed jobs of a memory store. */
-import { type FailedEntry, type FailedStore, isSameFailure } from '../../failed/failed-store';
+import {
+  type FailedEntry,
+  type FailedStore,
+  type Forgotten,
+  isLaterFailure,
+  isSameFailure,
+} from '../../failed/failed-store';
 import { uuidv7 } from '../../payload/uuid';
 import type { MemoryStore } from './memory-store';
 
@@ -12,11 +18,14 @@ export class MemoryFailedStore implements FailedStore {
     this.#checkOpen = checkOpen;
   }
 
-  async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<void> {
+  async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<string> {
     this.#checkOpen('failed.put');
     const known = this.#store.failed.get(entry.id);
+    if (known !== undefined && isLaterFailure(known, entry)) return known.id;
     const isOther = known !== undefined && !isSameFailure(known, entry);
-    this.#store.putFailed(isOther ? { ...entry, id: uuidv7() } : entry);
+    const id = isOther ? uuidv7() : entry.id;
+    this.#store.putFailed({ ...entry, id });
+    return id;
   }
 
   async list(options: { queue?: string | undefined; limit: number; offset?: number | undefined }) {
@@ -45,9 +54,11 @@ export class MemoryFailedStore implements FailedStore {
     return true;
   }
 
-  async forget({ id, queue }: Pick<FailedEntry, 'id' | 'queue'>): Promise<boolean> {
+  async forget({ id, queue, payload }: Forgotten): Promise<boolean> {
     this.#checkOpen('failed.forget');
-    return this.#store.failed.get(id)?.queue === queue && this.#store.failed.delete(id);
+    const kept = this.#store.failed.get(id);
+    if (kept?.queue !== queue || (payload !== undefined && !kept.payload.equals(payload))) return false;
+    return this.#store.failed.delete(id);
   }
 
   async flush(queue?: string): Promise<number> {

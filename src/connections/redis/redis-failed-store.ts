@@ -1,6 +1,6 @@
 /** The failed jobs of a Redis: each queue keeps its own, beside its other keys. */
 import type { Milliseconds, Seconds } from '../../clock/clock';
-import type { FailedEntry, FailedStore } from '../../failed/failed-store';
+import type { FailedEntry, FailedStore, Forgotten } from '../../failed/failed-store';
 import { uuidv7 } from '../../payload/uuid';
 import type { RedisCaller } from './caller';
 import { clientId } from './client-id';
@@ -39,13 +39,14 @@ export class RedisFailedStore implements FailedStore {
     this.#checkOpen = checkOpen;
   }
 
-  async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<void> {
+  async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<string> {
     this.#checkOpen('failed.put');
     await this.#names.tell(entry.queue);
     const { failed, failedJobs } = this.#keys.queue(entry.queue);
     const consequence = `the failure of ${entry.name} was not kept`;
     const values = [entry.id, foreignMeta(entry), entry.payload, uuidv7()];
-    await this.#caller.script(script('keep'), [failed, failedJobs], values, { consequence });
+    const [, id] = await this.#caller.script(script('keep'), [failed, failedJobs], values, { consequence });
+    return String(id);
   }
 
   async list(options: { queue?: string | undefined; limit: number; offset?: number | undefined }) {
@@ -93,13 +94,13 @@ export class RedisFailedStore implements FailedStore {
     return String(word) === 'retried';
   }
 
-  async forget({ id, queue }: Pick<FailedEntry, 'id' | 'queue'>): Promise<boolean> {
+  async forget({ id, queue, payload }: Forgotten): Promise<boolean> {
     this.#checkOpen('failed.forget');
     const keys = this.#keys.queue(queue);
     const [word] = await this.#caller.script(
       script('forget'),
       [keys.client(clientId()), keys.failed, keys.failedJobs],
-      [1, id],
+      [1, id, ...(payload === undefined ? [] : [payload])],
       { consequence: `the failed job ${id} was not forgotten` },
     );
     return String(word) === 'forgotten';

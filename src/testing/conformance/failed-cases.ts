@@ -316,6 +316,21 @@ export const failedCases: readonly CaseDefinition[] = [
     },
   },
   {
+    name: 'an earlier attempt that is put late does not take the place of a later one, and is not taken back in its stead',
+    requires: ['failed'],
+    async run(world) {
+      const later = foreign('a', { payload: Buffer.from(probe('a').replace('"attempts":0', '"attempts":4')) });
+      const earlier = foreign('a', { exception: 'Error: earlier' });
+      assert.equal(await world.failedStore.put(later), 'a');
+      assert.equal(await world.failedStore.put(earlier), 'a');
+      assert.deepEqual((await world.failedEntry('a')).payload, later.payload);
+      assert.equal(await world.failedStore.forget(earlier), false);
+      assert.equal(await world.failedStore.count(), 1);
+      assert.equal(await world.failedStore.forget(later), true);
+      assert.equal(await world.failedStore.count(), 0);
+    },
+  },
+  {
     name: 'jobs of one id that fail are kept beside each other, also where their texts are the same',
     requires: ['reserve', 'failed'],
     async run(world) {

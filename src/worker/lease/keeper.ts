@@ -13,7 +13,7 @@ import type { Connection, Reservation } from '../../queue/connection';
 import { JobCancelledError, LeaseLostError } from '../errors';
 import { type Heard, LeaseChannel, type Placed } from './channel';
 import { PROGRAM } from './lease-thread';
-import { type Leased, LeaseRenewal, THIRD } from './renewal';
+import { FIRST_PAUSE, type Leased, LeaseRenewal, LONGEST_PAUSE, THIRD } from './renewal';
 import type { Place } from './place';
 import { LeaseTable } from './table';
 import type { Outcome } from '../outcome';
@@ -42,6 +42,7 @@ export class LeaseKeeper {
   readonly #table: LeaseTable;
   readonly #renewal: LeaseRenewal<HeldJob>;
   #channel: LeaseChannel | undefined;
+  #confirming: Promise<unknown> | undefined;
 
   constructor(settings: LeaseKeeperSettings) {
     const { connection, lease, clock, report, recovered } = settings;
@@ -56,7 +57,10 @@ export class LeaseKeeper {
       lost: (held) => this.#lose(held),
       cancelled: (held) => this.#cancel(held),
       // Somebody else may have it from here on. It is renewed all the same: as long as nobody has, it is ours.
-      ended: ({ job }) => abortAsLost(job),
+      // One that has not started waits until the store has said whose it is.
+      ended: ({ job }) => {
+        if (job.handler !== 'not-called') abortAsLost(job);
+      },
       failed: report,
       recovered,
     });
@@ -70,7 +74,9 @@ export class LeaseKeeper {
   keep(jobs: readonly RunningJob[], reservedAt: Milliseconds): void {
     if (!this.#settings.connection.capabilities.renew || jobs.length === 0) return;
     const { clock } = this.#settings;
-    const held = jobs.map((job) => (job.lease = new HeldJob(job, this.#table.take(reservedAt), clock)));
+    const held = jobs.map(
+      (job) => (job.lease = new HeldJob(job, this.#table.take(reservedAt), clock, (held) => this.#confirm(held))),
+    );
     this.#renewal.keep(held);
     this.#channel?.keep(held);
   }
@@ -161,6 +167,28 @@ export class LeaseKeeper {
     abortAsLost(held.job);
   }
 
+  #confirm(held: HeldJob): Promise<void> | undefined {
+    return this.#isOver(held) ? this.#confirmed(held) : undefined;
+  }
+
+  #isOver({ leasedAt }: HeldJob): boolean {
+    const { clock, lease } = this.#settings;
+    return clock.monotonic() - leasedAt >= lease * 1000;
+  }
+
+  async #confirmed(held: HeldJob): Promise<void> {
+    const { clock, report } = this.#settings;
+    const isOpen = (): boolean => held.job.lease === held && held.job.abortReason === undefined && this.#isOver(held);
+    for (let pause = FIRST_PAUSE; isOpen(); pause = Math.min(pause * 2, LONGEST_PAUSE)) {
+      // One call for all that are over.
+      this.#confirming ??= Promise.resolve(this.#renewal.renewEnded(Infinity))
+        .catch(report)
+        .finally(() => (this.#confirming = undefined));
+      await this.#confirming;
+      if (isOpen()) await new Promise<void>((resolve) => void clock.after(pause, resolve));
+    }
+  }
+
   // Heard with each renewal; a second time would give it another grace.
   #cancel(held: HeldJob): void {
     if (held.isCancelled) return;
@@ -193,11 +221,17 @@ class HeldJob implements Placed, Leased, Lease {
   readonly place: Place;
   isCancelled = false;
   readonly #clock: Clock;
+  readonly #confirm: (held: HeldJob) => Promise<void> | undefined;
 
-  constructor(job: RunningJob, place: Place, clock: Clock) {
+  constructor(job: RunningJob, place: Place, clock: Clock, confirm: (held: HeldJob) => Promise<void> | undefined) {
     this.job = job;
     this.place = place;
     this.#clock = clock;
+    this.#confirm = confirm;
+  }
+
+  confirm(): Promise<void> | undefined {
+    return this.#confirm(this);
   }
 
   foresee(within: Milliseconds, delay: Seconds): void {

@@ -10,8 +10,8 @@ import type { Connection, RenewResult, Reservation } from '../../queue/connectio
 import { pagesOf } from '../../queue/pages';
 import { type Member, Roster } from '../roster';
 
-const FIRST_PAUSE: Milliseconds = 50;
-const LONGEST_PAUSE: Milliseconds = 1000;
+export const FIRST_PAUSE: Milliseconds = 50;
+export const LONGEST_PAUSE: Milliseconds = 1000;
 
 /** Part of a lease between two looks: what falls due until the next one is renewed with this one. */
 export const LOOK = 1 / 12;

@@ -72,7 +72,7 @@ export class CommandKit {
     );
   }
 
-  fail(id: string, more: Partial<Omit<FailedEntry, 'id'>> = {}): Promise<void> {
+  fail(id: string, more: Partial<Omit<FailedEntry, 'id'>> = {}): Promise<string> {
     const { name = 'SendMail', payload = Buffer.from(payloadOf(name, id)) } = more;
     const entry = {
       connection: 'memory',

@@ -61,6 +61,7 @@ it('a job whose lease is lost is waited for, and its lease is renewed no more', 
 });
 
 it('a job whose lease has ended is told, and stays ours if the store says so afterwards', async () => {
+  job.handler = 'running';
   answer = away;
   await clock.advance('29s');
   expect(job.abortReason).toBeUndefined();

@@ -1,6 +1,6 @@
 /** Failed jobs in MySQL. */
 import type { Seconds } from '../../../clock/clock';
-import type { FailedEntry } from '../../../failed/failed-store';
+import type { FailedEntry, Forgotten } from '../../../failed/failed-store';
 import type { FailedStatements, NewFailure, QueuedJob } from '../server/dialect';
 import type { SqlRow, SqlSession } from '../server/sql-session';
 import { now } from './job-rows';
@@ -71,9 +71,10 @@ export class MysqlFailed implements FailedStatements {
     return isRetried;
   }
 
-  async forget(session: SqlSession, id: string, queue: string): Promise<boolean> {
+  async forget(session: SqlSession, { id, queue, payload }: Forgotten): Promise<boolean> {
+    const isThis = payload === undefined ? new Sql('') : sql`AND payload = ${payload}`;
     const { written } = await session.query(
-      sql`DELETE FROM ${this.#names.failed} WHERE uuid = ${keyOf(id)} AND queue = ${queue}`.text,
+      sql`DELETE FROM ${this.#names.failed} WHERE uuid = ${keyOf(id)} AND queue = ${queue} ${isThis}`.text,
     );
     return written > 0;
   }

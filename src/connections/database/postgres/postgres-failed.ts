@@ -1,7 +1,7 @@
 /** Failed jobs in PostgreSQL. */
 import { isUtf8 } from 'node:buffer';
 import type { Seconds } from '../../../clock/clock';
-import type { FailedEntry } from '../../../failed/failed-store';
+import type { FailedEntry, Forgotten } from '../../../failed/failed-store';
 import type { FailedStatements, NewFailure, QueuedJob } from '../server/dialect';
 import type { SqlRow, SqlSession } from '../server/sql-session';
 import { putFailed } from './functions';
@@ -73,9 +73,12 @@ export class PostgresFailed implements FailedStatements {
     return rows.length > 0;
   }
 
-  async forget(session: SqlSession, id: string, queue: string): Promise<boolean> {
-    const statement = `DELETE FROM ${this.#names.failed} WHERE uuid = $1 AND queue = $2`;
-    return (await session.query(statement, [id, queue])).written > 0;
+  async forget(session: SqlSession, { id, queue, payload: given }: Forgotten): Promise<boolean> {
+    const forgetting = `DELETE FROM ${this.#names.failed} WHERE uuid = $1 AND queue = $2`;
+    if (given === undefined) return (await session.query(forgetting, [id, queue])).written > 0;
+    const { payload, raw } = textAndBytes(given);
+    const isThis = `payload = $3 AND raw IS NOT DISTINCT FROM decode($4, 'base64')`;
+    return (await session.query(`${forgetting} AND ${isThis}`, [id, queue, payload, raw])).written > 0;
   }
 
   async newest(session: SqlSession, queue: string | undefined, keep: number): Promise<number> {

@@ -15,7 +15,7 @@
  *   It may be rolled back and called again.
  */
 import type { Seconds } from '../../../clock/clock';
-import type { FailedEntry } from '../../../failed/failed-store';
+import type { FailedEntry, Forgotten } from '../../../failed/failed-store';
 import type { Counters } from '../../../payload/counters';
 import type {
   Counts,
@@ -150,7 +150,7 @@ export interface FailedStatements {
   count(session: SqlSession, queue: string | undefined): Promise<number>;
   /** Removes the entry if it is still as it was read, and adds the job: both, or neither. */
   retry(session: SqlSession, entry: FailedEntry, job: QueuedJob): Promise<boolean>;
-  forget(session: SqlSession, id: string, queue: string): Promise<boolean>;
+  forget(session: SqlSession, entry: Forgotten): Promise<boolean>;
   /** The row that no entry older than now exceeds, but for the newest `keep` (of the queue). */
   newest(session: SqlSession, queue: string | undefined, keep: number): Promise<number>;
   /** Removes up to `limit` entries that are no newer than row `newest`; returns how many. */

@@ -1,5 +1,11 @@
 /** The failed jobs on a database server. */
-import { type FailedEntry, type FailedStore, isSameFailure } from '../../../failed/failed-store';
+import {
+  type FailedEntry,
+  type FailedStore,
+  type Forgotten,
+  isLaterFailure,
+  isSameFailure,
+} from '../../../failed/failed-store';
 import { uuidv7 } from '../../../payload/uuid';
 import { newJob } from '../job-text';
 import type { Access } from './access';
@@ -21,14 +27,17 @@ export class ServerFailedStore implements FailedStore {
     this.#statements = statements;
   }
 
-  async put(entry: NewFailure): Promise<void> {
+  async put(entry: NewFailure): Promise<string> {
     const purpose = { consequence: `the failed job ${entry.id} was not kept`, writes: 'repeatable' } as const;
     // One for all that this call is repeated.
     const own = uuidv7();
-    await this.#access('failed.put', purpose, async (session) => {
+    return this.#access('failed.put', purpose, async (session) => {
       const known = await this.#statements.get(session, entry.id);
+      if (known !== undefined && isLaterFailure(known, entry)) return known.id;
       const isOther = known !== undefined && !isSameFailure(known, entry);
-      await this.#statements.put(session, isOther ? { ...entry, id: own } : entry);
+      const id = isOther ? own : entry.id;
+      await this.#statements.put(session, { ...entry, id });
+      return id;
     });
   }
 
@@ -56,9 +65,9 @@ export class ServerFailedStore implements FailedStore {
     return this.#access('failed.retry', purpose, (session) => this.#statements.retry(session, entry, job));
   }
 
-  async forget({ id, queue }: Pick<FailedEntry, 'id' | 'queue'>): Promise<boolean> {
-    const purpose = { consequence: `the failed job ${id} was kept`, writes: 'once' } as const;
-    return this.#access('failed.forget', purpose, (session) => this.#statements.forget(session, id, queue));
+  async forget(entry: Forgotten): Promise<boolean> {
+    const purpose = { consequence: `the failed job ${entry.id} was kept`, writes: 'once' } as const;
+    return this.#access('failed.forget', purpose, (session) => this.#statements.forget(session, entry));
   }
 
   async flush(queue?: string): Promise<number> {

@@ -1,6 +1,6 @@
 /** The failed jobs of one file: each method is part of a transaction. */
 import type { Seconds } from '../../../clock/clock';
-import { type FailedEntry, isSameFailure } from '../../../failed/failed-store';
+import { type FailedEntry, type Forgotten, isLaterFailure, isSameFailure } from '../../../failed/failed-store';
 import { uuidv7 } from '../../../payload/uuid';
 import { rowLimit, storable } from './job-table';
 import type { SqliteDatabase, SqliteRow, SqliteStatement } from './sqlite-database';
@@ -57,10 +57,13 @@ export class FailedTable {
   }
 
   /** Keeps a job of another connection, in place of what is kept of the same job. */
-  put(entry: Omit<FailedEntry, 'failedAt'>, now: Seconds): void {
+  put(entry: Omit<FailedEntry, 'failedAt'>, now: Seconds): string {
     const known = this.get(entry.id);
+    if (known !== undefined && isLaterFailure(known, entry)) return known.id;
     const isOther = known !== undefined && !isSameFailure(known, entry);
-    this.#write(isOther ? { ...entry, id: uuidv7() } : entry, now);
+    const id = isOther ? uuidv7() : entry.id;
+    this.#write({ ...entry, id }, now);
+    return id;
   }
 
   #write(entry: Omit<FailedEntry, 'failedAt'>, now: Seconds): void {
@@ -91,7 +94,8 @@ export class FailedTable {
     return this.#take.run([id, failedAt / 1000, payload]) > 0;
   }
 
-  forget(id: string, queue: string): boolean {
+  forget({ id, queue, payload }: Forgotten): boolean {
+    if (payload !== undefined && this.get(id)?.payload.equals(payload) !== true) return false;
     return this.#forget.run([id, queue]) > 0;
   }
 

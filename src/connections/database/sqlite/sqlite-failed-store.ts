@@ -1,6 +1,6 @@
 /** The failed jobs of a SQLite file. */
 import type { Clock, Seconds } from '../../../clock/clock';
-import type { FailedEntry, FailedStore } from '../../../failed/failed-store';
+import type { FailedEntry, FailedStore, Forgotten } from '../../../failed/failed-store';
 import { newJob } from '../job-text';
 import type { SqliteStore } from './sqlite-store';
 import type { SqliteTables } from './sqlite-tables';
@@ -25,10 +25,10 @@ export class SqliteFailedStore implements FailedStore {
     this.#store = options.store;
   }
 
-  async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<void> {
+  async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<string> {
     this.#options.checkOpen('failed.put');
     const purpose = { consequence: `the failed job ${entry.id} was not kept`, durable: true };
-    await this.#store.write(purpose, ({ failed }) => failed.put(entry, this.#now));
+    return this.#store.write(purpose, ({ failed }) => failed.put(entry, this.#now));
   }
 
   async list({ queue, limit, offset = 0 }: Parameters<FailedStore['list']>[0]): Promise<readonly FailedEntry[]> {
@@ -60,10 +60,10 @@ export class SqliteFailedStore implements FailedStore {
     return retried;
   }
 
-  async forget({ id, queue }: Pick<FailedEntry, 'id' | 'queue'>): Promise<boolean> {
+  async forget(entry: Forgotten): Promise<boolean> {
     this.#options.checkOpen('failed.forget');
-    const purpose = { consequence: `the failed job ${id} was kept` };
-    return this.#store.write(purpose, ({ failed }) => failed.forget(id, queue));
+    const purpose = { consequence: `the failed job ${entry.id} was kept` };
+    return this.#store.write(purpose, ({ failed }) => failed.forget(entry));
   }
 
   async flush(queue?: string): Promise<number> {

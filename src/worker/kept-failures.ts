@@ -1,0 +1,81 @@
+/**
+ * The failed jobs of a connection that keeps none itself: they go to the failed store of another one.
+ *
+ * The failure is written there first, then the job is removed: a crash between the two repeats the first step, which changes
+ * nothing, and never loses the failure.
+ */
+import type { Seconds } from '../clock/clock';
+import { errorMessage, toError } from '../failed/exception-text';
+import type { FailedStore, Forgotten } from '../failed/failed-store';
+import type { Logger } from '../logger/logger';
+import { bearsCounters, withCounters } from '../payload/counters';
+import type { Connection, Reservation, Settlement } from '../queue/connection';
+
+export interface KeptFailuresEnvironment {
+  readonly connection: Connection;
+  /** Undefined: the connection buries them. */
+  readonly failedStore: FailedStore | undefined;
+  readonly lease: Seconds;
+  readonly logger: Logger;
+}
+
+export class KeptFailures {
+  readonly #environment: KeptFailuresEnvironment;
+  readonly #kept = new WeakMap<Reservation, Forgotten>();
+
+  constructor(environment: KeptFailuresEnvironment) {
+    this.#environment = environment;
+  }
+
+  /** Whether there is anything to do: failures do not go to the store that the jobs are in. */
+  get areElsewhere(): boolean {
+    const { connection, failedStore } = this.#environment;
+    return !connection.capabilities.failed && failedStore !== undefined;
+  }
+
+  /** Keeps a failure; gives what is left to be settled. @throws what either store throws */
+  async keep(settlement: Settlement): Promise<Settlement> {
+    const { connection, failedStore } = this.#environment;
+    if (!this.areElsewhere || settlement.outcome !== 'failed') return settlement;
+    const { reservation, failure, counters } = settlement;
+    const removed = { outcome: 'completed', reservation } as const;
+    // A worker that was frozen may hold it no longer: a job that somebody else runs has not failed.
+    if (!(await this.#holds(reservation))) return removed;
+    const { queue } = reservation;
+    // What is no JSON object is kept with the bytes that it has.
+    const given = reservation.payload;
+    const payload = bearsCounters(given) ? withCounters(given, counters) : given;
+    const { attempts } = counters;
+    const id = await failedStore!.put({ ...failure, connection: connection.name, queue, payload, attempts });
+    this.#kept.set(reservation, { id, queue, payload });
+    return removed;
+  }
+
+  /**
+   * The job turned out to be somebody else's: unless that one has failed it since, it has not failed. Undefined: nothing
+   * was kept. Never rejects.
+   */
+  takeBack(reservation: Reservation): Promise<void> | undefined {
+    const kept = this.#kept.get(reservation);
+    return kept && this.#forget(kept);
+  }
+
+  async #forget(kept: Forgotten): Promise<void> {
+    const { connection, failedStore, logger } = this.#environment;
+    try {
+      await failedStore!.forget(kept);
+    } catch (error) {
+      const { id } = kept;
+      const why = errorMessage(toError(error));
+      const message = `The failed job ${id} is kept although another worker has the job; it could not be taken back: ${why}`;
+      logger.warn({ connection: connection.name, id }, message);
+    }
+  }
+
+  async #holds(reservation: Reservation): Promise<boolean> {
+    const { connection, lease } = this.#environment;
+    if (!connection.capabilities.renew) return true;
+    const [answer] = await connection.renew([reservation], lease);
+    return (typeof answer === 'object' ? await answer.later : answer) !== 'lost';
+  }
+}

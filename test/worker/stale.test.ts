@@ -1,0 +1,194 @@
+/** Workers that were frozen: what they hold may have been handed to somebody else meanwhile, and they do not know. */
+import { connectMemory, type MemoryConnection } from '../../src/connections/memory/memory-connection';
+import { Job } from '../../src/job/job';
+import type { Connection, Reservation } from '../../src/queue/connection';
+import { Worker } from '../../src/worker/worker';
+import { Gate, testApplication, type TestApplication, until } from '../support/application';
+
+let application: TestApplication;
+let store: MemoryConnection;
+let worker: Worker;
+let ended: Promise<unknown>;
+let ran: string[];
+/** What the frozen worker does not get, for as long as it is closed. */
+let frozen: { reserve?: Gate; renew?: Gate; settle?: Gate };
+
+@Job({ name: 'stale:Work', timeout: 0 })
+class Work extends Job {
+  constructor(readonly fails = false) {
+    super();
+  }
+  handle(): void {
+    ran.push(this.signal.aborted ? 'aborted' : 'whole');
+    if (this.fails) throw new Error('it failed');
+  }
+}
+
+/** The connection of a process that can be frozen between what it asks and what it hears. */
+function freezable(whole: MemoryConnection, keepsFailed: boolean): Connection {
+  const own: Partial<Connection> = {
+    capabilities: { ...whole.capabilities, failed: keepsFailed },
+    reserve: async (request) => {
+      const reply = await whole.reserve(request);
+      await frozen.reserve?.opened;
+      return reply;
+    },
+    renew: async (reservations, lease) => {
+      await frozen.renew?.opened;
+      return whole.renew(reservations, lease);
+    },
+    settle: async (settlements) => {
+      await frozen.settle?.opened;
+      return whole.settle(settlements);
+    },
+  };
+  return new Proxy(whole as Connection, {
+    get(target, property): unknown {
+      if (property === 'settleAndReserve' || (property === 'failed' && !keepsFailed)) return undefined;
+      const value: unknown = Reflect.get(own, property) ?? Reflect.get(target, property, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+async function given(job: Work, { keepsFailed = true } = {}): Promise<void> {
+  const connections = { memory: { driver: 'memory', retryAfter: 30 }, archive: { driver: 'memory' } } as const;
+  application = testApplication({ connections, default: 'memory', failed: 'archive' });
+  application.manager.addConnector('memory', (config, context) => {
+    const whole = connectMemory(config, context);
+    if (context.name === 'archive') return whole;
+    store = whole;
+    return freezable(whole, keepsFailed);
+  });
+  await application.bus.dispatch(job);
+  worker = new Worker({ grace: 5 }, application.manager);
+  ended = worker.run();
+}
+
+beforeEach(() => {
+  ran = [];
+  frozen = {};
+});
+
+afterEach(async () => {
+  for (const gate of Object.values(frozen)) gate.open();
+  await worker.stop();
+  await ended;
+  await application.manager.close();
+});
+
+const settled = (condition: () => boolean) => until(application.clock, condition);
+/** What another worker is handed once the lease of the frozen one has ended. */
+async function takenByAnother(): Promise<Reservation> {
+  await application.clock.advance('31s');
+  const { reservations } = await store.reserve({ queues: ['default'], limit: 1, lease: 600 });
+  return reservations[0]!;
+}
+const completeBy = (reservation: Reservation) => store.settle([{ outcome: 'completed', reservation }]);
+const failBy = (reservation: Reservation, exception: string) =>
+  application.manager.driver('archive').failed!.put({
+    id: (JSON.parse(String(reservation.payload)) as { id: string }).id,
+    name: 'stale:Work',
+    connection: 'memory',
+    queue: 'default',
+    payload: reservation.payload,
+    exception,
+    attempts: 1,
+  });
+const failures = async () => (await application.manager.failed.list()).map(({ exception }) => exception);
+
+describe('a job whose reserve was answered to a worker that was frozen for longer than its lease', () => {
+  beforeEach(() => {
+    frozen.reserve = new Gate();
+  });
+
+  it('is not started where somebody else has it', async () => {
+    await given(new Work());
+    await settled(() => store.snapshot().queues.get('default')?.reserved.length === 1);
+    const others = await takenByAnother();
+
+    frozen.reserve!.open();
+    await settled(() => worker.health().outcomes.lost === 1);
+
+    expect(ran).toEqual([]);
+    expect(await completeBy(others)).toEqual(['settled']);
+  });
+
+  it('is renewed before it starts where nobody has, and its signal is not aborted', async () => {
+    await given(new Work());
+    await settled(() => store.snapshot().queues.get('default')?.reserved.length === 1);
+    await application.clock.advance('31s');
+
+    frozen.reserve!.open();
+    await settled(() => worker.health().outcomes.completed === 1);
+
+    expect(ran).toEqual(['whole']);
+    expect(worker.health().outcomes.lost).toBe(0);
+  });
+
+  it('does not start for as long as the store does not say whose it is, and goes back when its worker stops', async () => {
+    frozen.renew = new Gate();
+    await given(new Work());
+    await settled(() => store.snapshot().queues.get('default')?.reserved.length === 1);
+    await application.clock.advance('31s');
+    frozen.reserve!.open();
+    await application.clock.advance('10s');
+    expect([ran, worker.health().running]).toEqual([[], 1]);
+
+    void worker.stop();
+    await application.clock.advance('6s');
+    await ended;
+
+    expect(ran).toEqual([]);
+    expect(await store.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+  });
+});
+
+describe('the failure of a frozen worker, on a connection whose failed jobs go elsewhere', () => {
+  it('is not kept when somebody else has the job', async () => {
+    frozen.renew = new Gate();
+    await given(new Work(true), { keepsFailed: false });
+    await settled(() => ran.length === 1);
+    const others = await takenByAnother();
+    const put = jest.spyOn(application.manager.driver('archive').failed!, 'put');
+
+    frozen.renew.open();
+    await settled(() => worker.health().outcomes.lost === 1);
+
+    expect(put).not.toHaveBeenCalled();
+    expect(await completeBy(others)).toEqual(['settled']);
+  });
+
+  it('is taken back when somebody else got the job after it was kept', async () => {
+    frozen.settle = new Gate();
+    await given(new Work(true), { keepsFailed: false });
+    await settledWhen(async () => (await failures()).length === 1);
+    frozen.renew = new Gate();
+    const others = await takenByAnother();
+
+    frozen.settle.open();
+    await settledWhen(async () => (await failures()).length === 0);
+
+    expect(await completeBy(others)).toEqual(['settled']);
+  });
+
+  it('neither replaces nor takes along what who has the job since has kept of it', async () => {
+    frozen.settle = new Gate();
+    await given(new Work(true), { keepsFailed: false });
+    await settledWhen(async () => (await failures()).length === 1);
+    frozen.renew = new Gate();
+    const others = await takenByAnother();
+    await failBy(others, 'Error: of the other');
+    await completeBy(others);
+
+    frozen.settle.open();
+    await settled(() => worker.health().outcomes.lost === 1);
+
+    expect(await failures()).toEqual(['Error: of the other']);
+  });
+});
+
+async function settledWhen(holds: () => Promise<boolean>): Promise<void> {
+  for (let turn = 0; turn < 1000 && !(await holds()); turn += 1) await application.clock.advance(0);
+  expect(await holds()).toBe(true);
+}
