@@ -1,6 +1,7 @@
 /** How an error is shown: what a user can mend by its message and code, what nobody foresaw with its stack. */
 import { dirname, sep } from 'node:path';
 import { OnqueueError } from '../errors/onqueue-error';
+import { redact } from '../errors/redact';
 import { ConfigFileError } from '../queue/errors';
 import { RequiredFileError } from './errors';
 
@@ -10,7 +11,9 @@ const OURS = `${dirname(__dirname)}${sep}`;
 export function errorText(error: unknown): string {
   const peer = missingPeer(error);
   if (peer !== undefined) return `onqueue needs the package ${peer}, which is not installed. Run: npm install ${peer}`;
-  if (!(error instanceof OnqueueError)) return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  if (!(error instanceof OnqueueError)) {
+    return redact(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  }
   const told = `${error.message} (${error.code})`;
   // The mistake is in a file of the user's: its stack leads there.
   const isTheirs = error instanceof ConfigFileError || error instanceof RequiredFileError;

@@ -1,6 +1,6 @@
 /** The text of an error as the failed store keeps it: with its stack and causes, bounded, and without passwords. */
 import { manyLines, oneLine } from '../errors/plain-text';
-import { redact } from './redact';
+import { redact } from '../errors/redact';
 
 /** The store is no log: what is longer says too little more, and would fill it. */
 const LONGEST_TEXT = 16 * 1024;

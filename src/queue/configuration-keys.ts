@@ -1,5 +1,5 @@
 /** The keys that a configuration and each of our drivers take, with the check of each value. */
-import { redact } from '../failed/redact';
+import { redact } from '../errors/redact';
 import { durationSeconds } from '../job/duration';
 import { checkQueueName } from '../job/queue-name';
 import type { Configuration, Drivers, StoreConfig } from './configuration';

@@ -1,4 +1,5 @@
 /** A configuration that was found, checked, and filled in. */
+import { learnSecrets } from '../errors/secrets';
 import type { JobRegistry } from '../job/registry';
 import type { Logger } from '../logger/logger';
 import { checkConfiguration, type KnownParts } from './check-configuration';
@@ -65,10 +66,13 @@ export function loadedConfiguration(
   const { drivers, registry, variables } = sources;
   const root = projectFolder(sources.folder);
   const known = { drivers, registry };
+  // Before anything is said of it.
+  learnSecrets(found.configuration);
   const { configuration, warnings } = checked(found.configuration, source, known);
   const { connections = {}, logger = sources.logger } = configuration;
   const isNamed = Object.keys(connections).length > 0;
   const store: ImplicitStore = isNamed ? { connections, source } : implicitStore(root, variables);
+  learnSecrets(store.connections);
   if (!isNamed) checked({ connections: store.connections }, store.source, known);
   for (const warning of [...warnings, ...(remark === undefined ? [] : [remark])]) logger.warn({}, warning);
   return {

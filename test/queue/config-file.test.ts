@@ -20,6 +20,9 @@ const run = promisify(execFile);
 
 /** What loads a file, compiled as in the package: Jest's own `require` would hide what Node.js does. */
 const LOADER = [
+  'errors/secrets',
+  'errors/redact',
+  'errors/foreign-error',
   'errors/onqueue-error',
   'errors/plain-text',
   'job/value-text',

@@ -1,4 +1,5 @@
 /** Says what a beanstalkd that does not answer, or refuses, means to whoever asked. */
+import { wordsOf } from '../../errors/foreign-error';
 import { QueueUnavailableError } from '../errors';
 import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../unknown-host';
 import { BeanstalkdReplyError } from './errors';
@@ -66,8 +67,3 @@ export function refusal(
 
 /** Whether it is worth another connection; what else is thrown is a defect or an answer. */
 export const isAway = (error: unknown): boolean => error instanceof LinkEnded || error instanceof Overdue;
-
-function wordsOf(error: unknown): string | undefined {
-  const { message, code, errors } = error as Partial<AggregateError> & NodeJS.ErrnoException;
-  return message || errors?.map(wordsOf).join(', ') || code;
-}

@@ -4,13 +4,14 @@
  * Every call may be sent twice: commands that are asked here are idempotent, scripts are by nature or by their record.
  * What may have been carried out unseen is asked again, so that its answer is not lost with the reply.
  */
+import { wordsOf } from '../../errors/foreign-error';
 import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../clock/clock';
 import type { Logger } from '../../logger/logger';
 import { QueueUnavailableError } from '../errors';
 import { RedisReplyError, RedisVersionError } from './errors';
 import { withForeignKey } from './foreign-keys';
 import type { LinkCall, RedisLink } from './link';
-import { isPassing, isReply, isUnavailable, isUnknownScript, remedyOf, wordsOf } from './refusals';
+import { isPassing, isReply, isUnavailable, isUnknownScript, remedyOf } from './refusals';
 import { withMissingRights } from './permissions';
 import type { Script } from './scripts';
 import { NEEDED_VERSION, OldServer } from './server-version';
@@ -288,7 +289,8 @@ export class RedisCaller {
 
   #replyError(operation: string, consequence: string, cause: Error): RedisReplyError {
     const { name: connection, address } = this.settings;
-    return new RedisReplyError({ connection, address, operation, reply: cause.message, consequence }, { cause });
+    const reply = wordsOf(cause) ?? '';
+    return new RedisReplyError({ connection, address, operation, reply, consequence }, { cause });
   }
 
   // Others may be answered meanwhile, by other masters of a cluster.

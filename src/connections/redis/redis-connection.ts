@@ -1,6 +1,7 @@
 /** The `redis` driver: moves payloads between the keys of a Redis by scripts, in Laravel's layout. */
 import type { Clock, Milliseconds, Seconds } from '../../clock/clock';
 import { StoreClock } from '../../clock/store-clock';
+import { wordsOf } from '../../errors/foreign-error';
 import type { Logger } from '../../logger/logger';
 import type { RedisConfig } from '../../queue/configuration';
 import type {
@@ -313,7 +314,7 @@ export class RedisConnection implements Connection {
     const { name, address } = this;
     this.#context.logger.warn(
       { connection: name, address },
-      `Redis at ${address} lets nobody wait for jobs (${error.message}); workers look for them every ${longest} s instead. ${remedyOf(error)}`,
+      `Redis at ${address} lets nobody wait for jobs (${wordsOf(error)}); workers look for them every ${longest} s instead. ${remedyOf(error)}`,
     );
   }
 

@@ -86,10 +86,3 @@ export function remedyOf(error: unknown): string | undefined {
     ? 'Give a database that this server has: db, or the number at the end of the URL, from 0.'
     : undefined;
 }
-
-/** What the server or the system said; undefined: nothing. An attempt on several addresses speaks through its parts. */
-export function wordsOf(error: unknown): string | undefined {
-  if (typeof error !== 'object' || error === null) return undefined;
-  const { message, code, errors } = error as Partial<AggregateError> & NodeJS.ErrnoException;
-  return message || errors?.map(wordsOf).join(', ') || code;
-}

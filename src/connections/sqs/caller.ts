@@ -5,7 +5,7 @@
  */
 import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../clock/clock';
 import { systemRandom } from '../../clock/random';
-import { redact } from '../../failed/redact';
+import { foreignText } from '../../errors/foreign-error';
 import { QueueUnavailableError } from '../errors';
 import type { SqsLink } from './client';
 import { SqsQueueMissingError, SqsReplyError } from './errors';
@@ -109,7 +109,7 @@ export class SqsCaller {
     const { name: connection, address } = this.settings;
     const { operation, queue, consequence } = request;
     return new SqsReplyError(
-      { connection, address, operation, queue, consequence, reply: code, message: redact(message) },
+      { connection, address, operation, queue, consequence, reply: code, message: foreignText(message) },
       { cause },
     );
   }
@@ -189,7 +189,7 @@ export class SqsCaller {
         uncertain,
         ...(refused && { refused }),
         ...((late || silent) && { deadline }),
-        ...(reason !== undefined && { reason: redact(reason) }),
+        ...(reason !== undefined && { reason: foreignText(reason) }),
         ...(origin !== undefined && { origin }),
         ...(remedy !== undefined && { remedy }),
       },

@@ -4,6 +4,7 @@
  * What was not carried out for certain is asked again until the deadline. What may have been is asked again only where a
  * repetition does no harm; otherwise the error says that it is uncertain.
  */
+import { wordsOf } from '../../../errors/foreign-error';
 import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../../clock/clock';
 import { systemRandom } from '../../../clock/random';
 import { OnqueueError } from '../../../errors/onqueue-error';
@@ -173,8 +174,8 @@ export class ServerCaller {
 
   #explain({ error, sent, trouble, uncertain, deadline }: Failure, consequence: string): Error {
     const { name, address, origin, dialect } = this.settings;
-    const cause = error === SILENCE ? undefined : bare(error);
-    const reason = cause === undefined ? undefined : wordsOf(cause);
+    const cause = error === SILENCE ? undefined : error;
+    const reason = wordsOf(cause);
     if (trouble === 'unmigrated') return new NotMigratedError(name, address, consequence, { cause });
     if (trouble === 'unfit') {
       const facts = { connection: name, address, reply: reason ?? 'without a reason', consequence };
@@ -226,20 +227,4 @@ function within<T>(clock: Clock, milliseconds: Milliseconds, promise: Promise<T>
     const timer = clock.after(Math.max(milliseconds, 0), silent, true);
     promise.then(resolve, reject).finally(() => timer.cancel());
   });
-}
-
-/** What its package tells of it beside its message: the rest holds the statement, or the row, and with them payloads. */
-const TELLING = ['code', 'errno', 'sqlState', 'severity', 'syscall', 'address', 'port', 'errors'];
-
-function bare(error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
-  const found = TELLING.filter((key) => key in error).map((key) => [key, (error as never)[key] as unknown]);
-  return Object.assign(new Error(error.message), Object.fromEntries(found), { name: error.name, stack: error.stack });
-}
-
-/** What the server or the system said; undefined: nothing. An attempt on several addresses speaks through its parts. */
-function wordsOf(error: unknown): string | undefined {
-  if (typeof error !== 'object' || error === null) return String(error);
-  const { message, code, errors } = error as Partial<AggregateError> & NodeJS.ErrnoException;
-  return message || errors?.map(wordsOf).join(', ') || code;
 }

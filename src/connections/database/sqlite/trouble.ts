@@ -1,6 +1,7 @@
 /** Tells what an error of SQLite means for the caller, in an error of ours. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { wordsOf } from '../../../errors/foreign-error';
 import type { Seconds } from '../../../clock/clock';
 import { OnqueueError } from '../../../errors/onqueue-error';
 import { QueueUnavailableError } from '../../errors';
@@ -38,7 +39,7 @@ export function explain(error: unknown, consequence: string, circumstances: Circ
   if (code !== undefined && UNFIT.test(code)) {
     const { connection } = circumstances;
     return new RefusedByDatabaseError(
-      { connection, address: file, reply: textOf(error), consequence },
+      { connection, address: file, reply: wordsOf(error) ?? '', consequence },
       { cause: error },
     );
   }
@@ -89,9 +90,9 @@ function problem(error: unknown, code: string | undefined, file: string): Proble
     };
   }
   if (code.startsWith('SQLITE_IOERR')) {
-    return { what: `could not be read or written (${textOf(error)})`, remedy: 'Look at its disk.' };
+    return { what: `could not be read or written (${wordsOf(error)})`, remedy: 'Look at its disk.' };
   }
-  return { what: `refused a statement (${textOf(error)})`, remedy: 'Were its tables changed by hand?' };
+  return { what: `refused a statement (${wordsOf(error)})`, remedy: 'Were its tables changed by hand?' };
 }
 
 /** The engine gives a bare number here; the folder and the file say more. */
@@ -103,7 +104,5 @@ function whyItCannotBeOpened(error: unknown, file: string): Problem {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found?.isDirectory() === true) return { what: 'is a folder', remedy: 'Let `url` name a file in it.' };
   const right = found === undefined ? `write the folder ${folder}` : 'read and write it';
-  return { what: `cannot be opened (${textOf(error)})`, remedy: `Give this process's user the right to ${right}.` };
+  return { what: `cannot be opened (${wordsOf(error)})`, remedy: `Give this process's user the right to ${right}.` };
 }
-
-const textOf = (error: unknown): string => String((error as { readonly message?: unknown } | null)?.message ?? error);

@@ -1,5 +1,5 @@
 import * as fc from '../support/properties';
-import { redact } from '../../src/failed/redact';
+import { redact } from '../../src/errors/redact';
 
 /** Nothing that ends a value in one of the places where a secret may stand. */
 const secret = fc.stringMatching(/^[A-Za-z0-9_!%*^~.-]{6,24}$/).map((text) => `s3cret${text}`);

@@ -3,10 +3,15 @@
  * the configuration is, and drivers like to put whole connection strings into their messages.
  */
 
-const MASK = '***';
+import { maskSecrets } from './secrets';
 
-/** `scheme://user:password@host`: up to the last `@` of the word, because a password may hold one; bounded, for its cost. */
-const URL_PASSWORD = /([a-z][a-z\d+.-]{0,30}:\/\/[^\s:@/?#"'`]{0,256}):([^\s"'`]{1,512})@/gi;
+export const MASK = '***';
+
+/**
+ * `scheme://user:password@host`: up to the last `@` of the word, because a password may hold one; bounded, for its cost. That
+ * very word is the one of our examples.
+ */
+const URL_PASSWORD = /([a-z][a-z\d+.-]{0,30}:\/\/[^\s:@/?#"'`]{0,256}):(?!password@)([^\s"'`]{1,512})@/gi;
 
 /** How the name of a secret ends, whatever stands before: `DB_PASSWORD`, `client_secret`, `x-api-key`. */
 const KEY = '(?:password|passwd|pwd|passphrase|secret|secret[_-]?key|token|api[_-]?key|access[_-]?key|private[_-]?key)';
@@ -25,12 +30,22 @@ const AUTHORIZATION = /(authorization\\?["']?\s{0,8}[:=]\s{0,8}\\?["']?\w{1,16}\
 /** Shorter words behind `Bearer` are more likely English. */
 const BEARER = /(\bbearer\s{1,8})([\w.~+/=-]{16,})/gi;
 
-/** The text without passwords, tokens and the like. It goes by shape, and rather masks one too many. */
+const PRIVATE_KEY = /(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)[^]*?(?:(?=-----END )|$)/g;
+
+/** The text without passwords, tokens and the like: those of the configuration, and by shape, rather one too many. */
 export function redact(text: string): string {
-  return text
+  return maskSecrets(text, MASK)
+    .replace(PRIVATE_KEY, `$1${MASK}`)
     .replace(URL_PASSWORD, `$1:${MASK}@`)
     .replace(QUOTED, `$1$2${MASK}`)
     .replace(BARE, `$1${MASK}`)
     .replace(AUTHORIZATION, `$1${MASK}`)
     .replace(BEARER, `$1${MASK}`);
 }
+
+/** Whether what stands under this key is a secret. */
+export function isSecretKey(key: string): boolean {
+  return SECRET_KEY.test(key);
+}
+
+const SECRET_KEY = new RegExp(`${KEY}$`, 'i');

@@ -1,0 +1,103 @@
+/**
+ * Errors of others, as ours may hold them. A client hangs on its errors what it was doing: a command with its password, a
+ * statement with its payload, a request with its keys. What stays is what it says, where, and by which code.
+ */
+import { isSecretKey, MASK, redact } from './redact';
+
+/** Beside numbers: by these, programs tell errors apart. */
+const TELLING = ['code', 'sqlState', 'severity', 'syscall', 'address', 'hostname'];
+
+const MOST_PARTS = 10;
+const DEEPEST = 5;
+
+/** Data that are quoted in the messages of Redis, MySQL, PostgreSQL and SQS, and any JSON. */
+const QUOTED: readonly (readonly [RegExp, string])[] = [
+  [/, with args beginning with: [^]*/g, ''],
+  [/\b(near )'[^]*'( at line)/g, "$1'…'$2"],
+  [/\b(Incorrect \w+ value: |Duplicate entry )'[^]*'( for )/g, "$1'…'$2"],
+  [/\b(invalid input [^:\n]*: )"[^]*"/g, '$1"…"'],
+  [/\b(Value )[^]*( for parameter)/g, '$1…$2'],
+  [/\{\s*\\*"[^]*\}|\{\s*\\*"[^]*/g, '{…}'],
+];
+
+const made = new WeakMap<object, Error>();
+
+/** What may be told of a text that a server or a client wrote: neither data nor secrets. */
+export function foreignText(text: string): string {
+  return redact(QUOTED.reduce((told, [words, instead]) => told.replace(words, instead), text));
+}
+
+/** What the server or the system said; undefined: nothing. An attempt on several addresses speaks through its parts. */
+export function wordsOf(error: unknown): string | undefined {
+  if (error === undefined || error === null) return undefined;
+  if (typeof error !== 'object') return toldOf(error);
+  const { message, code, errors } = error as Partial<AggregateError> & NodeJS.ErrnoException;
+  if (typeof message === 'string' && message !== '') return foreignText(message);
+  return errors?.map(wordsOf).join(', ') || code;
+}
+
+/** One of its class that says the same, and holds nothing else. What is no error becomes a text. */
+export function bare(error: unknown, depth = 0): unknown {
+  if (error === undefined || error === null) return error;
+  if (!(error instanceof Error)) return toldOf(error);
+  const known = made.get(error);
+  if (known !== undefined) return known;
+  const copy = likeness(error);
+  made.set(error, copy).set(copy, copy);
+  const parts: unknown = (error as Partial<AggregateError>).errors;
+  if (Array.isArray(parts) && depth < DEEPEST) {
+    hide(
+      copy,
+      'errors',
+      parts.slice(0, MOST_PARTS).map((part) => bare(part, depth + 1)),
+    );
+  }
+  if (error.cause !== undefined && depth < DEEPEST) hide(copy, 'cause', bare(error.cause, depth + 1));
+  return copy;
+}
+
+function likeness(error: Error): Error {
+  const { name, message, stack } = error;
+  const copy = Object.setPrototypeOf(new Error(textOf(message)), Object.getPrototypeOf(error) as object) as Error;
+  hide(copy, 'stack', textOf(stack));
+  if (copy.name !== name) hide(copy, 'name', textOf(name));
+  for (const [key, value] of Object.entries(error)) {
+    const isTold = typeof value === 'number' || (TELLING.includes(key) && typeof value === 'string');
+    if (isTold) Object.assign(copy, { [key]: typeof value === 'string' ? foreignText(value) : (value as number) });
+  }
+  return copy;
+}
+
+/** Of an object only its kind: its fields may be data. */
+function toldOf(value: {}): string {
+  return typeof value === 'string' ? foreignText(value) : Object.prototype.toString.call(value);
+}
+
+/** Anybody may have assigned anything to what should be one. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? foreignText(value) : '';
+}
+
+function hide(error: Error, key: string, value: unknown): void {
+  Object.defineProperty(error, key, { value, writable: true, enumerable: false, configurable: true });
+}
+
+/** An error of ours, which holds nothing that it may not tell. */
+export function trust(error: Error): void {
+  made.set(error, error);
+}
+
+/** How deep facts lie in each other. */
+const DEEPEST_FACT = 6;
+
+/** The same without secrets in its texts and errors, as far as it is made of plain objects and arrays. */
+export function redacted<T>(value: T, depth = 0): T {
+  if (typeof value === 'string') return redact(value) as T;
+  if (typeof value !== 'object' || value === null || depth === DEEPEST_FACT) return value;
+  if (value instanceof Error) return bare(value) as T;
+  if (Array.isArray(value)) return value.map((item) => redacted(item as unknown, depth + 1)) as T;
+  if (Object.getPrototypeOf(value) !== Object.prototype) return value;
+  const told = ([key, item]: [string, unknown]): [string, unknown] =>
+    typeof item === 'string' && isSecretKey(key) ? [key, MASK] : [key, redacted(item, depth + 1)];
+  return Object.fromEntries(Object.entries(value).map(told)) as T;
+}

@@ -1,0 +1,303 @@
+import { inspect } from 'node:util';
+import { createConnection } from 'mysql2/promise';
+import { Client } from 'pg';
+import { builtInConnectors } from '../../src/connections/built-in';
+import { Job } from '../../src/job/job';
+import type { ConnectionConfig } from '../../src/queue/configuration';
+import { DRIVER_KEYS } from '../../src/queue/configuration-keys';
+import { QueueManager } from '../../src/queue/queue-manager';
+import { JobBus } from '../../src/bus/bus';
+import { Worker } from '../../src/worker/worker';
+import { RecordingLogger } from '../support/application';
+import { type MariadbServer, startMariadbServer } from '../support/mariadb-server';
+import { type PostgresServer, startPostgresServer } from '../support/postgres-server';
+import { type RedisServer, startRedisServer } from '../support/redis-server';
+import { SqsServer } from '../support/sqs-server';
+
+/** Which a URL has to encode; nothing of what is told may hold it, encoded or not. */
+const PASSWORD = 'c4nary/p@ss w0rd%';
+const ENCODED = encodeURIComponent(PASSWORD);
+const PAYLOAD = 'c4nary-of-the-payload';
+
+@Job({ name: 'secretive' })
+class Secretive extends Job {
+  constructor(readonly text = PAYLOAD) {
+    super();
+  }
+  handle(): void {}
+}
+
+/** All that anybody can see of what was thrown. */
+function seen(error: unknown): string {
+  const hidden = inspect(error, { depth: Infinity, showHidden: true, maxStringLength: Infinity });
+  return [hidden, inspect(error, { depth: Infinity }), JSON.stringify(error), String((error as Error).stack)].join(
+    '\n',
+  );
+}
+
+function expectNoSecret(text: string): void {
+  for (const secret of [PASSWORD, ENCODED, decodeURI(ENCODED), 'c4nary', PAYLOAD]) expect(text).not.toContain(secret);
+}
+
+/** What the ways to a store tell when a job is dispatched, read, failed and the store is looked at. */
+async function told(config: ConnectionConfig, logger = new RecordingLogger()): Promise<string[]> {
+  const environment = { connectors: builtInConnectors, logger };
+  const errors: unknown[] = [];
+  let manager: QueueManager;
+  try {
+    manager = new QueueManager(environment, { connections: { main: config } });
+  } catch (error) {
+    return [seen(error)];
+  }
+  manager.onError((error) => void errors.push(error));
+  const attempt = async (act: () => Promise<unknown>): Promise<void> => {
+    try {
+      await act();
+    } catch (error) {
+      errors.push(error);
+    }
+  };
+  await attempt(async () => new JobBus(() => manager).dispatch(new Secretive()));
+  await attempt(() => new JobBus(() => manager).bulk([new Secretive(), new Secretive()]));
+  await attempt(() => manager.connection().pushRaw(JSON.stringify({ job: 'secretive', data: PAYLOAD })));
+  await attempt(() => manager.connection().later('1s', 'secretive', { text: PAYLOAD }));
+  await attempt(() => manager.connection().size());
+  await attempt(async () => manager.driver().diagnose?.());
+  await attempt(() => manager.failed.list());
+  await attempt(() => manager.close());
+  expect(errors.length).toBeGreaterThan(0);
+  return [...errors.map(seen), inspect(logger.lines, { depth: Infinity })];
+}
+
+/** Makes the tables, and has them refuse what is written. */
+async function withRule(url: string, ...rules: string[]): Promise<void> {
+  const manager = new QueueManager(
+    { connectors: builtInConnectors, logger: new RecordingLogger() },
+    { connections: { main: { driver: 'database', url } } },
+  );
+  await manager.driver().migrations?.run();
+  await manager.close();
+  if (url.startsWith('postgres')) {
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    for (const rule of rules) await client.query(rule);
+    await client.end();
+  } else {
+    const client = await createConnection(url);
+    for (const rule of rules) await client.query(rule);
+    await client.end();
+  }
+}
+
+async function expectTold(config: ConnectionConfig, words: string): Promise<void> {
+  const texts = await told(config);
+  expect(texts.join('\n')).toContain(words);
+  for (const text of texts) expectNoSecret(text);
+}
+
+const QUICK = { deadline: '1s' } as const;
+
+describe('neither a password nor a payload is told by', () => {
+  const servers: { stop(): Promise<void> }[] = [];
+  afterAll(() => Promise.all(servers.map((server) => server.stop())));
+
+  async function redis(...args: string[]): Promise<RedisServer> {
+    const server = await startRedisServer({ args });
+    servers.push(server);
+    return server;
+  }
+
+  describe('Redis', () => {
+    const ways: readonly (readonly [string, string[], (server: RedisServer) => ConnectionConfig, string])[] = [
+      [
+        'whose password is another, in the address',
+        ['--requirepass', 'other'],
+        ({ port }) => ({ driver: 'redis', url: `redis://default:${ENCODED}@127.0.0.1:${port}/0`, ...QUICK }),
+        'WRONGPASS',
+      ],
+      [
+        'whose password is another, beside the address',
+        ['--requirepass', 'other'],
+        ({ port }) => ({ driver: 'redis', host: '127.0.0.1', port, username: 'u', password: PASSWORD, ...QUICK }),
+        'WRONGPASS',
+      ],
+      [
+        'that takes no password at all',
+        ['--rename-command', 'AUTH', ''],
+        ({ port }) => ({ driver: 'redis', host: '127.0.0.1', port, password: PASSWORD, ...QUICK }),
+        'unknown command',
+      ],
+      [
+        'that knows no scripts',
+        ['--rename-command', 'EVALSHA', '', '--rename-command', 'EVAL', ''],
+        ({ url }) => ({ driver: 'redis', url, ...QUICK }),
+        'unknown command',
+      ],
+      [
+        'that is full',
+        ['--maxmemory', '1', '--maxmemory-policy', 'noeviction'],
+        ({ url }) => ({ driver: 'redis', url, ...QUICK }),
+        'OOM',
+      ],
+      [
+        'that a user may not use',
+        '--user c on >c4nary-pw ~* &* +ping +info +client +hello'.split(' '),
+        ({ port }) => ({ driver: 'redis', url: `redis://c:c4nary-pw@127.0.0.1:${port}/0`, ...QUICK }),
+        'NOPERM',
+      ],
+      [
+        'that is asked as a sentinel',
+        [],
+        ({ port }) => ({
+          driver: 'redis',
+          sentinels: [{ host: '127.0.0.1', port }],
+          name: 'main',
+          sentinelPassword: PASSWORD,
+          ...QUICK,
+        }),
+        'Redis at',
+      ],
+      [
+        'that is not there, by TLS',
+        [],
+        () => ({
+          driver: 'redis',
+          url: `rediss://u:${ENCODED}@127.0.0.1:1/0`,
+          tls: { key: `-----BEGIN PRIVATE KEY-----\n${PASSWORD}\n-----END PRIVATE KEY-----`, cert: 'none' },
+          ...QUICK,
+        }),
+        'Redis at',
+      ],
+    ];
+
+    it.each(ways)('one %s', async (_, args, configOf, words) => {
+      // ioredis says there that a password was given in vain.
+      const warn = jest.spyOn(console, 'warn').mockReturnValue();
+      await expectTold(configOf(await redis(...args)), words);
+      expectNoSecret(inspect(warn.mock.calls));
+    });
+  });
+
+  describe('PostgreSQL', () => {
+    let server: PostgresServer;
+    beforeAll(async () => {
+      server = await startPostgresServer();
+      servers.push(server);
+    });
+
+    const withPassword = (): string => server.url.replace('://onqueue', `://onqueue:${ENCODED}`);
+
+    it('that has no such database', () =>
+      expectTold({ driver: 'database', url: withPassword().replace(/\/[^/]*$/, '/none'), ...QUICK }, 'none'));
+
+    it('at a port that is none', () =>
+      expectTold(
+        { driver: 'database', url: `postgres://u:${ENCODED}@127.0.0.1:99999/x`, ...QUICK },
+        'postgres://user:password@host',
+      ));
+
+    it('whose table refuses the row', async () => {
+      await withRule(withPassword(), 'ALTER TABLE jobs ADD CONSTRAINT short CHECK (length(payload) < 10)');
+
+      await expectTold({ driver: 'database', url: withPassword(), ...QUICK }, 'short');
+    });
+
+    it('whose table refuses the row by a word that quotes it', async () => {
+      await withRule(
+        withPassword(),
+        `CREATE FUNCTION refuse() RETURNS trigger AS $$ BEGIN RAISE 'no: %', NEW.payload; END $$ LANGUAGE plpgsql`,
+        'CREATE TRIGGER refuse BEFORE INSERT ON jobs FOR EACH ROW EXECUTE FUNCTION refuse()',
+      );
+
+      await expectTold({ driver: 'database', url: withPassword(), ...QUICK }, 'no: ');
+    });
+  });
+
+  describe('MariaDB', () => {
+    let server: MariadbServer;
+    beforeAll(async () => {
+      server = await startMariadbServer();
+      servers.push(server);
+    });
+
+    it('whose password is another', () =>
+      expectTold({ driver: 'database', url: server.url.replace(':secret', `:${ENCODED}`), ...QUICK }, 'Access denied'));
+  });
+
+  describe('SQLite', () => {
+    it('in a folder that is not there', () =>
+      expectTold({ driver: 'database', url: 'sqlite:/nowhere/at/all.sqlite', ...QUICK }, '/nowhere/at'));
+  });
+
+  describe('SQS', () => {
+    const credentials = { accessKeyId: `AKIA${PASSWORD}`, secretAccessKey: PASSWORD, sessionToken: PASSWORD };
+
+    it('that refuses', async () => {
+      const server = await SqsServer.start();
+      servers.push(server);
+      server.fail({ action: 'SendMessageBatch', kind: 'refuse', calls: 9, code: `InvalidParameterValue` });
+      server.fail({ action: 'SendMessage', kind: 'refuse', calls: 9, code: `InvalidParameterValue` });
+      const { endpoint, prefix } = server;
+
+      await expectTold({ driver: 'sqs', region: 'a', endpoint, prefix, credentials, ...QUICK }, 'SQS');
+    });
+
+    it('that is not there, behind a proxy of a password', () =>
+      expectTold(
+        { driver: 'sqs', region: 'a', endpoint: `http://u:${ENCODED}@127.0.0.1:1`, credentials, ...QUICK },
+        'SQS',
+      ));
+  });
+
+  describe('a configuration with a mistake', () => {
+    const address = `redis://u:${ENCODED}@h`;
+    const keys = Object.entries(DRIVER_KEYS).flatMap(([driver, known]) =>
+      Object.keys(known).map((key) => [driver, key] as const),
+    );
+
+    const thrownBy = (act: () => unknown): unknown => {
+      try {
+        return act();
+      } catch (error) {
+        return error;
+      }
+    };
+    const open = (configuration: unknown): unknown =>
+      thrownBy(
+        () =>
+          new QueueManager({ connectors: builtInConnectors, logger: new RecordingLogger() }, configuration as object),
+      );
+
+    it.each(keys)('in an address at %s.%s', (driver, key) => {
+      for (const value of [address, [address], { url: address }, [{ password: PASSWORD }]]) {
+        const error = open({ connections: { main: { driver, [key]: value }, [address]: 1 }, default: address });
+        expect(error).toMatchObject({ code: 'E_CONFIGURATION' });
+        expectNoSecret(seen(error));
+      }
+    });
+
+    it('in an address in place of a name', async () => {
+      const manager = new QueueManager(
+        { connectors: builtInConnectors, logger: new RecordingLogger() },
+        { connections: { main: { driver: 'memory' } } },
+      );
+      const bus = new JobBus(() => manager);
+      const errors = [
+        ...[{ driver: address }, address, [address], { failed: address }, { maxPayload: address }].map(open),
+        thrownBy(() => manager.connection(address)),
+        thrownBy(() => new Secretive().onQueue(`${address} `)),
+        thrownBy(() => Job({ queue: address, timeout: address } as object)(class Wrong extends Job {})),
+        thrownBy(() => new Worker({ connection: address, queue: address, timeout: address as never })),
+        await bus
+          .dispatch(new Secretive())
+          .onConnection(address)
+          .catch((error: unknown) => error),
+      ];
+
+      for (const error of errors) {
+        expect(seen(error)).toContain('E_');
+        expectNoSecret(seen(error));
+      }
+    });
+  });
+});
