@@ -93,6 +93,15 @@ export const idleness = {
   },
 };
 
+export const company = {
+  columns: [
+    { key: 'resident', heading: 'resident, MB' },
+    { key: 'threads', heading: 'threads' },
+    { key: 'connections', heading: 'connections' },
+  ],
+  of: ({ own }) => ({ resident: own.resident / MEGABYTE, threads: own.threads, connections: own.connections }),
+};
+
 export const memory = {
   columns: [
     { key: 'resident', heading: 'resident, MB', ratio: true },

@@ -1,9 +1,10 @@
 /** BullMQ with its defaults, but that completed jobs are removed. Its events cannot be turned off. */
+import { setTimeout as pause } from 'node:timers/promises';
 import { Queue, Worker } from 'bullmq';
 
 const RETRIES = { attempts: 5, backoff: { type: 'exponential', delay: 1_000 } };
 
-export async function prepare({ host, port }, { retries = false } = {}) {
+export async function prepare({ host, port }, { retries = false, hold = 0, lease = 30 } = {}) {
   const connection = { host, port, maxRetriesPerRequest: null };
   const defaultJobOptions = { removeOnComplete: true, ...(retries ? RETRIES : {}) };
   const queues = new Map();
@@ -25,9 +26,12 @@ export async function prepare({ host, port }, { retries = false } = {}) {
 
     /** A worker of BullMQ has one queue: where there are several, so many workers share the process. */
     async work(concurrency, watcher, { queues: names = ['mails'] } = {}) {
-      const handle = async ({ data }) => watcher.start(data.number);
+      const handle = async ({ data }) => {
+        watcher.start(data.number);
+        if (hold > 0) await pause(hold);
+      };
       const workers = names.map((name) => {
-        const worker = new Worker(name, handle, { connection, concurrency });
+        const worker = new Worker(name, handle, { connection, concurrency, lockDuration: lease * 1000 });
         worker.on('completed', () => watcher.settle());
         worker.on('failed', (_job, error) => watcher.fail(error));
         worker.on('error', (error) => watcher.fail(error));

@@ -1,5 +1,6 @@
 /** Onqueue as the README shows it: a job class, an injected dependency, hooks before and after each job. */
 import { createRequire } from 'node:module';
+import { setTimeout as pause } from 'node:timers/promises';
 
 const { builtInConnectors, Inject, Job, Queue, QueueManager, silentLogger, Worker } = createRequire(import.meta.url)(
   '../../dist/index.js',
@@ -9,9 +10,13 @@ const { builtInConnectors, Inject, Job, Queue, QueueManager, silentLogger, Worke
 const LOOK_MS = 5;
 
 let started = () => {};
+/** Milliseconds that a mail takes. */
+let held = 0;
 
 class Mailer {
-  async send() {}
+  async send() {
+    if (held > 0) await pause(held);
+  }
 }
 
 class Mail extends Job {
@@ -45,8 +50,13 @@ Job({ queue: 'mails' })(SendMail);
 Job({ queue: 'mails', tries: 5, backoff: [1, 2, 4, 8] })(SendMailAgain);
 Job({ queue: 'mails' })(SendPlainMail);
 
-export async function prepare(address, { hooks = true, injection = true, retries = false } = {}) {
-  const configuration = { connections: { store: connectionTo(address) }, maxPayload: '2mb', logger: silentLogger };
+export async function prepare(address, { hooks = true, injection = true, retries = false, hold = 0, lease } = {}) {
+  held = hold;
+  const configuration = {
+    connections: { store: { ...connectionTo(address), retryAfter: lease } },
+    maxPayload: '2mb',
+    logger: silentLogger,
+  };
   await migrate(configuration);
   Queue.configure(configuration);
   // Connects, which happens on first use.

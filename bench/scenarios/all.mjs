@@ -30,6 +30,7 @@ import { due } from './due.mjs';
 import { extras } from './extras.mjs';
 import { idle } from './idle.mjs';
 import { manyQueues } from './many-queues.mjs';
+import { manyWorkers } from './many-workers.mjs';
 import { payload } from './payload.mjs';
 import { pickUp } from './pick-up.mjs';
 import { postgres } from './postgres.mjs';
@@ -61,6 +62,7 @@ export const scenarios = [
   due,
   workerMemory,
   idle,
+  manyWorkers,
   startUp,
   postgres,
   sqlite,
