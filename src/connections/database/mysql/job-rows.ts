@@ -2,7 +2,7 @@
 import type { Seconds } from '../../../clock/clock';
 import type { NewJob } from '../job-text';
 import type { ReservationToken } from '../server/dialect';
-import { COUNTERS as COUNTER_COLUMNS } from '../stored-row';
+import { COUNTERS as COUNTER_COLUMNS, MOST_COUNTED } from '../stored-row';
 import { Sql, sql } from './sql';
 
 /**
@@ -19,6 +19,17 @@ export const JOB = sql`id, payload, ${COUNTERS}, cancelled`;
 /** Grows by one with each reservation of a job: with its id it tells a reservation from all others. */
 export const FENCE = new Sql('attempts + crashes + releases');
 
+/** What stands there may not have been counted by us: see `MOST_COUNTED`. */
+export const sane = (counter: string): Sql => new Sql(`LEAST(GREATEST(${counter}, 0), ${MOST_COUNTED})`);
+const OTHERS = ['crashes', 'exceptions', 'timeouts', 'releases'];
+export const OTHER_COUNTERS = new Sql(OTHERS.map((name) => `${name} = ${sane(name).text}`).join(', '));
+
+/** Seconds since 1970: the columns of moments end there, in the year 2286. */
+const LATEST = 9_999_999_999;
+
+/** Beyond it `turn` has no room left: nothing is put in line there. */
+export const MOST_PLACE = 1e11;
+
 /**
  * Seconds since 1970, to the microsecond, by the server's clock. In UTC: a moment of a zone with summer time may come twice.
  *
@@ -29,8 +40,8 @@ export const now = (offset: Seconds): Sql =>
 
 /** When it is due, where it waits: undefined, where it is ready at once. One that waits for a moment which has passed is due. */
 export function dueOf({ delay, due }: Pick<NewJob, 'delay' | 'due'>): Sql | undefined {
-  if (due !== undefined) return sql`CAST(${due} AS DECIMAL(16, 6))`;
-  return delay > 0 ? sql`@onqueue_now + ${delay}` : undefined;
+  if (due !== undefined) return sql`CAST(${Math.min(due, LATEST)} AS DECIMAL(16, 6))`;
+  return delay > 0 ? sql`LEAST(@onqueue_now + ${delay}, ${LATEST})` : undefined;
 }
 
 /** Laravel's column is whole seconds of four bytes: what is ready is so at once for it as well, and nothing too early. */

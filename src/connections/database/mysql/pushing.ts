@@ -1,7 +1,7 @@
 /** How jobs come into the tables. */
 import { InvalidQueueNameError } from '../../../job/errors';
 import type { QueuedJob } from '../server/dialect';
-import { availableAt, COUNTERS, dueOf, READY } from './job-rows';
+import { availableAt, COUNTERS, dueOf, MOST_PLACE, READY } from './job-rows';
 import { keyOf, type MysqlNames } from './mysql-names';
 import { type Sql, sql } from './sql';
 
@@ -26,7 +26,7 @@ export function rememberQueue({ queues }: MysqlNames, queue: string): Sql {
 /** Sets `@onqueue_tail` to the last place in line. */
 export function findTail({ jobs, turns }: MysqlNames, queue: string): Sql {
   return sql`SELECT COALESCE(MAX(turn), 0) INTO @onqueue_tail FROM ${jobs} FORCE INDEX (${turns})
-    WHERE queue = ${queue} AND state = ${READY}`;
+    WHERE queue = ${queue} AND state = ${READY} AND turn <= ${MOST_PLACE}`;
 }
 
 /** One after another, within a transaction. */

@@ -7,7 +7,7 @@
 import type { ReserveRequest } from '../../../queue/connection';
 import { MOST_BYTES, MOST_JOBS } from '../../../queue/pages';
 import type { CallMark } from '../server/call-marks';
-import { DELAYED, READY, RESERVED } from './job-rows';
+import { DELAYED, MOST_PLACE, OTHER_COUNTERS, READY, RESERVED, sane } from './job-rows';
 import type { MysqlNames } from './mysql-names';
 import { Sql, sql } from './sql';
 
@@ -59,12 +59,12 @@ function moveUp({ jobs, turns }: MysqlNames, queue: string): readonly Sql[] {
     FROM (SELECT id, turn, place FROM ${line} AND state = ${state} AND turn <= @onqueue_now ORDER BY turn, id LIMIT ${MOST_JOBS}) AS passed)`;
   return [
     sql`SELECT ${passed(RESERVED)}, ${passed(DELAYED)},
-      (SELECT COALESCE(MIN(turn), 1) FROM ${line} AND state = ${READY}),
-      (SELECT COALESCE(MAX(turn), 0) FROM ${line} AND state = ${READY})
+      (SELECT COALESCE(MIN(turn), 1) FROM ${line} AND state = ${READY} AND turn >= -${MOST_PLACE}),
+      (SELECT COALESCE(MAX(turn), 0) FROM ${line} AND state = ${READY} AND turn <= ${MOST_PLACE})
       INTO @onqueue_ended, @onqueue_due, @onqueue_head, @onqueue_tail`,
     sql`UPDATE ${listed(new Sql('@onqueue_ended'))} STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = list.id
       SET place = @onqueue_head - ${MOST_JOBS + 1} + n, reserved_at = NULL, lease_until = NULL, holder = NULL,
-        attempts = GREATEST(attempts - 1, 0), crashes = crashes + 1
+        attempts = GREATEST(${sane('attempts')} - 1, 0), crashes = ${sane('crashes')} + 1
       WHERE state = ${RESERVED} AND turn <= @onqueue_now`,
     sql`UPDATE ${listed(new Sql('@onqueue_due'))} STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = list.id
       SET place = @onqueue_tail + n WHERE state = ${DELAYED} AND turn <= @onqueue_now`,
@@ -92,7 +92,8 @@ function takeFrom({ jobs, turns, orders }: MysqlNames, queue: string, most: numb
       WHERE n <= @onqueue_left AND (total <= @onqueue_bytes OR ${isFirst})
         AND NOT EXISTS (SELECT 1 FROM ${orders} WHERE kind = 'pause' AND value = ${queue})
     ) AS chosen STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = chosen.id
-    SET reserved_at = FLOOR(@onqueue_now), lease_until = @onqueue_lease, holder = ${holderOf(mark)}, attempts = attempts + 1`;
+    SET reserved_at = FLOOR(@onqueue_now), lease_until = @onqueue_lease, holder = ${holderOf(mark)},
+      attempts = ${sane('attempts')} + 1, ${OTHER_COUNTERS}`;
 }
 
 /** Before the next queue: what was taken is spent. */

@@ -6,9 +6,15 @@
  * other plans out of the way one for all values is as good as one for these, and is made once for each session.
  */
 import { MOST_BYTES, MOST_JOBS } from '../../../queue/pages';
-import { COUNTERS } from '../stored-row';
+import { COUNTERS, MOST_COUNTED } from '../stored-row';
 import { type Identifiers, literal } from './identifiers';
 import { DELAYED, DUE, FENCE, READY, RESERVED } from './states';
+
+/** What stands there may not have been counted by us: see `MOST_COUNTED`. */
+const sane = (counter: string): string => `least(greatest(${counter}, 0), ${MOST_COUNTED})`;
+const OTHER_COUNTERS = ['crashes', 'exceptions', 'timeouts', 'releases']
+  .map((name) => `${name} = ${sane(name)}`)
+  .join(', ');
 
 const PLANS =
   'SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan';
@@ -223,13 +229,13 @@ ${taking(jobs)}
 /** Ended leases to the head, in the order of the ends; jobs that are due to the tail, in the order of their moments. */
 function moving({ jobs, places }: Identifiers): string {
   return `      IF v_reclaims > 0 AND EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${RESERVED} AND lease_until <= v_now) THEN
-        SELECT place INTO v_head FROM ${jobs} WHERE queue = v_queue AND ${READY} ORDER BY place LIMIT 1;
+        SELECT place INTO v_head FROM ${jobs} WHERE queue = v_queue AND ${READY} AND place > -${MOST_COUNTED} ORDER BY place LIMIT 1;
         WITH ended AS MATERIALIZED (
           SELECT id, lease_until, place FROM ${jobs} WHERE queue = v_queue AND ${RESERVED} AND lease_until <= v_now
           ORDER BY lease_until LIMIT v_reclaims FOR UPDATE SKIP LOCKED
         ), numbered AS (SELECT id, row_number() OVER (ORDER BY lease_until, place, id) AS n FROM ended)
         UPDATE ${jobs} AS job SET place = coalesce(v_head, 1) - 1 - v_reclaims + n, reserved_at = NULL, lease_until = NULL,
-          attempts = greatest(attempts - 1, 0), crashes = crashes + 1
+          attempts = greatest(${sane('attempts')} - 1, 0), crashes = ${sane('crashes')} + 1
         FROM numbered WHERE job.id = numbered.id;
         GET DIAGNOSTICS v_moved = ROW_COUNT;
         v_reclaims := v_reclaims - v_moved;
@@ -263,7 +269,7 @@ function taking(jobs: string): string {
           WHERE total <= v_bytes OR (n = 1 AND v_taken = 0)
         ), taken AS (
           UPDATE ${jobs} AS job SET reserved_at = floor(v_now)::integer, lease_until = v_now + p_lease, holder = v_holder,
-            attempts = attempts + 1
+            attempts = ${sane('attempts')} + 1, ${OTHER_COUNTERS}
           FROM chosen WHERE job.id = chosen.id
           RETURNING n, job.id, payload, ${COUNTERS}, cancelled, size, place
         )

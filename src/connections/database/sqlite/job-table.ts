@@ -5,7 +5,7 @@ import type { Counters } from '../../../payload/counters';
 import type { Counts, RenewResult, WaitingState } from '../../../queue/connection';
 import type { NewJob, StoredJob } from '../job-text';
 import type { TableNames } from '../table-names';
-import { COUNTERS, jobOf } from '../stored-row';
+import { COUNTERS, jobOf, MOST_COUNTED } from '../stored-row';
 import { toMicroseconds } from './moment';
 import type { SqliteDatabase, SqliteStatement, SqliteValue } from './sqlite-database';
 import { DELAYED, READY, RESERVED, TEXT_END, TEXT_LENGTH } from './tables';
@@ -35,6 +35,14 @@ const JOB = `id, ${PAYLOAD}, ${COUNTERS}, cancelled`;
 /** More than a counter can reach. */
 /** Grows by one with each reservation of a job: with its id it tells a reservation from all others. */
 const FENCE = 'attempts + crashes + releases';
+
+/** SQLite keeps any value in any column. What is no counter is none: see `MOST_COUNTED`. */
+const sane = (counter: string): string => `min(max(CAST(${counter} AS INTEGER), 0), ${MOST_COUNTED})`;
+const OTHER_COUNTERS = ['crashes', 'exceptions', 'timeouts', 'releases']
+  .map((name) => `${name} = ${sane(name)}`)
+  .join();
+/** Beside it there is no room left in a number. */
+const IN_LINE = `place BETWEEN -${MOST_COUNTED} AND ${MOST_COUNTED}`;
 
 export class JobTable {
   /** A job that went through nothing yet: each value that is bound costs time, and most counters are 0. */
@@ -77,16 +85,18 @@ export class JobTable {
       (SELECT min(lease_until) FROM ${jobs} WHERE queue = ?1 AND ${RESERVED}),
       (SELECT 1 FROM ${orders} WHERE kind = 'pause' AND value = ?1),
       (SELECT CAST(value AS BLOB) FROM ${orders} WHERE kind = 'restart')`);
-    this.#tail = prepare(`SELECT max(place) FROM ${jobs} WHERE queue = ? AND ${READY}`);
-    this.#head = prepare(`SELECT min(place) FROM ${jobs} WHERE queue = ? AND ${READY}`);
+    this.#tail = prepare(`SELECT max(place) FROM ${jobs} WHERE queue = ? AND ${READY} AND ${IN_LINE}`);
+    this.#head = prepare(`SELECT min(place) FROM ${jobs} WHERE queue = ? AND ${READY} AND ${IN_LINE}`);
     this.#reclaim = prepare(`UPDATE ${jobs}
-      SET place = ?6 + n, reserved_at = NULL, lease_until = NULL, attempts = attempts - 1, crashes = crashes + 1
+      SET place = ?6 + n, reserved_at = NULL, lease_until = NULL, attempts = max(${sane('attempts')} - 1, 0),
+        crashes = ${sane('crashes')} + 1
       FROM (${within(jobs, `${RESERVED} AND lease_until <= ?2`, 'lease_until, place')}) WHERE id = chosen
       RETURNING ${TEXT_LENGTH}`);
     this.#promote = prepare(`UPDATE ${jobs} SET place = ?6 + n
       FROM (${within(jobs, `${DELAYED} AND available_at <= ?2`, 'available_at, chosen')}) WHERE id = chosen
       RETURNING ${TEXT_LENGTH}`);
-    this.#take = prepare(`UPDATE ${jobs} SET reserved_at = ?2, lease_until = ?6, attempts = attempts + 1
+    this.#take =
+      prepare(`UPDATE ${jobs} SET reserved_at = ?2, lease_until = ?6, attempts = ${sane('attempts')} + 1, ${OTHER_COUNTERS}
       FROM (${within(jobs, READY, 'place')}) WHERE id = chosen
       RETURNING ${JOB}, NULL, place`);
     this.#rewrite = prepare(`UPDATE ${jobs} SET payload = ?, uuid = ? WHERE id = ?`);
@@ -141,7 +151,8 @@ export class JobTable {
 
   outlook(queue: string): Outlook {
     const [ready = null, due = null, leaseEnd = null, pause = null, restart = null] = this.#outlook.get([queue]) ?? [];
-    const moment = (value: SqliteValue): Seconds => (value === null ? Infinity : Number(value));
+    // A text that somebody has put there is no moment that comes.
+    const moment = (value: SqliteValue): Seconds => (typeof value === 'number' ? value : Infinity);
     return {
       ready: ready !== null,
       due: moment(due),
@@ -196,7 +207,7 @@ export class JobTable {
   renew(id: number, fence: number, leaseEnd: Seconds): RenewResult {
     const [row] = this.#renew.all([id, fence, leaseEnd]);
     if (row === undefined) return 'lost';
-    return row[0] === 0 ? 'renewed' : 'cancelled';
+    return Number(row[0]) > 0 ? 'cancelled' : 'renewed';
   }
 
   counts(queue: string): Counts {

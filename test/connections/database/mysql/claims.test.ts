@@ -92,6 +92,16 @@ describe('a store in MariaDB', () => {
     await expect(connection.push(queue, [{ payload: '{}' }])).rejects.toMatchObject({ code: 'E_INVALID_QUEUE_NAME' });
   });
 
+  it('keeps a job that is due later than its columns can say, until then', async () => {
+    const connection = await world.open();
+    await connection.push('default', [{ payload: payload('pushed'), delay: 1e11 }, { payload: payload('released') }]);
+    const [reservation] = await reserve(connection);
+    const { counters } = reservation!;
+    const released = { outcome: 'released', reservation: reservation!, counters, delay: 1e11 } as const;
+    expect(await connection.settle([released])).toEqual(['settled']);
+    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 2, reserved: 0 });
+  });
+
   it('refuses what the server does not take at once, and says so', async () => {
     const connection = await world.open();
     await world.rows('SET GLOBAL max_allowed_packet = 1048576');
