@@ -81,13 +81,19 @@ export { Lock } from './locks/lock';
 
 export type {
   AfterEvent,
+  AttemptedEvent,
   BeforeEvent,
   CancelledEvent,
   ExceptionEvent,
   FailingEvent,
+  IdleEvent,
   HookEvents,
   LoopingEvent,
   LostEvent,
+  QueuedEvent,
+  QueueingEvent,
+  ReleasedEvent,
+  StartingEvent,
   StoppingEvent,
 } from './events/events';
 export type { Hook, HookName } from './events/hooks';

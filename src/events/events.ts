@@ -19,6 +19,39 @@ export interface CancelledEvent {
   readonly connectionName: string;
   readonly job: JobContext;
 }
+export interface ReleasedEvent {
+  readonly connectionName: string;
+  readonly job: JobContext;
+  /** Seconds until it is ready again. */
+  readonly delay: number;
+  /** What its attempt failed with, or why it was given back; undefined: it has said so itself. */
+  readonly exception: Error | undefined;
+}
+export interface AttemptedEvent {
+  readonly connectionName: string;
+  readonly job: JobContext;
+  /** What the attempt failed with, or the worker gave it back for. */
+  readonly exception: Error | undefined;
+}
+export interface QueueingEvent {
+  readonly connectionName: string;
+  readonly queue: string;
+  /** The job's id; undefined for a raw payload that has none of its own. */
+  readonly id: string | undefined;
+  /** The job's name. */
+  readonly name: string;
+  /** The whole text, encoded. */
+  readonly payload: string;
+  /** Seconds until it becomes ready, or the moment; 0: at once. */
+  readonly delay: number | Date;
+}
+export type QueuedEvent = QueueingEvent;
+export interface StartingEvent {
+  readonly connectionName: string;
+  /** All queues, with commas. */
+  readonly queue: string;
+}
+export type IdleEvent = StartingEvent;
 export interface LostEvent {
   readonly connectionName: string;
   readonly job: JobContext;
@@ -35,12 +68,18 @@ export interface StoppingEvent {
 }
 
 export interface HookEvents {
+  queueing: QueueingEvent;
+  queued: QueuedEvent;
   before: BeforeEvent;
   after: AfterEvent;
   exceptionOccurred: ExceptionEvent;
   failing: FailingEvent;
+  released: ReleasedEvent;
   cancelled: CancelledEvent;
   lost: LostEvent;
+  attempted: AttemptedEvent;
+  starting: StartingEvent;
   looping: LoopingEvent;
+  idle: IdleEvent;
   stopping: StoppingEvent;
 }

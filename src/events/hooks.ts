@@ -15,13 +15,19 @@ export type ReportHookError = (error: unknown, context: { readonly hook: HookNam
 
 export class Hooks {
   readonly #hooks: { [Name in HookName]: readonly Hook<Name>[] } = {
+    queueing: [],
+    queued: [],
     before: [],
     after: [],
     exceptionOccurred: [],
     failing: [],
+    released: [],
     cancelled: [],
     lost: [],
+    attempted: [],
+    starting: [],
     looping: [],
+    idle: [],
     stopping: [],
   };
   readonly #report: ReportHookError;

@@ -1,6 +1,7 @@
 /** Turns a job into the entry that a store takes: where it goes, when, and as which text. */
 import type { Seconds } from '../clock/clock';
 import { OnqueueError } from '../errors/onqueue-error';
+import type { Hooks } from '../events/hooks';
 import { checkInstance } from '../job/check-instance';
 import { chosenOf } from '../job/chosen';
 import type { InstanceChoice } from '../job/chosen';
@@ -31,12 +32,15 @@ export type PayloadCreator = (
 
 /** A job on its way to a connection. */
 export interface EncodedJob {
+  /** Empty: a raw payload, which may have none. */
   readonly id: string;
   /** The job's name, for errors. */
   readonly name: string;
   readonly connection: string;
   readonly queue: string;
   readonly entry: Entry;
+  /** Those who hear of its push; undefined: nobody does. */
+  readonly hooks?: Hooks | undefined;
   /** A span from the push, after which no attempt starts; its end is written into the payload when it is sent. */
   readonly retryWithin?: Seconds | undefined;
 }
@@ -44,6 +48,7 @@ export interface EncodedJob {
 export interface EncoderParts {
   readonly registry: JobRegistry;
   readonly creators: Iterable<PayloadCreator>;
+  readonly hooks: Hooks;
   /** @throws UnknownConnectionError */
   readonly settings: (connection?: string) => ConnectionSettings;
 }
@@ -130,14 +135,16 @@ export class JobEncoder {
   }
 
   /** Where a text goes that is a payload already. @throws PayloadTooLargeError */
-  encodeRaw(payload: string, dispatch: InstanceChoice): Omit<EncodedJob, 'id'> {
+  encodeRaw(payload: string, dispatch: InstanceChoice): EncodedJob {
     return this.#encoded('', 'the payload', this.#route(dispatch, {}, undefined), payload);
   }
 
   #encoded(id: string, name: string, { connection, queue, delay, dueAt }: Route, payload: string): EncodedJob {
     checkSize(payload, name, this.#parts.settings(connection));
     const entry: Entry = dueAt === undefined ? (delay > 0 ? { payload, delay } : { payload }) : { payload, dueAt };
-    return { id, name, connection, queue, entry };
+    const { hooks } = this.#parts;
+    const isHeard = hooks.has('queueing') || hooks.has('queued');
+    return isHeard ? { id, name, connection, queue, entry, hooks } : { id, name, connection, queue, entry };
   }
 
   #route(dispatch: InstanceChoice, instance: InstanceChoice, definition: JobDefinition | undefined): Route {

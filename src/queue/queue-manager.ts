@@ -109,6 +109,7 @@ export class QueueManager implements Application {
     this.encoder = new JobEncoder({
       registry: this.registry,
       creators: this.#payloadCreators,
+      hooks: this.hooks,
       settings: (name) => this.settings(name),
     });
     if (configuration !== undefined) this.configure(configuration);

@@ -108,11 +108,12 @@ export class QueuePusher {
     if (typeof payload !== 'string') throw unsendable(queue, `it is no string but of type ${typeof payload}`);
     // Half a character comes out of no store as it went in, so such a reservation could never be settled.
     if (!payload.isWellFormed()) throw unsendable(queue, 'it is no well-formed Unicode (toWellFormed() mends it)');
-    const encoded = this.#encoder.encodeRaw(payload, { ...choice, connection: this.name });
+    const id = idIn(payload);
+    const encoded = { ...this.#encoder.encodeRaw(payload, { ...choice, connection: this.name }), id: id ?? '' };
     const { delay, dueAt } = encoded.entry;
     const delayed = unique && (delay !== undefined || dueAt !== undefined);
     await send(this.#target(), delayed ? { ...encoded, entry: { ...encoded.entry, unique } } : encoded);
-    return idIn(payload);
+    return id;
   }
 }
 

@@ -175,6 +175,10 @@ export class Queue {
     return defaultManager().onError(callback);
   }
 
+  /** Before a job goes into its queue. */
+  static readonly queueing = hook('queueing');
+  /** When the store has confirmed that a job is in its queue. */
+  static readonly queued = hook('queued');
   /** Before a job runs. */
   static readonly before = hook('before');
   /** After a job was completed, once the store has confirmed it. */
@@ -183,10 +187,18 @@ export class Queue {
   static readonly exceptionOccurred = hook('exceptionOccurred');
   /** After a job failed for good, once the store has confirmed it. */
   static readonly failing = hook('failing');
+  /** After a job went back to its queue, once the store has confirmed it: it said so, its attempt failed, or its worker gave it back. */
+  static readonly released = hook('released');
+  /** After each attempt, whatever it has come to, once the store has confirmed it, and behind all other hooks of the job. */
+  static readonly attempted = hook('attempted');
   /** After a job ended as cancelled, once the store has confirmed it. */
   static readonly cancelled = hook('cancelled');
   /** When the store refused an outcome: somebody else has the job, or it is gone. */
   static readonly lost = hook('lost');
+  /** When a worker starts, before it reserves. */
+  static readonly starting = hook('starting');
+  /** When a worker has nothing to do: once, until it has run a job again. */
+  static readonly idle = hook('idle');
   /** Before a worker reserves; `false` vetoes it. */
   static readonly looping = hook('looping');
   /** When a worker stops. */

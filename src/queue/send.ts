@@ -1,5 +1,6 @@
 /** Hands encoded jobs to a driver: one, or many in pages. */
 import { OnqueueError } from '../errors/onqueue-error';
+import type { QueueingEvent } from '../events/events';
 import type { Connection } from './connection';
 import { entriesFor, type TimedTarget } from './due-entries';
 import { type Consequential, QueueUnavailableError } from './errors';
@@ -21,10 +22,12 @@ export interface Refusal {
 }
 
 /** @throws QueueUnavailableError naming the job, and what else the driver throws */
-export async function send(target: Target, job: Omit<EncodedJob, 'id'>): Promise<void> {
+export async function send(target: Target, job: EncodedJob): Promise<void> {
   try {
+    if (job.hooks !== undefined) await job.hooks.emit('queueing', pushEvent(job));
     const entries = entriesFor(target, [job]);
     await target.push(job.queue, entries instanceof Promise ? await entries : entries);
+    if (job.hooks !== undefined) await job.hooks.emit('queued', pushEvent(job));
   } catch (error) {
     throw runsJobs(target) ? error : named(error, `${job.name} was not queued`);
   }
@@ -66,11 +69,23 @@ async function push(targetOf: () => Target, page: Page): Promise<Refusal | undef
   try {
     const target = targetOf();
     ofJob = runsJobs(target);
+    await tell('queueing', page);
     await target.push(page[0].queue, await entriesFor(target, page));
+    await tell('queued', page);
     return undefined;
   } catch (error) {
     return { error, taken: ofJob ? page : takenOf(page, error), ofJob };
   }
+}
+
+async function tell(hook: 'queueing' | 'queued', jobs: readonly EncodedJob[]): Promise<void> {
+  for (const job of jobs) await job.hooks?.emit(hook, pushEvent(job));
+}
+
+function pushEvent({ id, name, connection, queue, entry }: EncodedJob): QueueingEvent {
+  const { payload, dueAt, delay = 0 } = entry;
+  const when = dueAt === undefined ? delay : new Date(dueAt);
+  return { connectionName: connection, queue, id: id || undefined, name, payload, delay: when };
 }
 
 /** What a driver took of a page that it refused in part: it says which it did not, and sent again the others would run twice. */

@@ -32,11 +32,23 @@ export class Announcer {
    *
    * Undefined: all who were to be told have been told.
    */
-  announce(job: RunningJob, { settlement, error }: Outcome): Promise<void> | undefined {
+  announce(job: RunningJob, outcome: Outcome): Promise<void> | undefined {
+    const told = this.#announce(job, outcome);
+    const isAttempt = job.handler !== 'not-called' && this.#application.hooks.has('attempted');
+    if (!isAttempt) return told;
+    const { connectionName } = job;
+    const exception = outcome.error ?? outcome.reason;
+    const tell = (): Promise<void> | undefined => this.tell(job, 'attempted', { connectionName, job, exception });
+    return told === undefined ? tell() : told.then(tell);
+  }
+
+  #announce(job: RunningJob, { settlement, error, reason }: Outcome): Promise<void> | undefined {
     const { connectionName } = job;
     if (settlement.outcome === 'completed') return this.tell(job, 'after', { connectionName, job });
     if (settlement.outcome === 'cancelled') return this.tell(job, 'cancelled', { connectionName, job });
-    return settlement.outcome === 'failed' && error !== undefined ? this.#failed(job, error) : undefined;
+    if (settlement.outcome === 'failed') return error === undefined ? undefined : this.#failed(job, error);
+    const { delay } = settlement;
+    return this.tell(job, 'released', { connectionName, job, delay, exception: error ?? reason });
   }
 
   /** The store refused the outcome: somebody else has the job, or it is gone. */

@@ -209,6 +209,19 @@ export class UnknownJobError extends OnqueueError<{
   }
 }
 
+/** A job that is one of Laravel's own classes. */
+export class LaravelJobError extends OnqueueError<JobFacts> {
+  readonly code = 'E_LARAVEL_JOB';
+
+  constructor(job: string, id: string) {
+    super(
+      `${job} ${id} is a class of a Laravel application, which only its workers can run; it goes back to its queue. Let each queue have ` +
+        'the workers of one of the two, and send by name and data what is meant for both: docs/dispatching.md#laravel.',
+      { job, id },
+    );
+  }
+}
+
 interface RegisteredJob {
   readonly name: string;
   readonly file: string | undefined;

@@ -17,7 +17,7 @@ import type { Application } from '../queue/application';
 import { Announcer } from './announcer';
 import { refusalOf, UNKNOWN_JOB_RELEASES, unknownJobDelay } from './attempt';
 import { Deadlines } from './deadlines';
-import { JobTimedOutError, PoisonJobError, UnknownJobError } from './errors';
+import { JobTimedOutError, LaravelJobError, PoisonJobError, UnknownJobError } from './errors';
 import { invokeHandle } from './invocation';
 import { logApart } from './job-log';
 import { cancelled, failed, neverRun, type Outcome, outcomeOf, releasedForFree, storeNow } from './outcome';
@@ -273,14 +273,15 @@ export class Executor {
   }
 
   #unknown(job: RunningJob, envelope: Envelope): Outcome {
+    // For Laravel's workers: a shared queue is no reason to fail it.
+    if (envelope.kind === 'illuminate') return this.#notNow(job, new LaravelJobError(job.name, job.id));
     const jobs = this.#application.registry.all();
     const alike = nearest(
       envelope.name,
       jobs.map(({ name }) => name),
     );
     const error = new UnknownJobError(envelope.name, alike, jobs);
-    // Laravel's own class jobs are for its workers: a shared queue is no reason to fail them.
-    return envelope.kind === 'illuminate' ? this.#notNow(job, error) : this.#notYet(job, error);
+    return this.#notYet(job, error);
   }
 
   // A worker of another deploy may know the name or the version; give it the time of a bad one to be noticed.

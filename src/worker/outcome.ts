@@ -13,7 +13,7 @@ import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import type { Application } from '../queue/application';
 import type { Settlement } from '../queue/connection';
 import { isLastAttempt } from './attempt';
-import { JobCancelledError, JobTimedOutError, UnknownJobError } from './errors';
+import { JobCancelledError, JobTimedOutError, LaravelJobError, UnknownJobError } from './errors';
 import type { RunningJob } from './running-job';
 
 export interface Outcome {
@@ -24,7 +24,7 @@ export interface Outcome {
   readonly reason?: Error | undefined;
 }
 
-const FOR_OTHERS = [UnknownJobError, PayloadVersionError, UnknownClassError];
+const FOR_OTHERS = [LaravelJobError, UnknownJobError, PayloadVersionError, UnknownClassError];
 
 export type OutcomeEnvironment = Pick<Application, 'clock' | 'random' | 'report'>;
 

@@ -105,7 +105,10 @@ export class RunningJob extends JobContext implements Member {
   }
 
   get name(): string {
-    return this.definition?.name ?? this.envelope?.name ?? UNREADABLE_NAME;
+    const { definition, envelope } = this;
+    // All of Laravel's own bear the name of the class that runs them.
+    if (envelope?.kind === 'illuminate') return envelope.displayName;
+    return definition?.name ?? envelope?.name ?? UNREADABLE_NAME;
   }
 
   get fence(): number {

@@ -18,6 +18,9 @@ export type StopReason =
   | 'stuck'
   | 'uncaught';
 
+/** The worker ends as it has nothing more to do: what runs may take its time. */
+export const RUN_OUT: readonly StopReason[] = ['empty', 'once', 'max-jobs'];
+
 export class StopConditions {
   readonly #options: ResolvedWorkerOptions;
   readonly #clock: Clock;

@@ -6,7 +6,7 @@
  */
 import type { Milliseconds, Seconds } from '../clock/clock';
 import { StoreClock } from '../clock/store-clock';
-import { callerOf, callFrom } from '../container/scope';
+import { callerOf } from '../container/scope';
 import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
 import type { Application } from '../queue/application';
@@ -23,6 +23,7 @@ import { LeaseKeeper } from './lease/keeper';
 import { Orders } from './orders';
 import { isForOthers } from './outcome';
 import { Permission } from './permission';
+import { Presence } from './presence';
 import { Pulse } from './pulse';
 import { reserveOrder, type WeightedQueue } from './queue-order';
 import { RunningJob } from './running-job';
@@ -31,14 +32,11 @@ import { type Finished, Settler } from './settler';
 import { Shutdown } from './shutdown';
 import { Slots } from './slots';
 import { Strays } from './strays';
-import { StopConditions, type StopReason } from './stop-conditions';
+import { RUN_OUT, StopConditions, type StopReason } from './stop-conditions';
 import { StoreWatch } from './store-watch';
 import { Trouble } from './trouble';
 import type { ResolvedWorkerOptions } from './worker-options';
 import type { WorkersProcess } from './workers-process';
-
-/** The worker ends as it has nothing more to do: what runs may take its time. */
-const RUN_OUT: readonly StopReason[] = ['empty', 'once', 'max-jobs'];
 
 export interface WorkLoopSettings {
   readonly options: ResolvedWorkerOptions;
@@ -72,6 +70,7 @@ export class WorkLoop {
   readonly #orders: Orders;
   readonly #pulse: Pulse;
   readonly #permission: Permission;
+  readonly #presence: Presence;
   readonly #empty: Emptiness;
   readonly #slots: Slots;
   readonly #runs: Runs;
@@ -123,6 +122,7 @@ export class WorkLoop {
     const leftUntil = afterCrash ? clock.monotonic() + lease * 1000 : -Infinity;
     this.#empty = new Emptiness({ connection, queues: names, clock, drain: options.drain, leftUntil });
     const event = { connectionName: connection.name, queue: names.join(',') };
+    this.#presence = new Presence({ application, caller: this, event, shutdown: this.#shutdown });
     this.#permission = new Permission({ application, event, pause: options.sleep, answered: ring });
     this.#idle = new IdleWait(connection, names, options.sleep, clock, ring);
     this.#settler = new Settler({
@@ -201,6 +201,7 @@ export class WorkLoop {
     this.#state = 'running';
     const strays = new Strays(this.#application, this.#process.strays, () => this.stop('uncaught'));
     try {
+      await this.#presence.starting();
       const reason = await this.#work();
       this.#state = 'stopping';
       this.#reason = reason;
@@ -208,9 +209,7 @@ export class WorkLoop {
       this.#process.changed?.();
       this.#idle.pause();
       await this.#drain();
-      const event = { connectionName: this.#connection.name, reason };
-      const stopping = callFrom(this, () => this.#application.hooks.emit('stopping', event));
-      if (stopping !== undefined) await this.#shutdown.within(stopping);
+      await this.#presence.stopping(reason);
       return reason;
     } finally {
       strays.close();
@@ -364,6 +363,7 @@ export class WorkLoop {
       this.#runs.open === 0 ? now + this.#patienceLeft : Infinity,
     ];
     if (!idle) this.#idle.pause();
+    else if (this.#isSettled) this.#presence.idle(this.#conditions.started);
     this.#idle.until(Math.min(...wakeAt), idle);
     await this.#bell.heard();
     // What else ends in this turn of the event loop travels in the same call.

@@ -103,6 +103,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
       consequence: 'SendEmail was not queued',
     },
   ],
+  LaravelJobError: ['App\\Jobs\\SendInvoice', '0193'],
   LeaseLostError: ['SendEmail', '1'],
   LockTimeoutError: ['report', 5],
   ManagerClosedError: [],

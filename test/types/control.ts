@@ -33,3 +33,11 @@ void Queue.pause(['high', 'low']);
 
 // @ts-expect-error -- a word that there is not
 export const never: Pick<Control, 'cancel'> = { cancel: async () => 'gone' };
+
+// --- Hooks ---
+
+Queue.queued(({ id, name, queue, delay }) => [id?.length, name.length, queue.length, delay] as const);
+Queue.attempted(({ job, exception }) => [job.hasFailed, job.maxTries?.toFixed(), exception?.message] as const);
+Queue.released(({ delay }) => delay.toFixed());
+// @ts-expect-error -- an event that there is not
+Queue.starting(({ job }) => job);

@@ -275,9 +275,12 @@ describe('a job of an unknown name', () => {
       '{"uuid":"u","displayName":"App\\\\Jobs\\\\Mail","job":"Illuminate\\\\Queue\\\\CallQueuedHandler@call","data":{"commandName":"App\\\\Jobs\\\\Mail","command":"O:1"},"id":"1"}',
     );
 
-    const { settlement } = await executor.run(reserved(illuminate, { releases: 9999 }));
+    const job = reserved(illuminate, { releases: 9999 });
+    const { settlement, reason } = await executor.run(job);
 
     expect(settlement).toMatchObject({ outcome: 'released', delay: 300 });
+    expect(job.name).toBe('App\\Jobs\\Mail');
+    expect(reason?.message).toMatch(/^App\\Jobs\\Mail 1 is a class of a Laravel application/);
   });
 });
 
