@@ -67,11 +67,16 @@ local function leave_hint(notify)
   if call('LLEN', notify) == 0 then call('RPUSH', notify, '1') end
 end
 
+-- A member that is in no key: the name of the client is random, and no text may be lost by a question, not an empty one.
+local function nobody()
+  return KEYS[1] .. '\n' .. ARGV[2]
+end
+
 -- Removes nothing from a sorted set. What is to be removed last is asked for first: where Redis refuses it (a missing
 -- right, a key of another type), what was written before would be there twice, and once more with each repeat. And a
 -- server that is full lets a script add only after such a command.
 local function ask_to_remove(key)
-  call('ZREM', key, '')
+  call('ZREM', key, nobody())
 end
 
 -- Raises an error, before anything is moved, where a key of the failed store is of another type.

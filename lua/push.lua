@@ -45,7 +45,7 @@ for at = FIRST_ENTRY + count, #ARGV, 3 do
   end
 end
 local comes_first = first_due and call('ZCOUNT', delayed, '-inf', '(' .. score(first_due)) == 0
-if first_due then call('ZADD', delayed, 'XX', 0, '') end
+if first_due then call('ZADD', delayed, 'XX', 0, nobody()) end
 
 if count > 0 then call('RPUSH', ready, unpack(ARGV, FIRST_ENTRY, FIRST_ENTRY + count - 1)) end
 if #due_now > 0 then call('RPUSH', ready, unpack(due_now)) end

@@ -27,7 +27,7 @@ if not entry or sub(entry, find(entry, '\n', 1, true) + 1) ~= expected then retu
 
 -- All that can be refused is asked for first: a key of another type, a right that is missing.
 for _, key in ipairs({ failed, cancelled }) do ask_to_remove(key) end
-call('HDEL', failed_jobs, '')
+call('HDEL', failed_jobs, nobody())
 call('LLEN', notify)
 
 call('RPUSH', ready, payload)

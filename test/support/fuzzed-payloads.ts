@@ -264,7 +264,7 @@ function outsideOf(bytes: Buffer): { readonly id?: string | undefined; readonly 
 }
 
 /** Numbers that look random, and are the same for the same seed (mulberry32). */
-class Dice {
+export class Dice {
   #state: number;
 
   constructor(seed: number) {

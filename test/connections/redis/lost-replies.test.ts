@@ -132,7 +132,7 @@ describe('a redis connection whose replies are lost', () => {
     for (const id of ['a', 'b']) await connection.failed.put({ ...entry, id });
     await connection.push('q', [{ payload: payload('a') }]);
     proxy.loseReplies();
-    expect(await connection.failed.forget({ id: 'a', queue: 'default' })).toBe(true);
+    expect(await connection.failed.forget({ id: 'a', queue: 'q' })).toBe(true);
     proxy.loseReplies();
     expect(await connection.failed.flush()).toBe(1);
     proxy.loseReplies();

@@ -2,6 +2,7 @@
 import { blockedLoop } from './blocked-loop';
 import { frozenWorkers } from './frozen-workers';
 import { fuzzedPayloadsAmongGoodOnes } from './fuzzed-payloads';
+import { hostileTextsInAllPlaces } from './fuzzed-scripts';
 import { halfOpen } from './half-open';
 import { killedRedis } from './killed-redis';
 import { killedWorkers } from './killed-workers';
@@ -21,6 +22,7 @@ export const soaks = [
   halfOpen,
   stoppedWorkers,
   fuzzedPayloadsAmongGoodOnes,
+  hostileTextsInAllPlaces,
   largePayloads,
   movedClock,
   mixedWork,
