@@ -1,11 +1,16 @@
 /** A peer in a process of its own, for one scenario: heaps and compiled code do not mix, and stay warm over the rounds. */
 import { fork } from 'node:child_process';
+import { mkdtempSync, openSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const program = fileURLToPath(new URL('peer-host.mjs', import.meta.url));
 
 /** Far above what any step takes; a peer that hangs must not hang the bench. */
 const DEADLINE_MS = 240_000;
+
+const logFile = () => openSync(join(mkdtempSync(join(tmpdir(), 'onqueue-bench-')), 'log'), 'a');
 
 export class PeerProcess {
   #name;
@@ -20,6 +25,8 @@ export class PeerProcess {
     const participant = JSON.stringify({ peer, settings, address: store.address });
     this.#child = fork(program, [scenario.name, participant], {
       execArgv: ['--expose-gc'],
+      // What a peer logs goes to a file, as in production: a terminal, or a reader beside it, would be measured as well.
+      stdio: ['ignore', 'inherit', settings.logs ? logFile() : 'inherit', 'ipc'],
       env: { ...process.env, NODE_ENV: 'production' },
     });
   }

@@ -97,7 +97,7 @@ export type {
   StoppingEvent,
 } from './events/events';
 export type { Hook, HookName } from './events/hooks';
-export type { Logger } from './logger/logger';
+export type { Logger, LogLevel } from './logger/logger';
 export { ConsoleLogger, silentLogger } from './logger/console-logger';
 export type { Clock } from './clock/clock';
 

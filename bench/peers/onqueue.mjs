@@ -50,12 +50,15 @@ Job({ queue: 'mails' })(SendMail);
 Job({ queue: 'mails', tries: 5, backoff: [1, 2, 4, 8] })(SendMailAgain);
 Job({ queue: 'mails' })(SendPlainMail);
 
-export async function prepare(address, { hooks = true, injection = true, retries = false, hold = 0, lease } = {}) {
+export async function prepare(
+  address,
+  { hooks = true, injection = true, retries = false, hold = 0, lease, logs = false } = {},
+) {
   held = hold;
   const configuration = {
     connections: { store: { ...connectionTo(address), retryAfter: lease } },
     maxPayload: '2mb',
-    logger: silentLogger,
+    ...(!logs && { logger: silentLogger }),
   };
   await migrate(configuration);
   Queue.configure(configuration);

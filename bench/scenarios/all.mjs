@@ -29,6 +29,7 @@ import { dispatchParallel } from './dispatch-parallel.mjs';
 import { due } from './due.mjs';
 import { extras } from './extras.mjs';
 import { idle } from './idle.mjs';
+import { logging } from './logging.mjs';
 import { manyQueues } from './many-queues.mjs';
 import { manyWorkers } from './many-workers.mjs';
 import { payload } from './payload.mjs';
@@ -51,6 +52,8 @@ export const scenarios = [
   extras(1, 3_000),
   extras(10, 8_000),
   extras(100, 15_000),
+  logging(10, 8_000),
+  logging(100, 20_000),
   payload('100b', 100, 3_000),
   payload('10kb', 10_000, 1_000),
   payload('1mb', 1_000_000, 40),

@@ -3,12 +3,13 @@ import type { QueueManager } from '../queue/queue-manager';
 import { resolveWorkerOptions } from '../worker/worker-options';
 import { JOB_HEADINGS, jobRow, listedJobs, shortNamesRemark } from './job-list';
 import { memoryRemark } from './memory-remark';
-import type { Session } from './session';
+import { logFormat, type Session } from './session';
+import { formatTable } from './table';
 import { strangeQueuesRemark, waitingElsewhereRemark } from './useless-worker';
 import { type WorkFlags, workerOptions } from './worker-flags';
 
 export function printOpening(
-  { output, surroundings }: Session,
+  session: Session,
   manager: QueueManager,
   connection: string | undefined,
   flags: WorkFlags,
@@ -17,18 +18,14 @@ export function printOpening(
   const { queues, defaults } = resolveWorkerOptions(workerOptions(connection, flags));
   const queueNames = queues?.map((queue) => queue.name) ?? [manager.settings(name).queue];
   const jobs = listedJobs(manager, defaults);
-  if (flags.json === true) {
-    const time = new Date(surroundings.clock.now()).toISOString();
+  const store = `${address} (connection ${name}, driver ${driver})`;
+  if (logFormat(session.surroundings.stderr, flags) === 'json') {
     const facts = { connection: name, driver, store: address, queues: queueNames, jobs };
-    output.line(JSON.stringify({ level: 'info', time, msg: 'The worker starts.', ...facts }));
+    manager.logger.info(facts, `The worker starts. Store: ${store}. Queues: ${queueNames.join(', ')}.`);
   } else {
-    output.line(`Store    ${address} (connection ${name}, driver ${driver})`);
-    output.line(`Queues   ${queueNames.join(', ')}`);
-    if (jobs.length > 0) {
-      output.line('');
-      output.table(JOB_HEADINGS, jobs.map(jobRow));
-    }
-    output.line('');
+    const table = jobs.length === 0 ? [] : ['', formatTable(JOB_HEADINGS, jobs.map(jobRow), {})];
+    const lines = [`Store    ${store}`, `Queues   ${queueNames.join(', ')}`, ...table, ''];
+    session.output.note(lines.join('\n'));
   }
   const work = { given: connection, flags, connection: name, queues: queueNames };
   const remarks = [memoryRemark(manager, name), shortNamesRemark(manager), strangeQueuesRemark(manager, work)];

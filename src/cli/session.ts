@@ -2,7 +2,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
 import type { Clock, Milliseconds } from '../clock/clock';
-import { ConsoleLogger, type LogStream } from '../logger/console-logger';
+import { ConsoleLogger, type LogFormat, usualFormat } from '../logger/console-logger';
+import type { Logger } from '../logger/logger';
 import { tagged } from '../logger/tagged-logger';
 import type { Connectors } from '../queue/connector';
 import type { QueueManager } from '../queue/queue-manager';
@@ -51,10 +52,20 @@ export interface Channel {
   hear(callback: (message: unknown) => void): () => void;
 }
 
+/** What is logged, and how. */
+export interface LogFlags {
+  readonly log?: LogFormat | undefined;
+  /** Also when a job starts. */
+  readonly verbose?: boolean | undefined;
+  /** As `log: 'json'`. */
+  readonly json?: boolean | undefined;
+}
+
 export class Session {
   readonly surroundings: Surroundings;
   readonly output: Output;
   exitCode: number = ExitCode.done;
+  readonly #loggers: ConsoleLogger[] = [];
   #manager: QueueManager | undefined;
   #previous: QueueManager | undefined;
 
@@ -63,24 +74,32 @@ export class Session {
     this.output = new Output(surroundings.stdout, surroundings.stderr, surroundings.clock);
   }
 
+  /** Writes to standard error: what jobs print themselves has standard output alone. */
+  logger(flags: LogFlags = {}): ConsoleLogger {
+    const { stderr } = this.surroundings;
+    const logger = new ConsoleLogger(stderr, flags.verbose === true ? 'debug' : 'info', logFormat(stderr, flags));
+    this.#loggers.push(logger);
+    return logger;
+  }
+
   /**
    * Loads the project: its configuration, then the files of `--require`. Its manager is the one behind `Queue` as well,
    * because jobs that run here dispatch others.
    *
-   * @param logs where log lines go that the configuration has no logger for
+   * @param logs where log lines go that the configuration has no logger for; default: to standard error, from `info` on
    * @param tag facts that each of them gets
    * @throws NothingMatchedError, RequiredFileError, ConfigurationError, ConfigFileError, TypeScriptLoaderError
    */
   async open(
     { config, require: required = [] }: ProjectFlags,
-    logs: LogStream = this.surroundings.stderr,
+    logs: Logger = this.logger(),
     tag: object = {},
   ): Promise<QueueManager> {
     const { folder, environment, connectors } = this.surroundings;
     const configFile = config === undefined ? undefined : existing(config, folder);
     const manager = new (framework().QueueManager)({
       connectors,
-      logger: tagged(new ConsoleLogger(logs), tag),
+      logger: tagged(logs, tag),
       folder: configFile === undefined ? folder : dirname(configFile),
       variables: environment,
       configFile,
@@ -109,10 +128,16 @@ export class Session {
   }
 
   async close(): Promise<void> {
-    if (this.#manager === undefined) return;
-    await this.#manager.close();
-    framework().replaceDefaultManager(this.#previous);
+    if (this.#manager !== undefined) {
+      await this.#manager.close();
+      framework().replaceDefaultManager(this.#previous);
+    }
+    for (const logger of this.#loggers) logger.flush();
   }
+}
+
+export function logFormat(stream: OutputStream, { log, json = false }: LogFlags): LogFormat {
+  return log ?? (json ? 'json' : usualFormat(stream));
 }
 
 function existing(config: string, folder: string): string {

@@ -1,7 +1,6 @@
 /** `work` as a supervisor: it keeps processes at work that run the jobs, and loads neither jobs nor a driver itself. */
 import type { Seconds } from '../clock/clock';
 import { durationSeconds } from '../job/duration';
-import { ConsoleLogger } from '../logger/console-logger';
 import type { Logger } from '../logger/logger';
 import { Supervisor } from '../worker/supervisor';
 import { resolveWorkerOptions } from '../worker/worker-options';
@@ -17,10 +16,10 @@ import { type WorkFlags, workerOptions } from './worker-flags';
 const STOP_MARGIN: Seconds = 10;
 
 export async function supervise(session: Session, connection: string | undefined, flags: WorkFlags): Promise<void> {
-  const { fork, clock, stdout, stderr } = session.surroundings;
+  const { fork, clock } = session.surroundings;
   const { grace, maxTime } = resolveWorkerOptions(workerOptions(connection, flags));
   const { processes = 1, recycle = 0, healthPort, healthHost, supervisor: _supervisor, ...others } = flags;
-  const logger = new ConsoleLogger(flags.json === true ? { write: (text) => stdout.write(text) } : stderr);
+  const logger = session.logger(flags);
   const supervisor = new Supervisor({
     processes,
     patience: (grace + STOP_MARGIN) * 1000,

@@ -1,6 +1,5 @@
 /** A worker in this very process, from the loading of the project to its end. */
 import type { Seconds } from '../clock/clock';
-import type { LogStream } from '../logger/console-logger';
 import type { Logger } from '../logger/logger';
 import type { QueueManager } from '../queue/queue-manager';
 import { UNBORN } from '../worker/health';
@@ -93,11 +92,9 @@ export class WorkProcess {
   }
 
   #open(): Promise<QueueManager> {
-    const { stdout, stderr } = this.#session.surroundings;
-    const { json = false, processes = 1, processNumber } = this.#flags;
-    const logs: LogStream = json ? { write: (text) => stdout.write(text) } : stderr;
+    const { processes = 1, processNumber } = this.#flags;
     const tag = processes > 1 ? { process: processNumber } : {};
-    return this.#session.open(this.#flags, logs, tag);
+    return this.#session.open(this.#flags, this.#session.logger(this.#flags), tag);
   }
 
   #stop(): void {

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander';
 import { type Duration, isSuspiciouslyManySeconds } from '../job/duration';
 import type { WorkerOptions } from '../worker/worker-options';
+import type { LogFlags } from './session';
 import {
   addJsonOption,
   addProjectOptions,
@@ -15,7 +16,7 @@ import {
 } from './options';
 
 /** What `listen` takes: options of the job that each of its processes runs. */
-export interface ListenFlags extends ProjectFlags {
+export interface ListenFlags extends ProjectFlags, LogFlags {
   readonly queue?: string | undefined;
   readonly fair?: boolean | undefined;
   readonly tries?: number | undefined;
@@ -78,8 +79,15 @@ export function addListenOptions(command: Command, sleep: string): Command {
           durationOption('--grace <time>', 'time for running jobs to finish when the worker stops (default: 30s)'),
         ),
     ),
-    'print JSON lines, the log among them, to standard output',
-  );
+    'the same as --log=json',
+  )
+    .addOption(
+      new Option('--log <format>', 'how log lines are written (default: text on a terminal, otherwise json)').choices([
+        'json',
+        'text',
+      ]),
+    )
+    .option('-v, --verbose', 'also log when a job starts');
 }
 
 export function addWorkOptions(command: Command): Command {

@@ -43,6 +43,22 @@ export function causeOf(error: Error): Error | undefined {
   );
 }
 
+/** What Node.js and drivers name the mistake. */
+export function codeText(error: Error): string | undefined {
+  return readable(
+    () => codeOf(error),
+    () => undefined,
+  );
+}
+
+/** The stack, with the message before it, of this error alone. */
+export function stackText(error: Error): string {
+  return readable(
+    () => bounded(stackOf(error)),
+    () => UNREADABLE,
+  );
+}
+
 export function exceptionText(error: Error): string {
   return readable(
     () => wholeText(error),
@@ -83,7 +99,10 @@ function wholeText(error: Error): string {
     parts.push(`Caused by: ${told(cause)}`);
     cause = cause instanceof Error ? cause.cause : undefined;
   }
-  const whole = parts.join('\n');
+  return bounded(parts.join('\n'));
+}
+
+function bounded(whole: string): string {
   const text = manyLines(redact(whole.slice(0, LONGEST_TEXT)));
   return whole.length > LONGEST_TEXT ? `${text}\n… (cut)` : text;
 }

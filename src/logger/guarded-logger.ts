@@ -4,11 +4,11 @@
  */
 import { redacted } from '../errors/foreign-error';
 import { redact } from '../errors/redact';
-import type { Logger } from './logger';
+import { type Logger, type LogLevel, wants } from './logger';
 
 export function guarded(logger: Logger): Logger {
   const guard =
-    (level: keyof Logger, isTrouble = false) =>
+    (level: LogLevel, isTrouble = false) =>
     (facts: object, message: string): void => {
       try {
         if (isTrouble) logger[level](redacted(facts), redact(message));
@@ -17,6 +17,14 @@ export function guarded(logger: Logger): Logger {
         // There is nowhere left to tell it.
       }
     };
+  const isLevelEnabled = (level: LogLevel): boolean => {
+    try {
+      return wants(logger, level);
+    } catch {
+      return true;
+    }
+  };
   // A line for each job that went well holds nothing that others wrote, and there are many of them.
-  return { debug: guard('debug'), info: guard('info'), warn: guard('warn', true), error: guard('error', true) };
+  const [debug, info] = [guard('debug'), guard('info')];
+  return { debug, info, warn: guard('warn', true), error: guard('error', true), isLevelEnabled };
 }

@@ -1,7 +1,8 @@
 /** Where errors go that nobody awaits: to the callbacks of `Queue.onError`, or else to the log. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { checkHook } from '../events/hooks';
-import { errorMessage, errorName, exceptionText, toError } from '../failed/exception-text';
+import { errorRecord } from '../failed/error-record';
+import { errorMessage, toError } from '../failed/exception-text';
 import type { Logger } from '../logger/logger';
 import type { ErrorContext } from './application';
 
@@ -53,7 +54,7 @@ export class ErrorReports {
   #log(thrown: unknown, { during, job, ...rest }: ErrorContext): void {
     const error = toError(thrown);
     const message = errorMessage(error);
-    const err = { type: errorName(error), message, stack: exceptionText(error) };
+    const err = errorRecord(error);
     this.#logger().error(
       { err, ...rest, ...(job !== undefined && { job: job.name, id: job.id }) },
       `${during}: ${message}`,

@@ -87,6 +87,7 @@ export class QueueManager implements Application {
   readonly #payloadCreators = new Set<PayloadCreator>();
   readonly #closables = new Set<Closable>();
   #loaded: LoadedConfiguration | undefined;
+  #logger: { readonly given: Logger; readonly guarded: Logger } | undefined;
   #loading = false;
   #closing: Promise<void> | undefined;
   #closed = false;
@@ -170,7 +171,10 @@ export class QueueManager implements Application {
 
   /** A user's logger that throws must change nothing: neither an outcome nor a call to a store. */
   get logger(): Logger {
-    return guarded(this.#loaded?.configuration.logger ?? this.#environment.logger);
+    const logger = this.#loaded?.configuration.logger ?? this.#environment.logger;
+    if (this.#logger === undefined || this.#logger.given !== logger)
+      this.#logger = { given: logger, guarded: guarded(logger) };
+    return this.#logger.guarded;
   }
 
   /** The name of the connection that is meant where none is named. */

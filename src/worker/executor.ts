@@ -19,7 +19,7 @@ import { refusalOf, UNKNOWN_JOB_RELEASES, unknownJobDelay } from './attempt';
 import { Deadlines } from './deadlines';
 import { JobTimedOutError, LaravelJobError, PoisonJobError, UnknownJobError } from './errors';
 import { invokeHandle } from './invocation';
-import { logApart } from './job-log';
+import { logApart, logStart } from './job-log';
 import { cancelled, failed, neverRun, type Outcome, outcomeOf, releasedForFree, storeNow } from './outcome';
 import type { RunningJob } from './running-job';
 
@@ -215,6 +215,7 @@ export class Executor {
     }
     job.handler = 'running';
     this.#settings.starting?.();
+    logStart(this.#application.logger, job);
     // What `sync` runs is waited for by the one that dispatched it.
     const caller = this.#settings.single === true ? undefined : job;
     invokeHandle(this.#application, job, plan.definition, plan.through, caller, (thrown) => {

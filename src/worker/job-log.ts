@@ -1,14 +1,23 @@
 /** The log lines of a worker: one for each run, none of which holds the job's data. */
 import { sentence } from '../errors/plain-text';
 import { causeOf, errorMessage, toError } from '../failed/exception-text';
-import type { Logger } from '../logger/logger';
+import { errorRecord } from '../failed/error-record';
+import { type Logger, wants } from '../logger/logger';
 import type { SetAside } from '../queue/connection';
 import { WorkerStoppingError } from './errors';
 import type { RunningJob } from './running-job';
 import type { Finished } from './settler';
 
+/** Beside thousands of jobs in a second: only where somebody asks for it. */
+export function logStart(logger: Logger, { name, id, connectionName, queue, attempts }: RunningJob): void {
+  if (!wants(logger, 'debug')) return;
+  logger.debug({ job: name, id, connection: connectionName, queue, attempts }, `${name} starts`);
+}
+
 export function logOutcome(logger: Logger, { job, outcome, took }: Finished): void {
   const { settlement, error, reason } = outcome;
+  const isGood = (error ?? reason) === undefined;
+  if (isGood && !wants(logger, 'info')) return;
   const facts = {
     job: job.name,
     id: job.id,
@@ -23,13 +32,17 @@ export function logOutcome(logger: Logger, { job, outcome, took }: Finished): vo
   if (settlement.outcome === 'completed') return logger.info(facts, `${job.name} completed`);
   const told = why && messageOf(why);
   if (settlement.outcome === 'failed') {
-    logger.error({ ...facts, error: told }, `${job.name} failed: ${told}`);
+    logger.error({ ...facts, error: told, err: error && errorRecord(error) }, `${job.name} failed: ${told}`);
   } else if (told === undefined) logger.info({ ...facts, delay: settlement.delay }, `${job.name} released`);
   else if (reason instanceof WorkerStoppingError) {
     logger.warn({ ...facts, delay: settlement.delay, error: told }, atStop(job, reason));
   } else {
     const next = settlement.delay === 0 ? 'at once' : `in ${Math.round(settlement.delay * 1000) / 1000} s`;
-    logger.warn({ ...facts, delay: settlement.delay, error: told }, `${job.name} released, next try ${next}: ${told}`);
+    const err = error && errorRecord(error);
+    logger.warn(
+      { ...facts, delay: settlement.delay, error: told, err },
+      `${job.name} released, next try ${next}: ${told}`,
+    );
   }
 }
 

@@ -6,7 +6,8 @@
  */
 import type { Seconds } from '../clock/clock';
 import { callerOf } from '../container/scope';
-import { errorMessage, exceptionText, errorName, toError } from '../failed/exception-text';
+import { errorRecord } from '../failed/error-record';
+import { errorMessage, toError } from '../failed/exception-text';
 import type { Application } from '../queue/application';
 import { RunningJob } from './running-job';
 import { ABORT_GRACE } from './shutdown';
@@ -51,7 +52,7 @@ export class Strays {
 
   #tellEnd(error: Error, kind: StrayKind): void {
     const message = errorMessage(error);
-    const err = { type: errorName(error), message, stack: exceptionText(error) };
+    const err = errorRecord(error);
     const what = kind === 'rejection' ? 'A rejection that nobody waited for' : 'An exception that nobody caught';
     this.#application.logger.error({ err }, `${what} ends this process, once its jobs have ended: ${message}`);
     this.#end();

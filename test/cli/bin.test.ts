@@ -140,7 +140,7 @@ describe('the command onqueue', () => {
     ['listen', ['listen']],
   ])('ends %s with its own code although signals come until its very end', async (_what, line) => {
     const work = onqueue(...line);
-    await work.prints('Store ');
+    await work.prints('The worker starts');
 
     work.kill('SIGTERM');
     await work.prints('running jobs may finish');
@@ -225,7 +225,7 @@ describe('listen', () => {
 
     listen.kill('SIGINT');
     expect(await listen.ended).toEqual({ code: 0, signal: null });
-    expect(listen.stdout.match(/^Store /gm)).toHaveLength(1);
+    expect(listen.stderr.match(/The worker starts/g)).toHaveLength(1);
   });
 
   it('lets the running job finish when it is told to stop', async () => {

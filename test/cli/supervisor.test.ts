@@ -25,7 +25,7 @@ describe('work', () => {
 
     expect(await supervisor.ended).toEqual(CLEAN);
     expect(new Set(pids).size).toBe(2);
-    expect(supervisor.stdout.match(/^Store /gm)).toHaveLength(1);
+    expect(supervisor.stderr.match(/The worker starts/g)).toHaveLength(1);
     const lines = supervisor.stderr.split('\n').filter((line) => line.includes('Wait completed'));
     expect(lines.map((line) => (JSON.parse(line) as { process: number }).process).toSorted()).toEqual([1, 2]);
   });

@@ -23,12 +23,19 @@ describe('work', () => {
   afterEach(() => kit.close());
 
   it('opens with the store, the queues and the jobs that it knows', async () => {
-    const { stdout, code } = await kit.work('--queue=mail,default', '--timeout=5m', '--stop-when-empty');
+    const { stdout, stderr, code } = await kit.work(
+      '--queue=mail,default',
+      '--timeout=5m',
+      '--stop-when-empty',
+      '--log=text',
+    );
 
-    expect(stdout).toMatch(
+    expect(stderr).toMatch(
       /^Store +memory of process \d+ \(connection memory, driver memory\)\nQueues +mail, default\n\n/,
     );
-    expect(stdout).toMatch(/^SendMail +mail +5 +5m +.*work\.test\.ts$/m);
+    expect(stderr).toMatch(/^SendMail +mail +5 +5m +.*work\.test\.ts$/m);
+    // That is for what jobs print.
+    expect(stdout).toBe('');
     expect(code).toBe(0);
   });
 
@@ -45,6 +52,7 @@ describe('work', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as { msg: string });
     expect(lines.map(({ msg }) => msg)).toEqual([
+      expect.stringMatching(/^The worker starts\. Store: memory of process \d+ .*\. Queues: mail\.$/),
       expect.stringMatching(/^The driver memory lives in one process/),
       'SendMail completed',
       'SendMail completed',
@@ -75,28 +83,53 @@ describe('work', () => {
     expect(code).toBe(0);
   });
 
-  it('prints nothing but JSON lines with --json', async () => {
+  it.each(['--json', '--log=json'])(
+    'writes nothing but JSON lines with %s, and none to standard output',
+    async (flag) => {
+      await kit.push('mail', SendMail.name);
+
+      const { stdout, stderr } = await kit.work('--queue=mail', '--once', flag);
+
+      const lines = stderr
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as object);
+      expect(lines).toMatchObject([
+        {
+          level: 'info',
+          connection: 'memory',
+          driver: 'memory',
+          queues: ['mail'],
+          jobs: [{ name: 'SendMail', queue: 'mail', tries: 5 }],
+        },
+        { level: 'warn', msg: expect.stringContaining('driver memory') as string },
+        { level: 'info', job: 'SendMail', outcome: 'completed' },
+        { level: 'info', reason: 'once' },
+      ]);
+      expect(stdout).toBe('');
+    },
+  );
+
+  it('logs when a job starts with -v', async () => {
     await kit.push('mail', SendMail.name);
 
-    const { stdout, stderr } = await kit.work('--queue=mail', '--once', '--json');
+    const { stderr } = await kit.work('--queue=mail', '--once', '-v', '--log=text');
 
-    const lines = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as object);
-    expect(lines).toMatchObject([
-      {
-        level: 'info',
-        connection: 'memory',
-        driver: 'memory',
-        queues: ['mail'],
-        jobs: [{ name: 'SendMail', queue: 'mail', tries: 5 }],
-      },
-      { level: 'warn', msg: expect.stringContaining('driver memory') as string },
-      { level: 'info', job: 'SendMail', outcome: 'completed' },
-      { level: 'info', reason: 'once' },
-    ]);
-    expect(stderr).toBe('');
+    expect(stderr).toMatch(/debug SendMail starts id=SendMail queue=mail attempts=1\n/);
+  });
+
+  it('shows with --log=text why an attempt failed: class, stack and causes', async () => {
+    handle = () => {
+      throw new TypeError('no address', { cause: new RangeError('index 7') });
+    };
+    await kit.push('mail', SendMail.name);
+
+    const { stderr } = await kit.work('--queue=mail', '--once', '--log=text');
+
+    expect(stderr).toMatch(
+      /warn {2}SendMail released, next try at once: .*\n {4}TypeError: no address\n {8}at .*work\.test\.ts/,
+    );
+    expect(stderr).toMatch(/\n {4}Caused by: RangeError: index 7\n {8}at /);
   });
 
   it('gives the flags to the worker', async () => {
@@ -202,8 +235,8 @@ describe('work', () => {
 
     it('stops when npm has gone, which started it, and ends at once at a signal after that', async () => {
       kit.desert();
-      expect(kit.printed).toContain('npm, which started this process, has gone: running jobs may finish');
       await kit.clock.advance('201ms');
+      expect(kit.printed).toContain('npm, which started this process, has gone: running jobs may finish');
       kit.signal('SIGTERM');
 
       expect(kit.exits).toEqual([143]);

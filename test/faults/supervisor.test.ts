@@ -29,7 +29,7 @@ describe('work', () => {
       new RegExp(String.raw`\(pid ${killed}\) was ended by SIGKILL while it ran Wait [\w-]+; the next starts now`),
     );
     expect(next).not.toBe(killed);
-    expect(supervisor.stdout.match(/^Store /gm)).toHaveLength(1);
+    expect(supervisor.stderr.match(/The worker starts/g)).toHaveLength(1);
     project.write({ go: '' });
     await project.pidOf('went');
   });

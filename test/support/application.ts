@@ -1,13 +1,13 @@
 /** An application of its own for one test: a manager on a memory connection, a clock that the test moves, a log it reads. */
 import { JobBus } from '../../src/bus/bus';
 import { builtInConnectors } from '../../src/connections/built-in';
-import type { Logger } from '../../src/logger/logger';
+import type { Logger, LogLevel } from '../../src/logger/logger';
 import type { Configuration } from '../../src/queue/configuration';
 import { QueueManager } from '../../src/queue/queue-manager';
 import { TestClock } from '../../src/testing/test-clock';
 
 export interface LogLine {
-  readonly level: keyof Logger;
+  readonly level: LogLevel;
   readonly message: string;
   readonly facts: object;
 }
@@ -20,11 +20,11 @@ export class RecordingLogger implements Logger {
   warn = (facts: object, message: string): void => this.#add('warn', facts, message);
   error = (facts: object, message: string): void => this.#add('error', facts, message);
 
-  messages(level: keyof Logger): string[] {
+  messages(level: LogLevel): string[] {
     return this.lines.filter((line) => line.level === level).map(({ message }) => message);
   }
 
-  #add(level: keyof Logger, facts: object, message: string): void {
+  #add(level: LogLevel, facts: object, message: string): void {
     this.lines.push({ level, facts, message });
   }
 }
