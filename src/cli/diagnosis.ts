@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { constructorInjections, constructorOwner, injectionsOf } from '../container/parameters';
 import type { Class, JobDefinition } from '../job/definition';
 import { placed } from '../job/errors';
-import type { Diagnosis } from '../queue/connection';
+import type { Connection, Diagnosis } from '../queue/connection';
 import type { QueueManager } from '../queue/queue-manager';
 import { counted } from './counted';
 import { errorText } from './error-text';
@@ -125,16 +125,29 @@ export async function diagnoseConnections(manager: QueueManager): Promise<Diagno
   return found.flat();
 }
 
+const MANY_FAILED = 1000;
+
+async function diagnoseFailed(manager: QueueManager, driver: Connection, subject: string): Promise<Diagnosis[]> {
+  const count = driver.standsFor === undefined ? ((await driver.failed?.count()) ?? 0) : 0;
+  if (count < MANY_FAILED) return [];
+  const { keptFailures } = manager;
+  const end = keptFailures === Infinity ? '' : `; of each queue the newest ${keptFailures} are kept`;
+  const message = `${count} failed jobs are kept: onqueue failed shows why, onqueue retry and onqueue prune make them fewer${end}.`;
+  return [{ level: 'warning', subject: `${subject}, failed jobs`, message }];
+}
+
 async function diagnoseConnection(manager: QueueManager, name: string): Promise<Diagnosis[]> {
   const subject = `connection ${name}`;
   try {
     const driver = manager.driver(name);
     const lines = await driver.diagnose();
     const opening: Diagnosis = { level: 'ok', subject, message: `${driver.driver} at ${driver.address}` };
+    const many = await diagnoseFailed(manager, driver, subject);
     // A driver speaks of itself by its name, and of a setting of its store by the setting's.
     const itself = [name, driver.driver];
     return [
       opening,
+      ...many,
       ...lines.map((line) => ({
         ...line,
         subject: itself.includes(line.subject) ? subject : `${subject}, ${line.subject}`,

@@ -27,6 +27,8 @@ export interface Application {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** How many failed jobs are kept of each queue. */
+  readonly keptFailures: number;
   /** Another connection of the configuration. */
   driver(name: string): Connection;
   /** The connections that are open. */

@@ -56,7 +56,9 @@ class ConfigurationCheck implements Verdict {
     for (const [name, config] of Object.entries(connections)) this.#connection(name, config);
     for (const [name, config] of Object.entries(connections)) this.#members(name, config, connections);
     this.#reference('default', value['default'], connections);
-    this.#reference('failed', value['failed'], connections);
+    const { failed } = value;
+    if (isRecord(failed)) this.#reference('failed.connection', failed['connection'], connections);
+    else this.#reference('failed', failed, connections);
     const names = Object.keys(connections);
     if (value['default'] === undefined && names.length > 1) {
       this.#mistake('default', `missing; with several connections, say which is meant: ${names.join(', ')}`);

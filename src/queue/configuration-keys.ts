@@ -209,13 +209,23 @@ const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
   failover: { driver, connections: names, queue: queueName, maxPayload: size, retryAfter: lease },
 };
 
+const isObject = (value: unknown): value is Record<string, unknown> => object(value) === undefined;
+
+const failedProblem = ({ connection, keep, ...rest }: Readonly<Record<string, unknown>>): string | undefined => {
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) return `expected { connection, keep }, got '${unknown}'`;
+  if (connection !== undefined && text(connection) !== undefined) return `connection: ${text(connection)}`;
+  const isCount = keep === undefined || keep === Infinity || (Number.isSafeInteger(keep) && (keep as number) > 0);
+  return isCount ? undefined : `keep: expected a whole number from 1, or Infinity, got ${shown(keep)}`;
+};
+
 /** By driver; a driver that is not here is the user's own. */
 export const DRIVER_KEYS: Readonly<Record<string, Keys>> = OUR_KEYS;
 
 export const CONFIGURATION_KEYS: KeysOf<Configuration> = {
   default: text,
   connections: object,
-  failed: text,
+  failed: (value) => (isObject(value) ? failedProblem(value) : text(value)),
   maxPayload: size,
   jobs: array,
   container: withMethods('a container', 'resolve'),

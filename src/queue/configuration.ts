@@ -169,6 +169,11 @@ export type ConnectionConfig = Drivers[keyof Drivers];
 /** One of the names, where the compiler knows which text it is; one from outside is checked when it is used. */
 type NameOrText<Name extends string, Given extends string> = string extends Given ? Given : NoInfer<Name>;
 
+export interface FailedConfig<Name extends string = string> {
+  readonly connection?: Name | undefined;
+  readonly keep?: number | undefined;
+}
+
 export interface Configuration<
   Name extends string = string,
   Default extends string = Name,
@@ -178,8 +183,12 @@ export interface Configuration<
   readonly default?: NameOrText<Name, Default> | undefined;
   /** Without any: Redis at `REDIS_URL` where that is set, otherwise a SQLite file in the project's folder. */
   readonly connections?: { readonly [K in Name]: ConnectionConfig } | undefined;
-  /** The connection that keeps the failed jobs of connections without a failed store of their own. Default: `default`. */
-  readonly failed?: NameOrText<Name, Failed> | undefined;
+  /**
+   * The connection that keeps the failed jobs of connections without a failed store of their own; default: `default`. Or
+   * `{ connection, keep }`: of each queue the newest `keep` are kept in each store, and about a hundredth more at times;
+   * default 10,000, `Infinity` for all.
+   */
+  readonly failed?: NameOrText<Name, Failed> | FailedConfig<NameOrText<Name, Failed>> | undefined;
   /** How large a payload may be on connections that say nothing themselves: bytes, or `'4mb'`. Default `'1mb'`. */
   readonly maxPayload?: Size | undefined;
   /** Job classes, for bundlers that drop what is imported for its effect only. */

@@ -67,6 +67,9 @@ const ONLY_COMMANDS_WAIT =
   'its configuration comes by a promise, for which only commands wait. A program gives it itself, before its first use of ' +
   'Queue: Queue.configure(await configuration()).';
 
+/** Of each queue, where the configuration says nothing. */
+const KEPT_FAILURES = 10_000;
+
 export class QueueManager implements Application {
   readonly registry: JobRegistry = registry();
   readonly clock: Clock;
@@ -244,7 +247,14 @@ export class QueueManager implements Application {
 
   /** The connection that is to keep the failed jobs of those that cannot. */
   get failedConnection(): string {
-    return this.configuration.failed ?? this.defaultConnection;
+    const { failed } = this.configuration;
+    return (typeof failed === 'object' ? failed.connection : failed) ?? this.defaultConnection;
+  }
+
+  /** How many failed jobs are kept of each queue. */
+  get keptFailures(): number {
+    const { failed } = this.configuration;
+    return (typeof failed === 'object' ? failed.keep : undefined) ?? KEPT_FAILURES;
   }
 
   /** Where a connection's failed jobs go: to its own store, otherwise to that of the connection `failed` names. */

@@ -4,20 +4,24 @@
  * Where the driver can, the next reserve travels in the same round trip.
  */
 import type { Announcer } from './announcer';
+import { errorMessage, toError } from '../failed/exception-text';
+import { FailedCap } from '../failed/failed-cap';
 import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
 import { afterFreeRelease } from '../payload/counters';
+import type { Application } from '../queue/application';
 import type {
   Answer,
   Connection,
   Reservation,
   ReserveReply,
   ReserveRequest,
+  SetAside,
   Settlement,
   SettleResult,
 } from '../queue/connection';
 import { isStoreAway } from '../queue/errors';
-import { logLost, logOutcome } from './job-log';
+import { logLost, logOutcome, logSetAside } from './job-log';
 import type { OutcomeCounts } from './health';
 import { KeptFailures } from './kept-failures';
 import type { Outcome } from './outcome';
@@ -38,7 +42,8 @@ export interface SettlerEnvironment {
   /** Where failed jobs go of a connection that keeps none itself. Undefined: it buries them. */
   readonly failedStore: FailedStore | undefined;
   readonly logger: Logger;
-  readonly terms: Pick<RefusedOutcomesEnvironment, 'clock' | 'lease' | 'concurrency'>;
+  readonly terms: Pick<RefusedOutcomesEnvironment, 'clock' | 'lease' | 'concurrency'> &
+    Pick<Application, 'keptFailures'>;
   /** Called for each run whose outcome is written, or is not ours to write any more. */
   readonly settled: (job: RunningJob) => void;
   /** Called with those that were not taken while others were, as the store is away since: they are to be settled again. */
@@ -51,12 +56,14 @@ export class Settler {
   readonly #environment: SettlerEnvironment;
   readonly #announcements = new Set<Promise<void>>();
   readonly #failures: KeptFailures;
+  readonly #cap: FailedCap | undefined;
   readonly #refused: RefusedOutcomes;
   #unanswered = 0;
   readonly #counts = { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 };
 
   constructor(environment: SettlerEnvironment) {
     this.#environment = environment;
+    this.#cap = capOf(environment);
     this.#failures = new KeptFailures({ ...environment, ...environment.terms });
     this.#refused = new RefusedOutcomes({
       ...environment,
@@ -127,6 +134,12 @@ export class Settler {
       return { outcome: 'released', reservation, delay: 0, counters } as const;
     });
     await this.#environment.connection.settle(settlements);
+  }
+
+  /** What a reserve has met, and nobody can run, is among the failed jobs of its queue. */
+  setAside(one: SetAside): void {
+    logSetAside(this.#environment.logger, one);
+    this.#announce(this.#cap?.kept(one.queue));
   }
 
   /** Resolves when all that were settled have been told. */
@@ -221,6 +234,7 @@ export class Settler {
     }
     this.#counts[one.outcome.settlement.outcome] += 1;
     logOutcome(logger, one);
+    if (one.outcome.settlement.outcome === 'failed') this.#announce(this.#cap?.kept(one.job.queue));
     this.#announce(announcer.announce(one.job, one.outcome));
   }
 
@@ -232,4 +246,22 @@ export class Settler {
     });
     this.#announcements.add(announcement);
   }
+}
+
+// Buried jobs are for the store to keep.
+function capOf({
+  connection,
+  failedStore,
+  terms: { keptFailures },
+  logger,
+}: SettlerEnvironment): FailedCap | undefined {
+  if (failedStore === undefined) return undefined;
+  const failed = (error: unknown): void => {
+    const why = errorMessage(toError(error));
+    logger.warn(
+      { connection: connection.name },
+      `Failed jobs beyond the newest ${keptFailures} were not removed: ${why}`,
+    );
+  };
+  return new FailedCap({ store: failedStore, keep: keptFailures, failed });
 }

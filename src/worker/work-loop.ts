@@ -17,7 +17,7 @@ import { Emptiness } from './emptiness';
 import { Executor } from './executor';
 import { IdleWait } from './idle-wait';
 import { standInsOf, type WorkerHealth, type WorkerState } from './health';
-import { logSetAside, logStubborn, logUnsettled } from './job-log';
+import { logStubborn, logUnsettled } from './job-log';
 import { LastChance } from './last-chance';
 import { LeaseKeeper } from './lease/keeper';
 import { Orders } from './orders';
@@ -130,7 +130,7 @@ export class WorkLoop {
       announcer: this.#executor.announcer,
       failedStore,
       logger: this.#logger,
-      terms: { clock, lease, concurrency: options.concurrency },
+      terms: { clock, lease, concurrency: options.concurrency, keptFailures: application.keptFailures },
       settled: (job) => {
         this.#leases.drop(job);
         ring();
@@ -277,7 +277,7 @@ export class WorkLoop {
 
   // True: the worker is to end, and starts nothing more.
   #heed(reply: ReserveReply): boolean {
-    for (const one of reply.setAside) logSetAside(this.#logger, one);
+    for (const one of reply.setAside) this.#settler.setAside(one);
     this.#pulse.polled();
     if (reply.now !== undefined) this.#storeClock.told(reply.now);
     if (this.#orders.heed(reply, this.#unasked)) this.#conditions.restartRequested = true;

@@ -16,7 +16,8 @@ interface PruneFlags extends ProjectFlags, FailedFilter {
 export function pruneCommand(session: Session): Command {
   const command = newCommand('prune', {
     summary: 'remove old failed jobs for good',
-    description: 'Nothing else ever removes them: run it daily.',
+    description:
+      'Of each queue workers keep the newest 10,000 (`failed: { keep }`); nothing else ever removes them: run it daily.',
     examples: [
       ['onqueue prune --older-than=30d', 'what failed more than 30 days ago'],
       ['onqueue prune --keep=1000', 'all but the newest 1000'],

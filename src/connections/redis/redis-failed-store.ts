@@ -122,9 +122,9 @@ export class RedisFailedStore implements FailedStore {
       for (const queue of queues) pruned += await this.#remove(queue, { olderThan, keep: 0 });
     }
     if (keep !== undefined) {
-      const newest = await this.#newest(queues, keep);
+      const newest = queues.length === 1 ? undefined : await this.#newest(queues, keep);
       for (const queue of queues) {
-        const own = newest.filter((one) => one.queue === queue).length;
+        const own = newest === undefined ? keep : newest.filter((one) => one.queue === queue).length;
         pruned += await this.#remove(queue, { olderThan: 'any', keep: own });
       }
     }

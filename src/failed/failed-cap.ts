@@ -1,0 +1,53 @@
+/**
+ * How many failed jobs are kept of each queue: an outage, or a bug in a busy job, must not fill the store.
+ *
+ * Whoever keeps one looks: at once where few are kept, else once for a hundredth of what is.
+ */
+import type { FailedStore } from './failed-store';
+
+export interface FailedCapSettings {
+  readonly store: Pick<FailedStore, 'prune'>;
+  /** Infinity: no matter how many. */
+  readonly keep: number;
+  /** The oldest of a queue could not be removed; the next one that fails tries again. */
+  readonly failed: (error: unknown) => void;
+}
+
+export class FailedCap {
+  readonly #settings: FailedCapSettings;
+  /** How many may still fail on a queue before it is looked at. */
+  readonly #left = new Map<string, number>();
+  readonly #pruning = new Map<string, Promise<void>>();
+
+  constructor(settings: FailedCapSettings) {
+    this.#settings = settings;
+  }
+
+  /** One was kept. Undefined: there is nothing to do. Never rejects. */
+  kept(queue: string): Promise<void> | undefined {
+    const { keep } = this.#settings;
+    if (keep === Infinity) return undefined;
+    const left = (this.#left.get(queue) ?? 1) - 1;
+    this.#left.set(queue, left > 0 ? left : Math.ceil(keep / 100));
+    return left > 0 ? undefined : this.#pruneInTurn(queue);
+  }
+
+  // One after another: what failed since the one under way began may be missed by it.
+  #pruneInTurn(queue: string): Promise<void> {
+    const before = this.#pruning.get(queue);
+    const pruning = (before ?? Promise.resolve()).then(() => this.#prune(queue));
+    this.#pruning.set(queue, pruning);
+    void pruning.then(() => this.#pruning.get(queue) === pruning && this.#pruning.delete(queue));
+    return pruning;
+  }
+
+  async #prune(queue: string): Promise<void> {
+    const { store, keep, failed } = this.#settings;
+    try {
+      await store.prune({ queue, keep });
+    } catch (error) {
+      this.#left.delete(queue);
+      failed(error);
+    }
+  }
+}
