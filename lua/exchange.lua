@@ -284,15 +284,15 @@ local function hand_out(queue, place, texts)
   local members = {}
   for i, text in ipairs(texts) do members[2 * i - 1], members[2 * i] = lease_end, text end
   if call('ZADD', queue.reserved, 'NX', unpack(members)) < #texts then reserve_twins(queue, lease_end, texts) end
-  call('LTRIM', queue.ready, #texts, -1)
+  call('LPOP', queue.ready, #texts)
   taken = taken + #texts
   lease_ends[#lease_ends + 1], lease_ends[#lease_ends + 2] = place, lease_end
   jobs[#jobs + 1] = { place, unpack(texts) }
 end
 
 local function reserve(queue, place)
-  call('LTRIM', queue.ready, 0, -1)
-  -- A page of long texts would be read for nothing: the first says how many may fit.
+  -- Removes nothing, but asks. A page of long texts would be read for nothing: the first says how many may fit.
+  call('LPOP', queue.ready, 0)
   local texts, fitting, full = {}, 1, false
   repeat
     local wanted = math.min(PAGE, limit - taken - #texts, fitting)
@@ -308,7 +308,7 @@ local function reserve(queue, place)
         texts = {}
         full = trouble_with(set_aside, queue, place, text) ~= nil
         if full then break end
-        call('LTRIM', queue.ready, 1, -1)
+        call('LPOP', queue.ready, 1)
       end
     end
     if page[1] then fitting = math.max(math.floor(moved.bytes / #page[#page]), 1) end

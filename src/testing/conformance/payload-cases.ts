@@ -53,7 +53,12 @@ function assertText(payload: Buffer | undefined, text: string, where: string): v
   assert(payload?.equals(Buffer.from(text)) === true, `the text is the same to the byte, ${where}`);
 }
 
-const NO_OBJECTS = ['[]', '[{"id":"a","attempts":0}]', '"text"', '42', 'null', 'not json', '', '{"id":"a"', '{"a":1}}'];
+const NO_OBJECTS = [
+  ...['[]', '[{"id":"a","attempts":0}]', '"text"', '42', 'null', 'not json', '', '{"id":"a"', '{"a":1}}', '{"a":1} x'],
+];
+
+/** Where a parser may end that takes the character for the end of the text. */
+const WITH_NUL = ['{"job":"a"}\0', '{"job":"b"}\0{}', '\0{"job":"c"}', '{"job":"\0"}', '{"job":"e"\0}'];
 
 export const payloadCases: readonly CaseDefinition[] = [
   ...DATA.map(([what, data]): CaseDefinition => ({
@@ -249,6 +254,31 @@ export const payloadCases: readonly CaseDefinition[] = [
       }
       assert.equal(await world.failedStore.count(world.queue), NO_OBJECTS.length);
       assert.deepEqual(await world.connection.counts(world.queue), { ready: 0, delayed: 0, reserved: good.length });
+    },
+  },
+  {
+    name: 'a text with a NUL in it is refused by the push, or kept with all its bytes, and the jobs around it run',
+    requires: ['reserve', 'exactCounts'],
+    async run(world) {
+      const good = probes(WITH_NUL.length);
+      const taken: string[] = [];
+      for (const [index, text] of WITH_NUL.entries()) {
+        await world.push(good[index]!);
+        const isTaken = await world.push(text).then(
+          () => true,
+          (error: { code?: unknown }) => {
+            assert.equal(error.code, 'E_INVALID_PAYLOAD', 'a refusal says what is wrong with the text');
+            return false;
+          },
+        );
+        if (isTaken) taken.push(text);
+      }
+      const { reservations, setAside } = await world.takeAll();
+      const met = reservations.map(({ payload }) => payload.toString());
+      for (const text of good) assert(met.includes(text.replace('"attempts":0', '"attempts":1')), `${text} runs`);
+      for (const { id } of setAside) met.push((await world.failedEntry(id)).payload.toString());
+      for (const text of taken) assert(met.includes(text), `${JSON.stringify(text)} is kept`);
+      assert.equal(met.length, good.length + taken.length);
     },
   },
 ];
