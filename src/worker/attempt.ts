@@ -13,12 +13,6 @@ interface Identity {
   readonly id: string;
 }
 
-/** An unknown name is tried again for about a day (a rolling deploy that went wrong), then it fails. */
-export const UNKNOWN_JOB_RELEASES = 288;
-
-const UNKNOWN_JOB_FIRST_DELAY = 5;
-const UNKNOWN_JOB_LONGEST_DELAY = 300;
-
 /** Why a reserved job must not run at all; undefined: it may. */
 export function refusalOf(
   job: Identity,
@@ -51,9 +45,4 @@ export function isLastAttempt(counters: Counters, options: RunOptions, now: Mill
   if (options.maxExceptions !== undefined && counters.exceptions + 1 >= options.maxExceptions) return true;
   if (options.retryUntil !== undefined) return now >= options.retryUntil;
   return options.tries > 0 && counters.attempts >= options.tries;
-}
-
-/** Seconds until a job of an unknown name is looked at again: 5 s, doubling with each free release, up to 5 min. */
-export function unknownJobDelay(releases: number): number {
-  return Math.min(UNKNOWN_JOB_FIRST_DELAY * 2 ** Math.min(releases, 10), UNKNOWN_JOB_LONGEST_DELAY);
 }

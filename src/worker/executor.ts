@@ -15,13 +15,14 @@ import { toError } from '../failed/exception-text';
 import { releasesSinceRetry } from '../payload/retry-mark';
 import type { Application } from '../queue/application';
 import { Announcer } from './announcer';
-import { refusalOf, UNKNOWN_JOB_RELEASES, unknownJobDelay } from './attempt';
+import { refusalOf } from './attempt';
 import { Deadlines } from './deadlines';
 import { JobTimedOutError, LaravelJobError, PoisonJobError, UnknownJobError } from './errors';
 import { invokeHandle } from './invocation';
 import { logApart, logStart } from './job-log';
 import { cancelled, failed, neverRun, type Outcome, outcomeOf, releasedForFree, storeNow } from './outcome';
 import type { RunningJob } from './running-job';
+import { Strangers } from './strangers';
 
 export interface ExecutorSettings {
   readonly defaults: WorkerDefaults;
@@ -51,6 +52,7 @@ export class Executor {
   readonly #application: Application;
   readonly #settings: ExecutorSettings;
   readonly #deadlines: Deadlines;
+  readonly #strangers: Strangers;
   /** Of runs that wait for their hooks. */
   readonly #goOn = new Set<() => void>();
   #isHastened = false;
@@ -59,6 +61,7 @@ export class Executor {
     this.#application = application;
     this.#settings = settings;
     this.#deadlines = new Deadlines(application.clock);
+    this.#strangers = new Strangers(application.clock);
     this.announcer = new Announcer(application, settings.defaults, settings.caller);
   }
 
@@ -275,7 +278,7 @@ export class Executor {
 
   #unknown(job: RunningJob, envelope: Envelope): Outcome {
     // For Laravel's workers: a shared queue is no reason to fail it.
-    if (envelope.kind === 'illuminate') return this.#notNow(job, new LaravelJobError(job.name, job.id));
+    if (envelope.kind === 'illuminate') return this.#notYet(job, new LaravelJobError(job.name, job.id), false);
     const jobs = this.#application.registry.all();
     const alike = nearest(
       envelope.name,
@@ -286,13 +289,10 @@ export class Executor {
   }
 
   // A worker of another deploy may know the name or the version; give it the time of a bad one to be noticed.
-  #notYet(job: RunningJob, error: Error): Outcome {
-    const isOver = this.#settings.single === true || freeReleases(job) >= UNKNOWN_JOB_RELEASES;
-    return isOver ? failed(job, error) : this.#notNow(job, error);
-  }
-
-  #notNow(job: RunningJob, error: Error): Outcome {
-    return releasedForFree(job, unknownJobDelay(freeReleases(job)), job.reservation.counters, error);
+  #notYet(job: RunningJob, error: Error, mayFail = true): Outcome {
+    const { isOver, delay, isKnown } = this.#strangers.meet(job, freeReleases(job));
+    if (mayFail && (isOver || this.#settings.single === true)) return failed(job, error);
+    return { ...releasedForFree(job, delay, job.reservation.counters, error), isKnown };
   }
 
   #isPoisonForAnyJob(job: RunningJob): boolean {

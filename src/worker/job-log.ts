@@ -39,7 +39,7 @@ export function logOutcome(logger: Logger, { job, outcome, took }: Finished): vo
   } else {
     const next = settlement.delay === 0 ? 'at once' : `in ${Math.round(settlement.delay * 1000) / 1000} s`;
     const err = error && errorRecord(error);
-    logger.warn(
+    logger[outcome.isKnown === true ? 'debug' : 'warn'](
       { ...facts, delay: settlement.delay, error: told, err },
       `${job.name} released, next try ${next}: ${told}`,
     );

@@ -22,6 +22,8 @@ export interface Outcome {
   readonly error?: Error | undefined;
   /** Why a job was given back for free, for the log. */
   readonly reason?: Error | undefined;
+  /** The log has said so of others of its name just now. */
+  readonly isKnown?: boolean | undefined;
 }
 
 const FOR_OTHERS = [LaravelJobError, UnknownJobError, PayloadVersionError, UnknownClassError];

@@ -1,6 +1,6 @@
 import type { RunOptions } from '../../src/job/options';
 import { noCounters } from '../../src/payload/counters';
-import { isLastAttempt, refusalOf, unknownJobDelay } from '../../src/worker/attempt';
+import { isLastAttempt, refusalOf } from '../../src/worker/attempt';
 import {
   JobTimedOutError,
   MaxAttemptsExceededError,
@@ -99,10 +99,4 @@ describe('a throw is the last', () => {
     expect(isLastAttempt(counters({ attempts: 1 }), strict, 0, true)).toBe(true);
     expect(isLastAttempt(counters({ attempts: 1 }), strict, 0, false)).toBe(false);
   });
-});
-
-it('a job of an unknown name comes back after 5 s, doubling up to 5 min', () => {
-  const delays = [0, 1, 2, 3, 4, 5, 6, 7, 288].map((releases) => unknownJobDelay(releases));
-
-  expect(delays).toEqual([5, 10, 20, 40, 80, 160, 300, 300, 300]);
 });

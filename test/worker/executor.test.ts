@@ -216,7 +216,7 @@ describe('a job of an unknown name', () => {
   it('is released at no cost in tries, with the nearest known name in the reason', async () => {
     const { settlement, reason } = await executor.run(reserved(unknown));
 
-    expect(settlement).toMatchObject({ outcome: 'released', delay: 5, counters: { attempts: 0, releases: 1 } });
+    expect(settlement).toMatchObject({ outcome: 'released', delay: 1, counters: { attempts: 0, releases: 1 } });
     expect(reason).toBeInstanceOf(UnknownJobError);
     expect(reason?.message).toMatch(/No job 'Akt' here.*Act/);
   });
@@ -253,11 +253,48 @@ describe('a job of an unknown name', () => {
     expect(reason?.message).toContain('Elsewhere');
   });
 
-  it('fails when it was released 288 times', async () => {
-    const { settlement, error } = await executor.run(reserved(unknown, { releases: 288 }));
+  it('comes back soon at first, and then later and later', async () => {
+    const delays: number[] = [];
+    for (const releases of [0, 1, 19, 20, 24, 28, 100]) {
+      const { settlement } = await executor.run(reserved(unknown, { releases }));
+      delays.push('delay' in settlement ? settlement.delay : NaN);
+      await application.clock.advance('5m');
+    }
 
-    expect(settlement.outcome).toBe('failed');
-    expect(error).toBeInstanceOf(UnknownJobError);
+    expect(delays).toEqual([1, 1, 1, 2, 32, 300, 300]);
+  });
+
+  it('comes back with others of its kind one after another', async () => {
+    const delays = await Promise.all(
+      Array.from({ length: 3 }, async (_, n) => {
+        const other = Buffer.from(unknown.toString().replace(/"id":"[^"]*"/, `"id":"other-${n}"`));
+        const { settlement } = await executor.run(reserved(other));
+        return 'delay' in settlement ? settlement.delay : NaN;
+      }),
+    );
+
+    expect(delays).toEqual([1, 1.02, 1.04]);
+  });
+
+  it('fails when it was released 288 times, which takes about a day', async () => {
+    const begunAt = application.clock.monotonic();
+    let releases = 0;
+    let last = await executor.run(reserved(unknown, { releases }));
+    while (last.settlement.outcome === 'released') {
+      await application.clock.advance(`${last.settlement.delay}s`);
+      releases += 1;
+      last = await executor.run(reserved(unknown, { releases }));
+    }
+
+    expect(last.error).toBeInstanceOf(UnknownJobError);
+    expect(releases).toBe(288);
+    expect(Math.round((application.clock.monotonic() - begunAt) / 3_600_000)).toBe(22);
+  });
+
+  it('is not failed for what it was released for before, by a worker of the deploy before', async () => {
+    const { settlement } = await executor.run(reserved(unknown, { releases: 500 }));
+
+    expect(settlement).toMatchObject({ outcome: 'released', delay: 1 });
   });
 
   it('has its full time again when it was sent back from the failed jobs', async () => {
@@ -265,7 +302,8 @@ describe('a job of an unknown name', () => {
     const lookedAt = async (times: number) =>
       (await executor.run(reserved(retried, { releases: 289 + times }))).settlement;
 
-    expect(await lookedAt(0)).toMatchObject({ outcome: 'released', delay: 5 });
+    expect(await lookedAt(0)).toMatchObject({ outcome: 'released', delay: 1 });
+    await application.clock.advance('1d');
     expect(await lookedAt(287)).toMatchObject({ outcome: 'released', delay: 300 });
     expect(await lookedAt(288)).toMatchObject({ outcome: 'failed' });
   });
@@ -278,7 +316,7 @@ describe('a job of an unknown name', () => {
     const job = reserved(illuminate, { releases: 9999 });
     const { settlement, reason } = await executor.run(job);
 
-    expect(settlement).toMatchObject({ outcome: 'released', delay: 300 });
+    expect(settlement).toMatchObject({ outcome: 'released', delay: 1 });
     expect(job.name).toBe('App\\Jobs\\Mail');
     expect(reason?.message).toMatch(/^App\\Jobs\\Mail 1 is a class of a Laravel application/);
   });

@@ -1,0 +1,81 @@
+/**
+ * The jobs that a worker cannot run, as it does not know their name or version: how soon each goes back, and when one fails.
+ *
+ * In a rolling deploy a worker beside this one knows them, and is to meet them soon: so they come back after a second, and
+ * later and later only where nobody takes them. In a deploy that went wrong they wait for about a day.
+ */
+import type { Clock, Milliseconds, Seconds } from '../clock/clock';
+
+/** Given back so often in all, a job fails: with the waits below, after about a day. */
+const MOST_RELEASES = 288;
+
+/** Nor sooner than this after the worker first met its name: a job may have been given back for other reasons, and be known to the next worker. */
+const PATIENCE: Milliseconds = 3_600_000;
+
+const SHORTEST: Seconds = 1;
+const LONGEST: Seconds = 300;
+/** So many waits are the shortest; from then on each is twice as long as the one before. */
+const SHORT_WAITS = 20;
+
+/** They come back one after another: a hundred thousand of them must not keep a worker from what it can run. */
+const SPACING: Milliseconds = 20;
+
+/** A line for each time that one is given back would be all that the log holds. */
+const SILENCE: Milliseconds = 60_000;
+
+const MOST_NAMES = 1000;
+const MOST_JOBS = 10_000;
+
+export interface Meeting {
+  /** Nobody has come who knows it: it fails. */
+  readonly isOver: boolean;
+  readonly delay: Seconds;
+  /** The log has said so of its name just now. */
+  readonly isKnown: boolean;
+}
+
+interface Stranger {
+  readonly metAt: Milliseconds;
+  toldAt: Milliseconds;
+}
+
+export class Strangers {
+  readonly #clock: Clock;
+  readonly #names = new Map<string, Stranger>();
+  /** How often each had been given back when it was first met. */
+  readonly #jobs = new Map<string, number>();
+  #lastReturn: Milliseconds = -Infinity;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** @param releases how often it was given back at no cost, for whatever reason, since it was last retried */
+  meet({ name, id }: { readonly name: string; readonly id: string }, releases: number): Meeting {
+    const now = this.#clock.monotonic();
+    const stranger = entered(this.#names, name, { metAt: now, toldAt: -Infinity }, MOST_NAMES);
+    const isKnown = now - stranger.toldAt < SILENCE;
+    if (!isKnown) stranger.toldAt = now;
+    const isOver = releases >= MOST_RELEASES && now - stranger.metAt >= PATIENCE;
+    const waits = releases - entered(this.#jobs, id, releases, MOST_JOBS);
+    const back = Math.max(now + waitAfter(waits) * 1000, this.#lastReturn + SPACING);
+    this.#lastReturn = Math.min(back, now + LONGEST * 1000);
+    return { isOver, delay: (this.#lastReturn - now) / 1000, isKnown };
+  }
+}
+
+function waitAfter(waits: number): Seconds {
+  return Math.min(SHORTEST * 2 ** Math.max(waits - SHORT_WAITS + 1, 0), LONGEST);
+}
+
+/** What stands under a key; `first` where nothing does. The oldest are forgotten. */
+function entered<Value>(map: Map<string, Value>, key: string, first: Value, most: number): Value {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  map.set(key, first);
+  for (const oldest of map.keys()) {
+    if (map.size <= most) break;
+    map.delete(oldest);
+  }
+  return first;
+}

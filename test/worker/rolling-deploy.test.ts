@@ -1,0 +1,57 @@
+import { MemoryConnection } from '../../src/connections/memory/memory-connection';
+import { MemoryStore } from '../../src/connections/memory/memory-store';
+import { Job } from '../../src/job/job';
+import { JobRegistry } from '../../src/job/registry';
+import { QueueManager } from '../../src/queue/queue-manager';
+import { TestClock } from '../../src/testing/test-clock';
+import { Worker } from '../../src/worker/worker';
+import { endOfTurn } from '../../src/clock/clock';
+import { RecordingLogger } from '../support/application';
+import { payloadOf } from '../support/reservation';
+
+let done: number;
+
+@Job({ queue: 'deploys' })
+class New extends Job {
+  constructor(readonly number: number) {
+    super();
+  }
+  handle(): void {
+    done += 1;
+  }
+}
+
+/** Of a deploy that has not got the class yet. */
+class OldManager extends QueueManager {
+  override readonly registry = new JobRegistry();
+}
+
+it('puts off the jobs of a new class by seconds, where one worker is of the deploy before', async () => {
+  done = 0;
+  const clock = new TestClock();
+  const log = new RecordingLogger();
+  const store = new MemoryConnection('memory', new MemoryStore('memory', clock));
+  const environment = { connectors: { memory: () => store.duplicate() }, logger: log, clock, random: () => 0.5 };
+  const configuration = { connections: { memory: { driver: 'memory' } } } as const;
+  const managers = [new OldManager(environment, configuration), new QueueManager(environment, configuration)];
+  const workers = managers.map((manager) => new Worker({ queue: 'deploys' }, manager));
+  const ended = workers.map((worker) => worker.run());
+  await endOfTurn();
+
+  await store.push(
+    'deploys',
+    Array.from({ length: 20 }, (_, number) => ({ payload: payloadOf(new New(number)).toString() })),
+  );
+  for (let second = 0; second < 10 && done < 20; second += 1) {
+    await clock.advance('1s');
+    for (let turn = 0; turn < 100; turn += 1) await endOfTurn();
+  }
+
+  expect(done).toBe(20);
+  // The old worker has met some of them, and said so once.
+  expect(workers[0]!.health().outcomes.released).toBeGreaterThan(0);
+  expect(log.messages('warn').filter((line) => line.includes("No job 'New' here"))).toHaveLength(1);
+  await Promise.all(workers.map((worker) => worker.stop()));
+  await Promise.all(ended);
+  await Promise.all(managers.map((manager) => manager.close()));
+});
