@@ -7,7 +7,16 @@ import { delimiter, resolve } from 'node:path';
 const DEADLINE_MS = 180_000;
 
 const running = new Set();
-process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+process.on('exit', () => running.forEach((child) => killGroup(child, 'SIGKILL')));
+
+/** Also what it has started itself. */
+function killGroup({ pid }, signal) {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // All of it has ended.
+  }
+}
 
 export class Program {
   output = '';
@@ -16,9 +25,9 @@ export class Program {
 
   constructor(command, args = [], { env = {}, cwd = process.cwd() } = {}) {
     const path = `${resolve(cwd, 'node_modules/.bin')}${delimiter}${process.env.PATH}`;
-    this.#child = spawn(command, args, { cwd, env: { ...process.env, PATH: path, ...env } });
+    this.#child = spawn(command, args, { cwd, env: { ...process.env, PATH: path, ...env }, detached: true });
     running.add(this.#child);
-    const deadline = setTimeout(() => this.#child.kill('SIGKILL'), DEADLINE_MS);
+    const deadline = setTimeout(() => killGroup(this.#child, 'SIGKILL'), DEADLINE_MS);
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream.setEncoding('utf8').on('data', (text) => {
         this.output += text;
@@ -53,6 +62,11 @@ export class Program {
 
   kill(signal = 'SIGTERM') {
     this.#child.kill(signal);
+  }
+
+  /** Ctrl-C, which a terminal sends to all of them. */
+  interrupt() {
+    killGroup(this.#child, 'SIGINT');
   }
 }
 
