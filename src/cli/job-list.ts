@@ -1,5 +1,6 @@
 /** The registered jobs, as `work` opens with them and `jobs` lists them. */
 import type { Seconds } from '../clock/clock';
+import { isMinified } from '../job/job-name';
 import { relativeFile } from '../job/declared-in';
 import type { WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
@@ -50,12 +51,9 @@ export function jobRow({ name, queue, tries, timeout, file }: ListedJob): Cell[]
 
 export const NO_JOBS = `No job is registered here. ${HOW_TO_REGISTER}`;
 
-/** Shorter than anybody would name a class: a minifier does, and names others so in the next build. */
-const SHORTEST_NAME = 3;
-
 /** Undefined: no job bears a name that a minifier seems to have made. */
 export function shortNamesRemark({ registry }: QueueManager): string | undefined {
-  const jobs = registry.all().filter(({ name, target }) => name === target.name && name.length < SHORTEST_NAME);
+  const jobs = registry.all().filter(({ name, target }) => name === target.name && isMinified(name));
   if (jobs.length === 0) return undefined;
   return (
     `Job names that a minifier may have made: ${jobs.map(({ name }) => name).join(', ')}. Another build may give them to other ` +

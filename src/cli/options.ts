@@ -1,6 +1,7 @@
 /** The options that several commands share, and how their values are read: each refusal names option, value and remedy. */
 import { type Command, Option } from 'commander';
 import { type Duration, durationSeconds, isSuspiciouslyManySeconds } from '../job/duration';
+import { resolveBackoff } from '../job/resolve-options';
 import { InvalidOptionError } from './errors';
 
 /** Where a project's configuration and jobs are. */
@@ -73,12 +74,15 @@ export function durationOption(flags: string, description: string): Option {
   return new Option(flags, description).argParser((value: string) => durationOf(value, name));
 }
 
-/** Durations separated by commas. */
-export function durationsOption(flags: string, description: string): Option {
+/** Durations separated by commas, or `1s..10m`: doubled from the one up to the other. */
+export function backoffOption(flags: string, description: string): Option {
   const [name = flags] = flags.split(' ');
-  return new Option(flags, description).argParser((value: string) =>
-    value.split(',').map((part) => durationOf(part.trim(), name)),
-  );
+  return new Option(flags, description).argParser((value: string) => {
+    const [first, max, ...more] = value.split('..').map((part) => part.trim());
+    if (max === undefined || more.length > 0) return value.split(',').map((part) => durationOf(part.trim(), name));
+    const { delays } = resolveBackoff({ exponential: durationOf(first!, name), max: durationOf(max, name) }, name);
+    return delays.map((delay): Duration => `${delay}s`);
+  });
 }
 
 // A bare number is seconds, as in Laravel.

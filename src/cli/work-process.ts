@@ -57,6 +57,7 @@ export class WorkProcess {
     if (fresh !== undefined || processNumber !== undefined) this.#endWithParent();
     const address = await this.#serveHealth();
     const manager = await this.#open();
+    if (fresh === 'again' || opened) manager.leaveStoreUnnamed();
     checkConnection(manager, 'work', this.#connection);
     checkJobs(manager);
     const { logger } = manager;

@@ -8,7 +8,7 @@ import {
   addProjectOptions,
   countOption,
   durationOption,
-  durationsOption,
+  backoffOption,
   portOption,
   type ProjectFlags,
   queueOption,
@@ -67,12 +67,12 @@ export function addListenOptions(command: Command, sleep: string): Command {
         )
         .addOption(durationOption('--timeout <time>', 'for jobs that say nothing themselves; 0: none (default: 60s)'))
         .addOption(
-          durationsOption(
+          backoffOption(
             '--backoff <times>',
-            'wait before the next attempt: 10s, or 10s,1m,5m; the last repeats (default: 0)',
+            'wait before the next attempt: 10s, or 10s,1m,5m, whose last repeats, or doubled each time: 1s..10m (default: 0)',
           ),
         )
-        .addOption(durationsOption('--delay <times>', 'old name of --backoff').hideHelp())
+        .addOption(backoffOption('--delay <times>', 'old name of --backoff').hideHelp())
         .addOption(durationOption('--sleep <time>', sleep))
         .addOption(durationOption('--rest <time>', 'pause after each job (default: 0)'))
         .addOption(

@@ -4,6 +4,7 @@ import { declaredIn } from './declared-in';
 import type { Class, JobDefinition } from './definition';
 import { nearestParent, parentOf } from './definition-of';
 import { InvalidJobClassError, placed } from './errors';
+import { isMinified } from './job-name';
 import type { JobOptions } from './options';
 import { registry } from './registry';
 import { checkJobOptions } from './resolve-options';
@@ -26,12 +27,26 @@ export function declareJob(target: Class, options: JobOptions, decorator: Functi
   if (name === '') {
     throw new InvalidJobClassError('A class', file, "has no name of its own. Give the job one: @Job({ name: '…' }).");
   }
+  if (options.name === undefined) checkOwnName(name, file);
   checkPrivateMembers(target, file);
   checkInjection(target, 'job', file);
   const jobs = registry();
   const inherited = nearestParent(target, jobs)?.options ?? {};
   const merged = { ...inherited, ...said(own) };
   jobs.register({ name, aliases: [...aliases], version, upgrade, target, options: merged, file });
+}
+
+/**
+ * In production, where code is minified: waiting jobs would run as another class after the next build.
+ *
+ * @throws InvalidJobClassError
+ */
+export function checkOwnName(name: string, file: string | undefined): void {
+  if (process.env['NODE_ENV'] !== 'production' || !isMinified(name)) return;
+  const problem =
+    'has a name that a minifier seems to have made: the next build may give it to another class, and jobs that wait would ' +
+    "run as that. Name it: name: 'SendMail' in its decorator, or have the bundler keep the names of classes.";
+  throw new InvalidJobClassError(name, file, problem);
 }
 
 // An option that is there as undefined says nothing, and must not hide the parent's.

@@ -86,7 +86,8 @@ function secondsOf(value: unknown): Seconds | undefined {
   if (typeof value === 'number') return value >= 0 && value < Infinity ? value : undefined;
   if (typeof value !== 'string') return undefined;
   const [, amount, unit] = WRITTEN.exec(value) ?? [];
-  return amount === undefined ? undefined : Number(amount) * SECONDS_IN[unit as DurationUnit];
+  // To the microsecond: 700 × 0.001 is 0.7000000000000001, and would be told so.
+  return amount === undefined ? undefined : Math.round(Number(amount) * SECONDS_IN[unit as DurationUnit] * 1e6) / 1e6;
 }
 
 // '2 minutes' → '2m', ' 5s' → '5s', '1e3s' → '1000s'. Months are left out: their first letter is a minute's.

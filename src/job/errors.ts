@@ -47,8 +47,10 @@ export class UnknownJobOptionError extends OnqueueError<{
 }> {
   readonly code = 'E_UNKNOWN_JOB_OPTION';
 
-  constructor(job: string, option: string, suggestions: readonly string[], known: readonly string[]) {
-    const hint = suggestions.length > 0 ? `did you mean ${orList(suggestions)}?` : `it knows ${known.join(', ')}.`;
+  /** @param meant what there is in its place, for those who know it from another queue */
+  constructor(job: string, option: string, suggestions: readonly string[], known: readonly string[], meant?: string) {
+    const otherwise = suggestions.length > 0 ? `did you mean ${orList(suggestions)}?` : `it knows ${known.join(', ')}.`;
+    const hint = meant === undefined ? otherwise : `${meant}.`;
     super(`@Job on ${job}: unknown option \`${option}\`; ${hint}`, { job, option, suggestions });
   }
 }

@@ -9,3 +9,8 @@ export const NAME_RULE = `1 to ${LONGEST_NAME} characters, none of them a contro
 export function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= LONGEST_NAME && isPlain(value);
 }
+
+/** Shorter than anybody would name a class: a minifier does, and names others so in the next build. */
+export function isMinified(name: string): boolean {
+  return /^[\w$]{1,2}$/.test(name);
+}

@@ -2,11 +2,21 @@
 import type { Milliseconds, Seconds } from '../clock/clock';
 import type { Delay, Duration } from './duration';
 
-/** Waits between attempts: one for all, or a list whose last value repeats; `jitter` spreads each by ± that share. */
+/**
+ * Waits between attempts: one for all, or a list whose last value repeats, or one that doubles each time. `jitter` spreads
+ * each by ± that share (0 to 1; true: 0.5).
+ */
 export type Backoff =
   | Duration
   | readonly Duration[]
-  | { readonly delays: Duration | readonly Duration[]; readonly jitter?: number | undefined };
+  | { readonly delays: Duration | readonly Duration[]; readonly jitter?: number | boolean | undefined }
+  | {
+      /** The first wait; each further one is twice as long. */
+      readonly exponential: Duration;
+      /** The longest wait, also with its jitter. Default 1 d. */
+      readonly max?: Duration | undefined;
+      readonly jitter?: number | boolean | undefined;
+    };
 
 export interface JobOptions {
   /** The name in payloads; by default the class's. Give one where a bundler minifies class names. */

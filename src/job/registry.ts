@@ -1,6 +1,7 @@
 /** Knows every job class, its handler, and the names that stand for classes in payloads. One for each process. */
 import type { Class, JobDefinition } from './definition';
 import { isOneFile } from './declared-in';
+import { isMinified } from './job-name';
 import { VERSION } from '../version';
 import {
   DuplicateJobError,
@@ -142,8 +143,6 @@ function isEvaluatedAgain(first: Omit<NamedClass, 'decorator'>, second: Omit<Nam
   }
   return first.name === second.name ? first.name !== '' : isMinified(first.name) && isMinified(second.name);
 }
-
-const isMinified = (name: string): boolean => /^[\w$]{1,2}$/.test(name);
 
 /** The registry, and whose it is. */
 interface Slot {

@@ -9,6 +9,7 @@ import type { InstanceChoice } from './chosen';
 import type { JobDefinition } from './definition';
 import { checkDelay, durationSeconds, momentOf, warnOfManySeconds } from './duration';
 import { InvalidJobOptionError, UnknownJobOptionError } from './errors';
+import { meantInJob } from './foreign-words';
 import { isName, NAME_RULE } from './job-name';
 import { nearest } from './nearest';
 import type { ChosenOptions, JobOptions, ResolvedBackoff, Route, RunOptions, WorkerDefaults } from './options';
@@ -65,7 +66,13 @@ export function checkJobOptions(options: unknown, job: string): asserts options 
   for (const [option, value] of Object.entries(options as object)) {
     if (!Object.hasOwn(CHECKS, option)) {
       const meant = Object.hasOwn(MEANT, option) ? MEANT[option] : undefined;
-      throw new UnknownJobOptionError(job, option, meant === undefined ? nearest(option, known) : [meant], known);
+      throw new UnknownJobOptionError(
+        job,
+        option,
+        meant === undefined ? nearest(option, known) : [meant],
+        known,
+        meantInJob(option),
+      );
     }
     if (value === undefined) continue;
     const subject = `${option} on ${job}`;
@@ -97,12 +104,14 @@ export function resolveRoute(sources: RouteSources): Route {
   const connection = dispatch.connection ?? instance.connection ?? options?.connection ?? connectionDefaults.connection;
   const queue = dispatch.queue ?? instance.queue ?? options?.queue ?? connectionDefaults.queue(connection);
   checkQueueName(queue, `the queue of ${job}`);
-  const ownDelay = dispatch.delay ?? instance.delay;
+  // Null and undefined are refused where somebody gave them: a value that is missing is a mistake, and no wish.
+  const isGiven = Object.hasOwn(dispatch, 'delay');
+  const ownDelay = isGiven ? dispatch.delay : instance.delay;
   warnOfManySeconds(ownDelay, `the delay of ${job}`);
-  const delay = ownDelay ?? options?.delay;
+  const delay = isGiven ? ownDelay : (ownDelay ?? options?.delay);
   const subject = `the delay of ${job}`;
   if (delay instanceof Date) return { connection, queue, delay: 0, dueAt: momentOf(delay, subject) };
-  return { connection, queue, delay: delay === undefined ? 0 : durationSeconds(delay, subject) };
+  return { connection, queue, delay: isGiven || delay !== undefined ? durationSeconds(delay, subject) : 0 };
 }
 
 /**
@@ -175,19 +184,47 @@ export function resolveBackoff(value: unknown, subject: string): ResolvedBackoff
     demand(value.length > 0, value, subject, 'Give at least one duration.');
     return { delays: value.map((delay) => durationSeconds(delay, subject)), jitter: 0 };
   }
-  const { delays, jitter = 0, ...rest } = value as { delays?: unknown; jitter?: unknown };
-  const fits = delays !== undefined && Object.keys(rest).length === 0;
-  demand(fits, value, subject, "Give a duration, a list of them, or { delays: ['10s', '1m'], jitter: 0.2 }.");
-  if (typeof jitter !== 'number' || !(jitter >= 0 && jitter <= 1)) {
-    throw new InvalidJobOptionError(subject, jitter, 'jitter is a share from 0 to 1.');
-  }
-  return { delays: resolveBackoff(Array.isArray(delays) ? delays : [delays], subject).delays, jitter };
+  const { delays, exponential, max, jitter, ...rest } = value as Readonly<Record<string, unknown>>;
+  const isOneOfThem = delays === undefined ? exponential !== undefined : exponential === undefined && max === undefined;
+  const fits = isOneOfThem && Object.keys(rest).length === 0;
+  demand(
+    fits,
+    value,
+    subject,
+    "Give a duration, a list of them, { delays: ['10s', '1m'], jitter: 0.2 }, or { exponential: '1s', max: '10m', jitter: true }.",
+  );
+  const share = jitterOf(jitter, subject);
+  if (delays === undefined) return { delays: doubled(exponential, max, share, subject), jitter: share };
+  return { delays: resolveBackoff(Array.isArray(delays) ? delays : [delays], subject).delays, jitter: share };
+}
+
+/** A wait of days is as good as none; and a list that travels should not be long. */
+const LONGEST_BACKOFF: Seconds = 86_400;
+
+// As a list, so that it travels as any other: from the first wait to the longest, which repeats.
+function doubled(first: unknown, max: unknown, jitter: number, subject: string): readonly Seconds[] {
+  const start = durationSeconds(first, `exponential in ${subject}`);
+  const longest = max === undefined ? Math.max(LONGEST_BACKOFF, start) : durationSeconds(max, `max in ${subject}`);
+  demand(start >= 0.001, first, `exponential in ${subject}`, 'What is doubled is 1ms at least.');
+  demand(longest >= start, max, `max in ${subject}`, 'It is the longest wait, and must not be less than the first.');
+  const last = Math.floor((longest / (1 + jitter)) * 1000) / 1000;
+  const delays: Seconds[] = [];
+  for (let delay = start; delay < last; delay *= 2) delays.push(delay);
+  return [...delays, last];
+}
+
+function jitterOf(jitter: unknown, subject: string): number {
+  if (jitter === undefined || jitter === false) return 0;
+  if (jitter === true) return 0.5;
+  if (typeof jitter === 'number' && jitter >= 0 && jitter <= 1) return jitter;
+  throw new InvalidJobOptionError(subject, jitter, 'jitter is a share from 0 to 1, or true, for 0.5.');
 }
 
 /** `warnOfManySeconds` for each of the delays of a backoff that was checked. */
 export function warnOfBackoff(value: unknown, subject: string): void {
-  const written = typeof value === 'object' && value !== null && 'delays' in value ? value.delays : value;
-  for (const delay of [written].flat()) warnOfManySeconds(delay, subject);
+  const isList = typeof value !== 'object' || value === null || Array.isArray(value);
+  const { delays, exponential, max } = (isList ? { delays: value } : value) as Readonly<Record<string, unknown>>;
+  for (const delay of [delays, exponential, max].flat()) warnOfManySeconds(delay, subject);
 }
 
 /**

@@ -1,4 +1,5 @@
 /** `Middleware`: what wraps a run, and the decorator that lets an instance of its class travel with a dispatch. */
+import { checkOwnName } from '../job/declare';
 import { declaredIn } from '../job/declared-in';
 import type { Class } from '../job/definition';
 import { InvalidJobClassError } from '../job/errors';
@@ -30,6 +31,7 @@ export function Middleware(
   return function decorate(target) {
     const problem = problemOf(target, options);
     if (problem !== undefined) throw new InvalidJobClassError(target.name, declaredIn(decorate), problem);
+    if (options.name === undefined) checkOwnName(target.name, declaredIn(decorate));
     registry().registerMiddleware(options.name ?? target.name, target, declaredIn(decorate));
     return target;
   };

@@ -5,7 +5,7 @@ import type { JobRegistry } from '../job/registry';
 import { CONFIGURATION_KEYS, DRIVER_KEYS, STORE_KEYS } from './configuration-keys';
 import type { Check, Keys } from './configuration-keys';
 import type { Mistake } from './errors';
-import { meantInConfiguration, meantInConnection } from './foreign-words';
+import { meantInConfiguration, meantInConnection } from '../job/foreign-words';
 
 export interface KnownParts {
   /** The drivers that have a connector. */
@@ -25,6 +25,13 @@ const MEMBER_PROBLEMS: Readonly<Record<string, string>> = {
   null: 'would throw jobs away; name a connection that keeps them',
   // A longer list at best, and one without an end at worst.
   failover: 'is a failover itself; name its connections here',
+};
+
+/** What says where a store is, by driver. */
+const ADDRESSES: Readonly<Record<string, readonly string[]>> = {
+  redis: ['url', 'host', 'path', 'client', 'cluster', 'sentinels'],
+  database: ['url', 'pool'],
+  beanstalkd: ['url'],
 };
 
 /** Never throws: what it finds is in the verdict. */
@@ -95,11 +102,24 @@ class ConfigurationCheck implements Verdict {
       this.#values(config, path, STORE_KEYS);
     } else {
       this.#keys(config, path, keys, meantInConnection);
+      this.#address(config, path, driver);
       if (driver === 'redis') this.#oneAddress(config, path);
       if (driver === 'database') this.#onlyOne(config, path, ['url', 'pool']);
     }
     this.#suspicious(config['retryAfter'], `${path}.retryAfter`);
     this.#suspicious(config['deadline'], `${path}.deadline`);
+  }
+
+  // The default, a server on this machine, is for those who say nothing; this one meant to say something.
+  #address(config: Readonly<Record<string, unknown>>, path: string, driver: string): void {
+    const ways = (ADDRESSES[driver] ?? []).filter((key) => Object.hasOwn(config, key));
+    if (ways.some((key) => config[key] !== undefined && config[key] !== null)) return;
+    for (const key of ways.filter((one) => config[one] === undefined)) {
+      this.#mistake(
+        `${path}.${key}`,
+        'is there, and is undefined: is a variable of the environment not set? Without an address, leave the key out',
+      );
+    }
   }
 
   #oneAddress(config: Readonly<Record<string, unknown>>, path: string): void {

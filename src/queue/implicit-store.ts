@@ -1,5 +1,6 @@
 /** The store of a program that configured none: Redis where the environment names one, otherwise a SQLite file. */
 import { join } from 'node:path';
+import type { Logger } from '../logger/logger';
 import type { Configuration } from './configuration';
 
 export interface ImplicitStore {
@@ -28,4 +29,14 @@ export function implicitStore(root: string, variables: Readonly<NodeJS.ProcessEn
     source: 'the default, a SQLite file',
     notice: `No connection is configured and REDIS_URL is not set: jobs are kept in ${path}.`,
   };
+}
+
+const named = new Set<string>();
+
+/** Says the notice, once in a process; in production as a warning. */
+export function nameStore(notice: string, logger: Logger, { NODE_ENV }: Readonly<NodeJS.ProcessEnv>): void {
+  const level = NODE_ENV === 'production' ? 'warn' : 'info';
+  if (named.has(level + notice)) return;
+  named.add(level + notice);
+  logger[level]({}, notice);
 }

@@ -38,6 +38,7 @@ import {
   UnknownDriverError,
 } from './errors';
 import { type ErrorCallback, ErrorReports } from './error-reports';
+import { nameStore } from './implicit-store';
 import { JobEncoder } from './job-encoder';
 import type { PayloadCreator } from './job-encoder';
 import { findConfiguration, loadedConfiguration } from './loaded-configuration';
@@ -93,6 +94,7 @@ export class QueueManager implements Application {
   #logger: { readonly given: Logger; readonly guarded: Logger } | undefined;
   #loading = false;
   #closing: Promise<void> | undefined;
+  #isStoreNamed = false;
   #closed = false;
 
   /** @param configuration by default what the project's `onqueue.config.*` or the environment says, on first use */
@@ -339,9 +341,14 @@ export class QueueManager implements Application {
     await shutdown.disconnect(this.#loaded?.configuration.close);
   }
 
+  /** Another process has named the store that nobody chose. */
+  leaveStoreUnnamed(): void {
+    this.#isStoreNamed = true;
+  }
+
   #tellOfStore(notice: string): void {
-    const { NODE_ENV } = this.#environment.variables ?? process.env;
-    this.logger[NODE_ENV === 'production' ? 'warn' : 'info']({}, notice);
+    // Not again by the manager that follows on Queue.close(), nor for each connection.
+    if (!this.#isStoreNamed) nameStore(notice, this.logger, this.#environment.variables ?? process.env);
   }
 
   #load(): LoadedConfiguration {

@@ -4,6 +4,7 @@ import { type Duration, durationSeconds, warnOfManySeconds } from '../job/durati
 import { nearest } from '../job/nearest';
 import type { Backoff, WorkerDefaults } from '../job/options';
 import { resolveBackoff, warnOfBackoff } from '../job/resolve-options';
+import { meantInWorker } from '../job/foreign-words';
 import { InvalidWorkerOptionError } from './errors';
 import { parseQueues, type WeightedQueue } from './queue-order';
 
@@ -95,8 +96,17 @@ const MEGABYTE = 1024 * 1024;
 
 /** @throws InvalidWorkerOptionError, InvalidDurationError, InvalidQueueNameError */
 export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidWorkerOptionError(
+      'the first argument',
+      options,
+      "give an object: new Worker({ queue: 'mail' }). What is to be done stands in the job's handle(), and `await worker.run()` works",
+    );
+  }
   for (const option of Object.keys(options)) {
     if (KNOWN.includes(option)) continue;
+    const said = meantInWorker(option);
+    if (said !== undefined) throw new InvalidWorkerOptionError(option, 'set', `there is no such option: ${said}`);
     const meant = Object.hasOwn(MEANT, option) ? MEANT[option] : nearest(option, KNOWN, 1)[0];
     throw new InvalidWorkerOptionError(
       option,

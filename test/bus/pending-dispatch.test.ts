@@ -53,6 +53,14 @@ afterEach(() => jest.useRealTimers());
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 describe('a dispatch', () => {
+  it.each([null, undefined])('is refused with a delay of %p, and sends nothing', async (delay) => {
+    const { bus, watched } = given();
+    const dispatch = bus.dispatch(new Report('x')).delay(delay as never);
+
+    await expect(dispatch).rejects.toThrow(`the delay of Report: ${delay} is no duration`);
+    expect(watched().pushes).toEqual([]);
+  });
+
   it('gives the id when it is awaited, and is sent once however often that is', async () => {
     const { bus, watched } = given();
     const pending = bus.dispatch(new Report('a')).withoutDelay();

@@ -111,6 +111,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   MaxAttemptsExceededError: ['SendEmail', '1', 4, 3, undefined],
   MethodInFieldError: ['SendEmail', 'handle'],
   MisnamedConnectionError: ['main', 'other', 'mine'],
+  SqliteEngineError: ['@libsql/linux-x64-gnu'],
   MissingPeerError: ['main', 'database on PostgreSQL', 'pg', cause],
   MisplacedInjectError: [place, 'Only parameters of handle() are injected.'],
   MissingTypeError: [place, undefined],

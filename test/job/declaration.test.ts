@@ -7,6 +7,7 @@ import {
   UnknownJobOptionError,
 } from '../../src/job/errors';
 import { Job } from '../../src/job/job';
+import { Middleware } from '../../src/middleware/middleware';
 import { registry } from '../../src/job/registry';
 
 const claimOf = (name: string, file: string) => ({ name, file, decorator: 'Job' }) as const;
@@ -134,6 +135,28 @@ describe('a declaration is refused', () => {
     expect(() => (bare as (target: unknown) => void)(class Bare {})).toThrow(
       'Bare (test/job/declaration.test.ts) bears @Job',
     );
+  });
+
+  it.each(['removeOnComplete', 'repeat', 'limiter', 'priority'])(
+    'with an option of BullMQ, and says what there is in its place: %s',
+    (option) => {
+      expect(declareWith({ [option]: 1 })).toThrow(/unknown option `\w+`; (?!it knows|did you mean).{20,}\.$/);
+    },
+  );
+
+  it('in production where a minifier made its name, and none was given', () => {
+    jest.replaceProperty(process, 'env', { ...process.env, NODE_ENV: 'production' });
+    expect(() => Job()(class a$ extends Job {})).toThrow(
+      "a$ (test/job/declaration.test.ts) has a name that a minifier seems to have made: the next build may give it to another class, and jobs that wait would run as that. Name it: name: 'SendMail'",
+    );
+    const middleware = class b {
+      handle(): void {}
+    };
+    expect(() => Middleware()(middleware)).toThrow('a minifier seems to have made');
+    expect(() => Job({ name: 'mail' })(class c extends Job {})).not.toThrow();
+    expect(() => Job()(class Run extends Job {})).not.toThrow();
+    jest.replaceProperty(process, 'env', { ...process.env, NODE_ENV: 'test' });
+    expect(() => Job()(class d extends Job {})).not.toThrow();
   });
 
   it('on what is no class, or a class without a name', () => {

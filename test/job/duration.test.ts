@@ -15,6 +15,10 @@ import { InvalidDurationError } from '../../src/job/errors';
 
 const seconds = (value: unknown): number => durationSeconds(value, 'timeout on SendEmail');
 
+it('tells no seconds of seventeen digits', () => {
+  expect(['700ms', '1.1m', '0.1s', '29ms'].map((text) => durationSeconds(text, 'x'))).toEqual([0.7, 66, 0.1, 0.029]);
+});
+
 describe('a duration', () => {
   it.each([
     ['500ms', 0.5],

@@ -145,6 +145,37 @@ describe('backoff', () => {
     expect(spread).toEqual([8, 10, 12]);
   });
 
+  it.each<[object, number[], number]>([
+    [{ exponential: '1s', max: '10s' }, [1, 2, 4, 8, 10], 0],
+    [{ exponential: '700ms', max: '3s', jitter: false }, [0.7, 1.4, 2.8, 3], 0],
+    [{ exponential: 5, max: 5 }, [5], 0],
+    [{ exponential: '1s', max: '6s', jitter: true }, [1, 2, 4], 0.5],
+    [{ exponential: '10h' }, [36_000, 72_000, 86_400], 0],
+    [{ exponential: '2d' }, [172_800], 0],
+  ])('is doubled each time where it is exponential: %p', (backoff, delays, jitter) => {
+    expect(resolveBackoff(backoff, 'backoff')).toEqual({ delays, jitter });
+  });
+
+  it('never waits longer than max, whatever the jitter', () => {
+    const backoff = resolveBackoff({ exponential: '1s', max: '10m', jitter: 0.3 }, 'backoff');
+    const longest = Array.from({ length: 20 }, (_, failures) => backoffDelay(backoff, failures + 1, () => 1));
+
+    expect(Math.max(...longest)).toBeLessThanOrEqual(600);
+    expect(longest.at(-1)).toBeCloseTo(600, 0);
+  });
+
+  it.each([
+    { exponential: 0 },
+    { exponential: '1s', max: '500ms' },
+    { exponential: '1s', delays: '1s' },
+    { max: '1s' },
+    { delays: '1s', max: '1s' },
+    { type: 'exponential', delay: 1000 },
+    { exponential: '1s', jitter: 'full' },
+  ])('refuses one that cannot be, and says how it is written: %p', (backoff) => {
+    expect(() => resolveBackoff(backoff, 'backoff on SendEmail')).toThrow(InvalidJobOptionError);
+  });
+
   it('refuses a list in a list', () => {
     expect(() => resolveBackoff([['10s']], 'backoff')).toThrow(InvalidDurationError);
   });

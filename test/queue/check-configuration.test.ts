@@ -95,6 +95,20 @@ describe('a configuration', () => {
     ]);
   });
 
+  it.each([
+    [{ driver: 'redis', url: undefined }, 'connections.main.url: is there, and is undefined'],
+    [{ driver: 'redis', host: undefined, port: 6379 }, 'connections.main.host: is there, and is undefined'],
+    [{ driver: 'database', url: undefined }, 'connections.main.url: is there, and is undefined'],
+    [{ driver: 'beanstalkd', url: undefined }, 'connections.main.url: is there, and is undefined'],
+  ])('does not take the default for an address that is undefined: %p', (main, mistake) => {
+    expect(mistakesIn({ connections: { main } })[0]).toContain(mistake);
+  });
+
+  it('takes one of several addresses, and the default where there is none', () => {
+    expect(inRedis({ url: undefined, host: '10.0.0.1' })).toEqual([]);
+    expect(inRedis({ password: undefined, port: undefined })).toEqual([]);
+  });
+
   it('refuses a lease of null, with the reason', () => {
     expect(inRedis({ retryAfter: null })).toEqual([
       expect.stringMatching(

@@ -44,6 +44,19 @@ describe('the options of a worker', () => {
     });
   });
 
+  it.each(['limiter', 'lockDuration', 'removeOnComplete', 'autorun', 'stalledInterval'])(
+    'say of one of BullMQ what there is in its place: %s',
+    (option) => {
+      expect(() => resolveWorkerOptions({ [option]: 1 })).toThrow(/there is no such option: .{20,}/);
+    },
+  );
+
+  it('are an object, and no queue with a function', () => {
+    expect(() => resolveWorkerOptions('mail' as never)).toThrow(
+      "Worker: the first argument is mail; give an object: new Worker({ queue: 'mail' }).",
+    );
+  });
+
   it('make once one job at most', () => {
     expect(resolveWorkerOptions({ once: true, maxJobs: 50 }).maxJobs).toBe(1);
   });

@@ -1,4 +1,5 @@
 /** What can be wrong with a database connection: its address, its tables, its file. */
+import { wordsOf } from '../../errors/foreign-error';
 import { OnqueueError } from '../../errors/onqueue-error';
 import type { Consequential } from '../errors';
 
@@ -243,5 +244,24 @@ export class RefusedByDatabaseError extends OnqueueError<Refused> implements Con
 
   withConsequence(consequence: string): RefusedByDatabaseError {
     return new RefusedByDatabaseError({ ...this.facts, consequence }, { cause: this.cause });
+  }
+}
+
+/** The package that SQLite is spoken to by is not installed as a whole, or not for this machine. */
+export class SqliteEngineError extends OnqueueError<{ readonly missing: string | undefined }> {
+  readonly code = 'E_SQLITE_ENGINE';
+
+  /** @param missing the package that was not found; undefined: it is there, and could not be loaded */
+  constructor(missing: string | undefined, options?: { cause?: unknown }) {
+    const machine = `${process.platform}-${process.arch}`;
+    const what = missing === undefined ? 'libsql could not be loaded' : `the package ${missing} is not installed`;
+    const reason = missing === undefined ? ` (${wordsOf(options?.cause) ?? 'without a reason'})` : '';
+    super(
+      `SQLite cannot be used on this machine (${machine}): ${what}${reason}. libsql brings its native part as an optional ` +
+        'dependency: run npm install here, without --omit=optional and with no node_modules of another machine, and leave ' +
+        'libsql out of bundles.',
+      { missing },
+      options,
+    );
   }
 }

@@ -5,7 +5,7 @@
  * another type, and a TEXT column read that is not UTF-8. So every value is checked here, and every statement reads text
  * as `CAST(… AS BLOB)`, which also keeps what follows a NUL character.
  */
-import { UnboundValueError } from '../errors';
+import { SqliteEngineError, UnboundValueError } from '../errors';
 
 export type SqliteValue = string | number | null | Buffer;
 
@@ -67,7 +67,12 @@ export function isEngineHandle(value: object): value is EngineHandle {
 
 /** Loaded on first use: a program on Redis pays nothing for it. */
 function engineClass(): EngineClass {
-  return require('libsql') as EngineClass; // oxlint-disable-line typescript/no-require-imports
+  try {
+    return require('libsql') as EngineClass; // oxlint-disable-line typescript/no-require-imports
+  } catch (cause) {
+    const missing = /'(@libsql\/[^']+|libsql)'/.exec((cause as Error).message)?.[1];
+    throw new SqliteEngineError(missing, { cause });
+  }
 }
 
 class CheckedStatement implements SqliteStatement {

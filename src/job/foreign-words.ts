@@ -54,6 +54,47 @@ const IN_CONFIGURATION: ReadonlyMap<string, string> = new Map([
   ['sizeLimit', `BullMQ's sizeLimit is maxPayload, such as '4mb'`],
 ]);
 
+const IN_WORKER: ReadonlyMap<string, string> = new Map([
+  ['lockDuration', `BullMQ's lockDuration is ${LEASE}; it stands in the connection`],
+  ['lockRenewTime', 'leases are renewed by themselves'],
+  ['stalledInterval', 'leases that ran out are found by every worker'],
+  ['maxStalledCount', `here it is maxCrashes; ${JOB_OPTION}`],
+  ['limiter', 'a limit of jobs for each time is none of a worker yet; concurrency bounds how many run at once'],
+  ['autorun', 'a worker runs when you call run()'],
+  ['prefix', 'it stands in the connection: connections: { redis: { prefix } }'],
+  ['removeOnComplete', 'not needed: completed jobs are removed'],
+  ['removeOnFail', 'not needed: failed jobs are kept until they are pruned (Queue.failed.prune)'],
+  ['settings', "a backoff of one's own is a method of the job: backoff(error)"],
+  ['drainDelay', 'not needed: workers wait without polling'],
+  ['stopOnEmpty', 'write stopWhenEmpty'],
+]);
+
+const IN_JOB: ReadonlyMap<string, string> = new Map([
+  ['removeOnComplete', 'not needed: completed jobs are removed'],
+  ['removeOnFail', 'not needed: failed jobs are kept until they are pruned (Queue.failed.prune)'],
+  ['repeat', 'jobs are not repeated by themselves: dispatch it from cron, or anew at the end of handle() with a delay'],
+  [
+    'lifo',
+    'a queue keeps its order; give what is urgent a queue of its own, and name that first: queue: [...] of the worker',
+  ],
+  ['priority', 'give what is urgent a queue of its own, and name that first: --queue=high,default'],
+  ['jobId', 'an id is given by the dispatch, and is its own for each job'],
+  ['lockDuration', `BullMQ's lockDuration is ${LEASE}; it stands in the connection`],
+  [
+    'limiter',
+    'a limit of jobs for each time is none of a job yet; concurrency of the worker bounds how many run at once',
+  ],
+  ['concurrency', WORKER_OPTION],
+]);
+
+export function meantInWorker(key: string): string | undefined {
+  return IN_WORKER.get(key);
+}
+
+export function meantInJob(key: string): string | undefined {
+  return IN_JOB.get(key);
+}
+
 export function meantInConnection(key: string): string | undefined {
   return IN_CONNECTION.get(key);
 }
