@@ -1,4 +1,5 @@
 /** What every key in Redis is called. Nothing else builds a name. */
+import { Recent } from '../recent';
 
 /** The keys that concern one queue. In a cluster all of them share a slot. */
 export interface QueueKeys {
@@ -22,10 +23,13 @@ export interface QueueKeys {
   readonly client: (id: string) => string;
 }
 
+/** Those of the others are made anew. */
+const MOST_QUEUES = 1000;
+
 export class Keys {
   readonly #prefix: string;
   readonly #cluster: boolean;
-  readonly #queues = new Map<string, QueueKeys>();
+  readonly #queues = new Recent<string, QueueKeys>(MOST_QUEUES);
 
   /** @param cluster whether names of queues are wrapped in a hash tag, as Laravel does */
   constructor(prefix: string, cluster: boolean) {

@@ -35,6 +35,7 @@ import { RedisLink } from './link';
 import { pagesOf } from '../../queue/pages';
 import { PushLane } from './push-lane';
 import { QueueNames } from './queue-names';
+import { RecordedCalls } from './recorded-calls';
 import { RedisControl } from './redis-control';
 import { RedisFailedStore } from './redis-failed-store';
 import { RedisLockStore } from './redis-lock-store';
@@ -99,6 +100,7 @@ export class RedisConnection implements Connection {
   readonly #exchanger: Exchanger;
   readonly #masters: SilentMasters | undefined;
   readonly #pushes = new Recent<string, PushLane>(MOST_LANES, (lane) => lane.isIdle);
+  readonly #clears: RecordedCalls;
   readonly #waiters: RedisWaiters;
   readonly #clock: Clock;
   readonly #storeClock: StoreClock;
@@ -118,6 +120,7 @@ export class RedisConnection implements Connection {
     this.#link = new RedisLink(source);
     this.#caller = new RedisCaller(this.#link, { ...context, address: source.address });
     this.#keys = new Keys(source.keyPrefix + prefix, source.cluster);
+    this.#clears = new RecordedCalls(this.#caller);
     this.#names = new QueueNames(this.#caller, this.#keys.names);
     const ordered = source.cluster ? new QueueNames(this.#caller, this.#keys.ordered) : undefined;
     this.#masters = source.cluster ? new SilentMasters(this.#caller) : undefined;
@@ -236,12 +239,12 @@ export class RedisConnection implements Connection {
   async clear(queue: string): Promise<number> {
     this.#checkOpen('clear');
     const { client, ready, delayed, reserved, notify, cancelled } = this.#keys.queue(queue);
-    const [, count] = (await this.#caller.script(
-      script('clear'),
-      [client(clientId()), ready, delayed, reserved, notify, cancelled],
-      [1],
-      { consequence: `queue '${queue}' was not cleared` },
-    )) as [word: Buffer, count: number];
+    const keys = [ready, delayed, reserved, notify, cancelled];
+    const consequence = `queue '${queue}' was not cleared`;
+    const [, count] = (await this.#clears.ask({ script: 'clear', client, keys, args: [], consequence })) as [
+      word: Buffer,
+      count: number,
+    ];
     return count;
   }
 

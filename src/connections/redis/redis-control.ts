@@ -2,10 +2,9 @@
 import { uuidv7 } from '../../payload/uuid';
 import type { CancelResult, Control } from '../../queue/control';
 import type { RedisCaller } from './caller';
-import { clientId } from './client-id';
 import type { Keys } from './keys';
 import type { QueueNames } from './queue-names';
-import { script } from './scripts';
+import { RecordedCalls } from './recorded-calls';
 
 /** Where not all could be looked at: `mark` the id, or `leave` it, to be marked once the other queues were looked at. */
 type Resort = 'mark' | 'leave';
@@ -16,6 +15,7 @@ export class RedisControl implements Control {
   readonly #names: QueueNames;
   readonly #ordered: QueueNames | undefined;
   readonly #checkOpen: (operation: string) => void;
+  readonly #calls: RecordedCalls;
 
   /** @param ordered in a cluster: the queues whose workers hear of orders */
   constructor(
@@ -30,6 +30,7 @@ export class RedisControl implements Control {
     this.#names = names;
     this.#ordered = ordered;
     this.#checkOpen = checkOpen;
+    this.#calls = new RecordedCalls(caller);
   }
 
   async cancel(id: string, queue?: string): Promise<CancelResult> {
@@ -59,8 +60,13 @@ export class RedisControl implements Control {
     const { client, control, ready } = this.#keys.queue(queue);
     // Otherwise nobody would find its hash again.
     await this.#ordered?.add(queue);
-    const [word] = await this.#caller.script(script('pause'), [client(clientId()), control, ready], [1, queue], {
-      consequence: `queue '${queue}' was not paused`,
+    const consequence = `queue '${queue}' was not paused`;
+    const [word] = await this.#calls.ask({
+      script: 'pause',
+      client,
+      keys: [control, ready],
+      args: [queue],
+      consequence,
     });
     return String(word) === 'paused';
   }
@@ -68,12 +74,9 @@ export class RedisControl implements Control {
   async resume(queue: string): Promise<boolean> {
     this.#checkOpen('control.resume');
     const { client, control, ready, delayed, notify } = this.#keys.queue(queue);
-    const [word] = await this.#caller.script(
-      script('resume'),
-      [client(clientId()), control, ready, delayed, notify],
-      [1],
-      { consequence: `queue '${queue}' was not resumed` },
-    );
+    const keys = [control, ready, delayed, notify];
+    const consequence = `queue '${queue}' was not resumed`;
+    const [word] = await this.#calls.ask({ script: 'resume', client, keys, args: [], consequence });
     return String(word) === 'resumed';
   }
 
@@ -106,12 +109,9 @@ export class RedisControl implements Control {
 
   async #look(id: string, queue: string, resort: Resort): Promise<CancelResult | 'unseen'> {
     const { client, ready, delayed, reserved, cancelled } = this.#keys.queue(queue);
-    const [word] = await this.#caller.script(
-      script('cancel'),
-      [client(clientId()), ready, delayed, reserved, cancelled],
-      [1, id, resort],
-      { consequence: `job ${id} was not cancelled` },
-    );
+    const keys = [ready, delayed, reserved, cancelled];
+    const consequence = `job ${id} was not cancelled`;
+    const [word] = await this.#calls.ask({ script: 'cancel', client, keys, args: [id, resort], consequence });
     return String(word) as CancelResult | 'unseen';
   }
 

@@ -3,10 +3,10 @@ import type { Milliseconds, Seconds } from '../../clock/clock';
 import type { FailedEntry, FailedStore, Forgotten } from '../../failed/failed-store';
 import { uuidv7 } from '../../payload/uuid';
 import type { RedisCaller } from './caller';
-import { clientId } from './client-id';
 import { failedEntry, foreignMeta } from './failed-meta';
 import type { Keys, QueueKeys } from './keys';
 import type { QueueNames } from './queue-names';
+import { RecordedCalls } from './recorded-calls';
 import { script } from './scripts';
 
 /** An entry without its texts. */
@@ -31,12 +31,14 @@ export class RedisFailedStore implements FailedStore {
   readonly #keys: Keys;
   readonly #names: QueueNames;
   readonly #checkOpen: (operation: string) => void;
+  readonly #calls: RecordedCalls;
 
   constructor(caller: RedisCaller, keys: Keys, names: QueueNames, checkOpen: (operation: string) => void) {
     this.#caller = caller;
     this.#keys = keys;
     this.#names = names;
     this.#checkOpen = checkOpen;
+    this.#calls = new RecordedCalls(caller);
   }
 
   async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<string> {
@@ -85,24 +87,26 @@ export class RedisFailedStore implements FailedStore {
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean> {
     this.#checkOpen('failed.retry');
     const keys = this.#keys.queue(entry.queue);
-    const [word] = await this.#caller.script(
-      script('retry'),
-      [keys.client(clientId()), keys.failed, keys.failedJobs, keys.ready, keys.notify, keys.cancelled],
-      [1, entry.id, entry.payload, payload],
-      { consequence: `the failed job ${entry.id} was not sent back` },
-    );
+    const [word] = await this.#calls.ask({
+      script: 'retry',
+      client: keys.client,
+      keys: [keys.failed, keys.failedJobs, keys.ready, keys.notify, keys.cancelled],
+      args: [entry.id, entry.payload, payload],
+      consequence: `the failed job ${entry.id} was not sent back`,
+    });
     return String(word) === 'retried';
   }
 
   async forget({ id, queue, payload }: Forgotten): Promise<boolean> {
     this.#checkOpen('failed.forget');
     const keys = this.#keys.queue(queue);
-    const [word] = await this.#caller.script(
-      script('forget'),
-      [keys.client(clientId()), keys.failed, keys.failedJobs],
-      [1, id, ...(payload === undefined ? [] : [payload])],
-      { consequence: `the failed job ${id} was not forgotten` },
-    );
+    const [word] = await this.#calls.ask({
+      script: 'forget',
+      client: keys.client,
+      keys: [keys.failed, keys.failedJobs],
+      args: [id, ...(payload === undefined ? [] : [payload])],
+      consequence: `the failed job ${id} was not forgotten`,
+    });
     return String(word) === 'forgotten';
   }
 
@@ -162,15 +166,15 @@ export class RedisFailedStore implements FailedStore {
   /** Page by page, so that no call blocks the server. */
   async #remove(queue: string, { olderThan, keep }: Pruning): Promise<number> {
     const { client, failed, failedJobs } = this.#keys.queue(queue);
-    const id = clientId();
     let removed = 0;
-    for (let sequence = 1; ; sequence += 1) {
-      const [, count, rest] = (await this.#caller.script(
-        script('prune'),
-        [client(id), failed, failedJobs],
-        [sequence, olderThan, keep],
-        { consequence: `failed jobs of queue '${queue}' were not removed` },
-      )) as [word: Buffer, count: number, rest: Buffer];
+    for (;;) {
+      const [, count, rest] = (await this.#calls.ask({
+        script: 'prune',
+        client,
+        keys: [failed, failedJobs],
+        args: [olderThan, keep],
+        consequence: `failed jobs of queue '${queue}' were not removed`,
+      })) as [word: Buffer, count: number, rest: Buffer];
       removed += count;
       if (rest.toString() === 'done') return removed;
     }

@@ -13,6 +13,7 @@ function answering(words: readonly string[], cluster: boolean): { control: Redis
   const answers = [...words];
   const unmarked: string[] = [];
   const caller = {
+    settings: { clock: new TestClock() },
     script: async () => [Buffer.from(answers.shift()!)],
     command: async (command: string, [key]: readonly string[]) => {
       if (command === 'zrem') unmarked.push(key!);

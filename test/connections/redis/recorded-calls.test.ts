@@ -1,0 +1,37 @@
+import { RedisWorld } from './open-redis';
+
+let world: RedisWorld;
+
+beforeAll(async () => {
+  world = await RedisWorld.start();
+});
+beforeEach(() => world.fresh());
+afterEach(() => world.closeConnections());
+afterAll(() => world.stop());
+
+const IDS = Array.from({ length: 50 }, (_, at) => `job-${at}`);
+
+const records = (): Promise<string[]> => world.client.keys(`${world.prefix}*:client:*`);
+
+it('calls of one connection leave one record for each queue, however many jobs are sent back, cancelled or removed', async () => {
+  const connection = world.connect();
+  for (const id of IDS) {
+    const payload = Buffer.from(`{"job":"probe","data":{},"id":"${id}","attempts":1}`);
+    const why = { name: 'probe', exception: 'no', connection: connection.name, queue: 'q', attempts: 1 };
+    await connection.failed.put({ ...why, id, payload });
+  }
+  const entries = await connection.failed.list({ limit: 100 });
+  for (const entry of entries) expect(await connection.failed.retry(entry, entry.payload)).toBe(true);
+  expect(await records()).toHaveLength(1);
+
+  for (const id of IDS) expect(await connection.control.cancel(id, 'q')).toBe('removed');
+  expect(await records()).toHaveLength(2);
+  expect(await connection.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+});
+
+it('calls that are made at once are carried out one after another, each with its own answer', async () => {
+  const connection = world.connect();
+  const asked = ['a', 'b', 'a', 'b'].map((queue) => connection.control.pause(queue));
+
+  expect(await Promise.all(asked)).toEqual([true, true, false, false]);
+});
