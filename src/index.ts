@@ -90,6 +90,7 @@ export type {
   HookEvents,
   LoopingEvent,
   LostEvent,
+  RecoveredEvent,
   QueuedEvent,
   QueueingEvent,
   ReleasedEvent,

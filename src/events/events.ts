@@ -58,6 +58,14 @@ export interface LostEvent {
   /** How the run had ended, which the store refused. */
   readonly outcome: 'completed' | 'released' | 'failed' | 'cancelled';
 }
+export interface RecoveredEvent {
+  readonly connectionName: string;
+  readonly job: JobContext;
+  /** How often its workers have died or fallen silent under it, this time included. */
+  readonly crashes: number;
+  /** Seconds that the last one was silent before, at least: the lease. */
+  readonly silence: number;
+}
 export interface LoopingEvent {
   readonly connectionName: string;
   readonly queue: string;
@@ -77,6 +85,7 @@ export interface HookEvents {
   released: ReleasedEvent;
   cancelled: CancelledEvent;
   lost: LostEvent;
+  recovered: RecoveredEvent;
   attempted: AttemptedEvent;
   starting: StartingEvent;
   looping: LoopingEvent;

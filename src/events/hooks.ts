@@ -24,6 +24,7 @@ export class Hooks {
     released: [],
     cancelled: [],
     lost: [],
+    recovered: [],
     attempted: [],
     starting: [],
     looping: [],

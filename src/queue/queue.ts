@@ -195,6 +195,8 @@ export class Queue {
   static readonly cancelled = hook('cancelled');
   /** When the store refused an outcome: somebody else has the job, or it is gone. */
   static readonly lost = hook('lost');
+  /** When a worker takes a job over from one that died or fell silent, before it runs; once for each worker and crash. */
+  static readonly recovered = hook('recovered');
   /** When a worker starts, before it reserves. */
   static readonly starting = hook('starting');
   /** When a worker has nothing to do: once, until it has run a job again. */

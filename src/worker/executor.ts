@@ -4,6 +4,7 @@
  * The worker, `sync` and the test kit share it, so that a job cannot work in one of them and break in another. Once the
  * outcome is confirmed by the store, its `announcer` tells the job and the hooks.
  */
+import type { Seconds } from '../clock/clock';
 import type { JobDefinition } from '../job/definition';
 import type { Middleware } from '../job/middleware';
 import { nearest } from '../job/nearest';
@@ -19,8 +20,9 @@ import { refusalOf } from './attempt';
 import { Deadlines } from './deadlines';
 import { JobTimedOutError, LaravelJobError, PoisonJobError, UnknownJobError } from './errors';
 import { invokeHandle } from './invocation';
-import { logApart, logStart } from './job-log';
+import { logApart, logRecovered, logStart } from './job-log';
 import { cancelled, failed, neverRun, type Outcome, outcomeOf, releasedForFree, storeNow } from './outcome';
+import { Recoveries } from './recoveries';
 import type { RunningJob } from './running-job';
 import { Strangers } from './strangers';
 
@@ -32,6 +34,8 @@ export interface ExecutorSettings {
   readonly single?: boolean | undefined;
   /** Of a worker: itself, which waits for its hooks. */
   readonly caller?: object | undefined;
+  /** Of a worker: how long one is silent at least before it loses a job to another. */
+  readonly lease?: Seconds | undefined;
   /** Called before a handler starts, which may take the process with it. */
   readonly starting?: (() => void) | undefined;
 }
@@ -53,6 +57,7 @@ export class Executor {
   readonly #settings: ExecutorSettings;
   readonly #deadlines: Deadlines;
   readonly #strangers: Strangers;
+  readonly #recoveries = new Recoveries();
   /** Of runs that wait for their hooks. */
   readonly #goOn = new Set<() => void>();
   #isHastened = false;
@@ -102,6 +107,7 @@ export class Executor {
       const prepared = this.#prepare(job);
       if ('settlement' in prepared) return end(prepared);
       plan = prepared;
+      this.#tellRecovery(job);
       told = this.announcer.tell(job, 'before', { connectionName: job.connectionName, job });
     } catch (error) {
       return end(this.#notRun(job, error));
@@ -111,6 +117,15 @@ export class Executor {
       void this.#heard(told)
         .then(() => this.#confirmed(job))
         .then(() => this.#attempt(job, plan, end));
+  }
+
+  #tellRecovery(job: RunningJob): void {
+    const { lease: silence } = this.#settings;
+    const { crashes } = job.reservation.counters;
+    if (crashes === 0 || silence === undefined || !this.#recoveries.isNew(job.id, crashes)) return;
+    // Of one that runs apart, the log has just said why.
+    if (!job.isApart) logRecovered(this.#application.logger, job, silence);
+    void this.announcer.tell(job, 'recovered', { connectionName: job.connectionName, job, crashes, silence });
   }
 
   // What is to be run, or why it is not.

@@ -3,6 +3,7 @@ import { sentence } from '../errors/plain-text';
 import { causeOf, errorMessage, toError } from '../failed/exception-text';
 import { errorRecord } from '../failed/error-record';
 import { type Logger, wants } from '../logger/logger';
+import type { Seconds } from '../clock/clock';
 import type { SetAside } from '../queue/connection';
 import { WorkerStoppingError } from './errors';
 import type { RunningJob } from './running-job';
@@ -110,6 +111,16 @@ function factsOfRefusal({ job, outcome: { settlement } }: Finished, refusal: unk
   const { code } = (refusal ?? {}) as { readonly code?: unknown };
   const error = wordsOf(refusal);
   return { job: name, id, connection, queue, attempts, outcome: settlement.outcome, code, error };
+}
+
+/** Who it was is known to the supervisor of that process, whose line names the job as well. */
+export function logRecovered(logger: Logger, job: RunningJob, silence: Seconds): void {
+  const { name, id, connectionName, queue, fence, reservation } = job;
+  const { crashes } = reservation.counters;
+  logger.warn(
+    { job: name, id, connection: connectionName, queue, crashes, fence, silence },
+    `${name} ${id} is taken over: its worker died, or was silent for ${silence} s or longer. Crashes so far: ${crashes}.`,
+  );
 }
 
 export function logApart(logger: Logger, { name, id, queue, reservation }: RunningJob): void {

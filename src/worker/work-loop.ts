@@ -106,7 +106,7 @@ export class WorkLoop {
     this.#orders = new Orders(connection, this.#logger);
     this.#pulse = new Pulse(clock);
     const { defaults, grace } = options;
-    this.#executor = new Executor(application, { defaults, grace, caller: this, starting: changed });
+    this.#executor = new Executor(application, { defaults, grace, lease, caller: this, starting: changed });
     this.#lastChance = new LastChance((job) => this.#executor.isLastChance(job));
     const freed = (): void => {
       this.#hungry = true;

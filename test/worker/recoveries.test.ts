@@ -1,0 +1,46 @@
+import type { RecoveredEvent } from '../../src/events/events';
+import { application, Note, ran, setTheScene } from './scene';
+import { Worker } from '../../src/worker/worker';
+import { Recoveries } from '../../src/worker/recoveries';
+import { payloadOf } from '../support/reservation';
+
+setTheScene();
+
+it('a job that is taken over from a worker that died is told, in the log and to a hook, before it runs', async () => {
+  const { manager, clock, log } = application;
+  const driver = manager.driver();
+  await driver.push('default', [{ payload: payloadOf(new Note('taken over')).toString() }]);
+  await driver.push('default', [{ payload: payloadOf(new Note('met for the first time')).toString() }]);
+  // The one that dies.
+  const { reservations } = await driver.reserve({ queues: ['default'], limit: 1, lease: 30 });
+  await clock.advance('31s');
+  const told: RecoveredEvent[] = [];
+  const ranBefore: number[] = [];
+  manager.hooks.on('recovered', (event) => {
+    told.push(event);
+    ranBefore.push(ran.length);
+  });
+
+  await new Worker({ stopWhenEmpty: true }, manager).run();
+
+  expect(reservations).toHaveLength(1);
+  expect(ran).toEqual(['taken over', 'met for the first time']);
+  expect(told).toMatchObject([{ connectionName: 'memory', crashes: 1, silence: 30, job: { name: 'Note', fence: 2 } }]);
+  expect(ranBefore).toEqual([0]);
+  const lines = log.lines.filter(({ message }) => message.includes('is taken over'));
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toMatchObject({ level: 'warn', facts: { job: 'Note', crashes: 1, fence: 2, silence: 30 } });
+});
+
+it('a crash is news once', () => {
+  const recoveries = new Recoveries();
+
+  expect([0, 1, 1, 2, 2, 1].map((crashes) => recoveries.isNew('a', crashes))).toEqual([
+    false,
+    true,
+    false,
+    true,
+    false,
+    true,
+  ]);
+});
