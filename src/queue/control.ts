@@ -1,7 +1,8 @@
 /** Orders that reach every worker through the store: cancel a job, pause a queue, start anew. */
+import type { Reservation } from './connection';
 
 /**
- * `removed`: it waited, and is gone. `signalled`: it is running, and is told to stop when its lease is next renewed.
+ * `removed`: it waited, and is gone. `signalled`: it is running, and is told to stop.
  * `marked`: it was not found in the bounded look that a store takes; it ends as cancelled when a worker meets it.
  * `unknown`: it is not there: done, failed, removed before, or never dispatched.
  */
@@ -14,6 +15,11 @@ export interface Control {
    * @param queue where it is known to be; absent: all queues that the store knows are looked at
    */
   cancel(id: string, queue?: string): Promise<CancelResult>;
+  /**
+   * Whether each of these jobs was cancelled, in order; some may have ended meanwhile. Costs little: workers ask twice a
+   * second for those that run. Absent: they hear of it when they renew.
+   */
+  cancelled?(reservations: readonly Reservation[]): Promise<readonly boolean[]>;
   /** From the moment this resolves nothing of the queue is handed out. False: it was paused already. */
   pause(queue: string): Promise<boolean>;
   /** False: it was not paused. Wakes who waits for work. */

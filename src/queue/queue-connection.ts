@@ -61,7 +61,7 @@ export class QueueConnection extends QueuePusher {
 
   /**
    * Cancels the job that `dispatch` or `push` gave this id for: one that waits is removed, one that runs is told to stop
-   * when its lease is next renewed, within a third of `retryAfter`. Failed jobs stay.
+   * within a second: its `signal` aborts. Failed jobs stay.
    *
    * @param options `queue`: where it is known to be; by default all queues of this connection are looked at
    * @throws InvalidJobIdError, InvalidQueueNameError, CapabilityError

@@ -117,7 +117,7 @@ export class Queue {
 
   /**
    * Cancels the job that `dispatch` or `push` gave this id for: one that waits is removed, one that runs is told to stop
-   * when its lease is next renewed, within a third of `retryAfter`. Failed jobs stay.
+   * within a second: its `signal` aborts. Failed jobs stay.
    *
    * @param options `connection`: the one that it was sent to, by default the default one: an id does not tell. `queue`:
    * where it is known to be, by default all queues of the connection are looked at

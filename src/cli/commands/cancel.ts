@@ -14,7 +14,7 @@ interface CancelFlags extends ProjectFlags {
 
 const MEANING: Readonly<Record<Exclude<CancelResult, 'unknown'>, string>> = {
   removed: 'it waited, and is gone',
-  signalled: 'it is running, and is told to stop when its lease is next renewed',
+  signalled: 'it is running, and is told to stop',
   marked: 'it was not found at once, and ends as cancelled when a worker meets it',
 };
 
@@ -22,7 +22,7 @@ export function cancelCommand(session: Session): Command {
   const command = newCommand('cancel', {
     summary: 'keep jobs from running, or tell those that run to stop',
     description:
-      'A job that waits is removed. One that runs is told to stop within a third of retryAfter: its signal aborts. Failed jobs ' +
+      'A job that waits is removed. One that runs is told to stop within a second: its signal aborts. Failed jobs ' +
       'stay (see forget). The exit code is 1 when one of the ids is not known; the others are cancelled all the same.',
     examples: [
       ['onqueue cancel 0193a6c1-…', 'this one, of the default connection'],

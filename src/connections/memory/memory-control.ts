@@ -1,6 +1,8 @@
 /** Orders to the workers of a memory store. */
+import type { Reservation } from '../../queue/connection';
 import type { CancelResult, Control } from '../../queue/control';
 import type { MemoryStore } from './memory-store';
+import type { Text } from './text';
 
 export class MemoryControl implements Control {
   readonly #store: MemoryStore;
@@ -14,6 +16,11 @@ export class MemoryControl implements Control {
   async cancel(id: string, queue?: string): Promise<CancelResult> {
     this.#checkOpen('control.cancel');
     return this.#store.cancel(id, queue === undefined ? this.#store.queueNames : [queue]);
+  }
+
+  async cancelled(reservations: readonly Reservation[]): Promise<readonly boolean[]> {
+    this.#checkOpen('control.cancelled');
+    return reservations.map(({ queue, token }) => this.#store.queue(queue).isCancelled(token as Text));
   }
 
   async pause(queue: string): Promise<boolean> {

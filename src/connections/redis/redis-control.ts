@@ -1,5 +1,7 @@
 /** Orders to the workers of a Redis: kept in one hash and one sorted set, in a cluster in one of each for each queue. */
+import { readId } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
+import type { Reservation } from '../../queue/connection';
 import type { CancelResult, Control } from '../../queue/control';
 import type { RedisCaller } from './caller';
 import type { Keys } from './keys';
@@ -53,6 +55,22 @@ export class RedisControl implements Control {
       return result;
     }
     return marked.size > 0 ? 'marked' : 'unknown';
+  }
+
+  async cancelled(reservations: readonly Reservation[]): Promise<readonly boolean[]> {
+    this.#checkOpen('control.cancelled');
+    const places = new Map<string, number[]>();
+    for (const [place, { queue }] of reservations.entries()) {
+      const { cancelled } = this.#keys.queue(queue);
+      places.set(cancelled, [...(places.get(cancelled) ?? []), place]);
+    }
+    const answers: boolean[] = [];
+    for (const [key, of] of places) {
+      const ids = of.map((place) => readId(reservations[place]!.payload) ?? '');
+      const scores = await this.#caller.command('zmscore', [key, ...ids], { consequence: 'no cancelled job was told' });
+      for (const [index, place] of of.entries()) answers[place] = (scores as readonly unknown[])[index] !== null;
+    }
+    return answers;
   }
 
   async pause(queue: string): Promise<boolean> {

@@ -124,6 +124,18 @@ export const cancelCases: readonly CaseDefinition[] = [
     },
   },
   {
+    name: 'who holds jobs can ask which of them were cancelled, without renewing them',
+    requires: ['reserve', 'control'],
+    async run(world) {
+      const first = await holdCancelled(world, 'a');
+      await world.push(probe('b'));
+      const second = await world.reserveOne();
+      assert.deepEqual(await world.control.cancelled?.([second, first, second]), [false, true, false]);
+      await world.settle([cancelled(first)]);
+      assert.deepEqual(await world.control.cancelled?.([second]), [false]);
+    },
+  },
+  {
     name: 'a renewal that tells of a cancellation renews all the same',
     requires: ['reserve', 'renew', 'control'],
     async run(world) {

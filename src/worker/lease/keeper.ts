@@ -10,6 +10,7 @@ import { existsSync } from 'node:fs';
 import { type Clock, type Milliseconds, type Seconds, systemClock } from '../../clock/clock';
 import type { Logger } from '../../logger/logger';
 import type { Connection, Reservation } from '../../queue/connection';
+import { CancelWatch } from '../cancel-watch';
 import { JobCancelledError, LeaseLostError } from '../errors';
 import { type Heard, LeaseChannel, type Placed } from './channel';
 import { PROGRAM } from './lease-thread';
@@ -41,6 +42,7 @@ export class LeaseKeeper {
   readonly #settings: LeaseKeeperSettings;
   readonly #table: LeaseTable;
   readonly #renewal: LeaseRenewal<HeldJob>;
+  readonly #cancels: CancelWatch<HeldJob> | undefined;
   #channel: LeaseChannel | undefined;
   #confirming: Promise<unknown> | undefined;
 
@@ -64,6 +66,7 @@ export class LeaseKeeper {
       failed: report,
       recovered,
     });
+    this.#cancels = this.#newWatch();
   }
 
   /**
@@ -79,6 +82,7 @@ export class LeaseKeeper {
     );
     this.#renewal.keep(held);
     this.#channel?.keep(held);
+    this.#cancels?.start();
   }
 
   /**
@@ -111,7 +115,23 @@ export class LeaseKeeper {
   /** Ends within a deadline, and leaves no timer and no thread behind. */
   async close(): Promise<void> {
     this.#renewal.close();
+    this.#cancels?.close();
     await this.#channel?.close();
+  }
+
+  #newWatch(): CancelWatch<HeldJob> | undefined {
+    const { connection, clock } = this.#settings;
+    const { control } = connection;
+    if (control?.cancelled === undefined) return undefined;
+    return new CancelWatch<HeldJob>({
+      clock,
+      ask: (reservations) => control.cancelled!(reservations),
+      held: () => this.#renewal.held,
+      cancelled: (held) => {
+        // It may have been settled meanwhile.
+        if (held.job.lease === held) this.#cancel(held);
+      },
+    });
   }
 
   #newChannel(): LeaseChannel | undefined {

@@ -180,6 +180,12 @@ export class MysqlJobs implements JobStatements {
     return Number(held) === 0 ? 'removed' : 'signalled';
   }
 
+  async cancelled(session: SqlSession, ids: readonly number[]): Promise<ReadonlySet<number>> {
+    const { jobs } = this.#names;
+    const statement = sql`SELECT id FROM ${jobs} FORCE INDEX (PRIMARY) WHERE id IN (${ids}) AND cancelled`;
+    return new Set((await session.query(statement.text)).rows.map(([id]) => Number(id)));
+  }
+
   async unread(
     session: SqlSession,
     limit: number,

@@ -191,6 +191,12 @@ export class PostgresJobs implements JobStatements {
     return (rows[0]?.[0] ?? 'unknown') as CancelResult;
   }
 
+  async cancelled(session: SqlSession, ids: readonly number[]): Promise<ReadonlySet<number>> {
+    const statement = `SELECT id FROM ${this.#names.jobs} WHERE id = ANY ($1::bigint[]) AND cancelled`;
+    const { rows } = await session.query(statement, [numberArray(ids)]);
+    return new Set(rows.map(([id]) => Number(id)));
+  }
+
   async unread(
     session: SqlSession,
     limit: number,

@@ -1,9 +1,10 @@
 /** Orders to the workers of a database server. */
 import { readId } from '../../../payload/counters';
 import { uuidv7 } from '../../../payload/uuid';
+import type { Reservation } from '../../../queue/connection';
 import type { CancelResult, Control } from '../../../queue/control';
 import type { Access } from './access';
-import type { Dialect } from './dialect';
+import type { Dialect, ReservationToken } from './dialect';
 
 /** Jobs of other programs whose ids one call reads. */
 const PAGE = 100;
@@ -33,6 +34,15 @@ export class ServerControl implements Control {
         jobs.know(session, known),
       );
     }
+  }
+
+  async cancelled(reservations: readonly Reservation[]): Promise<readonly boolean[]> {
+    const ids = reservations.map(({ token }) => (token as ReservationToken).id);
+    const purpose = { consequence: 'no cancelled job was told' };
+    const cancelled = await this.#access('control.cancelled', purpose, (session) =>
+      this.#dialect.jobs.cancelled(session, ids),
+    );
+    return ids.map((id) => cancelled.has(id));
   }
 
   async pause(queue: string): Promise<boolean> {

@@ -12,6 +12,7 @@ const PAGE_BYTES = 1024 * 1024;
 export class JobIds {
   readonly #find: SqliteStatement;
   readonly #signal: SqliteStatement;
+  readonly #isSignalled: SqliteStatement;
   readonly #remove: SqliteStatement;
   readonly #unread: SqliteStatement;
   readonly #know: SqliteStatement;
@@ -22,6 +23,7 @@ export class JobIds {
        ORDER BY ${RESERVED} DESC, id LIMIT 1`,
     );
     this.#signal = database.prepare(`UPDATE ${jobs} SET cancelled = 1 WHERE id = ?`);
+    this.#isSignalled = database.prepare(`SELECT 1 FROM ${jobs} WHERE id = ? AND cancelled`);
     this.#remove = database.prepare(`DELETE FROM ${jobs} WHERE id = ?`);
     this.#unread = database.prepare(`SELECT id, CAST(payload AS BLOB) FROM ${jobs} WHERE ${UNREAD_ID} LIMIT 1`);
     this.#know = database.prepare(`UPDATE ${jobs} SET uuid = ? WHERE id = ?`);
@@ -36,6 +38,10 @@ export class JobIds {
     }
     this.#signal.run([job]);
     return 'signalled';
+  }
+
+  isCancelled(id: number): boolean {
+    return this.#isSignalled.get([id]) !== undefined;
   }
 
   /** Reads the ids of some jobs that an older version or another program inserted. False: there are none left. */

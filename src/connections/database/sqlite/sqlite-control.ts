@@ -1,6 +1,8 @@
 /** Orders to the workers of a SQLite file. They are on disk when they are confirmed, as a push is. */
 import { uuidv7 } from '../../../payload/uuid';
+import type { Reservation } from '../../../queue/connection';
 import type { CancelResult, Control } from '../../../queue/control';
+import type { ReservationToken } from './reserve';
 import type { SqliteStore } from './sqlite-store';
 import type { SqliteTables } from './sqlite-tables';
 
@@ -26,6 +28,14 @@ export class SqliteControl implements Control {
       // It may be among those whose ids nobody has read yet; each is read once.
       if (!(await this.#options.store.write({ consequence }, ({ ids }) => ids.readSome()))) return 'unknown';
     }
+  }
+
+  async cancelled(reservations: readonly Reservation[]): Promise<readonly boolean[]> {
+    const { store, checkOpen } = this.#options;
+    checkOpen('control.cancelled');
+    return store.read('no cancelled job was told', ({ ids }) =>
+      reservations.map(({ token }) => ids.isCancelled((token as ReservationToken).id)),
+    );
   }
 
   pause(queue: string): Promise<boolean> {

@@ -1,0 +1,66 @@
+/**
+ * Tells those that run that they were cancelled, within a second: a renewal would do so up to a third of the lease later.
+ *
+ * Asks the store for those alone that have run for a while, so that short jobs cost nothing.
+ */
+import type { Clock, Milliseconds, Timer } from '../clock/clock';
+import type { Reservation } from '../queue/connection';
+import type { Control } from '../queue/control';
+import { MOST_JOBS } from '../queue/pages';
+
+/** One that began just behind a look is asked for with the second after it. */
+const BETWEEN_LOOKS: Milliseconds = 450;
+
+interface Held {
+  readonly number: number;
+  readonly reservation: Reservation;
+}
+
+export interface CancelWatchSettings<H extends Held> {
+  readonly clock: Clock;
+  readonly ask: NonNullable<Control['cancelled']>;
+  readonly held: () => Iterable<H>;
+  /** May be told more than once. */
+  readonly cancelled: (held: H) => void;
+}
+
+export class CancelWatch<H extends Held> {
+  readonly #settings: CancelWatchSettings<H>;
+  /** Those that the last look has seen. */
+  #seen = new Set<number>();
+  #timer: Timer | undefined;
+  #closed = false;
+
+  constructor(settings: CancelWatchSettings<H>) {
+    this.#settings = settings;
+  }
+
+  /** Something is held. */
+  start(): void {
+    if (this.#closed) return;
+    this.#timer ??= this.#settings.clock.after(BETWEEN_LOOKS, () => void this.#look());
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+  }
+
+  async #look(): Promise<void> {
+    const { ask, held, cancelled } = this.#settings;
+    const all = [...held()];
+    const longer = all.filter(({ number }) => this.#seen.has(number));
+    this.#seen = new Set(all.map(({ number }) => number));
+    try {
+      for (let at = 0; at < longer.length; at += MOST_JOBS) {
+        const page = longer.slice(at, at + MOST_JOBS);
+        const answers = await ask(page.map(({ reservation }) => reservation));
+        page.forEach((one, index) => answers[index] === true && cancelled(one));
+      }
+    } catch {
+      // The renewal tells of it, and of a store that is away.
+    }
+    this.#timer = undefined;
+    if (all.length > 0) this.start();
+  }
+}
