@@ -9,8 +9,8 @@ import { isAbsolute, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Clock, type Milliseconds, systemClock } from '../../../clock/clock';
 
-/** For the main thread to come to a halt, and for the process to end. */
-const REACH: Milliseconds = 1000;
+/** For the main thread to come to a halt, and for the process to end: a second was too short on a machine under load. */
+const REACH: Milliseconds = 5000;
 
 const OURS = `${join(__dirname, '..', '..', '..')}${sep}`;
 
