@@ -171,7 +171,7 @@ local function complete(queue, place, at, count)
   local there = count > 1 and call('ZMSCORE', queue.reserved, unpack(ARGV, at, at + count - 1)) or {}
   local all = call('ZREM', queue.reserved, unpack(ARGV, at, at + count - 1)) == count
   local met = {}
-  for i = 1, count do
+  for i = 1, all and not any_cancelled and 0 or count do
     local token = ARGV[at + i - 1]
     if all or (there[i] and not met[token]) then ended[#ended + 1] = token else lost[#lost + 1] = place + i - 1 end
     met[token] = true

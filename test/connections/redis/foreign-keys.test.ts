@@ -87,4 +87,53 @@ describe('a key that somebody else uses', () => {
       }),
     ]);
   });
+
+  it('keeps no outcome from being written where the names of queues stand, and is named once', async () => {
+    const logger = new RecordingLogger();
+    const names = `${world.prefix}:queues`;
+    await world.client.set(names, 'not ours');
+    const connection = world.connect({}, { logger });
+    await connection.push(
+      'q',
+      ['a', 'b', 'c'].map((id) => ({ payload: payload(id) })),
+    );
+    const { reservations } = await connection.reserve(request);
+    const settlements = reservations.map((reservation, at) => ({
+      outcome: 'failed' as const,
+      reservation,
+      counters: reservation.counters,
+      failure: { id: `id-${at}`, name: 'probe', exception: 'no' },
+    }));
+
+    expect(await connection.settle(settlements)).toEqual(['settled', 'settled', 'settled']);
+    await connection.failed.put({
+      ...{ id: 'other', name: 'probe', exception: 'no', connection: 'x', queue: 'q', attempts: 1 },
+      payload: Buffer.from(payload('other')),
+    });
+    expect(await connection.failed.count('q')).toBe(4);
+    await expect(connection.queues()).rejects.toMatchObject({ code: 'E_REDIS_FOREIGN_KEY', facts: { key: names } });
+    expect(logger.messages('error')).toEqual([expect.stringContaining(`The key '${names}' of Redis`)]);
+  });
+
+  it('holds the outcomes that would go to it, and no others', async () => {
+    const connection = world.connect();
+    await connection.push(
+      'q',
+      ['a', 'b'].map((id) => ({ payload: payload(id) })),
+    );
+    const [a, b] = (await connection.reserve(request)).reservations;
+    await world.client.set(`${world.prefix}q:delayed`, 'not ours');
+
+    const [released, completed] = await connection.settle([
+      { outcome: 'released', reservation: a!, delay: 60, counters: a!.counters },
+      { outcome: 'completed', reservation: b! },
+    ]);
+
+    expect(completed).toBe('settled');
+    await expect((released as { later: Promise<string> }).later).rejects.toMatchObject({ code: 'E_REDIS_FOREIGN_KEY' });
+    await world.client.del(`${world.prefix}q:delayed`);
+    expect(
+      await connection.settle([{ outcome: 'released', reservation: a!, delay: 60, counters: a!.counters }]),
+    ).toEqual(['settled']);
+  });
 });
