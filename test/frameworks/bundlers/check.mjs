@@ -31,3 +31,9 @@ for (const [kind, more] of [
   assert.match(await run('node', [more.at(-1).replace('--outfile=', '')]), WORKED, kind);
   console.log(`esbuild has made one minified bundle, ${kind}`);
 }
+
+await run('esbuild', ['src/nameless.ts', ...ESBUILD, '--packages=external', '--outfile=dist/nameless.cjs']);
+const production = await run('node', ['dist/nameless.cjs'], { env: { NODE_ENV: 'production' } }).catch(String);
+assert.match(production, /a name that a minifier seems to have made/, production);
+assert.doesNotMatch(production, /^queued/m);
+console.log('a job under a name that a minifier gave is refused in production');
