@@ -1,5 +1,6 @@
 /**
- * Tells the code in a text of JavaScript from its comments and literals, as far as that goes without a parser.
+ * Tells the code in a text of JavaScript from its comments and literals, as far as that goes without a parser. A class tells
+ * nobody at run time that it has `#private` members; to look for them in its text as it is would find those in strings, too.
  *
  * Whether a `/` divides or opens a regular expression depends on what stands before it: on the token, on the word before a
  * bracket (`if (x) /a/`), on what a brace closed. Wrong is only what nobody writes: `x = function () {} / 2`.
