@@ -99,6 +99,7 @@ export type {
 } from './events/events';
 export type { Hook, HookName } from './events/hooks';
 export type { Logger, LogLevel } from './logger/logger';
+export type { JobRoute } from './queue/routes';
 export { ConsoleLogger, silentLogger } from './logger/console-logger';
 export type { Clock } from './clock/clock';
 

@@ -24,7 +24,8 @@ export class PendingJob implements PendingDispatch {
   readonly #job: object;
   readonly #site: CallSite | undefined;
   #choice: InstanceChoice = {};
-  #detour: Detour = {};
+  // What is open here and now: when the job is sent, it may be over.
+  #detour: Detour = { keep: Transaction.keep() };
   #awaited = false;
   #begun = false;
   readonly #sent: Promise<string>;
@@ -66,7 +67,13 @@ export class PendingJob implements PendingDispatch {
 
   afterCommit(): this {
     this.#choose('afterCommit', {});
-    this.#detour = { keep: Transaction.keep() };
+    this.#detour = { keep: Transaction.keep(), commit: 'after' };
+    return this;
+  }
+
+  beforeCommit(): this {
+    this.#choose('beforeCommit', {});
+    this.#detour = {};
     return this;
   }
 

@@ -25,6 +25,8 @@ export interface PushesItself {
 export interface Detour {
   /** Of a `Queue.transaction()`: takes the job. */
   readonly keep?: Keep | undefined;
+  /** `after`: the dispatch has said so; absent: `@Job()` or the connection may. */
+  readonly commit?: 'after' | undefined;
   /** What the user has begun in the database of the connection. */
   readonly within?: { readonly transaction: unknown } | undefined;
 }
@@ -34,15 +36,18 @@ export async function sendJob(
   manager: QueueManager,
   job: object,
   choice: InstanceChoice,
-  { keep, within }: Detour = {},
+  detour: Detour = {},
 ): Promise<string> {
+  const { within } = detour;
   if (pushesItself(job)) {
     const { name, connection, queue, push } = ownPush(manager, job, choice, within);
+    const keep = keepOf(manager, job, connection, detour);
     if (keep === undefined) return push();
     keep({ manager, job: { id: '', name, connection, queue }, send: push });
     return '';
   }
   const encoded = manager.encoder.encode(job, choice);
+  const keep = keepOf(manager, job, encoded.connection, detour);
   if (keep === undefined) {
     const driver = manager.driver(encoded.connection);
     await send(within === undefined ? driver : targetWithin(driver, within.transaction), encoded);
@@ -50,6 +55,13 @@ export async function sendJob(
     keep({ manager, job: encoded, send: encoded });
   }
   return encoded.id;
+}
+
+// Strongest first: the dispatch, `@Job()`, the connection.
+function keepOf(manager: QueueManager, job: object, connection: string, { keep, commit }: Detour): Keep | undefined {
+  if (keep === undefined || commit === 'after') return keep;
+  const { afterCommit } = manager.encoder.definitionOf(job).options;
+  return (afterCommit ?? manager.settings(connection).afterCommit ?? false) ? keep : undefined;
 }
 
 /** @throws what is wrong with the job, or with where it goes; nothing was called yet */

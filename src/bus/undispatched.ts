@@ -29,6 +29,10 @@ export class Undispatched implements PendingDispatch<undefined> {
     return this;
   }
 
+  beforeCommit(): this {
+    return this;
+  }
+
   using(_transaction: unknown): this {
     return this;
   }

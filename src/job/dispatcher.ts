@@ -19,6 +19,8 @@ export interface PendingDispatch<Id extends string | undefined = string> extends
    * the id at once. Anywhere else it changes nothing.
    */
   afterCommit(): this;
+  /** Sent at once, also within `Queue.transaction()`, whatever `@Job()` and the connection say. */
+  beforeCommit(): this;
   /**
    * Within a transaction that you have begun in the database of its connection: the job is there once that is committed, and
    * never if it is not. Await it before you commit. Takes what `Queue.connection().using()` takes; of this and

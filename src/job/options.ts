@@ -44,6 +44,11 @@ export interface JobOptions {
   maxExceptions?: number | undefined;
   /** No attempt starts after this span from the dispatch (or this moment); replaces `tries`. */
   retryUntil?: Delay | undefined;
+  /**
+   * Within `Queue.transaction()`: a dispatch is sent once that is done, as if it said `afterCommit()`; false: at once, whatever
+   * the connection says. Default: what the connection says.
+   */
+  afterCommit?: boolean | undefined;
 }
 
 /** Resolved backoff: at least one delay. */

@@ -38,6 +38,7 @@ const CHECKS: { readonly [Option in keyof Required<JobOptions>]: Check } = {
   maxCrashes: (value, subject) => whole(value, subject, 0),
   maxExceptions: (value, subject) => whole(value, subject, 1),
   retryUntil: checkDelay,
+  afterCommit: (value, subject) => demand(typeof value === 'boolean', value, subject, 'Give true or false.'),
 };
 
 /** What users of other queues call our options, where no spelling leads there. */
@@ -86,6 +87,8 @@ export interface RouteSources {
   readonly dispatch: InstanceChoice;
   readonly instance: InstanceChoice;
   readonly definition: JobDefinition | undefined;
+  /** What the application says of jobs of this class. */
+  readonly routed?: { readonly connection?: string | undefined; readonly queue?: string | undefined } | undefined;
   readonly connectionDefaults: {
     readonly connection: string;
     /** Asked with the connection that the job goes to: each has a default of its own. */
@@ -98,11 +101,13 @@ export interface RouteSources {
  * @throws InvalidDurationError, InvalidQueueNameError
  */
 export function resolveRoute(sources: RouteSources): Route {
-  const { dispatch, instance, definition, connectionDefaults } = sources;
+  const { dispatch, instance, definition, routed, connectionDefaults } = sources;
   const options = definition?.options;
   const job = definition?.name ?? 'the job';
-  const connection = dispatch.connection ?? instance.connection ?? options?.connection ?? connectionDefaults.connection;
-  const queue = dispatch.queue ?? instance.queue ?? options?.queue ?? connectionDefaults.queue(connection);
+  const own = dispatch.connection ?? instance.connection ?? options?.connection;
+  const connection = own ?? routed?.connection ?? connectionDefaults.connection;
+  const ownQueue = dispatch.queue ?? instance.queue ?? options?.queue;
+  const queue = ownQueue ?? routed?.queue ?? connectionDefaults.queue(connection);
   checkQueueName(queue, `the queue of ${job}`);
   // Null and undefined are refused where somebody gave them: a value that is missing is a mistake, and no wish.
   const isGiven = Object.hasOwn(dispatch, 'delay');

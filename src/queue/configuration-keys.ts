@@ -77,6 +77,8 @@ const lease: Check = (value) =>
       'longer than that, because the lease of a living worker is renewed'
     : span(value);
 
+const flag: Check = (value) => (typeof value === 'boolean' ? undefined : `expected true or false, not ${shown(value)}`);
+
 const size: Check = (value) =>
   bytesOfSize(value) === undefined
     ? `expected a size from '1kb' to '512mb', such as '4mb', or a number of bytes, got ${shown(value)}`
@@ -142,6 +144,7 @@ const beanstalkdUrl: Check = (value) => {
 export const STORE_KEYS: KeysOf<StoreConfig> = {
   queue: queueName,
   maxPayload: size,
+  afterCommit: flag,
   retryAfter: lease,
   deadline: span,
 };
@@ -203,10 +206,10 @@ const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
     prefix: text,
     priority: integer(1, 1023),
   },
-  sync: { driver, queue: queueName, maxPayload: size },
-  null: { driver, queue: queueName, maxPayload: size },
-  memory: { driver, queue: queueName, maxPayload: size, retryAfter: lease },
-  failover: { driver, connections: names, queue: queueName, maxPayload: size, retryAfter: lease },
+  sync: { driver, queue: queueName, maxPayload: size, afterCommit: flag },
+  null: { driver, queue: queueName, maxPayload: size, afterCommit: flag },
+  memory: { driver, queue: queueName, maxPayload: size, afterCommit: flag, retryAfter: lease },
+  failover: { driver, connections: names, queue: queueName, maxPayload: size, afterCommit: flag, retryAfter: lease },
 };
 
 const isObject = (value: unknown): value is Record<string, unknown> => object(value) === undefined;

@@ -11,6 +11,8 @@ interface CommonConfig {
   readonly queue?: string | undefined;
   /** How large a payload may be: bytes, or `'4mb'`. Default: what the configuration says as a whole. */
   readonly maxPayload?: Size | undefined;
+  /** Within `Queue.transaction()`: dispatches to it are sent once that is done, as if each said `afterCommit()`. Default false. */
+  readonly afterCommit?: boolean | undefined;
 }
 
 /** What every connection with a store takes. */

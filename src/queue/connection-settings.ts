@@ -8,14 +8,16 @@ import { bytesOfSize, DEFAULT_MAX_PAYLOAD, type Size } from './payload-size';
 
 /** @param maxPayload what the application says of connections that say nothing themselves */
 export function settingsOf(name: string, config: ConnectionConfig, maxPayload?: Size): ConnectionSettings {
-  const { driver, queue, retryAfter, deadline, maxPayload: own }: { readonly driver: string } & StoreConfig = config;
+  const { driver, queue, retryAfter, deadline, afterCommit, ...others }: { readonly driver: string } & StoreConfig =
+    config;
   return {
     name,
     driver,
     queue: queue ?? DEFAULT_QUEUE,
     retryAfter: seconds(retryAfter, DEFAULT_RETRY_AFTER, `connections.${name}.retryAfter`),
     deadline: seconds(deadline, DEFAULT_DEADLINE, `connections.${name}.deadline`),
-    maxPayload: bytesOfSize(own ?? maxPayload) ?? DEFAULT_MAX_PAYLOAD,
+    maxPayload: bytesOfSize(others.maxPayload ?? maxPayload) ?? DEFAULT_MAX_PAYLOAD,
+    ...(afterCommit === true && { afterCommit }),
   };
 }
 

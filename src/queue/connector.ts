@@ -15,6 +15,8 @@ export interface ConnectionSettings {
   readonly deadline: Seconds;
   /** Bytes of a payload that are not refused. */
   readonly maxPayload: number;
+  /** Dispatches within `Queue.transaction()` wait for its end. */
+  readonly afterCommit?: boolean | undefined;
 }
 
 export interface ConnectorContext extends ConnectionSettings {

@@ -18,6 +18,7 @@ import type { ConnectionSettings } from './connector';
 import { UnregisteredMiddlewareError } from './errors';
 import { nextTurn } from './next-turn';
 import { checkSize } from './payload-size';
+import type { Routes } from './routes';
 
 /**
  * Gives fields to add to a payload, such as a trace or a tenant; a job reads them in `this.job.payload`.
@@ -49,6 +50,7 @@ export interface EncoderParts {
   readonly registry: JobRegistry;
   readonly creators: Iterable<PayloadCreator>;
   readonly hooks: Hooks;
+  readonly routes: Routes;
   /** @throws UnknownConnectionError */
   readonly settings: (connection?: string) => ConnectionSettings;
 }
@@ -149,7 +151,8 @@ export class JobEncoder {
 
   #route(dispatch: InstanceChoice, instance: InstanceChoice, definition: JobDefinition | undefined): Route {
     const connectionDefaults = this.#connectionDefaults;
-    return resolveRoute({ dispatch, instance, definition, connectionDefaults });
+    const routed = definition === undefined ? undefined : this.#parts.routes.of(definition.target);
+    return resolveRoute({ dispatch, instance, definition, routed, connectionDefaults });
   }
 
   #extra({ connection, queue }: Route, job: string): Record<string, unknown> | undefined {

@@ -45,6 +45,7 @@ import { findConfiguration, loadedConfiguration } from './loaded-configuration';
 import type { ConfigurationSources, FoundConfiguration, LoadedConfiguration } from './loaded-configuration';
 import { Outbox } from './outbox';
 import { QueueConnection } from './queue-connection';
+import { Routes } from './routes';
 import { saysTheSame } from './same-configuration';
 import { Shutdown } from './shutdown';
 import { isSyncRunner, type SyncRunner } from './sync-runner';
@@ -76,6 +77,7 @@ export class QueueManager implements Application {
   readonly clock: Clock;
   readonly random: Random;
   readonly hooks: Hooks;
+  readonly routes = new Routes();
   readonly failed: FailedJobs;
   readonly encoder: JobEncoder;
   /** What was dispatched and has not arrived. */
@@ -116,6 +118,7 @@ export class QueueManager implements Application {
       registry: this.registry,
       creators: this.#payloadCreators,
       hooks: this.hooks,
+      routes: this.routes,
       settings: (name) => this.settings(name),
     });
     if (configuration !== undefined) this.configure(configuration);
@@ -202,7 +205,6 @@ export class QueueManager implements Application {
     throw new UnknownConnectionError(name, names, source, nearest(name, names)[0]);
   }
 
-  /** The public face of a connection. */
   connection(name: string = this.defaultConnection): QueueConnection {
     const known = this.#connections.get(name);
     if (known !== undefined) return known;

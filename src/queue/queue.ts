@@ -1,7 +1,7 @@
 /** `Queue`: a thin facade over the manager that a program has by default. */
 import { checkHook, type Hook, type HookName } from '../events/hooks';
 import type { FailedJobs } from '../failed/failed-jobs';
-import type { JobInstance } from '../job/definition';
+import type { Class, JobInstance } from '../job/definition';
 import type { Delay, Duration } from '../job/duration';
 import type { Lock } from '../locks/lock';
 import type { Configuration, Drivers } from './configuration';
@@ -13,6 +13,7 @@ import { fakeFactory, type FakeFunction } from './fake-slot';
 import type { PayloadCreator } from './job-encoder';
 import type { QueueConnection } from './queue-connection';
 import type { ErrorCallback } from './error-reports';
+import type { JobRoute } from './routes';
 import { Transaction } from './transaction/transaction';
 
 const connection = (): QueueConnection => defaultManager().connection();
@@ -99,6 +100,16 @@ export class Queue {
   static async transaction<T>(fn: () => T): Promise<Awaited<T>> {
     checkHook('transaction', fn);
     return Transaction.run(fn);
+  }
+
+  /**
+   * Says where jobs of a class, and of those that extend it, go if they say nothing themselves: `Queue.route(Report, { queue: 'slow' })`.
+   * A dispatch, an instance and `@Job()` are stronger, the connection's own queue is weaker.
+   *
+   * @throws InvalidJobOptionError, InvalidQueueNameError
+   */
+  static route(job: Class, route: JobRoute): void {
+    defaultManager().routes.set(job, route);
   }
 
   /** How many jobs are ready, delayed or reserved. */

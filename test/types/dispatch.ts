@@ -125,3 +125,23 @@ export async function instances<J extends object>(job: J): Promise<J> {
   await Queue.push(() => new Podcast(1));
   return job;
 }
+
+// --- Where and when ---
+
+abstract class Slow extends Job {}
+
+export async function routed(): Promise<void> {
+  Queue.route(Slow, { connection: 'redis', queue: 'slow' });
+  Queue.route(Podcast, { queue: 'podcasts' });
+  await Podcast.dispatch(1).beforeCommit().onQueue('x');
+  await Podcast.dispatchIf(false, 1).beforeCommit();
+  // @ts-expect-error -- a field that there is not
+  Queue.route(Podcast, { queues: 'podcasts' });
+}
+
+@Job({ afterCommit: true })
+export class Waits extends Job {}
+
+// @ts-expect-error -- a text
+@Job({ afterCommit: 'yes' })
+export class WaitsSomehow extends Job {}

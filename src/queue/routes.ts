@@ -1,0 +1,44 @@
+/** Where jobs go that say nothing themselves, by their classes: `Queue.route(SendMail, { queue: 'mail' })`. */
+import type { Class } from '../job/definition';
+import { InvalidJobOptionError } from '../job/errors';
+import { checkQueueName } from '../job/queue-name';
+
+export interface JobRoute {
+  readonly connection?: string | undefined;
+  readonly queue?: string | undefined;
+}
+
+const NOWHERE: JobRoute = {};
+const KNOWN = ['connection', 'queue'];
+
+export class Routes {
+  readonly #routes = new Map<unknown, JobRoute>();
+
+  /** Holds for a class and those that extend it; the last call for a class counts. @throws InvalidJobOptionError, InvalidQueueNameError */
+  set(job: Class, route: JobRoute): void {
+    if (typeof job !== 'function')
+      throw new InvalidJobOptionError('Queue.route()', job, 'Give the class of a job first.');
+    const subject = `Queue.route(${job.name})`;
+    if (typeof route !== 'object' || route === null || Object.keys(route).some((key) => !KNOWN.includes(key))) {
+      throw new InvalidJobOptionError(subject, route, 'Give { connection, queue }, or one of the two.');
+    }
+    const { connection, queue } = route;
+    if (connection !== undefined && (typeof connection !== 'string' || connection === '')) {
+      throw new InvalidJobOptionError(`the connection of ${subject}`, connection, 'Name a connection.');
+    }
+    if (queue !== undefined) checkQueueName(queue, `the queue of ${subject}`);
+    this.#routes.set(job, { connection, queue });
+  }
+
+  /** That of the class itself before those of its parents, for each of the two. */
+  of(job: Class): JobRoute {
+    if (this.#routes.size === 0) return NOWHERE;
+    let { connection, queue } = NOWHERE;
+    for (let target: unknown = job; typeof target === 'function'; target = Object.getPrototypeOf(target)) {
+      const route = this.#routes.get(target);
+      connection ??= route?.connection;
+      queue ??= route?.queue;
+    }
+    return { connection, queue };
+  }
+}
