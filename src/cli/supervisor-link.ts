@@ -19,6 +19,8 @@ export class SupervisorLink {
   #timer: Timer | undefined;
   #nextAt: Milliseconds = Infinity;
   #toldAt: Milliseconds = -Infinity;
+  /** The last report named jobs. */
+  #hasNamed = false;
   #isOver = false;
 
   constructor(surroundings: Surroundings, worker: Worker) {
@@ -42,13 +44,13 @@ export class SupervisorLink {
   }
 
   /**
-   * There is something to tell: at once, where nothing was told just now, and otherwise soon. A job that starts may kill the
+   * There is something to tell: at once, where no job was named just now, and otherwise soon. A job that starts may kill the
    * process, which could not say so any more.
    */
   changed(): void {
     const { clock } = this.#surroundings;
     const at = this.#toldAt + LEAST_INTERVAL;
-    if (at <= clock.monotonic()) this.#report();
+    if (!this.#hasNamed || at <= clock.monotonic()) this.#report();
     else if (at < this.#nextAt) this.#reportAt(at);
   }
 
@@ -79,7 +81,9 @@ export class SupervisorLink {
   #tell(): void {
     const { channel, clock } = this.#surroundings;
     this.#toldAt = clock.monotonic();
-    const report: HealthReport = { onqueue: 'health', health: this.#worker.health(), jobs: this.#jobs };
+    const jobs = this.#jobs;
+    this.#hasNamed = jobs.length > 0;
+    const report: HealthReport = { onqueue: 'health', health: this.#worker.health(), jobs };
     channel?.tell(report);
   }
 
