@@ -114,6 +114,10 @@ export class Settler {
     if (connection.settleAndReserve === undefined) throw new TypeError(`${connection.driver} cannot do both at once`);
     let reply: ReserveReply | undefined;
     await this.#settle(finished, async (settlements) => {
+      if (settlements.length === 0) {
+        reply = await connection.reserve(request);
+        return [];
+      }
       const both = await connection.settleAndReserve!(settlements, request);
       reply = both.reply;
       return both.results;
@@ -123,17 +127,29 @@ export class Settler {
 
   /** Settles only. @throws what the store throws when it is away; then nothing of `finished` may be taken as settled */
   async settle(finished: readonly Finished[]): Promise<void> {
-    await this.#settle(finished, (settlements) => this.#environment.connection.settle(settlements));
+    await this.#settle(finished, async (settlements) =>
+      settlements.length === 0 ? [] : this.#environment.connection.settle(settlements),
+    );
   }
 
-  /** For what was reserved and is not started: back it goes, at no cost in tries. @throws what the store throws */
+  /**
+   * For what was reserved and is not started: back it goes, at no cost in tries; one that is refused keeps no other.
+   *
+   * @throws what the store throws
+   */
   async giveBack(reservations: readonly Reservation[]): Promise<void> {
     if (reservations.length === 0) return;
     const settlements = reservations.map((reservation) => {
       const counters = afterFreeRelease(reservation.counters);
       return { outcome: 'released', reservation, delay: 0, counters } as const;
     });
-    await this.#environment.connection.settle(settlements);
+    try {
+      await this.#environment.connection.settle(settlements);
+    } catch (error) {
+      if (isStoreAway(error) || reservations.length === 1) throw error;
+      const back = await Promise.allSettled(reservations.map((reservation) => this.giveBack([reservation])));
+      if (back.some(({ status }) => status === 'rejected')) throw error;
+    }
   }
 
   /** What a reserve has met, and nobody can run, is among the failed jobs of its queue. */
@@ -155,7 +171,7 @@ export class Settler {
     const ready = kept?.ready ?? finished;
     const settlements = kept?.settlements ?? finished.map(({ outcome }) => outcome.settlement);
     try {
-      if (settlements.length > 0) this.#confirm(ready, await send(settlements));
+      this.#confirm(ready, await send(settlements));
     } catch (error) {
       if (isStoreAway(error)) throw error;
       await this.#settleOneByOne(ready, settlements);

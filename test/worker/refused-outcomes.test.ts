@@ -273,6 +273,31 @@ it('a worker that ends says which outcomes the store refused to the last', async
   );
 });
 
+it('jobs that were not started go back one by one where one of them is refused', async () => {
+  start(5, (given) => {
+    let isFirst = true;
+    return changed(given, {
+      // The stop comes while the store hands out jobs.
+      reserve: async (request) => {
+        const reply = await given.reserve(request);
+        if (reply.reservations.length > 0 && isFirst) {
+          isFirst = false;
+          void worker.stop();
+        }
+        return reply;
+      },
+    });
+  });
+  refusal = (settlement) => (isOf(settlement, 'bad') ? refused : undefined);
+  await application.bus.bulk([new Probe('bad'), ...others.slice(0, 4)]);
+
+  await elapse(application.clock, 10);
+  await ended;
+
+  expect(ran).toEqual([]);
+  expect(await connection.counts('default')).toEqual({ ready: 4, delayed: 0, reserved: 1 });
+});
+
 it('jobs are settled without the reserve that is refused together with them', async () => {
   start(5, (given) => changed(given, { settleAndReserve: async () => Promise.reject(refused) }));
   await dispatch(...others);

@@ -71,9 +71,21 @@ export class MysqlSchema implements Schema {
     }
   }
 
+  async adopt(session: SqlSession): Promise<void> {
+    await session.query(this.#adoption.text);
+  }
+
   sql(): string {
     const statements = this.#statements().map(({ text }) => `${text.replaceAll(/_utf8mb4 X'([\da-f]*)'/g, plain)};`);
     return `-- The tables of Onqueue, version ${VERSION}, for ${NEEDED} and newer.\n\n${statements.join('\n\n')}\n`;
+  }
+
+  get #adoption(): Sql {
+    const { jobs, turns } = this.#names;
+    // By the index, queue by queue: millions may wait.
+    return sql`UPDATE (SELECT DISTINCT queue AS name FROM ${jobs} FORCE INDEX (${turns})) AS known
+  STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (${turns}) ON job.queue = known.name AND job.state = ${RESERVED} AND job.turn IS NULL
+  SET lease_until = reserved_at + ${LARAVELS_LEASE}`;
   }
 
   async #tablesOf(session: SqlSession): Promise<Pick<Found, 'version' | 'flaw'>> {
@@ -157,7 +169,7 @@ CREATE TABLE IF NOT EXISTS ${jobs} (
       ),
       sql`-- Laravel's attempts end at 255. A job that a worker of Laravel's had is given up when that would.
 ALTER TABLE ${jobs} MODIFY attempts BIGINT NOT NULL DEFAULT 0`,
-      sql`UPDATE ${jobs} SET lease_until = reserved_at + ${LARAVELS_LEASE} WHERE reserved_at IS NOT NULL AND lease_until IS NULL`,
+      this.#adoption,
       sql`-- Jobs that are out of tries: Laravel's columns first.
 CREATE TABLE IF NOT EXISTS ${failed} (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,

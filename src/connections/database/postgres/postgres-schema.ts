@@ -63,8 +63,16 @@ export class PostgresSchema implements Schema {
     }
   }
 
+  async adopt(session: SqlSession): Promise<void> {
+    await session.query(this.#adoption);
+  }
+
   sql(): string {
     return `BEGIN;\n\n${this.#statements()}\n\nCOMMIT;\n`;
+  }
+
+  get #adoption(): string {
+    return `UPDATE ${this.#names.jobs} SET lease_until = reserved_at + ${LARAVELS_LEASE} WHERE ${RESERVED} AND lease_until IS NULL`;
   }
 
   async #tablesOf(session: SqlSession): Promise<Pick<Found, 'version' | 'flaw'>> {
@@ -140,7 +148,7 @@ ALTER TABLE ${jobs}
 -- Laravel's attempts end at 32767, and its names at 255 characters.
 ALTER TABLE ${jobs} ALTER COLUMN attempts TYPE bigint, ALTER COLUMN queue TYPE text;
 -- A job that a worker of Laravel's had is given up when that would.
-UPDATE ${jobs} SET lease_until = reserved_at + ${LARAVELS_LEASE} WHERE ${RESERVED} AND lease_until IS NULL;
+${this.#adoption};
 ALTER TABLE ${jobs} SET (
   fillfactor = 75,
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,

@@ -195,6 +195,8 @@ export interface Schema {
   look(session: SqlSession): Promise<Found>;
   /** Brings the tables up to date, whoever else does so now; returns what was found. May be called again. */
   migrate(session: SqlSession): Promise<Pick<Found, 'version' | 'flaw'>>;
+  /** Gives the jobs that workers of Laravel's have reserved an end of their leases: left behind, they would stay so for ever. */
+  adopt(session: SqlSession): Promise<void>;
   /** What `migrate` does, for those who run it themselves: may be run again, and on tables that Laravel has made. */
   sql(): string;
 }

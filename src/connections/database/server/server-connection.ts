@@ -117,10 +117,7 @@ export class ServerConnection implements Connection {
       version: schema.version,
       sql: () => schema.sql(),
       run: () => this.#migrate(),
-      check: () =>
-        this.#checkTables('nothing was done').catch((error: unknown) => {
-          if (areTablesOutOfReach(error)) throw error;
-        }),
+      check: () => this.#begin(),
     };
   }
 
@@ -267,6 +264,17 @@ export class ServerConnection implements Connection {
       this.#checked.catch(() => (this.#checked = undefined));
     }
     return this.#checked;
+  }
+
+  /** For a worker that starts. */
+  async #begin(): Promise<void> {
+    const purpose = { consequence: 'nothing was done', writes: 'repeatable' } as const;
+    try {
+      await this.#access('check', purpose, (session) => this.#dialect.schema.adopt(session));
+    } catch (error) {
+      // What else it is, the first reserve tells, and is asked again.
+      if (areTablesOutOfReach(error)) throw error;
+    }
   }
 
   async #look(consequence: string): Promise<void> {

@@ -181,6 +181,15 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
       expect((await reserve(connection)).map(({ counters }) => counters)).toMatchObject([{ attempts: 1, crashes: 1 }]);
     });
 
+    it('hold one that was left since they were migrated too, from when a worker starts', async () => {
+      const connection = await world.open();
+      await laravelPushes('left');
+      await world.rows(`update ${world.table} set attempts = 1, reserved_at = ?`, [Math.floor(Date.now() / 1000)]);
+      await connection.migrations.check?.();
+      world.offset = 91;
+      expect((await reserve(connection)).map(({ counters }) => counters)).toMatchObject([{ attempts: 1, crashes: 1 }]);
+    });
+
     it('are left alone where they are of another kind', async () => {
       await world.rows(`drop table ${world.table}; create table ${world.table} (id int, title text)`);
       await expect(world.open()).rejects.toMatchObject({ code: 'E_DATABASE_FOREIGN_TABLE' });
