@@ -25,8 +25,10 @@ const MikroOrder = new MikroSchema({
 export async function libraries(url) {
   const pool = new pg.Pool({ connectionString: url });
   const sql = postgres(url, { onnotice: () => undefined });
+  // One of its own: Drizzle changes how it encodes JSON.
+  const sqlOfDrizzle = postgres(url, { onnotice: () => undefined });
   const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString: url }) });
-  const [db, dbOverPostgresJs] = [drizzlePg(pool), drizzlePostgresJs(sql)];
+  const [db, dbOverPostgresJs] = [drizzlePg(pool), drizzlePostgresJs(sqlOfDrizzle)];
   const dataSource = await new DataSource({ type: 'postgres', url, entities: [Order] }).initialize();
   const orm = await MikroORM.init({ clientUrl: url, entities: [MikroOrder], discovery: { warnWhenNoEntities: false } });
   const kysely = new Kysely({ dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: url }) }) });
@@ -74,6 +76,7 @@ export async function libraries(url) {
         kysely.destroy(),
         knex.destroy(),
         sql.end(),
+        sqlOfDrizzle.end(),
         sequelize.close(),
       ]);
       await pool.end();
