@@ -91,6 +91,12 @@ export class QueueConnection extends QueuePusher {
     return this.#control().resume(queue);
   }
 
+  /** Whether nothing is taken from the queue. @throws InvalidQueueNameError, CapabilityError */
+  async isPaused(queue: string = this.defaultQueue): Promise<boolean> {
+    checkQueueName(queue, 'queue of isPaused()', ONE_AT_A_TIME);
+    return (await this.#control().paused()).includes(queue);
+  }
+
   /** The queues that are paused, in the order of their names. @throws CapabilityError */
   async pausedQueues(): Promise<string[]> {
     return [...(await this.#control().paused())].toSorted();

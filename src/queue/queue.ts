@@ -151,6 +151,11 @@ export class Queue {
     return connection().resume(queue);
   }
 
+  /** Whether nothing is taken from the queue. */
+  static isPaused(queue?: string): Promise<boolean> {
+    return connection().isPaused(queue);
+  }
+
   /** The queues of the default connection that are paused. */
   static pausedQueues(): Promise<string[]> {
     return connection().pausedQueues();

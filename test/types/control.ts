@@ -12,6 +12,7 @@ class Export extends Job {
 export const result: Promise<CancelResult> = Queue.cancel('1', { queue: 'mail', connection: 'redis' });
 export const word: Promise<'removed' | 'signalled' | 'marked' | 'unknown'> = Queue.connection('redis').cancel('1');
 export const changed: Promise<boolean>[] = [Queue.pause(), Queue.pause('mail'), Queue.resume('mail')];
+export const isPaused: Promise<boolean>[] = [Queue.isPaused(), Queue.isPaused('mail')];
 export const paused: Promise<string[]> = Queue.pausedQueues();
 export const told: Promise<void> = Queue.restart();
 export const own: Pick<Control, 'cancel'> = { cancel: async () => 'unknown' };

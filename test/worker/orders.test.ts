@@ -134,6 +134,11 @@ describe('a paused queue', () => {
   it('counts as an empty one under stopWhenEmpty', async () => {
     await application.bus.dispatch(new Note('waits'));
     await control().pause('default');
+    const { manager } = application;
+    expect([await manager.connection().isPaused(), await manager.connection().isPaused('other')]).toEqual([
+      true,
+      false,
+    ]);
 
     expect(await start({ stopWhenEmpty: true }).ended).toBe('empty');
     expect(ran).toEqual([]);
