@@ -53,6 +53,7 @@ export class ArrayConnection implements Connection {
   readonly name: string;
   readonly capabilities = {
     delay: true,
+    moments: true,
     reserve: true,
     renew: false,
     counts: true,
@@ -78,10 +79,10 @@ export class ArrayConnection implements Connection {
 
   async push(queue: string, entries: readonly Entry[]): Promise<void> {
     this.#checkOpen('push');
-    const jobs = entries.map(({ payload, delay = 0, unique = false }) => {
+    const jobs = entries.map(({ payload, delay, dueAt, unique = false }) => {
       // Without a failed store there is no place to set aside what is no job: it must not come in.
       if (readCountersOfAny(payload) === undefined) throw new InvalidPayloadError('it is no JSON object');
-      const job = { payload: Buffer.from(payload), due: this.#now() + Math.max(delay, 0) * 1000 };
+      const job = { payload: Buffer.from(payload), due: this.#dueIn(delay, dueAt) };
       if (unique && this.#isDelayed(queue, job.payload)) throw new DuplicatePayloadError(this.name, queue, payload);
       return job;
     });
@@ -101,7 +102,8 @@ export class ArrayConnection implements Connection {
       }
     }
     const next = Math.min(...queues.map((name) => this.#queue(name).waiting[0]?.due ?? Infinity));
-    return { reservations, setAside: [], nextIn: Math.max((next - this.#now()) / 1000, 0) };
+    const now = this.#now();
+    return { reservations, setAside: [], nextIn: Math.max((next - now) / 1000, 0), now };
   }
 
   async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
@@ -111,7 +113,7 @@ export class ArrayConnection implements Connection {
       // The reservation itself is the fencing token: who settles it second finds it gone.
       if (!this.#queue(queue).reserved.delete(settlement.reservation)) return 'lost';
       if (settlement.outcome === 'released') {
-        const due = this.#now() + settlement.delay * 1000;
+        const due = this.#dueIn(settlement.delay, settlement.dueAt);
         this.#add(queue, { payload: withCounters(payload, settlement.counters), due });
       }
       // A failed job has been written to the connection that `failed` of the configuration names.
@@ -143,6 +145,12 @@ export class ArrayConnection implements Connection {
     throw new CapabilityError(this.name, this.driver, 'peek');
   }
 
+  /** The clock that judges all moments: a store on another machine would tell that machine's. */
+  async now(): Promise<number> {
+    this.#checkOpen('now');
+    return this.#now();
+  }
+
   async queues(): Promise<readonly string[]> {
     this.#checkOpen('queues');
     return [...this.#queues.keys()];
@@ -166,6 +174,11 @@ export class ArrayConnection implements Connection {
 
   #queue(name: string): ArrayQueue {
     return this.#queues.get(name) ?? { waiting: [], reserved: new Set() };
+  }
+
+  /** What is given a moment waits for that, and for no delay. */
+  #dueIn(delay = 0, dueAt = this.#now() + Math.max(delay, 0) * 1000): number {
+    return Math.max(dueAt, this.#now());
   }
 
   #add(name: string, job: Waiting): void {
