@@ -139,11 +139,11 @@ local function release(queue, token, at)
     return
   end
   local due = score(moment_due)
+  queue.first_due = queue.first_due or call('ZCOUNT', queue.delayed, '-inf', '(' .. due) == 0
   -- A twin that waits with the very same text would swallow this one: it goes on under an id of its own.
   if call('ZADD', queue.delayed, 'NX', due, text) == 0 then
     call('ZADD', queue.delayed, due, sub(token, 1, keep) .. ',"id":"' .. give_id() .. '"' .. tail)
   end
-  if call('ZCOUNT', queue.delayed, '-inf', '(' .. due) == 0 then queue.first_due = true end
 end
 
 local function fail(queue, token, at)

@@ -178,3 +178,18 @@ it.each(Object.keys(scenes))('%s', async (name) => {
   expect(losses).toEqual([]);
   expect(refused).toBeGreaterThan(3);
 });
+
+// Not zscore: it is asked only where two jobs have one text, and then these are there twice.
+const COMMANDS = 'exists get hget hmget hset lpop lpush lrange rpush set zadd zcard zcount zrange zrangebyscore zrem';
+
+it.each([...COMMANDS.split(' '), 'zmscore', 'llen'])(
+  'a right to %s that is taken away doubles nothing',
+  async (command) => {
+    const { stay, act } = await everything();
+    const before = await copies(stay);
+    await world.client.call('acl', 'setuser', 'default', `-${command}`);
+    for (let repeat = 0; repeat < 3; repeat += 1) await act().catch(() => undefined);
+    await world.client.call('acl', 'setuser', 'default', `+${command}`);
+    expect(await copies(stay)).toEqual(before);
+  },
+);
