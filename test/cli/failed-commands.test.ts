@@ -216,6 +216,11 @@ describe('forget, flush and prune', () => {
     expect((await kit.run('prune', '--older-than=0')).code).toBe(0);
   });
 
+  it('prune leaves those of other connections', async () => {
+    expect((await kit.run('prune', '--older-than=0', '--connection=sync')).stdout).toBe('Removed 0 failed jobs.\n');
+    expect(await kit.store.failed.count()).toBe(3);
+  });
+
   it('prune does nothing without being told which', async () => {
     const { stderr, code } = await kit.run('prune');
 

@@ -30,7 +30,7 @@ export function pruneCommand(session: Session): Command {
 }
 
 async function prune(session: Session, flags: PruneFlags, command: Command): Promise<void> {
-  const { olderThan, keep, queue, name, error } = flags;
+  const { olderThan, keep, queue, connection, name, error } = flags;
   if (olderThan === undefined && keep === undefined) {
     refuse(command, 'say which: --older-than=30d, --keep=1000, or both. (onqueue flush removes all.)');
   }
@@ -39,7 +39,7 @@ async function prune(session: Session, flags: PruneFlags, command: Command): Pro
   const pruned = await output.counting(
     'Removing failed jobs',
     () => failedCount(manager, queue),
-    () => manager.failed.prune({ olderThan, keep, queue, name, error }),
+    () => manager.failed.prune({ olderThan, keep, queue, connection, name, error }),
   );
   if (flags.json === true) output.json({ pruned });
   else output.line(`Removed ${counted(pruned, 'failed job')}.`);

@@ -114,7 +114,7 @@ export class ExchangeLane extends Lane<Exchange> {
     }
     const [, lost, jobs, aside, nextIn, words, now] = (await this.caller.script(script('exchange'), keys, args, {
       consequence: consequenceOf(exchanges),
-      since: Math.max(exchanges[0]!.since, this.caller.answeredAt),
+      since: this.waitingSince(exchanges),
       insist: exchanges.some(({ insists }) => insists) ? 'always' : 'once-sent',
     })) as [Buffer, readonly number[], Jobs, readonly (number | Buffer)[], Buffer, readonly unknown[], Buffer];
     const { cancelled: cancelledPlaces, unrecorded, foreign, refused, unwritable, ...news } = newsOf(words, queues);

@@ -41,6 +41,11 @@ export abstract class Lane<Item extends Waiting> {
     return !this.#busy;
   }
 
+  /** From when the deadline of a call counts: a long line is no silence, so it is from the last answer. */
+  protected waitingSince([oldest]: readonly Item[]): Milliseconds {
+    return Math.max(oldest!.since, this.caller.answeredAt);
+  }
+
   /** How many of the waiting items travel in the next call: at least one. */
   protected abstract fitting(items: readonly Item[]): number;
 

@@ -82,8 +82,7 @@ export class PushLane extends Lane<Push> {
       [sequence, ready.length, ...ready, ...delayed],
       {
         consequence: `${jobs === 1 ? 'a job was' : `${jobs} jobs were`} not queued`,
-        // A long line of pushes is no silence: the deadline counts from the last answer.
-        since: Math.max(pushes[0]!.since, this.caller.answeredAt),
+        since: this.waitingSince(pushes),
       },
     )) as [word: unknown, duplicates: readonly number[], record: Buffer];
     if (this.forgot(client(this.id), sentAt, String(record) === 'unrecorded')) {

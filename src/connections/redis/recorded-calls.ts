@@ -38,9 +38,10 @@ export class RecordedCalls extends Lane<Waiting> {
     return 1;
   }
 
-  protected async carry([call]: readonly Waiting[], sequence: number): Promise<void> {
-    const { script: name, client, keys, args, consequence } = call!;
+  protected async carry(calls: readonly Waiting[], sequence: number): Promise<void> {
+    const { script: name, client, keys, args, consequence, resolve } = calls[0]!;
     const all = [client(this.id), ...keys];
-    call!.resolve(await this.caller.script(script(name), all, [sequence, ...args], { consequence }));
+    const patience = { consequence, since: this.waitingSince(calls) };
+    resolve(await this.caller.script(script(name), all, [sequence, ...args], patience));
   }
 }

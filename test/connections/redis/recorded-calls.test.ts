@@ -1,3 +1,4 @@
+import { freePort } from '../../support/redis-server';
 import { RedisWorld } from './open-redis';
 
 let world: RedisWorld;
@@ -34,4 +35,15 @@ it('calls that are made at once are carried out one after another, each with its
   const asked = ['a', 'b', 'a', 'b'].map((queue) => connection.control.pause(queue));
 
   expect(await Promise.all(asked)).toEqual([true, true, false, false]);
+});
+
+it('calls that are made at once fail together at their deadline when Redis is away', async () => {
+  const away = { url: `redis://127.0.0.1:${await freePort()}/0` };
+  const [connection, other] = [world.connect(away, { deadline: 0.5 }), world.connect(away, { deadline: 0.5 })];
+  let unanswered = IDS.length;
+  const [first] = IDS.map((id) => connection.control.cancel(id, 'q').catch(() => (unanswered -= 1)));
+
+  await first;
+  await expect(other.control.cancel('one more', 'q')).rejects.toThrow('was not cancelled');
+  expect(unanswered).toBe(0);
 });
