@@ -35,7 +35,10 @@ export class LogLines {
     if (!hearsExit) process.on('exit', writeAll);
     hearsExit = true;
     // Not queueMicrotask, which fake timers replace.
-    void Promise.resolve().then(() => this.write());
+    Promise.resolve()
+      .then(() => this.write())
+      // A stream that throws has nobody to tell it to, and must not end the process as a rejection.
+      .catch(() => undefined);
   }
 
   write(): void {

@@ -90,6 +90,12 @@ export class RefusedOutcomes {
     void this.#insist(one, error);
   }
 
+  /** The worker has ended: leases are renewed no longer, so that nothing more may be offered. */
+  close(): void {
+    this.#offered.clear();
+    this.#held.clear();
+  }
+
   async #insist(one: Finished, error: unknown): Promise<void> {
     let refusal = error;
     for (let offers = 1, pause = FIRST_PAUSE; ; offers += 1, pause = Math.min(pause * 2, LONGEST_PAUSE)) {

@@ -163,6 +163,11 @@ export class Settler {
     while (this.#announcements.size > 0) await Promise.all(this.#announcements);
   }
 
+  /** What was not taken by now is left to the ends of the leases. */
+  close(): void {
+    this.#refused.close();
+  }
+
   async #settle(
     finished: readonly Finished[],
     send: (settlements: readonly Settlement[]) => Promise<readonly Answer<SettleResult>[]>,

@@ -214,6 +214,7 @@ export class WorkLoop {
     } finally {
       strays.close();
       this.#executor.close();
+      this.#settler.close();
       this.#trouble.close();
       this.#shutdown.close();
       this.#pulse.close();
@@ -285,9 +286,8 @@ export class WorkLoop {
   }
 
   #take({ reservations, nextIn }: ReserveReply, limit: number, askedAt: Milliseconds): void {
-    const jobs = reservations.map(
-      (reservation) => new RunningJob(reservation, this.#connection.name, this.#storeClock),
-    );
+    const { name } = this.#connection;
+    const jobs = reservations.map((reservation) => new RunningJob(reservation, name, this.#storeClock));
     // Before any handler starts: one that blocks the event loop at once must not be unknown to who keeps the leases.
     this.#leases.keep(jobs, askedAt);
     const { start, back } = this.#lastChance.split(jobs);

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
+import { endOfTurn } from '../../src/clock/clock';
 import { errorRecord } from '../../src/failed/error-record';
 import { ConsoleLogger, defaultLogger, silentLogger } from '../../src/logger/console-logger';
 
@@ -19,6 +20,21 @@ function stream(isTTY: boolean): Stream {
 function written({ writes }: Stream): string {
   return stripVTControlCharacters(writes.join(''));
 }
+
+it('a stream that throws ends no process', async () => {
+  const logger = new ConsoleLogger({
+    write: () => {
+      throw new Error('the disk is full');
+    },
+  });
+  const rejected = jest.fn();
+  process.once('unhandledRejection', rejected);
+  logger.info({}, 'hello');
+  await endOfTurn();
+  await endOfTurn();
+  process.off('unhandledRejection', rejected);
+  expect(rejected).not.toHaveBeenCalled();
+});
 
 it('writes one JSON line for each message where nobody watches', () => {
   const out = stream(false);

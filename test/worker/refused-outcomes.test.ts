@@ -271,6 +271,10 @@ it('a worker that ends says which outcomes the store refused to the last', async
   expect(errors().at(-1)).toContain(
     '1 had ended, but their outcomes were not stored (value too long. Widen the column.)',
   );
+
+  refusal = () => undefined;
+  await elapse(application.clock, 120);
+  expect(worker.health().outcomes).toMatchObject({ completed: 20, lost: 0 });
 });
 
 it('jobs that were not started go back one by one where one of them is refused', async () => {
