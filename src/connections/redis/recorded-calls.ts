@@ -21,7 +21,7 @@ export interface RecordedCall {
 
 interface Waiting extends RecordedCall {
   readonly since: Milliseconds;
-  resolve(reply: readonly unknown[]): void;
+  readonly resolve: (reply: readonly unknown[]) => void;
   reject(error: unknown): void;
 }
 
