@@ -27,12 +27,11 @@
 --            lost: places (from 1) of outcomes whose reservation is no longer there: nothing was written for them;
 --            jobs: for each queue that gave some, {queue, text, ...}; aside: {queue, id, reason, ...} of what is no
 --            JSON object and went to failed; next_in: seconds until another look is worth while, '0' now, 'never';
---            now: the time (s);
---            news: words, each with what belongs to it: restart, token; paused, places of queues; cancelled, places of
---            jobs; unrecorded, 1 (there is no record of an earlier call of this client); foreign, places of queues with
---            a key of another type (0: the orders): from where it was met nothing was moved there; unwritable,
---            places of outcomes that would go there; refused, {words, places}: what Redis said to a step that it did
---            not do, and the places of outcomes that were not written for it: they are to be settled again
+--            now: the time (s); news: words, each with what belongs to it: restart, token; paused, places of queues;
+--            cancelled, places of jobs; unrecorded, 1 (no earlier call of this client is on record); foreign, places of
+--            queues with a key of another type (0: the orders): from where it was met nothing was moved there;
+--            unwritable, places of outcomes that would go there; refused, {words, places}: what Redis said to a step
+--            that it did not do, and the places of outcomes that were not written: they are to be settled again
 --   keeps    I1 I2 I3 I4 I5 I6 I7 I9 I10
 --   cost     O(log n) for each job moved; at most 100 jobs or 1 MiB of text for each of promote, reclaim and reserve
 
@@ -383,7 +382,8 @@ local next_in = first == math.huge and 'never' or format('%.6f', math.max(first 
 if left and limit > 0 then next_in = '0' end
 
 -- 6. The answer. -------------------------------------------------------------------------------------------------
-
+-- Refused as a whole, as by a replica: without a record, the call may be repeated on the server that takes it.
+if refused and #jobs + #aside + place - 1 == #unwritten + #unwritable then return redis.error_reply(refused) end
 local foreign = { all_queues.foreign and 0 or nil }
 for place, queue in ipairs(queues) do
   if queue.foreign then foreign[#foreign + 1] = place end

@@ -69,12 +69,13 @@ describe('the command onqueue', () => {
   it('works on a SQLite file, with jobs in JavaScript', async () => {
     await dispatch('Greet', 'Ada');
 
-    const work = onqueue('work', '--stop-when-empty');
+    const work = onqueue('work', '--stop-when-empty', '--log=text');
 
     expect(await work.ended).toEqual({ code: 0, signal: null });
     expect(project.read('done.txt')).toBe('hello Ada\n');
-    expect(work.stdout).toContain(`${project.folder}/queue.sqlite`);
-    expect(work.stdout).toMatch(/^Greet +default +2 +1m +jobs\.js$/m);
+    expect(work.stdout).toBe('');
+    expect(work.stderr).toContain(`${project.folder}/queue.sqlite`);
+    expect(work.stderr).toMatch(/^Greet +default +2 +1m +jobs\.js$/m);
     expect(work.stderr).toContain('Greet completed');
   });
 

@@ -133,7 +133,7 @@ describe('work', () => {
     const supervisor = work('--grace=0');
     const blocked = await project.pidOf('blocking');
 
-    await supervisor.prints(`(pid ${blocked}) was ended because a handler blocked its event loop; the next starts`);
+    await supervisor.prints(`(pid ${blocked}) was ended because a handler blocked its event loop while it ran Hog `);
     await project.dispatch('Greet');
 
     expect(await project.pidOf('hello')).not.toBe(blocked);

@@ -139,7 +139,6 @@ export class ExchangeLane extends Lane<Exchange> {
     const unwritten = unwritable.length + (refused?.places.length ?? 0);
     const outcomes = groups.reduce((sum, { origins }) => sum + origins.length, -unwritten);
     const answered = outcomes + reply.reservations.length + reply.setAside.length > 0;
-    if (!answered && explained !== undefined) throw explained;
     if (!answered && foreign.length > 0 && (foreign.includes(ORDERS) || foreign.length === queues.length))
       throw await this.#foreign.errorOf(foreign[0]!, this.#keysOf(foreign[0]!));
     // A settle has nobody to tell it to: the next reserve has.
