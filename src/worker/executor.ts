@@ -15,6 +15,7 @@ import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import { toError } from '../failed/exception-text';
 import { releasesSinceRetry } from '../payload/retry-mark';
 import type { Application } from '../queue/application';
+import { Recent } from '../queue/recent';
 import { Announcer } from './announcer';
 import { refusalOf } from './attempt';
 import { Deadlines } from './deadlines';
@@ -22,7 +23,6 @@ import { JobTimedOutError, LaravelJobError, PoisonJobError, UnknownJobError } fr
 import { invokeHandle } from './invocation';
 import { logApart, logRecovered, logStart } from './job-log';
 import { cancelled, failed, neverRun, type Outcome, outcomeOf, releasedForFree, storeNow } from './outcome';
-import { Recoveries } from './recoveries';
 import type { RunningJob } from './running-job';
 import { Strangers } from './strangers';
 
@@ -50,6 +50,8 @@ interface Plan {
 
 type Done = (outcome: Outcome) => void;
 
+const MOST_CRASHED = 10_000;
+
 export class Executor {
   /** Tells of what `run` has come to. */
   readonly announcer: Announcer;
@@ -57,7 +59,8 @@ export class Executor {
   readonly #settings: ExecutorSettings;
   readonly #deadlines: Deadlines;
   readonly #strangers: Strangers;
-  readonly #recoveries = new Recoveries();
+  /** The crashes of those that were met: a store says how many there were, and not since when. */
+  readonly #crashes = new Recent<string, number>(MOST_CRASHED);
   /** Of runs that wait for their hooks. */
   readonly #goOn = new Set<() => void>();
   #isHastened = false;
@@ -122,7 +125,9 @@ export class Executor {
   #tellRecovery(job: RunningJob): void {
     const { lease: silence } = this.#settings;
     const { crashes } = job.reservation.counters;
-    if (crashes === 0 || silence === undefined || !this.#recoveries.isNew(job.id, crashes)) return;
+    // Each is news once to each worker.
+    if (crashes === 0 || silence === undefined || this.#crashes.get(job.id) === crashes) return;
+    this.#crashes.set(job.id, crashes);
     // Of one that runs apart, the log has just said why.
     if (!job.isApart) logRecovered(this.#application.logger, job, silence);
     void this.announcer.tell(job, 'recovered', { connectionName: job.connectionName, job, crashes, silence });

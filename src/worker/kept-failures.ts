@@ -10,6 +10,7 @@ import type { FailedStore, Forgotten } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
 import { bearsCounters, withCounters } from '../payload/counters';
 import type { Connection, Reservation, Settlement } from '../queue/connection';
+import { isStillOurs } from './still-ours';
 
 export interface KeptFailuresEnvironment {
   readonly connection: Connection;
@@ -40,7 +41,7 @@ export class KeptFailures {
     const { reservation, failure, counters } = settlement;
     const removed = { outcome: 'completed', reservation } as const;
     // A worker that was frozen may hold it no longer: a job that somebody else runs has not failed.
-    if (!(await this.#holds(reservation))) return removed;
+    if (!(await isStillOurs(connection, reservation, this.#environment.lease))) return removed;
     const { queue } = reservation;
     // What is no JSON object is kept with the bytes that it has.
     const given = reservation.payload;
@@ -70,12 +71,5 @@ export class KeptFailures {
       const message = `The failed job ${id} is kept although another worker has the job; it could not be taken back: ${why}`;
       logger.warn({ connection: connection.name, id }, message);
     }
-  }
-
-  async #holds(reservation: Reservation): Promise<boolean> {
-    const { connection, lease } = this.#environment;
-    if (!connection.capabilities.renew) return true;
-    const [answer] = await connection.renew([reservation], lease);
-    return (typeof answer === 'object' ? await answer.later : answer) !== 'lost';
   }
 }

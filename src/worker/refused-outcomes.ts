@@ -14,6 +14,7 @@ import { OutcomeRefusedError } from './errors';
 import { logHeld, logLetGo, logRefused } from './job-log';
 import { failed } from './outcome';
 import type { Finished } from './settler';
+import { isStillOurs } from './still-ours';
 
 const FIRST_PAUSE: Milliseconds = 250;
 const LONGEST_PAUSE: Milliseconds = 60_000;
@@ -128,11 +129,8 @@ export class RefusedOutcomes {
   /** A store that renews the lease of this very job serves: what it refuses is the outcome. */
   async #isOurs({ job: { reservation } }: Finished): Promise<true | Answered> {
     const { connection, lease } = this.#environment;
-    if (!connection.capabilities.renew) return true;
     try {
-      const [answer] = await connection.renew([reservation], lease);
-      const result = typeof answer === 'object' ? await answer.later : answer;
-      return result === 'lost' ? { result } : true;
+      return (await isStillOurs(connection, reservation, lease)) || { result: 'lost' };
     } catch (error) {
       return { error };
     }

@@ -10,15 +10,16 @@ import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
 import { afterFreeRelease } from '../payload/counters';
 import type { Application } from '../queue/application';
-import type {
-  Answer,
-  Connection,
-  Reservation,
-  ReserveReply,
-  ReserveRequest,
-  SetAside,
-  Settlement,
-  SettleResult,
+import {
+  type Answer,
+  type Connection,
+  type Reservation,
+  type ReserveReply,
+  type ReserveRequest,
+  resultOf,
+  type SetAside,
+  type Settlement,
+  type SettleResult,
 } from '../queue/connection';
 import { isStoreAway } from '../queue/errors';
 import { logLost, logOutcome, logSetAside } from './job-log';
@@ -203,7 +204,7 @@ export class Settler {
 
   async #writeAlone(settlement: Settlement): Promise<SettleResult> {
     const [answer] = await this.#environment.connection.settle([settlement]);
-    return typeof answer === 'object' ? answer.later : answer!;
+    return resultOf(answer!);
   }
 
   // A failed store that is away, or refuses one, keeps no other outcome from being written.

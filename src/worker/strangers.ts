@@ -5,6 +5,7 @@
  * later and later only where nobody takes them. In a deploy that went wrong they wait for about a day.
  */
 import type { Clock, Milliseconds, Seconds } from '../clock/clock';
+import { Recent } from '../queue/recent';
 
 /** Given back so often in all, a job fails: with the waits below, after about a day. */
 const MOST_RELEASES = 288;
@@ -41,9 +42,9 @@ interface Stranger {
 
 export class Strangers {
   readonly #clock: Clock;
-  readonly #names = new Map<string, Stranger>();
+  readonly #names = new Recent<string, Stranger>(MOST_NAMES);
   /** How often each had been given back when it was first met. */
-  readonly #jobs = new Map<string, number>();
+  readonly #jobs = new Recent<string, number>(MOST_JOBS);
   #lastReturn: Milliseconds = -Infinity;
 
   constructor(clock: Clock) {
@@ -53,11 +54,11 @@ export class Strangers {
   /** @param releases how often it was given back at no cost, for whatever reason, since it was last retried */
   meet({ name, id }: { readonly name: string; readonly id: string }, releases: number): Meeting {
     const now = this.#clock.monotonic();
-    const stranger = entered(this.#names, name, { metAt: now, toldAt: -Infinity }, MOST_NAMES);
+    const stranger = entered(this.#names, name, { metAt: now, toldAt: -Infinity });
     const isKnown = now - stranger.toldAt < SILENCE;
     if (!isKnown) stranger.toldAt = now;
     const isOver = releases >= MOST_RELEASES && now - stranger.metAt >= PATIENCE;
-    const waits = releases - entered(this.#jobs, id, releases, MOST_JOBS);
+    const waits = releases - entered(this.#jobs, id, releases);
     const back = Math.max(now + waitAfter(waits) * 1000, this.#lastReturn + SPACING);
     this.#lastReturn = Math.min(back, now + LONGEST * 1000);
     return { isOver, delay: (this.#lastReturn - now) / 1000, isKnown };
@@ -68,14 +69,9 @@ function waitAfter(waits: number): Seconds {
   return Math.min(SHORTEST * 2 ** Math.max(waits - SHORT_WAITS + 1, 0), LONGEST);
 }
 
-/** What stands under a key; `first` where nothing does. The oldest are forgotten. */
-function entered<Value>(map: Map<string, Value>, key: string, first: Value, most: number): Value {
-  const known = map.get(key);
-  if (known !== undefined) return known;
-  map.set(key, first);
-  for (const oldest of map.keys()) {
-    if (map.size <= most) break;
-    map.delete(oldest);
-  }
-  return first;
+/** What stands under a key; `first` where nothing does. */
+function entered<Value>(kept: Recent<string, Value>, key: string, first: Value): Value {
+  const known = kept.get(key);
+  if (known === undefined) kept.set(key, first);
+  return known ?? first;
 }

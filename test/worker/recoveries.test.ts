@@ -1,10 +1,21 @@
 import type { RecoveredEvent } from '../../src/events/events';
 import { application, Note, ran, setTheScene } from './scene';
+import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
-import { Recoveries } from '../../src/worker/recoveries';
 import { payloadOf } from '../support/reservation';
 
 setTheScene();
+
+@Job()
+class Again extends Job {
+  constructor(readonly text: string) {
+    super();
+  }
+  handle(): void {
+    ran.push(this.text);
+    if (ran.length === 1) this.release();
+  }
+}
 
 it('a job that is taken over from a worker that died is told, in the log and to a hook, before it runs', async () => {
   const { manager, clock, log } = application;
@@ -32,15 +43,17 @@ it('a job that is taken over from a worker that died is told, in the log and to 
   expect(lines[0]).toMatchObject({ level: 'warn', facts: { job: 'Note', crashes: 1, fence: 2, silence: 30 } });
 });
 
-it('a crash is news once', () => {
-  const recoveries = new Recoveries();
+it('a crash is news once, however often the job is met after it', async () => {
+  const { manager, clock } = application;
+  const driver = manager.driver();
+  await driver.push('default', [{ payload: payloadOf(new Again('again')).toString() }]);
+  await driver.reserve({ queues: ['default'], limit: 1, lease: 30 });
+  await clock.advance('31s');
+  const told: RecoveredEvent[] = [];
+  manager.hooks.on('recovered', (event) => void told.push(event));
 
-  expect([0, 1, 1, 2, 2, 1].map((crashes) => recoveries.isNew('a', crashes))).toEqual([
-    false,
-    true,
-    false,
-    true,
-    false,
-    true,
-  ]);
+  await new Worker({ stopWhenEmpty: true, tries: 2 }, manager).run();
+
+  expect(ran).toEqual(['again', 'again']);
+  expect(told).toHaveLength(1);
 });

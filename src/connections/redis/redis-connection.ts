@@ -24,7 +24,7 @@ import type {
 } from '../../queue/connection';
 import { threadModule } from '../../queue/thread-module';
 import { ConnectionClosedError } from '../errors';
-import { Recent } from '../recent';
+import { Recent } from '../../queue/recent';
 import { RedisCaller } from './caller';
 import { type ClientSource, clientSource } from './client';
 import { clientId } from './client-id';

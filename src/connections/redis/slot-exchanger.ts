@@ -6,14 +6,15 @@
  */
 import type { Milliseconds, Seconds } from '../../clock/clock';
 import { afterFreeRelease } from '../../payload/counters';
-import type {
-  Answer,
-  Reservation,
-  ReserveReply,
-  ReserveRequest,
-  SetAside,
-  Settlement,
-  SettleResult,
+import {
+  type Answer,
+  type Reservation,
+  type ReserveReply,
+  type ReserveRequest,
+  resultOf,
+  type SetAside,
+  type Settlement,
+  type SettleResult,
 } from '../../queue/connection';
 import type { RedisCaller } from './caller';
 import { type Exchanged, ExchangeLane } from './exchange-lane';
@@ -128,10 +129,7 @@ export class SlotExchanger {
       return again;
     });
     return outcomes.map((_, index) => {
-      const later = insisted.then(({ results }) => {
-        const answer = results[index]!;
-        return typeof answer === 'string' ? answer : answer.later;
-      });
+      const later = insisted.then(({ results }) => resultOf(results[index]!));
       later.catch(() => undefined);
       return { later };
     });

@@ -6,20 +6,21 @@ import type { FailedEntry, FailedStore } from '../../failed/failed-store';
 import type { LockStore } from '../../locks/lock-store';
 import type { Counters } from '../../payload/counters';
 import type { Control } from '../../queue/control';
-import type {
-  Answer,
-  Connection,
-  Counts,
-  Entry,
-  PeekedJob,
-  RenewResult,
-  Reservation,
-  ReserveReply,
-  ReserveRequest,
-  SetAside,
-  Settlement,
-  SettleResult,
-  WaitingState,
+import {
+  type Answer,
+  type Connection,
+  type Counts,
+  type Entry,
+  type PeekedJob,
+  type RenewResult,
+  type Reservation,
+  type ReserveReply,
+  type ReserveRequest,
+  resultOf,
+  type SetAside,
+  type Settlement,
+  type SettleResult,
+  type WaitingState,
 } from '../../queue/connection';
 import type { ConformanceHarness } from './harness';
 
@@ -80,7 +81,7 @@ export const failed = (reservation: Reservation): Settlement => ({
 export async function answered<Result extends SettleResult | RenewResult>(
   answers: readonly Answer<Result>[] | Promise<readonly Answer<Result>[]>,
 ): Promise<readonly Result[]> {
-  return Promise.all((await answers).map(async (answer) => (typeof answer === 'string' ? answer : answer.later)));
+  return Promise.all((await answers).map(resultOf));
 }
 
 export class World {

@@ -1,4 +1,4 @@
-import { Recent } from '../../src/connections/recent';
+import { Recent } from '../../src/queue/recent';
 
 it('what is kept for each queue is kept for the last of them, however many there are', () => {
   const recent = new Recent<string, number>(3);

@@ -1,4 +1,4 @@
-/** What is kept for each queue, of so many queues at most: programs may make up names of queues without end. */
+/** What is kept by names that others make up without end, such as those of queues and the ids of jobs: so many at most. */
 export class Recent<Key, Value> {
   readonly #most: number;
   readonly #mayGo: (value: Value) => boolean;
