@@ -6,11 +6,9 @@ const swc = require('./test/support/swc.cjs');
  */
 const ALONE = [
   'test/faults/',
-  'test/samples/',
   'test/tooling/leak-environment',
   'test/cli/(bin|health|stores|supervisor)',
   'test/connections/(?:.*/)?(?:ending|outages|troubles)',
-  'test/worker/lease-thread',
 ];
 
 /** @type {import('jest').Config} */

@@ -239,7 +239,7 @@ describe('a drain', () => {
     const { failed, released } = await queue.drain();
 
     expect(failed).toMatchObject([{ name: '(unreadable)', queue: 'default', error: { code: 'E_INVALID_PAYLOAD' } }]);
-    expect(released).toMatchObject([{ name: 'Nobody', delay: 5, error: { code: 'E_UNKNOWN_JOB' } }]);
+    expect(released).toMatchObject([{ name: 'Nobody', delay: 1, error: { code: 'E_UNKNOWN_JOB' } }]);
     expect(await Queue.failed.list()).toMatchObject([{ id: failed[0]?.id }]);
   });
 

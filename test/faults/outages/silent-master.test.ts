@@ -135,8 +135,10 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     await othersWork('late');
     const { outcomes } = worker.health();
     const node = `127.0.0.1:${silent.port}`;
-    await eventually(() => log.messages('warn').length > 0, { of: 'a warning' });
-    expect(log.messages('warn')).toEqual([expect.stringContaining(`Redis at ${node} did not answer in 1 s`)]);
+    // Beside what is said at the start of a Redis that keeps nothing on disk.
+    const warnings = (): readonly string[] => log.messages('warn').filter((text) => !text.includes('may lose jobs'));
+    await eventually(() => warnings().length > 0, { of: 'a warning' });
+    expect(warnings()).toEqual([expect.stringContaining(`Redis at ${node} did not answer in 1 s`)]);
     silent.process.kill('SIGCONT');
 
     expect(outcomes).toEqual({ ...untold, completed: 60 });

@@ -30,6 +30,7 @@ describe('the diagnosis of a SQLite file', () => {
       level: 'warning',
       subject: 'database',
       message: expect.stringContaining('is on NFS') as unknown,
+      endangersJobs: true,
     });
   });
 
