@@ -17,7 +17,7 @@
 --   ARGV[6] sources                  number  reserve from the first so many queues, in their order, or refresh them
 --   ARGV[7..] outcomes               groups of: kind, queue, count, then for each of `count` outcomes
 --                                    completed (and cancelled): token; released: token, keep, tail, delay (or '@' and
---                                    the moment);
+--                                    the moment; or 'front': to the head, each before the one before it);
 --                                    failed: token, keep, tail, id, meta
 --
 --   A token is the reservation's exact text: the fencing token. The text that goes on is its first `keep` bytes and
@@ -130,10 +130,11 @@ if is_blind then limit = 0 end
 local lost, unwritten, unwritable, ended = {}, {}, {}, {}
 
 local function release(queue, token, at)
-  local keep, tail, moment_due = tonumber(ARGV[at + 1]), ARGV[at + 2], due_at(moment, ARGV[at + 3])
-  local text = sub(token, 1, keep) .. tail
+  local text, when = sub(token, 1, tonumber(ARGV[at + 1])) .. ARGV[at + 2], ARGV[at + 3]
+  local is_front = when == 'front'
+  local moment_due = is_front and moment or due_at(moment, when)
   if moment_due <= moment then
-    call('RPUSH', queue.ready, text)
+    call(is_front and 'LPUSH' or 'RPUSH', queue.ready, text)
     queue.filled = true
     return
   end
@@ -141,7 +142,7 @@ local function release(queue, token, at)
   queue.first_due = queue.first_due or call('ZCOUNT', queue.delayed, '-inf', '(' .. due) == 0
   -- A twin that waits with the very same text would swallow this one: it goes on under an id of its own.
   if call('ZADD', queue.delayed, 'NX', due, text) == 0 then
-    call('ZADD', queue.delayed, due, sub(token, 1, keep) .. ',"id":"' .. give_id() .. '"' .. tail)
+    call('ZADD', queue.delayed, due, with_id(text, give_id()))
   end
 end
 

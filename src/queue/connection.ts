@@ -57,13 +57,18 @@ export type Settlement =
   | {
       readonly outcome: 'released';
       readonly reservation: Reservation;
-      /** Seconds until it is ready again; 0: at once, at the tail. */
+      /** Seconds until it is ready again; 0: at once, at the tail unless `front` is true. */
       readonly delay: Seconds;
       /**
        * The moment at which it is, by the store's clock. Who has `moments` goes by it; for others `delay` is what was left
        * of it by the clock that the last reply brought.
        */
       readonly dueAt?: Milliseconds | undefined;
+      /**
+       * It has not been started: it goes back where it came from, before all that waits, and those of one call in their
+       * order. With a `delay` of 0 alone. A store without `requeue` puts it as near to there as it can.
+       */
+      readonly front?: boolean | undefined;
       /** The counters it goes back with; `freeRelease`, `failedAttempt`, … in `payload/counters.ts` make them. */
       readonly counters: Counters;
     }

@@ -2,8 +2,8 @@
  * Has the jobs whose next crash would be their last run apart: alone in their worker.
  *
  * A job that kills its process takes its neighbours with it, and they count a crash as well. Alone, the one to blame is
- * found, and nobody else is taken for poison. So a worker that is handed one gives back at no cost what came with it, and
- * holds it until what runs has ended.
+ * found, and nobody else is taken for poison. So a worker that is handed one holds it until all that came with it, or runs
+ * already, has ended; others of its kind go back to the head of their queue, where they were.
  */
 import type { RunningJob } from './running-job';
 
@@ -35,9 +35,10 @@ export class LastChance {
 
   /** Of what was reserved at once: what is to start, and what goes back. The first on its last chance is held. */
   split(jobs: readonly RunningJob[]): { readonly start: readonly RunningJob[]; readonly back: readonly RunningJob[] } {
-    this.#job ??= jobs.find(this.#isLast);
+    const [first, ...back] = jobs.filter(this.#isLast);
+    this.#job = first;
     this.#wasMet = this.isTaken;
-    return this.isTaken ? { start: [], back: jobs.filter((job) => job !== this.#job) } : { start: jobs, back: [] };
+    return { start: this.isTaken ? jobs.filter((job) => job !== first && !back.includes(job)) : jobs, back };
   }
 
   /** What is held, to be run now. */

@@ -11,6 +11,7 @@ import { backoffDelay, resolveBackoff } from '../job/resolve-options';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
 import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import type { Application } from '../queue/application';
+import { givenBack } from '../queue/given-back';
 import type { Settlement } from '../queue/connection';
 import { isLastAttempt } from './attempt';
 import { JobCancelledError, JobTimedOutError, LaravelJobError, UnknownJobError } from './errors';
@@ -69,9 +70,12 @@ export function failed(job: RunningJob, error: Error, counters: Counters = job.r
 
 /** Aborted before it began. */
 export function neverRun(job: RunningJob, reason: Error): Outcome {
-  return reason instanceof JobCancelledError
-    ? cancelled(job)
-    : releasedForFree(job, 0, job.reservation.counters, reason);
+  return reason instanceof JobCancelledError ? cancelled(job) : unstarted(job, reason);
+}
+
+/** Back to where it came from, without having run. */
+export function unstarted({ reservation }: RunningJob, reason?: Error): Outcome {
+  return { settlement: givenBack(reservation), reason };
 }
 
 /** Back to the queue; the try is given back. */

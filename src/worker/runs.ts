@@ -6,7 +6,7 @@ import { WorkerStoppingError } from './errors';
 import type { Executor } from './executor';
 import type { LastChance } from './last-chance';
 import type { LeaseKeeper } from './lease/keeper';
-import { type Outcome, releasedForFree } from './outcome';
+import { type Outcome, unstarted } from './outcome';
 import { Roster } from './roster';
 import type { RunningJob } from './running-job';
 import type { Finished } from './settler';
@@ -91,10 +91,10 @@ export class Runs {
     });
   }
 
-  /** Back to its queue, without having run. */
+  /** Back to the head of its queue, without having run. */
   giveBack(job: RunningJob): void {
     job.close('released');
-    this.#ended.push({ job, outcome: releasedForFree(job, 0, job.reservation.counters), took: 0 });
+    this.#ended.push({ job, outcome: unstarted(job), took: 0 });
   }
 
   /**

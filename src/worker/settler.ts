@@ -8,7 +8,6 @@ import { errorMessage, toError } from '../failed/exception-text';
 import { FailedCap } from '../failed/failed-cap';
 import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
-import { afterFreeRelease } from '../payload/counters';
 import type { Application } from '../queue/application';
 import {
   type Answer,
@@ -22,6 +21,7 @@ import {
   type SettleResult,
 } from '../queue/connection';
 import { isStoreAway } from '../queue/errors';
+import { givenBack } from '../queue/given-back';
 import { logLost, logOutcome, logSetAside } from './job-log';
 import type { OutcomeCounts } from './health';
 import { KeptFailures } from './kept-failures';
@@ -140,12 +140,8 @@ export class Settler {
    */
   async giveBack(reservations: readonly Reservation[]): Promise<void> {
     if (reservations.length === 0) return;
-    const settlements = reservations.map((reservation) => {
-      const counters = afterFreeRelease(reservation.counters);
-      return { outcome: 'released', reservation, delay: 0, counters } as const;
-    });
     try {
-      await this.#environment.connection.settle(settlements);
+      await this.#environment.connection.settle(reservations.map(givenBack));
     } catch (error) {
       if (isStoreAway(error) || reservations.length === 1) throw error;
       const back = await Promise.allSettled(reservations.map((reservation) => this.giveBack([reservation])));

@@ -34,6 +34,16 @@ describe('exchange.lua, settling', () => {
     expect(await world.state()).toEqual({ q: [probe('b'), again], 'q:notify': ['1'] });
   });
 
+  it('puts what was not started before all others, each before the one before it, and leaves a hint', async () => {
+    const [a, b] = await reserved('a', 'b');
+    await world.push([probe('c')]);
+    await world.client.del(world.queue().notify);
+    const back = (token: string): (string | number)[] => [token, keep(token), ',"releases":1,"attempts":0}', 'front'];
+    await world.exchange({ outcomes: ['released', 1, 2, ...back(b!), ...back(a!)] });
+    const again = (id: string): string => `{"job":"probe","data":{},"id":"${id}","releases":1,"attempts":0}`;
+    expect(await world.state()).toEqual({ q: [again('a'), again('b'), probe('c')], 'q:notify': ['1'] });
+  });
+
   it('makes a released job with a delay wait, and leaves a hint where it is the first to become due', async () => {
     const [token] = await reserved('a');
     await world.exchange({ outcomes: ['released', 1, 1, token!, keep(token!), ',"attempts":1}', 300] });

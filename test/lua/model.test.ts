@@ -3,6 +3,7 @@ import { MemoryConnection } from '../../src/connections/memory/memory-connection
 import { MemoryStore } from '../../src/connections/memory/memory-store';
 import { afterFailedAttempt, afterFreeRelease, afterRetry, withCounters } from '../../src/payload/counters';
 import type { Connection, Reservation, Settlement } from '../../src/queue/connection';
+import { givenBack } from '../../src/queue/given-back';
 import { TestClock } from '../../src/testing/test-clock';
 import { RedisWorld } from '../connections/redis/open-redis';
 
@@ -14,6 +15,8 @@ const QUEUES = ['high', 'low'] as const;
 const DELAYS = [0, 250, 750] as const;
 const LEASES = [350, 850] as const;
 const ADVANCES = [100, 500] as const;
+
+type Ending = Settlement['outcome'] | 'not started';
 
 const BODIES = {
   ours: (n: number) => `{"job":"probe","data":{"big":12345678901234567890,"none":[]},"id":"job-${n}","attempts":0}`,
@@ -36,7 +39,7 @@ type Step =
   | { readonly do: 'cancel'; readonly job: number; readonly queue: string | undefined }
   | { readonly do: 'pause' | 'resume'; readonly queue: string }
   | { readonly do: 'restart' }
-  | { readonly do: 'settle'; readonly which: number; readonly outcome: Settlement['outcome']; readonly delay: number }
+  | { readonly do: 'settle'; readonly which: number; readonly outcome: Ending; readonly delay: number }
   | { readonly do: 'renew'; readonly which: number; readonly lease: number }
   | { readonly do: 'advance'; readonly seconds: number }
   | { readonly do: 'retry' | 'forget'; readonly which: number }
@@ -69,7 +72,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
       arbitrary: fc.record({
         do: fc.constant('settle' as const),
         which,
-        outcome: fc.constantFrom('completed' as const, 'cancelled' as const, 'released' as const, 'failed' as const),
+        outcome: fc.constantFrom<Ending>('completed', 'cancelled', 'released', 'failed', 'not started'),
         delay: fc.constantFrom(...DELAYS),
       }),
     },
@@ -192,9 +195,10 @@ class Actor {
   }
 }
 
-function settlementOf(reservation: Reservation, outcome: Settlement['outcome'], delay: number): Settlement {
+function settlementOf(reservation: Reservation, outcome: Ending, delay: number): Settlement {
   const { counters } = reservation;
   if (outcome === 'completed' || outcome === 'cancelled') return { outcome, reservation };
+  if (outcome === 'not started') return givenBack(reservation);
   if (outcome === 'released') return { outcome, reservation, delay, counters: afterFreeRelease(counters) };
   const id =
     /"id" ?: ?"([^"]*)"[^"]*"(?:crashes|exceptions|releases|attempts)/.exec(reservation.payload.toString())?.[1] ?? '?';

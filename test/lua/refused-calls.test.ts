@@ -47,7 +47,7 @@ async function everything(): Promise<Scene> {
     ['any', 6, probe('due-2')],
     ['any', 900, probe('later')],
   ]);
-  const held = ['done-1', 'done-2', 'back', 'back-later', 'bad', 'marked'];
+  const held = ['done-1', 'done-2', 'back', 'back-later', 'unstarted', 'bad', 'marked'];
   await world.push(held.map((id) => probe(id)));
   await world.reserve(held.length);
   await world.push([probe('ready-1'), 'unread-head, no JSON', probe('twin'), probe('twin'), probe('ready-2')]);
@@ -57,15 +57,16 @@ async function everything(): Promise<Scene> {
   world.offset = 60;
   const outcomes = [
     ...['completed', 1, 2, probe('done-1', 1), probe('done-2', 1)],
-    ...['released', 1, 2, probe('back', 1), bodyOf('back'), ',"attempts":1}', 0],
+    ...['released', 1, 3, probe('back', 1), bodyOf('back'), ',"attempts":1}', 0],
     ...[probe('back-later', 1), bodyOf('back-later'), ',"attempts":1}', 300],
+    ...[probe('unstarted', 1), bodyOf('unstarted'), ',"releases":1,"attempts":0}', 'front'],
     ...['failed', 1, 1, probe('bad', 1), bodyOf('bad'), ',"attempts":1}', 'bad', '{}'],
     ...['completed', 1, 1, probe('marked', 1)],
   ];
   return {
     stay: [
       ...['over', 'unread-lease', 'due-1', 'due-2', 'later', 'back', 'back-later', 'bad', 'ready-1', 'unread-head'],
-      ...['twin', 'ready-2', 'other'],
+      ...['unstarted', 'twin', 'ready-2', 'other'],
     ],
     act: () => world.exchange({ queues: ['q', 'r'], outcomes, limit: 4 }),
   };

@@ -71,20 +71,53 @@ const start = (options: WorkerOptions = {}): Worker => {
 };
 
 describe('a job whose next crash is its last', () => {
-  it('runs alone in its worker, before what is behind it', async () => {
+  it('runs alone in its worker, after what came with it', async () => {
     await push('suspect', 2);
     await push('one', 0);
     await push('two', 0);
     start();
 
+    await until(() => running.has('one') && running.has('two'));
+    await push('behind', 0);
+    gateOf('one').open();
+    gateOf('two').open();
     await until(() => running.has('suspect'));
     await application.clock.advance('20s');
     expect([...running]).toEqual(['suspect']);
     gateOf('suspect').open();
-    await until(() => running.has('one') && running.has('two'));
+    await until(() => running.has('behind'));
 
-    expect(order).toEqual(['suspect', 'one', 'two']);
+    expect(order).toEqual(['one', 'two', 'suspect', 'behind']);
     expect(beside).toEqual(['two beside one']);
+  });
+
+  it('leaves the others of its kind at the head of their queue, in their order', async () => {
+    await push('long', 0);
+    start();
+    await until(() => running.has('long'));
+    for (const text of ['a', 'b', 'c']) await push(text, 2);
+    await push('behind', 0);
+    await countsBecome(2, 3);
+    await until(() => running.has('behind'));
+
+    expect((await textsOf('ready')).map((text) => JSON.parse(text) as object)).toMatchObject([
+      { id: 'b', crashes: 2, releases: 1 },
+      { id: 'c', crashes: 2, releases: 1 },
+    ]);
+  });
+
+  it('is not handed to and fro by busy workers: each holds one, and asks for no more', async () => {
+    for (const text of ['long', 'longer']) {
+      await push(text, 0);
+      start();
+      await until(() => running.has(text));
+    }
+    for (const text of ['a', 'b', 'c', 'd']) await push(text, 2);
+    await countsBecome(2, 4);
+    await application.clock.advance('20s');
+
+    const releases = (await textsOf('ready')).map((text) => (JSON.parse(text) as { releases: number }).releases);
+    expect(Math.max(...releases)).toBeLessThanOrEqual(2);
   });
 
   it('waits for what runs already, and nothing behind it starts meanwhile', async () => {
@@ -94,6 +127,7 @@ describe('a job whose next crash is its last', () => {
 
     await until(() => running.has('long') && running.has('short'));
     await push('suspect', 2);
+    await countsBecome(0, 3);
     await push('behind', 0);
     await application.clock.advance('20s');
     gateOf('short').open();
@@ -114,8 +148,8 @@ describe('a job whose next crash is its last', () => {
     start();
     await until(() => running.has('long'));
     await push('suspect', 2);
+    await countsBecome(0, 2);
     await push('behind', 0);
-    await countsBecome(1, 2);
 
     start();
     await until(() => running.has('behind'));

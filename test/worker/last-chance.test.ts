@@ -10,11 +10,11 @@ const job = (crashes: number): RunningJob =>
 
 const lastChance = (): LastChance => new LastChance(({ reservation }) => reservation.counters.crashes >= 2);
 
-it('of what comes at once the first on its last chance is held, and the rest goes back', () => {
+it('of what comes at once the first on its last chance is held, the others on theirs go back, and the rest starts', () => {
   const chance = lastChance();
-  const [first, suspect, second] = [job(0), job(2), job(2)];
+  const [first, suspect, second, other] = [job(0), job(2), job(2), job(1)];
 
-  expect(chance.split([first, suspect, second])).toEqual({ start: [], back: [first, second] });
+  expect(chance.split([first, suspect, second, other])).toEqual({ start: [first, other], back: [second] });
   expect(chance.held).toBe(suspect);
 });
 

@@ -105,7 +105,7 @@ export class MemoryConnection implements Connection {
 
   async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
     this.#checkOpen('settle');
-    return settlements.map((settlement) => this.#store.settle(settlement));
+    return this.#store.settle(settlements);
   }
 
   async settleAndReserve(
@@ -113,7 +113,7 @@ export class MemoryConnection implements Connection {
     request: ReserveRequest,
   ): Promise<{ readonly results: readonly SettleResult[]; readonly reply: ReserveReply }> {
     this.#checkOpen('settleAndReserve');
-    const results = settlements.map((settlement) => this.#store.settle(settlement));
+    const results = this.#store.settle(settlements);
     return { results, reply: this.#store.reserve(request) };
   }
 

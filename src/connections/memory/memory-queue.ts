@@ -52,6 +52,11 @@ export class MemoryQueue {
     this.#ready.append(text);
   }
 
+  /** Before all others, in their order. */
+  prepend(texts: readonly Text[]): void {
+    this.#ready.prepend(texts);
+  }
+
   /** What waits as delayed already gets the new moment. */
   delay(text: Text, due: Seconds): void {
     this.#delayed.set(text, due, ++this.#moves);

@@ -28,6 +28,9 @@ export interface MemoryEntry {
   readonly unique?: boolean | undefined;
 }
 
+/** What goes back to the head of its queue, in its order. */
+type Given = Map<MemoryQueue, readonly Text[]>;
+
 /** As fine as the scores that Redis keeps; unrounded, a job could be late by the error of a sum. */
 const toMicroseconds = (seconds: Seconds): Seconds => Math.round(seconds * 1e6) / 1e6;
 
@@ -111,7 +114,15 @@ export class MemoryStore {
     };
   }
 
-  settle(settlement: Settlement): SettleResult {
+  settle(settlements: readonly Settlement[]): readonly SettleResult[] {
+    const given: Given = new Map();
+    const results = settlements.map((settlement) => this.#settle(settlement, given));
+    for (const [queue, texts] of given) queue.prepend(texts);
+    this.#changed();
+    return results;
+  }
+
+  #settle(settlement: Settlement, given: Given): SettleResult {
     const { reservation } = settlement;
     const queue = this.queue(reservation.queue);
     if (!queue.drop(reservation.token as Text)) return 'lost';
@@ -132,12 +143,13 @@ export class MemoryStore {
           attempts,
         });
       } else {
+        const text = textOf(payload);
         const due = this.#due(settlement);
-        if (due === undefined) queue.append(textOf(payload));
-        else queue.delayReleased(textOf(payload), due);
+        if (settlement.front) given.set(queue, [...(given.get(queue) ?? []), text]);
+        else if (due === undefined) queue.append(text);
+        else queue.delayReleased(text, due);
       }
     }
-    this.#changed();
     return 'settled';
   }
 

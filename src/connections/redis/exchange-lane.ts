@@ -168,29 +168,34 @@ function grouped(
       const { queue } = settlement.reservation;
       // To the store the two are one: the job is gone, and so is a mark that it was cancelled.
       const kind = settlement.outcome === 'cancelled' ? 'completed' : settlement.outcome;
-      const name = `${kind}:${queue}`;
+      const isFront = settlement.outcome === 'released' && settlement.front === true;
+      const name = `${isFront ? 'front' : kind}:${queue}`;
       let group = groups.get(name);
       if (group === undefined) {
         if (!queues.includes(queue)) queues.push(queue);
         group = { kind, queue: queues.indexOf(queue) + 1, args: [], origins: [] };
         groups.set(name, group);
       }
-      addOutcome(group.args, settlement);
-      group.origins.push({ results: results[number]!, index });
+      const origin = { results: results[number]!, index };
+      // Each is put before all others: the last one first.
+      if (isFront) {
+        group.args.unshift(...argsOf(settlement));
+        group.origins.unshift(origin);
+      } else {
+        group.args.push(...argsOf(settlement));
+        group.origins.push(origin);
+      }
     });
   });
   return [...groups.values()];
 }
 
-function addOutcome(args: Argument[], settlement: Settlement): void {
+function argsOf(settlement: Settlement): readonly Argument[] {
   const { payload } = settlement.reservation;
-  if (settlement.outcome === 'completed' || settlement.outcome === 'cancelled') {
-    args.push(payload);
-    return;
-  }
-  args.push(payload, bodyEndOf(payload), countersTail(settlement.counters));
-  if (settlement.outcome === 'released') args.push(whenOf(settlement.delay, settlement.dueAt));
-  else args.push(settlement.failure.id, failureMeta(settlement.failure));
+  if (settlement.outcome === 'completed' || settlement.outcome === 'cancelled') return [payload];
+  const text = [payload, bodyEndOf(payload), countersTail(settlement.counters)];
+  if (settlement.outcome === 'failed') return [...text, settlement.failure.id, failureMeta(settlement.failure)];
+  return [...text, settlement.front ? 'front' : whenOf(settlement.delay, settlement.dueAt)];
 }
 
 /** @param places from 1 */

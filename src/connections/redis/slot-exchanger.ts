@@ -5,7 +5,6 @@
  * whoever asked. Outcomes are told of when it answers; the jobs that it brings too late are given back.
  */
 import type { Milliseconds, Seconds } from '../../clock/clock';
-import { afterFreeRelease } from '../../payload/counters';
 import {
   type Answer,
   type Reservation,
@@ -19,6 +18,7 @@ import {
 import type { RedisCaller } from './caller';
 import { type Exchanged, ExchangeLane } from './exchange-lane';
 import type { Keys } from './keys';
+import { givenBack } from '../../queue/given-back';
 import { pagesOf } from '../../queue/pages';
 import type { QueueNames } from './queue-names';
 import type { SilentMasters } from './silent-masters';
@@ -224,10 +224,7 @@ export class SlotExchanger {
     try {
       const { reply } = await asked;
       this.#keepNews(reply);
-      const settlements = reply.reservations.map((reservation) => {
-        const counters = afterFreeRelease(reservation.counters);
-        return { outcome: 'released', reservation, delay: 0, counters } as const;
-      });
+      const settlements = reply.reservations.map(givenBack);
       if (settlements.length > 0) await this.#lane(queue).exchange(settlements, undefined, false);
     } catch (error) {
       this.#failure = { error };

@@ -2,7 +2,19 @@
 import assert from 'node:assert/strict';
 import type { Reservation, Settlement } from '../../queue/connection';
 import type { CaseDefinition, Capability } from './harness';
-import { answered, cancelled, completed, failed, idOf, idsOf, probe, probes, released, releasedForFree } from './world';
+import {
+  answered,
+  cancelled,
+  completed,
+  failed,
+  givenBack,
+  idOf,
+  idsOf,
+  probe,
+  probes,
+  released,
+  releasedForFree,
+} from './world';
 import type { Way } from './world';
 
 interface Ending {
@@ -60,6 +72,25 @@ export const settleCases: readonly CaseDefinition[] = [
       await world.push(probe('a'), probe('b'));
       await world.settle([released(await world.reserveOne())], way);
       assert.deepEqual(idsOf(await world.reserveAll()), ['b', 'a']);
+    },
+  })),
+  ...everyWay((way) => ({
+    name: 'what was not started goes back to the head, in its order',
+    requires: ['reserve', 'order'],
+    async run(world) {
+      await world.push(...probes(6));
+      const a = await world.reserveOne();
+      const b = await world.reserveOne();
+      const c = await world.reserveOne();
+      const d = await world.reserveOne();
+      const results = await world.settle([givenBack(a), completed(b), givenBack(c), givenBack(d)], way);
+      assert.deepEqual(new Set(results), new Set(['settled']));
+      const back = await world.reserveAll();
+      assert.deepEqual(idsOf(back), ['probe-1', 'probe-3', 'probe-4', 'probe-5', 'probe-6']);
+      assert.deepEqual(
+        back.map(({ counters }) => [counters.attempts, counters.releases]),
+        [...Array.from({ length: 3 }, () => [1, 1]), [1, 0], [1, 0]],
+      );
     },
   })),
   ...everyWay((way) => ({

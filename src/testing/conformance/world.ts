@@ -70,6 +70,12 @@ export const releasedForFree = (reservation: Reservation, delay: Seconds = 0): S
   return { outcome: 'released', reservation, delay, counters: back };
 };
 
+/** What was not started goes back where it came from. */
+export const givenBack = (reservation: Reservation): Settlement => ({
+  ...(releasedForFree(reservation) as Extract<Settlement, { outcome: 'released' }>),
+  front: true,
+});
+
 export const failed = (reservation: Reservation): Settlement => ({
   outcome: 'failed',
   reservation,

@@ -32,12 +32,14 @@ export function settle(names: MysqlNames, endings: readonly Ending[]): readonly 
 function release(names: MysqlNames, ending: Extract<Ending, { kind: 'released' }>): readonly Sql[] {
   const due = dueOf(ending);
   const { attempts, crashes, exceptions, timeouts, releases } = ending.counters;
-  const line = due === undefined ? sql`due_at = NULL, place = @onqueue_tail + 1` : sql`due_at = ${due}, place = NULL`;
+  const goesLast = due === undefined && ending.front !== true;
+  const ready = sql`due_at = NULL, place = ${new Sql(goesLast ? '@onqueue_tail + 1' : 'place')}`;
+  const line = due === undefined ? ready : sql`due_at = ${due}, place = NULL`;
   const update = sql`UPDATE ${names.jobs} SET reserved_at = NULL, lease_until = NULL, holder = NULL,
       available_at = ${availableAt(due)}, ${line}, attempts = ${attempts}, crashes = ${crashes},
       exceptions = ${exceptions}, timeouts = ${timeouts}, releases = ${releases}
     WHERE ${heldBy([ending])}`;
-  return due === undefined ? [findTail(names, ending.queue), update] : [update];
+  return goesLast ? [findTail(names, ending.queue), update] : [update];
 }
 
 /** Adds the entry, or replaces the one of the same id, as the newest. */

@@ -142,14 +142,15 @@ function settling({ jobs, failed, calls, places, channel }: Identifiers): string
   END IF;
   IF p_released IS NOT NULL THEN
     FOR v_job IN
-      SELECT id, fence, ${COUNTERS}, coalesce(due - v_now, delay) AS delay
-      FROM json_to_recordset(p_released) AS job (id bigint, fence bigint, delay double precision, due double precision, ${COUNTER_TYPES})
+      SELECT id, fence, ${COUNTERS}, coalesce(due - v_now, delay) AS delay, front
+      FROM json_to_recordset(p_released) AS job (id bigint, fence bigint, delay double precision, due double precision,
+        front boolean, ${COUNTER_TYPES})
     LOOP
       UPDATE ${jobs} SET reserved_at = NULL, lease_until = NULL, attempts = v_job.attempts, crashes = v_job.crashes,
         exceptions = v_job.exceptions, timeouts = v_job.timeouts, releases = v_job.releases,
         available_at = ${availableAt('v_job.delay')},
         due_at = CASE WHEN v_job.delay > 0 THEN v_now + v_job.delay END,
-        place = CASE WHEN v_job.delay > 0 THEN NULL ELSE nextval(${literal(places)}) END
+        place = CASE WHEN v_job.front THEN place WHEN v_job.delay > 0 THEN NULL ELSE nextval(${literal(places)}) END
       WHERE id = v_job.id AND ${RESERVED} AND ${FENCE} = v_job.fence
       RETURNING queue INTO v_queue;
       IF FOUND THEN

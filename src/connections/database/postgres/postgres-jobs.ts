@@ -82,7 +82,10 @@ export class PostgresJobs implements JobStatements {
       [
         numberArray(removed.map(({ id }) => id)),
         numberArray(removed.map(({ fence }) => fence)),
-        listOf(endings, 'released', ({ id, fence, delay, due, counters }) => ({ id, fence, delay, due, ...counters })),
+        listOf(endings, 'released', ({ id, fence, delay, due, front, counters }) => ({
+          ...{ id, fence, delay, due, front },
+          ...counters,
+        })),
         listOf(endings, 'failed', ({ id, fence, entry }) => ({ ...failedRow(entry), id, fence, own: uuidv7() })),
         request === undefined ? null : textArray([...new Set(request.queues)]),
         request?.limit ?? 0,

@@ -66,6 +66,8 @@ export type Ending = ReservationToken &
         readonly delay: Seconds;
         /** Seconds since 1970, in place of `delay`. */
         readonly due?: Seconds | undefined;
+        /** To the place in line that it has kept. */
+        readonly front?: boolean | undefined;
         readonly counters: Counters;
       }
     /** Moved to the failed jobs. */

@@ -8,9 +8,9 @@ export function endingOf(settlement: Settlement, connection: string): Ending {
   const { queue } = reservation;
   const token = reservation.token as ReservationToken;
   if (settlement.outcome === 'released') {
-    const { delay, dueAt, counters } = settlement;
+    const { delay, dueAt, front, counters } = settlement;
     const due = dueAt === undefined ? undefined : dueAt / 1000;
-    return { ...token, kind: 'released', queue, delay, due, counters };
+    return { ...token, kind: 'released', queue, delay, due, front, counters };
   }
   if (settlement.outcome !== 'failed') return { ...token, kind: 'removed' };
   const { counters, failure } = settlement;

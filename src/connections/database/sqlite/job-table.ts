@@ -59,6 +59,7 @@ export class JobTable {
   readonly #delete: SqliteStatement;
   readonly #complete: SqliteStatement;
   readonly #release: SqliteStatement;
+  readonly #giveBack: SqliteStatement;
   readonly #renew: SqliteStatement;
   readonly #counts: SqliteStatement;
   readonly #peek: { readonly [State in WaitingState]: SqliteStatement };
@@ -102,10 +103,13 @@ export class JobTable {
     this.#rewrite = prepare(`UPDATE ${jobs} SET payload = ?, uuid = ? WHERE id = ?`);
     this.#delete = prepare(`DELETE FROM ${jobs} WHERE id = ?`);
     this.#complete = prepare(`DELETE FROM ${jobs} WHERE id = ? AND ${RESERVED} AND ${FENCE} = ?`);
-    this.#release = prepare(`UPDATE ${jobs}
+    const release = (place: string): SqliteStatement =>
+      prepare(`UPDATE ${jobs}
       SET reserved_at = NULL, lease_until = NULL, attempts = ?3, crashes = ?4, exceptions = ?5, timeouts = ?6, releases = ?7,
-        available_at = ?8, place = ?9
+        available_at = ?8, place = ${place}
       WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2`);
+    this.#release = release('?9');
+    this.#giveBack = release('place');
     this.#renew = prepare(
       `UPDATE ${jobs} SET lease_until = ?3 WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2 RETURNING cancelled`,
     );
@@ -202,6 +206,11 @@ export class JobTable {
     const place = delay > 0 ? null : this.#endOf(queue) + 1;
     const due = toMicroseconds(now + Math.max(delay, 0));
     return this.#release.run([id, fence, ...valuesOf(counters), due, place]) > 0;
+  }
+
+  /** To the place in line that it has kept. */
+  giveBack(id: number, fence: number, counters: Counters, now: Seconds): boolean {
+    return this.#giveBack.run([id, fence, ...valuesOf(counters), toMicroseconds(now)]) > 0;
   }
 
   renew(id: number, fence: number, leaseEnd: Seconds): RenewResult {

@@ -15,7 +15,9 @@ function settled({ jobs, failed }: SqliteTables, settlement: Settlement, connect
   const { queue } = reservation;
   const { id, fence } = reservation.token as ReservationToken;
   if (settlement.outcome === 'released') {
-    return jobs.release(id, fence, queue, settlement.counters, now, delayAt(settlement, now));
+    const { counters, front = false } = settlement;
+    if (front) return jobs.giveBack(id, fence, counters, now);
+    return jobs.release(id, fence, queue, counters, now, delayAt(settlement, now));
   }
   if (!jobs.complete(id, fence)) return false;
   if (settlement.outcome === 'failed') {
