@@ -130,9 +130,8 @@ if is_blind then limit = 0 end
 local lost, unwritten, unwritable, ended = {}, {}, {}, {}
 
 local function release(queue, token, at)
-  local text, when = sub(token, 1, tonumber(ARGV[at + 1])) .. ARGV[at + 2], ARGV[at + 3]
-  local is_front = when == 'front'
-  local moment_due = is_front and moment or due_at(moment, when)
+  local text, is_front = sub(token, 1, tonumber(ARGV[at + 1])) .. ARGV[at + 2], ARGV[at + 3] == 'front'
+  local moment_due = is_front and moment or due_at(moment, ARGV[at + 3])
   if moment_due <= moment then
     call(is_front and 'LPUSH' or 'RPUSH', queue.ready, text)
     queue.filled = true
