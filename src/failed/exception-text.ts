@@ -18,9 +18,9 @@ export function toError(thrown: unknown): Error {
 }
 
 /** One line of what an error says, for logs: bounded, without passwords, and never empty. */
-export function errorMessage(error: Error): string {
+export function errorMessage(thrown: unknown): string {
   return readable(
-    () => messageOf(error),
+    () => messageOf(toError(thrown)),
     () => UNREADABLE,
   );
 }

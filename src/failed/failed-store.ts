@@ -20,8 +20,8 @@ export type Forgotten = Pick<FailedEntry, 'id' | 'queue'> & Partial<Pick<FailedE
 export interface FailedStore {
   /**
    * Adds an entry of a connection that has no failed store of its own, which may give the same job twice: it takes the
-   * place of an entry of its id if that is of the same failure (`isSameFailure`), else it gets another id. One of a later
-   * attempt stays (`isLaterFailure`): a worker that was frozen gives its own late. Gives the id under which it is kept.
+   * place of an entry of its id if that is of the same job, else it gets another id. One of a later attempt stays: a worker
+   * that was frozen gives its own late (`keptUnder`). Gives the id under which it is kept.
    *
    * A connection's own jobs do not come twice. One that fails while there is an entry of its id is kept beside it, also
    * by another id.
@@ -53,13 +53,18 @@ export interface FailedStore {
   }): Promise<number>;
 }
 
-/** The same job of the same queue: one that failed on two of them failed twice. */
-export function isSameFailure(known: Omit<FailedEntry, 'failedAt'>, entry: Omit<FailedEntry, 'failedAt'>): boolean {
+/**
+ * Under which id an entry of `put` is kept, if one of its id is known: in place of that, if it is of the same job on the same
+ * queue, otherwise under an id of its own. Undefined: what is known is of a later attempt, and stays.
+ */
+export function keptUnder(
+  known: Omit<FailedEntry, 'failedAt'> | undefined,
+  entry: Omit<FailedEntry, 'failedAt'>,
+  ownId: () => string,
+): string | undefined {
+  if (known === undefined) return entry.id;
+  // A job that failed on two queues failed twice.
   const isThere = known.queue === entry.queue && known.connection === entry.connection;
-  return isThere && isSameJob(known.payload, entry.payload);
-}
-
-/** The same, and what is kept is of a later attempt. */
-export function isLaterFailure(known: Omit<FailedEntry, 'failedAt'>, entry: Omit<FailedEntry, 'failedAt'>): boolean {
-  return isSameFailure(known, entry) && fenceIn(known.payload) > fenceIn(entry.payload);
+  if (!isThere || !isSameJob(known.payload, entry.payload)) return ownId();
+  return fenceIn(known.payload) > fenceIn(entry.payload) ? undefined : entry.id;
 }

@@ -1,5 +1,6 @@
 /** Sends back failed jobs, and remembers those that cannot be. */
 import { type LeftBehind, RetryIncompleteError, type Unreachable } from './errors';
+import { errorMessage } from './exception-text';
 import type { FailedEntry } from './failed-store';
 import { nameOf, type OpenStore, type Sweep, sweep, type TakeOut } from './sweep';
 
@@ -41,7 +42,7 @@ export class RetryRun {
       return 'done';
     } catch (error) {
       this.#cause ??= error;
-      this.#left.set(name, { id: entry.id, reason: error instanceof Error ? error.message : String(error) });
+      this.#left.set(name, { id: entry.id, reason: errorMessage(error) });
       return 'left';
     }
   }

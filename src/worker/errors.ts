@@ -1,6 +1,6 @@
 /** What can end a run or keep a worker from starting. The first four are the reasons of a job's `signal`. */
 import { OnqueueError } from '../errors/onqueue-error';
-import { errorMessage, toError } from '../failed/exception-text';
+import { errorMessage } from '../failed/exception-text';
 import { placed } from '../job/errors';
 
 interface JobFacts {
@@ -50,7 +50,7 @@ export class OutcomeRefusedError extends OnqueueError<JobFacts> {
 
   constructor(job: string, id: string, outcome: 'released', refusal: unknown) {
     super(
-      `The store refused that ${job} ${id} be ${outcome}, so it was kept as failed: ${errorMessage(toError(refusal))} Retry it when that is mended.`,
+      `The store refused that ${job} ${id} be ${outcome}, so it was kept as failed: ${errorMessage(refusal)} Retry it when that is mended.`,
       { job, id },
     );
   }

@@ -104,7 +104,7 @@ const ENDS = {
   failed: 'be kept as failed',
 } as const;
 
-const wordsOf = (refusal: unknown): string => errorMessage(toError(refusal));
+const wordsOf = (refusal: unknown): string => errorMessage(refusal);
 
 function factsOfRefusal({ job, outcome: { settlement } }: Finished, refusal: unknown): object {
   const { name, id, queue, attempts, connectionName: connection } = job;

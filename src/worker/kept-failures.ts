@@ -5,7 +5,7 @@
  * nothing, and never loses the failure.
  */
 import type { Seconds } from '../clock/clock';
-import { errorMessage, toError } from '../failed/exception-text';
+import { errorMessage } from '../failed/exception-text';
 import type { FailedStore, Forgotten } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
 import { bearsCounters, withCounters } from '../payload/counters';
@@ -67,7 +67,7 @@ export class KeptFailures {
       await failedStore!.forget(kept);
     } catch (error) {
       const { id } = kept;
-      const why = errorMessage(toError(error));
+      const why = errorMessage(error);
       const message = `The failed job ${id} is kept although another worker has the job; it could not be taken back: ${why}`;
       logger.warn({ connection: connection.name, id }, message);
     }

@@ -6,7 +6,7 @@
  * lease goes on, and it is offered again now and then. It is neither lost, nor run a second time while its worker lives.
  */
 import type { Clock, Milliseconds, Seconds } from '../clock/clock';
-import { errorMessage, toError } from '../failed/exception-text';
+import { errorMessage } from '../failed/exception-text';
 import type { Logger } from '../logger/logger';
 import type { Connection, Settlement, SettleResult } from '../queue/connection';
 import { isStoreAway } from '../queue/errors';
@@ -81,7 +81,7 @@ export class RefusedOutcomes {
 
   /** @param error what the store refused it with, alone or among others */
   take(one: Finished, error: unknown): void {
-    this.#lastMessage = errorMessage(toError(error));
+    this.#lastMessage = errorMessage(error);
     this.#streak += 1;
     if (this.#streak > Math.max(LEAST_STREAK, this.#environment.concurrency)) {
       this.#environment.untaken([one], error);

@@ -4,7 +4,7 @@
  * Where the driver can, the next reserve travels in the same round trip.
  */
 import type { Announcer } from './announcer';
-import { errorMessage, toError } from '../failed/exception-text';
+import { errorMessage } from '../failed/exception-text';
 import { FailedCap } from '../failed/failed-cap';
 import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
@@ -275,7 +275,7 @@ function capOf({
 }: SettlerEnvironment): FailedCap | undefined {
   if (failedStore === undefined) return undefined;
   const failed = (error: unknown): void => {
-    const why = errorMessage(toError(error));
+    const why = errorMessage(error);
     logger.warn(
       { connection: connection.name },
       `Failed jobs beyond the newest ${keptFailures} were not removed: ${why}`,

@@ -1,6 +1,6 @@
 /** A store that does not answer: told once for each streak, and asked again with growing pauses. */
 import type { Timer } from '../clock/clock';
-import { errorMessage, toError } from '../failed/exception-text';
+import { errorMessage } from '../failed/exception-text';
 import type { Application } from '../queue/application';
 import type { Connection } from '../queue/connection';
 
@@ -40,7 +40,7 @@ export class Trouble {
 
   /** Said once for each streak, unless the driver has said so itself. */
   tell(thrown: unknown, during: string): void {
-    const message = errorMessage(toError(thrown));
+    const message = errorMessage(thrown);
     this.#lastMessage = message;
     if (this.#told || this.#connection.isAway === true) return;
     this.#told = true;

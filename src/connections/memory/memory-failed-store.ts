@@ -1,11 +1,5 @@
 /** The failed jobs of a memory store. */
-import {
-  type FailedEntry,
-  type FailedStore,
-  type Forgotten,
-  isLaterFailure,
-  isSameFailure,
-} from '../../failed/failed-store';
+import { type FailedEntry, type FailedStore, type Forgotten, keptUnder } from '../../failed/failed-store';
 import { uuidv7 } from '../../payload/uuid';
 import type { MemoryStore } from './memory-store';
 
@@ -21,11 +15,9 @@ export class MemoryFailedStore implements FailedStore {
   async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<string> {
     this.#checkOpen('failed.put');
     const known = this.#store.failed.get(entry.id);
-    if (known !== undefined && isLaterFailure(known, entry)) return known.id;
-    const isOther = known !== undefined && !isSameFailure(known, entry);
-    const id = isOther ? uuidv7() : entry.id;
-    this.#store.putFailed({ ...entry, id });
-    return id;
+    const id = keptUnder(known, entry, uuidv7);
+    if (id !== undefined) this.#store.putFailed({ ...entry, id });
+    return id ?? entry.id;
   }
 
   async list(options: { queue?: string | undefined; limit: number; offset?: number | undefined }) {

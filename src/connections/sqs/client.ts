@@ -1,8 +1,9 @@
 /** Makes a client of the AWS SDK from the configuration, and what it is called for people. */
 import type { MessageAttributeValue, SQSClient, SQSClientConfig } from '@aws-sdk/client-sqs';
+import { systemClock } from '../../clock/clock';
+import { StoreClock } from '../../clock/store-clock';
 import type { SqsConfig } from '../../queue/configuration';
 import { loadPeer } from '../peer';
-import { ServerTime } from './server-time';
 
 export type Sdk = typeof import('@aws-sdk/client-sqs');
 
@@ -11,7 +12,8 @@ export type Attributes = Readonly<Record<string, MessageAttributeValue>>;
 export interface SqsLink {
   readonly sdk: Sdk;
   readonly client: SQSClient;
-  readonly time: ServerTime;
+  /** By the heads of its answers, which are cut to the second: never later than it is for SQS. */
+  readonly time: StoreClock;
 }
 
 /**
@@ -33,7 +35,7 @@ export function openLink(connection: string, { region, endpoint, credentials, op
     // What is asked again, and for how long, is for the caller to say: the client would repeat a push that was carried out.
     maxAttempts: 1,
   });
-  const time = new ServerTime();
+  const time = new StoreClock(systemClock);
   client.middlewareStack.add(
     (next) => async (request) => {
       try {
@@ -51,8 +53,10 @@ export function openLink(connection: string, { region, endpoint, credentials, op
   return { sdk, client, time };
 }
 
-function note(time: ServerTime, response: unknown): void {
-  time.note((response as { readonly headers?: Record<string, string> } | undefined)?.headers?.['date']);
+function note(time: StoreClock, response: unknown): void {
+  const date = (response as { readonly headers?: Record<string, string> } | undefined)?.headers?.['date'];
+  const moment = Date.parse(date ?? '');
+  if (!Number.isNaN(moment)) time.told(moment);
 }
 
 /** Without what may be a password. */

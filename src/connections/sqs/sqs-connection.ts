@@ -222,16 +222,17 @@ export class SqsConnection implements Connection {
     return this.#names.all();
   }
 
-  /** As the head of its last answer said, to the second. Who may not ask for one goes by our own clock. */
-  readonly now = async (): Promise<Milliseconds> => {
+  /** As the head of an answer said, to the second. Who may not ask for one goes by our own clock. */
+  async now(): Promise<Milliseconds> {
     this.#checkOpen('now');
     const { time } = this.#caller.link;
-    if (!time.isKnown)
+    return time.current(async () => {
       await this.#queue(this.#context.queue)
         .counts()
         .catch(() => undefined);
-    return time.now();
-  };
+      return time.now();
+    });
+  }
 
   waiter(queues: readonly string[]): Waiter {
     this.#checkOpen('waiter');

@@ -1,7 +1,7 @@
 /** A worker's end of the channel to the thread that keeps its leases: pages that the thread looks at by itself, and messages. */
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { type Milliseconds, type Seconds, systemClock } from '../../clock/clock';
-import { errorMessage, toError } from '../../failed/exception-text';
+import { errorMessage } from '../../failed/exception-text';
 import type { Reservation, ThreadAccess } from '../../queue/connection';
 import { LeaseThread } from './lease-thread';
 import { CLOSE, ENDED, LOOK, LOOKING, NOTHING_OPEN, STATES, STORE } from './messages';
@@ -60,7 +60,7 @@ export class LeaseChannel {
       if (Atomics.compareExchange(this.#state, LOOKING, 0, 1) === 0) this.#tell(LOOK);
     } catch (error) {
       // No thread can be started, or a token cannot be handed over. The jobs are ours, and must run all the same.
-      this.#lose(errorMessage(toError(error)));
+      this.#lose(errorMessage(error));
     }
   }
 

@@ -5,7 +5,7 @@
  */
 import { isMainThread, type MessagePort, Worker } from 'node:worker_threads';
 import { monotonicOrigin } from '../../clock/clock';
-import { errorMessage, toError } from '../../failed/exception-text';
+import { errorMessage } from '../../failed/exception-text';
 import { threadModule } from '../../queue/thread-module';
 import { type Admission, HERE, type ThreadData, type WorkerData } from './messages';
 
@@ -42,7 +42,7 @@ export class LeaseThread {
     thread.unref();
     // It asks whether the event loop moves.
     thread.on('message', () => thread.postMessage(HERE, []));
-    thread.on('error', (error) => this.#end(errorMessage(toError(error))));
+    thread.on('error', (error) => this.#end(errorMessage(error)));
     thread.on('exit', (code) => this.#end(`it exited with ${code}`));
     this.#thread = thread;
   }

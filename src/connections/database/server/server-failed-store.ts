@@ -1,11 +1,5 @@
 /** The failed jobs on a database server. */
-import {
-  type FailedEntry,
-  type FailedStore,
-  type Forgotten,
-  isLaterFailure,
-  isSameFailure,
-} from '../../../failed/failed-store';
+import { type FailedEntry, type FailedStore, type Forgotten, keptUnder } from '../../../failed/failed-store';
 import { uuidv7 } from '../../../payload/uuid';
 import { newJob } from '../job-text';
 import type { Access } from './access';
@@ -33,11 +27,9 @@ export class ServerFailedStore implements FailedStore {
     const own = uuidv7();
     return this.#access('failed.put', purpose, async (session) => {
       const known = await this.#statements.get(session, entry.id);
-      if (known !== undefined && isLaterFailure(known, entry)) return known.id;
-      const isOther = known !== undefined && !isSameFailure(known, entry);
-      const id = isOther ? own : entry.id;
-      await this.#statements.put(session, { ...entry, id });
-      return id;
+      const id = keptUnder(known, entry, () => own);
+      if (id !== undefined) await this.#statements.put(session, { ...entry, id });
+      return id ?? entry.id;
     });
   }
 

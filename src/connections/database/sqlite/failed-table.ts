@@ -1,6 +1,6 @@
 /** The failed jobs of one file: each method is part of a transaction. */
 import type { Seconds } from '../../../clock/clock';
-import { type FailedEntry, type Forgotten, isLaterFailure, isSameFailure } from '../../../failed/failed-store';
+import { type FailedEntry, type Forgotten, keptUnder } from '../../../failed/failed-store';
 import { uuidv7 } from '../../../payload/uuid';
 import { rowLimit, storable } from './job-table';
 import type { SqliteDatabase, SqliteRow, SqliteStatement } from './sqlite-database';
@@ -58,12 +58,9 @@ export class FailedTable {
 
   /** Keeps a job of another connection, in place of what is kept of the same job. */
   put(entry: Omit<FailedEntry, 'failedAt'>, now: Seconds): string {
-    const known = this.get(entry.id);
-    if (known !== undefined && isLaterFailure(known, entry)) return known.id;
-    const isOther = known !== undefined && !isSameFailure(known, entry);
-    const id = isOther ? uuidv7() : entry.id;
-    this.#write({ ...entry, id }, now);
-    return id;
+    const id = keptUnder(this.get(entry.id), entry, uuidv7);
+    if (id !== undefined) this.#write({ ...entry, id }, now);
+    return id ?? entry.id;
   }
 
   #write(entry: Omit<FailedEntry, 'failedAt'>, now: Seconds): void {

@@ -1,7 +1,7 @@
 /** Records what the workers cannot: that jobs are past timeout and grace while the event loop of all of them stands still. */
 import { writeSync } from 'node:fs';
 import { type Milliseconds, systemClock } from '../../../clock/clock';
-import { errorMessage, toError } from '../../../failed/exception-text';
+import { errorMessage } from '../../../failed/exception-text';
 import type { Settlement, SettleResult } from '../../../queue/connection';
 import { pagesOf } from '../../../queue/pages';
 import { BLOCKED } from '../../supervision';
@@ -159,7 +159,7 @@ async function settle({ worker, timeouts, others }: Share, results: Results): Pr
     }
     return waits.length === 0 ? undefined : await unanswered(waits);
   } catch (error) {
-    return errorMessage(toError(error));
+    return errorMessage(error);
   }
 }
 

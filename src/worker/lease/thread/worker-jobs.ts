@@ -4,7 +4,7 @@
  */
 import type { MessagePort } from 'node:worker_threads';
 import { type Milliseconds, systemClock, type Timer } from '../../../clock/clock';
-import { errorMessage, toError } from '../../../failed/exception-text';
+import { errorMessage } from '../../../failed/exception-text';
 import type { StoreThread } from '../../../queue/connection';
 import { CLOSE, ENDED, LOOK, LOOKING, NOTHING_OPEN, STORE, STORE_OPEN } from '../messages';
 import type { Admission, FromWorker, ToWorker, WorkerData } from '../messages';
@@ -52,7 +52,7 @@ export class WorkerJobs {
       cancelled: ({ number }) => this.tell({ kind: 'cancelled', number }),
       // The worker sees it by itself.
       ended: () => undefined,
-      failed: (error) => this.tell({ kind: 'failed', message: errorMessage(toError(error)) }),
+      failed: (error) => this.tell({ kind: 'failed', message: errorMessage(error) }),
       recovered: () => this.tell({ kind: 'recovered' }),
     });
     this.#reader = new LeaseReader({
@@ -95,7 +95,7 @@ export class WorkerJobs {
       this.#store = openStore(threadAccess, lease);
       // Where it cannot even be opened, this thread is of no use to the worker: the event loop takes its place.
       this.#store.opened.catch((error: unknown) => {
-        this.tell({ kind: 'gone', why: errorMessage(toError(error)) });
+        this.tell({ kind: 'gone', why: errorMessage(error) });
         void this.#close();
       });
     }
