@@ -1,6 +1,6 @@
 /** The log lines of a worker: one for each run, none of which holds the job's data. */
 import { sentence } from '../errors/plain-text';
-import { causeOf, errorMessage, toError } from '../failed/exception-text';
+import { causeOf, errorMessage } from '../failed/exception-text';
 import { errorRecord } from '../failed/error-record';
 import { type Logger, wants } from '../logger/logger';
 import type { Seconds } from '../clock/clock';
