@@ -177,8 +177,7 @@ local function complete(queue, place, at, count)
   end
 end
 
-local WIDTH = { completed = 1, released = 4, failed = 5 }
-local place, at = 1, FIRST_OUTCOME
+local WIDTH, place, at = { completed = 1, released = 4, failed = 5 }, 1, FIRST_OUTCOME
 while ARGV[at] do
   local kind, queue, count = ARGV[at], queues[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
   local step, with, together = move_on, kind == 'failed' and fail or release, 1
