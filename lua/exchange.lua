@@ -1,7 +1,7 @@
 -- exchange.lua: settle what has ended, then reserve what comes next: the whole of a worker's traffic.
 --
 --   KEYS[1] client                   string  the recorded answer of this client
---   KEYS[2] control                  hash    restart -> token; paused:<key of ready> -> name of the queue
+--   KEYS[2] control                  hash    restart -> token; paused:<key of ready> -> name, until:<…> -> its end (s)
 --   KEYS[3] cancelled                zset    id of a cancelled job -> when the mark may go (s)
 --   KEYS[6i-2] ready                 list    for each queue i: payloads ready to run
 --   KEYS[6i-1] delayed               zset    for each queue i: payload -> due time (s)
@@ -20,18 +20,16 @@
 --                                    the moment; or 'front': to the head, each before the one before it);
 --                                    failed: token, keep, tail, id, meta
 --
---   A token is the reservation's exact text: the fencing token. The text that goes on is its first `keep` bytes and
---   `tail`, so that no byte of a user's data passes an encoder.
+--   A token is the reservation's exact text: it fences. Its first `keep` bytes and `tail` go on, and none is encoded.
 --
 --   returns  {'exchanged', lost, jobs, aside, next_in, news, now} | {'stale'}  ('stale' writes nothing)
 --            lost: places (from 1) of outcomes whose reservation is no longer there: nothing was written for them;
 --            jobs: for each queue that gave some, {queue, text, ...}; aside: {queue, id, reason, ...} of what is no
 --            JSON object and went to failed; next_in: seconds until another look is worth while, '0' now, 'never';
 --            now: the time (s); news: words, each with what belongs to it: restart, token; paused, places of queues;
---            cancelled, places of jobs; unrecorded, 1 (no earlier call of this client is on record); foreign, places of
---            queues with a key of another type (0: the orders): from where it was met nothing was moved there;
---            unwritable, places of outcomes that would go there; refused, {words, places}: what Redis said to a step
---            that it did not do, and the places of outcomes that were not written: they are to be settled again
+--            cancelled, places of jobs; unrecorded, 1 (no call of this client is on record); foreign, places of queues
+--            with a key of another type (0: the orders), where nothing was moved from then on; unwritable, places of
+--            outcomes that would go there; refused, {words, places}: what Redis said, and outcomes to settle again
 --   keeps    I1 I2 I3 I4 I5 I6 I7 I9 I10
 --   cost     O(log n) for each job moved; at most 100 jobs or 1 MiB of text for each of promote, reclaim and reserve
 
@@ -114,7 +112,7 @@ local function read_orders()
   for place = 1, sources do fields[place + 1] = 'paused:' .. queues[place].ready end
   local values, paused = call('HMGET', control, unpack(fields)), {}
   for place = 1, sources do
-    queues[place].paused = values[place + 1] ~= false
+    queues[place].paused, queues[place].resumes = is_paused(values[place + 1], control, queues[place].ready, moment)
     if queues[place].paused then paused[#paused + 1] = place end
   end
   if values[1] then news[#news + 1], news[#news + 2] = 'restart', values[1] end
@@ -373,6 +371,7 @@ end
 
 for place = 1, (left or limit == 0) and 0 or sources do
   local queue = queues[place]
+  if queue.resumes then first = math.min(first, queue.resumes / 1000000) end
   if not queue.paused and (queue.foreign or trouble_with(look_at, queue)) then
     first = math.min(first, moment / 1000000 + TROUBLED_LOOK)
   end

@@ -67,6 +67,17 @@ local function leave_hint(notify)
   if call('LLEN', notify) == 0 then call('RPUSH', notify, '1') end
 end
 
+-- Whether nothing is to be handed out of a queue, whose `name` is on record if it was paused; and when a pause for a time
+-- ends, in microseconds. One that is over is none: who meets what it has left removes that, or it is over all the same.
+local function is_paused(name, control, ready, moment)
+  if not name then return false end
+  local ending = tonumber(call('HGET', control, 'until:' .. ready) or '')
+  if not ending then return true end
+  if ending * 1000000 > moment then return true, ending * 1000000 end
+  redis.pcall('HDEL', control, 'paused:' .. ready, 'until:' .. ready)
+  return false
+end
+
 -- A member that is in no key: the name of the client is random, and no text may be lost by a question, not an empty one.
 local function nobody()
   return KEYS[1] .. '\n' .. ARGV[2]

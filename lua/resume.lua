@@ -1,14 +1,14 @@
 -- resume.lua: hand out the jobs of a paused queue again.
 --
 --   KEYS[1] client      string  the recorded answer of this client
---   KEYS[2] control     hash    restart -> token; paused:<key of ready> -> name of the queue
+--   KEYS[2] control     hash    restart -> token; paused:<key of ready> -> name of the queue, until:<…> -> its end (s)
 --   KEYS[3] ready       list    payloads ready to run
 --   KEYS[4] delayed     zset    payload -> due time (s)
 --   KEYS[5] notify      list    wake-up hints
 --   ARGV[1] offset      number  see prelude.lua
 --   ARGV[2] sequence    number  see prelude.lua
 --
---   returns  {'resumed'} | {'unchanged'} | {'stale'}      ('unchanged', it is not paused, and 'stale' write nothing)
+--   returns  {'resumed'} | {'unchanged'} | {'stale'}      ('unchanged': it is not paused; 'stale' writes nothing)
 --   keeps    I5 I7 I10
 --   cost     O(1)
 
@@ -21,7 +21,9 @@ if known then return known end
 -- Read before anything is written: where it is of another type, the queue stays paused.
 call('LLEN', notify)
 local is_filled = call('EXISTS', ready, delayed) > 0
-if call('HDEL', control, 'paused:' .. ready) == 0 then return { 'unchanged' } end
+local name = call('HGET', control, 'paused:' .. ready)
+if not is_paused(name, control, ready, clock()) then return { 'unchanged' } end
+call('HDEL', control, 'paused:' .. ready, 'until:' .. ready)
 -- It is resumed, whatever becomes of the hint.
 if is_filled then pcall(leave_hint, notify) end
 return record(client, sequence, { 'resumed' })

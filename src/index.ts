@@ -34,7 +34,7 @@ export { Bus, dispatch, JobBus } from './bus/bus';
 
 export { Queue } from './queue/queue';
 export { QueueManager, type QueueEnvironment } from './queue/queue-manager';
-export { QueueConnection } from './queue/queue-connection';
+export { type PauseOptions, QueueConnection, type QueuePause } from './queue/queue-connection';
 export { QueuePusher } from './queue/queue-pusher';
 export {
   type BeanstalkdConfig,
@@ -63,6 +63,7 @@ export { builtInConnectors } from './connections/built-in';
 export type { Connector, ConnectorContext } from './queue/connector';
 export type * from './queue/connection';
 export type * from './queue/control';
+export type { Pause } from './queue/pause';
 export type { Migrations } from './queue/migrations';
 export type { FailedEntry, FailedStore } from './failed/failed-store';
 export type { LockStore } from './locks/lock-store';

@@ -5,6 +5,7 @@ import { checkQueueName } from '../job/queue-name';
 import { UnknownConnectionError } from '../queue/errors';
 import type { QueueConnection } from '../queue/queue-connection';
 import type { QueueManager } from '../queue/queue-manager';
+import { refuse } from './command';
 import { noteMemory } from './memory-remark';
 import { namesIn, type ProjectFlags } from './options';
 import type { Session } from './session';
@@ -17,6 +18,11 @@ export interface Named {
   readonly connection: QueueConnection;
   /** Those of `--queue`, each once; none: it was not given. */
   readonly queues: readonly string[];
+}
+
+/** What `--all` or the names of queues say. */
+export interface QueuesFlags extends QueueFlags {
+  readonly all?: true | undefined;
 }
 
 export function addConnectionArgument(command: Command): Command {
@@ -40,6 +46,11 @@ export function namedQueues(session: Session, manager: QueueManager, command: Co
   for (const each of names) checkQueueName(each, 'queue');
   noteMemory(session, manager, name);
   return { connection: manager.connection(name), queues: names };
+}
+
+/** Refuses `--all` beside queues: which of them is meant? */
+export function checkAll(command: Command, { all }: QueuesFlags, queues: readonly string[]): void {
+  if (all === true && queues.length > 0) refuse(command, 'give either --all or queues, not both');
 }
 
 /** Says of a queue that stands where a connection belongs where it is to stand. @throws UnknownConnectionError */

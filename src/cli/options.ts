@@ -97,7 +97,7 @@ export function suspiciousDurations(flags: object): string[] {
   return (
     Object.entries(flags)
       // `--max-time=3600` is how Laravel's own pages have it.
-      .filter(([name]) => ['timeout', 'backoff', 'delay', 'sleep', 'rest', 'grace'].includes(name))
+      .filter(([name]) => ['timeout', 'backoff', 'delay', 'sleep', 'rest', 'grace', 'for'].includes(name))
       .flatMap(([name, value]) => [value].flat().map((each: unknown) => ({ name, each })))
       .filter(({ each }) => isSuspiciouslyManySeconds(each))
       .map(

@@ -50,9 +50,10 @@ export async function waitingElsewhereRemark(manager: QueueManager, work: Work):
       .map(({ queue }) => queue),
   );
   const others = (await driver.queues()).filter((queue) => mine.has(queue) && !work.queues.includes(queue));
-  const paused = others.length > 0 ? ((await driver.control?.paused()) ?? []) : [];
+  const pauses = others.length > 0 ? ((await driver.control?.paused()) ?? []) : [];
+  const paused = new Set(pauses.map(({ queue }) => queue));
   const waiting: { readonly queue: string; readonly ready: number }[] = [];
-  for (const queue of others.filter((name) => !paused.includes(name)).slice(0, MOST_QUEUES)) {
+  for (const queue of others.filter((name) => !paused.has(name)).slice(0, MOST_QUEUES)) {
     const { ready } = await driver.counts(queue);
     if (ready > 0) waiting.push({ queue, ready });
   }

@@ -1,5 +1,7 @@
 /** Orders that reach every worker through the store: cancel a job, pause a queue, start anew. */
+import type { Seconds } from '../clock/clock';
 import type { Reservation } from './connection';
+import type { Pause } from './pause';
 
 /**
  * `removed`: it waited, and is gone. `signalled`: it is running, and is told to stop.
@@ -20,12 +22,17 @@ export interface Control {
    * second for those that run. Absent: they hear of it when they renew.
    */
   cancelled?(reservations: readonly Reservation[]): Promise<readonly boolean[]>;
-  /** From the moment this resolves nothing of the queue is handed out. False: it was paused already. */
-  pause(queue: string): Promise<boolean>;
+  /**
+   * From the moment this resolves nothing of the queue is handed out. False: it was paused already; the end of that pause is
+   * another one now.
+   *
+   * @param seconds after which the pause is over by itself, by the clock of the store; absent: when it is resumed
+   */
+  pause(queue: string, seconds?: Seconds): Promise<boolean>;
   /** False: it was not paused. Wakes who waits for work. */
   resume(queue: string): Promise<boolean>;
-  /** The queues that are paused. */
-  paused(): Promise<readonly string[]>;
+  /** The queues that are paused, in the order of their names. */
+  paused(): Promise<readonly Pause[]>;
   /** Tells all workers of this store to finish what they run and end, so that their processes start anew. */
   restart(): Promise<void>;
 }

@@ -1,4 +1,7 @@
 /** The public face of one connection: Laravel's names, over a driver that knows only payloads. */
+import type { Seconds } from '../clock/clock';
+import { type Duration, durationSeconds } from '../job/duration';
+import { InvalidDurationError } from '../job/errors';
 import { checkQueueName } from '../job/queue-name';
 import type { Capabilities, Connection, Counts } from './connection';
 import type { ConnectionSettings } from './connector';
@@ -9,6 +12,17 @@ import { QueuePusher } from './queue-pusher';
 import { targetWithin } from './within';
 
 const ONE_AT_A_TIME = 'name one queue at a time';
+
+export interface PauseOptions {
+  /** How long, more than nothing: seconds, or a text with a unit. By default until the queue is resumed. */
+  readonly for?: Duration | undefined;
+}
+
+export interface QueuePause {
+  readonly queue: string;
+  /** When the queue goes on by itself, by the clock of the store. Undefined: when it is resumed. */
+  readonly until: Date | undefined;
+}
 
 export class QueueConnection extends QueuePusher {
   readonly #driver: () => Connection;
@@ -76,13 +90,35 @@ export class QueueConnection extends QueuePusher {
 
   /**
    * From the moment this resolves no worker gets a job of the queue; those that run go on, and what is pushed waits.
-   * False: it was paused already.
+   * False: it was paused already; when that ends is what is said here.
    *
-   * @throws InvalidQueueNameError, CapabilityError
+   * @param options `for`: how long, by the clock of the store: then it goes on by itself; by default until it is resumed
+   * @throws InvalidQueueNameError, InvalidDurationError, CapabilityError
    */
-  async pause(queue: string = this.defaultQueue): Promise<boolean> {
+  async pause(queue: string = this.defaultQueue, options: PauseOptions = {}): Promise<boolean> {
     checkQueueName(queue, 'queue of pause()', ONE_AT_A_TIME);
-    return this.#control().pause(queue);
+    return this.#control().pause(queue, secondsOf(options));
+  }
+
+  /**
+   * Pauses all queues that were ever used, and the connection's own; a queue that is first used later is not paused. Gives
+   * their names.
+   *
+   * @throws InvalidDurationError, CapabilityError
+   */
+  async pauseAll(options: PauseOptions = {}): Promise<string[]> {
+    const [control, seconds] = [this.#control(), secondsOf(options)];
+    const queues = [...new Set([this.defaultQueue, ...(await this.#driver().queues())])].toSorted();
+    for (const queue of queues) await control.pause(queue, seconds);
+    return queues;
+  }
+
+  /** Resumes all queues that are paused, and gives their names. @throws CapabilityError */
+  async resumeAll(): Promise<string[]> {
+    const control = this.#control();
+    const queues = (await control.paused()).map(({ queue }) => queue);
+    for (const queue of queues) await control.resume(queue);
+    return queues;
   }
 
   /** Workers take jobs of the queue again. False: it was not paused. @throws InvalidQueueNameError, CapabilityError */
@@ -94,12 +130,18 @@ export class QueueConnection extends QueuePusher {
   /** Whether nothing is taken from the queue. @throws InvalidQueueNameError, CapabilityError */
   async isPaused(queue: string = this.defaultQueue): Promise<boolean> {
     checkQueueName(queue, 'queue of isPaused()', ONE_AT_A_TIME);
-    return (await this.#control().paused()).includes(queue);
+    return (await this.pausedQueues()).includes(queue);
   }
 
   /** The queues that are paused, in the order of their names. @throws CapabilityError */
   async pausedQueues(): Promise<string[]> {
-    return [...(await this.#control().paused())].toSorted();
+    return (await this.pauses()).map(({ queue }) => queue);
+  }
+
+  /** The queues that are paused, in the order of their names, each with the moment when that ends by itself. @throws CapabilityError */
+  async pauses(): Promise<QueuePause[]> {
+    const pauses = await this.#control().paused();
+    return pauses.map(({ queue, until }) => ({ queue, until: until === undefined ? undefined : new Date(until) }));
   }
 
   /**
@@ -123,4 +165,12 @@ export class QueueConnection extends QueuePusher {
     if (!driver.capabilities[capability]) throw new CapabilityError(this.name, driver.driver, capability);
     return driver;
   }
+}
+
+function secondsOf({ for: time }: PauseOptions): Seconds | undefined {
+  if (time === undefined) return undefined;
+  const seconds = durationSeconds(time, 'the time of a pause');
+  if (seconds === 0)
+    throw new InvalidDurationError(time, 'the time of a pause, which is longer than nothing', undefined);
+  return seconds;
 }

@@ -11,7 +11,7 @@ import type { CancelResult } from './control';
 import { addDefaultConnector, closeDefaultManager, defaultManager } from './default-manager';
 import { fakeFactory, type FakeFunction } from './fake-slot';
 import type { PayloadCreator } from './job-encoder';
-import type { QueueConnection } from './queue-connection';
+import type { PauseOptions, QueueConnection, QueuePause } from './queue-connection';
 import type { ErrorCallback } from './error-reports';
 import type { JobRoute } from './routes';
 import { Transaction } from './transaction/transaction';
@@ -141,9 +141,25 @@ export class Queue {
     return defaultManager().connection(options.connection).cancel(id, options);
   }
 
-  /** From the moment this resolves no worker gets a job of the queue. False: it was paused already. */
-  static pause(queue?: string): Promise<boolean> {
-    return connection().pause(queue);
+  /**
+   * From the moment this resolves no worker gets a job of the queue; those that run go on. False: it was paused already;
+   * when that ends is what is said here.
+   *
+   * @param options `for`: how long, by the clock of the store: then it goes on by itself; by default until it is resumed
+   * @throws InvalidQueueNameError, InvalidDurationError, CapabilityError
+   */
+  static pause(queue?: string, options?: PauseOptions): Promise<boolean> {
+    return connection().pause(queue, options);
+  }
+
+  /** Pauses all queues of the default connection that were ever used, and its own. Gives their names. */
+  static pauseAll(options?: PauseOptions): Promise<string[]> {
+    return connection().pauseAll(options);
+  }
+
+  /** Resumes all queues of the default connection that are paused, and gives their names. */
+  static resumeAll(): Promise<string[]> {
+    return connection().resumeAll();
   }
 
   /** Workers take jobs of the queue again. False: it was not paused. */
@@ -159,6 +175,11 @@ export class Queue {
   /** The queues of the default connection that are paused. */
   static pausedQueues(): Promise<string[]> {
     return connection().pausedQueues();
+  }
+
+  /** The queues of the default connection that are paused, and until when. */
+  static pauses(): Promise<QueuePause[]> {
+    return connection().pauses();
   }
 
   /** Tells all workers of the default connection's store to finish what they run and end, so that they are started anew. */

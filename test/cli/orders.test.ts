@@ -86,7 +86,7 @@ describe('pause and resume', () => {
   it("take the connection's own queue, and say when nothing changed", async () => {
     expect((await kit.run('pause')).stdout).toBe('Paused default.\n');
     expect((await kit.run('pause')).stdout).toBe('default was paused already.\n');
-    expect(await kit.store.control.paused()).toEqual(['default']);
+    expect(await kit.store.control.paused()).toEqual([{ queue: 'default' }]);
     expect((await kit.run('resume')).stdout).toBe('Resumed default.\n');
     const { stdout, code } = await kit.run('continue');
 
@@ -119,6 +119,34 @@ describe('pause and resume', () => {
       { connection: 'stored', queue: 'memory:high' },
       { connection: 'stored', queue: 'low' },
     ]);
+  });
+
+  it('take a time, and say until when, as does size', async () => {
+    expect((await kit.run('pause', '--queue=low', '--for=1h')).stdout).toMatch(/^Paused low until /);
+    const { stdout } = await kit.run('pause', '--queue=low', '--for=10m');
+    const [, until] = /^low was paused already; now it is until (.*)\.\n$/.exec(stdout)!;
+    expect((await kit.run('size', '--queue=low')).stdout).toMatch(new RegExp(`low .* until ${until}\n$`));
+    expect(JSON.parse((await kit.run('size', '--queue=low', '--json')).stdout)).toMatchObject([
+      { paused: true, until },
+    ]);
+  });
+
+  it('take all queues of the connection', async () => {
+    await kit.run('pause', '--queue=gone');
+
+    expect((await kit.run('pause', '--all')).stdout).toBe('Paused default.\nPaused high.\nPaused low.\n');
+    expect((await kit.run('resume', '--all')).stdout).toBe(
+      'Resumed default.\nResumed gone.\nResumed high.\nResumed low.\n',
+    );
+    expect((await kit.run('resume', '--all')).stdout).toBe('No queue of memory is paused.\n');
+  });
+
+  it.each(['pause', 'resume'])('refuse %s of all queues and of some', async (command) => {
+    const { stderr, code } = await kit.run(command, 'memory:high', '--all');
+
+    expect(stderr).toContain('give either --all or queues, not both');
+    expect(code).toBe(2);
+    expect(await kit.store.control.paused()).toEqual([]);
   });
 
   it('remark on a queue that nobody has used, because a slip would pause nothing', async () => {

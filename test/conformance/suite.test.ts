@@ -55,7 +55,7 @@ const ordering = (fault: (good: Control) => Partial<Control>): Fault => {
   return ({ control }) => ({
     control: {
       cancel: (id, queue) => control.cancel(id, queue),
-      pause: (queue) => control.pause(queue),
+      pause: (queue, seconds) => control.pause(queue, seconds),
       resume: (queue) => control.resume(queue),
       paused: () => control.paused(),
       restart: () => control.restart(),
@@ -279,6 +279,21 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
     'pauses for itself alone',
     'a pause is seen by every client of the store, in each of its reserves, and a resume as well',
     ordering(() => ({ pause: async () => true })),
+  ],
+  [
+    'takes a pause for a time for one without an end',
+    'a pause for a time is told with its end, and is over by itself, though nobody looked meanwhile',
+    ordering((good) => ({ pause: (queue) => good.pause(queue) })),
+  ],
+  [
+    'keeps the end of the pause before',
+    'the last word says how long a queue is paused',
+    ordering((good) => ({
+      pause: async (queue, seconds) => {
+        const isPaused = (await good.paused()).some((pause) => pause.queue === queue);
+        return isPaused ? false : good.pause(queue, seconds);
+      },
+    })),
   ],
   [
     'looks again and again at what is paused',

@@ -66,6 +66,21 @@ describe('exchange.lua, under orders', () => {
       expect(await world.client.exists(world.queue().reserved)).toBe(0);
     });
 
+    it('for a time hand its jobs out when that is over, and leave nothing of it', async () => {
+      const { control, ready } = world.queue('q');
+      await world.push([probe('a')]);
+      const [seconds] = await world.client.time();
+      await world.client.hset(control, { [`paused:${ready}`]: 'q', [`until:${ready}`]: `${Number(seconds) + 60}.5` });
+
+      const during = await world.exchange({ limit: 5 });
+      expect([during.jobs, during.news.slice(-2)]).toEqual([[], ['paused', [1]]]);
+      expect(Number(during.nextIn)).toBeGreaterThan(50);
+      world.offset = 61;
+
+      expect((await world.exchange({ limit: 5 })).jobs).toHaveLength(1);
+      expect(await world.client.exists(control)).toBe(0);
+    });
+
     it('says of no queue that it is paused which is only settled on', async () => {
       await pause('r');
       const { news } = await world.exchange({ queues: ['q', 'r'], sources: 1, limit: 1, sequence: 1 });

@@ -114,6 +114,62 @@ describe('pausing a queue', () => {
     expect(await other.pausedQueues()).toEqual([]);
   });
 
+  it('is over by itself after the time that it was given, also where nobody resumes it', async () => {
+    const { manager, main, clock } = given();
+    await main.push(new Export());
+    const until = new Date(clock.now() + 600_000);
+
+    expect(await Queue.pause('usual', { for: '10m' })).toBe(true);
+    expect(await Queue.pauses()).toEqual([{ queue: 'usual', until }]);
+    expect(await reserve(manager)).toMatchObject({ reservations: [], nextIn: 600 });
+    expect(await Queue.isPaused('usual')).toBe(true);
+    await clock.advance('10m');
+
+    expect([await Queue.isPaused('usual'), await Queue.pauses()]).toEqual([false, []]);
+    expect((await reserve(manager)).reservations).toHaveLength(1);
+  });
+
+  it('lets a worker that waits go on when it is over', async () => {
+    const { manager, main, clock } = given();
+    const started = new Gate();
+    run = async () => started.open();
+    await main.pause('usual', { for: '1h' });
+    await main.push(new Export());
+    const worker = new Worker({}, manager);
+    const running = worker.run();
+    await until(clock, () => worker.health().paused.length > 0);
+
+    await clock.advance('59m');
+    expect(await main.size()).toBe(1);
+    await clock.advance('2m');
+    await started.opened;
+
+    await worker.stop();
+    expect(await running).toBe('stopped');
+  });
+
+  it('takes all queues of a connection that were used, and its own, and gives all back', async () => {
+    const { main, other, clock } = given();
+    await main.push(new Export(), 'mails');
+    await main.pause('empty', { for: '1d' });
+
+    expect(await Queue.pauseAll({ for: '1h' })).toEqual(['mails', 'usual']);
+    expect(await Queue.pausedQueues()).toEqual(['empty', 'mails', 'usual']);
+    expect(await other.pausedQueues()).toEqual([]);
+    expect(await Queue.resumeAll()).toEqual(['empty', 'mails', 'usual']);
+    expect([await Queue.resumeAll(), await Queue.pauseAll()]).toEqual([[], ['mails', 'usual']]);
+    await clock.advance('1d');
+    expect(await Queue.pausedQueues()).toEqual(['mails', 'usual']);
+  });
+
+  it.each([[0], ['soon'], [-1], [{}]])('refuses %j for a time, and pauses nothing', async (time) => {
+    given();
+
+    await expect(Queue.pause('usual', { for: time as number })).rejects.toMatchObject({ code: 'E_INVALID_DURATION' });
+    await expect(Queue.pauseAll({ for: time as number })).rejects.toMatchObject({ code: 'E_INVALID_DURATION' });
+    expect(await Queue.pausedQueues()).toEqual([]);
+  });
+
   it('takes one queue at a time', async () => {
     given();
 
@@ -151,6 +207,9 @@ describe('a driver that workers cannot use', () => {
     ['cancel', (manager: QueueManager) => manager.connection('sync').cancel('1')],
     ['pause', (manager: QueueManager) => manager.connection('sync').pause()],
     ['resume', (manager: QueueManager) => manager.connection('sync').resume()],
+    ['pauseAll', (manager: QueueManager) => manager.connection('sync').pauseAll()],
+    ['resumeAll', (manager: QueueManager) => manager.connection('sync').resumeAll()],
+    ['pauses', (manager: QueueManager) => manager.connection('sync').pauses()],
     ['pausedQueues', (manager: QueueManager) => manager.connection('sync').pausedQueues()],
     ['restart', (manager: QueueManager) => manager.connection('sync').restart()],
   ])('refuses %s, and names those that can', async (_name, ask) => {

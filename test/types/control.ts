@@ -14,6 +14,9 @@ export const word: Promise<'removed' | 'signalled' | 'marked' | 'unknown'> = Que
 export const changed: Promise<boolean>[] = [Queue.pause(), Queue.pause('mail'), Queue.resume('mail')];
 export const isPaused: Promise<boolean>[] = [Queue.isPaused(), Queue.isPaused('mail')];
 export const paused: Promise<string[]> = Queue.pausedQueues();
+export const timed: Promise<boolean> = Queue.pause('mail', { for: '10m' });
+export const all: Promise<string[]>[] = [Queue.pauseAll({ for: 60 }), Queue.resumeAll()];
+export const ends: Promise<(Date | undefined)[]> = Queue.pauses().then((pauses) => pauses.map(({ until }) => until));
 export const told: Promise<void> = Queue.restart();
 export const own: Pick<Control, 'cancel'> = { cancel: async () => 'unknown' };
 
@@ -28,6 +31,9 @@ void Queue.cancel('1', 'mail');
 
 // @ts-expect-error -- it is on its connection already
 void Queue.connection('redis').cancel('1', { connection: 'database' });
+
+// @ts-expect-error -- a time has a unit
+void Queue.pause('mail', { for: '10 minutes' });
 
 // @ts-expect-error -- one queue at a time
 void Queue.pause(['high', 'low']);

@@ -60,7 +60,9 @@ function halfSilent(whole: Connection): Connection {
       if (!isMute) return whole.reserve(request);
       const queues = request.queues.filter((queue) => queue !== 'silent');
       const reply = await whole.reserve({ ...request, queues });
-      const paused = (await whole.control!.paused()).filter((queue) => request.queues.includes(queue));
+      const paused = (await whole.control!.paused())
+        .map(({ queue }) => queue)
+        .filter((queue) => request.queues.includes(queue));
       return { ...reply, paused, nextIn: Math.min(reply.nextIn, 1) };
     },
   };

@@ -31,21 +31,27 @@ async function size(session: Session, command: Command, flags: QueueFlags): Prom
   };
   // Before all else: of a store that is away, it is to be said that nothing was counted.
   const counts = await Promise.all((named.length > 0 ? named : [connection.defaultQueue]).map(count));
-  const paused = driver.capabilities.control ? await connection.pausedQueues() : [];
+  const pauses = driver.capabilities.control ? await connection.pauses() : [];
+  const paused = new Map(pauses.map(({ queue, until }) => [queue, until?.toISOString()]));
   if (named.length === 0) {
-    const others = new Set([...(await driver.queues()), ...paused]);
+    const others = new Set([...(await driver.queues()), ...paused.keys()]);
     others.delete(connection.defaultQueue);
     counts.push(...(await Promise.all([...others].map(count))));
     counts.sort((a, b) => (a.queue < b.queue ? -1 : 1));
   }
-  const sizes = counts.map((each) => ({ ...each, paused: paused.includes(each.queue) }));
+  const sizes = counts.map((each) => {
+    const until = paused.get(each.queue);
+    return { ...each, paused: paused.has(each.queue), ...(until !== undefined && { until }) };
+  });
   const isExact = driver.capabilities.exactCounts;
   if (flags.json === true) output.json(isExact ? sizes : sizes.map((size) => ({ ...size, approximate: true })));
   else {
     if (!isExact)
       output.note(`What is ready, delayed and reserved is an estimate of ${driver.driver}, some minutes old.`);
-    const headings = ['queue', 'ready', 'delayed', 'reserved', 'failed', ...(paused.length > 0 ? ['paused'] : [])];
-    const rows = sizes.map((size) => Object.values({ ...size, paused: size.paused ? 'yes' : '' }));
+    const headings = ['queue', 'ready', 'delayed', 'reserved', 'failed', ...(paused.size > 0 ? ['paused'] : [])];
+    const rows = sizes.map(({ until, ...size }) =>
+      Object.values({ ...size, paused: until === undefined ? (size.paused ? 'yes' : '') : `until ${until}` }),
+    );
     output.table(headings, rows);
   }
 }

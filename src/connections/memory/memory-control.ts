@@ -1,6 +1,8 @@
 /** Orders to the workers of a memory store. */
+import type { Seconds } from '../../clock/clock';
 import type { Reservation } from '../../queue/connection';
 import type { CancelResult, Control } from '../../queue/control';
+import type { Pause } from '../../queue/pause';
 import type { MemoryStore } from './memory-store';
 import type { Text } from './text';
 
@@ -23,9 +25,9 @@ export class MemoryControl implements Control {
     return reservations.map(({ queue, token }) => this.#store.queue(queue).isCancelled(token as Text));
   }
 
-  async pause(queue: string): Promise<boolean> {
+  async pause(queue: string, seconds?: Seconds): Promise<boolean> {
     this.#checkOpen('control.pause');
-    return this.#store.pause(queue);
+    return this.#store.pause(queue, seconds);
   }
 
   async resume(queue: string): Promise<boolean> {
@@ -33,9 +35,9 @@ export class MemoryControl implements Control {
     return this.#store.resume(queue);
   }
 
-  async paused(): Promise<readonly string[]> {
+  async paused(): Promise<readonly Pause[]> {
     this.#checkOpen('control.paused');
-    return [...this.#store.paused].toSorted();
+    return this.#store.paused;
   }
 
   async restart(): Promise<void> {

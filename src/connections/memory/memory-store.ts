@@ -14,6 +14,7 @@ import type {
   SettleResult,
 } from '../../queue/connection';
 import type { CancelResult } from '../../queue/control';
+import { type Pause, pauseOf } from '../../queue/pause';
 import { DuplicatePayloadError } from '../errors';
 import { Budget } from './budget';
 import type { Lock } from './memory-lock-store';
@@ -39,7 +40,8 @@ export class MemoryStore {
   /** In the order in which they failed. */
   readonly failed = new Map<string, FailedEntry>();
   readonly locks = new Map<string, Lock>();
-  readonly paused = new Set<string>();
+  /** When the pause of each queue ends; Infinity: when it is resumed. */
+  readonly #pauses = new Map<string, Milliseconds>();
   readonly #name: string;
   readonly #queues = new Map<string, MemoryQueue>();
   #restart: string | undefined;
@@ -84,7 +86,7 @@ export class MemoryStore {
       const queue = this.queue(name);
       queue.promote(now, promoted);
       queue.reclaim(now, reclaimed);
-      if (this.paused.has(name)) continue;
+      if (this.#isPaused(name)) continue;
       const taken = queue.take({
         limit: limit - reservations.length,
         leaseEnd: this.#in(lease),
@@ -103,7 +105,7 @@ export class MemoryStore {
       }
     }
     this.#changed();
-    const paused = queues.filter((name) => this.paused.has(name));
+    const paused = queues.filter((name) => this.#isPaused(name));
     return {
       reservations,
       setAside,
@@ -170,17 +172,23 @@ export class MemoryStore {
   }
 
   /** False: it was paused already. */
-  pause(queue: string): boolean {
-    if (this.paused.has(queue)) return false;
-    this.paused.add(queue);
-    return true;
+  pause(queue: string, seconds: Seconds = Infinity): boolean {
+    const wasPaused = this.#isPaused(queue);
+    this.#pauses.set(queue, this.clock.now() + seconds * 1000);
+    return !wasPaused;
   }
 
   /** False: it was not paused. */
   resume(queue: string): boolean {
-    const wasPaused = this.paused.delete(queue);
+    const wasPaused = this.#isPaused(queue);
+    this.#pauses.delete(queue);
     this.#changed();
     return wasPaused;
+  }
+
+  get paused(): readonly Pause[] {
+    const queues = [...this.#pauses.keys()].filter((name) => this.#isPaused(name)).toSorted();
+    return queues.map((queue) => pauseOf(queue, this.#pauses.get(queue)!));
   }
 
   restart(): void {
@@ -202,8 +210,10 @@ export class MemoryStore {
 
   /** Seconds until something can be had on one of the queues; 0: now. */
   nextIn(queues: readonly string[]): Seconds {
-    const running = queues.filter((name) => !this.paused.has(name));
-    const next = Math.min(...running.map((name) => this.queue(name).nextAt), Infinity);
+    const moments = queues.map((name) =>
+      this.#isPaused(name) ? this.#pauses.get(name)! / 1000 : this.queue(name).nextAt,
+    );
+    const next = Math.min(...moments, Infinity);
     return Math.max(toMicroseconds(next - this.#in(0)), 0);
   }
 
@@ -211,6 +221,10 @@ export class MemoryStore {
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher);
     return () => void this.#watchers.delete(watcher);
+  }
+
+  #isPaused(queue: string): boolean {
+    return (this.#pauses.get(queue) ?? -Infinity) > this.clock.now();
   }
 
   /** Undefined: it is ready at once. */

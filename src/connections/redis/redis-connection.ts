@@ -129,7 +129,7 @@ export class RedisConnection implements Connection {
     const checkOpen = (operation: string): void => this.#checkOpen(operation);
     this.failed = new RedisFailedStore(this.#caller, this.#keys, this.#names, checkOpen);
     this.locks = new RedisLockStore(this.#caller, this.#keys, checkOpen);
-    this.control = new RedisControl(this.#caller, this.#keys, this.#names, ordered, checkOpen);
+    this.control = new RedisControl(this.#caller, this.#keys, this.#names, ordered, checkOpen, () => this.#time());
     this.#waiters = this.#openWaiters();
   }
 
@@ -282,11 +282,13 @@ export class RedisConnection implements Connection {
 
   now(): Promise<Milliseconds> {
     this.#checkOpen('now');
-    return this.#storeClock.current(async () => {
-      const time = await this.#caller.command('time', [], { consequence: 'the time of Redis was not read' });
-      const [seconds, microseconds] = (time as readonly Buffer[]).map(Number) as [number, number];
-      return (seconds + (this.#context.offset?.() ?? 0)) * 1000 + microseconds / 1000;
-    });
+    return this.#storeClock.current(() => this.#time());
+  }
+
+  async #time(): Promise<Milliseconds> {
+    const time = await this.#caller.command('time', [], { consequence: 'the time of Redis was not read' });
+    const [seconds, microseconds] = (time as readonly Buffer[]).map(Number) as [number, number];
+    return (seconds + (this.#context.offset?.() ?? 0)) * 1000 + microseconds / 1000;
   }
 
   waiter(queues: readonly string[]): Waiter {

@@ -1,8 +1,10 @@
 /** Orders to the workers of a Redis: kept in one hash and one sorted set, in a cluster in one of each for each queue. */
+import type { Milliseconds, Seconds } from '../../clock/clock';
 import { readId } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
 import type { Reservation } from '../../queue/connection';
 import type { CancelResult, Control } from '../../queue/control';
+import { type Pause, pauseOf } from '../../queue/pause';
 import type { RedisCaller } from './caller';
 import type { Keys } from './keys';
 import type { QueueNames } from './queue-names';
@@ -17,21 +19,27 @@ export class RedisControl implements Control {
   readonly #names: QueueNames;
   readonly #ordered: QueueNames | undefined;
   readonly #checkOpen: (operation: string) => void;
+  readonly #time: () => Promise<Milliseconds>;
   readonly #calls: RecordedCalls;
 
-  /** @param ordered in a cluster: the queues whose workers hear of orders */
+  /**
+   * @param ordered in a cluster: the queues whose workers hear of orders
+   * @param time asks the store for it
+   */
   constructor(
     caller: RedisCaller,
     keys: Keys,
     names: QueueNames,
     ordered: QueueNames | undefined,
     checkOpen: (operation: string) => void,
+    time: () => Promise<Milliseconds>,
   ) {
     this.#caller = caller;
     this.#keys = keys;
     this.#names = names;
     this.#ordered = ordered;
     this.#checkOpen = checkOpen;
+    this.#time = time;
     this.#calls = new RecordedCalls(caller);
   }
 
@@ -73,7 +81,7 @@ export class RedisControl implements Control {
     return answers;
   }
 
-  async pause(queue: string): Promise<boolean> {
+  async pause(queue: string, seconds?: Seconds): Promise<boolean> {
     this.#checkOpen('control.pause');
     const { client, control, ready } = this.#keys.queue(queue);
     // Otherwise nobody would find its hash again.
@@ -83,7 +91,7 @@ export class RedisControl implements Control {
       script: 'pause',
       client,
       keys: [control, ready],
-      args: [queue],
+      args: [queue, seconds ?? 'ever'],
       consequence,
     });
     return String(word) === 'paused';
@@ -98,18 +106,25 @@ export class RedisControl implements Control {
     return String(word) === 'resumed';
   }
 
-  async paused(): Promise<readonly string[]> {
+  async paused(): Promise<readonly Pause[]> {
     this.#checkOpen('control.paused');
-    const queues: string[] = [];
+    const pauses: Pause[] = [];
     for (const key of await this.#controls()) {
       // ioredis makes an object of this answer alone.
       const orders = (await this.#command('hgetall', [key], 'the paused queues were not read')) as Record<
         string,
         Buffer
       >;
-      for (const [field, name] of Object.entries(orders)) if (field.startsWith('paused:')) queues.push(String(name));
+      for (const [field, name] of Object.entries(orders)) {
+        if (!field.startsWith('paused:')) continue;
+        const end = orders[field.replace('paused:', 'until:')];
+        pauses.push(pauseOf(String(name), end === undefined ? Infinity : Number(end) * 1000));
+      }
     }
-    return queues.toSorted();
+    // Without another call where, as nearly always, none has an end.
+    const now = pauses.some(({ until }) => until !== undefined) ? await this.#time() : 0;
+    const lasting = pauses.filter(({ until = Infinity }) => until > now);
+    return lasting.toSorted((a, b) => (a.queue < b.queue ? -1 : 1));
   }
 
   async restart(): Promise<void> {

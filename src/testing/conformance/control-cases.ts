@@ -32,7 +32,7 @@ const pauseCases: readonly CaseDefinition[] = [
       const reply = await world.reserve({}, world.other);
       assert.deepEqual([reply.reservations, reply.paused], [[], [world.queue]]);
       assert.deepEqual((await world.settleAndReserve([], 1)).reply.paused, [world.queue]);
-      assert.deepEqual(await world.otherControl.paused(), [world.queue]);
+      assert.deepEqual(await world.otherControl.paused(), [{ queue: world.queue }]);
       await world.control.resume(world.queue);
       const after = await world.reserve({}, world.other);
       assert.deepEqual(idsOf(after.reservations), ['a']);
@@ -121,10 +121,60 @@ const pauseCases: readonly CaseDefinition[] = [
       assert.equal(await control.pause('b'), false);
       assert.equal(await control.pause('c'), true);
       assert.equal(await control.pause('a'), true);
-      assert.deepEqual(await control.paused(), ['a', 'b', 'c']);
+      assert.deepEqual(await control.paused(), [{ queue: 'a' }, { queue: 'b' }, { queue: 'c' }]);
       assert.equal(await control.resume('b'), true);
       assert.equal(await control.resume('b'), false);
-      assert.deepEqual(await control.paused(), ['a', 'c']);
+      assert.deepEqual(await control.paused(), [{ queue: 'a' }, { queue: 'c' }]);
+    },
+  },
+  {
+    name: 'a pause for a time is told with its end, and is over by itself, though nobody looked meanwhile',
+    requires: ['reserve', 'control'],
+    async run(world) {
+      await world.push(probe('a'));
+      await world.pushTo(world.secondQueue, [probe('b')]);
+      const began = await world.now();
+      assert.equal(await world.control.pause(world.queue, 600), true);
+      await world.control.pause(world.secondQueue);
+      const [pause] = (await world.otherControl.paused()).filter(({ queue }) => queue === world.queue);
+      const seconds = ((pause?.until ?? 0) - began) / 1000;
+      assert(seconds > 595 && seconds < 660, `it ends in 600 s, and not in ${seconds} s`);
+      const { reservations, paused, nextIn } = await world.reserve({ queues: [world.queue, world.secondQueue] });
+      assert.deepEqual([reservations, paused], [[], [world.queue, world.secondQueue]]);
+      assert(nextIn > 540 && nextIn <= 600, `a look is worth while in 600 s, and not in ${nextIn} s`);
+      await world.advance(601);
+      assert.deepEqual(await world.otherControl.paused(), [{ queue: world.secondQueue }]);
+      assert.equal(await world.control.resume(world.queue), false, 'it goes on already');
+      assert.equal(await world.control.pause(world.queue, 600), true);
+      await world.advance(601);
+      const after = await world.reserve({}, world.other);
+      assert.deepEqual([idsOf(after.reservations), after.paused ?? []], [['a'], []]);
+      assert.deepEqual(await world.control.paused(), [{ queue: world.secondQueue }]);
+    },
+  },
+  {
+    name: 'the last word says how long a queue is paused',
+    requires: ['reserve', 'control'],
+    async run(world) {
+      const { control, queue } = world;
+      await world.push(probe('a'));
+      await control.pause(queue, 60);
+      assert.equal(await control.pause(queue), false);
+      await world.advance(61);
+      assert.deepEqual(await control.paused(), [{ queue }], 'until it is resumed');
+      assert.deepEqual((await world.reserve()).reservations, []);
+      assert.equal(await control.pause(queue, 60), false);
+      await world.advance(30);
+      assert.equal(await control.pause(queue, 60), false);
+      await world.advance(40);
+      assert.deepEqual((await world.reserve()).paused, [queue], 'put off');
+      assert.equal(await control.resume(queue), true);
+      await control.pause(queue);
+      await world.advance(61);
+      assert.deepEqual((await world.reserve()).paused, [queue], 'nothing is left of an end from before a resume');
+      await control.pause(queue, 60);
+      await world.advance(61);
+      assert.deepEqual(idsOf(await world.reserveAll()), ['a']);
     },
   },
   {

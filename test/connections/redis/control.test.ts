@@ -22,7 +22,15 @@ function answering(words: readonly string[], cluster: boolean): { control: Redis
   } as unknown as RedisCaller;
   const keys = new Keys('t:', cluster);
   const names = new QueueNames(caller, keys.names);
-  return { control: new RedisControl(caller, keys, names, cluster ? names : undefined, () => {}), unmarked };
+  const control = new RedisControl(
+    caller,
+    keys,
+    names,
+    cluster ? names : undefined,
+    () => {},
+    async () => 0,
+  );
+  return { control, unmarked };
 }
 
 /** More than is looked at from both ends. */
@@ -113,7 +121,7 @@ describe('the control of a redis connection', () => {
     expect(answers).toEqual(['removed', true, true]);
     expect([await connection.counts('first'), await connection.control.paused()]).toEqual([
       { ready: 1, delayed: 0, reserved: 0 },
-      ['warm'],
+      [{ queue: 'warm' }],
     ]);
   });
 

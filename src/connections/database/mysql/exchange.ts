@@ -4,7 +4,7 @@ import type { Exchange, Exchanged, TakenJob } from '../server/dialect';
 import type { SqlResult, SqlRow } from '../server/sql-session';
 import { jobOf } from '../stored-row';
 import { lockCalls, recordCall } from './call-records';
-import { DELAYED, JOB, READY, RESERVED } from './job-rows';
+import { DELAYED, FOR_EVER, JOB, PAUSED_UNTIL, READY, RESERVED } from './job-rows';
 import type { MysqlNames } from './mysql-names';
 import type { MysqlSession } from './mysql-session';
 import { giveBack, holderOf, mostJobs, take } from './reserving';
@@ -45,11 +45,12 @@ function takenBy({ jobs, turns }: MysqlNames, { queues }: ReserveRequest, holder
     WHERE queue IN (${queues}) AND state = ${RESERVED} AND turn = @onqueue_lease AND holder = ${holder}`;
 }
 
-/** The last restart, and for each queue: whether it is paused, whether one is in line, seconds until a job is due, until a lease ends. */
+/** The last restart, and for each queue: seconds until its pause ends, whether one is in line, seconds until a job is due, until a lease ends. */
 function outlooks({ jobs, turns, orders }: MysqlNames, { queues }: ReserveRequest): readonly Sql[] {
   const of = queues.map((queue) => {
     const line = sql`FROM ${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue}`;
-    return sql`(SELECT EXISTS (SELECT 1 FROM ${orders} WHERE kind = 'pause' AND value = ${queue}),
+    return sql`(SELECT
+      (SELECT ${PAUSED_UNTIL} FROM ${orders} WHERE kind = 'pause' AND value = ${queue} AND ${PAUSED_UNTIL} > @onqueue_now) - @onqueue_now,
       EXISTS (SELECT 1 ${line} AND state = ${READY}),
       (SELECT MIN(turn) ${line} AND state = ${DELAYED}) - @onqueue_now,
       (SELECT MIN(turn) ${line} AND state = ${RESERVED}) - @onqueue_now)`;
@@ -76,12 +77,11 @@ function exchanged(results: readonly SqlResult[], request: ReserveRequest | unde
   const restart = rest[1]?.[0];
   const lines = rest.slice(2).map((row, index) => outlookOf(row, request.queues[index]!));
   const paused = lines.filter((line) => line.paused).map(({ queue }) => queue);
-  const running = lines.filter((line) => !line.paused);
   return {
     settled,
     taken,
     outlook: {
-      nextIn: Math.min(...running.map(({ nextIn }) => nextIn), Infinity),
+      nextIn: Math.min(...lines.map(({ nextIn }) => nextIn), Infinity),
       ...(time !== null && { now: Number(time) * 1000 }),
       ...(paused.length > 0 && { paused }),
       ...(restart !== undefined && { restart: String(restart) }),
@@ -99,11 +99,12 @@ function inOrder(rows: readonly SqlRow[], queues: readonly string[]): readonly T
   return ordered.map(({ line: _line, place: _place, ...job }) => job);
 }
 
-function outlookOf([paused, ready, due = null, leaseEnd = null]: SqlRow, queue: string): Outlook {
+function outlookOf([pause = null, ready, due = null, leaseEnd = null]: SqlRow, queue: string): Outlook {
   const seconds = (value: SqlRow[number]): number => (value === null ? Infinity : Math.max(Number(value), 0));
+  if (pause !== null) return { queue, paused: true, nextIn: Number(pause) > FOR_EVER / 2 ? Infinity : Number(pause) };
   return {
     queue,
-    paused: Number(paused) !== 0,
+    paused: false,
     nextIn: Number(ready) === 0 ? Math.min(seconds(due), seconds(leaseEnd)) : 0,
   };
 }

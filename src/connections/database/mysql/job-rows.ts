@@ -38,6 +38,12 @@ export const MOST_PLACE = 1e11;
 export const now = (offset: Seconds): Sql =>
   sql`CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) * 0.000001 + ${offset} AS DECIMAL(16, 6))`;
 
+/** Later than all moments that a pause may end at. */
+export const FOR_EVER = 9_999_999_999_999;
+
+/** When a pause ends, seconds since 1970. */
+export const PAUSED_UNTIL = sql`COALESCE(ends_at, ${FOR_EVER})`;
+
 /** When it is due, where it waits: undefined, where it is ready at once. One that waits for a moment which has passed is due. */
 export function dueOf({ delay, due }: Pick<NewJob, 'delay' | 'due'>): Sql | undefined {
   if (due !== undefined) return sql`CAST(${Math.min(due, LATEST)} AS DECIMAL(16, 6))`;

@@ -74,7 +74,7 @@ function mysqlDialect(tables: TableNames, address: string, offset: () => Seconds
     jobs: new MysqlJobs(names, offset, waiters),
     failed: new MysqlFailed(names, offset, waiters),
     locks: new MysqlLocks(names, offset),
-    orders: new MysqlOrders(names, waiters),
+    orders: new MysqlOrders(names, offset, waiters),
     schema: new MysqlSchema(tables, address),
     errors: mysqlErrors,
   };

@@ -89,11 +89,11 @@ export class MysqlSchema implements Schema {
   }
 
   async #tablesOf(session: SqlSession): Promise<Pick<Found, 'version' | 'flaw'>> {
-    const { jobs, failed } = this.#tables;
+    const { jobs, failed, orders } = this.#tables;
     const { rows } = await session.query(
       sql`SELECT NULL, CAST(version AS CHAR) FROM ${this.#names.versions} WHERE name = ${jobs}
         UNION ALL SELECT CONCAT(table_name, '.', column_name), data_type FROM information_schema.columns
-        WHERE table_schema = DATABASE() AND table_name IN (${[jobs, failed]})`.text,
+        WHERE table_schema = DATABASE() AND table_name IN (${[jobs, failed, orders]})`.text,
     );
     const found = new Map(rows.map(([name, type]) => [String(name), String(type).toLowerCase()]));
     const version = Number(found.get('null') ?? 0);
@@ -101,6 +101,7 @@ export class MysqlSchema implements Schema {
       { table: jobs, column: 'lease_until' },
       { table: jobs, column: 'attempts', type: 'bigint' },
       { table: failed, column: 'failed_ms' },
+      { table: orders, column: 'ends_at' },
     ];
     return version === VERSION ? { version, flaw: flawIn(found, needed) } : { version };
   }
@@ -145,6 +146,7 @@ CREATE TABLE IF NOT EXISTS ${jobs} (
 ) ${TABLE}`,
       ...this.#unlessThere(
         this.#tables.jobs,
+        'lease_until',
         sql`ALTER TABLE ${jobs}
   MODIFY queue VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   MODIFY payload LONGBLOB NOT NULL,
@@ -182,6 +184,7 @@ CREATE TABLE IF NOT EXISTS ${failed} (
 ) ${TABLE}`,
       ...this.#unlessThere(
         this.#tables.failed,
+        'failed_ms',
         sql`ALTER TABLE ${failed}
   MODIFY uuid VARBINARY(255) NOT NULL,
   MODIFY queue VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -207,6 +210,12 @@ CREATE TABLE IF NOT EXISTS ${queues} (name VARCHAR(255) NOT NULL PRIMARY KEY) ${
   value VARCHAR(255) NOT NULL,
   PRIMARY KEY (kind, value)
 ) ${TABLE}`,
+      ...this.#unlessThere(
+        this.#tables.orders,
+        'ends_at',
+        sql`-- A pause for a time is over then.
+ALTER TABLE ${orders} ADD COLUMN ends_at DECIMAL(20, 6) NULL`,
+      ),
       sql`CREATE TABLE IF NOT EXISTS ${calls} (
   client VARBINARY(36) NOT NULL PRIMARY KEY,
   number BIGINT UNSIGNED NOT NULL,
@@ -219,8 +228,7 @@ CREATE TABLE IF NOT EXISTS ${queues} (name VARCHAR(255) NOT NULL PRIMARY KEY) ${
   }
 
   /** MySQL knows no ADD COLUMN IF NOT EXISTS: the statement is chosen by whether a column of it is there. */
-  #unlessThere(table: string, alter: Sql): readonly Sql[] {
-    const column = table === this.#tables.jobs ? 'lease_until' : 'failed_ms';
+  #unlessThere(table: string, column: string, alter: Sql): readonly Sql[] {
     return [
       sql`SET @onqueue_alter = IF(EXISTS (
     SELECT 1 FROM information_schema.columns

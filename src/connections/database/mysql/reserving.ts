@@ -7,7 +7,7 @@
 import type { ReserveRequest } from '../../../queue/connection';
 import { MOST_BYTES, MOST_JOBS } from '../../../queue/pages';
 import type { CallMark } from '../server/call-marks';
-import { DELAYED, MOST_PLACE, OTHER_COUNTERS, READY, RESERVED, sane } from './job-rows';
+import { DELAYED, MOST_PLACE, OTHER_COUNTERS, PAUSED_UNTIL, READY, RESERVED, sane } from './job-rows';
 import type { MysqlNames } from './mysql-names';
 import { Sql, sql } from './sql';
 
@@ -90,7 +90,7 @@ function takeFrom({ jobs, turns, orders }: MysqlNames, queue: string, most: numb
         ) AS found
       ) AS line
       WHERE n <= @onqueue_left AND (total <= @onqueue_bytes OR ${isFirst})
-        AND NOT EXISTS (SELECT 1 FROM ${orders} WHERE kind = 'pause' AND value = ${queue})
+        AND NOT EXISTS (SELECT 1 FROM ${orders} WHERE kind = 'pause' AND value = ${queue} AND ${PAUSED_UNTIL} > @onqueue_now)
     ) AS chosen STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = chosen.id
     SET reserved_at = FLOOR(@onqueue_now), lease_until = @onqueue_lease, holder = ${holderOf(mark)},
       attempts = ${sane('attempts')} + 1, ${OTHER_COUNTERS}`;

@@ -8,7 +8,7 @@
 import { MOST_BYTES, MOST_JOBS } from '../../../queue/pages';
 import { COUNTERS, MOST_COUNTED } from '../stored-row';
 import { type Identifiers, literal } from './identifiers';
-import { DELAYED, DUE, FENCE, READY, RESERVED } from './states';
+import { DELAYED, DUE, FENCE, PAUSED_UNTIL, READY, RESERVED } from './states';
 
 /** What stands there may not have been counted by us: see `MOST_COUNTED`. */
 const sane = (counter: string): string => `least(greatest(${counter}, 0), ${MOST_COUNTED})`;
@@ -113,6 +113,7 @@ DECLARE
   v_bytes bigint := ${MOST_BYTES};
   v_taken integer := 0;
   v_at double precision;
+  v_resumes double precision;
 BEGIN
 ${oneByOne}
   IF EXISTS (SELECT FROM ${names.calls} WHERE client = p_client AND call >= p_call) THEN
@@ -201,14 +202,15 @@ function insertFailed(failed: string, entry: string, now: string, from = ''): st
 function reserving(names: Identifiers): string {
   const { jobs, orders } = names;
   return `  IF p_queues IS NOT NULL THEN
-    SELECT array_agg(value) FILTER (WHERE kind = 'pause' AND value = ANY (p_queues)), max(value) FILTER (WHERE kind = 'restart')
-      INTO o_paused, o_restart FROM ${orders};
+    SELECT array_agg(value) FILTER (WHERE kind = 'pause' AND value = ANY (p_queues)),
+      min(ends_at) FILTER (WHERE kind = 'pause' AND value = ANY (p_queues)), max(value) FILTER (WHERE kind = 'restart')
+      INTO o_paused, v_resumes, o_restart FROM ${orders} WHERE ${PAUSED_UNTIL} > v_now;
     FOREACH v_queue IN ARRAY p_queues LOOP
 ${moving(names)}
       CONTINUE WHEN v_left <= 0 OR v_bytes <= 0 OR v_queue = ANY (o_paused);
 ${taking(jobs)}
     END LOOP;
-    o_next := 'Infinity';
+    o_next := coalesce(v_resumes - v_now, 'Infinity');
     FOREACH v_queue IN ARRAY p_queues LOOP
       CONTINUE WHEN v_queue = ANY (o_paused);
       -- Behind the last that was taken first: what was taken before it is still in the index, until the next vacuum.

@@ -78,7 +78,7 @@ function postgresDialect(names: TableNames, address: string, offset: () => Secon
     jobs: new PostgresJobs(ids, offset),
     failed: new PostgresFailed(ids, offset),
     locks: new PostgresLocks(ids, offset),
-    orders: new PostgresOrders(ids),
+    orders: new PostgresOrders(ids, offset),
     schema: new PostgresSchema(names, address),
     errors: postgresErrors,
   };

@@ -76,14 +76,14 @@ export class PostgresSchema implements Schema {
   }
 
   async #tablesOf(session: SqlSession): Promise<Pick<Found, 'version' | 'flaw'>> {
-    const { jobs, failed } = this.#tables;
+    const { jobs, failed, orders } = this.#tables;
     const { rows } = await session.query(
       `SELECT NULL AS name, version::text AS type FROM ${this.#names.versions} WHERE name = $1
        UNION ALL
-       SELECT CASE attrelid WHEN to_regclass($2) THEN $1 ELSE $4 END || '.' || attname, format_type(atttypid, atttypmod)
+       SELECT CASE attrelid WHEN to_regclass($2) THEN $1 WHEN to_regclass($3) THEN $4 ELSE $6 END || '.' || attname, format_type(atttypid, atttypmod)
        FROM pg_attribute
-       WHERE attrelid IN (to_regclass($2), to_regclass($3)) AND attnum > 0 AND NOT attisdropped`,
-      [jobs, this.#names.jobs, this.#names.failed, failed],
+       WHERE attrelid IN (to_regclass($2), to_regclass($3), to_regclass($5)) AND attnum > 0 AND NOT attisdropped`,
+      [jobs, this.#names.jobs, this.#names.failed, failed, this.#names.orders, orders],
     );
     const found = new Map(rows.map(([name, type]) => [String(name), String(type)]));
     const version = Number(found.get('null') ?? 0);
@@ -91,6 +91,7 @@ export class PostgresSchema implements Schema {
       { table: jobs, column: 'lease_until' },
       { table: jobs, column: 'attempts', type: 'bigint' },
       { table: failed, column: 'failed_ms' },
+      { table: orders, column: 'ends_at' },
     ];
     return version === VERSION ? { version, flaw: flawIn(found, needed) } : { version };
   }
@@ -188,6 +189,8 @@ CREATE TABLE IF NOT EXISTS ${queues} (name text PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS ${locks} (name text PRIMARY KEY, token text NOT NULL, expires_at double precision NOT NULL);
 CREATE INDEX IF NOT EXISTS ${quoted(`${name}_locks_expires_at`)} ON ${locks} (expires_at);
 CREATE TABLE IF NOT EXISTS ${orders} (kind text NOT NULL, value text NOT NULL, PRIMARY KEY (kind, value));
+-- A pause for a time is over then.
+ALTER TABLE ${orders} ADD COLUMN IF NOT EXISTS ends_at double precision;
 CREATE TABLE IF NOT EXISTS ${calls} (
   client text PRIMARY KEY, call bigint NOT NULL, called_at integer NOT NULL, answer bigint[]
 ) WITH (fillfactor = 50);

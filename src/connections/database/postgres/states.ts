@@ -20,3 +20,6 @@ export const UNREAD_ID = 'uuid IS NULL';
 /** Seconds since 1970, to the microsecond, by the server's clock; the parameter is 0 outside tests. */
 export const now = (offset: string): string =>
   `(extract(epoch FROM statement_timestamp())::double precision + ${offset}::double precision)`;
+
+/** When a pause ends, seconds since 1970; later than all moments: when it is resumed. */
+export const PAUSED_UNTIL = "coalesce(ends_at, 'Infinity')";

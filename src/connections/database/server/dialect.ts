@@ -26,6 +26,7 @@ import type {
   WaitingState,
 } from '../../../queue/connection';
 import type { CancelResult } from '../../../queue/control';
+import type { Pause } from '../../../queue/pause';
 import type { NewJob, StoredJob } from '../job-text';
 import type { CallMark } from './call-marks';
 import type { SqlSession } from './sql-session';
@@ -172,10 +173,10 @@ export interface LockStatements {
 
 /** See `Control`. */
 export interface OrderStatements {
-  pause(session: SqlSession, queue: string): Promise<boolean>;
+  pause(session: SqlSession, queue: string, seconds: Seconds | undefined): Promise<boolean>;
   /** Wakes who waits for the queue. */
   resume(session: SqlSession, queue: string): Promise<boolean>;
-  paused(session: SqlSession): Promise<readonly string[]>;
+  paused(session: SqlSession): Promise<readonly Pause[]>;
   restart(session: SqlSession, token: string): Promise<void>;
 }
 

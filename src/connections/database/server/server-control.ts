@@ -1,8 +1,10 @@
 /** Orders to the workers of a database server. */
+import type { Seconds } from '../../../clock/clock';
 import { readId } from '../../../payload/counters';
 import { uuidv7 } from '../../../payload/uuid';
 import type { Reservation } from '../../../queue/connection';
 import type { CancelResult, Control } from '../../../queue/control';
+import type { Pause } from '../../../queue/pause';
 import type { Access } from './access';
 import type { Dialect, ReservationToken } from './dialect';
 
@@ -45,9 +47,9 @@ export class ServerControl implements Control {
     return ids.map((id) => cancelled.has(id));
   }
 
-  async pause(queue: string): Promise<boolean> {
+  async pause(queue: string, seconds?: Seconds): Promise<boolean> {
     const purpose = { consequence: `queue '${queue}' was not paused`, writes: 'once' } as const;
-    return this.#access('control.pause', purpose, (session) => this.#dialect.orders.pause(session, queue));
+    return this.#access('control.pause', purpose, (session) => this.#dialect.orders.pause(session, queue, seconds));
   }
 
   async resume(queue: string): Promise<boolean> {
@@ -55,10 +57,10 @@ export class ServerControl implements Control {
     return this.#access('control.resume', purpose, (session) => this.#dialect.orders.resume(session, queue));
   }
 
-  async paused(): Promise<readonly string[]> {
+  async paused(): Promise<readonly Pause[]> {
     const purpose = { consequence: 'no paused queues were listed' };
     const paused = await this.#access('control.paused', purpose, (session) => this.#dialect.orders.paused(session));
-    return paused.toSorted();
+    return paused.toSorted((a, b) => (a.queue < b.queue ? -1 : 1));
   }
 
   async restart(): Promise<void> {

@@ -7,6 +7,7 @@ import type { NewJob, StoredJob } from '../job-text';
 import type { TableNames } from '../table-names';
 import { COUNTERS, jobOf, MOST_COUNTED } from '../stored-row';
 import { toMicroseconds } from './moment';
+import { PAUSED_UNTIL } from './order-table';
 import type { SqliteDatabase, SqliteStatement, SqliteValue } from './sqlite-database';
 import { DELAYED, READY, RESERVED, TEXT_END, TEXT_LENGTH } from './tables';
 
@@ -17,7 +18,8 @@ export interface Outlook {
   readonly due: Seconds;
   /** When the first lease ends. */
   readonly leaseEnd: Seconds;
-  readonly paused: boolean;
+  /** When its pause ends, seconds since 1970; Infinity: when it is resumed; -Infinity: it is not paused. */
+  readonly pausedUntil: Seconds;
   /** Of the whole file: changes with each restart; undefined: there was none. */
   readonly restart: string | undefined;
 }
@@ -84,7 +86,7 @@ export class JobTable {
       (SELECT 1 FROM ${jobs} WHERE queue = ?1 AND ${READY} LIMIT 1),
       (SELECT min(available_at) FROM ${jobs} WHERE queue = ?1 AND ${DELAYED}),
       (SELECT min(lease_until) FROM ${jobs} WHERE queue = ?1 AND ${RESERVED}),
-      (SELECT 1 FROM ${orders} WHERE kind = 'pause' AND value = ?1),
+      (SELECT ${PAUSED_UNTIL} FROM ${orders} WHERE kind = 'pause' AND value = ?1),
       (SELECT CAST(value AS BLOB) FROM ${orders} WHERE kind = 'restart')`);
     this.#tail = prepare(`SELECT max(place) FROM ${jobs} WHERE queue = ? AND ${READY} AND ${IN_LINE}`);
     this.#head = prepare(`SELECT min(place) FROM ${jobs} WHERE queue = ? AND ${READY} AND ${IN_LINE}`);
@@ -161,7 +163,7 @@ export class JobTable {
       ready: ready !== null,
       due: moment(due),
       leaseEnd: moment(leaseEnd),
-      paused: pause !== null,
+      pausedUntil: pause === null ? -Infinity : moment(pause),
       restart: restart === null ? undefined : String(restart),
     };
   }

@@ -49,10 +49,10 @@ export function reserve(
   const setAside: SetAside[] = [];
   const texts = new Set<string>();
   for (const queue of new Set(queues)) {
-    const { leaseEnd, due, paused } = jobs.outlook(queue);
+    const { leaseEnd, due, pausedUntil } = jobs.outlook(queue);
     if (leaseEnd <= now && reclaimed.left) reclaimed.spend(jobs.reclaim(queue, now, reclaimed));
     if (due <= now && promoted.left) promoted.spend(jobs.promote(queue, now, promoted));
-    if (paused || !taken.left) continue;
+    if (pausedUntil > now || !taken.left) continue;
     const found = jobs.take(queue, now, lease, taken);
     taken.spend(found.map(({ payload }) => payload.length));
     for (const job of found) {
@@ -66,8 +66,8 @@ export function reserve(
 /** What `reserve` would reply where it would change nothing; undefined: there is something to do. */
 export function idleReply({ jobs }: SqliteTables, queues: readonly string[], now: Seconds): ReserveReply | undefined {
   const outlooks = queues.map((queue) => jobs.outlook(queue));
-  const isIdle = ({ ready, paused, due, leaseEnd }: Outlook): boolean =>
-    (paused || !ready) && due > now && leaseEnd > now;
+  const isIdle = ({ ready, pausedUntil, due, leaseEnd }: Outlook): boolean =>
+    (pausedUntil > now || !ready) && due > now && leaseEnd > now;
   if (!outlooks.every(isIdle)) return undefined;
   return { reservations: [], setAside: [], ...outlookOf(jobs, queues, now, outlooks) };
 }
@@ -84,9 +84,12 @@ function outlookOf(
   now: Seconds,
   outlooks = queues.map((queue) => jobs.outlook(queue)),
 ): Pick<ReserveReply, 'nextIn' | 'now' | 'paused' | 'restart'> {
-  const running = outlooks.filter((outlook) => !outlook.paused);
-  const moments = running.flatMap(({ ready, due, leaseEnd }) => (ready ? [now] : [due, leaseEnd]));
-  const paused = queues.filter((_, index) => outlooks[index]?.paused);
+  const isPaused = ({ pausedUntil }: Outlook): boolean => pausedUntil > now;
+  const moments = outlooks.flatMap((outlook) => {
+    if (isPaused(outlook)) return [outlook.pausedUntil];
+    return outlook.ready ? [now] : [outlook.due, outlook.leaseEnd];
+  });
+  const paused = queues.filter((_, index) => isPaused(outlooks[index]!));
   const restart = outlooks[0]?.restart;
   return {
     nextIn: Math.max(toMicroseconds(Math.min(...moments, Infinity) - now), 0),

@@ -124,7 +124,7 @@ export class SqliteConnection implements Connection {
     const wroteTo = (queue: string): void => this.#watch.wroteTo(queue);
     this.failed = new SqliteFailedStore({ store, clock, checkOpen, wroteTo });
     this.locks = new SqliteLockStore(store, clock, checkOpen);
-    this.control = new SqliteControl({ store, checkOpen, wroteTo });
+    this.control = new SqliteControl({ store, checkOpen, now: () => this.#now, wroteTo });
     this.migrations = {
       version: TABLES_VERSION,
       sql: () => tablesSql(names),

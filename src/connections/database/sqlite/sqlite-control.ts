@@ -1,7 +1,9 @@
 /** Orders to the workers of a SQLite file. They are on disk when they are confirmed, as a push is. */
+import type { Seconds } from '../../../clock/clock';
 import { uuidv7 } from '../../../payload/uuid';
 import type { Reservation } from '../../../queue/connection';
 import type { CancelResult, Control } from '../../../queue/control';
+import type { Pause } from '../../../queue/pause';
 import type { ReservationToken } from './reserve';
 import type { SqliteStore } from './sqlite-store';
 import type { SqliteTables } from './sqlite-tables';
@@ -9,6 +11,7 @@ import type { SqliteTables } from './sqlite-tables';
 export interface ControlOptions {
   readonly store: SqliteStore<SqliteTables>;
   readonly checkOpen: (operation: string) => void;
+  readonly now: () => Seconds;
   /** Called when the jobs of a queue can be had again. */
   readonly wroteTo: (queue: string) => void;
 }
@@ -38,23 +41,24 @@ export class SqliteControl implements Control {
     );
   }
 
-  pause(queue: string): Promise<boolean> {
-    return this.#order('control.pause', `queue '${queue}' was not paused`, ({ orders }) => orders.pause(queue));
+  pause(queue: string, seconds?: Seconds): Promise<boolean> {
+    return this.#order('control.pause', `queue '${queue}' was not paused`, ({ orders }) =>
+      orders.pause(queue, this.#options.now(), seconds),
+    );
   }
 
   async resume(queue: string): Promise<boolean> {
     const resumed = await this.#order('control.resume', `queue '${queue}' was not resumed`, ({ orders }) =>
-      orders.resume(queue),
+      orders.resume(queue, this.#options.now()),
     );
     this.#options.wroteTo(queue);
     return resumed;
   }
 
-  async paused(): Promise<readonly string[]> {
-    const { store, checkOpen } = this.#options;
+  async paused(): Promise<readonly Pause[]> {
+    const { store, checkOpen, now } = this.#options;
     checkOpen('control.paused');
-    const paused = await store.read('no paused queues were listed', ({ orders }) => orders.paused());
-    return paused.toSorted();
+    return store.read('no paused queues were listed', ({ orders }) => orders.paused(now()));
   }
 
   restart(): Promise<void> {

@@ -80,6 +80,10 @@ const orderTables = (names: TableNames): string => `
   CREATE TABLE ${names.orders} (kind TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (kind, value)) WITHOUT ROWID;
 `;
 
+const pauseEnds = (names: TableNames): string => `
+  ALTER TABLE ${names.orders} ADD COLUMN ends_at REAL;
+`;
+
 interface Step {
   /** The tables that it makes. */
   readonly tables: readonly (keyof TableNames)[];
@@ -90,6 +94,7 @@ interface Step {
 const STEPS: readonly Step[] = [
   { tables: ['jobs', 'failed', 'queues', 'locks'], statements: firstTables },
   { tables: ['orders'], statements: orderTables },
+  { tables: [], statements: pauseEnds },
 ];
 
 /** Of the tables that the statements need. */
