@@ -25,7 +25,8 @@ class HelpfulCommand extends Command {
   #remedy(message: string, code: string | undefined): string | undefined {
     const [, word = ''] = /'(.*?)'/s.exec(message) ?? [];
     if (code === 'commander.unknownCommand') {
-      return didYouMean(word, namesOf(this.createHelp().visibleCommands(this)));
+      // Laravel's `queue:work`.
+      return didYouMean(word.replace(/^queue:/, ''), namesOf(this.createHelp().visibleCommands(this)));
     }
     if (code === 'commander.missingArgument') {
       const missing = this.registeredArguments.find((argument) => argument.name() === word);

@@ -1,5 +1,5 @@
 /** How an error is shown: what a user can mend by its message and code, what nobody foresaw with its stack. */
-import { dirname, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { OnqueueError } from '../errors/onqueue-error';
 import { redact } from '../errors/redact';
 import { ConfigFileError } from '../queue/errors';
@@ -7,6 +7,9 @@ import { RequiredFileError } from './errors';
 
 /** The folder that this package's compiled files, or its sources, lie in. */
 const OURS = `${dirname(__dirname)}${sep}`;
+
+/** Frames of what calls the user's file tell them nothing. */
+const NOT_THEIRS = [OURS, join('node_modules', 'commander'), 'node:internal'];
 
 export function errorText(error: unknown): string {
   const peer = missingPeer(error);
@@ -34,5 +37,5 @@ function framesOf({ stack = '', message }: Error): string[] {
   const [excerpt = '', rest = ''] = stack.split(message, 2);
   const before = excerpt.includes('\n') ? excerpt.split('\n').slice(0, -1) : [];
   const frames = rest.split('\n').filter((line) => /^\s+at /.test(line));
-  return [...before, ...frames.filter((line) => !line.includes(OURS) && !line.includes('node:internal'))];
+  return [...before, ...frames.filter((line) => !NOT_THEIRS.some((part) => line.includes(part)))];
 }

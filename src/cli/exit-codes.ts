@@ -1,5 +1,5 @@
 /** What the command's exit codes mean; `docs/cli.md` and `--help` say the same. */
-import { InvalidDurationError, InvalidQueueNameError } from '../job/errors';
+import { InvalidDurationError, InvalidJobOptionError, InvalidQueueNameError } from '../job/errors';
 import { InvalidJobIdError, UnknownConnectionError } from '../queue/errors';
 import { InvalidWorkerOptionError } from '../worker/errors';
 import { BLOCKED } from '../worker/supervision';
@@ -34,6 +34,7 @@ const USAGE_ERRORS = [
   NothingMatchedError,
   UnconfirmedError,
   InvalidDurationError,
+  InvalidJobOptionError,
   InvalidQueueNameError,
   InvalidJobIdError,
   InvalidWorkerOptionError,

@@ -27,7 +27,8 @@ export function listedJobs(manager: QueueManager, worker: WorkerDefaults = {}): 
   return manager.registry
     .all()
     .map((definition) => {
-      const { connection = manager.defaultConnection, queue } = definition.options;
+      const routed = manager.routes.of(definition.target);
+      const { connection = routed.connection ?? manager.defaultConnection, queue = routed.queue } = definition.options;
       const { tries, timeout } = resolveRun({ payload: {}, definition, worker });
       return {
         name: definition.name,

@@ -1,6 +1,7 @@
 /** What `--require` names: files of jobs, patterns of them, or packages to load before. */
+import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { loadTypeScript } from '../queue/typescript-loader';
 import { NothingMatchedError, RequiredFileError } from './errors';
 import { filesMatching } from './glob';
@@ -19,11 +20,14 @@ function filesOf(pattern: string, folder: string): readonly string[] {
   if (files.length > 0) return files;
   const found = packageFile(pattern, folder);
   if (found !== undefined) return [found];
+  const isFolder = statSync(resolve(folder, pattern), { throwIfNoEntry: false })?.isDirectory() === true;
   throw new NothingMatchedError(
     '--require',
     pattern,
     folder,
-    'Name a file, or a pattern such as "dist/jobs/**/*.js" (in quotes; it knows *, ** and ?). A worker without its jobs could run none of them.',
+    isFolder
+      ? `It is a folder; name the files in it: "${join(pattern, '**', '*.js')}" (in quotes).`
+      : 'Name a file, or a pattern such as "dist/jobs/**/*.js" (in quotes; it knows *, ** and ?). A worker without its jobs could run none of them.',
   );
 }
 

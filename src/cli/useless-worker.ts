@@ -33,9 +33,10 @@ export function strangeQueuesRemark(manager: QueueManager, work: Work): string |
   if (first === undefined) return undefined;
   const { connection } = first;
   const queues = [...new Set(jobs.filter((job) => job.connection === connection).map(({ queue }) => queue))];
-  const where = connection === work.connection ? '' : ` of the connection '${connection}'`;
+  const isElsewhere = connection !== work.connection;
+  const [ofThis, ofOther] = isElsewhere ? [` of the connection '${work.connection}'`, ` of '${connection}'`] : ['', ''];
   return (
-    `No job that is registered here goes to ${work.queues.join(', ')} by itself; they go to ${queues.join(', ')}${where}. ` +
+    `No job that is registered here goes to ${work.queues.join(', ')}${ofThis} by itself; they go to ${queues.join(', ')}${ofOther}. ` +
     `To work those: ${commandWith(work, queues, connection)}`
   );
 }

@@ -8,7 +8,13 @@ import type { ConnectionSettings } from '../queue/connector';
 import { InvalidJobIdError } from '../queue/errors';
 import { checkRetriedSize } from '../queue/payload-size';
 import { Lock } from '../locks/lock';
-import { AmbiguousFailedJobError, FailedJobsOutOfReachError, NoFailedStoreError, type Unreachable } from './errors';
+import {
+  AmbiguousFailedJobError,
+  FailedFilterError,
+  FailedJobsOutOfReachError,
+  NoFailedStoreError,
+  type Unreachable,
+} from './errors';
 import { errorMessage, toError } from './exception-text';
 import type { FailedEntry, FailedStore } from './failed-store';
 import { checkFilter, type FailedFilter, fitsFilter } from './failed-filter';
@@ -161,15 +167,19 @@ export class FailedJobs {
    * Forgets what failed longer than `olderThan` ago, and of each store all but the newest `keep`; says how many. With
    * `queue`, `connection`, `name` or `error` only of those that fit them: the others neither go nor count.
    *
+   * @throws FailedFilterError neither `olderThan` nor `keep` is given, or what is given is no filter
    * @throws FailedJobsOutOfReachError not all connections could be asked; `facts.done` says how many it removed of the others
    */
-  async prune(options: FailedFilter & { readonly keep?: number | undefined }): Promise<number> {
-    const { olderThan, keep, queue, connection, name, error } = options;
+  async prune(options: FailedFilter & { readonly keep?: number | undefined } = {}): Promise<number> {
+    const { keep, ...filter } = options;
+    const { olderThan, queue, connection, name, error } = filter;
+    if (Object.values(filter).some((value) => value !== undefined)) checkFilter(filter, 'failed.prune()');
+    if (olderThan === undefined && keep === undefined)
+      throw new FailedFilterError('failed.prune()', options, 'neither olderThan nor keep is among it');
     const seconds = olderThan === undefined ? undefined : durationSeconds(olderThan, 'olderThan');
     if (connection === undefined && name === undefined && error === undefined) {
       return this.#remove(({ store }) => store.prune({ olderThan: seconds, keep, queue }));
     }
-    checkFilter({ queue, connection, name, error }, 'failed.prune()');
     return this.#remove(async (open) => {
       const fits = await this.#fitting(open, { queue, connection, name, error });
       const isOld = olderThan === undefined ? undefined : await this.#fitting(open, { olderThan });

@@ -107,7 +107,8 @@ function duplicateRemedy(
   if (!isBuildOf(first, second) && !isBuildOf(second, first)) return rename;
   return (
     'It seems to be one class that was loaded twice, as source and as build. Load one of them only: ' +
-    'in production a JavaScript onqueue.config that imports the build; or import no jobs in the configuration, and give them to the worker by --require.'
+    'a compiled program imports its compiled configuration and begins with Queue.configure(configuration); ' +
+    'commands are given it by --config dist/onqueue.config.js.'
   );
 }
 
@@ -184,17 +185,28 @@ export class NotAJobError extends OnqueueError<{ readonly value: string }> {
   readonly code = 'E_NOT_A_JOB';
 
   /** @param value what was dispatched; of an object nothing is quoted, for it may be anybody's data */
-  constructor(value: unknown) {
-    super(notAJob(value), { value: typeof value });
+  constructor(value: unknown, expected: 'a job' | 'a list of jobs' = 'a job') {
+    super(
+      expected === 'a job'
+        ? notAJob(value)
+        : `${kindOf(value)} is no list of jobs. Give them in one: [new SendEmail(…)].`,
+      {
+        value: typeof value,
+      },
+    );
   }
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined || value === null) return String(value);
+  return typeof value === 'object' ? 'An object' : `A ${typeof value}`;
 }
 
 function notAJob(value: unknown): string {
   if (typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))) {
     return `${value.name || 'class'}: this is the class, and a job is an instance of it. Write new ${value.name}(…).`;
   }
-  const what = value === undefined || value === null ? String(value) : `a ${typeof value}`;
-  return `${typeof value === 'object' && value !== null ? 'A plain object' : what} is no job. Write a class with @Job() above it, and dispatch an instance: new SendEmail(…).`;
+  return `${typeof value === 'object' && value !== null ? 'A plain object' : kindOf(value)} is no job. Write a class with @Job() above it, and dispatch an instance: new SendEmail(…).`;
 }
 
 /** An own property of a job that has another meaning to Onqueue. */

@@ -2,7 +2,8 @@
 
 /** The `most` nearest words, nearest first; none where all are too far off to be meant. Case does not count. */
 export function nearest(word: string, known: readonly string[], most = 3): string[] {
-  const limit = Math.ceil(word.length / 3);
+  // A third of the letters: of a short word nearly everything is near, and a hint that is far off misleads.
+  const limit = Math.floor(word.length / 3);
   return known
     .map((candidate) => ({ candidate, distance: distance(word.toLowerCase(), candidate.toLowerCase(), limit) }))
     .filter(({ distance }) => distance <= limit)

@@ -117,7 +117,7 @@ class ConfigurationCheck implements Verdict {
     for (const key of ways.filter((one) => config[one] === undefined)) {
       this.#mistake(
         `${path}.${key}`,
-        'is there, and is undefined: is a variable of the environment not set? Without an address, leave the key out',
+        'undefined. Is an environment variable not set? For the default address, leave the key out',
       );
     }
   }

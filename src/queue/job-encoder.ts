@@ -15,6 +15,7 @@ import { encodePayload, encodeStringJob } from '../payload/envelope';
 import { uuidv7 } from '../payload/uuid';
 import type { Entry } from './connection';
 import type { ConnectionSettings } from './connector';
+import { NotAJobError } from '../job/errors';
 import { UnregisteredMiddlewareError } from './errors';
 import { nextTurn } from './next-turn';
 import { checkSize } from './payload-size';
@@ -114,6 +115,9 @@ export class JobEncoder {
     dispatch: InstanceChoice,
     leaveOut: (job: object) => boolean = () => false,
   ): Promise<EncodedJob[]> {
+    if (typeof (jobs as Partial<Iterable<object>> | undefined)?.[Symbol.iterator] !== 'function') {
+      throw new NotAJobError(jobs, 'a list of jobs');
+    }
     const encoded: EncodedJob[] = [];
     let position = 0;
     for (const job of jobs) {

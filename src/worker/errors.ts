@@ -2,6 +2,7 @@
 import { OnqueueError } from '../errors/onqueue-error';
 import { errorMessage } from '../failed/exception-text';
 import { placed } from '../job/errors';
+import { valueText } from '../job/value-text';
 
 interface JobFacts {
   readonly job: string;
@@ -234,9 +235,15 @@ const LISTED = 10;
 export class InvalidWorkerOptionError extends OnqueueError<{ readonly option: string; readonly value: unknown }> {
   readonly code = 'E_INVALID_WORKER_OPTION';
 
-  constructor(option: string, value: unknown, expected: string) {
-    super(`Worker: ${option} is ${String(value)}; ${expected}${expected.endsWith('?') ? '' : '.'}`, { option, value });
+  /** @param said in place of the value */
+  constructor(option: string, value: unknown, expected: string, said = toldOf(value)) {
+    super(`Worker: ${option} is ${said}; ${expected}${expected.endsWith('?') ? '' : '.'}`, { option, value });
   }
+}
+
+// Of an object nothing is quoted: a connection of BullMQ's manner holds a password.
+function toldOf(value: unknown): string {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? 'an object' : valueText(value);
 }
 
 /** `run()` was called a second time. */

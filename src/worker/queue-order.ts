@@ -14,7 +14,7 @@ export function parseQueues(queue: string | readonly string[], fair: boolean): r
     throw new InvalidWorkerOptionError('queue', queue, 'give a name, or a list of names');
   }
   const parts = typeof queue === 'string' ? queue.split(',').map((name) => name.trim()) : queue;
-  if (parts.length === 0) throw new InvalidWorkerOptionError('queue', '[]', 'name at least one queue');
+  if (parts.length === 0) throw new InvalidWorkerOptionError('queue', [], 'name at least one queue');
   const queues = parts.map((part) => (fair ? weighted(part) : { name: part, weight: 1 }));
   for (const { name } of queues) checkQueueName(name, 'the queue of a worker', 'give its queues as separate entries');
   const names = queues.map(({ name }) => name);

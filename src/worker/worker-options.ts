@@ -106,13 +106,10 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
   for (const option of Object.keys(options)) {
     if (KNOWN.includes(option)) continue;
     const said = meantInWorker(option);
-    if (said !== undefined) throw new InvalidWorkerOptionError(option, 'set', `there is no such option: ${said}`);
     const meant = Object.hasOwn(MEANT, option) ? MEANT[option] : nearest(option, KNOWN, 1)[0];
-    throw new InvalidWorkerOptionError(
-      option,
-      'set',
-      `there is no such option${meant ? `; did you mean ${meant}?` : ''}`,
-    );
+    const remedy = said === undefined ? meant && `; did you mean ${meant}?` : `: ${said}`;
+    const value = (options as Readonly<Record<string, unknown>>)[option];
+    throw new InvalidWorkerOptionError(option, value, `there is no such option${remedy ?? ''}`, 'set');
   }
   const seconds = (option: 'maxTime' | 'sleep' | 'rest' | 'grace', otherwise: number): number =>
     options[option] === undefined ? otherwise : durationSeconds(options[option], `${option} of a worker`);

@@ -250,6 +250,18 @@ describe('Bus.bulk', () => {
     expect(await watched().payloads('default')).toMatchObject([{ id: ids[1] }]);
   });
 
+  it.each([
+    [new SendMail('a'), 'An object is no list of jobs'],
+    [SendMail, 'A function is no list of jobs'],
+    [undefined, 'undefined is no list of jobs'],
+  ])('is refused what is no list: %p', async (jobs, message) => {
+    const { bus } = given();
+    await expect(bus.bulk(jobs as never)).rejects.toMatchObject({
+      code: 'E_NOT_A_JOB',
+      message: expect.stringContaining(message) as string,
+    });
+  });
+
   it('sends nothing when one of them is no job', async () => {
     const { bus, watched } = given();
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { errorText } from '../../src/cli/error-text';
+import { ConfigFileError } from '../../src/queue/errors';
 
 function missing(name: string, from: string): Error {
   const message = `Cannot find module '${name}'\nRequire stack:\n- ${from}`;
@@ -20,5 +21,18 @@ describe('the text of an error', () => {
     ['it is a file', missing('./scope', ours)],
   ])('is the stack of what nobody foresaw: %s', (_case, error) => {
     expect(errorText(error)).toBe(error.stack);
+  });
+
+  it('leads to the place in a file of the project, and through nothing that called it', () => {
+    const cause = new Error('vault');
+    cause.stack = [
+      'Error: vault',
+      '    at default (/srv/onqueue.config.js:3:9)',
+      '    at run (/srv/node_modules/commander/lib/command.js:568:17)',
+      `    at load (${ours}:1:1)`,
+    ].join('\n');
+    expect(errorText(new ConfigFileError('/srv/onqueue.config.js', 'vault', { cause }))).toBe(
+      '/srv/onqueue.config.js could not be loaded: vault (E_CONFIG_FILE)\n    at default (/srv/onqueue.config.js:3:9)',
+    );
   });
 });

@@ -93,6 +93,11 @@ describe('the command line', () => {
     [['work', '--queue=a,a'], 'name each queue once'],
     [['work', 'memroy', '--no-supervisor'], "Did you mean 'memory'?"],
     [['size', '--require=jobs/*.js'], "--require: nothing matches 'jobs/*.js'"],
+    [['size', '--require=./'], "--require: nothing matches './' in"],
+    [['size', '--require=./'], 'It is a folder; name the files in it'],
+    [['work', '--backoff=10m..1s', '--no-supervisor'], "max in --backoff: '1s' will not do"],
+    [['queue:work'], 'Did you mean work?'],
+    [['help', 'wrok'], 'Did you mean work?'],
     [['size', '--require=no-such-package'], "--require: nothing matches 'no-such-package'"],
   ])('ends with 2 for %j', async (line, message) => {
     const { stderr, code } = await kit.run(...line);

@@ -211,7 +211,8 @@ describe('failed jobs', () => {
 
     expect(await failed.prune({ olderThan: '3.5h' })).toBe(1);
     expect(await failed.prune({ keep: 2 })).toBe(1);
-    expect(await failed.prune({})).toBe(0);
+    for (const nothing of [undefined, {}, { queue: 'mails' }, { older: '1d' } as object])
+      await expect(failed.prune(nothing)).rejects.toMatchObject({ code: 'E_FAILED_FILTER' });
     expect(await ids()).toEqual(['d', 'c']);
   });
 

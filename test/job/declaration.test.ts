@@ -199,6 +199,7 @@ describe('a declaration is refused', () => {
   ])('does not ask to rename a job that was loaded as source and as build: %s, %s', (first, second) => {
     const { message } = new DuplicateJobError('Send', claimOf('Send', first), claimOf('Send', second));
     expect(message).toContain('one class that was loaded twice, as source and as build. Load one of them only');
+    expect(message).toContain('begins with Queue.configure(configuration)');
     expect(message).not.toContain('@Job({ name');
   });
 

@@ -212,8 +212,8 @@ describe('what has no @Job() of its own', () => {
   it.each([
     ['A plain object', {}],
     ['A plain object', Object.create(null)],
-    ['a function', () => {}],
-    ['a number', 7],
+    ['A function', () => {}],
+    ['A number', 7],
     ['undefined', undefined],
     ['null', null],
   ])('is not told to decorate class Object, where it is %s', (what, value) => {

@@ -17,4 +17,10 @@ describe('the nearest words', () => {
     expect(nearest('password', ['tries', 'timeout', 'id'])).toEqual([]);
     expect(nearest('', ['id'])).toEqual([]);
   });
+
+  it('are none where a short word would have to change by half', () => {
+    expect(nearest('force', ['once'])).toEqual([]);
+    expect(nearest('work:start', ['restart', 'work'])).toEqual([]);
+    expect(nearest('x', ['r'])).toEqual([]);
+  });
 });

@@ -96,10 +96,13 @@ describe('a configuration', () => {
   });
 
   it.each([
-    [{ driver: 'redis', url: undefined }, 'connections.main.url: is there, and is undefined'],
-    [{ driver: 'redis', host: undefined, port: 6379 }, 'connections.main.host: is there, and is undefined'],
-    [{ driver: 'database', url: undefined }, 'connections.main.url: is there, and is undefined'],
-    [{ driver: 'beanstalkd', url: undefined }, 'connections.main.url: is there, and is undefined'],
+    [{ driver: 'redis', url: undefined }, 'connections.main.url: undefined. Is an environment variable not set?'],
+    [
+      { driver: 'redis', host: undefined, port: 6379 },
+      'connections.main.host: undefined. Is an environment variable not set?',
+    ],
+    [{ driver: 'database', url: undefined }, 'connections.main.url: undefined. Is an environment variable not set?'],
+    [{ driver: 'beanstalkd', url: undefined }, 'connections.main.url: undefined. Is an environment variable not set?'],
   ])('does not take the default for an address that is undefined: %p', (main, mistake) => {
     expect(mistakesIn({ connections: { main } })[0]).toContain(mistake);
   });

@@ -53,7 +53,14 @@ describe('the options of a worker', () => {
 
   it('are an object, and no queue with a function', () => {
     expect(() => resolveWorkerOptions('mail' as never)).toThrow(
-      "Worker: the first argument is mail; give an object: new Worker({ queue: 'mail' }).",
+      "Worker: the first argument is 'mail'; give an object: new Worker({ queue: 'mail' }).",
+    );
+  });
+
+  it('are quoted as they are, and an object, which may hold a password, is not', () => {
+    expect(() => resolveWorkerOptions({ concurrency: '3' as never })).toThrow("Worker: concurrency is '3'; give a");
+    expect(() => resolveWorkerOptions({ connection: { password: 'hush' } as never })).toThrow(
+      'Worker: connection is an object; give a name.',
     );
   });
 

@@ -1,0 +1,37 @@
+/** What commands say of where jobs go. */
+import { builtInConnectors, Job, QueueManager, silentLogger } from '../../src/index';
+import { listedJobs } from '../../src/cli/job-list';
+import { strangeQueuesRemark } from '../../src/cli/useless-worker';
+
+@Job({ queue: 'mail' })
+class Notify extends Job {}
+
+@Job()
+class Report extends Job {}
+
+const manager = new QueueManager(
+  { connectors: builtInConnectors, logger: silentLogger },
+  { default: 'main', connections: { main: { driver: 'memory' }, other: { driver: 'memory' } }, jobs: [Notify, Report] },
+);
+
+it('a job is listed where the application routes it', () => {
+  manager.routes.set(Report, { connection: 'other', queue: 'slow' });
+
+  const report = listedJobs(manager).find(({ name }) => name === 'Report');
+
+  expect(report).toMatchObject({ connection: 'other', queue: 'slow' });
+});
+
+it('a worker on a connection that no job goes to is not told that they go to its queue', () => {
+  manager.routes.set(Report, { connection: 'main', queue: 'slow' });
+
+  const remark = strangeQueuesRemark(manager, {
+    given: 'other',
+    flags: {} as never,
+    connection: 'other',
+    queues: ['mail'],
+  });
+
+  expect(remark).toContain("goes to mail of the connection 'other' by itself; they go to mail, slow of 'main'.");
+  expect(remark).toContain('onqueue work main --queue=mail,slow');
+});
