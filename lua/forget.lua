@@ -20,7 +20,7 @@ if known then return known end
 
 if not call('ZSCORE', failed, id) then return { 'absent' } end
 local entry = payload and call('HGET', failed_jobs, id)
-if payload and not (entry and sub(entry, find(entry, '\n', 1, true) + 1) == payload) then return { 'absent' } end
+if payload and not (entry and select(2, entry_parts(entry)) == payload) then return { 'absent' } end
 ask_to_remove(failed)
 call('HDEL', failed_jobs, id)
 call('ZREM', failed, id)

@@ -30,11 +30,11 @@ local function connection_of(line)
   return ok and type(facts) == 'table' and facts.connection
 end
 local entry = call('HGET', failed_jobs, id)
-local line_end = entry and find(entry, '\n', 1, true)
 if entry then
-  local known, known_fence = told_apart(sub(entry, line_end + 1))
+  local known_meta, known_payload = entry_parts(entry)
+  local known, known_fence = told_apart(known_payload)
   local body, fence = told_apart(payload)
-  if known ~= body or connection_of(sub(entry, 1, line_end - 1)) ~= connection_of(meta) then
+  if known ~= body or connection_of(known_meta) ~= connection_of(meta) then
     id = own_id
   elseif known_fence > fence then
     return { 'kept', id }

@@ -103,6 +103,12 @@ local function keep_failed(failed, failed_jobs, id, moment, meta, payload)
   call('ZADD', failed, score(moment), id)
 end
 
+-- The meta line of what is kept of a failed job, and its payload: all of it, where somebody else wrote it without a line.
+local function entry_parts(entry)
+  local line_end = find(entry, '\n', 1, true) or 0
+  return sub(entry, 1, line_end - 1), sub(entry, line_end + 1)
+end
+
 -- Whether one more text may be moved. Always the first, however long: else it would stay for ever.
 local function new_budget()
   return { jobs = MOST_JOBS, bytes = MOST_BYTES }

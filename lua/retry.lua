@@ -23,7 +23,7 @@ local known = recall(client, sequence)
 if known then return known end
 
 local entry = call('HGET', failed_jobs, id)
-if not entry or sub(entry, find(entry, '\n', 1, true) + 1) ~= expected then return { 'absent' } end
+if not entry or select(2, entry_parts(entry)) ~= expected then return { 'absent' } end
 
 -- All that can be refused is asked for first: a key of another type, a right that is missing.
 for _, key in ipairs({ failed, cancelled }) do ask_to_remove(key) end

@@ -1,3 +1,4 @@
+import { Keys } from '../../../src/connections/redis/keys';
 import { NOT_AN_OBJECT } from '../../../src/payload/unreadable';
 import { RedisWorld } from './open-redis';
 
@@ -51,5 +52,56 @@ describe('a text that Redis itself has to read', () => {
     const { reservations } = await connection.reserve({ queues: ['default'], limit: 10, lease: 60 });
 
     expect(reservations.map(({ counters }) => counters.attempts)).toEqual([1]);
+  });
+});
+
+describe('what somebody else wrote among the failed jobs', () => {
+  const entries: readonly string[] = [
+    'no line, and no JSON',
+    '',
+    '\n',
+    `null\n${neighbour}`,
+    `{"name":7,"exception":{}}\n${neighbour}`,
+    `{"name":"cut\n${neighbour}`,
+    `[]\n\0`,
+  ];
+
+  async function writeAll() {
+    const connection = world.connect();
+    const { failed, failedJobs } = new Keys(world.prefix, false).queue('default');
+    for (const [at, entry] of entries.entries()) {
+      await world.client.hset(failedJobs, `odd-${at}`, entry);
+      await world.client.zadd(failed, 1e9 + at, `odd-${at}`);
+    }
+    const kept = {
+      id: 'good',
+      name: 'Probe',
+      exception: 'Error: no',
+      connection: 'main',
+      attempts: 1,
+      queue: 'default',
+    };
+    await connection.failed.put({ ...kept, payload: Buffer.from(neighbour) });
+    return connection.failed;
+  }
+
+  it('hides no other one, and is listed with the bytes that are there', async () => {
+    const store = await writeAll();
+
+    const listed = await store.list({ limit: 100 });
+
+    expect(listed.map(({ id }) => id)).toEqual(['good', ...entries.map((_, at) => `odd-${at}`).toReversed()]);
+    expect(listed[0]).toMatchObject({ name: 'Probe', exception: 'Error: no' });
+    expect(new Set(listed.slice(1).map(({ name }) => name))).toEqual(new Set(['(unreadable)']));
+    expect(listed.at(-1)?.payload.toString()).toBe(entries[0]);
+  });
+
+  it('is sent back and forgotten like any other', async () => {
+    const store = await writeAll();
+
+    const listed = await store.list({ limit: 100 });
+    for (const entry of listed.slice(0, 4)) expect(await store.retry(entry, entry.payload)).toBe(true);
+    for (const entry of listed.slice(4)) expect(await store.forget(entry)).toBe(true);
+    expect(await store.count()).toBe(0);
   });
 });
