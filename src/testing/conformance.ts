@@ -5,6 +5,7 @@
  * for (const { name, run } of conformance(open)) test(name, run);
  * ```
  */
+import { ALL_CAPABLE } from '../connections/all-capable';
 import type { Capabilities } from '../queue/connection';
 import type { CaseDefinition, Capability, ConformanceCase, ConformanceHarness } from './conformance/harness';
 import { cancelCases } from './conformance/cancel-cases';
@@ -23,23 +24,6 @@ import { waitCases } from './conformance/wait-cases';
 import { World } from './conformance/world';
 
 export type { Capability, ConformanceCase, ConformanceHarness } from './conformance/harness';
-
-const ALL_CAPABLE: Capabilities = {
-  delay: true,
-  moments: true,
-  reserve: true,
-  renew: true,
-  counts: true,
-  exactCounts: true,
-  order: true,
-  requeue: true,
-  clear: true,
-  peek: true,
-  wake: true,
-  failed: true,
-  locks: true,
-  control: true,
-};
 
 /**
  * The cases that concern a driver.

@@ -1,4 +1,5 @@
 /** The `beanstalkd` driver: a queue is a tube, a lease the time to run, a renewal a touch. */
+import { ALL_CAPABLE } from '../all-capable';
 import type { Clock, Seconds } from '../../clock/clock';
 import type { Logger } from '../../logger/logger';
 import type { BeanstalkdConfig } from '../../queue/configuration';
@@ -46,18 +47,12 @@ const USED = [
 ];
 
 const CAPABILITIES: Capabilities = {
-  delay: true,
-  reserve: true,
-  renew: true,
-  counts: true,
-  exactCounts: true,
-  order: true,
+  ...ALL_CAPABLE,
+  moments: false,
   // A job keeps the place of its age, whether it was delayed or given back.
   requeue: false,
-  clear: true,
   // The server shows the first job of a state, and no others.
   peek: false,
-  wake: true,
   failed: false,
   locks: false,
   control: false,

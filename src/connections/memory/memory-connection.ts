@@ -2,11 +2,11 @@
  * The `memory` driver: a whole store in this process. It is the executable model that the scripts of Redis are compared
  * with, and what tests run on; jobs end with the process.
  */
+import { ALL_CAPABLE } from '../all-capable';
 import type { Clock, Milliseconds, Seconds } from '../../clock/clock';
 import type { FailedEntry } from '../../failed/failed-store';
 import type { MemoryConfig } from '../../queue/configuration';
 import type {
-  Capabilities,
   Connection,
   Counts,
   Diagnosis,
@@ -45,28 +45,11 @@ export interface MemorySnapshot {
   readonly locks: ReadonlyMap<string, Lock>;
 }
 
-const CAPABILITIES: Capabilities = {
-  delay: true,
-  moments: true,
-  reserve: true,
-  renew: true,
-  counts: true,
-  exactCounts: true,
-  order: true,
-  requeue: true,
-  clear: true,
-  peek: true,
-  wake: true,
-  failed: true,
-  locks: true,
-  control: true,
-};
-
 export class MemoryConnection implements Connection {
   readonly name: string;
   readonly driver = 'memory';
   readonly address = `memory of process ${process.pid}`;
-  readonly capabilities = CAPABILITIES;
+  readonly capabilities = ALL_CAPABLE;
   readonly failed: MemoryFailedStore;
   readonly locks: MemoryLockStore;
   readonly control: MemoryControl;

@@ -1,4 +1,5 @@
 /** The `redis` driver: moves payloads between the keys of a Redis by scripts, in Laravel's layout. */
+import { ALL_CAPABLE } from '../all-capable';
 import type { Clock, Milliseconds, Seconds } from '../../clock/clock';
 import { StoreClock } from '../../clock/store-clock';
 import { wordsOf } from '../../errors/foreign-error';
@@ -6,7 +7,6 @@ import type { Logger } from '../../logger/logger';
 import type { RedisConfig } from '../../queue/configuration';
 import type {
   Answer,
-  Capabilities,
   Connection,
   Counts,
   Diagnosis,
@@ -53,23 +53,6 @@ const MOST_LANES = 1000;
 
 const DEFAULT_PREFIX = 'queues:';
 
-const CAPABILITIES: Capabilities = {
-  delay: true,
-  moments: true,
-  reserve: true,
-  renew: true,
-  counts: true,
-  exactCounts: true,
-  order: true,
-  requeue: true,
-  clear: true,
-  peek: true,
-  wake: true,
-  failed: true,
-  locks: true,
-  control: true,
-};
-
 export interface RedisContext {
   /** The connection's name in the configuration. */
   readonly name: string;
@@ -86,7 +69,7 @@ export class RedisConnection implements Connection {
   readonly name: string;
   readonly driver = 'redis';
   readonly address: string;
-  readonly capabilities = CAPABILITIES;
+  readonly capabilities = ALL_CAPABLE;
   readonly failed: RedisFailedStore;
   readonly locks: RedisLockStore;
   readonly control: RedisControl;

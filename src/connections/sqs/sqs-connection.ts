@@ -1,4 +1,5 @@
 /** The `sqs` driver: payloads as messages of Amazon SQS, in standard and FIFO queues, through the AWS SDK. */
+import { ALL_CAPABLE } from '../all-capable';
 import { createHash } from 'node:crypto';
 import type { Clock, Milliseconds, Seconds } from '../../clock/clock';
 import { fenceOf, readCounters, readCountersOfAny } from '../../payload/counters';
@@ -48,17 +49,13 @@ const GROWTH = 1024;
 const SHORTER_THAN = /shorter than (\d+) bytes/;
 
 const CAPABILITIES: Capabilities = {
-  delay: true,
-  reserve: true,
-  renew: true,
-  counts: true,
+  ...ALL_CAPABLE,
+  moments: false,
   exactCounts: false,
   // Those of a FIFO queue keep one, group by group.
   order: false,
   requeue: false,
-  clear: true,
   peek: false,
-  wake: true,
   failed: false,
   locks: false,
   control: false,

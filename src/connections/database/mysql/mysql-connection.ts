@@ -1,7 +1,7 @@
 /** The `database` driver on MySQL and MariaDB. */
+import { ALL_CAPABLE } from '../../all-capable';
 import type { Seconds } from '../../../clock/clock';
 import type { DatabaseConfig } from '../../../queue/configuration';
-import type { Capabilities } from '../../../queue/connection';
 import { DatabaseUrlError } from '../errors';
 import type { Dialect } from '../server/dialect';
 import { ServerCaller } from '../server/server-caller';
@@ -20,23 +20,6 @@ import { MysqlPool } from './mysql-pool';
 import { MysqlSchema } from './mysql-schema';
 import { PollWaiters } from './poll-waiters';
 import { transactionSession } from './transaction-session';
-
-const CAPABILITIES: Capabilities = {
-  delay: true,
-  moments: true,
-  reserve: true,
-  renew: true,
-  counts: true,
-  exactCounts: true,
-  order: true,
-  requeue: true,
-  clear: true,
-  peek: true,
-  wake: false,
-  failed: true,
-  locks: true,
-  control: true,
-};
 
 /** A host that drops packets must not use up the deadline of a dispatch. */
 const CONNECT_TIMEOUT: Seconds = 2;
@@ -57,7 +40,7 @@ export function connectMysql(config: DatabaseConfig, context: ServerContext): Se
     name,
     address,
     dialect,
-    capabilities: CAPABILITIES,
+    capabilities: { ...ALL_CAPABLE, wake: false },
     clock,
     caller: new ServerCaller({ name, address, clock, deadline, origin, dialect, pool }),
     waiters,

@@ -5,17 +5,11 @@
  * A payload is bytes: Laravel's column of text would refuse what is not UTF-8, and its programs read and write the one as
  * the other. Names are compared as they are written, which Laravel's collation does not do.
  */
-import { ForeignTableError, NewerTablesError } from '../errors';
+import { NewerTablesError } from '../errors';
 import type { Found, Schema } from '../server/dialect';
+import { checkForeign, foundTables } from '../server/found-tables';
 import type { SqlSession } from '../server/sql-session';
-import {
-  flawIn,
-  LARAVELS_COLUMNS,
-  LARAVELS_LEASE,
-  type NeededColumn,
-  type TableNames,
-  VERSIONS_TABLE,
-} from '../table-names';
+import { LARAVELS_LEASE, type TableNames, VERSIONS_TABLE } from '../table-names';
 import { DELAYED, READY, RESERVED } from './job-rows';
 import { type MysqlNames, mysqlNames } from './mysql-names';
 import { type Sql, sql } from './sql';
@@ -95,36 +89,17 @@ export class MysqlSchema implements Schema {
         UNION ALL SELECT CONCAT(table_name, '.', column_name), data_type FROM information_schema.columns
         WHERE table_schema = DATABASE() AND table_name IN (${[jobs, failed, orders]})`.text,
     );
-    const found = new Map(rows.map(([name, type]) => [String(name), String(type).toLowerCase()]));
-    const version = Number(found.get('null') ?? 0);
-    const needed: readonly NeededColumn[] = [
-      { table: jobs, column: 'lease_until' },
-      { table: jobs, column: 'attempts', type: 'bigint' },
-      { table: failed, column: 'failed_ms' },
-      { table: orders, column: 'ends_at' },
-    ];
-    return version === VERSION ? { version, flaw: flawIn(found, needed) } : { version };
+    return foundTables(rows, this.#tables, VERSION);
   }
 
-  async #checkForeign(session: SqlSession): Promise<void> {
-    const { jobs, failed, queues, locks, orders, calls } = this.#tables;
-    for (const [table, needed] of [
-      [jobs, LARAVELS_COLUMNS.jobs],
-      [failed, LARAVELS_COLUMNS.failed],
-      [queues, ['name']],
-      [locks, ['name', 'token', 'expires_at']],
-      [orders, ['kind', 'value']],
-      [calls, ['client', 'number', 'called_at']],
-    ] as const) {
+  #checkForeign(session: SqlSession): Promise<void> {
+    return checkForeign(this.#tables, 'number', this.#address, async (table) => {
       const { rows } = await session.query(
         sql`SELECT column_name FROM information_schema.columns
           WHERE table_schema = DATABASE() AND table_name = ${table}`.text,
       );
-      const columns = rows.map(([name]) => String(name).toLowerCase());
-      if (columns.length > 0 && !needed.every((column) => columns.includes(column))) {
-        throw new ForeignTableError(this.#address, table);
-      }
-    }
+      return rows.map(([name]) => String(name).toLowerCase());
+    });
   }
 
   #statements(): readonly Sql[] {

@@ -1,7 +1,7 @@
 /** The `database` driver on PostgreSQL. */
+import { ALL_CAPABLE } from '../../all-capable';
 import type { Seconds } from '../../../clock/clock';
 import type { DatabaseConfig } from '../../../queue/configuration';
-import type { Capabilities } from '../../../queue/connection';
 import { DatabaseUrlError } from '../errors';
 import type { Dialect } from '../server/dialect';
 import { ServerCaller } from '../server/server-caller';
@@ -20,23 +20,6 @@ import { PostgresOrders } from './postgres-orders';
 import { PostgresSchema } from './postgres-schema';
 import { transactionSession } from './transaction-session';
 
-const CAPABILITIES: Capabilities = {
-  delay: true,
-  moments: true,
-  reserve: true,
-  renew: true,
-  counts: true,
-  exactCounts: true,
-  order: true,
-  requeue: true,
-  clear: true,
-  peek: true,
-  wake: true,
-  failed: true,
-  locks: true,
-  control: true,
-};
-
 /** A host that drops packets must not use up the deadline of a dispatch. */
 const CONNECT_TIMEOUT: Seconds = 2;
 /** A worker, its leases, and what is dispatched meanwhile. */
@@ -53,7 +36,7 @@ export function connectPostgres(config: DatabaseConfig, context: ServerContext):
     name,
     address,
     dialect,
-    capabilities: CAPABILITIES,
+    capabilities: ALL_CAPABLE,
     clock,
     caller: new ServerCaller({
       name,

@@ -4,10 +4,11 @@
  * Autovacuum looks at the table of jobs after a fixed number of changes: a queue may be short for ever, and yet have
  * millions of dead rows a day. The room left on its pages takes the copy that each reservation makes.
  */
-import { ForeignTableError, NewerTablesError } from '../errors';
+import { NewerTablesError } from '../errors';
 import type { Found, Schema } from '../server/dialect';
+import { checkForeign, foundTables } from '../server/found-tables';
 import type { SqlSession } from '../server/sql-session';
-import { flawIn, LARAVELS_COLUMNS, LARAVELS_LEASE, type NeededColumn, type TableNames } from '../table-names';
+import { LARAVELS_LEASE, type TableNames } from '../table-names';
 import { exchangeFunction, pushFunction } from './functions';
 import { type Identifiers, identifiers, literal, quoted } from './identifiers';
 import { DELAYED, DUE, KNOWN_ID, READY, RESERVED, UNREAD_ID } from './states';
@@ -85,35 +86,17 @@ export class PostgresSchema implements Schema {
        WHERE attrelid IN (to_regclass($2), to_regclass($3), to_regclass($5)) AND attnum > 0 AND NOT attisdropped`,
       [jobs, this.#names.jobs, this.#names.failed, failed, this.#names.orders, orders],
     );
-    const found = new Map(rows.map(([name, type]) => [String(name), String(type)]));
-    const version = Number(found.get('null') ?? 0);
-    const needed: readonly NeededColumn[] = [
-      { table: jobs, column: 'lease_until' },
-      { table: jobs, column: 'attempts', type: 'bigint' },
-      { table: failed, column: 'failed_ms' },
-      { table: orders, column: 'ends_at' },
-    ];
-    return version === VERSION ? { version, flaw: flawIn(found, needed) } : { version };
+    return foundTables(rows, this.#tables, VERSION);
   }
 
-  async #checkForeign(session: SqlSession): Promise<void> {
-    const { jobs, failed, queues, locks, orders, calls } = this.#tables;
-    for (const [table, needed] of [
-      [jobs, LARAVELS_COLUMNS.jobs],
-      [failed, LARAVELS_COLUMNS.failed],
-      [queues, ['name']],
-      [locks, ['name', 'token', 'expires_at']],
-      [orders, ['kind', 'value']],
-      [calls, ['client', 'call', 'called_at']],
-    ] as const) {
+  #checkForeign(session: SqlSession): Promise<void> {
+    return checkForeign(this.#tables, 'call', this.#address, async (table) => {
       const { rows } = await session.query(
         'SELECT attname FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped',
         [quoted(table)],
       );
-      const columns = rows.map(([name]) => name);
-      if (columns.length > 0 && !needed.every((column) => columns.includes(column)))
-        throw new ForeignTableError(this.#address, table);
-    }
+      return rows.map(([name]) => String(name));
+    });
   }
 
   #statements(): string {

@@ -4,10 +4,10 @@
  * The clock of the process is the clock of the store: all that share a file share a machine. What is pushed is on disk
  * when its promise resolves; the end of a job may be lost with the power, and then the job runs again.
  */
+import { ALL_CAPABLE } from '../../all-capable';
 import type { Clock, Milliseconds, Seconds } from '../../../clock/clock';
 import type { Logger } from '../../../logger/logger';
 import type {
-  Capabilities,
   Connection,
   Counts,
   Diagnosis,
@@ -63,23 +63,6 @@ export interface SqliteOptions {
   readonly origin: string | undefined;
 }
 
-const CAPABILITIES: Capabilities = {
-  delay: true,
-  moments: true,
-  reserve: true,
-  renew: true,
-  counts: true,
-  exactCounts: true,
-  order: true,
-  requeue: true,
-  clear: true,
-  peek: true,
-  wake: true,
-  failed: true,
-  locks: true,
-  control: true,
-};
-
 /** What one transaction pushes or removes at most, so that neither the file nor the event loop is held for long. */
 const PAGE_JOBS = 250;
 const PAGE_CHARACTERS = 1024 * 1024;
@@ -91,7 +74,7 @@ export class SqliteConnection implements Connection {
   readonly name: string;
   readonly driver = 'database';
   readonly address: string;
-  readonly capabilities = CAPABILITIES;
+  readonly capabilities = ALL_CAPABLE;
   readonly threadAccess: ThreadAccess;
   readonly failed: SqliteFailedStore;
   readonly locks: SqliteLockStore;
