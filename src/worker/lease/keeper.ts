@@ -77,9 +77,7 @@ export class LeaseKeeper {
   keep(jobs: readonly RunningJob[], reservedAt: Milliseconds): void {
     if (!this.#settings.connection.capabilities.renew || jobs.length === 0) return;
     const { clock } = this.#settings;
-    const held = jobs.map(
-      (job) => (job.lease = new HeldJob(job, this.#table.take(reservedAt), clock, (held) => this.#confirm(held))),
-    );
+    const held = jobs.map((job) => (job.lease = new HeldJob(job, this.#table.take(reservedAt), clock, this.#confirm)));
     this.#renewal.keep(held);
     this.#channel?.keep(held);
     this.#cancels?.start();
@@ -187,9 +185,9 @@ export class LeaseKeeper {
     abortAsLost(held.job);
   }
 
-  #confirm(held: HeldJob): Promise<void> | undefined {
-    return this.#isOver(held) ? this.#confirmed(held) : undefined;
-  }
+  // One for all jobs: it is handed to each.
+  readonly #confirm = (held: HeldJob): Promise<void> | undefined =>
+    this.#isOver(held) ? this.#confirmed(held) : undefined;
 
   #isOver({ leasedAt }: HeldJob): boolean {
     const { clock, lease } = this.#settings;
