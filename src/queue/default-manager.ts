@@ -5,12 +5,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Application } from './application';
 import type { Connector } from './connector';
-import type { Drivers } from './configuration';
+import type { Configuration, Drivers } from './configuration';
 import { NoManagerError } from './errors';
 import type { QueueManager } from './queue-manager';
 
 let factory: (() => QueueManager) | undefined;
 let current: QueueManager | undefined;
+/** What `Queue.configure` was given last: it outlives a manager, or what is dispatched behind `Queue.close()` would go to another store. */
+let given: Configuration | undefined;
 /** For whom the present code runs, where that is not the current one. */
 const inForce = new AsyncLocalStorage<QueueManager>();
 /** Connectors outlive a manager, as job classes do: they were made known by a module that is loaded only once. */
@@ -24,6 +26,13 @@ export function setManagerFactory(make: () => QueueManager): void {
 /** @throws NoManagerError */
 export function defaultManager(): QueueManager {
   return inForce.getStore() ?? (current ??= madeManager());
+}
+
+/** @throws what `QueueManager.configure` throws */
+export function configureDefaultManager(configuration: Configuration): void {
+  const manager = defaultManager();
+  manager.configure(configuration);
+  if (manager === current) given = configuration;
 }
 
 /**
@@ -48,12 +57,14 @@ export function replaceDefaultManager(manager: QueueManager | undefined): QueueM
  * back what was there, which is neither closed nor changed.
  */
 export function standIn(make: (before: QueueManager | undefined) => QueueManager): () => void {
-  const [factoryBefore, before] = [factory, current];
+  const [factoryBefore, before, givenBefore] = [factory, current, given];
   factory = () => make(before);
   current = undefined;
+  given = undefined;
   return () => {
     factory = factoryBefore;
     current = before;
+    given = givenBefore;
   };
 }
 
@@ -66,7 +77,7 @@ export function addDefaultConnector<Driver extends keyof Drivers>(
   inForce.getStore()?.addConnector(driver, connector);
 }
 
-/** Closes it; what is used after that starts afresh. What is used meanwhile still belongs to it. */
+/** Closes it; what is used after that starts afresh, with the configuration that was given. What is used meanwhile still belongs to it. */
 export async function closeDefaultManager(): Promise<void> {
   const closing = inForce.getStore() ?? current;
   // One of its jobs that asks for this is not kept waiting, and finds its manager until the end.
@@ -80,5 +91,7 @@ function madeManager(): QueueManager {
   if (factory === undefined) throw new NoManagerError();
   const manager = factory();
   for (const [driver, connector] of connectors) manager.addConnector(driver, connector);
+  // The application that it would have to end is ended.
+  if (given !== undefined) manager.configure({ ...given, close: undefined });
   return manager;
 }

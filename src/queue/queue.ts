@@ -8,7 +8,7 @@ import type { Configuration, Drivers } from './configuration';
 import type { Counts } from './connection';
 import type { Connector } from './connector';
 import type { CancelResult } from './control';
-import { addDefaultConnector, closeDefaultManager, defaultManager } from './default-manager';
+import { addDefaultConnector, closeDefaultManager, configureDefaultManager, defaultManager } from './default-manager';
 import { fakeFactory, type FakeFunction } from './fake-slot';
 import type { PayloadCreator } from './job-encoder';
 import type { PauseOptions, QueueConnection, QueuePause } from './queue-connection';
@@ -40,7 +40,7 @@ export class Queue {
   static configure<const Name extends string, const Default extends string = Name, const Failed extends string = Name>(
     configuration: Configuration<Name, Default, Failed>,
   ): void {
-    defaultManager().configure(configuration);
+    configureDefaultManager(configuration);
   }
 
   /** By default the connection that the configuration names as `default`. */
@@ -250,7 +250,7 @@ export class Queue {
 
   /**
    * Sends what was dispatched and not awaited, stops this process's workers, closes the connections. What is used after
-   * that starts afresh, with a new configuration and without hooks.
+   * that starts afresh: without hooks, and with what `Queue.configure` was given last, until it is given something else.
    */
   static close(): Promise<void> {
     return closeDefaultManager();

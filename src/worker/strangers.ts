@@ -10,7 +10,10 @@ import { Recent } from '../queue/recent';
 /** Given back so often in all, a job fails: with the waits below, after about a day. */
 const MOST_RELEASES = 288;
 
-/** Nor sooner than this after the worker first met its name: a job may have been given back for other reasons, and be known to the next worker. */
+/**
+ * Nor sooner than this after the worker first met it: a job may have been given back for other reasons (`defer()`, a
+ * limit, stops), and be known to the next worker.
+ */
 const PATIENCE: Milliseconds = 3_600_000;
 
 const SHORTEST: Seconds = 1;
@@ -40,11 +43,17 @@ interface Stranger {
   toldAt: Milliseconds;
 }
 
+interface Met {
+  readonly at: Milliseconds;
+  /** How often it had been given back by then. */
+  readonly releases: number;
+}
+
 export class Strangers {
   readonly #clock: Clock;
   readonly #names = new Recent<string, Stranger>(MOST_NAMES);
-  /** How often each had been given back when it was first met. */
-  readonly #jobs = new Recent<string, number>(MOST_JOBS);
+  /** When each was first met. */
+  readonly #jobs = new Recent<string, Met>(MOST_JOBS);
   #lastReturn: Milliseconds = -Infinity;
 
   constructor(clock: Clock) {
@@ -57,8 +66,11 @@ export class Strangers {
     const stranger = entered(this.#names, name, { metAt: now, toldAt: -Infinity });
     const isKnown = now - stranger.toldAt < SILENCE;
     if (!isKnown) stranger.toldAt = now;
-    const isOver = releases >= MOST_RELEASES && now - stranger.metAt >= PATIENCE;
-    const waits = releases - entered(this.#jobs, id, releases);
+    const met = entered(this.#jobs, id, { at: now, releases });
+    // Of more jobs than are remembered, each would be met for the first time again and again.
+    const since = this.#jobs.size < MOST_JOBS ? met.at : stranger.metAt;
+    const isOver = releases >= MOST_RELEASES && now - since >= PATIENCE;
+    const waits = releases - met.releases;
     const back = Math.max(now + waitAfter(waits) * 1000, this.#lastReturn + SPACING);
     this.#lastReturn = Math.min(back, now + LONGEST * 1000);
     return { isOver, delay: (this.#lastReturn - now) / 1000, isKnown };

@@ -36,6 +36,31 @@ describe('the manager behind Queue', () => {
     expect(Queue.connection().name).toBe('other');
   });
 
+  it('has what it was given last after it was closed: what is dispatched late goes where all others went', async () => {
+    let ended = 0;
+    Queue.configure({ connections: { main: { driver: 'memory', queue: 'usual' } }, close: () => (ended += 1) });
+    await Queue.push('early');
+    await Queue.close();
+
+    await Queue.push('late');
+
+    expect((await defaultManager().driver('main').counts('usual')).ready).toBe(1);
+    expect(defaultManager().configurationSource).toBe('given to Queue.configure');
+    await Queue.close();
+    expect(ended).toBe(1);
+  });
+
+  it('forgets what was given to another one, and what was refused', async () => {
+    Queue.configure(memory);
+    expect(() => Queue.configure({ connections: { main: { driver: 'memory', queue: 'a b' } } })).toThrow('queue');
+    replaceDefaultManager(
+      new QueueManager({ connectors: {}, logger: new KeptLog() }, { connections: { own: { driver: 'sync' } } }),
+    );
+    await Queue.close();
+
+    expect(defaultManager().connectionNames()).toEqual(['main']);
+  });
+
   it('serves whoever uses it while it closes', async () => {
     Queue.configure(memory);
     const manager = defaultManager();

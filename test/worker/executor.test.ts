@@ -297,6 +297,19 @@ describe('a job of an unknown name', () => {
     expect(settlement).toMatchObject({ outcome: 'released', delay: 1 });
   });
 
+  it('is not failed for having been put off, by a worker that has long known others of its name', async () => {
+    await executor.run(reserved(unknown, { releases: 0 }));
+    await application.clock.advance('2h');
+    const deferred = Buffer.from(unknown.toString().replace(/"id":"[^"]*"/, '"id":"deferred"'));
+    const meet = async (releases: number) => (await executor.run(reserved(deferred, { releases }))).settlement;
+
+    expect(await meet(300)).toMatchObject({ outcome: 'released', delay: 1 });
+    await application.clock.advance('59m');
+    expect(await meet(301)).toMatchObject({ outcome: 'released' });
+    await application.clock.advance('2m');
+    expect(await meet(302)).toMatchObject({ outcome: 'failed' });
+  });
+
   it('has its full time again when it was sent back from the failed jobs', async () => {
     const retried = retriedPayload(withCounters(unknown, { ...noCounters, attempts: 1, releases: 288 }), Date.now());
     const lookedAt = async (times: number) =>
