@@ -32,6 +32,11 @@ export class FailedCap {
     return left > 0 ? undefined : this.#pruneInTurn(queue);
   }
 
+  /** Resolves when nothing is being removed any more. */
+  async idle(): Promise<void> {
+    while (this.#pruning.size > 0) await Promise.all(this.#pruning.values());
+  }
+
   // One after another: what failed since the one under way began may be missed by it.
   #pruneInTurn(queue: string): Promise<void> {
     const before = this.#pruning.get(queue);

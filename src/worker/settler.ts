@@ -152,12 +152,13 @@ export class Settler {
   /** What a reserve has met, and nobody can run, is among the failed jobs of its queue. */
   setAside(one: SetAside): void {
     logSetAside(this.#environment.logger, one);
-    this.#announce(this.#cap?.kept(one.queue));
+    void this.#cap?.kept(one.queue);
   }
 
-  /** Resolves when all that were settled have been told. */
+  /** Resolves when all that were settled have been told, and what there were too many of is removed. */
   async announced(): Promise<void> {
     while (this.#announcements.size > 0) await Promise.all(this.#announcements);
+    await this.#cap?.idle();
   }
 
   /** What was not taken by now is left to the ends of the leases. */
@@ -252,7 +253,8 @@ export class Settler {
     }
     this.#counts[one.outcome.settlement.outcome] += 1;
     logOutcome(logger, one);
-    if (one.outcome.settlement.outcome === 'failed') this.#announce(this.#cap?.kept(one.job.queue));
+    // It may take long, where very many are kept: no slot waits for it.
+    if (one.outcome.settlement.outcome === 'failed') void this.#cap?.kept(one.job.queue);
     this.#announce(announcer.announce(one.job, one.outcome));
   }
 

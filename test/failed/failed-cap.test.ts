@@ -1,7 +1,8 @@
 import { FailedCap } from '../../src/failed/failed-cap';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
-import { testApplication } from '../support/application';
+import { Gate, testApplication } from '../support/application';
+import { eventually } from '../support/eventually';
 
 @Job({ name: 'cap:Fails' })
 class Fails extends Job {
@@ -28,6 +29,25 @@ describe('the failed jobs of a worker', () => {
     expect(kept.map(({ name }) => name)).toHaveLength(3);
     expect(kept.map(({ name }) => name)).toContain('(unreadable)');
     expect(await manager.failed.list({ queue: 'other' })).toHaveLength(2);
+    await manager.close();
+  });
+
+  it('hold up no job while the oldest are removed', async () => {
+    const { manager, bus } = testApplication({ failed: { keep: 1 } });
+    const gate = new Gate();
+    const prune = jest.spyOn(manager.driver().failed!, 'prune').mockImplementation(async () => {
+      await gate.opened;
+      return 0;
+    });
+    await bus.bulk(numbered(3));
+    const worker = new Worker({ concurrency: 1 }, manager);
+    const ended = worker.run();
+
+    await eventually(() => worker.health().outcomes.failed === 3);
+    expect(prune).toHaveBeenCalled();
+    gate.open();
+    await worker.stop();
+    await ended;
     await manager.close();
   });
 
