@@ -235,13 +235,13 @@ describe('restoring a fake', () => {
     expect(defaultManager()).toBe(manager);
   });
 
-  it('leaves what was pushed to be asserted', async () => {
+  it('leaves what was pushed to be asserted, and run: what that dispatches reaches no store of the program', async () => {
     queue = Queue.fake();
     await MakeReport.dispatch();
     queue.restore();
 
     queue.assertPushed(MakeReport, 1);
-    expect((await queue.drain()).completed).toMatchObject([{ name: 'MakeReport' }]);
+    expect((await queue.drain()).completed).toMatchObject([{ name: 'MakeReport' }, { name: 'SendReport' }]);
   });
 
   it('is asked for when another fake is made, which shows where the first one was', () => {
