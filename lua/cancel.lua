@@ -5,10 +5,12 @@
 --   KEYS[3] delayed     zset    payload -> due time (s)
 --   KEYS[4] reserved    zset    payload -> lease end (s)
 --   KEYS[5] cancelled   zset    id of a cancelled job -> when the mark may go (s)
+--   KEYS[6] reasons     hash    id of a cancelled job -> why
 --   ARGV[1] offset      number  see prelude.lua
 --   ARGV[2] sequence    number  see prelude.lua
 --   ARGV[3] id          string
 --   ARGV[4] resort      string  'mark': what is not found where not all was looked at is marked; 'leave': it is not
+--   ARGV[5] reason      string  why it is cancelled; '': nobody said
 --
 --   returns  {'removed'}    it waited, and is gone
 --            {'signalled'}  it is reserved, and marked
@@ -22,8 +24,8 @@
 --
 --   Only a removal is recorded: whatever else it answers, a repeat finds the same and writes the same.
 
-local client, ready, delayed, reserved, cancelled = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local sequence, id, resort = tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local client, ready, delayed, reserved, cancelled, reasons = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local sequence, id, resort, reason = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 -- Seconds for which a mark is kept: longer than a job waits between its attempts.
 local LASTING = 30 * 24 * 3600
 
@@ -59,18 +61,24 @@ end
 
 local function mark()
   local latest = tonumber(call('ZRANGE', delayed, -1, -1, 'WITHSCORES')[2] or 0)
+  -- Before the mark, which must not be met without it.
+  if reason == '' then call('HDEL', reasons, id) else call('HSET', reasons, id, reason) end
   call('ZADD', cancelled, format('%.6f', math.max(moment / 1000000, latest) + LASTING), id)
   -- When the last mark's time is over, all go, also where nobody cancels anything again.
-  call('EXPIREAT', cancelled, math.ceil(call('ZRANGE', cancelled, -1, -1, 'WITHSCORES')[2]))
+  local last = math.ceil(call('ZRANGE', cancelled, -1, -1, 'WITHSCORES')[2])
+  for _, key in ipairs({ cancelled, reasons }) do call('EXPIREAT', key, last) end
 end
 
 ask_to_remove(cancelled)
 local over = call('ZRANGEBYSCORE', cancelled, '-inf', score(moment), 'LIMIT', 0, MOST_JOBS)
-if #over > 0 then call('ZREM', cancelled, unpack(over)) end
+if #over > 0 then
+  call('HDEL', reasons, unpack(over))
+  call('ZREM', cancelled, unpack(over))
+end
 
 -- A mark from the time when it ran would end a later job of its id.
 local function removed()
-  call('ZREM', cancelled, id)
+  unmark(cancelled, reasons, id)
   return record(client, sequence, { 'removed' })
 end
 

@@ -6,6 +6,7 @@
 --   KEYS[4] reserved    zset    payload -> lease end (s)
 --   KEYS[5] notify      list    wake-up hints
 --   KEYS[6] cancelled   zset    id of a cancelled job -> when the mark may go (s)
+--   KEYS[7] reasons     hash    id of a cancelled job -> why
 --   ARGV[1] offset      number  see prelude.lua
 --   ARGV[2] sequence    number  see prelude.lua
 --
@@ -14,7 +15,8 @@
 --   cost     O(1): the memory is freed in the background. Where jobs are marked as cancelled, the first 100 reserved
 --            ones or 1 MiB of them are looked at, and lose their marks
 
-local client, ready, delayed, reserved, notify, cancelled = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local client, ready, delayed, reserved = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local notify, cancelled, reasons = KEYS[5], KEYS[6], KEYS[7]
 local sequence = tonumber(ARGV[2])
 
 local known = recall(client, sequence)
@@ -32,5 +34,5 @@ if call('EXISTS', cancelled) == 1 then
 end
 
 call('UNLINK', ready, delayed, reserved, notify)
-if #marked > 0 then call('ZREM', cancelled, unpack(marked)) end
+for _, id in ipairs(marked) do unmark(cancelled, reasons, id) end
 return record(client, sequence, { 'cleared', count })

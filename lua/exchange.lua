@@ -3,12 +3,13 @@
 --   KEYS[1] client                   string  the recorded answer of this client
 --   KEYS[2] control                  hash    restart -> token; paused:<key of ready> -> name, until:<…> -> its end (s)
 --   KEYS[3] cancelled                zset    id of a cancelled job -> when the mark may go (s)
---   KEYS[6i-2] ready                 list    for each queue i: payloads ready to run
---   KEYS[6i-1] delayed               zset    for each queue i: payload -> due time (s)
---   KEYS[6i] reserved                zset    for each queue i: payload -> lease end (s)
---   KEYS[6i+1] notify                list    for each queue i: wake-up hints
---   KEYS[6i+2] failed                zset    for each queue i: id -> when it failed (s)
---   KEYS[6i+3] failed_jobs           hash    for each queue i: id -> meta line, payload
+--   KEYS[4] reasons                  hash    id of a cancelled job -> why
+--   KEYS[6i-1] ready                 list    for each queue i: payloads ready to run
+--   KEYS[6i] delayed                 zset    for each queue i: payload -> due time (s)
+--   KEYS[6i+1] reserved              zset    for each queue i: payload -> lease end (s)
+--   KEYS[6i+2] notify                list    for each queue i: wake-up hints
+--   KEYS[6i+3] failed                zset    for each queue i: id -> when it failed (s)
+--   KEYS[6i+4] failed_jobs           hash    for each queue i: id -> meta line, payload
 --   ARGV[1] offset                   number  see prelude.lua
 --   ARGV[2] sequence                 number  see prelude.lua
 --   ARGV[3] client_id                string  what ids that we give start with
@@ -27,20 +28,20 @@
 --            jobs: for each queue that gave some, {queue, text, ...}; aside: {queue, id, reason, ...} of what is no
 --            JSON object and went to failed; next_in: seconds until another look is worth while, '0' now, 'never';
 --            now: the time (s); news: words, each with what belongs to it: restart, token; paused, places of queues;
---            cancelled, places of jobs; unrecorded, 1 (no call of this client is on record); foreign, places of queues
---            with a key of another type (0: the orders), where nothing was moved from then on; unwritable, places of
---            outcomes that would go there; refused, {words, places}: what Redis said, and outcomes to settle again
+--            cancelled, places of jobs, each with why; unrecorded, 1 (no call of this client is on record); foreign,
+--            places of queues with a key of another type (0: the orders), where nothing moved from then on; unwritable,
+--            places of outcomes for there; refused, {words, places}: what Redis said, and outcomes to settle again
 --   keeps    I1 I2 I3 I4 I5 I6 I7 I9 I10
 --   cost     O(log n) for each job moved; at most 100 jobs or 1 MiB of text for each of promote, reclaim and reserve
 
-local client, control, cancelled = KEYS[1], KEYS[2], KEYS[3]
+local client, control, cancelled, reasons = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local sequence, client_id = tonumber(ARGV[2]), ARGV[3]
 local lease, limit, sources = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 -- TROUBLED_LOOK: seconds until a queue that Redis has refused is looked at again. Laravel leaves a hint a job.
 local FIRST_OUTCOME, TROUBLED_LOOK, MOST_HINTS = 7, 1, 1000
 
 local queues = {}
-for first = 4, #KEYS, 6 do
+for first = 5, #KEYS, 6 do
   local ready, delayed, reserved, notify, failed, failed_jobs = unpack(KEYS, first, first + 5)
   queues[#queues + 1] = {
     ready = ready, delayed = delayed, reserved = reserved, notify = notify, failed = failed, failed_jobs = failed_jobs,
@@ -73,7 +74,7 @@ if known then
   end
   if known[3] then
     known[3] = jobs
-    local news, places = known[6], cancelled_among(cancelled, jobs, 2)
+    local news, places = known[6], cancelled_among(cancelled, reasons, jobs, 2)
     if #places > 0 then news[#news + 1], news[#news + 2] = 'cancelled', places end
   end
   known[7] = score(clock())
@@ -188,8 +189,7 @@ while ARGV[at] do
     place, at = place + together, at + together * WIDTH[kind]
   end
 end
--- What was said of a job that has ended is not meant for a later one of its id.
-for i = 1, any_cancelled and #ended or 0 do redis.pcall('ZREM', cancelled, id_of(ended[i]) or '') end
+for i = 1, any_cancelled and #ended or 0 do unmark(cancelled, reasons, id_of(ended[i]) or '') end
 
 -- 3. Promote and reclaim. ----------------------------------------------------------------------------------------
 
@@ -392,7 +392,7 @@ if refused then news[#news + 1], news[#news + 2] = 'refused', { refused, unpack(
 record(client, sequence, { 'exchanged', lost, lease_ends, aside, next_in, news })
 -- After the record: what is cancelled before a repeat is told to it as well.
 if any_cancelled then
-  local told, places = pcall(cancelled_among, cancelled, jobs, 2)
+  local told, places = pcall(cancelled_among, cancelled, reasons, jobs, 2)
   if told and #places > 0 then news[#news + 1], news[#news + 2] = 'cancelled', places end
 end
 return { 'exchanged', lost, jobs, aside, next_in, news, now }

@@ -212,7 +212,8 @@ local function id_of(text)
 end
 
 -- Places (from 1, in all groups together) of texts whose jobs were cancelled; in each group texts stand from `first` on.
-local function cancelled_among(cancelled, groups, first)
+-- With `reasons`, behind each place why, '' where nobody said.
+local function cancelled_among(cancelled, reasons, groups, first)
   local ids, places = {}, {}
   for _, group in ipairs(groups) do
     for i = first, #group do ids[#ids + 1] = id_of(group[i]) or '' end
@@ -220,8 +221,18 @@ local function cancelled_among(cancelled, groups, first)
   if #ids == 0 then return places end
   for place, marked in ipairs(call('ZMSCORE', cancelled, unpack(ids))) do
     if marked then places[#places + 1] = place end
+    if marked and reasons then
+      local why = redis.pcall('HGET', reasons, ids[place])
+      places[#places + 1] = type(why) == 'string' and why or ''
+    end
   end
   return places
+end
+
+-- The job has ended, or is to run again: what was said of it is not meant for a later one of its id.
+local function unmark(cancelled, reasons, id)
+  redis.pcall('ZREM', cancelled, id)
+  redis.pcall('HDEL', reasons, id)
 end
 
 -- The first text that `is_meant` is true of, and how many were looked at before it: 100 or 1 MiB at most. `page_from`

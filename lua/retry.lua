@@ -6,6 +6,7 @@
 --   KEYS[4] ready         list    payloads ready to run
 --   KEYS[5] notify        list    wake-up hints
 --   KEYS[6] cancelled     zset    id of a cancelled job -> when the mark may go (s)
+--   KEYS[7] reasons       hash    id of a cancelled job -> why
 --   ARGV[1] offset        number  see prelude.lua
 --   ARGV[2] sequence      number  see prelude.lua
 --   ARGV[3] id            string
@@ -16,7 +17,8 @@
 --   keeps    I1 I4 I5 I7 I9
 --   cost     O(log n)
 
-local client, failed, failed_jobs, ready, notify, cancelled = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local client, failed, failed_jobs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local notify, cancelled, reasons = KEYS[5], KEYS[6], KEYS[7]
 local sequence, id, expected, payload = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 
 local known = recall(client, sequence)
@@ -32,7 +34,7 @@ call('LLEN', notify)
 
 call('RPUSH', ready, payload)
 -- A mark that was left because the job was not found where it waited: sending it back is the later order.
-call('ZREM', cancelled, id)
+unmark(cancelled, reasons, id)
 call('ZREM', failed, id)
 call('HDEL', failed_jobs, id)
 -- It is sent back, whatever becomes of the hint.

@@ -1,6 +1,6 @@
 /** What the command's exit codes mean; `docs/cli.md` and `--help` say the same. */
 import { InvalidDurationError, InvalidJobOptionError, InvalidQueueNameError } from '../job/errors';
-import { InvalidJobIdError, UnknownConnectionError } from '../queue/errors';
+import { InvalidCancelReasonError, InvalidJobIdError, UnknownConnectionError } from '../queue/errors';
 import { InvalidWorkerOptionError } from '../worker/errors';
 import { BLOCKED } from '../worker/supervision';
 import { InvalidOptionError, NothingMatchedError, UnconfirmedError } from './errors';
@@ -37,6 +37,7 @@ const USAGE_ERRORS = [
   InvalidJobOptionError,
   InvalidQueueNameError,
   InvalidJobIdError,
+  InvalidCancelReasonError,
   InvalidWorkerOptionError,
   UnknownConnectionError,
 ];

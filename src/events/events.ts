@@ -18,6 +18,8 @@ export type FailingEvent = ExceptionEvent;
 export interface CancelledEvent {
   readonly connectionName: string;
   readonly job: JobContext;
+  /** What was given to `Queue.cancel(id, { reason })`. */
+  readonly reason: string | undefined;
 }
 export interface ReleasedEvent {
   readonly connectionName: string;

@@ -2,7 +2,8 @@
 import { InvalidQueueNameError } from './errors';
 
 /** Endings and parts of the keys that stand beside a queue's list. */
-const RESERVED = /:(?:delayed|reserved|notify|failed|failed:jobs|queues|control|cancelled)$|:(?:client|lock):/;
+const RESERVED =
+  /:(?:delayed|reserved|notify|failed|failed:jobs|queues|control|cancelled|cancelled:reasons)$|:(?:client|lock):/;
 
 /** Where one name is asked for; a worker takes several, and says so in its own words. */
 const ONE_QUEUE = "a job goes to one queue; a list of queues is the worker's";

@@ -33,8 +33,8 @@ export interface Reservation {
   readonly payload: Buffer;
   /** The counters, this attempt included; known without parsing the payload. */
   readonly counters: Counters;
-  /** It was cancelled while it waited or ran: whoever holds it settles it as `cancelled`, without running it. */
-  readonly cancelled?: boolean | undefined;
+  /** It was cancelled while it waited or ran: whoever holds it settles it as `cancelled`, without running it. True, or the reason that was given. */
+  readonly cancelled?: boolean | string | undefined;
   /** What the driver needs to find this very reservation again. Nobody else reads it. */
   readonly token: unknown;
 }

@@ -1,7 +1,11 @@
 /** Orders that reach every worker through the store: cancel a job, pause a queue, start anew. */
 import type { Seconds } from '../clock/clock';
 import type { Reservation } from './connection';
+import { InvalidCancelReasonError } from './errors';
 import type { Pause } from './pause';
+
+/** Characters; databases have a column of that length. */
+const LONGEST_REASON = 255;
 
 /**
  * `removed`: it waited, and is gone. `signalled`: it is running, and is told to stop.
@@ -10,18 +14,29 @@ import type { Pause } from './pause';
  */
 export type CancelResult = 'removed' | 'signalled' | 'marked' | 'unknown';
 
+/** What may be said of a cancellation. */
+export interface CancelOptions {
+  /** Where the job is known to be; by default all queues of the connection are looked at. */
+  readonly queue?: string | undefined;
+  /**
+   * Why, in one line of up to 255 characters: `signal.reason` of the running job has it, the `cancelled` hook and the log line.
+   */
+  readonly reason?: string | undefined;
+}
+
 export interface Control {
   /**
    * Cancels the job with this `id`. Never searches a long list in the store.
    *
    * @param queue where it is known to be; absent: all queues that the store knows are looked at
+   * @param reason kept with the mark of one that is not removed at once: at most 255 characters, none of them a control character
    */
-  cancel(id: string, queue?: string): Promise<CancelResult>;
+  cancel(id: string, queue?: string, reason?: string): Promise<CancelResult>;
   /**
-   * Whether each of these jobs was cancelled, in order; some may have ended meanwhile. Costs little: workers ask twice a
-   * second for those that run. Absent: they hear of it when they renew.
+   * Whether each of these jobs was cancelled, in order: true, or the reason that was given. Some may have ended meanwhile.
+   * Costs little: workers ask twice a second for those that run. Absent: they hear of it when they renew, without a reason.
    */
-  cancelled?(reservations: readonly Reservation[]): Promise<readonly boolean[]>;
+  cancelled?(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]>;
   /**
    * From the moment this resolves nothing of the queue is handed out. False: it was paused already; the end of that pause is
    * another one now.
@@ -35,4 +50,12 @@ export interface Control {
   paused(): Promise<readonly Pause[]>;
   /** Tells all workers of this store to finish what they run and end, so that their processes start anew. */
   restart(): Promise<void>;
+}
+
+/** @throws InvalidCancelReasonError */
+export function checkCancelReason(reason: unknown): void {
+  const isText = typeof reason === 'string' && reason.trim() !== '' && reason.length <= LONGEST_REASON;
+  // It stands in one line of a log, and every store can hold it.
+  if (!isText || /\p{Cc}/u.test(reason) || !reason.isWellFormed())
+    throw new InvalidCancelReasonError(reason, LONGEST_REASON);
 }

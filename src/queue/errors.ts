@@ -205,6 +205,18 @@ export class InvalidJobIdError extends OnqueueError<{ readonly id: unknown }> {
   }
 }
 
+/** What was given as the reason of a cancellation is none. */
+export class InvalidCancelReasonError extends OnqueueError<{ readonly reason: unknown; readonly longest: number }> {
+  readonly code = 'E_INVALID_CANCEL_REASON';
+
+  constructor(reason: unknown, longest: number) {
+    super(
+      `${valueText(reason)} is no reason for a cancellation. Give one line of 1 to ${longest} characters, or leave it out.`,
+      { reason, longest },
+    );
+  }
+}
+
 export interface Unavailability {
   /** The connection's name in the configuration. */
   readonly connection: string;

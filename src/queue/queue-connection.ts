@@ -5,7 +5,7 @@ import { InvalidDurationError } from '../job/errors';
 import { checkQueueName } from '../job/queue-name';
 import type { Capabilities, Connection, Counts } from './connection';
 import type { ConnectionSettings } from './connector';
-import type { CancelResult, Control } from './control';
+import { type CancelOptions, type CancelResult, checkCancelReason, type Control } from './control';
 import { CapabilityError, InvalidJobIdError } from './errors';
 import type { JobEncoder } from './job-encoder';
 import { QueuePusher } from './queue-pusher';
@@ -77,15 +77,15 @@ export class QueueConnection extends QueuePusher {
    * Cancels the job that `dispatch` or `push` gave this id for: one that waits is removed, one that runs is told to stop
    * within a second: its `signal` aborts. Failed jobs stay.
    *
-   * @param options `queue`: where it is known to be; by default all queues of this connection are looked at
-   * @throws InvalidJobIdError, InvalidQueueNameError, CapabilityError
+   * @throws InvalidJobIdError, InvalidQueueNameError, InvalidCancelReasonError, CapabilityError
    */
-  async cancel(id: string, options: { readonly queue?: string | undefined } = {}): Promise<CancelResult> {
-    const { queue } = options;
+  async cancel(id: string, options: CancelOptions = {}): Promise<CancelResult> {
+    const { queue, reason } = options;
     // In JavaScript, a dispatch that was not awaited would be looked for as [object Promise].
     if (typeof id !== 'string' || id === '') throw new InvalidJobIdError(id);
     if (queue !== undefined) checkQueueName(queue, 'queue of cancel()', ONE_AT_A_TIME);
-    return this.#control().cancel(id, queue);
+    if (reason !== undefined) checkCancelReason(reason);
+    return this.#control().cancel(id, queue, reason);
   }
 
   /**

@@ -7,7 +7,7 @@ import type { Lock } from '../locks/lock';
 import type { Configuration, Drivers } from './configuration';
 import type { Counts } from './connection';
 import type { Connector } from './connector';
-import type { CancelResult } from './control';
+import type { CancelOptions, CancelResult } from './control';
 import { addDefaultConnector, closeDefaultManager, configureDefaultManager, defaultManager } from './default-manager';
 import { fakeFactory, type FakeFunction } from './fake-slot';
 import type { PayloadCreator } from './job-encoder';
@@ -130,13 +130,12 @@ export class Queue {
    * Cancels the job that `dispatch` or `push` gave this id for: one that waits is removed, one that runs is told to stop
    * within a second: its `signal` aborts. Failed jobs stay.
    *
-   * @param options `connection`: the one that it was sent to, by default the default one: an id does not tell. `queue`:
-   * where it is known to be, by default all queues of the connection are looked at
-   * @throws InvalidJobIdError, InvalidQueueNameError, UnknownConnectionError, CapabilityError
+   * @param options `connection`: the one that it was sent to, by default the default one: an id does not tell
+   * @throws InvalidJobIdError, InvalidQueueNameError, InvalidCancelReasonError, UnknownConnectionError, CapabilityError
    */
   static async cancel(
     id: string,
-    options: { readonly queue?: string | undefined; readonly connection?: string | undefined } = {},
+    options: CancelOptions & { readonly connection?: string | undefined } = {},
   ): Promise<CancelResult> {
     return defaultManager().connection(options.connection).cancel(id, options);
   }

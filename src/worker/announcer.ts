@@ -42,10 +42,11 @@ export class Announcer {
     return told === undefined ? tell() : told.then(tell);
   }
 
-  #announce(job: RunningJob, { settlement, error, reason }: Outcome): Promise<void> | undefined {
+  #announce(job: RunningJob, { settlement, error, reason, cancelReason }: Outcome): Promise<void> | undefined {
     const { connectionName } = job;
     if (settlement.outcome === 'completed') return this.tell(job, 'after', { connectionName, job });
-    if (settlement.outcome === 'cancelled') return this.tell(job, 'cancelled', { connectionName, job });
+    if (settlement.outcome === 'cancelled')
+      return this.tell(job, 'cancelled', { connectionName, job, reason: cancelReason });
     if (settlement.outcome === 'failed') return error === undefined ? undefined : this.#failed(job, error);
     const { delay } = settlement;
     return this.tell(job, 'released', { connectionName, job, delay, exception: error ?? reason });

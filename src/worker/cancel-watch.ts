@@ -21,7 +21,7 @@ export interface CancelWatchSettings<H extends Held> {
   readonly ask: NonNullable<Control['cancelled']>;
   readonly held: () => Iterable<H>;
   /** May be told more than once. */
-  readonly cancelled: (held: H) => void;
+  readonly cancelled: (held: H, reason: string | undefined) => void;
 }
 
 export class CancelWatch<H extends Held> {
@@ -41,6 +41,13 @@ export class CancelWatch<H extends Held> {
     this.#timer ??= this.#settings.clock.after(BETWEEN_LOOKS, () => void this.#look());
   }
 
+  /** A renewal has told of it before a look did; it does not say why. */
+  async hear(held: H): Promise<void> {
+    const { ask, cancelled } = this.#settings;
+    const [answer] = await ask([held.reservation]).catch(() => []);
+    cancelled(held, typeof answer === 'string' ? answer : undefined);
+  }
+
   close(): void {
     this.#closed = true;
     this.#timer?.cancel();
@@ -55,7 +62,10 @@ export class CancelWatch<H extends Held> {
       for (let at = 0; at < longer.length; at += MOST_JOBS) {
         const page = longer.slice(at, at + MOST_JOBS);
         const answers = await ask(page.map(({ reservation }) => reservation));
-        page.forEach((one, index) => answers[index] === true && cancelled(one));
+        for (const [index, one] of page.entries()) {
+          const answer = answers[index] ?? false;
+          if (answer !== false) cancelled(one, answer === true ? undefined : answer);
+        }
       }
     } catch {
       // The renewal tells of it, and of a store that is away.

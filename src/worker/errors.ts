@@ -57,12 +57,22 @@ export class OutcomeRefusedError extends OnqueueError<JobFacts> {
   }
 }
 
-/** The reason of `signal` when somebody cancelled the job. */
-export class JobCancelledError extends OnqueueError<JobFacts> {
+/** The reason of `signal` when somebody cancelled the job. `reason`: what was said, if anything was. */
+export class JobCancelledError extends OnqueueError<JobFacts & { readonly reason: string | undefined }> {
   readonly code = 'E_JOB_CANCELLED';
 
-  constructor(job: string, id: string) {
-    super(`${job} ${id} was cancelled. A handle() that stops when this.signal aborts ends it at once.`, { job, id });
+  constructor(job: string, id: string, reason?: string) {
+    const why = reason === undefined ? '' : ` (${reason})`;
+    super(`${job} ${id} was cancelled${why}. A handle() that stops when this.signal aborts ends it at once.`, {
+      job,
+      id,
+      reason,
+    });
+  }
+
+  /** What was given to `Queue.cancel(id, { reason })`. */
+  get reason(): string | undefined {
+    return this.facts.reason;
   }
 }
 

@@ -136,7 +136,7 @@ export class Executor {
   // What is to be run, or why it is not.
   #prepare(job: RunningJob): Plan | Outcome {
     const { registry } = this.#application;
-    const isCancelled = job.reservation.cancelled === true;
+    const isCancelled = (job.reservation.cancelled ?? false) !== false;
     // Before the payload is parsed: a text that kills the parser must not get another worker.
     if (this.#isPoisonForAnyJob(job)) {
       if (isCancelled) return cancelled(job);
@@ -162,7 +162,7 @@ export class Executor {
   /** Whether the next crash of a job would be its last. One that never crashed cannot be told from any other. */
   isLastChance(job: RunningJob): boolean {
     const { counters, cancelled: isCancelled = false } = job.reservation;
-    if (counters.crashes === 0 || isCancelled || this.#isPoisonForAnyJob(job)) return false;
+    if (counters.crashes === 0 || isCancelled !== false || this.#isPoisonForAnyJob(job)) return false;
     // By the strictest of all jobs: a text that kills the parser must be alone before it is parsed.
     const limits = this.#crashLimits().filter((limit) => limit > 0);
     if (counters.crashes + 1 >= Math.min(DEFAULT_MAX_CRASHES, ...limits)) return true;
@@ -179,7 +179,7 @@ export class Executor {
 
   #notRun(job: RunningJob, error: unknown): Outcome {
     // Nobody wants it any more, readable or not.
-    if (job.reservation.cancelled === true) return cancelled(job);
+    if ((job.reservation.cancelled ?? false) !== false) return cancelled(job);
     const isEarly = error instanceof PayloadVersionError || error instanceof UnknownClassError;
     return isEarly ? this.#notYet(job, error) : failed(job, toError(error));
   }

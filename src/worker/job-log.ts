@@ -29,7 +29,11 @@ export function logOutcome(logger: Logger, { job, outcome, took }: Finished): vo
     ms: Math.round(took),
   };
   const why = error ?? reason;
-  if (settlement.outcome === 'cancelled') return logger.info(facts, `${job.name} was cancelled`);
+  if (settlement.outcome === 'cancelled') {
+    const { cancelReason } = outcome;
+    if (cancelReason === undefined) return logger.info(facts, `${job.name} was cancelled`);
+    return logger.info({ ...facts, reason: cancelReason }, `${job.name} was cancelled: ${cancelReason}`);
+  }
   if (settlement.outcome === 'completed') return logger.info(facts, `${job.name} completed`);
   const told = why && messageOf(why);
   if (settlement.outcome === 'failed') {

@@ -23,6 +23,8 @@ export interface Outcome {
   readonly error?: Error | undefined;
   /** Why a job was given back for free, for the log. */
   readonly reason?: Error | undefined;
+  /** Why it was cancelled, if somebody said so. */
+  readonly cancelReason?: string | undefined;
   /** The log has said so of others of its name just now. */
   readonly isKnown?: boolean | undefined;
 }
@@ -58,8 +60,10 @@ export function outcomeOf(
 }
 
 /** Nobody wants it any more. */
-export function cancelled({ reservation }: RunningJob): Outcome {
-  return { settlement: { outcome: 'cancelled', reservation } };
+export function cancelled({ reservation, abortReason }: RunningJob): Outcome {
+  const told = typeof reservation.cancelled === 'string' ? reservation.cancelled : undefined;
+  const cancelReason = abortReason instanceof JobCancelledError ? abortReason.reason : told;
+  return { settlement: { outcome: 'cancelled', reservation }, cancelReason };
 }
 
 /** Out of tries, or never to be run at all. */

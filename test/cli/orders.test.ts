@@ -36,12 +36,18 @@ describe('cancel', () => {
 
   it('says of a job that runs that it is told to stop', async () => {
     await kit.push('default', 'A');
-    await kit.store.reserve({ queues: ['default'], limit: 1, lease: 30 });
+    const { reservations: held } = await kit.store.reserve({ queues: ['default'], limit: 1, lease: 30 });
 
-    const { stdout, code } = await kit.run('cancel', 'A');
+    const { stdout, code } = await kit.run('cancel', 'A', '--reason', 'wrong address');
 
     expect(stdout).toContain('A  signalled: it is running');
     expect(code).toBe(0);
+    await kit.store.settle(
+      held.map((reservation) => ({ outcome: 'released', delay: 0, reservation, counters: reservation.counters })),
+    );
+    expect((await kit.store.reserve({ queues: ['default'], limit: 1, lease: 30 })).reservations).toMatchObject([
+      { cancelled: 'wrong address' },
+    ]);
   });
 
   it('names ids that are not known, cancels the others, and ends with 1', async () => {

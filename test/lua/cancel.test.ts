@@ -14,11 +14,15 @@ describe('cancel.lua', () => {
 
   const cancel = async (
     id: string,
-    { resort = 'mark', sequence = world.nextSequence() }: { resort?: 'mark' | 'leave'; sequence?: number } = {},
+    {
+      resort = 'mark',
+      reason = '',
+      sequence = world.nextSequence(),
+    }: { resort?: 'mark' | 'leave'; reason?: string; sequence?: number } = {},
   ): Promise<unknown> => {
-    const { client, ready, delayed, reserved, cancelled } = world.queue();
-    const keys = [client('canceller'), ready, delayed, reserved, cancelled];
-    const [word] = await world.run('cancel', keys, [sequence, id, resort]);
+    const { client, ready, delayed, reserved, cancelled, reasons } = world.queue();
+    const keys = [client('canceller'), ready, delayed, reserved, cancelled, reasons];
+    const [word] = await world.run('cancel', keys, [sequence, id, resort, reason]);
     return word;
   };
   const fill = (key: string, texts: readonly string[]): Promise<unknown> =>
@@ -151,6 +155,26 @@ describe('cancel.lua', () => {
     });
     expect(await cancel('a')).toBe('removed');
     expect(await world.state()).toEqual({ 'q:notify': ['1'] });
+  });
+
+  it('keeps why a job was cancelled for as long as the mark, and not for a later one of its id', async () => {
+    const reasons = (): Promise<Record<string, string>> => world.client.hgetall(world.queue().reasons);
+    await world.push([probe('a'), probe('b')]);
+    const [a, b] = await world.reserve(2);
+    await cancel('a', { reason: 'wrong address' });
+    await cancel('b', { reason: 'too late' });
+    await cancel('b');
+    expect(await reasons()).toEqual({ a: 'wrong address' });
+    expect(await world.client.ttl(world.queue().reasons)).toBe(await world.client.ttl(world.queue().cancelled));
+    await world.exchange({ outcomes: ['completed', 1, 2, a!, b!] });
+    expect([await reasons(), await world.marks()]).toEqual([{}, []]);
+  });
+
+  it('drops the reasons with the marks whose time is over', async () => {
+    await world.client.zadd(world.queue().cancelled, 1, 'old');
+    await world.client.hset(world.queue().reasons, 'old', 'long ago');
+    await cancel('nobody');
+    expect(await world.client.exists(world.queue().reasons)).toBe(0);
   });
 
   it('says again that it removed a job when its reply was lost, and removes no twin', async () => {

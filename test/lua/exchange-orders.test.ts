@@ -99,9 +99,10 @@ describe('exchange.lua, under orders', () => {
       await world.push([probe('a'), probe('b')], { queue: 'high' });
       await world.push([probe('c'), '{"id":"d","data":{}}'], { queue: 'low' });
       await world.mark('b', 'd', 'nobody');
+      await world.client.hset(world.queue().reasons, 'd', 'wrong address');
       const { jobs, news } = await world.exchange({ queues: ['high', 'low'], limit: 9, sequence: 1 });
       expect(jobs.map((group) => group.length - 1)).toEqual([2, 2]);
-      expect(news).toEqual(['cancelled', [2, 4]]);
+      expect(news).toEqual(['cancelled', [2, '', 4, 'wrong address']]);
     });
 
     it.each([
@@ -135,7 +136,7 @@ describe('exchange.lua, under orders', () => {
       await world.client.zrem(world.queue().reserved, probe('a', 1));
       await world.mark('b');
       const again = await world.exchange({ limit: 2, sequence: 1e6 });
-      expect([again.jobs, again.news]).toEqual([[[1, probe('b', 1)]], [...first.news, 'cancelled', [1]]]);
+      expect([again.jobs, again.news]).toEqual([[[1, probe('b', 1)]], [...first.news, 'cancelled', [1, '']]]);
     });
   });
 

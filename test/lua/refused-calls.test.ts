@@ -87,7 +87,7 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
     await keep('a');
     await keep('b');
     await world.mark('a');
-    const keys = keysOf('client', 'failed', 'failedJobs', 'ready', 'notify', 'cancelled');
+    const keys = keysOf('client', 'failed', 'failedJobs', 'ready', 'notify', 'cancelled', 'reasons');
     return { stay: ['a', 'b'], act: () => run('retry', keys, [world.nextSequence(), 'a', probe('a'), probe('a')]) };
   },
   async keep() {
@@ -111,14 +111,14 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
   async cancel() {
     await world.push([probe('a'), probe('b')]);
     await world.pushLater([['any', 100, probe('c')]]);
-    const keys = keysOf('client', 'ready', 'delayed', 'reserved', 'cancelled');
-    return { stay: ['a', 'c'], act: () => run('cancel', keys, [world.nextSequence(), 'b', 'mark']) };
+    const keys = keysOf('client', 'ready', 'delayed', 'reserved', 'cancelled', 'reasons');
+    return { stay: ['a', 'c'], act: () => run('cancel', keys, [world.nextSequence(), 'b', 'mark', 'wrong address']) };
   },
   async clear() {
     await keep('a');
     await world.push([probe('b')]);
     await world.mark('b');
-    const keys = keysOf('client', 'ready', 'delayed', 'reserved', 'notify', 'cancelled');
+    const keys = keysOf('client', 'ready', 'delayed', 'reserved', 'notify', 'cancelled', 'reasons');
     return { stay: ['a'], act: () => run('clear', keys, [world.nextSequence()]) };
   },
   async renew() {

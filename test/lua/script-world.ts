@@ -105,8 +105,8 @@ export class ScriptWorld {
     sequence?: number;
     client?: string;
   }): Promise<Exchange> {
-    const { control, cancelled } = this.queue();
-    const keys = [this.queue(queues[0]!).client(client), control, cancelled];
+    const { control, cancelled, reasons } = this.queue();
+    const keys = [this.queue(queues[0]!).client(client), control, cancelled, reasons];
     for (const name of queues) {
       const { ready, delayed, reserved, notify, failed, failedJobs } = this.queue(name);
       keys.push(ready, delayed, reserved, notify, failed, failedJobs);

@@ -86,6 +86,15 @@ describe('cancelling a job', () => {
     await expect(Queue.cancel(id as string)).rejects.toMatchObject({ code: 'E_INVALID_JOB_ID', facts: { id } });
   });
 
+  it.each(['', '  ', 'two\nlines', 'x'.repeat(256), '\uD800', null, 5])('refuses the reason %p', async (reason) => {
+    given();
+
+    await expect(Queue.cancel('1', { reason: reason as string })).rejects.toMatchObject({
+      code: 'E_INVALID_CANCEL_REASON',
+      facts: { reason },
+    });
+  });
+
   it('rejects for a queue that cannot be and a connection that there is not', async () => {
     given();
 

@@ -78,6 +78,42 @@ it('those that run long are asked for by the hundred, those that have just begun
   expect(cancelled).not.toHaveBeenCalled();
 });
 
+it('the reason that was given is that of the signal, of the hook and of the log line', async () => {
+  const heard: unknown[] = [];
+  application.manager.hooks.on('cancelled', ({ reason }) => void heard.push(reason));
+  const id = await application.bus.dispatch(new Long());
+  await until(application.clock, () => started === 1);
+
+  await application.manager.connection().cancel(id, { reason: 'wrong address' });
+  await elapse(application.clock, 2);
+  gate.open();
+  await until(application.clock, () => heard.length > 0);
+
+  expect(reasons).toEqual([expect.objectContaining({ reason: 'wrong address' })]);
+  expect((reasons[0] as Error).message).toContain('was cancelled (wrong address)');
+  expect(heard).toEqual(['wrong address']);
+  const line = application.log.lines.find(
+    ({ message }) => message === 'cancel-watch:Long was cancelled: wrong address',
+  );
+  expect(line).toMatchObject({ level: 'info', facts: { reason: 'wrong address' } });
+});
+
+it('a renewal that tells of it before a look did has the reason asked for', async () => {
+  const looks = asked().mockRejectedValue(new Error('away'));
+  jest.spyOn(application.manager.driver(), 'renew').mockImplementation(() => {
+    looks.mockRestore();
+    return Promise.resolve(['cancelled']);
+  });
+  const id = await application.bus.dispatch(new Long());
+  await until(application.clock, () => started === 1);
+  await application.manager.connection().cancel(id, { reason: 'wrong address' });
+
+  await application.clock.advance('1200s');
+  await until(application.clock, () => reasons.length > 0);
+
+  expect(reasons).toEqual([expect.objectContaining({ reason: 'wrong address' })]);
+});
+
 it('a store that does not say is asked again', async () => {
   asked().mockRejectedValueOnce(new Error('away'));
   const id = await application.bus.dispatch(new Long());

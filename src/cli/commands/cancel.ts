@@ -10,6 +10,7 @@ import type { Session } from '../session';
 interface CancelFlags extends ProjectFlags {
   readonly connection?: string | undefined;
   readonly queue?: string | undefined;
+  readonly reason?: string | undefined;
 }
 
 const MEANING: Readonly<Record<Exclude<CancelResult, 'unknown'>, string>> = {
@@ -27,11 +28,13 @@ export function cancelCommand(session: Session): Command {
     examples: [
       ['onqueue cancel 0193a6c1-…', 'this one, of the default connection'],
       ['onqueue cancel --queue=mail 0193a6c1-…', 'faster where many queues are in use'],
+      ["onqueue cancel --reason='wrong address' 0193a6c1-…", 'the job, the cancelled hook and the log line say why'],
       ['onqueue cancel --connection=redis --json 0193a6c1-…', 'for a program'],
     ],
   })
     .argument('<ids...>', 'ids, as dispatch gives them and log lines show them')
-    .option('--queue <name>', 'where they are (default: all queues of the connection are looked at)');
+    .option('--queue <name>', 'where they are (default: all queues of the connection are looked at)')
+    .option('--reason <text>', 'why, in one line, for those who hear of it');
   return addJsonOption(addProjectOptions(addConnectionOption(command))).action(
     (ids: readonly string[], flags: CancelFlags) => cancel(session, ids, flags),
   );

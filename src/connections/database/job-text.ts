@@ -21,8 +21,8 @@ export interface StoredJob {
   readonly id: number;
   readonly payload: Buffer;
   readonly counters: Counters;
-  /** Cancelled while it ran. */
-  readonly cancelled: boolean;
+  /** Cancelled while it ran: whether, or why. */
+  readonly cancelled: boolean | string;
   /** Seconds since 1970: when it becomes ready, or its lease ends. */
   readonly at: Seconds | undefined;
 }

@@ -15,14 +15,14 @@ export class MemoryControl implements Control {
     this.#checkOpen = checkOpen;
   }
 
-  async cancel(id: string, queue?: string): Promise<CancelResult> {
+  async cancel(id: string, queue?: string, reason?: string): Promise<CancelResult> {
     this.#checkOpen('control.cancel');
-    return this.#store.cancel(id, queue === undefined ? this.#store.queueNames : [queue]);
+    return this.#store.cancel(id, queue === undefined ? this.#store.queueNames : [queue], reason);
   }
 
-  async cancelled(reservations: readonly Reservation[]): Promise<readonly boolean[]> {
+  async cancelled(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]> {
     this.#checkOpen('control.cancelled');
-    return reservations.map(({ queue, token }) => this.#store.queue(queue).isCancelled(token as Text));
+    return reservations.map(({ queue, token }) => this.#store.queue(queue).cancelled(token as Text));
   }
 
   async pause(queue: string, seconds?: Seconds): Promise<boolean> {

@@ -43,8 +43,8 @@ export class MemoryQueue {
   readonly #ready = new TextList();
   readonly #delayed = new SortedTexts();
   readonly #reserved = new SortedTexts();
-  /** Ids of jobs that were cancelled while they ran: whoever holds them is told, also the next to reserve them. */
-  readonly #cancelled = new Set<string>();
+  /** Ids of jobs that were cancelled while they ran: whoever holds them is told, also the next to reserve them. True, or why. */
+  readonly #cancelled = new Map<string, true | string>();
   /** Counts the moves, so that of two jobs at one moment the one moved first comes up first. */
   #moves = 0;
 
@@ -121,11 +121,11 @@ export class MemoryQueue {
   }
 
   /** Looks at every job of the queue. */
-  cancel(id: string): CancelResult {
+  cancel(id: string, reason: string | undefined): CancelResult {
     const isMeant = (text: Text): boolean => idOf(text) === id;
     const running = this.#reserved.firstOf(Infinity).find(({ text }) => isMeant(text));
     if (running !== undefined) {
-      this.#cancelled.add(id);
+      this.#cancelled.set(id, reason ?? true);
       return 'signalled';
     }
     // It may have been given back after it was told to end; a later job of its id was not.
@@ -135,8 +135,9 @@ export class MemoryQueue {
     return delayed !== undefined || this.#ready.remove(isMeant) ? 'removed' : 'unknown';
   }
 
-  isCancelled(reserved: Text): boolean {
-    return this.#cancelled.size > 0 && this.#cancelled.has(String(idOf(reserved)));
+  /** Whether, or why. */
+  cancelled(reserved: Text): boolean | string {
+    return this.#cancelled.size > 0 && (this.#cancelled.get(String(idOf(reserved))) ?? false);
   }
 
   /** False: nobody holds this reservation any more. */

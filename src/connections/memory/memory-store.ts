@@ -94,13 +94,13 @@ export class MemoryStore {
         setAside: (payload) => void setAside.push(this.#setAside(name, payload)),
       });
       for (const { text, counters } of taken) {
-        const cancelled = queue.isCancelled(text);
+        const cancelled = queue.cancelled(text);
         reservations.push({
           queue: name,
           payload: bytesOf(text),
           counters,
           token: text,
-          ...(cancelled && { cancelled }),
+          ...(cancelled !== false && { cancelled }),
         });
       }
     }
@@ -159,13 +159,13 @@ export class MemoryStore {
     const queue = this.queue(reservation.queue);
     const text = reservation.token as Text;
     if (!queue.renew(text, this.#in(lease))) return 'lost';
-    return queue.isCancelled(text) ? 'cancelled' : 'renewed';
+    return queue.cancelled(text) === false ? 'renewed' : 'cancelled';
   }
 
   /** Looks at every job. */
-  cancel(id: string, queues: readonly string[]): CancelResult {
+  cancel(id: string, queues: readonly string[], reason: string | undefined): CancelResult {
     for (const name of queues) {
-      const result = this.queue(name).cancel(id);
+      const result = this.queue(name).cancel(id, reason);
       if (result !== 'unknown') return result;
     }
     return 'unknown';

@@ -102,8 +102,8 @@ export class ExchangeLane extends Lane<Exchange> {
     const results = exchanges.map(({ settlements }) => settlements.map((): Answer<SettleResult> => 'settled'));
     const groups = grouped(exchanges, results, queues);
     const { id } = this;
-    const { client, control, cancelled } = this.#keys.queue(queues[0]!);
-    const keys = [client(id), control, cancelled];
+    const { client, control, cancelled, reasons } = this.#keys.queue(queues[0]!);
+    const keys = [client(id), control, cancelled, reasons];
     for (const queue of queues) keys.push(...this.#keysOf(queue));
     const sentAt = this.moment;
     const limit = Math.min(request?.limit ?? 0, MOST_JOBS);
@@ -117,7 +117,7 @@ export class ExchangeLane extends Lane<Exchange> {
       since: this.waitingSince(exchanges),
       insist: exchanges.some(({ insists }) => insists) ? 'always' : 'once-sent',
     })) as [Buffer, readonly number[], Jobs, readonly (number | Buffer)[], Buffer, readonly unknown[], Buffer];
-    const { cancelled: cancelledPlaces, unrecorded, foreign, refused, unwritable, ...news } = newsOf(words, queues);
+    const { cancelled: ending, unrecorded, foreign, refused, unwritable, ...news } = newsOf(words, queues);
     if (lost.length > 0) mark(groups, lost, 'lost');
     const refusal = refused && this.caller.refusal(refused.words, consequenceOf(exchanges));
     const explained = refusal && ((await withMissingRights(this.caller, control, refusal)) as Error);
@@ -128,7 +128,7 @@ export class ExchangeLane extends Lane<Exchange> {
     }
     this.#forgotten = this.forgot(keys[0]!, sentAt, unrecorded) || this.#forgotten;
     const reply: ReserveReply = {
-      reservations: reservationsOf(jobs, queues, cancelledPlaces),
+      reservations: reservationsOf(jobs, queues, ending),
       setAside: setAside(aside, queues),
       nextIn: secondsOf(nextIn.toString()),
       now: Number(now.toString()) * 1000,
@@ -148,8 +148,8 @@ export class ExchangeLane extends Lane<Exchange> {
 
   #keysOf(queue: string): readonly string[] {
     if (queue === ORDERS) {
-      const { control, cancelled } = this.#keys.queue(queue);
-      return [control, cancelled];
+      const { control, cancelled, reasons } = this.#keys.queue(queue);
+      return [control, cancelled, reasons];
     }
     const { ready, delayed, reserved, notify, failed, failedJobs } = this.#keys.queue(queue);
     return [ready, delayed, reserved, notify, failed, failedJobs];
@@ -220,10 +220,12 @@ function refusedWith(refusal: unknown): Answer<SettleResult> {
   return { later };
 }
 
-/** @param cancelled places from 1, in the whole of the reply */
-function reservationsOf(jobs: Jobs, queues: readonly string[], cancelled: readonly number[]): readonly Reservation[] {
+function reservationsOf(jobs: Jobs, queues: readonly string[], cancelled: News['cancelled']): readonly Reservation[] {
   const reservations = jobs.flatMap(([place, ...texts]) => texts.map((text) => reservation(queues[place - 1]!, text)));
-  for (const place of cancelled) reservations[place - 1] = { ...reservations[place - 1]!, cancelled: true };
+  for (let at = 0; at < cancelled.length; at += 2) {
+    const place = Number(cancelled[at]) - 1;
+    reservations[place] = { ...reservations[place]!, cancelled: String(cancelled[at + 1]) || true };
+  }
   return reservations;
 }
 
@@ -232,7 +234,8 @@ function reservation(queue: string, payload: Buffer): Reservation {
 }
 
 type News = Pick<ReserveReply, 'restart' | 'paused'> & {
-  readonly cancelled: readonly number[];
+  /** A place from 1, in the whole of the reply, and why, and so on. */
+  readonly cancelled: readonly (number | Buffer)[];
   readonly unrecorded: boolean;
   /** Queues of which a key is of another type. */
   readonly foreign: readonly string[];
@@ -254,7 +257,7 @@ function newsOf(words: readonly unknown[], queues: readonly string[]): News {
   const paused = told.get('paused') as readonly number[] | undefined;
   const refused = told.get('refused') as readonly [words: Buffer, ...places: number[]] | undefined;
   return {
-    cancelled: (told.get('cancelled') as readonly number[] | undefined) ?? [],
+    cancelled: (told.get('cancelled') as News['cancelled'] | undefined) ?? [],
     unrecorded: told.has('unrecorded'),
     foreign: ((told.get('foreign') as readonly number[] | undefined) ?? []).map((place) => queues[place - 1] ?? ORDERS),
     unwritable: (told.get('unwritable') as readonly number[] | undefined) ?? [],

@@ -19,6 +19,8 @@ export interface QueueKeys {
   readonly control: string;
   /** sorted set: id of a cancelled job → when the mark may go. Shared as `control` is */
   readonly cancelled: string;
+  /** hash: id of a cancelled job → why. Shared as `control` is */
+  readonly reasons: string;
   /** string: the last answer that a client of this name was given */
   readonly client: (id: string) => string;
 }
@@ -91,13 +93,14 @@ function keysOf(ready: string, owner: string): QueueKeys {
     failedJobs: `${ready}:failed:jobs`,
     control: controlOf(owner),
     cancelled: `${owner}:cancelled`,
+    reasons: `${owner}:cancelled:reasons`,
     client: (id) => `${ready}:client:${id}`,
   };
 }
 
 const TYPES: readonly (readonly [ending: RegExp, type: string])[] = [
   [/:(delayed|reserved|failed|cancelled)$/, 'zset'],
-  [/:(failed:jobs|control)$/, 'hash'],
+  [/:(failed:jobs|control|cancelled:reasons)$/, 'hash'],
   [/:client:[^:]*$|:\{?lock:/, 'string'],
 ];
 

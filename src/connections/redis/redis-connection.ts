@@ -221,8 +221,8 @@ export class RedisConnection implements Connection {
 
   async clear(queue: string): Promise<number> {
     this.#checkOpen('clear');
-    const { client, ready, delayed, reserved, notify, cancelled } = this.#keys.queue(queue);
-    const keys = [ready, delayed, reserved, notify, cancelled];
+    const { client, ready, delayed, reserved, notify, cancelled, reasons } = this.#keys.queue(queue);
+    const keys = [ready, delayed, reserved, notify, cancelled, reasons];
     const consequence = `queue '${queue}' was not cleared`;
     const [, count] = (await this.#clears.ask({ script: 'clear', client, keys, args: [], consequence })) as [
       word: Buffer,

@@ -1,4 +1,4 @@
-/** Orders to the workers of a Redis: kept in one hash and one sorted set, in a cluster in one of each for each queue. */
+/** Orders to the workers of a Redis: kept in hashes and a sorted set, in a cluster in some of each queue's own. */
 import type { Milliseconds, Seconds } from '../../clock/clock';
 import { readId } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
@@ -43,17 +43,17 @@ export class RedisControl implements Control {
     this.#calls = new RecordedCalls(caller);
   }
 
-  async cancel(id: string, queue?: string): Promise<CancelResult> {
+  async cancel(id: string, queue?: string, reason = ''): Promise<CancelResult> {
     this.#checkOpen('control.cancel');
     const unseen: string[] = [];
     for (const name of queue === undefined ? await this.#names.all() : [queue]) {
-      const result = await this.#look(id, name, 'leave');
+      const result = await this.#look(id, name, 'leave', reason);
       if (result === 'unseen') unseen.push(name);
       else if (result !== 'unknown') return result;
     }
     const marked = new Set<string>();
     for (const name of unseen) {
-      const result = await this.#look(id, name, 'mark');
+      const result = await this.#look(id, name, 'mark', reason);
       const { cancelled } = this.#keys.queue(name);
       if (result === 'marked') marked.add(cancelled);
       if (result !== 'removed' && result !== 'signalled') continue;
@@ -65,18 +65,26 @@ export class RedisControl implements Control {
     return marked.size > 0 ? 'marked' : 'unknown';
   }
 
-  async cancelled(reservations: readonly Reservation[]): Promise<readonly boolean[]> {
+  async cancelled(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]> {
     this.#checkOpen('control.cancelled');
     const places = new Map<string, number[]>();
     for (const [place, { queue }] of reservations.entries()) {
       const { cancelled } = this.#keys.queue(queue);
       places.set(cancelled, [...(places.get(cancelled) ?? []), place]);
     }
-    const answers: boolean[] = [];
+    const consequence = 'no cancelled job was told';
+    const idAt = (place: number): string => readId(reservations[place]!.payload) ?? '';
+    const answers: (boolean | string)[] = [];
     for (const [key, of] of places) {
-      const ids = of.map((place) => readId(reservations[place]!.payload) ?? '');
-      const scores = await this.#caller.command('zmscore', [key, ...ids], { consequence: 'no cancelled job was told' });
+      const scores = await this.#command('zmscore', [key, ...of.map(idAt)], consequence);
       for (const [index, place] of of.entries()) answers[place] = (scores as readonly unknown[])[index] !== null;
+      const ending = of.filter((place) => answers[place] === true);
+      if (ending.length === 0) continue;
+      const { reasons } = this.#keys.queue(reservations[ending[0]!]!.queue);
+      const told = await this.#command('hmget', [reasons, ...ending.map(idAt)], consequence);
+      for (const [index, place] of ending.entries()) {
+        answers[place] = String((told as readonly (Buffer | null)[])[index] ?? '') || true;
+      }
     }
     return answers;
   }
@@ -140,11 +148,11 @@ export class RedisControl implements Control {
     return (await this.#ordered.all()).map((queue) => this.#keys.queue(queue).control);
   }
 
-  async #look(id: string, queue: string, resort: Resort): Promise<CancelResult | 'unseen'> {
-    const { client, ready, delayed, reserved, cancelled } = this.#keys.queue(queue);
-    const keys = [ready, delayed, reserved, cancelled];
+  async #look(id: string, queue: string, resort: Resort, reason: string): Promise<CancelResult | 'unseen'> {
+    const { client, ready, delayed, reserved, cancelled, reasons } = this.#keys.queue(queue);
+    const keys = [ready, delayed, reserved, cancelled, reasons];
     const consequence = `job ${id} was not cancelled`;
-    const [word] = await this.#calls.ask({ script: 'cancel', client, keys, args: [id, resort], consequence });
+    const [word] = await this.#calls.ask({ script: 'cancel', client, keys, args: [id, resort, reason], consequence });
     return String(word) as CancelResult | 'unseen';
   }
 

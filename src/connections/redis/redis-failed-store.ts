@@ -90,7 +90,7 @@ export class RedisFailedStore implements FailedStore {
     const [word] = await this.#calls.ask({
       script: 'retry',
       client: keys.client,
-      keys: [keys.failed, keys.failedJobs, keys.ready, keys.notify, keys.cancelled],
+      keys: [keys.failed, keys.failedJobs, keys.ready, keys.notify, keys.cancelled, keys.reasons],
       args: [entry.id, entry.payload, payload],
       consequence: `the failed job ${entry.id} was not sent back`,
     });

@@ -136,6 +136,30 @@ export const cancelCases: readonly CaseDefinition[] = [
     },
   },
   {
+    name: 'the reason that was given reaches who holds the job, and who is handed it next; the last one counts',
+    requires: ['renew', 'control'],
+    async run(world) {
+      await world.push(probe('a'), probe('b'));
+      const held = await world.reserveAll({ lease: 600 });
+      await world.control.cancel('a', undefined, 'wrong address');
+      await world.control.cancel('b', undefined, 'too late');
+      await world.control.cancel('b', world.queue, 'no, too early: «é»');
+      assert.deepEqual(await world.control.cancelled?.(held), ['wrong address', 'no, too early: «é»']);
+      await world.settle(held.map((reservation) => released(reservation)));
+      const again = await world.reserveAll();
+      assert.deepEqual(
+        again.map(({ cancelled: why }) => why),
+        ['wrong address', 'no, too early: «é»'],
+      );
+      await world.settle([cancelled(again[0]!), failed(again[1]!)]);
+      await world.push(probe('a'));
+      const later = await world.reserveOne();
+      assert.equal(later.cancelled ?? false, false);
+      await world.control.cancel('a');
+      assert.deepEqual(await world.control.cancelled?.([later]), [true]);
+    },
+  },
+  {
     name: 'a renewal that tells of a cancellation renews all the same',
     requires: ['reserve', 'renew', 'control'],
     async run(world) {

@@ -57,7 +57,7 @@ export class LeaseKeeper {
       clock,
       renew: (reservations, seconds) => connection.renew(reservations, seconds),
       lost: (held) => this.#lose(held),
-      cancelled: (held) => this.#cancel(held),
+      cancelled: (held) => this.#hearCancelled(held),
       // Somebody else may have it from here on. It is renewed all the same: as long as nobody has, it is ours.
       // One that has not started waits until the store has said whose it is.
       ended: ({ job }) => {
@@ -125,10 +125,7 @@ export class LeaseKeeper {
       clock,
       ask: (reservations) => control.cancelled!(reservations),
       held: () => this.#renewal.held,
-      cancelled: (held) => {
-        // It may have been settled meanwhile.
-        if (held.job.lease === held) this.#cancel(held);
-      },
+      cancelled: (held, reason) => this.#cancel(held, reason),
     });
   }
 
@@ -165,7 +162,7 @@ export class LeaseKeeper {
     // It may have been settled meanwhile.
     const held = this.#find(message.number);
     if (message.kind === 'lost') this.#lose(held);
-    else if (held !== undefined) this.#cancel(held);
+    else if (held !== undefined) this.#hearCancelled(held);
   }
 
   #doWithout(why: string): void {
@@ -207,12 +204,19 @@ export class LeaseKeeper {
     }
   }
 
-  // Heard with each renewal; a second time would give it another grace.
-  #cancel(held: HeldJob): void {
+  // A renewal tells that it is so, and the watch why.
+  #hearCancelled(held: HeldJob): void {
     if (held.isCancelled) return;
-    held.isCancelled = true;
+    if (this.#cancels === undefined) this.#cancel(held);
+    else void this.#cancels.hear(held);
+  }
+
+  // Heard more than once; a second time would give it another grace. It may have been settled meanwhile.
+  #cancel(held: HeldJob, reason?: string): void {
     const { job } = held;
-    job.abort(new JobCancelledError(job.name, job.id), this.#settings.grace);
+    if (held.isCancelled || job.lease !== held) return;
+    held.isCancelled = true;
+    job.abort(new JobCancelledError(job.name, job.id, reason), this.#settings.grace);
   }
 
   #find(number: number): HeldJob | undefined {

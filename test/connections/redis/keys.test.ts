@@ -4,6 +4,7 @@ describe('the names of keys', () => {
   it('are those of Laravel for the jobs of a queue, and our own beside them', () => {
     const { client, ...keys } = new Keys('queues:', false).queue('mail');
     expect({ ...keys, client: client('abc') }).toEqual({
+      reasons: 'queues::cancelled:reasons',
       ready: 'queues:mail',
       delayed: 'queues:mail:delayed',
       reserved: 'queues:mail:reserved',

@@ -6,7 +6,7 @@ import type { NewJob, StoredJob } from '../job-text';
 import type { CallMark } from '../server/call-marks';
 import type { Exchange, Exchanged, JobStatements, QueuedJob, ReservationToken } from '../server/dialect';
 import type { SqlRow, SqlSession } from '../server/sql-session';
-import { jobOf } from '../stored-row';
+import { cancellationsOf, jobOf } from '../stored-row';
 import { lockCalls, recordCall } from './call-records';
 import { exchange } from './exchange';
 import { DELAYED, FENCE, heldBy, JOB, now, READY, RESERVED } from './job-rows';
@@ -162,7 +162,12 @@ export class MysqlJobs implements JobStatements {
     return rows.map(([name]) => String(name));
   }
 
-  async cancel(session: SqlSession, id: string, queue: string | undefined): Promise<CancelResult> {
+  async cancel(
+    session: SqlSession,
+    id: string,
+    queue: string | undefined,
+    reason: string | undefined,
+  ): Promise<CancelResult> {
     const { jobs, ids } = this.#names;
     const condition = queue === undefined ? new Sql('TRUE') : sql`queue = ${queue}`;
     const results = await (session as MysqlSession).atOnce(
@@ -171,7 +176,7 @@ export class MysqlJobs implements JobStatements {
         sql`SELECT id, reserved_at IS NOT NULL INTO @onqueue_id, @onqueue_held FROM ${jobs} FORCE INDEX (${ids})
           WHERE uuid = ${keyOf(id)} AND uuid <> '' AND ${condition} ORDER BY reserved_at IS NULL, id LIMIT 1 FOR UPDATE`,
         sql`DELETE FROM ${jobs} WHERE id = @onqueue_id AND reserved_at IS NULL`,
-        sql`UPDATE ${jobs} SET cancelled = 1 WHERE id = @onqueue_id AND reserved_at IS NOT NULL`,
+        sql`UPDATE ${jobs} SET cancelled = 1, cancel_reason = ${reason ?? null} WHERE id = @onqueue_id AND reserved_at IS NOT NULL`,
       ],
       [sql`SELECT @onqueue_held`],
     );
@@ -180,10 +185,10 @@ export class MysqlJobs implements JobStatements {
     return Number(held) === 0 ? 'removed' : 'signalled';
   }
 
-  async cancelled(session: SqlSession, ids: readonly number[]): Promise<ReadonlySet<number>> {
+  async cancelled(session: SqlSession, ids: readonly number[]): Promise<ReadonlyMap<number, true | string>> {
     const { jobs } = this.#names;
-    const statement = sql`SELECT id FROM ${jobs} FORCE INDEX (PRIMARY) WHERE id IN (${ids}) AND cancelled`;
-    return new Set((await session.query(statement.text)).rows.map(([id]) => Number(id)));
+    const statement = sql`SELECT id, cancel_reason FROM ${jobs} FORCE INDEX (PRIMARY) WHERE id IN (${ids}) AND cancelled`;
+    return cancellationsOf((await session.query(statement.text)).rows);
   }
 
   async unread(

@@ -144,6 +144,11 @@ CREATE TABLE IF NOT EXISTS ${jobs} (
   ADD INDEX ${turns} (queue, state, turn),
   ADD INDEX ${ids} (uuid, size)`,
       ),
+      ...this.#unlessThere(
+        this.#tables.jobs,
+        'cancel_reason',
+        sql`ALTER TABLE ${jobs} ADD COLUMN cancel_reason VARCHAR(255) NULL`,
+      ),
       sql`-- Laravel's attempts end at 255. A job that a worker of Laravel's had is given up when that would.
 ALTER TABLE ${jobs} MODIFY attempts BIGINT NOT NULL DEFAULT 0`,
       this.#adoption,

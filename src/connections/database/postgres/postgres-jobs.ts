@@ -15,7 +15,7 @@ import type {
   TakenJob,
 } from '../server/dialect';
 import type { SqlRow, SqlSession } from '../server/sql-session';
-import { COUNTERS, jobOf } from '../stored-row';
+import { cancellationsOf, COUNTERS, jobOf } from '../stored-row';
 import type { Identifiers } from './identifiers';
 import { failedRow } from './postgres-failed';
 import { pushedJob } from './pushed-job';
@@ -180,24 +180,29 @@ export class PostgresJobs implements JobStatements {
     return rows.map(([name]) => String(name));
   }
 
-  async cancel(session: SqlSession, id: string, queue: string | undefined): Promise<CancelResult> {
+  async cancel(
+    session: SqlSession,
+    id: string,
+    queue: string | undefined,
+    reason: string | undefined,
+  ): Promise<CancelResult> {
     const { jobs } = this.#names;
     const { rows } = await session.query(
       `WITH found AS MATERIALIZED (
          SELECT id, ${RESERVED} AS held FROM ${jobs} WHERE uuid = $1 AND ${KNOWN_ID} AND ($2::text IS NULL OR queue = $2)
          ORDER BY ${RESERVED} DESC, id LIMIT 1 FOR UPDATE
        ), removed AS (DELETE FROM ${jobs} AS job USING found WHERE job.id = found.id AND NOT held RETURNING 'removed'),
-       signalled AS (UPDATE ${jobs} AS job SET cancelled = true FROM found WHERE job.id = found.id AND held RETURNING 'signalled')
+       signalled AS (UPDATE ${jobs} AS job SET cancelled = true, cancel_reason = $3 FROM found WHERE job.id = found.id AND held RETURNING 'signalled')
        SELECT * FROM removed UNION ALL SELECT * FROM signalled`,
-      [id, queue ?? null],
+      [id, queue ?? null, reason ?? null],
     );
     return (rows[0]?.[0] ?? 'unknown') as CancelResult;
   }
 
-  async cancelled(session: SqlSession, ids: readonly number[]): Promise<ReadonlySet<number>> {
-    const statement = `SELECT id FROM ${this.#names.jobs} WHERE id = ANY ($1::bigint[]) AND cancelled`;
+  async cancelled(session: SqlSession, ids: readonly number[]): Promise<ReadonlyMap<number, true | string>> {
+    const statement = `SELECT id, cancel_reason FROM ${this.#names.jobs} WHERE id = ANY ($1::bigint[]) AND cancelled`;
     const { rows } = await session.query(statement, [numberArray(ids)]);
-    return new Set(rows.map(([id]) => Number(id)));
+    return cancellationsOf(rows);
   }
 
   async unread(

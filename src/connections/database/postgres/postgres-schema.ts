@@ -124,6 +124,7 @@ ALTER TABLE ${jobs}
   ADD COLUMN IF NOT EXISTS timeouts bigint NOT NULL DEFAULT 0,
   ADD COLUMN IF NOT EXISTS releases bigint NOT NULL DEFAULT 0,
   ADD COLUMN IF NOT EXISTS cancelled boolean NOT NULL DEFAULT false,
+  ADD COLUMN IF NOT EXISTS cancel_reason text,
   ADD COLUMN IF NOT EXISTS place bigint,
   ADD COLUMN IF NOT EXISTS due_at double precision,
   ADD COLUMN IF NOT EXISTS lease_until double precision,

@@ -136,9 +136,9 @@ export interface JobStatements {
   /** Removes up to `limit` jobs that are no newer than `newest`; returns how many. */
   clear(session: SqlSession, queue: string, newest: number, limit: number): Promise<number>;
   queues(session: SqlSession): Promise<readonly string[]>;
-  cancel(session: SqlSession, id: string, queue: string | undefined): Promise<CancelResult>;
-  /** Those of these jobs that were cancelled. */
-  cancelled(session: SqlSession, ids: readonly number[]): Promise<ReadonlySet<number>>;
+  cancel(session: SqlSession, id: string, queue: string | undefined, reason: string | undefined): Promise<CancelResult>;
+  /** Those of these jobs that were cancelled: true, or why. */
+  cancelled(session: SqlSession, ids: readonly number[]): Promise<ReadonlyMap<number, true | string>>;
   /** Some jobs of other programs, whose ids nobody has read yet. */
   unread(session: SqlSession, limit: number): Promise<readonly { readonly id: number; readonly payload: Buffer }[]>;
   /** From here on a job is known by its id: '' where it has none. */

@@ -30,6 +30,7 @@ export function foundTables(
 function flawIn(found: ReadonlyMap<string, string>, { jobs, failed, orders }: TableNames): string | undefined {
   for (const [name, type] of [
     [`${jobs}.lease_until`],
+    [`${jobs}.cancel_reason`],
     [`${jobs}.attempts`, 'bigint'],
     [`${failed}.failed_ms`],
     [`${orders}.ends_at`],

@@ -4,7 +4,8 @@ import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../../payload/unreadable';
 import { uuidv7 } from '../../../payload/uuid';
 import type { Reservation, SetAside } from '../../../queue/connection';
 import { countersIn } from '../job-text';
-import type { Ending, ReservationToken, TakenJob } from './dialect';
+import type { Ending, Exchange, Exchanged, JobStatements, ReservationToken, TakenJob } from './dialect';
+import type { SqlSession } from './sql-session';
 
 export interface ReservedJobs {
   readonly reservations: readonly Reservation[];
@@ -13,6 +14,15 @@ export interface ReservedJobs {
   readonly rewritten: readonly (ReservationToken & { readonly payload: Buffer; readonly uuid: string })[];
   /** Moves what is no JSON object to the failed jobs: it must not stand in the way of what can run. */
   readonly removed: readonly Ending[];
+}
+
+/** Asks for the reasons of those that were cancelled where there are any alone. */
+export async function exchange(jobs: JobStatements, session: SqlSession, asked: Exchange): Promise<Exchanged> {
+  const exchanged = await jobs.exchange(session, asked);
+  const ending = exchanged.taken.filter(({ cancelled }) => cancelled !== false).map(({ id }) => id);
+  if (ending.length === 0) return exchanged;
+  const cancelled = await jobs.cancelled(session, ending);
+  return { ...exchanged, taken: exchanged.taken.map((job) => ({ ...job, cancelled: cancelled.get(job.id) ?? false })) };
 }
 
 /** @param connection its name in the configuration */
@@ -45,7 +55,7 @@ export function reservedJobs(taken: readonly TakenJob[], connection: string): Re
       rewritten.push({ ...token, payload, uuid });
     }
     texts.add(text);
-    reservations.push({ queue, payload, counters, token, ...(cancelled && { cancelled }) });
+    reservations.push({ queue, payload, counters, token, ...(cancelled !== false && { cancelled }) });
   }
   return { reservations, setAside, rewritten, removed };
 }

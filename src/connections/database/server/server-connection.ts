@@ -41,7 +41,7 @@ import { diagnoseServer } from './diagnosis';
 import type { Dialect, Ending, Exchanged, QueuedJob, ReservationToken, Waiters } from './dialect';
 import { endingOf, sizeOf } from './endings';
 import { PushLane } from './push-lane';
-import { type ReservedJobs, reservedJobs } from './reserved-jobs';
+import { exchange, type ReservedJobs, reservedJobs } from './reserved-jobs';
 import type { Purpose, ServerCaller } from './server-caller';
 import { ServerControl } from './server-control';
 import { ServerFailedStore } from './server-failed-store';
@@ -351,7 +351,7 @@ export class ServerConnection implements Connection {
     const call = this.#marks.begin();
     try {
       const { settled, taken, outlook }: Exchanged = await this.#caller.run(purpose, (session) =>
-        jobs.exchange(session, { endings: [...ends.values()], request, mark: call.next() }),
+        exchange(jobs, session, { endings: [...ends.values()], request, mark: call.next() }),
       );
       const { reservations, setAside, rewritten, removed } = reservedJobs(taken, this.name);
       // Where one of these fails, the next call gives back what nobody heard of.

@@ -20,12 +20,12 @@ export class ServerControl implements Control {
     this.#dialect = dialect;
   }
 
-  async cancel(id: string, queue?: string): Promise<CancelResult> {
+  async cancel(id: string, queue?: string, reason?: string): Promise<CancelResult> {
     const { jobs } = this.#dialect;
     const consequence = `job ${id} was not cancelled`;
     for (;;) {
       const result = await this.#access('control.cancel', { consequence, writes: 'once' }, (session) =>
-        jobs.cancel(session, id, queue),
+        jobs.cancel(session, id, queue, reason),
       );
       if (result !== 'unknown') return result;
       // It may be among those whose ids nobody has read yet; each is read once.
@@ -38,13 +38,13 @@ export class ServerControl implements Control {
     }
   }
 
-  async cancelled(reservations: readonly Reservation[]): Promise<readonly boolean[]> {
+  async cancelled(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]> {
     const ids = reservations.map(({ token }) => (token as ReservationToken).id);
     const purpose = { consequence: 'no cancelled job was told' };
     const cancelled = await this.#access('control.cancelled', purpose, (session) =>
       this.#dialect.jobs.cancelled(session, ids),
     );
-    return ids.map((id) => cancelled.has(id));
+    return ids.map((id) => cancelled.get(id) ?? false);
   }
 
   async pause(queue: string, seconds?: Seconds): Promise<boolean> {

@@ -57,7 +57,7 @@ export function reserve(
     taken.spend(found.map(({ payload }) => payload.length));
     for (const job of found) {
       if (countersIn(job.payload) === undefined) setAside.push(putAside(tables, queue, job, connection, now));
-      else reservations.push(reservationOf(jobs, queue, job, texts));
+      else reservations.push(reservationOf(tables, queue, job, texts));
     }
   }
   return { reservations, setAside, ...outlookOf(jobs, queues, now) };
@@ -100,7 +100,7 @@ function outlookOf(
 }
 
 /** `texts`: those handed out by this call already. A twin of one gets an id of its own: both may fail, and be kept. */
-function reservationOf(jobs: JobTable, queue: string, job: StoredJob, texts: Set<string>): Reservation {
+function reservationOf({ jobs, ids }: SqliteTables, queue: string, job: StoredJob, texts: Set<string>): Reservation {
   const { id, counters, cancelled } = job;
   let payload = withCounters(job.payload, counters);
   const text = payload.toString('latin1');
@@ -111,7 +111,7 @@ function reservationOf(jobs: JobTable, queue: string, job: StoredJob, texts: Set
   }
   texts.add(text);
   const token: ReservationToken = { id, fence: fenceOf(counters) };
-  return { queue, payload, counters, token, ...(cancelled && { cancelled }) };
+  return { queue, payload, counters, token, ...(cancelled && { cancelled: ids.cancelled(id) }) };
 }
 
 /** What is no JSON object can never run: it must not stand in the way of what can. */

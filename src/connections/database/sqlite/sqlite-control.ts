@@ -23,21 +23,21 @@ export class SqliteControl implements Control {
     this.#options = options;
   }
 
-  async cancel(id: string, queue?: string): Promise<CancelResult> {
+  async cancel(id: string, queue?: string, reason?: string): Promise<CancelResult> {
     const consequence = `job ${id} was not cancelled`;
     for (;;) {
-      const result = await this.#order('control.cancel', consequence, ({ ids }) => ids.cancel(id, queue));
+      const result = await this.#order('control.cancel', consequence, ({ ids }) => ids.cancel(id, queue, reason));
       if (result !== 'unknown') return result;
       // It may be among those whose ids nobody has read yet; each is read once.
       if (!(await this.#options.store.write({ consequence }, ({ ids }) => ids.readSome()))) return 'unknown';
     }
   }
 
-  async cancelled(reservations: readonly Reservation[]): Promise<readonly boolean[]> {
+  async cancelled(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]> {
     const { store, checkOpen } = this.#options;
     checkOpen('control.cancelled');
     return store.read('no cancelled job was told', ({ ids }) =>
-      reservations.map(({ token }) => ids.isCancelled((token as ReservationToken).id)),
+      reservations.map(({ token }) => ids.cancelled((token as ReservationToken).id)),
     );
   }
 

@@ -80,8 +80,10 @@ const orderTables = (names: TableNames): string => `
   CREATE TABLE ${names.orders} (kind TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (kind, value)) WITHOUT ROWID;
 `;
 
-const pauseEnds = (names: TableNames): string => `
+/** When a pause ends, and why a job was cancelled. */
+const endsAndReasons = (names: TableNames): string => `
   ALTER TABLE ${names.orders} ADD COLUMN ends_at REAL;
+  ALTER TABLE ${names.jobs} ADD COLUMN cancel_reason TEXT;
 `;
 
 interface Step {
@@ -94,7 +96,7 @@ interface Step {
 const STEPS: readonly Step[] = [
   { tables: ['jobs', 'failed', 'queues', 'locks'], statements: firstTables },
   { tables: ['orders'], statements: orderTables },
-  { tables: [], statements: pauseEnds },
+  { tables: [], statements: endsAndReasons },
 ];
 
 /** Of the tables that the statements need. */

@@ -156,6 +156,7 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
           `drop table ${world.table} cascade; drop table failed_${world.table}; ${migrations(world.table)}`,
           'lease_until is missing',
         ],
+        [`alter table ${world.table} drop column cancel_reason`, 'cancel_reason is missing'],
       ] as const) {
         await world.rows(change);
         const connection = world.connect();
