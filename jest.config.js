@@ -36,10 +36,12 @@ module.exports = {
     },
     {
       ...shared,
+      displayName: 'alone',
       testRegex: [`${alone}.*\\.test\\.ts$`],
       runner: '<rootDir>/test/support/one-at-a-time.ts',
     },
   ],
+  testSequencer: '<rootDir>/test/support/alone-last.cjs',
   // Jest leaves one core idle by default: on two cores, everything would run one after the other.
   maxWorkers: '100%',
   // A slow machine is no failure; a hang still is one, and says which test it was.
