@@ -38,7 +38,7 @@ local moment = clock()
 -- way, an escape.
 local plain = find(id, '^[%w_-]+$')
 local function is_meant(text)
-  return (find(text, id, 1, true) or (not plain and find(text, '\\', 1, true))) and id_of(text) == id
+  return (find(text, id, 1, true) or (not plain and find(text, '\\', 1, true))) and texts().id_of(text) == id
 end
 
 local function sorted(key)
@@ -78,29 +78,29 @@ end
 
 -- A mark from the time when it ran would end a later job of its id.
 local function removed()
-  unmark(cancelled, reasons, id)
+  texts().unmark(cancelled, reasons, id)
   return record(client, sequence, { 'removed' })
 end
 
-local running, reserved_seen = look(sorted(reserved), is_meant)
+local running, reserved_seen = texts().look(sorted(reserved), is_meant)
 if running then
   mark()
   return { 'signalled' }
 end
 
-local waiting, delayed_seen = look(sorted(delayed), is_meant)
+local waiting, delayed_seen = texts().look(sorted(delayed), is_meant)
 if waiting then
   call('ZREM', delayed, waiting)
   return removed()
 end
 
 local length = call('LLEN', ready)
-local first, head_seen = look(head, is_meant)
+local first, head_seen = texts().look(head, is_meant)
 if first then
   call('LREM', ready, 1, first)
   return removed()
 end
-local last, tail_seen = look(tail_behind(head_seen, length), is_meant)
+local last, tail_seen = texts().look(tail_behind(head_seen, length), is_meant)
 if last then
   call('LREM', ready, -1, last)
   return removed()

@@ -30,9 +30,9 @@ local marked = {}
 if call('EXISTS', cancelled) == 1 then
   ask_to_remove(cancelled)
   local function page_from(start) return call('ZRANGE', reserved, start, start + PAGE - 1) end
-  look(page_from, function(text) marked[#marked + 1] = id_of(text) or '' end)
+  texts().look(page_from, function(text) marked[#marked + 1] = texts().id_of(text) or '' end)
 end
 
 call('UNLINK', ready, delayed, reserved, notify)
-for _, id in ipairs(marked) do unmark(cancelled, reasons, id) end
+for _, id in ipairs(marked) do texts().unmark(cancelled, reasons, id) end
 return record(client, sequence, { 'cleared', count })

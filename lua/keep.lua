@@ -21,7 +21,7 @@ local id, meta, payload, own_id = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 check_failed(failed, failed_jobs)
 -- What a text is without its counters, and its fence.
 local function told_apart(text)
-  local body_end, attempts, crashes, _, _, releases = read_counters(text)
+  local body_end, attempts, crashes, _, _, releases = texts().read_counters(text)
   if not body_end then return text, 0 end
   return sub(text, 1, body_end), attempts + crashes + releases
 end

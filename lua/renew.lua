@@ -33,6 +33,6 @@ for at = FIRST_TOKEN, #ARGV do
     renewed[#renewed + 1], places[#places + 1] = ARGV[at], place
   end
 end
-local ending = cancelled_among(cancelled, nil, { renewed }, 1)
+local ending = texts().cancelled_among(cancelled, nil, { renewed }, 1)
 for i, place in ipairs(ending) do ending[i] = places[place] end
 return { 'renewed', lost, ending }

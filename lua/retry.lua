@@ -34,7 +34,7 @@ call('LLEN', notify)
 
 call('RPUSH', ready, payload)
 -- A mark that was left because the job was not found where it waited: sending it back is the later order.
-unmark(cancelled, reasons, id)
+texts().unmark(cancelled, reasons, id)
 call('ZREM', failed, id)
 call('HDEL', failed_jobs, id)
 -- It is sent back, whatever becomes of the hint.

@@ -106,9 +106,35 @@ describe('exchange.lua, promoting and reclaiming', () => {
     const promoted = async (): Promise<number> =>
       world.client.exists(...names.slice(1).map((name) => world.queue(name).ready));
     expect(await promoted()).toBe(2);
-    await world.exchange({ queues: names, limit: 1, sequence: 1e6 + 1 });
-    await world.exchange({ queues: names, limit: 1, sequence: 1e6 + 2 });
+    for (const later of [1, 2]) {
+      world.offset = later;
+      await world.exchange({ queues: names, limit: 1, sequence: 1e6 + later });
+    }
     expect(await promoted()).toBe(4);
+  });
+
+  it('asks what is due 20 ms after it did, and before where a call would get less than it wants', async () => {
+    const due = (): Promise<number> => world.client.zcard(world.queue().delayed);
+    world.frozen = true;
+    await world.push(probes(3));
+    expect(await world.reserve()).toHaveLength(1);
+    await world.client.zadd(world.queue().delayed, 1, probe('due'));
+    expect([await world.reserve(), await due()]).toEqual([[probe('p1', 1)], 1]);
+    expect([await world.reserve(2), await due()]).toEqual([[probe('p2', 1), probe('due', 1)], 0]);
+    await world.client.zadd(world.queue().delayed, 1, probe('later'));
+    await world.push([probe('last')]);
+    world.offset = 0.02;
+    expect([await world.reserve(), await due()]).toEqual([[probe('last', 1)], 0]);
+  });
+
+  it('reserves nothing that it may not take out of the queue', async () => {
+    await world.push(probes(2));
+    const [token] = await world.reserve();
+    const calls = ['TIME', 'GET', 'EXISTS', 'ZREM', 'LRANGE', 'ZCOUNT', 'ZADD', 'LPOP'];
+    world.refusedCall = calls.length;
+    const { jobs, news } = await world.exchange({ limit: 1, outcomes: ['completed', 1, 1, token!] });
+    expect([jobs, news]).toEqual([[], ['refused', [expect.stringContaining('refused by the test')]]]);
+    expect(await world.client.zcard(world.queue().reserved)).toBe(0);
   });
 
   it('does not promote again when the reply was lost', async () => {
