@@ -8,7 +8,14 @@ const MOST_CAUSES = 5;
 
 /** The folder that all of Onqueue's code stands in. */
 const OURS = dirname(__dirname) + sep;
-const OUR_FRAMES = [`(${OURS}`, `at ${OURS}`, pathToFileURL(OURS).href, '(node:internal', 'at node:internal'];
+const OUR_FRAMES = [
+  `(${OURS}`,
+  `at ${OURS}`,
+  pathToFileURL(OURS).href,
+  '(node:internal',
+  'at node:internal',
+  '(node:async_hooks',
+];
 
 /** Never throws. */
 export function errorRecord(error: Error, depth = 0): ErrorRecord {
