@@ -22,7 +22,7 @@ export function printOpening(
   if (logFormat(session.surroundings.stderr, flags) === 'json') {
     const facts = { connection: name, driver, store: address, queues: queueNames, jobs };
     manager.logger.info(facts, `The worker starts. Store: ${store}. Queues: ${queueNames.join(', ')}.`);
-  } else {
+  } else if (flags.quiet !== true) {
     const table = jobs.length === 0 ? [] : ['', formatTable(JOB_HEADINGS, jobs.map(jobRow), {})];
     const lines = [`Store    ${store}`, `Queues   ${queueNames.join(', ')}`, ...table, ''];
     session.output.note(lines.join('\n'));

@@ -57,6 +57,10 @@ export interface LogFlags {
   readonly log?: LogFormat | undefined;
   /** Also when a job starts. */
   readonly verbose?: boolean | undefined;
+  /** Warnings and errors alone. */
+  readonly quiet?: boolean | undefined;
+  /** Stands in each line, as `worker`. */
+  readonly name?: string | undefined;
   /** As `log: 'json'`. */
   readonly json?: boolean | undefined;
 }
@@ -75,11 +79,12 @@ export class Session {
   }
 
   /** Writes to standard error: what jobs print themselves has standard output alone. */
-  logger(flags: LogFlags = {}): ConsoleLogger {
+  logger(flags: LogFlags = {}): Logger {
     const { stderr } = this.surroundings;
-    const logger = new ConsoleLogger(stderr, flags.verbose === true ? 'debug' : 'info', logFormat(stderr, flags));
+    const level = flags.verbose === true ? 'debug' : flags.quiet === true ? 'warn' : 'info';
+    const logger = new ConsoleLogger(stderr, level, logFormat(stderr, flags));
     this.#loggers.push(logger);
-    return logger;
+    return tagged(logger, flags.name === undefined ? {} : { worker: flags.name });
   }
 
   /**

@@ -87,13 +87,15 @@ export function addListenOptions(command: Command, sleep: string): Command {
         'text',
       ]),
     )
-    .option('-v, --verbose', 'also log when a job starts');
+    .option('-v, --verbose', 'also log when a job starts')
+    .addOption(new Option('-q, --quiet', 'log warnings and errors alone').conflicts('verbose'));
 }
 
 export function addWorkOptions(command: Command): Command {
   return (
     addListenOptions(command, 'pause when there is no work and the store cannot wake us (default: 1s)')
       .addOption(countOption('--concurrency <count>', 'jobs at once (default: 1)', 1))
+      .option('--name <name>', 'what log lines call this worker, to tell it from others')
       .addOption(countOption('--max-jobs <count>', 'stop after so many jobs; each process counts its own'))
       .addOption(durationOption('--max-time <time>', 'stop after this time'))
       .addOption(countOption('--memory <MB>', 'replace a process that uses more than so many megabytes'))

@@ -83,6 +83,18 @@ describe('work', () => {
     expect(code).toBe(0);
   });
 
+  it('says nothing with --quiet where nothing is wrong, and by its --name what is', async () => {
+    await kit.push('mail', SendMail.name);
+    const { stderr } = await kit.work('--queue=mail', '--once', '--log=json', '--quiet', '--name=mails');
+
+    const lines = stderr.trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { level: 'warn', msg: expect.stringContaining('driver memory') as string, worker: 'mails' },
+    ]);
+    expect((await kit.work('--queue=mail', '--once', '--log=text', '-q')).stderr).not.toContain('Queues');
+    expect((await kit.work('-q', '-v')).code).toBe(2);
+  });
+
   it.each(['--json', '--log=json'])(
     'writes nothing but JSON lines with %s, and none to standard output',
     async (flag) => {

@@ -20,7 +20,7 @@ export function workCommand(session: Session): Command {
       ['onqueue work --concurrency=10 --timeout=2m', 'ten jobs at once'],
       ['onqueue work --processes=4 --memory=512', 'four processes, each replaced when it has grown'],
       ['onqueue work --tries=3 --backoff=10s,1m', 'for jobs that say nothing themselves'],
-      ['onqueue work --stop-when-empty', 'until nothing is left'],
+      ['onqueue work --stop-when-empty', 'until nothing is ready'],
       ['onqueue work --health-port=9000', 'tell an orchestrator how the workers are'],
     ],
   });
