@@ -13,12 +13,13 @@ import { setFakeFactory } from '../queue/fake-slot';
 import type { QueueManager } from '../queue/queue-manager';
 import { Drain, type DrainOptions, type DrainReport } from './drain';
 import { AlreadyFakedError } from './errors';
-import { FakeConnection } from './fake-connection';
+import { FakeConnection, type Others } from './fake-connection';
+import { FakedJobs, type FakedJobsOptions } from './faked-jobs';
 import { FakeManager } from './fake-manager';
 import { type Push, type Pushed, PushLog } from './push-log';
 import { TestClock } from './test-clock';
 
-export interface FakeOptions {
+export interface FakeOptions extends FakedJobsOptions {
   /**
    * What stands in for dependencies, by their tokens: `[[Mailer, { send: async () => undefined }]]`. A stub need have no
    * more than the code under test uses.
@@ -56,6 +57,9 @@ export class FakeQueue {
   readonly clock: TestClock;
   /** Those it was made with. */
   readonly stubs: readonly Stub[];
+  readonly #faked: FakedJobs;
+  /** The program's own; absent: all jobs are faked. */
+  readonly #real: QueueManager | undefined;
   readonly #log = new PushLog();
   /** They outlive `Queue.close()`, as the store of a program does. */
   readonly #stores = new Map<string, MemoryStore>();
@@ -70,7 +74,10 @@ export class FakeQueue {
     return active.queue;
   }
 
-  private constructor({ clock = new TestClock(), stubs = [] }: FakeOptions) {
+  private constructor({ clock = new TestClock(), stubs = [], ...jobs }: FakeOptions) {
+    this.#faked = new FakedJobs(jobs);
+    // What is not faked needs it, and it is closed by who closes the program.
+    if (!this.#faked.areAll) this.#real = defaultManager();
     this.clock = clock;
     this.stubs = stubs;
     this.#standDown = standIn((program) => this.#makeManager(program));
@@ -182,9 +189,22 @@ export class FakeQueue {
       stubs: this.stubs,
       program,
       configuration: known?.isConfigured === true ? known.configuration : undefined,
-      connect: (name) => new FakeConnection(name, this.#store(name), this.#log),
+      connect: (name) => new FakeConnection(name, this.#store(name), this.#log, this.#others(name)),
     });
     return this.#manager;
+  }
+
+  #others(name: string): Others | undefined {
+    const real = this.#real;
+    if (real === undefined) return undefined;
+    return { faked: this.#faked, connection: () => this.#configured(real).driver(name) };
+  }
+
+  /** With what was given to `Queue.configure` under the fake. */
+  #configured(real: QueueManager): QueueManager {
+    const { configuration } = this.#current();
+    if (!real.isConfigured || real.configuration !== configuration) real.configure(configuration);
+    return real;
   }
 
   #store(name: string): MemoryStore {

@@ -1,0 +1,82 @@
+import { Job, Queue } from 'onqueue';
+import type { FakeQueue } from 'onqueue/testing';
+import { defaultManager } from '../../src/queue/default-manager';
+import { MakeReport, SendReport, SendWelcome } from './jobs';
+
+@Job({ queue: 'mail' })
+class SendLetter extends SendWelcome {}
+
+let queue: FakeQueue | undefined;
+
+/** What the program's own store holds. */
+const real = () => Promise.all(['default', 'mail', 'reports'].map((name) => Queue.size(name)));
+
+beforeEach(() => Queue.configure({ connections: { main: { driver: 'memory' } } }));
+
+afterEach(async () => {
+  queue?.restore();
+  queue = undefined;
+  await Queue.close();
+});
+
+describe('a fake of some jobs', () => {
+  it('keeps those alone that it is told, and what extends them; all others go where they always do', async () => {
+    queue = Queue.fake({ only: [SendWelcome, MakeReport] });
+
+    await SendWelcome.dispatch('ada@example.com');
+    await SendLetter.dispatch('grace@example.com').delay('1h');
+    await SendReport.dispatch('sales').delay('1h');
+    await Queue.bulk([new MakeReport(), new SendReport('costs')]);
+    await Queue.push('Legacy@run');
+
+    expect(queue.pushes.map(({ name }) => name)).toEqual(['SendWelcome', 'SendLetter', 'MakeReport']);
+    queue.assertPushed(SendWelcome, 1);
+    queue.assertNotPushed(SendReport);
+    queue.restore();
+    expect(await real()).toEqual([1, 0, 2]);
+  });
+
+  it('lets go of what it is told, and keeps all else', async () => {
+    queue = Queue.fake({ except: [SendWelcome] });
+
+    await SendLetter.dispatch('grace@example.com');
+    await MakeReport.dispatch();
+    await Queue.pushRaw('no payload at all');
+    await Queue.push('Legacy@run');
+
+    expect(queue.pushes.map(({ name }) => name)).toEqual(['MakeReport', '', 'Legacy']);
+    queue.assertNotPushed(SendLetter);
+    queue.restore();
+    expect(await real()).toEqual([0, 1, 0]);
+  });
+
+  it('sends what the jobs that it runs dispatch to where it belongs', async () => {
+    queue = Queue.fake({ only: [MakeReport] });
+    await MakeReport.dispatch('costs');
+
+    expect((await queue.drain()).completed).toMatchObject([{ name: 'MakeReport' }]);
+
+    queue.restore();
+    expect(await real()).toEqual([0, 0, 1]);
+  });
+
+  it('has the program take what it is given under the fake', async () => {
+    await Queue.close();
+    queue = Queue.fake({ except: [SendReport] });
+    Queue.configure({ connections: { late: { driver: 'memory' } } });
+
+    await SendReport.dispatch('sales');
+
+    queue.restore();
+    expect(defaultManager().connectionNames()).toEqual(['late']);
+    expect(await Queue.size('reports')).toBe(1);
+  });
+
+  it('refuses a class that is no job, which it would never meet', () => {
+    class NoJob {}
+
+    expect(() => Queue.fake({ only: [NoJob] })).toThrow('NoJob');
+    queue = Queue.fake();
+    expect(queue.pushes).toEqual([]);
+  });
+});
