@@ -17,7 +17,10 @@ export class FailedCap {
   readonly #settings: FailedCapSettings;
   /** How many may still fail on a queue before it is looked at. */
   readonly #left = new Map<string, number>();
+  /** The last that was begun or is to begin. */
   readonly #pruning = new Map<string, Promise<void>>();
+  /** One that waits for another. */
+  readonly #next = new Map<string, Promise<void>>();
 
   constructor(settings: FailedCapSettings) {
     this.#settings = settings;
@@ -37,10 +40,18 @@ export class FailedCap {
     while (this.#pruning.size > 0) await Promise.all(this.#pruning.values());
   }
 
-  // One after another: what failed since the one under way began may be missed by it.
+  // One after another: what failed since the one under way began may be missed by it. One more will do for all that fail
+  // until that begins, or a store slower than the jobs would have ever more to do.
   #pruneInTurn(queue: string): Promise<void> {
+    const next = this.#next.get(queue);
+    if (next !== undefined) return next;
     const before = this.#pruning.get(queue);
-    const pruning = (before ?? Promise.resolve()).then(() => this.#prune(queue));
+    const begin = (): Promise<void> => {
+      this.#next.delete(queue);
+      return this.#prune(queue);
+    };
+    const pruning = before === undefined ? begin() : before.then(begin);
+    if (before !== undefined) this.#next.set(queue, pruning);
     this.#pruning.set(queue, pruning);
     void pruning.then(() => this.#pruning.get(queue) === pruning && this.#pruning.delete(queue));
     return pruning;

@@ -95,6 +95,20 @@ describe('a cap', () => {
     expect(prune).toHaveBeenCalledTimes(2);
   });
 
+  it('is looked at once for all that fail while it is looked at', async () => {
+    const { prune, cap } = given(1);
+    let open: (pruned: number) => void = () => undefined;
+    prune.mockReturnValueOnce(new Promise((resolve) => (open = resolve)));
+
+    for (let n = 0; n < 50; n += 1) void cap.kept('mail');
+    open(0);
+    await cap.idle();
+    expect(prune).toHaveBeenCalledTimes(2);
+
+    await cap.kept('mail');
+    expect(prune).toHaveBeenCalledTimes(3);
+  });
+
   it('is none where all are to be kept', () => {
     const { prune, cap } = given(Infinity);
 
