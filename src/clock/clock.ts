@@ -19,6 +19,14 @@ export interface Clock {
   after(milliseconds: Milliseconds, callback: () => void, keepAlive?: boolean): Timer;
 }
 
+/** One moment by both clocks of a `Clock`: the monotonic one stands still while a machine sleeps, the other may be set. */
+export interface Moment {
+  readonly monotonic: Milliseconds;
+  readonly wall: Milliseconds;
+}
+
+export const momentOf = (clock: Clock): Moment => ({ monotonic: clock.monotonic(), wall: clock.now() });
+
 /** Node.js cuts a longer time-out to 1 ms, which would turn a timeout of 30 days into one that fires at once. */
 const LONGEST_TIMEOUT = 2 ** 31 - 1;
 

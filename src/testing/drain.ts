@@ -1,4 +1,5 @@
 /** Runs what waits on the connections of a fake, one job after another, until nothing is left to run. */
+import { momentOf } from '../clock/clock';
 import { InvalidJobOptionError } from '../job/errors';
 import { InvalidPayloadError } from '../payload/errors';
 import { UNREADABLE_NAME } from '../payload/unreadable';
@@ -104,7 +105,7 @@ export class Drain {
     const { logger } = manager;
     const { grace } = executorSettings(this.#options);
     const leases = new LeaseKeeper({ connection, lease, clock: this.#clock, logger, grace, report });
-    leases.keep([job], this.#clock.monotonic());
+    leases.keep([job], momentOf(this.#clock));
     try {
       const outcome = await this.#executor.run(job);
       const [result] = await connection.settle([outcome.settlement]);

@@ -4,7 +4,7 @@
  * One call to the store at a time: each turn settles what has ended and reserves for the slots that are free, in one
  * round trip where the driver can. Between turns the loop sleeps on a bell that every change it must look at rings.
  */
-import type { Milliseconds, Seconds } from '../clock/clock';
+import { type Milliseconds, type Moment, momentOf, type Seconds } from '../clock/clock';
 import { StoreClock } from '../clock/store-clock';
 import { callerOf } from '../container/scope';
 import type { FailedStore } from '../failed/failed-store';
@@ -245,7 +245,7 @@ export class WorkLoop {
   async #turn(limit: number): Promise<void> {
     const finished = this.#runs.depart();
     const reserves = finished.length === 0 || (limit > 0 && this.#settler.combines);
-    const askedAt = this.#application.clock.monotonic();
+    const askedAt = momentOf(this.#application.clock);
     let reply: ReserveReply | undefined;
     try {
       if (reserves) reply = await this.#exchange(finished, limit);
@@ -285,7 +285,7 @@ export class WorkLoop {
     return this.#conditions.stopRequested !== undefined || this.#conditions.restartRequested;
   }
 
-  #take({ reservations, nextIn }: ReserveReply, limit: number, askedAt: Milliseconds): void {
+  #take({ reservations, nextIn }: ReserveReply, limit: number, askedAt: Moment): void {
     const { name } = this.#connection;
     const jobs = reservations.map((reservation) => new RunningJob(reservation, name, this.#storeClock));
     // Before any handler starts: one that blocks the event loop at once must not be unknown to who keeps the leases.

@@ -4,18 +4,13 @@
  * One call at a time is what makes a repeat harmless: Redis keeps the last answer of a client, and no more. It is also
  * what makes many small calls fast.
  */
-import type { Milliseconds } from '../../clock/clock';
+import { type Milliseconds, type Moment, momentOf } from '../../clock/clock';
 import { QueueUnavailableError } from '../errors';
 import type { RedisCaller } from './caller';
 import { clientId } from './client-id';
 
 /** Redis keeps the record of an answer for an hour; the rest is for clocks that do not agree. */
 const REMEMBERED: Milliseconds = 50 * 60 * 1000;
-
-interface Moment {
-  readonly monotonic: Milliseconds;
-  readonly wall: Milliseconds;
-}
 
 export interface Waiting {
   readonly since: Milliseconds;
@@ -54,8 +49,7 @@ export abstract class Lane<Item extends Waiting> {
 
   /** To be taken before a call is sent: from then on its record is kept. */
   protected get moment(): Moment {
-    const { clock } = this.caller.settings;
-    return { monotonic: clock.monotonic(), wall: clock.now() };
+    return momentOf(this.caller.settings.clock);
   }
 
   /**

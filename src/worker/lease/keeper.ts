@@ -7,7 +7,7 @@
  * event loop renews all.
  */
 import { existsSync } from 'node:fs';
-import { type Clock, type Milliseconds, type Seconds, systemClock } from '../../clock/clock';
+import { type Clock, type Milliseconds, type Moment, type Seconds, systemClock } from '../../clock/clock';
 import type { Logger } from '../../logger/logger';
 import type { Connection, Reservation } from '../../queue/connection';
 import { CancelWatch } from '../cancel-watch';
@@ -72,12 +72,14 @@ export class LeaseKeeper {
   /**
    * All jobs of one reserve, before the first of their handlers starts: it may block the event loop at once.
    *
-   * `reservedAt`: `clock.monotonic()` from before the reserve was sent, so that our end is never later than the store's.
+   * `reservedAt`: from before the reserve was sent, so that our end is never later than the store's.
    */
-  keep(jobs: readonly RunningJob[], reservedAt: Milliseconds): void {
+  keep(jobs: readonly RunningJob[], reservedAt: Moment): void {
     if (!this.#settings.connection.capabilities.renew || jobs.length === 0) return;
     const { clock } = this.#settings;
-    const held = jobs.map((job) => (job.lease = new HeldJob(job, this.#table.take(reservedAt), clock, this.#confirm)));
+    const { monotonic, wall } = reservedAt;
+    const held = jobs.map((job) => (job.lease = new HeldJob(job, this.#table.take(monotonic), clock, this.#confirm)));
+    for (const one of held) one.ahead = wall - monotonic;
     this.#renewal.keep(held);
     this.#channel?.keep(held);
     this.#cancels?.start();
@@ -184,16 +186,12 @@ export class LeaseKeeper {
 
   // One for all jobs: it is handed to each.
   readonly #confirm = (held: HeldJob): Promise<void> | undefined =>
-    this.#isOver(held) ? this.#confirmed(held) : undefined;
-
-  #isOver({ leasedAt }: HeldJob): boolean {
-    const { clock, lease } = this.#settings;
-    return clock.monotonic() - leasedAt >= lease * 1000;
-  }
+    this.#renewal.mayHaveEnded(held) ? this.#confirmed(held) : undefined;
 
   async #confirmed(held: HeldJob): Promise<void> {
     const { clock, report } = this.#settings;
-    const isOpen = (): boolean => held.job.lease === held && held.job.abortReason === undefined && this.#isOver(held);
+    const isOpen = (): boolean =>
+      held.job.lease === held && held.job.abortReason === undefined && this.#renewal.mayHaveEnded(held);
     for (let pause = FIRST_PAUSE; isOpen(); pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       // One call for all that are over.
       this.#confirming ??= Promise.resolve(this.#renewal.renewEnded(Infinity))
@@ -239,6 +237,7 @@ function heldOf(job: RunningJob): HeldJob | undefined {
 
 class HeldJob implements Placed, Leased, Lease {
   position: number | undefined;
+  ahead: Milliseconds | undefined;
   readonly job: RunningJob;
   readonly place: Place;
   isCancelled = false;

@@ -5,7 +5,7 @@
  * store did not answer is repeated after short growing pauses, also beyond the end of the lease: as long as nobody else
  * has taken the job, it is ours.
  */
-import type { Clock, Milliseconds, Seconds, Timer } from '../../clock/clock';
+import { type Clock, type Milliseconds, type Moment, momentOf, type Seconds, type Timer } from '../../clock/clock';
 import type { Connection, RenewResult, Reservation } from '../../queue/connection';
 import { pagesOf } from '../../queue/pages';
 import { type Member, Roster } from '../roster';
@@ -24,6 +24,11 @@ export interface Leased extends Member {
   readonly reservation: Reservation;
   /** When the lease last began, by the clock of the renewal. */
   leasedAt: Milliseconds;
+  /**
+   * How far the wall clock was ahead of the monotonic one when the lease began, as far as this renewal knows; undefined: it does
+   * not. The monotonic clock stands still while a machine sleeps: by it a lease would not have ended that is over.
+   */
+  ahead?: Milliseconds | undefined;
 }
 
 export interface LeaseRenewalSettings<L extends Leased> {
@@ -98,8 +103,18 @@ export class LeaseRenewal<L extends Leased> {
    * @throws what the store throws
    */
   renewEnded(queues: number): Promise<ReadonlySet<string>> | undefined {
-    const ended = this.#olderThan(this.#span);
+    const ended = [...this.#held].filter((leased) => this.mayHaveEnded(leased));
     return ended.length === 0 ? undefined : this.#renewPages(ended, queues);
+  }
+
+  /**
+   * By one clock or the other. It is enough to ask the store again, and no reason to abort anything: somebody may have set the
+   * wall clock.
+   */
+  mayHaveEnded({ leasedAt, ahead }: Leased): boolean {
+    const { monotonic, wall } = momentOf(this.#settings.clock);
+    const slept = ahead === undefined ? 0 : wall - monotonic - ahead;
+    return monotonic - leasedAt + Math.max(slept, 0) >= this.#span;
   }
 
   /** How many leases are more than half over. */
@@ -193,7 +208,7 @@ export class LeaseRenewal<L extends Leased> {
     // Some may have ended while the page before was asked for.
     const held = page.filter((leased) => this.#held.has(leased) && !this.#unanswered.has(leased));
     if (held.length === 0) return;
-    const askedAt = clock.monotonic();
+    const askedAt = momentOf(clock);
     const answers = await renew(
       held.map(({ reservation }) => reservation),
       lease,
@@ -206,7 +221,7 @@ export class LeaseRenewal<L extends Leased> {
   }
 
   // One that fails is due with the next look.
-  async #heedLater(leased: L, later: Promise<RenewResult>, askedAt: Milliseconds): Promise<void> {
+  async #heedLater(leased: L, later: Promise<RenewResult>, askedAt: Moment): Promise<void> {
     this.#unanswered.set(leased, later);
     const result = await later.catch((error: unknown) => ({ error }));
     this.#unanswered.delete(leased);
@@ -216,7 +231,7 @@ export class LeaseRenewal<L extends Leased> {
     } else if (this.#held.has(leased)) this.#fail(result.error);
   }
 
-  #heed(leased: L, result: RenewResult, askedAt: Milliseconds): void {
+  #heed(leased: L, result: RenewResult, askedAt: Moment): void {
     const { lost, cancelled } = this.#settings;
     if (!this.#held.has(leased)) return;
     if (result === 'lost') {
@@ -225,7 +240,8 @@ export class LeaseRenewal<L extends Leased> {
       return;
     }
     // An answer that comes late may be older than what another thread was told, or than the job that has the place since.
-    leased.leasedAt = Math.max(leased.leasedAt, askedAt);
+    leased.leasedAt = Math.max(leased.leasedAt, askedAt.monotonic);
+    leased.ahead = askedAt.wall - askedAt.monotonic;
     if (result === 'cancelled') cancelled(leased);
   }
 }

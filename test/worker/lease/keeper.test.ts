@@ -1,4 +1,5 @@
 import type { Connection, RenewResult } from '../../../src/queue/connection';
+import { momentOf } from '../../../src/clock/clock';
 import { silentLogger } from '../../../src/logger/console-logger';
 import { TestClock } from '../../../src/testing/test-clock';
 import { JobCancelledError, LeaseLostError } from '../../../src/worker/errors';
@@ -35,7 +36,7 @@ beforeEach(() => {
   keeper = new LeaseKeeper({ connection, lease: 30, clock, logger: silentLogger, grace: 5, report });
   job = new RunningJob(holderOf().reservation, 'store');
   job.onAbort = (grace) => graces.push(grace);
-  keeper.keep([job], clock.monotonic());
+  keeper.keep([job], momentOf(clock));
 });
 
 afterEach(() => keeper.close());
@@ -82,4 +83,35 @@ it('a settled job needs no lease', async () => {
   await clock.advance('60s');
 
   expect(renewals).toBe(0);
+});
+
+it('a job that was reserved before the machine slept is renewed before it starts, and once', async () => {
+  const { now } = clock;
+  clock.now = () => now.call(clock) + 60_000;
+
+  await job.lease!.confirm();
+
+  expect(renewals).toBe(1);
+  expect(job.lease!.confirm()).toBeUndefined();
+  expect(job.abortReason).toBeUndefined();
+});
+
+it('one that somebody else has since then does not start', async () => {
+  answer = async () => ['lost'];
+  const { now } = clock;
+  clock.now = () => now.call(clock) + 60_000;
+
+  await job.lease!.confirm();
+
+  expect(job.abortReason).toBeInstanceOf(LeaseLostError);
+});
+
+it('a wall clock that is set forward ends no lease of a job that runs', async () => {
+  job.handler = 'running';
+  const { now } = clock;
+  clock.now = () => now.call(clock) + 3_600_000;
+
+  await clock.advance('20s');
+
+  expect(job.abortReason).toBeUndefined();
 });
