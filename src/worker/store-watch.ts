@@ -1,9 +1,10 @@
 /**
- * Looks every second whether the store answers, for as long as somebody asks for the worker's health: an idle worker would
- * meet an outage with its next reserve, and one whose slots are all busy with the next renewal of a lease.
+ * Looks whether the store answers when it was not heard for a second, for as long as somebody asks for the worker's health: an
+ * idle worker would meet an outage with its next reserve, and one whose slots are all busy with the next renewal of a lease.
  */
 import { type Clock, endOfTurn, type Milliseconds, type Timer } from '../clock/clock';
 import type { Connection } from '../queue/connection';
+import type { Pulse } from './pulse';
 
 const LOOK_EVERY: Milliseconds = 1000;
 /** For an answer. With the pause before, an outage is seen within two seconds. */
@@ -14,6 +15,7 @@ const WATCHED: Milliseconds = 30_000;
 export class StoreWatch {
   readonly #clock: Clock;
   readonly #look: (() => Promise<unknown>) | undefined;
+  readonly #pulse: Pick<Pulse, 'sinceLastPoll'>;
   #isAway = false;
   #watchedUntil: Milliseconds = -Infinity;
   #next: Timer | undefined;
@@ -22,8 +24,9 @@ export class StoreWatch {
   #closed = false;
 
   /** @param queue any that the worker works on */
-  constructor(connection: Connection, queue: string, clock: Clock) {
+  constructor(connection: Connection, queue: string, clock: Clock, pulse: Pick<Pulse, 'sinceLastPoll'>) {
     this.#clock = clock;
+    this.#pulse = pulse;
     this.#look = lookOf(connection, queue);
   }
 
@@ -45,7 +48,14 @@ export class StoreWatch {
     if (this.#closed || this.#look === undefined) return;
     this.#next = this.#clock.after(pause, () => {
       this.#next = undefined;
-      if (this.#clock.monotonic() < this.#watchedUntil) void this.#lookNow(this.#look!);
+      if (this.#clock.monotonic() >= this.#watchedUntil) return;
+      const quiet = (this.#pulse.sinceLastPoll ?? Infinity) * 1000;
+      if (quiet >= LOOK_EVERY) {
+        void this.#lookNow(this.#look!);
+      } else {
+        this.#isAway = false;
+        this.#lookIn(LOOK_EVERY - quiet);
+      }
     });
   }
 

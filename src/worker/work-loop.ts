@@ -118,7 +118,7 @@ export class WorkLoop {
     const recovered = (): void => this.#trouble.over();
     this.#leases = new LeaseKeeper({ connection, lease, clock, logger, grace, endsProcess, report, recovered });
     const names = queues.map(({ name }) => name);
-    this.#watch = new StoreWatch(connection, names[0]!, clock);
+    this.#watch = new StoreWatch(connection, names[0]!, clock, this.#pulse);
     const leftUntil = afterCrash ? clock.monotonic() + lease * 1000 : -Infinity;
     this.#empty = new Emptiness({ connection, queues: names, clock, drain: options.drain, leftUntil });
     const event = { connectionName: connection.name, queue: names.join(',') };

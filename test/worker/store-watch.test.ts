@@ -6,16 +6,23 @@ let clock: TestClock;
 let looks: number;
 let answer: () => Promise<readonly string[]>;
 let watch: StoreWatch;
+/** By the clock, when a reserve was last answered. */
+let heardAt: number;
 
 beforeEach(() => {
   clock = new TestClock();
   looks = 0;
+  heardAt = -Infinity;
   answer = async () => [];
   const paused = (): Promise<readonly string[]> => {
     looks += 1;
     return answer();
   };
-  watch = new StoreWatch({ control: { paused } } as unknown as Connection, 'default', clock);
+  watch = new StoreWatch({ control: { paused } } as unknown as Connection, 'default', clock, {
+    get sinceLastPoll() {
+      return (clock.monotonic() - heardAt) / 1000;
+    },
+  });
 });
 
 afterEach(() => watch.close());
@@ -31,6 +38,20 @@ it('asks the store for nothing while nobody asks for the health, and for a while
   expect(looks).toBe(6);
   await clock.advance('60s');
   expect(looks).toBe(30);
+});
+
+it('asks nothing of a store that answers the worker anyway, and follows an outage after that as soon', async () => {
+  for (let second = 0; second < 10; second += 1) {
+    heardAt = clock.monotonic();
+    expect(watch.answers).toBe(true);
+    await clock.advance('0.9s');
+  }
+  expect(looks).toBe(0);
+
+  heardAt = clock.monotonic();
+  answer = never;
+  await clock.advance('2s');
+  expect(watch.answers).toBe(false);
 });
 
 it('follows an outage within two seconds, both ways, however long the calls of the driver wait', async () => {
