@@ -10,7 +10,7 @@ import { hasHandle } from '../job/handles';
 import type { HandleResult, JobBase } from '../job/job';
 import { sendBulk } from '../queue/bulk';
 import { defaultManager } from '../queue/default-manager';
-import type { EncodedJob } from '../queue/job-encoder';
+import { checkList, type EncodedJob } from '../queue/job-encoder';
 import type { QueueManager } from '../queue/queue-manager';
 import { UnmappedCommandError } from './errors';
 import { PendingJob } from './pending-dispatch';
@@ -70,6 +70,7 @@ export class JobBus implements JobDispatcher {
    */
   async bulk(jobs: Iterable<JobInstance>): Promise<string[]> {
     const manager = this.#managerOf();
+    checkList(jobs);
     const all = [...jobs];
     const encoded: Iterator<EncodedJob> = (await manager.encoder.encodeAll(all, {}, pushesItself)).values();
     const parcels = all.map((job) =>

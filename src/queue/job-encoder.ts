@@ -115,9 +115,7 @@ export class JobEncoder {
     dispatch: InstanceChoice,
     leaveOut: (job: object) => boolean = () => false,
   ): Promise<EncodedJob[]> {
-    if (typeof (jobs as Partial<Iterable<object>> | undefined)?.[Symbol.iterator] !== 'function') {
-      throw new NotAJobError(jobs, 'a list of jobs');
-    }
+    checkList(jobs);
     const encoded: EncodedJob[] = [];
     let position = 0;
     for (const job of jobs) {
@@ -188,4 +186,10 @@ function positioned(error: unknown, position: string): unknown {
   // Printed from its stack, which quotes the message as it was made.
   error.stack = error.stack?.replace(message, () => error.message) ?? error.message;
   return error;
+}
+
+/** @throws NotAJobError */
+export function checkList(jobs: unknown): void {
+  if (typeof (jobs as Partial<Iterable<object>> | undefined)?.[Symbol.iterator] === 'function') return;
+  throw new NotAJobError(jobs, 'a list of jobs');
 }

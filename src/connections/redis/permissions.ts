@@ -6,7 +6,7 @@ import { script } from './scripts';
 
 /** What the scripts call. */
 export const SCRIPTED = [
-  ...['del', 'exists', 'expireat', 'get', 'hdel', 'hget', 'hmget', 'hset', 'hsetnx', 'llen', 'lpop', 'lpush', 'lrange'],
+  ...['del', 'exists', 'expireat', 'get', 'hdel', 'hget', 'hmget', 'hset', 'llen', 'lpop', 'lpush', 'lrange'],
   ...['lrem', 'pexpire', 'rpush', 'set', 'time', 'unlink', 'zadd', 'zcard', 'zcount', 'zmscore', 'zrange'],
   ...['zrangebyscore', 'zrem', 'zscore'],
 ] as const;
