@@ -108,17 +108,23 @@ export class ArrayConnection implements Connection {
 
   async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
     this.#checkOpen('settle');
-    return settlements.map((settlement) => {
+    // What was not started goes back to the head: last first, so that it stands there in its order.
+    const unstarted: { readonly queue: string; readonly job: Waiting }[] = [];
+    const results = settlements.map((settlement): SettleResult => {
       const { queue, payload } = settlement.reservation;
       // The reservation itself is the fencing token: who settles it second finds it gone.
       if (!this.#queue(queue).reserved.delete(settlement.reservation)) return 'lost';
       if (settlement.outcome === 'released') {
         const due = this.#dueIn(settlement.delay, settlement.dueAt);
-        this.#add(queue, { payload: withCounters(payload, settlement.counters), due });
+        const job = { payload: withCounters(payload, settlement.counters), due };
+        if (settlement.front === true) unstarted.push({ queue, job });
+        else this.#add(queue, job);
       }
       // A failed job has been written to the connection that `failed` of the configuration names.
       return 'settled';
     });
+    for (const { queue, job } of unstarted.toReversed()) this.#addAtHead(queue, job);
+    return results;
   }
 
   async renew(): Promise<never> {
@@ -186,6 +192,14 @@ export class ArrayConnection implements Connection {
     this.#queues.set(name, queue);
     const behind = queue.waiting.findIndex(({ due }) => due > job.due);
     queue.waiting.splice(behind === -1 ? queue.waiting.length : behind, 0, job);
+    for (const waiter of this.#waiters) waiter.wake();
+  }
+
+  #addAtHead(name: string, { payload }: Waiting): void {
+    const queue = this.#queue(name);
+    this.#queues.set(name, queue);
+    // What waits stands in the order of its moments.
+    queue.waiting.unshift({ payload, due: Math.min(this.#now(), queue.waiting[0]?.due ?? Infinity) });
     for (const waiter of this.#waiters) waiter.wake();
   }
 
