@@ -3,10 +3,13 @@ export class Recent<Key, Value> {
   readonly #most: number;
   readonly #mayGo: (value: Value) => boolean;
   readonly #values = new Map<Key, Value>();
+  /** How many there may be until they are gone through again: where all are needed, not for each that comes. */
+  #room: number;
 
   /** @param mayGo whether nobody needs the value any more; one that is needed stays, whatever their number */
   constructor(most: number, mayGo: (value: Value) => boolean = () => true) {
     this.#most = most;
+    this.#room = most;
     this.#mayGo = mayGo;
   }
 
@@ -22,15 +25,23 @@ export class Recent<Key, Value> {
     return this.#values.has(key);
   }
 
-  /** The oldest goes. */
+  keys(): Iterable<Key> {
+    return this.#values.keys();
+  }
+
+  values(): Iterable<Value> {
+    return this.#values.values();
+  }
+
+  /** The oldest go. */
   set(key: Key, value: Value): void {
     this.#values.set(key, value);
-    if (this.#values.size <= this.#most) return;
+    if (this.#values.size <= this.#room) return;
     for (const [oldest, one] of this.#values) {
-      if (oldest === key || !this.#mayGo(one)) continue;
-      this.#values.delete(oldest);
-      return;
+      if (this.#values.size <= this.#most) break;
+      if (oldest !== key && this.#mayGo(one)) this.#values.delete(oldest);
     }
+    this.#room = this.#values.size <= this.#most ? this.#most : this.#values.size * 2;
   }
 
   delete(key: Key): void {

@@ -19,3 +19,18 @@ it('what is needed stays, and what was not needed longest goes in its place', ()
 
   expect(['busy', 'idle', 'new', 'newer'].map((key) => recent.has(key))).toEqual([true, false, true, true]);
 });
+
+it('those that were needed go once they are not, and are not gone through for each that comes', () => {
+  let isNeeded = true;
+  let looks = 0;
+  const recent = new Recent<number, number>(10, () => {
+    looks += 1;
+    return !isNeeded;
+  });
+  for (let at = 0; at < 1000; at += 1) recent.set(at, at);
+  const needed = recent.size;
+  isNeeded = false;
+  for (let at = 1000; at < 5000; at += 1) recent.set(at, at);
+
+  expect([needed, recent.size, looks < 10_000, recent.has(4999)]).toEqual([1000, 10, true, true]);
+});

@@ -153,6 +153,10 @@ export class MemoryQueue {
     return Math.min(this.#delayed.first()?.score ?? Infinity, this.#reserved.first()?.score ?? Infinity);
   }
 
+  get isEmpty(): boolean {
+    return this.#ready.size + this.#delayed.size + this.#reserved.size === 0;
+  }
+
   get counts(): Counts {
     return { ready: this.#ready.size, delayed: this.#delayed.size, reserved: this.#reserved.size };
   }

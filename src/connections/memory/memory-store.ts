@@ -13,6 +13,7 @@ import type {
   Settlement,
   SettleResult,
 } from '../../queue/connection';
+import { Recent } from '../../queue/recent';
 import type { CancelResult } from '../../queue/control';
 import { type Pause, pauseOf } from '../../queue/pause';
 import { DuplicatePayloadError } from '../errors';
@@ -35,6 +36,9 @@ type Given = Map<MemoryQueue, readonly Text[]>;
 /** As fine as the scores that Redis keeps; unrounded, a job could be late by the error of a sum. */
 const toMicroseconds = (seconds: Seconds): Seconds => Math.round(seconds * 1e6) / 1e6;
 
+/** Of queues that are empty, as many names are remembered as `queues()` may tell. */
+const MOST_EMPTY = 1000;
+
 export class MemoryStore {
   readonly clock: Clock;
   /** In the order in which they failed. */
@@ -43,7 +47,7 @@ export class MemoryStore {
   /** When the pause of each queue ends; Infinity: when it is resumed. */
   readonly #pauses = new Map<string, Milliseconds>();
   readonly #name: string;
-  readonly #queues = new Map<string, MemoryQueue>();
+  readonly #queues = new Recent<string, MemoryQueue>(MOST_EMPTY, (queue) => queue.isEmpty);
   #restart: string | undefined;
   readonly #watchers = new Set<() => void>();
 
@@ -64,7 +68,7 @@ export class MemoryStore {
   /** All go in but those that are refused; the error names the first of them. */
   push(name: string, entries: readonly MemoryEntry[]): void {
     const queue = this.queue(name);
-    this.#queues.set(name, queue);
+    if (!this.#queues.has(name)) this.#queues.set(name, queue);
     let refused: Buffer | undefined;
     for (const { payload, unique = false, ...when } of entries) {
       const text = textOf(payload);

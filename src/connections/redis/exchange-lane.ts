@@ -67,6 +67,11 @@ export class ExchangeLane extends Lane<Exchange> {
     this.#keys = keys;
   }
 
+  /** It has nothing to tell either. */
+  override get isIdle(): boolean {
+    return super.isIdle && !this.#forgotten;
+  }
+
   /** At most 100 settlements of 1 MiB in all; one may be longer. */
   exchange(
     settlements: readonly Settlement[],

@@ -5,12 +5,16 @@
  * what makes many small calls fast.
  */
 import { type Milliseconds, type Moment, momentOf } from '../../clock/clock';
+import { Recent } from '../../queue/recent';
 import { QueueUnavailableError } from '../errors';
 import type { RedisCaller } from './caller';
 import { clientId } from './client-id';
 
 /** Redis keeps the record of an answer for an hour; the rest is for clocks that do not agree. */
 const REMEMBERED: Milliseconds = 50 * 60 * 1000;
+
+/** A record stands under the first queue of a call. */
+const MOST_RECORDS = 1000;
 
 export interface Waiting {
   readonly since: Milliseconds;
@@ -23,7 +27,7 @@ export abstract class Lane<Item extends Waiting> {
   protected readonly caller: RedisCaller;
   readonly #waiting: Item[] = [];
   /** When the last call was sent that Redis answered, by the key of its record. */
-  readonly #recorded = new Map<string, Moment>();
+  readonly #recorded = new Recent<string, Moment>(MOST_RECORDS);
   #sequence = 0;
   #busy = false;
 

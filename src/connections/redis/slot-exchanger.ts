@@ -20,6 +20,7 @@ import { type Exchanged, ExchangeLane } from './exchange-lane';
 import type { Keys } from './keys';
 import { givenBack } from '../../queue/given-back';
 import { pagesOf } from '../../queue/pages';
+import { Recent } from '../../queue/recent';
 import type { QueueNames } from './queue-names';
 import type { SilentMasters } from './silent-masters';
 import { SlotOrders } from './slot-orders';
@@ -29,6 +30,9 @@ const AWAY_LOOK: Seconds = 1;
 
 /** How long the delayed and the lost jobs of a queue may be left alone while higher queues are never empty. */
 const REFRESHED: Milliseconds = 1000;
+
+/** Of those that are left alone, the ones that were asked first are forgotten. */
+const MOST_QUEUES = 1000;
 
 /** Who only settles is told nothing: the next reserve is. */
 const NOTHING: ReserveReply = { reservations: [], setAside: [], nextIn: Infinity };
@@ -68,10 +72,10 @@ export class SlotExchanger {
   readonly #keys: Keys;
   readonly #ordered: QueueNames;
   readonly #masters: SilentMasters;
-  readonly #lanes = new Map<string, ExchangeLane>();
+  readonly #lanes = new Recent<string, ExchangeLane>(MOST_QUEUES, (lane) => lane.isIdle);
   readonly #orders = new SlotOrders();
   /** When the delayed and the lost jobs of a queue were last looked at; Infinity: they are being looked at. */
-  readonly #refreshedAt = new Map<string, Milliseconds>();
+  readonly #refreshedAt = new Recent<string, Milliseconds>(MOST_QUEUES, (at) => at !== Infinity);
   /** What was answered when nobody waited, for the next reply. */
   readonly #unsaid: SetAside[] = [];
   #forgotten = false;

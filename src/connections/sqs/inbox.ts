@@ -37,6 +37,7 @@ export class Inbox {
   readonly #listeners = new Set<Listener>();
   #poll: AbortController | undefined;
   #waiters = 0;
+  #filling = 0;
   #returning: Timer | undefined;
 
   /** @param lease for what a poll brings */
@@ -44,6 +45,11 @@ export class Inbox {
     this.queue = queue;
     this.#clock = clock;
     this.#lease = Math.ceil(lease);
+  }
+
+  /** Holds nothing, and nobody waits for anything. */
+  get isIdle(): boolean {
+    return this.#kept.length + this.#waiters + this.#filling === 0 && this.#poll === undefined;
   }
 
   take(): Reservation | undefined {
@@ -54,17 +60,11 @@ export class Inbox {
 
   /** Sees to it that up to `limit` jobs can be handed out, each under a lease of `seconds` from about now. */
   async fill(limit: number, seconds: Seconds): Promise<void> {
-    const lease = Math.ceil(seconds);
-    this.#news = false;
-    await this.#refresh(lease);
-    let bytes = 0;
-    // A poll under way would have brought what there is.
-    while (this.#kept.length < limit && bytes < MOST_BYTES && this.#poll === undefined) {
-      const wanted = Math.min(limit - this.#kept.length, this.#most);
-      const received = await this.#receive(wanted, lease);
-      this.#keep(received);
-      for (const { payload } of received) bytes += payload.length;
-      if (received.length < wanted) break;
+    this.#filling += 1;
+    try {
+      await this.#fill(limit, seconds);
+    } finally {
+      this.#filling -= 1;
     }
   }
 
@@ -103,6 +103,21 @@ export class Inbox {
   // Of a FIFO queue one at a time: two of one group must not run beside each other.
   get #most(): number {
     return this.queue.isFifo ? 1 : MOST_RECEIVED;
+  }
+
+  async #fill(limit: number, seconds: Seconds): Promise<void> {
+    const lease = Math.ceil(seconds);
+    this.#news = false;
+    await this.#refresh(lease);
+    let bytes = 0;
+    // A poll under way would have brought what there is.
+    while (this.#kept.length < limit && bytes < MOST_BYTES && this.#poll === undefined) {
+      const wanted = Math.min(limit - this.#kept.length, this.#most);
+      const received = await this.#receive(wanted, lease);
+      this.#keep(received);
+      for (const { payload } of received) bytes += payload.length;
+      if (received.length < wanted) break;
+    }
   }
 
   #listen(): void {

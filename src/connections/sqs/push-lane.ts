@@ -14,6 +14,7 @@ export class PushLane {
   readonly #queue: SqsQueue;
   #waiting: Push[] = [];
   #last: Promise<void> = Promise.resolve();
+  #sending = 0;
 
   constructor(queue: SqsQueue) {
     this.#queue = queue;
@@ -25,9 +26,14 @@ export class PushLane {
       this.#waiting.push({ entries, resolve, reject });
       if (this.#waiting.length > 1) return;
       // What comes later to a FIFO queue must not overtake what is on its way.
+      this.#sending += 1;
       const before = this.#queue.isFifo ? this.#last : undefined;
       this.#last = Promise.all([endOfTurn(), before]).then(() => this.#send());
     });
+  }
+
+  get isIdle(): boolean {
+    return this.#sending === 0;
   }
 
   /** Resolves when what was pushed has its results. */
@@ -43,6 +49,8 @@ export class PushLane {
       for (const { entries, resolve } of pushes) resolve(results.slice(start, (start += entries.length)));
     } catch (error) {
       for (const { reject } of pushes) reject(error);
+    } finally {
+      this.#sending -= 1;
     }
   }
 }

@@ -1,5 +1,6 @@
 /** What a queue is called in SQS: its name with prefix and suffix is its URL, or SQS is asked for that. */
 import type { SqsConfig } from '../../queue/configuration';
+import { Recent } from '../../queue/recent';
 import { InvalidQueueNameError } from '../../job/errors';
 import type { SqsCaller } from './caller';
 
@@ -8,13 +9,16 @@ const FIFO = '.fifo';
 /** What AWS lets a queue be called. */
 const NAME = /^[\w-]{1,75}(\.fifo|[\w-]{0,5})$/;
 
+/** Addresses of others are asked for again. */
+const MOST_URLS = 1000;
+
 const URL_NAME = /^https?:\/\//;
 
 export class QueueNames {
   readonly #caller: SqsCaller;
   readonly #prefix: string | undefined;
   readonly #suffix: string;
-  readonly #urls = new Map<string, string>();
+  readonly #urls = new Recent<string, string>(MOST_URLS);
 
   constructor(caller: SqsCaller, { prefix, suffix = '' }: SqsConfig) {
     this.#caller = caller;

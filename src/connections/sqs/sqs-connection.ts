@@ -23,6 +23,7 @@ import type {
   Waiter,
 } from '../../queue/connection';
 import { PayloadTooLargeError } from '../../queue/errors';
+import { Recent } from '../../queue/recent';
 import { threadModule } from '../../queue/thread-module';
 import { CapabilityError, ConnectionClosedError, QueueUnavailableError } from '../errors';
 import { OpenWaiters } from '../open-waiters';
@@ -78,6 +79,18 @@ export interface SqsContext {
   readonly manager?: { readonly registry: JobRegistry } | undefined;
 }
 
+/** What of a queue this connection has: where jobs go in, and where they come out. */
+interface QueueEnds {
+  readonly queue: SqsQueue;
+  readonly lane: PushLane;
+  readonly inbox: Inbox;
+}
+
+/** Those of others are made anew. */
+const MOST_QUEUES = 1000;
+
+const isIdle = ({ queue, lane, inbox }: QueueEnds): boolean => lane.isIdle && inbox.isIdle && !queue.isDelaying;
+
 export class SqsConnection implements Connection {
   readonly name: string;
   readonly driver = 'sqs';
@@ -88,9 +101,7 @@ export class SqsConnection implements Connection {
   readonly #clock: Clock;
   readonly #caller: SqsCaller;
   readonly #names: QueueNames;
-  readonly #queues = new Map<string, SqsQueue>();
-  readonly #lanes = new Map<string, PushLane>();
-  readonly #inboxes = new Map<string, Inbox>();
+  readonly #queues = new Recent<string, QueueEnds>(MOST_QUEUES, isIdle);
   readonly #outcomes: Outcomes;
   readonly #waiters = new OpenWaiters();
   /** Bytes of a message at most. */
@@ -128,7 +139,7 @@ export class SqsConnection implements Connection {
     this.#checkOpen('push');
     if (entries.length === 0) return;
     const messages = entries.map((entry) => this.#message(queue, entry));
-    const results = await this.#lane(queue).push(messages);
+    const results = await this.#ends(queue).lane.push(messages);
     const refused = results.flatMap(({ done }, index) => (done ? [] : [index]));
     const [first] = refused;
     if (first === undefined) return;
@@ -145,7 +156,7 @@ export class SqsConnection implements Connection {
     let failure: { readonly error: unknown } | undefined;
     for (const name of queues) {
       if (reservations.length >= limit) break;
-      const inbox = this.#inbox(name);
+      const { inbox } = this.#ends(name);
       try {
         await inbox.fill(limit - reservations.length, lease);
       } catch (error) {
@@ -233,7 +244,7 @@ export class SqsConnection implements Connection {
 
   waiter(queues: readonly string[]): Waiter {
     this.#checkOpen('waiter');
-    const inboxes = [...new Set(queues)].map((queue) => this.#inbox(queue));
+    const inboxes = [...new Set(queues)].map((queue) => this.#ends(queue).inbox);
     return this.#waiters.add(new SqsWaiter(this.name, this.#clock, inboxes));
   }
 
@@ -250,32 +261,24 @@ export class SqsConnection implements Connection {
 
   async #close(): Promise<void> {
     await this.#waiters.close();
-    await Promise.all([...this.#inboxes.values()].map((inbox) => inbox.close()));
-    await Promise.all([...this.#lanes.values()].map((lane) => lane.sent));
+    await Promise.all([...this.#queues.values()].map(({ inbox }) => inbox.close()));
+    await Promise.all([...this.#queues.values()].map(({ lane }) => lane.sent));
     await this.#caller.idle(this.#context.deadline * 1000);
     this.#caller.link.client.destroy();
   }
 
   #queue(name: string): SqsQueue {
-    let queue = this.#queues.get(name);
-    if (queue === undefined)
-      this.#queues.set(name, (queue = new SqsQueue(name, this.#names, this.#caller, this.#room)));
-    return queue;
+    return this.#ends(name).queue;
   }
 
-  #lane(name: string): PushLane {
-    let lane = this.#lanes.get(name);
-    if (lane === undefined) this.#lanes.set(name, (lane = new PushLane(this.#queue(name))));
-    return lane;
-  }
-
-  #inbox(name: string): Inbox {
-    let inbox = this.#inboxes.get(name);
-    if (inbox === undefined) {
-      inbox = new Inbox(this.#queue(name), this.#clock, this.#context.retryAfter);
-      this.#inboxes.set(name, inbox);
+  #ends(name: string): QueueEnds {
+    let ends = this.#queues.get(name);
+    if (ends === undefined) {
+      const queue = new SqsQueue(name, this.#names, this.#caller, this.#room);
+      ends = { queue, lane: new PushLane(queue), inbox: new Inbox(queue, this.#clock, this.#context.retryAfter) };
+      this.#queues.set(name, ends);
     }
-    return inbox;
+    return ends;
   }
 
   #message(queue: string, { payload, delay = 0 }: Entry): MessageEntry {

@@ -116,12 +116,16 @@ export class SqsQueue {
   /** About how many jobs it holds; one is delayed at least where this process has just delayed one. */
   async counts(): Promise<Counts> {
     const found = await this.attributes(`queue '${this.name}' was not counted`);
-    const isDelaying = this.caller.settings.clock.monotonic() < this.#delayedUntil;
     return {
       ready: Number(found.ApproximateNumberOfMessages ?? 0),
-      delayed: Math.max(Number(found.ApproximateNumberOfMessagesDelayed ?? 0), isDelaying ? 1 : 0),
+      delayed: Math.max(Number(found.ApproximateNumberOfMessagesDelayed ?? 0), this.isDelaying ? 1 : 0),
       reserved: Number(found.ApproximateNumberOfMessagesNotVisible ?? 0),
     };
+  }
+
+  /** SQS may not count what this process has delayed. */
+  get isDelaying(): boolean {
+    return this.caller.settings.clock.monotonic() < this.#delayedUntil;
   }
 
   /** A job waits here for so long. */

@@ -46,4 +46,14 @@ describe('the orders of a cluster', () => {
     orders.heed('a', said({}));
     expect(orders.of(['a'])).toEqual({ restart: 'first' });
   });
+
+  it('are kept of the last thousand queues, and of each that is paused', () => {
+    orders.heed('old', said({ restart: 'first' }));
+    orders.heed('paused', said({ restart: 'first', paused: ['paused'] }));
+    for (let at = 0; at < 3000; at += 1) orders.heed(`queue-${at}`, said({ restart: 'first' }));
+    // To one that is not known any more it is no new word.
+    orders.heed('old', said({ restart: 'second' }));
+
+    expect(orders.of(['old', 'paused'])).toEqual({ restart: 'first', paused: ['paused'] });
+  });
 });

@@ -1,0 +1,36 @@
+import type { SqsCaller } from '../../../src/connections/sqs/caller';
+import { QueueNames } from '../../../src/connections/sqs/queue-names';
+import { contextOf, probe, SqsWorld } from './open-sqs';
+
+const world = new SqsWorld().forTests();
+
+it('a connection keeps the last thousand queues, and each that it waits on', async () => {
+  world.createQueue('default');
+  const connection = world.connect();
+  const waiter = connection.waiter(['default']);
+  for (let at = 0; at < 3000; at += 1) await connection.waiter([`q-${at}`]).close();
+  const wait = waiter.wait(10, new AbortController().signal);
+  await world.connect().push('default', [{ payload: probe('a') }]);
+  await wait;
+  const { reservations } = await connection.reserve({ queues: ['default'], limit: 1, lease: 60 });
+
+  expect(reservations).toHaveLength(1);
+  // Handed out of what the wait has brought.
+  expect(world.server.count('ReceiveMessage')).toBe(1);
+  await waiter.close();
+  await connection.diagnose();
+  expect(world.server.count('GetQueueAttributes')).toBe(1000);
+});
+
+it('addresses are known of the last thousand queues', async () => {
+  const asked: string[] = [];
+  const call = ({ queue }: { queue: string }): Promise<object> => {
+    asked.push(queue);
+    return Promise.resolve({ QueueUrl: `https://sqs.example.org/1/${queue}` });
+  };
+  const names = new QueueNames({ settings: contextOf(), link: {}, call } as unknown as SqsCaller, { driver: 'sqs' });
+  for (let at = 0; at < 3000; at += 1) await names.urlOf(`q-${at}`);
+  for (const name of ['q-2999', 'q-2000', 'q-1999']) await names.urlOf(name);
+
+  expect(asked.slice(3000)).toEqual(['q-1999']);
+});
