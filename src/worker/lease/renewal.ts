@@ -103,7 +103,10 @@ export class LeaseRenewal<L extends Leased> {
    * @throws what the store throws
    */
   renewEnded(queues: number): Promise<ReadonlySet<string>> | undefined {
-    const ended = [...this.#held].filter((leased) => this.mayHaveEnded(leased));
+    // Once for all: a worker asks on each turn, and may hold thousands.
+    const now = momentOf(this.#settings.clock);
+    const ended: L[] = [];
+    for (const leased of this.#held) if (this.#mayHaveEndedBy(now, leased)) ended.push(leased);
     return ended.length === 0 ? undefined : this.#renewPages(ended, queues);
   }
 
@@ -111,10 +114,8 @@ export class LeaseRenewal<L extends Leased> {
    * By one clock or the other. It is enough to ask the store again, and no reason to abort anything: somebody may have set the
    * wall clock.
    */
-  mayHaveEnded({ leasedAt, ahead }: Leased): boolean {
-    const { monotonic, wall } = momentOf(this.#settings.clock);
-    const slept = ahead === undefined ? 0 : wall - monotonic - ahead;
-    return monotonic - leasedAt + Math.max(slept, 0) >= this.#span;
+  mayHaveEnded(leased: Leased): boolean {
+    return this.#mayHaveEndedBy(momentOf(this.#settings.clock), leased);
   }
 
   /** How many leases are more than half over. */
@@ -127,6 +128,11 @@ export class LeaseRenewal<L extends Leased> {
     this.#held.clear();
     this.#timer?.cancel();
     this.#pause?.cancel();
+  }
+
+  #mayHaveEndedBy({ monotonic, wall }: Moment, { leasedAt, ahead }: Leased): boolean {
+    const slept = ahead === undefined ? 0 : wall - monotonic - ahead;
+    return monotonic - leasedAt + Math.max(slept, 0) >= this.#span;
   }
 
   #olderThan(age: Milliseconds): readonly L[] {

@@ -215,6 +215,15 @@ describe('before a reserve', () => {
     expect(asked).toEqual([[old.reservation]]);
   });
 
+  it('the clocks are read once, however many jobs are held', () => {
+    renewal.keep(many(1000));
+    const reads = [jest.spyOn(clock, 'monotonic'), jest.spyOn(clock, 'now')];
+
+    expect(renewal.renewEnded(1)).toBeUndefined();
+
+    expect(reads.map((read) => read.mock.calls.length)).toEqual([1, 1]);
+  });
+
   it('a store that does not answer is heard of', async () => {
     answer = away;
     renewal.keep([{ ...one(), leasedAt: -36_000 }]);
