@@ -92,7 +92,9 @@ class ConfigurationCheck implements Verdict {
     const keys = DRIVER_KEYS[driver];
     if (keys === undefined) {
       // A driver may be added after this check; one that nearly has a known name is a slip.
-      const meant = drivers.includes(driver) ? [] : nearest(driver, drivers);
+      // Nobody who means another must be led to the one that throws jobs away.
+      const keeping = drivers.filter((known) => known !== 'null');
+      const meant = drivers.includes(driver) ? [] : nearest(driver, keeping);
       if (meant.length > 0) {
         this.#mistake(
           `${path}.driver`,

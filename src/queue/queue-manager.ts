@@ -5,8 +5,7 @@
  * Nothing is loaded or opened before its first use.
  */
 import { types } from 'node:util';
-import { systemClock } from '../clock/clock';
-import type { Clock } from '../clock/clock';
+import { type Clock, systemClock } from '../clock/clock';
 import { systemRandom } from '../clock/random';
 import type { Random } from '../clock/random';
 import type { Container } from '../container/container';
@@ -22,6 +21,7 @@ import { Lock } from '../locks/lock';
 import { guarded } from '../logger/guarded-logger';
 import type { Logger } from '../logger/logger';
 import type { Application, ErrorContext } from './application';
+import { checkedEnvironment } from './check-environment';
 import type { Closable } from './closable';
 import type { Configuration, Drivers } from './configuration';
 import type { Connection } from './connection';
@@ -101,7 +101,7 @@ export class QueueManager implements Application {
 
   /** @param configuration by default what the project's `onqueue.config.*` or the environment says, on first use */
   constructor(environment: QueueEnvironment, configuration?: Configuration) {
-    this.#environment = environment;
+    this.#environment = checkedEnvironment(environment);
     this.clock = environment.clock ?? systemClock;
     this.random = environment.random ?? systemRandom;
     this.#connectors = new Map(Object.entries(environment.connectors) as [string, Connector][]);

@@ -112,6 +112,10 @@ describe('a configuration', () => {
     expect(inRedis({ password: undefined, port: undefined })).toEqual([]);
   });
 
+  it.each(['bull', 'nul', 'mull'])('never takes the driver %p for the one that throws jobs away', (driver) => {
+    expect(mistakesIn({ connections: { main: { driver } } })).toEqual([]);
+  });
+
   it('refuses a lease of null, with the reason', () => {
     expect(inRedis({ retryAfter: null })).toEqual([
       expect.stringMatching(

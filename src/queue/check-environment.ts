@@ -1,0 +1,17 @@
+/** Checks what a manager is made of: its configuration alone, in the place of what goes before it, is the natural slip. */
+import { ConfigurationError } from './errors';
+import type { QueueEnvironment } from './queue-manager';
+
+const EXAMPLE =
+  "new QueueManager({ connectors: builtInConnectors, logger: new ConsoleLogger() }, { connections: { … } }), both from 'onqueue'";
+
+/** @throws ConfigurationError */
+export function checkedEnvironment(environment: QueueEnvironment): QueueEnvironment {
+  const given: unknown = environment?.connectors;
+  if (typeof given === 'object' && given !== null) return environment;
+  const isConfiguration = ['connections', 'default'].some((key) => key in Object(environment));
+  const problem = isConfiguration
+    ? `missing. The configuration is the second argument: ${EXAMPLE}`
+    : `missing; expected an object of connectors by driver: ${EXAMPLE}`;
+  throw new ConfigurationError([{ path: 'connectors', problem }], 'the first argument of new QueueManager');
+}
