@@ -129,14 +129,22 @@ export function hasId(payload: Buffer): boolean {
 
 /** The payload's `id`; undefined where it is no text, or empty. `canonical`: what `readCounters` says of it. */
 export function readId(payload: Buffer, canonical = readCounters(payload)): string | undefined {
-  if (canonical !== undefined) {
-    const { bodyEnd } = canonical;
-    const found = ID.exec(payload.toString('latin1', Math.max(bodyEnd - ID_WINDOW, 0), bodyEnd))?.[1];
-    if (found !== undefined) return Buffer.from(found, 'latin1').toString();
-  }
+  const found = canonical && idBefore(payload, canonical.bodyEnd);
+  if (found !== undefined) return found;
   // As UTF-8 here: an id in Latin-1 would be another one.
   const id = parseObject(payload.toString())?.['id'];
   return typeof id === 'string' && id !== '' ? id : undefined;
+}
+
+/** The `id` directly before the counters, which is found without parsing. */
+export function idAtEnd(payload: Buffer): string | undefined {
+  const canonical = readCounters(payload);
+  return canonical && idBefore(payload, canonical.bodyEnd);
+}
+
+function idBefore(payload: Buffer, bodyEnd: number): string | undefined {
+  const found = ID.exec(payload.toString('latin1', Math.max(bodyEnd - ID_WINDOW, 0), bodyEnd))?.[1];
+  return found === undefined ? undefined : Buffer.from(found, 'latin1').toString();
 }
 
 /** Grows by 1 with every reservation of a job. */

@@ -7,6 +7,7 @@ import { JobContext } from '../job/job-context';
 import { toError } from '../failed/exception-text';
 import { fenceOf } from '../payload/counters';
 import type { Envelope } from '../payload/envelope';
+import type { Glimpse } from '../payload/glimpse';
 import { UNREADABLE_NAME } from '../payload/unreadable';
 import { uuidv7 } from '../payload/uuid';
 import type { Reservation, Settlement } from '../queue/connection';
@@ -50,6 +51,8 @@ export class RunningJob extends JobContext implements Member {
   readonly attempts: number;
   /** Set once the payload was read. */
   envelope: Envelope | undefined;
+  /** Set where it goes back without having been read. */
+  glimpse: Glimpse | undefined;
   /** Set once the class was found: a job may have been sent under an old name. */
   definition: JobDefinition | undefined;
   /** The decoded job, once there is one. */
@@ -101,14 +104,14 @@ export class RunningJob extends JobContext implements Member {
 
   /** Of a payload that has none, or cannot be read, the one under which it would stand among the failed jobs. */
   get id(): string {
-    return this.envelope?.id ?? (this.#givenId ??= uuidv7());
+    return this.envelope?.id ?? this.glimpse?.id ?? (this.#givenId ??= uuidv7());
   }
 
   get name(): string {
     const { definition, envelope } = this;
     // All of Laravel's own bear the name of the class that runs them.
     if (envelope?.kind === 'illuminate') return envelope.displayName;
-    return definition?.name ?? envelope?.name ?? UNREADABLE_NAME;
+    return definition?.name ?? envelope?.name ?? this.glimpse?.name ?? UNREADABLE_NAME;
   }
 
   get fence(): number {

@@ -1,6 +1,7 @@
 /** The runs of a worker: those without an outcome, those that have one, and those whose outcome is on its way to the store. */
 import { endOfTurn, type Clock } from '../clock/clock';
 import { callerOf } from '../container/scope';
+import { glimpseOf } from '../payload/glimpse';
 import { pagesOf } from '../queue/pages';
 import { WorkerStoppingError } from './errors';
 import type { Executor } from './executor';
@@ -93,6 +94,8 @@ export class Runs {
 
   /** Back to the head of its queue, without having run. */
   giveBack(job: RunningJob): void {
+    // Not parsed: it is not alone, and may be the one that killed the workers before.
+    if (job.envelope === undefined) job.glimpse = glimpseOf(job.reservation.payload);
     job.close('released');
     this.#ended.push({ job, outcome: unstarted(job), took: 0 });
   }

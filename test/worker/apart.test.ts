@@ -143,6 +143,25 @@ describe('a job whose next crash is its last', () => {
     expect(beside).toEqual(['short beside long']);
   });
 
+  it('is logged by its own name and id where it goes back without having been read', async () => {
+    await push('long', 0);
+    const worker = start();
+    await until(() => running.has('long'));
+    for (const text of ['a', 'b']) await push(text, 2);
+    await countsBecome(1, 2);
+    const stopped = worker.stop();
+    await countsBecome(2, 1);
+    gateOf('long').open();
+    await stopped;
+
+    const told = application.log.lines.filter(({ message }) => message === `${Held.name} released`);
+    expect(told.map(({ facts }) => facts)).toMatchObject([
+      { job: Held.name, id: 'b' },
+      { job: Held.name, id: 'a' },
+    ]);
+    expect(application.log.lines.filter(({ message }) => message.includes('(unreadable)'))).toEqual([]);
+  });
+
   it('holds up no other worker while it waits', async () => {
     await push('long', 0);
     start();
