@@ -1,14 +1,13 @@
 const swc = require('./test/support/swc.cjs');
 
 /**
- * What breaks servers, kills and freezes processes, or judges when one ends. Under load of their own making such tests
- * would judge the load: they run one at a time, after all others.
+ * What breaks servers under load, kills and freezes processes, or judges when one ends. Under load of their own making
+ * such tests would judge the load: they run one at a time, after all others.
  */
 const ALONE = [
-  'test/faults/',
+  'test/faults/(?!kit/|many-jobs)',
   'test/tooling/leak-environment',
   'test/cli/(bin|health|stores|supervisor)',
-  'test/connections/(?:.*/)?(?:ending|outages|troubles)',
 ];
 
 /** @type {import('jest').Config} */

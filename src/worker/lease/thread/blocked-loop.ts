@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { type Clock, type Milliseconds, systemClock } from '../../../clock/clock';
 
 /** For the main thread to come to a halt, and for the process to end: a second was too short on a machine under load. */
-const REACH: Milliseconds = 5000;
+const REACH: Milliseconds = 3000;
 
 const OURS = `${join(__dirname, '..', '..', '..')}${sep}`;
 
