@@ -3,7 +3,11 @@
  *
  * Whoever keeps one looks: at once where few are kept, else once for a hundredth of what is.
  */
+import { Recent } from '../queue/recent';
 import type { FailedStore } from './failed-store';
+
+/** Queues that are counted for; of the others the next failure looks at once. */
+const MOST_QUEUES = 1000;
 
 export interface FailedCapSettings {
   readonly store: Pick<FailedStore, 'prune'>;
@@ -16,7 +20,7 @@ export interface FailedCapSettings {
 export class FailedCap {
   readonly #settings: FailedCapSettings;
   /** How many may still fail on a queue before it is looked at. */
-  readonly #left = new Map<string, number>();
+  readonly #left = new Recent<string, number>(MOST_QUEUES);
   /** The last that was begun or is to begin. */
   readonly #pruning = new Map<string, Promise<void>>();
   /** One that waits for another. */

@@ -109,6 +109,15 @@ describe('a cap', () => {
     expect(prune).toHaveBeenCalledTimes(3);
   });
 
+  it('is counted towards for the last thousand queues: one that had gone is looked at with its next failure', async () => {
+    const { prune, cap } = given(10_000);
+    for (let n = 0; n < 3000; n += 1) await cap.kept(`queue-${n}`);
+
+    expect([cap.kept('queue-2000'), cap.kept('queue-2999')]).toEqual([undefined, undefined]);
+    await cap.kept('queue-1999');
+    expect(prune).toHaveBeenCalledTimes(3001);
+  });
+
   it('is none where all are to be kept', () => {
     const { prune, cap } = given(Infinity);
 
