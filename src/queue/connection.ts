@@ -92,11 +92,6 @@ export type RenewResult = 'renewed' | 'cancelled' | 'lost';
  */
 export type Answer<Result extends SettleResult | RenewResult> = Result | { readonly later: Promise<Result> };
 
-/** The result, also one that comes later. */
-export async function resultOf<Result extends SettleResult | RenewResult>(answer: Answer<Result>): Promise<Result> {
-  return typeof answer === 'string' ? answer : answer.later;
-}
-
 export interface ReserveRequest {
   /** In the order in which they are emptied. */
   readonly queues: readonly string[];

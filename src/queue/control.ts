@@ -1,11 +1,7 @@
 /** Orders that reach every worker through the store: cancel a job, pause a queue, start anew. */
 import type { Seconds } from '../clock/clock';
 import type { Reservation } from './connection';
-import { InvalidCancelReasonError } from './errors';
 import type { Pause } from './pause';
-
-/** Characters; databases have a column of that length. */
-const LONGEST_REASON = 255;
 
 /**
  * `removed`: it waited, and is gone. `signalled`: it is running, and is told to stop.
@@ -50,12 +46,4 @@ export interface Control {
   paused(): Promise<readonly Pause[]>;
   /** Tells all workers of this store to finish what they run and end, so that their processes start anew. */
   restart(): Promise<void>;
-}
-
-/** @throws InvalidCancelReasonError */
-export function checkCancelReason(reason: unknown): void {
-  const isText = typeof reason === 'string' && reason.trim() !== '' && reason.length <= LONGEST_REASON;
-  // It stands in one line of a log, and every store can hold it.
-  if (!isText || /\p{Cc}/u.test(reason) || !reason.isWellFormed())
-    throw new InvalidCancelReasonError(reason, LONGEST_REASON);
 }

@@ -9,16 +9,16 @@ import { FailedCap } from '../failed/failed-cap';
 import type { FailedStore } from '../failed/failed-store';
 import type { Logger } from '../logger/logger';
 import type { Application } from '../queue/application';
-import {
-  type Answer,
-  type Connection,
-  type Reservation,
-  type ReserveReply,
-  type ReserveRequest,
-  resultOf,
-  type SetAside,
-  type Settlement,
-  type SettleResult,
+import { resultOf } from '../queue/answer';
+import type {
+  Answer,
+  Connection,
+  Reservation,
+  ReserveReply,
+  ReserveRequest,
+  SetAside,
+  Settlement,
+  SettleResult,
 } from '../queue/connection';
 import { isStoreAway } from '../queue/errors';
 import { givenBack } from '../queue/given-back';

@@ -5,15 +5,15 @@
  * whoever asked. Outcomes are told of when it answers; the jobs that it brings too late are given back.
  */
 import type { Milliseconds, Seconds } from '../../clock/clock';
-import {
-  type Answer,
-  type Reservation,
-  type ReserveReply,
-  type ReserveRequest,
-  resultOf,
-  type SetAside,
-  type Settlement,
-  type SettleResult,
+import { resultOf } from '../../queue/answer';
+import type {
+  Answer,
+  Reservation,
+  ReserveReply,
+  ReserveRequest,
+  SetAside,
+  Settlement,
+  SettleResult,
 } from '../../queue/connection';
 import type { RedisCaller } from './caller';
 import { type Exchanged, ExchangeLane } from './exchange-lane';

@@ -6,21 +6,21 @@ import type { FailedEntry, FailedStore } from '../../failed/failed-store';
 import type { LockStore } from '../../locks/lock-store';
 import type { Counters } from '../../payload/counters';
 import type { Control } from '../../queue/control';
-import {
-  type Answer,
-  type Connection,
-  type Counts,
-  type Entry,
-  type PeekedJob,
-  type RenewResult,
-  type Reservation,
-  type ReserveReply,
-  type ReserveRequest,
-  resultOf,
-  type SetAside,
-  type Settlement,
-  type SettleResult,
-  type WaitingState,
+import { resultOf } from '../../queue/answer';
+import type {
+  Answer,
+  Connection,
+  Counts,
+  Entry,
+  PeekedJob,
+  RenewResult,
+  Reservation,
+  ReserveReply,
+  ReserveRequest,
+  SetAside,
+  Settlement,
+  SettleResult,
+  WaitingState,
 } from '../../queue/connection';
 import type { ConformanceHarness } from './harness';
 
