@@ -105,6 +105,22 @@ export class RedisCaller {
     return this.#carryOut(command, () => [command, args], patience);
   }
 
+  /**
+   * Asked once, and missed by nobody: it is not repeated, and neither the process nor who closes waits for its answer.
+   *
+   * @throws QueueUnavailableError, RedisReplyError
+   */
+  glance(command: string, args: Arguments, consequence: string): Promise<unknown> {
+    const { clock, deadline } = this.settings;
+    return new Promise((resolve, reject) => {
+      const heard = (answer: Answer): void => {
+        if ('value' in answer) resolve(answer.value);
+        else reject(this.#failure(command, { error: answer.error, late: false, uncertain: false }, { consequence }));
+      };
+      this.#attempt([command, args], clock.monotonic() + deadline * 1000, heard, false);
+    });
+  }
+
   /** @throws QueueUnavailableError, ForeignKeyError, RedisReplyError */
   async script(
     script: Script,
@@ -223,7 +239,7 @@ export class RedisCaller {
   }
 
   // `heard` counts once.
-  #attempt(form: ReturnType<Form>, until: Milliseconds, heard: (answer: Answer) => void): void {
+  #attempt(form: ReturnType<Form>, until: Milliseconds, heard: (answer: Answer) => void, keepsAlive = true): void {
     if (this.#link.closed) return heard({ error: CLOSED, call: undefined });
     const { clock, deadline } = this.settings;
     const call = this.#link.send(...form);
@@ -238,7 +254,7 @@ export class RedisCaller {
     const silent = (): void => void endOfTurn().then(() => end({ error: SILENCE, call }));
     const slice = (deadline * 1000) / ATTEMPTS_IN_SILENCE;
     // An unanswered call keeps the process alive, up to its deadline.
-    const timer = clock.after(Math.min(slice, until - clock.monotonic()), silent, true);
+    const timer = clock.after(Math.min(slice, until - clock.monotonic()), silent, keepsAlive);
     call.reply.then(
       (value) => end({ value }),
       (error: unknown) => end({ error, call }),

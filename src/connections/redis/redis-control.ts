@@ -76,12 +76,12 @@ export class RedisControl implements Control {
     const idAt = (place: number): string => readId(reservations[place]!.payload) ?? '';
     const answers: (boolean | string)[] = [];
     for (const [key, of] of places) {
-      const scores = await this.#command('zmscore', [key, ...of.map(idAt)], consequence);
+      const scores = await this.#caller.glance('zmscore', [key, ...of.map(idAt)], consequence);
       for (const [index, place] of of.entries()) answers[place] = (scores as readonly unknown[])[index] !== null;
       const ending = of.filter((place) => answers[place] === true);
       if (ending.length === 0) continue;
       const { reasons } = this.#keys.queue(reservations[ending[0]!]!.queue);
-      const told = await this.#command('hmget', [reasons, ...ending.map(idAt)], consequence);
+      const told = await this.#caller.glance('hmget', [reasons, ...ending.map(idAt)], consequence);
       for (const [index, place] of ending.entries()) {
         answers[place] = String((told as readonly (Buffer | null)[])[index] ?? '') || true;
       }

@@ -118,6 +118,20 @@ describe('a redis connection whose server is away', () => {
     expect(proxy.connections).toBe(connections);
   });
 
+  it('has nobody who closes wait for a look at what was cancelled', async () => {
+    // No deadline ever comes: who waits for the look waits for ever.
+    const clock: Clock = { ...systemClock, after: () => ({ cancel: () => undefined }) };
+    const connection = world.connect({ url: proxy.url }, { clock });
+    await connection.push('q', [{ payload: payload('a') }]);
+    const { reservations } = await connection.reserve(request);
+    proxy.goSilent();
+    const look = failureOf(connection.control.cancelled!(reservations));
+
+    await connection.close();
+
+    expect(await look).toBeInstanceOf(QueueUnavailableError);
+  });
+
   it('takes an answer that came while a job blocked the event loop past the deadline', async () => {
     const connection = world.connect({}, { deadline: 0.2 });
     await connection.counts('q');
