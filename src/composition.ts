@@ -1,13 +1,13 @@
 /** Puts the layers together: what the lower ones left open for the upper ones to fill. Loaded first by every entry point. */
 import 'reflect-metadata';
-import { Bus } from './bus/bus';
+import { Bus } from './dispatch/bus';
 import { builtInConnectors } from './connections/built-in';
 import { offerEntries } from './copies';
 import { setJobDispatcher } from './job/dispatcher';
-import { defaultLogger } from './logger/console-logger';
-import { setManagerFactory } from './queue/default-manager';
-import { fakeFactory, setFakeFactory } from './queue/fake-slot';
-import { QueueManager } from './queue/queue-manager';
+import { defaultLogger } from './base/console-logger';
+import { setManagerFactory } from './application/default-manager';
+import { fakeFactory, setFakeFactory } from './application/fake-slot';
+import { QueueManager } from './application/queue-manager';
 
 offerEntries({
   index: () => require('./index') as object,

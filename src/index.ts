@@ -4,17 +4,17 @@
 import './composition';
 import { giveWay } from './copies';
 
-export { OnqueueError } from './errors/onqueue-error';
-export * from './bus/errors';
+export { OnqueueError } from './base/onqueue-error';
+export * from './dispatch/errors';
 export * from './connections/errors';
 export * from './container/errors';
-export * from './events/errors';
-export * from './failed/errors';
+export * from './application/hooks/errors';
+export * from './application/failed/errors';
 export * from './job/errors';
-export * from './locks/errors';
+export * from './application/locks/errors';
 export * from './payload/errors';
-export * from './queue/errors';
-export * from './queue/transaction/errors';
+export * from './application/errors';
+export * from './dispatch/transaction/errors';
 export * from './worker/errors';
 
 export { Job, type JobBase } from './job/job';
@@ -24,18 +24,18 @@ export { type Delay, type Duration, duration } from './job/duration';
 export type { Backoff, JobOptions } from './job/options';
 export { JobContext } from './job/job-context';
 export type { PendingDispatch } from './job/dispatcher';
-export { Middleware } from './middleware/middleware';
+export { Middleware } from './job/middleware-decorator';
 
 export { Inject } from './container/inject';
 export { inject } from './container/scope';
 export type { Container, NamedToken, Scope, Token } from './container/container';
 
-export { Bus, dispatch, JobBus } from './bus/bus';
+export { Bus, dispatch, JobBus } from './dispatch/bus';
 
-export { Queue } from './queue/queue';
-export { QueueManager, type QueueEnvironment } from './queue/queue-manager';
-export { type PauseOptions, QueueConnection, type QueuePause } from './queue/queue-connection';
-export { QueuePusher } from './queue/queue-pusher';
+export { Queue } from './application/queue';
+export { QueueManager, type QueueEnvironment } from './application/queue-manager';
+export { type PauseOptions, QueueConnection, type QueuePause } from './application/queue-connection';
+export { QueuePusher } from './dispatch/queue-pusher';
 export {
   type BeanstalkdConfig,
   type Configuration,
@@ -53,20 +53,20 @@ export {
   type SqsPayload,
   type StoreConfig,
   type SyncConfig,
-} from './queue/configuration';
-export type { ErrorContext } from './queue/application';
-export type { ErrorCallback } from './queue/error-reports';
-export type { PayloadCreator } from './queue/job-encoder';
-export type { Size } from './queue/payload-size';
+} from './application/configuration/configuration';
+export type { ErrorContext } from './application/application';
+export type { ErrorCallback } from './application/error-reports';
+export type { PayloadCreator } from './dispatch/job-encoder';
+export type { Size } from './dispatch/payload-size';
 export { builtInConnectors } from './connections/built-in';
 
-export type { Connector, ConnectorContext } from './queue/connector';
-export type * from './queue/connection';
-export type * from './queue/control';
-export type { Pause } from './queue/pause';
-export type { Migrations } from './queue/migrations';
-export type { FailedEntry, FailedStore } from './failed/failed-store';
-export type { LockStore } from './locks/lock-store';
+export type { Connector, ConnectorContext } from './connections/connector';
+export type * from './connections/contract';
+export type * from './connections/control';
+export type { Pause } from './connections/pause';
+export type { Migrations } from './connections/migrations';
+export type { FailedEntry, FailedStore } from './connections/failed-store';
+export type { LockStore } from './connections/lock-store';
 export {
   type Counters,
   hasId,
@@ -76,9 +76,9 @@ export {
   withCounters,
   withId,
 } from './payload/counters';
-export type { FailedFilter } from './failed/failed-filter';
-export { FailedJobs, type FailedJob, type FailedPlace } from './failed/failed-jobs';
-export { Lock } from './locks/lock';
+export type { FailedFilter } from './application/failed/failed-filter';
+export { FailedJobs, type FailedJob, type FailedPlace } from './application/failed/failed-jobs';
+export { Lock } from './application/locks/lock';
 
 export type {
   AfterEvent,
@@ -97,12 +97,12 @@ export type {
   ReleasedEvent,
   StartingEvent,
   StoppingEvent,
-} from './events/events';
-export type { Hook, HookName } from './events/hooks';
-export type { Logger, LogLevel } from './logger/logger';
-export type { JobRoute } from './queue/routes';
-export { ConsoleLogger, silentLogger } from './logger/console-logger';
-export type { Clock } from './clock/clock';
+} from './application/hooks/events';
+export type { Hook, HookName } from './application/hooks/hooks';
+export type { Logger, LogLevel } from './base/logger';
+export type { JobRoute } from './dispatch/routes';
+export { ConsoleLogger, silentLogger } from './base/console-logger';
+export type { Clock } from './base/clock';
 
 export { Worker } from './worker/worker';
 export type { WorkerOptions } from './worker/worker-options';

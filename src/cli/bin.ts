@@ -2,7 +2,7 @@
 /** The command `onqueue`: hands the process to the program, and ends it with the program's code. */
 import { fork } from 'node:child_process';
 import { createInterface } from 'node:readline/promises';
-import { systemClock } from '../clock/clock';
+import { systemClock } from '../base/clock';
 import { builtInConnectors } from '../connections/built-in';
 import { watchForDesertion } from './deserted-watch';
 import { STOP_SIGNALS, type StopSignal } from './exit-codes';

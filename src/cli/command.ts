@@ -1,6 +1,6 @@
 /** How each command of the tree is made: its name, what it does, examples, and the exit codes that all share. */
 import { Command, type ErrorOptions } from 'commander';
-import { nearest } from '../job/nearest';
+import { nearest } from '../base/nearest';
 import { EXIT_CODES_HELP, ExitCode } from './exit-codes';
 
 export interface CommandText {

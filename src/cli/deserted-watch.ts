@@ -4,7 +4,7 @@
  *
  * Only where npm has started the command. Elsewhere a process may outlive the one that started it, and under nohup shall.
  */
-import { type Clock, type Milliseconds, systemClock, type Timer } from '../clock/clock';
+import { type Clock, type Milliseconds, systemClock, type Timer } from '../base/clock';
 
 const LOOK_EVERY: Milliseconds = 1000;
 

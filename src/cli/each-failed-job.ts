@@ -1,5 +1,5 @@
 /** Does something to each of the failed jobs that a command line names; one that is not there keeps it from no other. */
-import { AmbiguousFailedJobError, FailedJobsOutOfReachError } from '../failed/errors';
+import { AmbiguousFailedJobError, FailedJobsOutOfReachError } from '../application/failed/errors';
 import { errorText } from './error-text';
 import { ExitCode } from './exit-codes';
 import type { Session } from './session';

@@ -1,8 +1,8 @@
 /** How an error is shown: what a user can mend by its message and code, what nobody foresaw with its stack. */
 import { dirname, join, sep } from 'node:path';
-import { OnqueueError } from '../errors/onqueue-error';
-import { redact } from '../errors/redact';
-import { ConfigFileError } from '../queue/errors';
+import { OnqueueError } from '../base/onqueue-error';
+import { redact } from '../base/redact';
+import { ConfigFileError } from '../application/errors';
 import { RequiredFileError } from './errors';
 
 /** The folder that this package's compiled files, or its sources, lie in. */

@@ -1,5 +1,5 @@
 /** What can be wrong with a command line. */
-import { OnqueueError } from '../errors/onqueue-error';
+import { OnqueueError } from '../base/onqueue-error';
 
 /** What to do where no job is registered. */
 export const HOW_TO_REGISTER =

@@ -1,8 +1,8 @@
 /** What the command's exit codes mean; `docs/cli.md` and `--help` say the same. */
 import { InvalidDurationError, InvalidJobOptionError, InvalidQueueNameError } from '../job/errors';
-import { InvalidCancelReasonError, InvalidJobIdError, UnknownConnectionError } from '../queue/errors';
+import { InvalidCancelReasonError, InvalidJobIdError, UnknownConnectionError } from '../application/errors';
 import { InvalidWorkerOptionError } from '../worker/errors';
-import { BLOCKED } from '../worker/supervision';
+import { BLOCKED } from '../worker/supervisor/supervision';
 import { InvalidOptionError, NothingMatchedError, UnconfirmedError } from './errors';
 
 export const ExitCode = {

@@ -1,5 +1,5 @@
 /** How many failed jobs all connections keep, for a counter line. */
-import type { QueueManager } from '../queue/queue-manager';
+import type { QueueManager } from '../application/queue-manager';
 
 export async function failedCount(manager: QueueManager, queue?: string): Promise<number> {
   const stores = new Set(manager.connectionNames().map((name) => manager.failedStoreFor(manager.driver(name))));

@@ -1,6 +1,6 @@
 /** The flags that choose among the failed jobs: `--queue --connection --name --error --older-than`. */
 import type { Command } from 'commander';
-import type { FailedFilter } from '../failed/failed-filter';
+import type { FailedFilter } from '../application/failed/failed-filter';
 import { refuse } from './command';
 import { durationOption, failedConnectionOption } from './options';
 

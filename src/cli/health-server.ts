@@ -1,7 +1,7 @@
 /** Answers the probes of an orchestrator: whether the workers are stuck, and whether they are at work. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { SupervisorHealth } from '../worker/supervisor-health';
+import type { SupervisorHealth } from '../worker/supervisor/supervisor-health';
 import { HealthPortError } from './errors';
 import type { HealthFlags } from './worker-flags';
 

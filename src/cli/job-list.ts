@@ -1,10 +1,10 @@
 /** The registered jobs, as `work` opens with them and `jobs` lists them. */
-import type { Seconds } from '../clock/clock';
+import type { Seconds } from '../base/clock';
 import { isMinified } from '../job/job-name';
 import { relativeFile } from '../job/declared-in';
 import type { WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
-import type { QueueManager } from '../queue/queue-manager';
+import type { QueueManager } from '../application/queue-manager';
 import { HOW_TO_REGISTER } from './errors';
 import type { Cell } from './table';
 

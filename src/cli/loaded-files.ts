@@ -1,7 +1,7 @@
 /** Tells whether a file of the project has changed since this process loaded it: it would run the code of before. */
 import { statSync } from 'node:fs';
 import { sep } from 'node:path';
-import type { Milliseconds } from '../clock/clock';
+import type { Milliseconds } from '../base/clock';
 
 const PACKAGES = `${sep}node_modules${sep}`;
 

@@ -1,5 +1,5 @@
 /** What to say where a command looks into a store that no other process could have put anything into. */
-import type { QueueManager } from '../queue/queue-manager';
+import type { QueueManager } from '../application/queue-manager';
 import type { ProjectFlags } from './options';
 import type { Session } from './session';
 

@@ -1,10 +1,10 @@
 /** The connection and the queues that a command line names, in Laravel's manner: `clear redis --queue=high,default`. */
 import type { Command } from 'commander';
-import { nearest } from '../job/nearest';
+import { nearest } from '../base/nearest';
 import { checkQueueName } from '../job/queue-name';
-import { UnknownConnectionError } from '../queue/errors';
-import type { QueueConnection } from '../queue/queue-connection';
-import type { QueueManager } from '../queue/queue-manager';
+import { UnknownConnectionError } from '../application/errors';
+import type { QueueConnection } from '../application/queue-connection';
+import type { QueueManager } from '../application/queue-manager';
 import { refuse } from './command';
 import { noteMemory } from './memory-remark';
 import { namesIn, type ProjectFlags } from './options';

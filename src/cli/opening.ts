@@ -1,5 +1,5 @@
 /** What `work` opens with: the store, the queues, the jobs that it knows, and what there is to say of them. */
-import type { QueueManager } from '../queue/queue-manager';
+import type { QueueManager } from '../application/queue-manager';
 import { resolveWorkerOptions } from '../worker/worker-options';
 import { JOB_HEADINGS, jobRow, listedJobs, shortNamesRemark } from './job-list';
 import { memoryRemark } from './memory-remark';

@@ -1,6 +1,6 @@
 /** For a process that must not outlive the one that started it, also when that one was killed by SIGKILL. */
 import { Worker } from 'node:worker_threads';
-import type { Milliseconds } from '../clock/clock';
+import type { Milliseconds } from '../base/clock';
 
 /** In a thread, because the event loop of a process that is blocked notices nothing. */
 const WATCH = `

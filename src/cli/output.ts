@@ -1,6 +1,6 @@
 /** Everything that a command prints: results to standard output, the rest to standard error, progress to a terminal alone. */
-import type { Clock, Milliseconds, Timer } from '../clock/clock';
-import { oneLine } from '../errors/plain-text';
+import type { Clock, Milliseconds, Timer } from '../base/clock';
+import { oneLine } from '../base/plain-text';
 import { type Cell, formatTable, roomForLast } from './table';
 
 /** What is needed of `process.stdout` and `process.stderr`. */

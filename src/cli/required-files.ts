@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
-import { loadTypeScript } from '../queue/typescript-loader';
+import { loadTypeScript } from '../application/configuration/typescript-loader';
 import { NothingMatchedError, RequiredFileError } from './errors';
 import { filesMatching } from './glob';
 

@@ -1,12 +1,12 @@
 /** One command under way: what it prints to, the project that it loads, and the code that it ends with. */
 import type { ChildProcess } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
-import type { Clock, Milliseconds } from '../clock/clock';
-import { ConsoleLogger, type LogFormat, usualFormat } from '../logger/console-logger';
-import type { Logger } from '../logger/logger';
-import { tagged } from '../logger/tagged-logger';
-import type { Connectors } from '../queue/connector';
-import type { QueueManager } from '../queue/queue-manager';
+import type { Clock, Milliseconds } from '../base/clock';
+import { ConsoleLogger, type LogFormat, usualFormat } from '../base/console-logger';
+import type { Logger } from '../base/logger';
+import { tagged } from '../base/tagged-logger';
+import type { Connectors } from '../connections/connector';
+import type { QueueManager } from '../application/queue-manager';
 import type { StrayWatch } from '../worker/strays';
 import { NothingMatchedError, UnconfirmedError } from './errors';
 import { ExitCode, type StopSignal } from './exit-codes';

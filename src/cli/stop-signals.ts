@@ -1,5 +1,5 @@
 /** Tells the first wish that the process should stop from the second, which is in a hurry. */
-import type { Milliseconds } from '../clock/clock';
+import type { Milliseconds } from '../base/clock';
 import type { StopSignal } from './exit-codes';
 import type { Surroundings } from './session';
 

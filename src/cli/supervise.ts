@@ -1,8 +1,8 @@
 /** `work` as a supervisor: it keeps processes at work that run the jobs, and loads neither jobs nor a driver itself. */
-import type { Seconds } from '../clock/clock';
+import type { Seconds } from '../base/clock';
 import { durationSeconds } from '../job/duration';
-import type { Logger } from '../logger/logger';
-import { Supervisor } from '../worker/supervisor';
+import type { Logger } from '../base/logger';
+import { Supervisor } from '../worker/supervisor/supervisor';
 import { resolveWorkerOptions } from '../worker/worker-options';
 import { exitCodeOfSignal } from './exit-codes';
 import { HealthServer } from './health-server';

@@ -1,6 +1,6 @@
 /** The tie of a process to the supervisor that has started it: tells it how the worker is, and ends when it says so. */
-import { endOfTurn, type Milliseconds, type Timer } from '../clock/clock';
-import { type HealthReport, type HeldJob, isEndOrder } from '../worker/supervision';
+import { endOfTurn, type Milliseconds, type Timer } from '../base/clock';
+import { type HealthReport, type HeldJob, isEndOrder } from '../worker/supervisor/supervision';
 import type { Worker } from '../worker/worker';
 import type { Surroundings } from './session';
 

@@ -1,5 +1,5 @@
 /** What to say of a worker that cannot help: it knows no job, or jobs wait on queues that it was not told of. */
-import type { QueueManager } from '../queue/queue-manager';
+import type { QueueManager } from '../application/queue-manager';
 import { counted } from './counted';
 import { NoJobsError } from './errors';
 import { listedJobs } from './job-list';

@@ -1,9 +1,9 @@
 /** A worker in this very process, from the loading of the project to its end. */
-import type { Seconds } from '../clock/clock';
-import type { Logger } from '../logger/logger';
-import type { QueueManager } from '../queue/queue-manager';
+import type { Seconds } from '../base/clock';
+import type { Logger } from '../base/logger';
+import type { QueueManager } from '../application/queue-manager';
 import { UNBORN } from '../worker/health';
-import { lonelyHealth } from '../worker/supervisor-health';
+import { lonelyHealth } from '../worker/supervisor/supervisor-health';
 import { processWorker, type Worker } from '../worker/worker';
 import { type ResolvedWorkerOptions, resolveWorkerOptions } from '../worker/worker-options';
 import { ExitCode, exitCodeOfSignal } from './exit-codes';

@@ -1,5 +1,5 @@
 /** Our own drivers. Each is loaded when a connection of it is first used: nobody pays for a client that is not asked for. */
-import type { ConnectorContext, Connectors } from '../queue/connector';
+import type { ConnectorContext, Connectors } from './connector';
 import type {
   BeanstalkdConfig,
   DatabaseConfig,
@@ -9,14 +9,14 @@ import type {
   RedisConfig,
   SqsConfig,
   SyncConfig,
-} from '../queue/configuration';
+} from '../application/configuration/configuration';
 
 /* oxlint-disable typescript/no-require-imports, typescript/consistent-type-imports -- a static import would load every driver with the package */
 export const builtInConnectors: Connectors = {
   redis: (config: RedisConfig, context: ConnectorContext) =>
     (require('./redis/redis-connection') as typeof import('./redis/redis-connection')).connectRedis(config, context),
   database: (config: DatabaseConfig, context: ConnectorContext) =>
-    (require('./database/database-connection') as typeof import('./database/database-connection')).connectDatabase(
+    (require('./sql/database-connection') as typeof import('./sql/database-connection')).connectDatabase(
       config,
       context,
     ),

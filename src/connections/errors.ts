@@ -1,5 +1,5 @@
 /** What can go wrong between a connection and its store; the same classes whatever the driver. */
-import { OnqueueError } from '../errors/onqueue-error';
+import { OnqueueError } from '../base/onqueue-error';
 
 export {
   type Capability,
@@ -7,7 +7,7 @@ export {
   type Consequential,
   QueueUnavailableError,
   type Unavailability,
-} from '../queue/errors';
+} from '../application/errors';
 
 /** `laterRaw` was given a text that waits as delayed already: a sorted set would silently make one job of the two. */
 export class DuplicatePayloadError extends OnqueueError<{ connection: string; queue: string; bytes: number }> {

@@ -1,7 +1,7 @@
 /** What can be wrong with injection: a declaration that cannot be kept, or a dependency that cannot be made. */
 import { relativeFile } from '../job/declared-in';
-import { valueText } from '../job/value-text';
-import { OnqueueError } from '../errors/onqueue-error';
+import { valueText } from '../base/value-text';
+import { OnqueueError } from '../base/onqueue-error';
 
 /** A parameter, as errors name it. */
 export interface ParameterPlace {

@@ -1,5 +1,5 @@
 /** Durations as users write them, and the one parser that turns them into seconds. */
-import type { Milliseconds, Seconds } from '../clock/clock';
+import type { Milliseconds, Seconds } from '../base/clock';
 import { InvalidDurationError } from './errors';
 
 export type DurationUnit = 'ms' | 's' | 'm' | 'h' | 'd';

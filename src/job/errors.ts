@@ -1,8 +1,8 @@
 /** What can be wrong with a job: its declaration, its options, its names, an instance of it, or the use of `this`. */
 import { parse } from 'node:path';
-import { OnqueueError } from '../errors/onqueue-error';
+import { OnqueueError } from '../base/onqueue-error';
 import { relativeFile } from './declared-in';
-import { valueText } from './value-text';
+import { valueText } from '../base/value-text';
 
 /** A class as errors name it: with the file that declares it, where a stack could tell. */
 export function placed(name: string, file: string | undefined): string {

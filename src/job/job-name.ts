@@ -1,5 +1,5 @@
 /** Which texts may name a job, or be its id: they stand in log lines, lists and keys, whoever wrote the payload. */
-import { isPlain } from '../errors/plain-text';
+import { isPlain } from '../base/plain-text';
 
 const LONGEST_NAME = 255;
 

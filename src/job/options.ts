@@ -1,5 +1,5 @@
 /** What `@Job()` takes, what a dispatch or an instance may choose, and what comes out when all of it is resolved. */
-import type { Milliseconds, Seconds } from '../clock/clock';
+import type { Milliseconds, Seconds } from '../base/clock';
 import type { Delay, Duration } from './duration';
 
 /**

@@ -3,15 +3,15 @@
  *
  * Strongest first: the dispatch, the instance, `@Job()` (over its parents'), the worker's flags, the connection.
  */
-import type { Seconds } from '../clock/clock';
-import type { Random } from '../clock/random';
+import type { Seconds } from '../base/clock';
+import type { Random } from '../base/random';
 import type { InstanceChoice } from './chosen';
 import type { JobDefinition } from './definition';
 import { checkDelay, durationSeconds, momentOf, warnOfManySeconds } from './duration';
 import { InvalidJobOptionError, UnknownJobOptionError } from './errors';
 import { meantInJob } from './foreign-words';
 import { isName, NAME_RULE } from './job-name';
-import { nearest } from './nearest';
+import { nearest } from '../base/nearest';
 import type { ChosenOptions, JobOptions, ResolvedBackoff, Route, RunOptions, WorkerDefaults } from './options';
 import { checkQueueName } from './queue-name';
 

@@ -1,5 +1,5 @@
 /** The fields of a payload that say how the dispatch wants a job to be run: Laravel's, and some of our own. */
-import type { Seconds } from '../clock/clock';
+import type { Seconds } from '../base/clock';
 import { LONGEST_DURATION } from '../job/duration';
 import type { ChosenOptions, ResolvedBackoff } from '../job/options';
 import { InvalidPayloadError } from './errors';

@@ -1,5 +1,5 @@
 /** Puts in place what JSON could not hold: each value that `types` names, the innermost first. */
-import { oneLine } from '../errors/plain-text';
+import { oneLine } from '../base/plain-text';
 import { bigintOf } from './bigint-form';
 import { bufferOf, bytesOf, TYPED_ARRAYS } from './bytes';
 import type { CodecClasses, Types } from './codec';

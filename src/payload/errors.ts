@@ -1,6 +1,6 @@
 /** What can be wrong with data on their way into a payload, and with a payload on its way back. */
-import { OnqueueError } from '../errors/onqueue-error';
-import { oneLine } from '../errors/plain-text';
+import { OnqueueError } from '../base/onqueue-error';
+import { oneLine } from '../base/plain-text';
 import { relativeFile } from '../job/declared-in';
 
 /** A value that a payload cannot hold: refused when the job is dispatched. */

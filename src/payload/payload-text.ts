@@ -1,5 +1,5 @@
 /** Writes payloads: the text that stands for one dispatched job. */
-import type { Milliseconds } from '../clock/clock';
+import type { Milliseconds } from '../base/clock';
 import type { JobDefinition } from '../job/definition';
 import { isName } from '../job/job-name';
 import type { ChosenOptions } from '../job/options';

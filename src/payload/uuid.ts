@@ -1,6 +1,6 @@
 /** Makes the ids of jobs: UUIDs of version 7, which sort by the moment they were made. */
 import { randomFillSync } from 'node:crypto';
-import { systemClock } from '../clock/clock';
+import { systemClock } from '../base/clock';
 
 /**
  * Layout (RFC 9562): 48 bits of milliseconds, then a counter of 30 bits in the places of `rand_a` and the first half of

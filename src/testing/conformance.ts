@@ -5,8 +5,8 @@
  * for (const { name, run } of conformance(open)) test(name, run);
  * ```
  */
-import { ALL_CAPABLE } from '../connections/all-capable';
-import type { Capabilities } from '../queue/connection';
+import { ALL_CAPABLE } from '../connections/kit/all-capable';
+import type { Capabilities } from '../connections/contract';
 import type { CaseDefinition, Capability, ConformanceCase, ConformanceHarness } from './conformance/harness';
 import { cancelCases } from './conformance/cancel-cases';
 import { capabilityCases } from './conformance/capability-cases';

@@ -1,9 +1,9 @@
 /** Runs what waits on the connections of a fake, one job after another, until nothing is left to run. */
-import { momentOf } from '../clock/clock';
+import { momentOf } from '../base/clock';
 import { InvalidJobOptionError } from '../job/errors';
 import { InvalidPayloadError } from '../payload/errors';
 import { UNREADABLE_NAME } from '../payload/unreadable';
-import type { Connection, Reservation, SetAside } from '../queue/connection';
+import type { Connection, Reservation, SetAside } from '../connections/contract';
 import { Executor } from '../worker/executor';
 import { LeaseKeeper } from '../worker/lease/keeper';
 import { RunningJob } from '../worker/running-job';

@@ -1,5 +1,5 @@
 /** What can go wrong with the test kit itself. What a test finds wrong is an `AssertionError` instead. */
-import { OnqueueError } from '../errors/onqueue-error';
+import { OnqueueError } from '../base/onqueue-error';
 
 /** `Queue.fake()` was called while another fake was in place. The cause's stack shows where that one was made. */
 export class AlreadyFakedError extends OnqueueError {

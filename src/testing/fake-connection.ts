@@ -1,11 +1,11 @@
 /** A memory connection that remembers what was pushed. */
-import type { Clock } from '../clock/clock';
+import type { Clock } from '../base/clock';
 import { MemoryConnection } from '../connections/memory/memory-connection';
 import type { MemoryStore } from '../connections/memory/memory-store';
-import type { Connection, Entry } from '../queue/connection';
-import { entriesFor } from '../queue/due-entries';
-import type { Target } from '../queue/send';
-import { targetWithin } from '../queue/within';
+import type { Connection, Entry } from '../connections/contract';
+import { entriesFor } from '../dispatch/due-entries';
+import type { Target } from '../dispatch/send';
+import { targetWithin } from '../dispatch/within';
 import type { FakedJobs } from './faked-jobs';
 import type { PushLog } from './push-log';
 

@@ -1,6 +1,6 @@
 /** The outbox of a fake: what a test has dispatched can be asserted at once, before its microtask has come. */
 import { AsyncResource } from 'node:async_hooks';
-import { Outbox } from '../queue/outbox';
+import { Outbox } from '../dispatch/outbox';
 
 export class FakeOutbox extends Outbox {
   readonly #waiting = new Set<() => unknown>();

@@ -8,9 +8,9 @@ import { MemoryStore } from '../connections/memory/memory-store';
 import type { Class } from '../job/definition';
 import { definitionOfJob } from '../job/definition-of';
 import type { Duration } from '../job/duration';
-import { defaultManager, runFor, standIn } from '../queue/default-manager';
-import { setFakeFactory } from '../queue/fake-slot';
-import type { QueueManager } from '../queue/queue-manager';
+import { defaultManager, runFor, standIn } from '../application/default-manager';
+import { setFakeFactory } from '../application/fake-slot';
+import type { QueueManager } from '../application/queue-manager';
 import { Drain, type DrainOptions, type DrainReport } from './drain';
 import { AlreadyFakedError } from './errors';
 import { FakeConnection, type Others } from './fake-connection';
@@ -32,7 +32,7 @@ export interface FakeOptions extends FakedJobsOptions {
 /** Says which of the jobs of a class are meant. */
 export type PushedPredicate<J extends object> = (job: J, pushed: Pushed<J>) => boolean;
 
-declare module '../queue/fake-slot' {
+declare module '../application/fake-slot' {
   interface FakeFunction {
     /** @throws AlreadyFakedError */
     (options?: FakeOptions): FakeQueue;

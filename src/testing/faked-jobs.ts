@@ -3,7 +3,7 @@ import type { Class } from '../job/definition';
 import { definitionOfJob } from '../job/definition-of';
 import { registry } from '../job/registry';
 import { decodeEnvelope } from '../payload/envelope';
-import type { Entry } from '../queue/connection';
+import type { Entry } from '../connections/contract';
 
 export interface FakedJobsOptions {
   /** These, and classes that extend them, are faked; all others go where they go without a fake. Default: all. */

@@ -1,5 +1,5 @@
 /** What became of one run, as a test reads it. */
-import type { Seconds } from '../clock/clock';
+import type { Seconds } from '../base/clock';
 import type { JobContext } from '../job/job-context';
 import type { Outcome } from '../worker/outcome';
 import type { RunningJob } from '../worker/running-job';

@@ -1,10 +1,10 @@
 /** What was pushed onto the connections of a fake, in order. */
 import { inspect } from 'node:util';
-import type { Milliseconds, Seconds } from '../clock/clock';
+import type { Milliseconds, Seconds } from '../base/clock';
 import type { Class, JobDefinition } from '../job/definition';
 import { registry } from '../job/registry';
 import { decodeEnvelope, decodeJob, type Envelope } from '../payload/envelope';
-import type { Entry } from '../queue/connection';
+import type { Entry } from '../connections/contract';
 
 /** One payload as it reached a connection. */
 export interface Push {

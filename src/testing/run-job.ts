@@ -6,7 +6,7 @@ import type { JobInstance } from '../job/definition';
 import { InvalidJobOptionError } from '../job/errors';
 import type { HandleResult } from '../job/job';
 import { noCounters, withCounters } from '../payload/counters';
-import { defaultManager } from '../queue/default-manager';
+import { defaultManager } from '../application/default-manager';
 import { Executor } from '../worker/executor';
 import { RunningJob } from '../worker/running-job';
 import { FakeManager } from './fake-manager';

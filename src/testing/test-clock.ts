@@ -1,6 +1,6 @@
 /** A clock that stands still until a test moves it: delays, backoff, leases and timeouts of hours in no time. */
-import { systemClock } from '../clock/clock';
-import type { Clock, Milliseconds, Timer } from '../clock/clock';
+import { systemClock } from '../base/clock';
+import type { Clock, Milliseconds, Timer } from '../base/clock';
 import { durationSeconds } from '../job/duration';
 import type { Duration } from '../job/duration';
 

@@ -1,13 +1,13 @@
 /** Tells a job and the hooks how its run went, and waits for them no longer than the job itself may take. */
-import type { Seconds } from '../clock/clock';
+import type { Seconds } from '../base/clock';
 import { callFrom } from '../container/scope';
-import type { HookEvents } from '../events/events';
-import type { HookName } from '../events/hooks';
+import type { HookEvents } from '../application/hooks/events';
+import type { HookName } from '../application/hooks/hooks';
 import type { WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
 import { decodeJob } from '../payload/envelope';
-import { toError } from '../failed/exception-text';
-import type { Application } from '../queue/application';
+import { toError } from '../base/exception-text';
+import type { Application } from '../application/application';
 import { invokeFailed } from './invocation';
 import type { Outcome } from './outcome';
 import { Patience } from './patience';

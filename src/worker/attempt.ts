@@ -3,7 +3,7 @@
  *
  * Pure functions of the counters and the resolved options; the executor asks, the store is told elsewhere.
  */
-import type { Milliseconds } from '../clock/clock';
+import type { Milliseconds } from '../base/clock';
 import type { RunOptions } from '../job/options';
 import type { Counters } from '../payload/counters';
 import { JobTimedOutError, MaxAttemptsExceededError, MaxExceptionsExceededError, PoisonJobError } from './errors';

@@ -1,6 +1,6 @@
 /** Says what `onqueue check` finds of a store that may lose jobs, once for each connection: few run the check. */
-import type { Logger } from '../logger/logger';
-import type { Connection } from '../queue/connection';
+import type { Logger } from '../base/logger';
+import type { Connection } from '../connections/contract';
 
 const told = new WeakSet<Connection>();
 

@@ -4,7 +4,7 @@
  * A timer for each job would be armed and cancelled for every job of a millisecond; here a run costs a place in a list,
  * and the timer is only moved when an earlier deadline comes in.
  */
-import type { Clock, Milliseconds, Timer } from '../clock/clock';
+import type { Clock, Milliseconds, Timer } from '../base/clock';
 import { type Member, Roster } from './roster';
 
 export class Deadline implements Member {

@@ -2,9 +2,9 @@
  * Whether a store has nothing left for a worker that is to stop then: nothing ready, or under `drain` nothing that is
  * delayed either and that it can run.
  */
-import type { Clock, Milliseconds, Seconds } from '../clock/clock';
+import type { Clock, Milliseconds, Seconds } from '../base/clock';
 import { readId } from '../payload/counters';
-import type { Connection, Counts } from '../queue/connection';
+import type { Connection, Counts } from '../connections/contract';
 
 /** So long nothing may come, and nothing be counted, where counts are estimates. */
 const QUIET: Seconds = 5;

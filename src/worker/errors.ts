@@ -1,8 +1,8 @@
 /** What can end a run or keep a worker from starting. The first four are the reasons of a job's `signal`. */
-import { OnqueueError } from '../errors/onqueue-error';
-import { errorMessage } from '../failed/exception-text';
+import { OnqueueError } from '../base/onqueue-error';
+import { errorMessage } from '../base/exception-text';
 import { placed } from '../job/errors';
-import { valueText } from '../job/value-text';
+import { valueText } from '../base/value-text';
 
 interface JobFacts {
   readonly job: string;

@@ -4,18 +4,18 @@
  * The worker, `sync` and the test kit share it, so that a job cannot work in one of them and break in another. Once the
  * outcome is confirmed by the store, its `announcer` tells the job and the hooks.
  */
-import type { Seconds } from '../clock/clock';
+import type { Seconds } from '../base/clock';
 import type { JobDefinition } from '../job/definition';
 import type { Middleware } from '../job/middleware';
-import { nearest } from '../job/nearest';
+import { nearest } from '../base/nearest';
 import type { RunOptions, WorkerDefaults } from '../job/options';
 import { backoffDelay, DEFAULT_MAX_CRASHES, resolveRun } from '../job/resolve-options';
 import { decodeEnvelope, decodeJob, decodeMiddleware, type Envelope } from '../payload/envelope';
 import { PayloadVersionError, UnknownClassError } from '../payload/errors';
-import { toError } from '../failed/exception-text';
+import { toError } from '../base/exception-text';
 import { releasesSinceRetry } from '../payload/retry-mark';
-import type { Application } from '../queue/application';
-import { Recent } from '../queue/recent';
+import type { Application } from '../application/application';
+import { Recent } from '../base/recent';
 import { Announcer } from './announcer';
 import { refusalOf } from './attempt';
 import { Deadlines } from './deadlines';

@@ -1,6 +1,6 @@
 /** What a worker says of itself, so that an orchestrator can tell one that works from one that is stuck. */
-import type { Milliseconds, Seconds } from '../clock/clock';
-import type { Connection } from '../queue/connection';
+import type { Milliseconds, Seconds } from '../base/clock';
+import type { Connection } from '../connections/contract';
 import type { StopReason } from './stop-conditions';
 
 export type WorkerState = 'new' | 'running' | 'stopping' | 'stopped';

@@ -1,6 +1,6 @@
 /** How an idle worker waits: for the store to wake it, and for a moment, whichever comes first. */
-import type { Clock, Milliseconds, Seconds, Timer } from '../clock/clock';
-import type { Connection, Waiter } from '../queue/connection';
+import type { Clock, Milliseconds, Seconds, Timer } from '../base/clock';
+import type { Connection, Waiter } from '../connections/contract';
 
 /** The net under lost hints: a store that wakes us is looked at again after this time all the same. */
 const LONGEST_WAIT: Seconds = 2;

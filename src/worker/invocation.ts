@@ -6,8 +6,8 @@ import { NoHandlerError } from '../job/errors';
 import { JobContext } from '../job/job-context';
 import type { Middleware } from '../job/middleware';
 import { attachContext } from '../job/running';
-import { toError } from '../failed/exception-text';
-import type { Application } from '../queue/application';
+import { toError } from '../base/exception-text';
+import type { Application } from '../application/application';
 import { type Layer, layersOf, runThrough } from './layers';
 import type { RunningJob } from './running-job';
 

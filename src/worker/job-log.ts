@@ -1,10 +1,10 @@
 /** The log lines of a worker: one for each run, none of which holds the job's data. */
-import { sentence } from '../errors/plain-text';
-import { causeOf, errorMessage } from '../failed/exception-text';
-import { errorRecord } from '../failed/error-record';
-import { type Logger, wants } from '../logger/logger';
-import type { Seconds } from '../clock/clock';
-import type { SetAside } from '../queue/connection';
+import { sentence } from '../base/plain-text';
+import { causeOf, errorMessage } from '../base/exception-text';
+import { errorRecord } from '../base/error-record';
+import { type Logger, wants } from '../base/logger';
+import type { Seconds } from '../base/clock';
+import type { SetAside } from '../connections/contract';
 import { WorkerStoppingError } from './errors';
 import type { RunningJob } from './running-job';
 import type { Finished } from './settler';

@@ -4,12 +4,12 @@
  * The failure is written there first, then the job is removed: a crash between the two repeats the first step, which changes
  * nothing, and never loses the failure.
  */
-import type { Seconds } from '../clock/clock';
-import { errorMessage } from '../failed/exception-text';
-import type { FailedStore, Forgotten } from '../failed/failed-store';
-import type { Logger } from '../logger/logger';
+import type { Seconds } from '../base/clock';
+import { errorMessage } from '../base/exception-text';
+import type { FailedStore, Forgotten } from '../connections/failed-store';
+import type { Logger } from '../base/logger';
 import { bearsCounters, withCounters } from '../payload/counters';
-import type { Connection, Reservation, Settlement } from '../queue/connection';
+import type { Connection, Reservation, Settlement } from '../connections/contract';
 import { isStillOurs } from './still-ours';
 
 export interface KeptFailuresEnvironment {

@@ -2,9 +2,9 @@
  * The middleware around one run. What a layer went on to is waited for, also where the layer does not wait for it itself:
  * until `handle()` has come back nobody else may have the job, and what it throws is not to be lost.
  */
-import { toError } from '../failed/exception-text';
+import { toError } from '../base/exception-text';
 import type { Middleware, MiddlewareFunction } from '../job/middleware';
-import type { Application } from '../queue/application';
+import type { Application } from '../application/application';
 import { InvalidMiddlewareError, MiddlewareNextError } from './errors';
 import type { RunningJob } from './running-job';
 

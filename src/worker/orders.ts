@@ -1,6 +1,6 @@
 /** What the store tells a worker with each reserve: which queues are paused, that it is to start anew, that data is gone. */
-import type { Logger } from '../logger/logger';
-import type { Connection, ReserveReply } from '../queue/connection';
+import type { Logger } from '../base/logger';
+import type { Connection, ReserveReply } from '../connections/contract';
 import { tellDangers } from './dangers';
 
 export class Orders {

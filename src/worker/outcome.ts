@@ -3,16 +3,16 @@
  *
  * Decides only; nothing is stored and nobody is told here.
  */
-import type { Milliseconds } from '../clock/clock';
-import { exceptionText } from '../failed/exception-text';
+import type { Milliseconds } from '../base/clock';
+import { exceptionText } from '../base/exception-text';
 import { type Delay, durationSeconds, momentOf } from '../job/duration';
 import type { ResolvedBackoff, RunOptions } from '../job/options';
 import { backoffDelay, resolveBackoff } from '../job/resolve-options';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
 import { PayloadVersionError, UnknownClassError } from '../payload/errors';
-import type { Application } from '../queue/application';
-import { givenBack } from '../queue/given-back';
-import type { Settlement } from '../queue/connection';
+import type { Application } from '../application/application';
+import { givenBack } from '../connections/given-back';
+import type { Settlement } from '../connections/contract';
 import { isLastAttempt } from './attempt';
 import { JobCancelledError, JobTimedOutError, LaravelJobError, UnknownJobError } from './errors';
 import type { RunningJob } from './running-job';

@@ -1,6 +1,6 @@
 /** Waits for hooks and `failed()`, but not for ever: one that never comes back must not keep a slot of the worker. */
-import type { Seconds } from '../clock/clock';
-import type { Application } from '../queue/application';
+import type { Seconds } from '../base/clock';
+import type { Application } from '../application/application';
 import { Deadline, Deadlines } from './deadlines';
 import { CallbackTimedOutError } from './errors';
 import type { RunningJob } from './running-job';

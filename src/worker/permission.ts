@@ -2,9 +2,9 @@
  * Asks the `looping` hooks whether the worker may reserve. They are asked beside the loop, one time after another, so that
  * a slow one never delays a settle.
  */
-import type { Milliseconds, Seconds } from '../clock/clock';
-import type { LoopingEvent } from '../events/events';
-import type { Application } from '../queue/application';
+import type { Milliseconds, Seconds } from '../base/clock';
+import type { LoopingEvent } from '../application/hooks/events';
+import type { Application } from '../application/application';
 
 export interface PermissionSettings {
   readonly application: Application;

@@ -1,7 +1,7 @@
 /** Tells the hooks that a worker starts, has nothing to do, and has stopped. */
 import { callFrom } from '../container/scope';
-import type { HookEvents } from '../events/events';
-import type { Application } from '../queue/application';
+import type { HookEvents } from '../application/hooks/events';
+import type { Application } from '../application/application';
 import type { Shutdown } from './shutdown';
 
 export interface PresenceSettings {

@@ -1,5 +1,5 @@
 /** Notices how late the event loop is, and when the store was last heard. */
-import type { Clock, Milliseconds, Seconds, Timer } from '../clock/clock';
+import type { Clock, Milliseconds, Seconds, Timer } from '../base/clock';
 
 const BEAT: Milliseconds = 1000;
 

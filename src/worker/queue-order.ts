@@ -1,5 +1,5 @@
 /** In which order a worker's queues are emptied: as listed, or drawn anew for each reserve by weight. */
-import type { Random } from '../clock/random';
+import type { Random } from '../base/random';
 import { checkQueueName } from '../job/queue-name';
 import { InvalidWorkerOptionError } from './errors';
 

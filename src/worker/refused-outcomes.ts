@@ -5,11 +5,11 @@
  * fits. One that is done must not look as if it had failed, so its outcome is held, as is one that fits in no form: its
  * lease goes on, and it is offered again now and then. It is neither lost, nor run a second time while its worker lives.
  */
-import type { Clock, Milliseconds, Seconds } from '../clock/clock';
-import { errorMessage } from '../failed/exception-text';
-import type { Logger } from '../logger/logger';
-import type { Connection, Settlement, SettleResult } from '../queue/connection';
-import { isStoreAway } from '../queue/errors';
+import type { Clock, Milliseconds, Seconds } from '../base/clock';
+import { errorMessage } from '../base/exception-text';
+import type { Logger } from '../base/logger';
+import type { Connection, Settlement, SettleResult } from '../connections/contract';
+import { isStoreAway } from '../application/errors';
 import { OutcomeRefusedError } from './errors';
 import { logHeld, logLetGo, logRefused } from './job-log';
 import { failed } from './outcome';

@@ -1,16 +1,16 @@
 /** One run of one reservation: what the job sees as `this.job`, and what it has decided about its end so far. */
-import type { Milliseconds, Seconds } from '../clock/clock';
-import type { StoreClock } from '../clock/store-clock';
+import type { Milliseconds, Seconds } from '../base/clock';
+import type { StoreClock } from '../base/store-clock';
 import type { JobDefinition } from '../job/definition';
 import { checkDelay, type Delay } from '../job/duration';
 import { JobContext } from '../job/job-context';
-import { toError } from '../failed/exception-text';
+import { toError } from '../base/exception-text';
 import { fenceOf } from '../payload/counters';
 import type { Envelope } from '../payload/envelope';
 import type { Glimpse } from '../payload/glimpse';
 import { UNREADABLE_NAME } from '../payload/unreadable';
 import { uuidv7 } from '../payload/uuid';
-import type { Reservation, Settlement } from '../queue/connection';
+import type { Reservation, Settlement } from '../connections/contract';
 import { Deadline } from './deadlines';
 import { ManuallyFailedError } from './errors';
 import type { Member } from './roster';

@@ -1,8 +1,8 @@
 /** The runs of a worker: those without an outcome, those that have one, and those whose outcome is on its way to the store. */
-import { endOfTurn, type Clock } from '../clock/clock';
+import { endOfTurn, type Clock } from '../base/clock';
 import { callerOf } from '../container/scope';
 import { glimpseOf } from '../payload/glimpse';
-import { pagesOf } from '../queue/pages';
+import { pagesOf } from '../base/pages';
 import { WorkerStoppingError } from './errors';
 import type { Executor } from './executor';
 import type { LastChance } from './last-chance';

@@ -4,12 +4,12 @@
  * Where the driver can, the next reserve travels in the same round trip.
  */
 import type { Announcer } from './announcer';
-import { errorMessage } from '../failed/exception-text';
-import { FailedCap } from '../failed/failed-cap';
-import type { FailedStore } from '../failed/failed-store';
-import type { Logger } from '../logger/logger';
-import type { Application } from '../queue/application';
-import { resultOf } from '../queue/answer';
+import { errorMessage } from '../base/exception-text';
+import { FailedCap } from '../application/failed/failed-cap';
+import type { FailedStore } from '../connections/failed-store';
+import type { Logger } from '../base/logger';
+import type { Application } from '../application/application';
+import { resultOf } from '../connections/answer';
 import type {
   Answer,
   Connection,
@@ -19,9 +19,9 @@ import type {
   SetAside,
   Settlement,
   SettleResult,
-} from '../queue/connection';
-import { isStoreAway } from '../queue/errors';
-import { givenBack } from '../queue/given-back';
+} from '../connections/contract';
+import { isStoreAway } from '../application/errors';
+import { givenBack } from '../connections/given-back';
 import { logLost, logOutcome, logSetAside } from './job-log';
 import type { OutcomeCounts } from './health';
 import { KeptFailures } from './kept-failures';

@@ -1,5 +1,5 @@
 /** The phases of a worker's end after `stop()`, each with a deadline: finish, abort, write what is left, give up. */
-import type { Clock, Seconds, Timer } from '../clock/clock';
+import type { Clock, Seconds, Timer } from '../base/clock';
 
 /** For a handler to come back after its signal has aborted. */
 export const ABORT_GRACE: Seconds = 0.5;

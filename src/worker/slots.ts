@@ -2,8 +2,8 @@
  * The slots of a worker, as many as its concurrency: held by runs, by those that rest after one, and by handlers that were
  * given up and have not come back. No handler can be ended from outside: where all slots are held so, the worker is stuck.
  */
-import type { Clock, Milliseconds } from '../clock/clock';
-import type { Logger } from '../logger/logger';
+import type { Clock, Milliseconds } from '../base/clock';
+import type { Logger } from '../base/logger';
 import { logStuck } from './job-log';
 import type { RunningJob } from './running-job';
 import type { ResolvedWorkerOptions } from './worker-options';

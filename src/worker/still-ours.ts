@@ -1,7 +1,7 @@
 /** Whether a job is still its worker's, by the word of the store, which renews its lease for it. */
-import type { Seconds } from '../clock/clock';
-import { resultOf } from '../queue/answer';
-import type { Connection, Reservation } from '../queue/connection';
+import type { Seconds } from '../base/clock';
+import { resultOf } from '../connections/answer';
+import type { Connection, Reservation } from '../connections/contract';
 
 /** True also where a store has no leases, and cannot tell. @throws what the store throws */
 export async function isStillOurs(connection: Connection, reservation: Reservation, lease: Seconds): Promise<boolean> {

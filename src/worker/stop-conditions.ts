@@ -1,5 +1,5 @@
 /** When a worker stops by itself. */
-import type { Clock } from '../clock/clock';
+import type { Clock } from '../base/clock';
 import type { ResolvedWorkerOptions } from './worker-options';
 
 /**

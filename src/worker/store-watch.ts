@@ -2,8 +2,8 @@
  * Looks whether the store answers when it was not heard for a second, for as long as somebody asks for the worker's health: an
  * idle worker would meet an outage with its next reserve, and one whose slots are all busy with the next renewal of a lease.
  */
-import { type Clock, endOfTurn, type Milliseconds, type Timer } from '../clock/clock';
-import type { Connection } from '../queue/connection';
+import { type Clock, endOfTurn, type Milliseconds, type Timer } from '../base/clock';
+import type { Connection } from '../connections/contract';
 import type { Pulse } from './pulse';
 
 const LOOK_EVERY: Milliseconds = 1000;

@@ -4,8 +4,8 @@
  * In a rolling deploy a worker beside this one knows them, and is to meet them soon: so they come back after a second, and
  * later and later only where nobody takes them. In a deploy that went wrong they wait for about a day.
  */
-import type { Clock, Milliseconds, Seconds } from '../clock/clock';
-import { Recent } from '../queue/recent';
+import type { Clock, Milliseconds, Seconds } from '../base/clock';
+import { Recent } from '../base/recent';
 
 /** Given back so often in all, a job fails: with the waits below, after about a day. */
 const MOST_RELEASES = 288;

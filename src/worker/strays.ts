@@ -4,11 +4,11 @@
  *
  * Only where the process is the worker's own. In a program it is for the program to say what they do.
  */
-import type { Seconds } from '../clock/clock';
+import type { Seconds } from '../base/clock';
 import { callerOf } from '../container/scope';
-import { errorRecord } from '../failed/error-record';
-import { errorMessage, toError } from '../failed/exception-text';
-import type { Application } from '../queue/application';
+import { errorRecord } from '../base/error-record';
+import { errorMessage, toError } from '../base/exception-text';
+import type { Application } from '../application/application';
 import { RunningJob } from './running-job';
 import { ABORT_GRACE } from './shutdown';
 

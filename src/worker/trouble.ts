@@ -1,8 +1,8 @@
 /** A store that does not answer: told once for each streak, and asked again with growing pauses. */
-import type { Timer } from '../clock/clock';
-import { errorMessage } from '../failed/exception-text';
-import type { Application } from '../queue/application';
-import type { Connection } from '../queue/connection';
+import type { Timer } from '../base/clock';
+import { errorMessage } from '../base/exception-text';
+import type { Application } from '../application/application';
+import type { Connection } from '../connections/contract';
 
 const FIRST_PAUSE = 250;
 /** A store that is back is to be used again within 2 s, whatever the connection itself needs. */

@@ -4,14 +4,14 @@
  * One call to the store at a time: each turn settles what has ended and reserves for the slots that are free, in one
  * round trip where the driver can. Between turns the loop sleeps on a bell that every change it must look at rings.
  */
-import { type Milliseconds, type Moment, momentOf, type Seconds } from '../clock/clock';
-import { StoreClock } from '../clock/store-clock';
+import { type Milliseconds, type Moment, momentOf, type Seconds } from '../base/clock';
+import { StoreClock } from '../base/store-clock';
 import { callerOf } from '../container/scope';
-import type { FailedStore } from '../failed/failed-store';
-import type { Logger } from '../logger/logger';
-import type { Application } from '../queue/application';
-import type { Connection, ReserveReply } from '../queue/connection';
-import { MOST_JOBS } from '../queue/pages';
+import type { FailedStore } from '../connections/failed-store';
+import type { Logger } from '../base/logger';
+import type { Application } from '../application/application';
+import type { Connection, ReserveReply } from '../connections/contract';
+import { MOST_JOBS } from '../base/pages';
 import { Bell } from './bell';
 import { Emptiness } from './emptiness';
 import { Executor } from './executor';

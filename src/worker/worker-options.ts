@@ -1,7 +1,7 @@
 /** What `new Worker()` takes, checked and with its defaults. */
-import type { Seconds } from '../clock/clock';
+import type { Seconds } from '../base/clock';
 import { type Duration, durationSeconds, warnOfManySeconds } from '../job/duration';
-import { nearest } from '../job/nearest';
+import { nearest } from '../base/nearest';
 import type { Backoff, WorkerDefaults } from '../job/options';
 import { resolveBackoff, warnOfBackoff } from '../job/resolve-options';
 import { meantInWorker } from '../job/foreign-words';

@@ -1,11 +1,11 @@
 /** The public face of a worker: its options, and its life from `run()` to `stop()`. */
-import type { Seconds, Timer } from '../clock/clock';
-import { NoFailedStoreError } from '../failed/errors';
+import type { Seconds, Timer } from '../base/clock';
+import { NoFailedStoreError } from '../application/failed/errors';
 import type { JobContext } from '../job/job-context';
-import type { Closable } from '../queue/closable';
-import { CapabilityError } from '../queue/errors';
-import { defaultManager, runFor } from '../queue/default-manager';
-import type { QueueManager } from '../queue/queue-manager';
+import type { Closable } from '../application/closable';
+import { CapabilityError } from '../application/errors';
+import { defaultManager, runFor } from '../application/default-manager';
+import type { QueueManager } from '../application/queue-manager';
 import { WorkerAlreadyRunError } from './errors';
 import { UNBORN, type WorkerHealth } from './health';
 import { namesLikeWeights, parseQueues } from './queue-order';

@@ -1,4 +1,4 @@
-import type { Diagnosis } from '../../src/queue/connection';
+import type { Diagnosis } from '../../src/connections/contract';
 import { diagnoseNode } from '../../src/cli/diagnosis';
 import { CommandKit } from './kit/command-kit';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { errorText } from '../../src/cli/error-text';
-import { ConfigFileError } from '../../src/queue/errors';
+import { ConfigFileError } from '../../src/application/errors';
 
 function missing(name: string, from: string): Error {
   const message = `Cannot find module '${name}'\nRequire stack:\n- ${from}`;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { SupervisorHealth } from '../../src/worker/supervisor-health';
+import type { SupervisorHealth } from '../../src/worker/supervisor/supervisor-health';
 import { eventually } from '../support/eventually';
 import { type ChildCommand } from './kit/child-command';
 import { JobProject } from './kit/job-project';

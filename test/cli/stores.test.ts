@@ -1,9 +1,9 @@
 /** Orders of the command line to workers of another process, through the stores that processes share. */
 import { builtInConnectors } from '../../src/connections/built-in';
 import { Job } from '../../src/job/job';
-import { silentLogger } from '../../src/logger/console-logger';
-import type { ConnectionConfig } from '../../src/queue/configuration';
-import { QueueManager } from '../../src/queue/queue-manager';
+import { silentLogger } from '../../src/base/console-logger';
+import type { ConnectionConfig } from '../../src/application/configuration/configuration';
+import { QueueManager } from '../../src/application/queue-manager';
 import { Worker } from '../../src/worker/worker';
 import { eventually } from '../support/eventually';
 import { type RedisServer, startRedisServer } from '../support/redis-server';

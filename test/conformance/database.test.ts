@@ -1,7 +1,7 @@
 import { conformance } from '../../src/testing/conformance';
 import type { ConformanceHarness } from '../../src/testing/conformance';
 import { TestClock } from '../../src/testing/test-clock';
-import { TemporaryDatabase } from '../connections/database/open-database';
+import { TemporaryDatabase } from '../connections/sql/open-database';
 
 async function openSqliteFile(): Promise<ConformanceHarness> {
   const clock = new TestClock();

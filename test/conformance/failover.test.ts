@@ -1,7 +1,7 @@
 import { builtInConnectors } from '../../src/connections/built-in';
-import { silentLogger } from '../../src/logger/console-logger';
-import type { Connection } from '../../src/queue/connection';
-import { QueueManager } from '../../src/queue/queue-manager';
+import { silentLogger } from '../../src/base/console-logger';
+import type { Connection } from '../../src/connections/contract';
+import { QueueManager } from '../../src/application/queue-manager';
 import { conformance } from '../../src/testing/conformance';
 import type { ConformanceHarness } from '../../src/testing/conformance';
 import { TestClock } from '../../src/testing/test-clock';

@@ -1,11 +1,11 @@
 /** The page shows what each driver can do; what a driver says of itself is proved by its own run of the suite. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Capabilities } from '../../src/queue/connection';
-import type { ConnectionConfig } from '../../src/queue/configuration';
-import { QueueManager } from '../../src/queue/queue-manager';
+import type { Capabilities } from '../../src/connections/contract';
+import type { ConnectionConfig } from '../../src/application/configuration/configuration';
+import { QueueManager } from '../../src/application/queue-manager';
 import { builtInConnectors } from '../../src/connections/built-in';
-import { silentLogger } from '../../src/logger/console-logger';
+import { silentLogger } from '../../src/base/console-logger';
 import { root } from '../support/project';
 
 const DRIVERS: Readonly<Record<string, ConnectionConfig>> = {

@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock/clock';
+import { systemClock } from '../../src/base/clock';
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import { conformance } from '../../src/testing/conformance';
 import type { ConformanceHarness } from '../../src/testing/conformance';

@@ -1,7 +1,7 @@
 import { createConnection, type Connection } from 'mysql2/promise';
-import { systemClock } from '../../src/clock/clock';
-import { connectMysql } from '../../src/connections/database/mysql/mysql-connection';
-import type { ServerConnection } from '../../src/connections/database/server/server-connection';
+import { systemClock } from '../../src/base/clock';
+import { connectMysql } from '../../src/connections/sql/mysql/mysql-connection';
+import type { ServerConnection } from '../../src/connections/sql/server/server-connection';
 import { conformance } from '../../src/testing/conformance';
 import type { ConformanceHarness } from '../../src/testing/conformance';
 import { startMariadbServer } from '../support/mariadb-server';

@@ -1,8 +1,8 @@
 import { Client } from 'pg';
-import { systemClock } from '../../src/clock/clock';
-import { connectPostgres } from '../../src/connections/database/postgres/postgres-connection';
-import type { ServerConnection } from '../../src/connections/database/server/server-connection';
-import type { ServerContext } from '../../src/connections/database/server/server-context';
+import { systemClock } from '../../src/base/clock';
+import { connectPostgres } from '../../src/connections/sql/postgres/postgres-connection';
+import type { ServerConnection } from '../../src/connections/sql/server/server-connection';
+import type { ServerContext } from '../../src/connections/sql/server/server-context';
 import { conformance } from '../../src/testing/conformance';
 import type { ConformanceHarness } from '../../src/testing/conformance';
 import { startPostgresServer } from '../support/postgres-server';

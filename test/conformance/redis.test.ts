@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock/clock';
+import { systemClock } from '../../src/base/clock';
 import { connectRedis } from '../../src/connections/redis/redis-connection';
 import type { RedisConnection } from '../../src/connections/redis/redis-connection';
 import { conformance } from '../../src/testing/conformance';

@@ -1,8 +1,8 @@
 /** A suite that lets a broken driver pass is worth nothing: each driver here breaks one promise of a good one. */
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import type { MemoryConnection } from '../../src/connections/memory/memory-connection';
-import type { Connection, Reservation, ReserveReply } from '../../src/queue/connection';
-import type { Control } from '../../src/queue/control';
+import type { Connection, Reservation, ReserveReply } from '../../src/connections/contract';
+import type { Control } from '../../src/connections/control';
 import { conformance } from '../../src/testing/conformance';
 import { TestClock } from '../../src/testing/test-clock';
 

@@ -1,11 +1,11 @@
 /** Applications whose clocks are an hour off: nothing that they send, run or give back is early, late or refused for that. */
-import { JobBus } from '../../src/bus/bus';
-import { type Clock, systemClock } from '../../src/clock/clock';
+import { JobBus } from '../../src/dispatch/bus';
+import { type Clock, systemClock } from '../../src/base/clock';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { Job } from '../../src/job/job';
-import { silentLogger } from '../../src/logger/console-logger';
-import type { ConnectionConfig } from '../../src/queue/configuration';
-import { QueueManager } from '../../src/queue/queue-manager';
+import { silentLogger } from '../../src/base/console-logger';
+import type { ConnectionConfig } from '../../src/application/configuration/configuration';
+import { QueueManager } from '../../src/application/queue-manager';
 import { Worker } from '../../src/worker/worker';
 import { startMariadbServer } from '../support/mariadb-server';
 import { startPostgresServer } from '../support/postgres-server';

@@ -1,5 +1,5 @@
-import { OpenWaiters } from '../../src/connections/open-waiters';
-import type { Waiter } from '../../src/queue/connection';
+import { OpenWaiters } from '../../src/connections/kit/open-waiters';
+import type { Waiter } from '../../src/connections/contract';
 
 const fakeWaiter = (): Waiter & { readonly close: jest.Mock } => ({
   wait: jest.fn(async () => undefined),

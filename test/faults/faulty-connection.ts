@@ -1,6 +1,6 @@
 /** A real connection whose calls a test rejects, holds back, or carries out without an answer. */
 import { connectMemory } from '../../src/connections/memory/memory-connection';
-import type { Connection } from '../../src/queue/connection';
+import type { Connection } from '../../src/connections/contract';
 import { testApplication, type TestApplication } from '../support/application';
 
 type Operation = 'push' | 'reserve' | 'settle' | 'settleAndReserve' | 'renew' | 'counts';

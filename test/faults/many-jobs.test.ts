@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { JobBus } from '../../src/bus/bus';
+import { JobBus } from '../../src/dispatch/bus';
 import { builtInConnectors, type ConnectionConfig, Job, QueueManager, silentLogger, Worker } from '../../src/index';
 import { type RedisServer, startRedisServer } from '../support/redis-server';
 

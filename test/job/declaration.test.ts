@@ -7,7 +7,7 @@ import {
   UnknownJobOptionError,
 } from '../../src/job/errors';
 import { Job } from '../../src/job/job';
-import { Middleware } from '../../src/middleware/middleware';
+import { Middleware } from '../../src/job/middleware-decorator';
 import { registry } from '../../src/job/registry';
 
 const claimOf = (name: string, file: string) => ({ name, file, decorator: 'Job' }) as const;

@@ -2,8 +2,8 @@ import * as fc from '../support/properties';
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../src/connections/memory/memory-store';
 import { afterFailedAttempt, afterFreeRelease, afterRetry, withCounters } from '../../src/payload/counters';
-import type { Connection, Reservation, Settlement } from '../../src/queue/connection';
-import { givenBack } from '../../src/queue/given-back';
+import type { Connection, Reservation, Settlement } from '../../src/connections/contract';
+import { givenBack } from '../../src/connections/given-back';
 import { TestClock } from '../../src/testing/test-clock';
 import { RedisWorld } from '../connections/redis/open-redis';
 

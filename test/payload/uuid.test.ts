@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock/clock';
+import { systemClock } from '../../src/base/clock';
 import { uuidv7 } from '../../src/payload/uuid';
 
 describe('the ids of jobs', () => {

@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock/clock';
+import { systemClock } from '../../src/base/clock';
 import { ArrayConnection } from '../../samples/own-driver/array-connection';
 import { conformance, type ConformanceHarness } from '../../src/testing/conformance';
 

@@ -1,9 +1,9 @@
 /** An application of its own for one test: a manager on a memory connection, a clock that the test moves, a log it reads. */
-import { JobBus } from '../../src/bus/bus';
+import { JobBus } from '../../src/dispatch/bus';
 import { builtInConnectors } from '../../src/connections/built-in';
-import type { Logger, LogLevel } from '../../src/logger/logger';
-import type { Configuration } from '../../src/queue/configuration';
-import { QueueManager } from '../../src/queue/queue-manager';
+import type { Logger, LogLevel } from '../../src/base/logger';
+import type { Configuration } from '../../src/application/configuration/configuration';
+import { QueueManager } from '../../src/application/queue-manager';
 import { TestClock } from '../../src/testing/test-clock';
 
 export interface LogLine {

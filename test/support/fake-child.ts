@@ -2,8 +2,8 @@
 import { EventEmitter } from 'node:events';
 import { UNBORN, type WorkerHealth } from '../../src/worker/health';
 import type { StopReason } from '../../src/worker/stop-conditions';
-import type { HeldJob } from '../../src/worker/supervision';
-import type { Child } from '../../src/worker/supervised-process';
+import type { HeldJob } from '../../src/worker/supervisor/supervision';
+import type { Child } from '../../src/worker/supervisor/supervised-process';
 
 export class FakeChild extends EventEmitter implements Child {
   /** Signals and messages, in their order. */

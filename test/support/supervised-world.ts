@@ -1,6 +1,6 @@
 /** A supervisor whose processes are played by the test, on a clock that it moves. */
 import { TestClock } from '../../src/testing/test-clock';
-import { type ProcessOrder, Supervisor, type SupervisorSettings } from '../../src/worker/supervisor';
+import { type ProcessOrder, Supervisor, type SupervisorSettings } from '../../src/worker/supervisor/supervisor';
 import { RecordingLogger } from './application';
 import { FakeChild } from './fake-child';
 

@@ -2,9 +2,9 @@
 import { builtInConnectors } from '../../src/connections/built-in';
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../src/connections/memory/memory-store';
-import type { Configuration } from '../../src/queue/configuration';
-import type { Entry } from '../../src/queue/connection';
-import { QueueManager, type QueueEnvironment } from '../../src/queue/queue-manager';
+import type { Configuration } from '../../src/application/configuration/configuration';
+import type { Entry } from '../../src/connections/contract';
+import { QueueManager, type QueueEnvironment } from '../../src/application/queue-manager';
 import { TestClock } from '../../src/testing/test-clock';
 import { RecordingLogger } from './application';
 

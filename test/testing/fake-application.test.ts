@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Bus, type Connector, Job, Queue, Worker } from 'onqueue';
 import type { FakeQueue } from 'onqueue/testing';
-import { defaultManager } from '../../src/queue/default-manager';
+import { defaultManager } from '../../src/application/default-manager';
 import { KeptLog } from '../support/watched-application';
 import { Mailer, MakeReport, RunScript, seen, SendWelcome } from './jobs';
 

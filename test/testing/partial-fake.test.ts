@@ -1,6 +1,6 @@
 import { Job, Queue } from 'onqueue';
 import type { FakeQueue } from 'onqueue/testing';
-import { defaultManager } from '../../src/queue/default-manager';
+import { defaultManager } from '../../src/application/default-manager';
 import { MakeReport, SendReport, SendWelcome } from './jobs';
 
 @Job({ queue: 'mail' })

@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock/clock';
+import { systemClock } from '../../src/base/clock';
 import { TestClock } from '../../src/testing/test-clock';
 
 const START = 1_700_000_000_000;

@@ -6,15 +6,19 @@ const program = join(root, 'node_modules/dependency-cruiser/bin/dependency-cruis
 /** Each file breaks the rule of its line. */
 const BREACHES = [
   ['src/job/a.ts', `import '../worker/worker';`, 'job-knows-only-what-is-below'],
-  ['src/queue/a.ts', `import type { A } from '../worker/worker'; export type B = A;`, 'bus-knows-only-what-is-below'],
+  [
+    'src/application/a.ts',
+    `import type { A } from '../worker/worker'; export type B = A;`,
+    'application-knows-only-what-is-below',
+  ],
   ['src/connections/redis/a.ts', `import '../memory/store';`, 'drivers-do-not-know-each-other'],
   ['src/worker/a.ts', `import '../connections/memory/store';`, 'the-worker-knows-no-driver'],
   ['src/connections/memory/a.ts', `import '../../worker/worker';`, 'no-driver-runs-jobs'],
-  ['src/bus/a.ts', `import 'ioredis';`, 'ioredis-only-in-connections-redis'],
-  ['src/events/a.ts', `import 'tsyringe';`, 'tsyringe-only-in-container'],
-  ['src/locks/a.ts', `import 'class-transformer';`, 'class-transformer-only-in-payload'],
-  ['src/failed/a.ts', `import '../index';`, 'nobody-imports-the-public-surface'],
-  ['src/clock/a.ts', `import './missing';`, 'no-unresolved'],
+  ['src/dispatch/a.ts', `import 'ioredis';`, 'ioredis-only-in-connections-redis'],
+  ['src/application/b.ts', `import 'tsyringe';`, 'tsyringe-only-in-container'],
+  ['src/application/c.ts', `import 'class-transformer';`, 'class-transformer-only-in-payload'],
+  ['src/application/d.ts', `import '../index';`, 'nobody-imports-the-public-surface'],
+  ['src/base/a.ts', `import './missing';`, 'no-unresolved'],
 ] as const;
 
 describe('the check of imports', () => {

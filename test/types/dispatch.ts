@@ -1,8 +1,8 @@
 /** What compiles, and what must not, where a job is dispatched. Checked by the compiler; never run. */
-import { Bus, dispatch } from '../../src/bus/bus';
+import { Bus, dispatch } from '../../src/dispatch/bus';
 import type { PendingDispatch } from '../../src/job/dispatcher';
 import { Job } from '../../src/job/job';
-import { Queue } from '../../src/queue/queue';
+import { Queue } from '../../src/application/queue';
 import {
   Base,
   Expression,

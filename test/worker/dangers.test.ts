@@ -1,5 +1,5 @@
 import { builtInConnectors } from '../../src/connections/built-in';
-import { QueueManager } from '../../src/queue/queue-manager';
+import { QueueManager } from '../../src/application/queue-manager';
 import { Worker } from '../../src/worker/worker';
 import { RecordingLogger } from '../support/application';
 import { eventually } from '../support/eventually';

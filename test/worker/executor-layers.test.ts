@@ -1,5 +1,5 @@
 import { container } from 'tsyringe';
-import { endOfTurn } from '../../src/clock/clock';
+import { endOfTurn } from '../../src/base/clock';
 import { Inject } from '../../src/container/inject';
 import { NoHandlerError } from '../../src/job/errors';
 import { Handles } from '../../src/job/handles';

@@ -1,4 +1,4 @@
-import { retriedPayload } from '../../src/failed/retried-payload';
+import { retriedPayload } from '../../src/application/failed/retried-payload';
 import { Job } from '../../src/job/job';
 import { noCounters, withCounters } from '../../src/payload/counters';
 import { MaxAttemptsExceededError, PoisonJobError, UnknownJobError } from '../../src/worker/errors';

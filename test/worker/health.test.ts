@@ -1,5 +1,5 @@
 import { Job } from '../../src/job/job';
-import type { Timer } from '../../src/clock/clock';
+import type { Timer } from '../../src/base/clock';
 import { Pulse } from '../../src/worker/pulse';
 import { Worker } from '../../src/worker/worker';
 import { elapse, Gate, until as untilOn } from '../support/application';

@@ -1,5 +1,5 @@
 import { Job } from '../../src/job/job';
-import { closeDefaultManager, defaultManager, replaceDefaultManager } from '../../src/queue/default-manager';
+import { closeDefaultManager, defaultManager, replaceDefaultManager } from '../../src/application/default-manager';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { until } from '../support/application';

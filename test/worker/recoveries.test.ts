@@ -1,4 +1,4 @@
-import type { RecoveredEvent } from '../../src/events/events';
+import type { RecoveredEvent } from '../../src/application/hooks/events';
 import { application, Note, ran, setTheScene } from './scene';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';

@@ -1,9 +1,9 @@
-import { NoFailedStoreError } from '../../src/failed/errors';
-import type { FailedStore } from '../../src/failed/failed-store';
+import { NoFailedStoreError } from '../../src/application/failed/errors';
+import type { FailedStore } from '../../src/connections/failed-store';
 import { Job } from '../../src/job/job';
 import { connectMemory } from '../../src/connections/memory/memory-connection';
-import type { Connection, Settlement } from '../../src/queue/connection';
-import { QueueUnavailableError } from '../../src/queue/errors';
+import type { Connection, Settlement } from '../../src/connections/contract';
+import { QueueUnavailableError } from '../../src/application/errors';
 import { Worker } from '../../src/worker/worker';
 import { elapse, testApplication, type TestApplication } from '../support/application';
 

@@ -2,10 +2,10 @@ import { MemoryConnection } from '../../src/connections/memory/memory-connection
 import { MemoryStore } from '../../src/connections/memory/memory-store';
 import { Job } from '../../src/job/job';
 import { JobRegistry } from '../../src/job/registry';
-import { QueueManager } from '../../src/queue/queue-manager';
+import { QueueManager } from '../../src/application/queue-manager';
 import { TestClock } from '../../src/testing/test-clock';
 import { Worker } from '../../src/worker/worker';
-import { endOfTurn } from '../../src/clock/clock';
+import { endOfTurn } from '../../src/base/clock';
 import { RecordingLogger } from '../support/application';
 import { payloadOf } from '../support/reservation';
 

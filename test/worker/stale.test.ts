@@ -1,7 +1,7 @@
 /** Workers that were frozen: what they hold may have been handed to somebody else meanwhile, and they do not know. */
 import { connectMemory, type MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
-import type { Connection, Reservation } from '../../src/queue/connection';
+import type { Connection, Reservation } from '../../src/connections/contract';
 import { Worker } from '../../src/worker/worker';
 import { Gate, testApplication, type TestApplication, until } from '../support/application';
 

@@ -1,7 +1,7 @@
 /** A worker that is to stop when nothing is ready, or nothing is left; also on stores that do not say at once what is left. */
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
-import type { Connection } from '../../src/queue/connection';
+import type { Connection } from '../../src/connections/contract';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { elapse, until } from '../support/application';

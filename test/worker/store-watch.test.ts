@@ -1,4 +1,4 @@
-import type { Connection } from '../../src/queue/connection';
+import type { Connection } from '../../src/connections/contract';
 import { TestClock } from '../../src/testing/test-clock';
 import { StoreWatch } from '../../src/worker/store-watch';
 

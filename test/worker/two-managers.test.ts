@@ -1,10 +1,10 @@
 import '../../src/composition';
-import { JobBus } from '../../src/bus/bus';
+import { JobBus } from '../../src/dispatch/bus';
 import { Job } from '../../src/job/job';
 import type { JobContext } from '../../src/job/job-context';
-import { replaceDefaultManager } from '../../src/queue/default-manager';
-import { Queue } from '../../src/queue/queue';
-import type { QueueManager } from '../../src/queue/queue-manager';
+import { replaceDefaultManager } from '../../src/application/default-manager';
+import { Queue } from '../../src/application/queue';
+import type { QueueManager } from '../../src/application/queue-manager';
 import { Worker } from '../../src/worker/worker';
 import { Gate } from '../support/application';
 import { type WatchedApplication, watchedApplication } from '../support/watched-application';

@@ -1,6 +1,6 @@
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
-import type { Connection, RenewResult, Settlement, SettleResult } from '../../src/queue/connection';
+import type { Connection, RenewResult, Settlement, SettleResult } from '../../src/connections/contract';
 import { Worker } from '../../src/worker/worker';
 import { elapse, Gate, testApplication, type TestApplication, until } from '../support/application';
 

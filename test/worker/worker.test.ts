@@ -1,5 +1,5 @@
 import { Job } from '../../src/job/job';
-import { CapabilityError, UnknownConnectionError } from '../../src/queue/errors';
+import { CapabilityError, UnknownConnectionError } from '../../src/application/errors';
 import { WorkerAlreadyRunError } from '../../src/worker/errors';
 import { processWorker, Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';

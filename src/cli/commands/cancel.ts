@@ -1,6 +1,6 @@
 /** `cancel`: keeps jobs from running, or tells those that run to stop. */
 import type { Command } from 'commander';
-import type { CancelResult } from '../../queue/control';
+import type { CancelResult } from '../../connections/control';
 import { newCommand } from '../command';
 import { ExitCode } from '../exit-codes';
 import { noteMemory } from '../memory-remark';

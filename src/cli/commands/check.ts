@@ -1,8 +1,8 @@
 /** `check`: looks at everything that a worker needs, and says what is wrong. */
 import type { Command } from 'commander';
-import { findConfigFile, projectFolder } from '../../queue/config-file';
-import type { Diagnosis } from '../../queue/connection';
-import type { QueueManager } from '../../queue/queue-manager';
+import { findConfigFile, projectFolder } from '../../application/configuration/config-file';
+import type { Diagnosis } from '../../connections/contract';
+import type { QueueManager } from '../../application/queue-manager';
 import { newCommand } from '../command';
 import { errorText } from '../error-text';
 import { ExitCode } from '../exit-codes';

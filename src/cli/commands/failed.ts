@@ -1,7 +1,7 @@
 /** `failed`: shows the jobs that are out of tries, or all of one of them. */
 import type { Command } from 'commander';
-import { manyLines } from '../../errors/plain-text';
-import type { FailedJob } from '../../failed/failed-jobs';
+import { manyLines } from '../../base/plain-text';
+import type { FailedJob } from '../../application/failed/failed-jobs';
 import { newCommand } from '../command';
 import { counted } from '../counted';
 import { ExitCode } from '../exit-codes';

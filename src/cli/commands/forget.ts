@@ -1,6 +1,6 @@
 /** `forget`: removes failed jobs for good: single ones, or those that fit. */
 import type { Command } from 'commander';
-import type { FailedFilter } from '../../failed/failed-filter';
+import type { FailedFilter } from '../../application/failed/failed-filter';
 import { newCommand } from '../command';
 import { counted } from '../counted';
 import { eachFailedJob } from '../each-failed-job';

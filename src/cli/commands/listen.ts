@@ -1,7 +1,7 @@
 /** `listen`: like `work`, with a fresh process for each job, so that changed code is picked up. For development. */
 import { fork } from 'node:child_process';
 import { type Command, Option } from 'commander';
-import type { Clock, Milliseconds, Seconds, Timer } from '../../clock/clock';
+import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
 import { durationSeconds } from '../../job/duration';
 import { resolveWorkerOptions } from '../../worker/worker-options';
 import { newCommand } from '../command';

@@ -1,6 +1,6 @@
 /** `migrate`: makes the tables that connections keep their jobs in, or brings them up to date. */
 import type { Command } from 'commander';
-import type { Migrations } from '../../queue/migrations';
+import type { Migrations } from '../../connections/migrations';
 import { newCommand } from '../command';
 import { errorText } from '../error-text';
 import { ExitCode } from '../exit-codes';

@@ -1,6 +1,6 @@
 /** `prune`: removes the failed jobs that nobody will look at any more. */
 import type { Command } from 'commander';
-import type { FailedFilter } from '../../failed/failed-filter';
+import type { FailedFilter } from '../../application/failed/failed-filter';
 import { newCommand, refuse } from '../command';
 import { counted } from '../counted';
 import { failedCount } from '../failed-count';

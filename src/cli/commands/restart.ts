@@ -1,7 +1,7 @@
 /** `restart`: tells all workers to end, so that they are started anew with the code of today. */
 import type { Command } from 'commander';
-import { CapabilityError } from '../../queue/errors';
-import type { QueueManager } from '../../queue/queue-manager';
+import { CapabilityError } from '../../application/errors';
+import type { QueueManager } from '../../application/queue-manager';
 import { newCommand } from '../command';
 import { errorText } from '../error-text';
 import { ExitCode } from '../exit-codes';

@@ -1,7 +1,7 @@
 /** `retry`: sends failed jobs back to their queues. */
 import { type Command, Option } from 'commander';
-import type { FailedFilter } from '../../failed/failed-filter';
-import type { QueueManager } from '../../queue/queue-manager';
+import type { FailedFilter } from '../../application/failed/failed-filter';
+import type { QueueManager } from '../../application/queue-manager';
 import { newCommand, refuse } from '../command';
 import { counted } from '../counted';
 import { eachFailedJob } from '../each-failed-job';

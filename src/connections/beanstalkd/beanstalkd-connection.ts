@@ -1,8 +1,8 @@
 /** The `beanstalkd` driver: a queue is a tube, a lease the time to run, a renewal a touch. */
-import { ALL_CAPABLE } from '../all-capable';
-import type { Clock, Seconds } from '../../clock/clock';
-import type { Logger } from '../../logger/logger';
-import type { BeanstalkdConfig } from '../../queue/configuration';
+import { ALL_CAPABLE } from '../kit/all-capable';
+import type { Clock, Seconds } from '../../base/clock';
+import type { Logger } from '../../base/logger';
+import type { BeanstalkdConfig } from '../../application/configuration/configuration';
 import type {
   Capabilities,
   Connection,
@@ -17,9 +17,9 @@ import type {
   Settlement,
   SettleResult,
   Waiter,
-} from '../../queue/connection';
+} from '../contract';
 import { CapabilityError, ConnectionClosedError } from '../errors';
-import { OpenWaiters } from '../open-waiters';
+import { OpenWaiters } from '../kit/open-waiters';
 import { BeanstalkdWaiter } from './beanstalkd-waiter';
 import { BuriedJobs } from './buried-jobs';
 import { Caller } from './caller';

@@ -2,8 +2,8 @@
  * Waits for work by a reserve that the server answers when there is some. The job that it brings is kept for the reserve
  * that follows; where nobody waits any more, it is given back unseen.
  */
-import type { Clock, Seconds } from '../../clock/clock';
-import type { Waiter } from '../../queue/connection';
+import type { Clock, Seconds } from '../../base/clock';
+import type { Waiter } from '../contract';
 import { ConnectionClosedError } from '../errors';
 import { wholeSeconds } from './commands';
 import { patiently } from './link';

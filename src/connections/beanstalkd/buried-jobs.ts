@@ -1,5 +1,5 @@
 /** Failed jobs of a server whose worker has no other place for them: buried, and kicked to be run again. */
-import type { Buried } from '../../queue/connection';
+import type { Buried } from '../contract';
 import type { Caller } from './caller';
 import { fieldsOf } from './replies';
 

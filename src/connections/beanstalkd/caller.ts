@@ -1,8 +1,8 @@
 /** Opens connections to the server, and holds the one on which jobs are pushed and questions are asked. */
-import type { Milliseconds } from '../../clock/clock';
+import type { Milliseconds } from '../../base/clock';
 import { QueueUnavailableError } from '../errors';
-import { isOlder } from '../older-version';
-import { isUnknownHost } from '../unknown-host';
+import { isOlder } from '../kit/older-version';
+import { isUnknownHost } from '../kit/unknown-host';
 import { BeanstalkdVersionError } from './errors';
 import { type Command, Link, LinkEnded, type LinkSettings, Overdue, type ServerFacts } from './link';
 import type { Reply } from './replies';

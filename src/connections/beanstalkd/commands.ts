@@ -1,5 +1,5 @@
 /** The commands that carry more than a number. */
-import type { Seconds } from '../../clock/clock';
+import type { Seconds } from '../../base/clock';
 
 const MOST_SECONDS = 2 ** 32 - 1;
 

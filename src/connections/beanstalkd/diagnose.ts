@@ -1,5 +1,5 @@
 /** Looks for what loses or stops jobs in a beanstalkd: what `onqueue check` prints of it. */
-import type { Diagnosis } from '../../queue/connection';
+import type { Diagnosis } from '../contract';
 import type { Caller } from './caller';
 import type { ServerFacts } from './link';
 import { fieldsOf } from './replies';

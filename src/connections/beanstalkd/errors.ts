@@ -1,7 +1,7 @@
 /** What only a beanstalkd can answer. That it does not answer is `QueueUnavailableError`, as with every store. */
-import { OnqueueError } from '../../errors/onqueue-error';
+import { OnqueueError } from '../../base/onqueue-error';
 import type { Consequential } from '../errors';
-import type { OldVersion } from '../older-version';
+import type { OldVersion } from '../kit/older-version';
 
 /** A queue's name that a tube cannot bear. */
 export class TubeNameError extends OnqueueError<{ readonly connection: string; readonly queue: string }> {

@@ -1,7 +1,7 @@
 /** The jobs that connections of ours have reserved. */
-import type { Milliseconds } from '../../clock/clock';
+import type { Milliseconds } from '../../base/clock';
 import type { Counters } from '../../payload/counters';
-import type { SettleResult } from '../../queue/connection';
+import type { SettleResult } from '../contract';
 import type { ServerFacts } from './link';
 import type { JobFacts } from './marks';
 import type { Reserver } from './reserver';

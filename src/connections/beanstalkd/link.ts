@@ -4,8 +4,8 @@
  * It is opened once. What ends it ends all that is under way on it, and the server takes back what was reserved on it.
  */
 import { connect, type Socket } from 'node:net';
-import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../clock/clock';
-import type { Logger } from '../../logger/logger';
+import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../base/clock';
+import type { Logger } from '../../base/logger';
 import { fieldsOf, type Reply, ReplyReader } from './replies';
 
 export interface LinkSettings {

@@ -1,6 +1,6 @@
 /** Puts jobs into a tube. */
-import type { Seconds } from '../../clock/clock';
-import type { Entry } from '../../queue/connection';
+import type { Seconds } from '../../base/clock';
+import type { Entry } from '../contract';
 import type { Caller } from './caller';
 import { putCommand } from './commands';
 import { JobTooBigError } from './errors';

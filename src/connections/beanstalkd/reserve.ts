@@ -1,5 +1,5 @@
 /** Reserves jobs from the tubes of a worker, in the order in which they are named. */
-import type { Seconds } from '../../clock/clock';
+import type { Seconds } from '../../base/clock';
 import {
   afterReserve,
   fenceOf,
@@ -12,8 +12,8 @@ import {
   withId,
 } from '../../payload/counters';
 import type { Counters } from '../../payload/counters';
-import type { Reservation, ReserveReply, ReserveRequest } from '../../queue/connection';
-import { MOST_BYTES, MOST_JOBS } from '../../queue/pages';
+import type { Reservation, ReserveReply, ReserveRequest } from '../contract';
+import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
 import { Held, type KnownJob, type RawJob } from './held';
 import { pastOf } from './marks';
 import { fieldsOf, type Reply } from './replies';

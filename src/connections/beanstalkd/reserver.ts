@@ -4,8 +4,8 @@
  *
  * Silence does not end one that holds jobs: as long as their leases may last, the server may come back, and they with it.
  */
-import type { Milliseconds, Seconds } from '../../clock/clock';
-import type { RenewResult, SettleResult, Settlement } from '../../queue/connection';
+import type { Milliseconds, Seconds } from '../../base/clock';
+import type { RenewResult, SettleResult, Settlement } from '../contract';
 import type { Caller } from './caller';
 import { type Held, type KnownJob, knownJob, type RawJob } from './held';
 import { type Command, type Link, LinkEnded, Overdue, patiently } from './link';

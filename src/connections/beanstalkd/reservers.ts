@@ -1,5 +1,5 @@
 /** The connections that hold jobs: one that reserves, one for each wait, and as many more as hold what a wait has brought. */
-import type { Milliseconds } from '../../clock/clock';
+import type { Milliseconds } from '../../base/clock';
 import type { Caller } from './caller';
 import type { Held, KnownJob } from './held';
 import { Reserver } from './reserver';

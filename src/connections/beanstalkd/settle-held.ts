@@ -1,6 +1,6 @@
 /** Ends one reservation on the connection that holds it; only its holder can. */
 import { type Counters, noCounters, withCounters } from '../../payload/counters';
-import type { Settlement, SettleResult } from '../../queue/connection';
+import type { Settlement, SettleResult } from '../contract';
 import { putCommand, wholeSeconds } from './commands';
 import type { Held } from './held';
 import { LinkEnded } from './link';

@@ -1,7 +1,7 @@
 /** Says what a beanstalkd that does not answer, or refuses, means to whoever asked. */
-import { wordsOf } from '../../errors/foreign-error';
+import { wordsOf } from '../../base/foreign-error';
 import { QueueUnavailableError } from '../errors';
-import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../unknown-host';
+import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../kit/unknown-host';
 import { BeanstalkdReplyError } from './errors';
 import { LinkEnded, type LinkSettings, Overdue } from './link';
 import type { Reply } from './replies';

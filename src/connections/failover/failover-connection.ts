@@ -3,8 +3,8 @@
  *
  * A push whose answer was lost goes to no other: it may have been carried out, and its jobs would run twice.
  */
-import type { Milliseconds, Seconds } from '../../clock/clock';
-import type { FailoverConfig } from '../../queue/configuration';
+import type { Milliseconds, Seconds } from '../../base/clock';
+import type { FailoverConfig } from '../../application/configuration/configuration';
 import type {
   Answer,
   Capabilities,
@@ -21,10 +21,10 @@ import type {
   SettleResult,
   Waiter,
   WaitingState,
-} from '../../queue/connection';
-import type { ConnectorContext } from '../../queue/connector';
+} from '../contract';
+import type { ConnectorContext } from '../connector';
 import { ConnectionClosedError, QueueUnavailableError } from '../errors';
-import { pagesOf } from '../../queue/pages';
+import { pagesOf } from '../../base/pages';
 import { Member } from './member';
 
 export class FailoverConnection implements Connection {

@@ -1,8 +1,8 @@
 /** One of the connections that a failover has, and whether it takes jobs at the moment. */
-import type { Milliseconds } from '../../clock/clock';
-import type { Connection, Entry } from '../../queue/connection';
-import type { ConnectorContext } from '../../queue/connector';
-import { entriesFor } from '../../queue/due-entries';
+import type { Milliseconds } from '../../base/clock';
+import type { Connection, Entry } from '../contract';
+import type { ConnectorContext } from '../connector';
+import { entriesFor } from '../../dispatch/due-entries';
 import { CapabilityError, QueueUnavailableError } from '../errors';
 
 /** Between two looks at one that is away; where it answers and takes nothing, ever longer. */

@@ -1,5 +1,5 @@
 /** How much one call may move: the bound that keeps a store responsive, also with a million jobs due at once. */
-import { MOST_BYTES, MOST_JOBS } from '../../queue/pages';
+import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
 import type { Text } from './text';
 
 export class Budget {

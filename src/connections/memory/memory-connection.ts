@@ -2,10 +2,10 @@
  * The `memory` driver: a whole store in this process. It is the executable model that the scripts of Redis are compared
  * with, and what tests run on; jobs end with the process.
  */
-import { ALL_CAPABLE } from '../all-capable';
-import type { Clock, Milliseconds, Seconds } from '../../clock/clock';
-import type { FailedEntry } from '../../failed/failed-store';
-import type { MemoryConfig } from '../../queue/configuration';
+import { ALL_CAPABLE } from '../kit/all-capable';
+import type { Clock, Milliseconds, Seconds } from '../../base/clock';
+import type { FailedEntry } from '../failed-store';
+import type { MemoryConfig } from '../../application/configuration/configuration';
 import type {
   Connection,
   Counts,
@@ -20,9 +20,9 @@ import type {
   SettleResult,
   Waiter,
   WaitingState,
-} from '../../queue/connection';
+} from '../contract';
 import { ConnectionClosedError } from '../errors';
-import { OpenWaiters } from '../open-waiters';
+import { OpenWaiters } from '../kit/open-waiters';
 import { MemoryControl } from './memory-control';
 import { MemoryFailedStore } from './memory-failed-store';
 import type { Lock } from './memory-lock-store';

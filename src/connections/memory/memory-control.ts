@@ -1,8 +1,8 @@
 /** Orders to the workers of a memory store. */
-import type { Seconds } from '../../clock/clock';
-import type { Reservation } from '../../queue/connection';
-import type { CancelResult, Control } from '../../queue/control';
-import type { Pause } from '../../queue/pause';
+import type { Seconds } from '../../base/clock';
+import type { Reservation } from '../contract';
+import type { CancelResult, Control } from '../control';
+import type { Pause } from '../pause';
 import type { MemoryStore } from './memory-store';
 import type { Text } from './text';
 

@@ -1,5 +1,5 @@
 /** The failed jobs of a memory store. */
-import { type FailedEntry, type FailedStore, type Forgotten, keptUnder } from '../../failed/failed-store';
+import { type FailedEntry, type FailedStore, type Forgotten, keptUnder } from '../failed-store';
 import { uuidv7 } from '../../payload/uuid';
 import type { MemoryStore } from './memory-store';
 

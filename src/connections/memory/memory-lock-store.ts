@@ -1,6 +1,6 @@
 /** The locks of a memory store. */
-import type { Seconds } from '../../clock/clock';
-import type { LockStore } from '../../locks/lock-store';
+import type { Seconds } from '../../base/clock';
+import type { LockStore } from '../lock-store';
 import type { MemoryStore } from './memory-store';
 
 export interface Lock {

@@ -1,5 +1,5 @@
 /** The waiting and running jobs of one queue, and their moves from state to state. */
-import type { Seconds } from '../../clock/clock';
+import type { Seconds } from '../../base/clock';
 import {
   afterReclaim,
   afterReserve,
@@ -11,8 +11,8 @@ import {
 } from '../../payload/counters';
 import type { Counters } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
-import type { Counts, PeekedJob, WaitingState } from '../../queue/connection';
-import type { CancelResult } from '../../queue/control';
+import type { Counts, PeekedJob, WaitingState } from '../contract';
+import type { CancelResult } from '../control';
 import type { Budget } from './budget';
 import { SortedTexts } from './sorted-texts';
 import { bytesOf, textOf } from './text';

@@ -1,6 +1,6 @@
 /** What one memory store holds, shared by its connections; every method is one step, as a script is in Redis. */
-import type { Clock, Milliseconds, Seconds } from '../../clock/clock';
-import type { FailedEntry } from '../../failed/failed-store';
+import type { Clock, Milliseconds, Seconds } from '../../base/clock';
+import type { FailedEntry } from '../failed-store';
 import { withCounters } from '../../payload/counters';
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
@@ -12,10 +12,10 @@ import type {
   SetAside,
   Settlement,
   SettleResult,
-} from '../../queue/connection';
-import { Recent } from '../../queue/recent';
-import type { CancelResult } from '../../queue/control';
-import { type Pause, pauseOf } from '../../queue/pause';
+} from '../contract';
+import { Recent } from '../../base/recent';
+import type { CancelResult } from '../control';
+import { type Pause, pauseOf } from '../pause';
 import { DuplicatePayloadError } from '../errors';
 import { Budget } from './budget';
 import type { Lock } from './memory-lock-store';

@@ -1,6 +1,6 @@
 /** Waits for work in a memory store: it looks at the state itself, so that no wake-up can come too early to count. */
-import type { Seconds, Timer } from '../../clock/clock';
-import type { Waiter } from '../../queue/connection';
+import type { Seconds, Timer } from '../../base/clock';
+import type { Waiter } from '../contract';
 import { ConnectionClosedError } from '../errors';
 import type { MemoryStore } from './memory-store';
 

@@ -1,5 +1,5 @@
 /** Texts in the order of their scores, each once, as in a Redis sorted set: delayed and reserved jobs. */
-import type { Seconds } from '../../clock/clock';
+import type { Seconds } from '../../base/clock';
 import type { Text } from './text';
 
 export interface Scored {

@@ -1,6 +1,6 @@
 /** The `null` driver: takes every job and throws it away, for runs in which nothing may be queued. */
-import type { Seconds } from '../../clock/clock';
-import type { NullConfig } from '../../queue/configuration';
+import type { Seconds } from '../../base/clock';
+import type { NullConfig } from '../../application/configuration/configuration';
 import type {
   Capabilities,
   Connection,
@@ -15,7 +15,7 @@ import type {
   SettleResult,
   Waiter,
   WaitingState,
-} from '../../queue/connection';
+} from '../contract';
 import { CapabilityError, ConnectionClosedError } from '../errors';
 import type { Capability } from '../errors';
 

@@ -4,9 +4,9 @@
  * Every call may be sent twice: commands that are asked here are idempotent, scripts are by nature or by their record.
  * What may have been carried out unseen is asked again, so that its answer is not lost with the reply.
  */
-import { wordsOf } from '../../errors/foreign-error';
-import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../clock/clock';
-import type { Logger } from '../../logger/logger';
+import { wordsOf } from '../../base/foreign-error';
+import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../base/clock';
+import type { Logger } from '../../base/logger';
 import { QueueUnavailableError } from '../errors';
 import { RedisReplyError, RedisVersionError } from './errors';
 import { withForeignKey } from './foreign-keys';

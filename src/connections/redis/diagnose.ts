@@ -1,5 +1,5 @@
 /** Looks for settings of a Redis that lose jobs: what `onqueue check` prints of it. */
-import type { Diagnosis } from '../../queue/connection';
+import type { Diagnosis } from '../contract';
 import type { RedisCaller } from './caller';
 import type { Keys } from './keys';
 import { missingPermissions } from './permissions';

@@ -1,7 +1,7 @@
 /** What only Redis can answer. That it does not answer is `QueueUnavailableError`, as with every store. */
-import { OnqueueError } from '../../errors/onqueue-error';
+import { OnqueueError } from '../../base/onqueue-error';
 import { type Consequential, QueueUnavailableError } from '../errors';
-import type { OldVersion } from '../older-version';
+import type { OldVersion } from '../kit/older-version';
 
 export interface Reply {
   /** The connection's name in the configuration. */

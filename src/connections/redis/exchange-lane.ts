@@ -4,7 +4,7 @@
  * Its calls are asked until they are answered. Given up, a reserve that was carried out would leave jobs with nobody
  * until their leases end, and a settle would end as `lost` when it is asked again under another number.
  */
-import type { Milliseconds } from '../../clock/clock';
+import type { Milliseconds } from '../../base/clock';
 import { type Counters, countersTail, noCounters, readCounters, readCountersOfAny } from '../../payload/counters';
 import type {
   Answer,
@@ -14,13 +14,13 @@ import type {
   SetAside,
   Settlement,
   SettleResult,
-} from '../../queue/connection';
+} from '../contract';
 import type { RedisCaller } from './caller';
 import { failureMeta } from './failed-meta';
 import { ForeignKeys } from './foreign-keys';
 import type { Keys } from './keys';
 import { Lane } from './lane';
-import { MOST_BYTES, MOST_JOBS } from '../../queue/pages';
+import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
 import { withMissingRights } from './permissions';
 import { script } from './scripts';
 import { whenOf } from './when';

@@ -1,9 +1,9 @@
 /** Settles and reserves, in as many calls as it takes: mostly one, in a cluster one for each queue. */
-import type { Answer, ReserveRequest, Settlement, SettleResult } from '../../queue/connection';
+import type { Answer, ReserveRequest, Settlement, SettleResult } from '../contract';
 import type { RedisCaller } from './caller';
 import { type Exchanged, ExchangeLane } from './exchange-lane';
 import type { Keys } from './keys';
-import { pagesOf } from '../../queue/pages';
+import { pagesOf } from '../../base/pages';
 import type { QueueNames } from './queue-names';
 import type { SilentMasters } from './silent-masters';
 import { SlotExchanger, type SlotsExchanged } from './slot-exchanger';

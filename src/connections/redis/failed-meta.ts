@@ -1,8 +1,8 @@
 /** How a failed job is kept: one line of JSON that says why, then the payload as it is. */
-import type { FailedEntry } from '../../failed/failed-store';
+import type { FailedEntry } from '../failed-store';
 import { readCounters, readCountersOfAny } from '../../payload/counters';
 import { UNREADABLE_NAME } from '../../payload/unreadable';
-import type { Failure } from '../../queue/connection';
+import type { Failure } from '../contract';
 
 interface Meta {
   readonly name: string;

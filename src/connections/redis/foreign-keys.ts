@@ -1,6 +1,6 @@
 /** Finds the key that made Redis refuse a script because it holds something else than we keep there, and says so. */
-import type { Milliseconds } from '../../clock/clock';
-import { Recent } from '../../queue/recent';
+import type { Milliseconds } from '../../base/clock';
+import { Recent } from '../../base/recent';
 import type { RedisCaller } from './caller';
 import { ForeignKeyError, RedisReplyError } from './errors';
 import { typeOf } from './keys';

@@ -7,7 +7,7 @@
  * A read that Redis does not answer in time ends with its client. A worker that waited on such a read would look alive
  * to everybody, and never work again.
  */
-import { type Clock, endOfTurn, type Milliseconds } from '../../clock/clock';
+import { type Clock, endOfTurn, type Milliseconds } from '../../base/clock';
 import type { RedisLink } from './link';
 import { isReply } from './refusals';
 

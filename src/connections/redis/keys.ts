@@ -1,5 +1,5 @@
 /** What every key in Redis is called. Nothing else builds a name. */
-import { Recent } from '../../queue/recent';
+import { Recent } from '../../base/recent';
 
 /** The keys that concern one queue. In a cluster all of them share a slot. */
 export interface QueueKeys {

@@ -4,8 +4,8 @@
  * One call at a time is what makes a repeat harmless: Redis keeps the last answer of a client, and no more. It is also
  * what makes many small calls fast.
  */
-import { type Milliseconds, type Moment, momentOf } from '../../clock/clock';
-import { Recent } from '../../queue/recent';
+import { type Milliseconds, type Moment, momentOf } from '../../base/clock';
+import { Recent } from '../../base/recent';
 import { QueueUnavailableError } from '../errors';
 import type { RedisCaller } from './caller';
 import { clientId } from './client-id';

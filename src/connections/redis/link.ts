@@ -5,7 +5,7 @@
  */
 import type { Socket } from 'node:net';
 import { type Cluster, Command, type Redis } from 'ioredis';
-import { endOfTurn } from '../../clock/clock';
+import { endOfTurn } from '../../base/clock';
 import { isReadOnly, isRefusedForGood, isRefusedSelect, isReply, loadingError } from './refusals';
 import type { Client, ClientSource } from './client';
 

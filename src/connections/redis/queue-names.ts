@@ -1,6 +1,6 @@
 /** A set of names of queues, and what this process has added to it already. */
 import { QueueUnavailableError } from '../errors';
-import { Recent } from '../../queue/recent';
+import { Recent } from '../../base/recent';
 import type { RedisCaller } from './caller';
 import { isRefusal } from './errors';
 import { ForeignKeys, withForeignKey } from './foreign-keys';

@@ -2,7 +2,7 @@
  * Calls that change something now and then, one after another under one name. Each under a name of its own would leave a
  * record in Redis for an hour: one for each job that is sent back.
  */
-import type { Milliseconds } from '../../clock/clock';
+import type { Milliseconds } from '../../base/clock';
 import { Lane } from './lane';
 import { script, type ScriptName } from './scripts';
 

@@ -1,10 +1,10 @@
 /** The `redis` driver: moves payloads between the keys of a Redis by scripts, in Laravel's layout. */
-import { ALL_CAPABLE } from '../all-capable';
-import type { Clock, Milliseconds, Seconds } from '../../clock/clock';
-import { StoreClock } from '../../clock/store-clock';
-import { wordsOf } from '../../errors/foreign-error';
-import type { Logger } from '../../logger/logger';
-import type { RedisConfig } from '../../queue/configuration';
+import { ALL_CAPABLE } from '../kit/all-capable';
+import type { Clock, Milliseconds, Seconds } from '../../base/clock';
+import { StoreClock } from '../../base/store-clock';
+import { wordsOf } from '../../base/foreign-error';
+import type { Logger } from '../../base/logger';
+import type { RedisConfig } from '../../application/configuration/configuration';
 import type {
   Answer,
   Connection,
@@ -21,10 +21,10 @@ import type {
   ThreadAccess,
   Waiter,
   WaitingState,
-} from '../../queue/connection';
-import { threadModule } from '../../queue/thread-module';
+} from '../contract';
+import { threadModule } from '../../base/thread-module';
 import { ConnectionClosedError } from '../errors';
-import { Recent } from '../../queue/recent';
+import { Recent } from '../../base/recent';
 import { RedisCaller } from './caller';
 import { type ClientSource, clientSource } from './client';
 import { clientId } from './client-id';
@@ -32,7 +32,7 @@ import { diagnoseRedis } from './diagnose';
 import { Exchanger } from './exchanger';
 import { Keys } from './keys';
 import { RedisLink } from './link';
-import { pagesOf } from '../../queue/pages';
+import { pagesOf } from '../../base/pages';
 import { PushLane } from './push-lane';
 import { QueueNames } from './queue-names';
 import { RecordedCalls } from './recorded-calls';

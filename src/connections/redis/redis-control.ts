@@ -1,10 +1,10 @@
 /** Orders to the workers of a Redis: kept in hashes and a sorted set, in a cluster in some of each queue's own. */
-import type { Milliseconds, Seconds } from '../../clock/clock';
+import type { Milliseconds, Seconds } from '../../base/clock';
 import { readId } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
-import type { Reservation } from '../../queue/connection';
-import type { CancelResult, Control } from '../../queue/control';
-import { type Pause, pauseOf } from '../../queue/pause';
+import type { Reservation } from '../contract';
+import type { CancelResult, Control } from '../control';
+import { type Pause, pauseOf } from '../pause';
 import type { RedisCaller } from './caller';
 import type { Keys } from './keys';
 import type { QueueNames } from './queue-names';

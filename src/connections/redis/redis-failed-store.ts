@@ -1,6 +1,6 @@
 /** The failed jobs of a Redis: each queue keeps its own, beside its other keys. */
-import type { Milliseconds, Seconds } from '../../clock/clock';
-import type { FailedEntry, FailedStore, Forgotten } from '../../failed/failed-store';
+import type { Milliseconds, Seconds } from '../../base/clock';
+import type { FailedEntry, FailedStore, Forgotten } from '../failed-store';
 import { uuidv7 } from '../../payload/uuid';
 import type { RedisCaller } from './caller';
 import { failedEntry, foreignMeta } from './failed-meta';

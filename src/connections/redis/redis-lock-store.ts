@@ -1,6 +1,6 @@
 /** Locks in Redis: a key that holds the owner's token, and expires by itself. */
-import type { Seconds } from '../../clock/clock';
-import type { LockStore } from '../../locks/lock-store';
+import type { Seconds } from '../../base/clock';
+import type { LockStore } from '../lock-store';
 import type { RedisCaller } from './caller';
 import { clientId } from './client-id';
 import type { Keys } from './keys';

@@ -1,6 +1,6 @@
 /** Waits for hints on all queues of a worker at once. */
-import type { Clock, Seconds } from '../../clock/clock';
-import type { Waiter } from '../../queue/connection';
+import type { Clock, Seconds } from '../../base/clock';
+import type { Waiter } from '../contract';
 import { ConnectionClosedError } from '../errors';
 import type { HintRead, HintWait } from './hint-read';
 

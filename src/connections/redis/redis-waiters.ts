@@ -2,9 +2,9 @@
  * The waiters of a Redis, and the reads that they share: one for all workers of the connection, in a cluster one for each
  * queue, which has a slot of its own.
  */
-import type { Clock, Seconds } from '../../clock/clock';
-import type { Waiter } from '../../queue/connection';
-import { OpenWaiters } from '../open-waiters';
+import type { Clock, Seconds } from '../../base/clock';
+import type { Waiter } from '../contract';
+import { OpenWaiters } from '../kit/open-waiters';
 import { type HintReadSettings, HintRead } from './hint-read';
 import type { RedisLink } from './link';
 import { RedisWaiter } from './redis-waiter';

@@ -1,5 +1,5 @@
 /** Tells apart why Redis, or the way to it, does not do what was asked. */
-import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../unknown-host';
+import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../kit/unknown-host';
 import { OldServer } from './server-version';
 
 /** Redis says by one of these words that it will not serve now, or not us; nothing was carried out. */

@@ -1,5 +1,5 @@
 /** Which server it is, by what it says of itself, and whether it is too old for the scripts. */
-import { isOlder } from '../older-version';
+import { isOlder } from '../kit/older-version';
 
 export const NEEDED_VERSION = '6.2';
 

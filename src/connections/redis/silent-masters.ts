@@ -1,5 +1,5 @@
 /** The masters of a cluster that do not answer at present: whoever asks one of them goes on without it, to the others. */
-import { endOfTurn } from '../../clock/clock';
+import { endOfTurn } from '../../base/clock';
 import type { RedisCaller } from './caller';
 
 /** Part of the deadline for which the first that is not answered waits, and the others with it. */

@@ -4,8 +4,8 @@
  * A master that is away holds up its own queues, not the others': a call that it does not answer in time goes on without
  * whoever asked. Outcomes are told of when it answers; the jobs that it brings too late are given back.
  */
-import type { Milliseconds, Seconds } from '../../clock/clock';
-import { resultOf } from '../../queue/answer';
+import type { Milliseconds, Seconds } from '../../base/clock';
+import { resultOf } from '../answer';
 import type {
   Answer,
   Reservation,
@@ -14,13 +14,13 @@ import type {
   SetAside,
   Settlement,
   SettleResult,
-} from '../../queue/connection';
+} from '../contract';
 import type { RedisCaller } from './caller';
 import { type Exchanged, ExchangeLane } from './exchange-lane';
 import type { Keys } from './keys';
-import { givenBack } from '../../queue/given-back';
-import { pagesOf } from '../../queue/pages';
-import { Recent } from '../../queue/recent';
+import { givenBack } from '../given-back';
+import { pagesOf } from '../../base/pages';
+import { Recent } from '../../base/recent';
 import type { QueueNames } from './queue-names';
 import type { SilentMasters } from './silent-masters';
 import { SlotOrders } from './slot-orders';

@@ -1,6 +1,6 @@
 /** What the queues of a cluster tell a worker, each for itself, put together as if one store had told it. */
-import type { ReserveReply } from '../../queue/connection';
-import { Recent } from '../../queue/recent';
+import type { ReserveReply } from '../contract';
+import { Recent } from '../../base/recent';
 
 interface Orders {
   readonly isPaused: boolean;

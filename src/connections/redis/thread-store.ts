@@ -1,7 +1,7 @@
 /** The module that another thread opens the same Redis with; see `ThreadAccess`. */
-import { type Seconds, systemClock } from '../../clock/clock';
-import { silentLogger } from '../../logger/console-logger';
-import type { StoreThread } from '../../queue/connection';
+import { type Seconds, systemClock } from '../../base/clock';
+import { silentLogger } from '../../base/console-logger';
+import type { StoreThread } from '../contract';
 import { RedisConnection } from './redis-connection';
 import { sourceOfThread, type ThreadOptions } from './thread-source';
 

@@ -1,6 +1,6 @@
 /** Carries out many of one kind in batches of ten, and of a batch that succeeds in part repeats only what failed. */
 import type { BatchResultErrorEntry } from '@aws-sdk/client-sqs';
-import { toError } from '../../failed/exception-text';
+import { toError } from '../../base/exception-text';
 import { QueueUnavailableError } from '../errors';
 import { type Request, SqsCaller } from './caller';
 import { isThrottled } from './refusals';

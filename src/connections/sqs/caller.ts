@@ -3,9 +3,9 @@
  *
  * What would be done twice when it is asked twice is asked again only where nothing was carried out for certain.
  */
-import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../clock/clock';
-import { systemRandom } from '../../clock/random';
-import { foreignText } from '../../errors/foreign-error';
+import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../base/clock';
+import { systemRandom } from '../../base/random';
+import { foreignText } from '../../base/foreign-error';
 import { QueueUnavailableError } from '../errors';
 import type { SqsLink } from './client';
 import { SqsQueueMissingError, SqsReplyError } from './errors';

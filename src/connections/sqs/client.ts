@@ -1,9 +1,9 @@
 /** Makes a client of the AWS SDK from the configuration, and what it is called for people. */
 import type { MessageAttributeValue, SQSClient, SQSClientConfig } from '@aws-sdk/client-sqs';
-import { systemClock } from '../../clock/clock';
-import { StoreClock } from '../../clock/store-clock';
-import type { SqsConfig } from '../../queue/configuration';
-import { loadPeer } from '../peer';
+import { systemClock } from '../../base/clock';
+import { StoreClock } from '../../base/store-clock';
+import type { SqsConfig } from '../../application/configuration/configuration';
+import { loadPeer } from '../kit/peer';
 
 export type Sdk = typeof import('@aws-sdk/client-sqs');
 

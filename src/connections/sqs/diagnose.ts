@@ -1,6 +1,6 @@
 /** Looks for settings of queues that lose jobs, or take them from their workers: what `onqueue check` prints of SQS. */
 import type { JobRegistry } from '../../job/registry';
-import type { Diagnosis } from '../../queue/connection';
+import type { Diagnosis } from '../contract';
 import { SqsQueueMissingError } from './errors';
 import type { SqsQueue } from './sqs-queue';
 

@@ -1,5 +1,5 @@
 /** What only SQS can answer. That it does not answer is `QueueUnavailableError`, as with every store. */
-import { OnqueueError } from '../../errors/onqueue-error';
+import { OnqueueError } from '../../base/onqueue-error';
 import type { Consequential } from '../errors';
 
 interface Place {

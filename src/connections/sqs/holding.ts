@@ -5,8 +5,8 @@
  * carried out, or ignored, without a word. So whoever holds one keeps to its lease by the clock of this process, and all
  * threads of it look at the same memory.
  */
-import { type Clock, type Milliseconds, monotonicOrigin, type Seconds } from '../../clock/clock';
-import type { Reservation } from '../../queue/connection';
+import { type Clock, type Milliseconds, monotonicOrigin, type Seconds } from '../../base/clock';
+import type { Reservation } from '../contract';
 import type { Attributes } from './client';
 
 /** What a reservation bears; cloned into another thread, it still is the same memory. */

@@ -5,9 +5,9 @@
  * what it brings is handed out by the next reserve. What nobody takes goes back at no cost.
  */
 import type { Message } from '@aws-sdk/client-sqs';
-import type { Clock, Seconds, Timer } from '../../clock/clock';
+import type { Clock, Seconds, Timer } from '../../base/clock';
 import { afterFreeRelease } from '../../payload/counters';
-import type { Reservation } from '../../queue/connection';
+import type { Reservation } from '../contract';
 import { Holding, sharedNow } from './holding';
 import { attributesOf, entryOf, incoming, remainingDelay, textWith } from './message';
 import { MOST_BYTES, type SqsQueue } from './sqs-queue';

@@ -1,6 +1,6 @@
 /** From a payload to the message that carries it, and back. */
 import type { Message, SendMessageBatchRequestEntry } from '@aws-sdk/client-sqs';
-import type { Milliseconds, Seconds } from '../../clock/clock';
+import type { Milliseconds, Seconds } from '../../base/clock';
 import {
   bearsCounters,
   type Counters,

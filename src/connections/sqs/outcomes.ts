@@ -5,8 +5,8 @@
  * this order: a crash between the two doubles a job, and never loses one. On a FIFO queue that would cost it its place in its
  * group: there it becomes visible again as it is.
  */
-import type { Clock } from '../../clock/clock';
-import type { Settlement, SettleResult } from '../../queue/connection';
+import type { Clock } from '../../base/clock';
+import type { Settlement, SettleResult } from '../contract';
 import { CapabilityError } from '../errors';
 import type { EntryResult } from './batches';
 import { Holding, sharedNow } from './holding';

@@ -1,5 +1,5 @@
 /** Sends what is dispatched in one turn of the event loop together: SQS takes ten jobs by one request, and has each paid. */
-import { endOfTurn } from '../../clock/clock';
+import { endOfTurn } from '../../base/clock';
 import type { EntryResult } from './batches';
 import type { MessageEntry } from './message';
 import type { SqsQueue } from './sqs-queue';

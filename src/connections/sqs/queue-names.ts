@@ -1,6 +1,6 @@
 /** What a queue is called in SQS: its name with prefix and suffix is its URL, or SQS is asked for that. */
-import type { SqsConfig } from '../../queue/configuration';
-import { Recent } from '../../queue/recent';
+import type { SqsConfig } from '../../application/configuration/configuration';
+import { Recent } from '../../base/recent';
 import { InvalidQueueNameError } from '../../job/errors';
 import type { SqsCaller } from './caller';
 

@@ -1,11 +1,11 @@
 /** The `sqs` driver: payloads as messages of Amazon SQS, in standard and FIFO queues, through the AWS SDK. */
-import { ALL_CAPABLE } from '../all-capable';
+import { ALL_CAPABLE } from '../kit/all-capable';
 import { createHash } from 'node:crypto';
-import type { Clock, Milliseconds, Seconds } from '../../clock/clock';
+import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import { fenceOf, readCounters, readCountersOfAny } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
 import type { JobRegistry } from '../../job/registry';
-import type { SqsConfig, SqsPayload } from '../../queue/configuration';
+import type { SqsConfig, SqsPayload } from '../../application/configuration/configuration';
 import type {
   Capabilities,
   Connection,
@@ -21,12 +21,12 @@ import type {
   SettleResult,
   ThreadAccess,
   Waiter,
-} from '../../queue/connection';
-import { PayloadTooLargeError } from '../../queue/errors';
-import { Recent } from '../../queue/recent';
-import { threadModule } from '../../queue/thread-module';
+} from '../contract';
+import { PayloadTooLargeError } from '../../application/errors';
+import { Recent } from '../../base/recent';
+import { threadModule } from '../../base/thread-module';
 import { CapabilityError, ConnectionClosedError, QueueUnavailableError } from '../errors';
-import { OpenWaiters } from '../open-waiters';
+import { OpenWaiters } from '../kit/open-waiters';
 import type { EntryResult } from './batches';
 import { SqsCaller } from './caller';
 import { addressOf, openLink } from './client';

@@ -1,7 +1,7 @@
 /** One queue of SQS: the requests that concern it, in batches. */
 import type { Message, MessageSystemAttributeName, QueueAttributeName } from '@aws-sdk/client-sqs';
-import type { Milliseconds, Seconds } from '../../clock/clock';
-import type { Counts } from '../../queue/connection';
+import type { Milliseconds, Seconds } from '../../base/clock';
+import type { Counts } from '../contract';
 import { type BatchOf, type EntryResult, inBatches } from './batches';
 import type { Request, SqsCaller } from './caller';
 import { type MessageEntry, sizeOf } from './message';

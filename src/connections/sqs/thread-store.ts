@@ -1,7 +1,7 @@
 /** The module that another thread reaches the same queues with; see `ThreadAccess`. */
-import { type Seconds, systemClock } from '../../clock/clock';
-import type { SqsConfig } from '../../queue/configuration';
-import type { StoreThread } from '../../queue/connection';
+import { type Seconds, systemClock } from '../../base/clock';
+import type { SqsConfig } from '../../application/configuration/configuration';
+import type { StoreThread } from '../contract';
 import { SqsConnection, type SqsContext } from './sqs-connection';
 
 export interface ThreadData extends Omit<SqsContext, 'clock' | 'manager'> {

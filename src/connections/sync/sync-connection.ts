@@ -4,7 +4,7 @@
  * The payload is encoded and decoded as for any store, so that a job cannot work here and break there.
  */
 import { noCounters, withCounters } from '../../payload/counters';
-import type { SyncConfig } from '../../queue/configuration';
+import type { SyncConfig } from '../../application/configuration/configuration';
 import type {
   Capabilities,
   Connection,
@@ -16,11 +16,11 @@ import type {
   ReserveReply,
   SettleResult,
   Waiter,
-} from '../../queue/connection';
-import type { ConnectorContext } from '../../queue/connector';
-import { runFor } from '../../queue/default-manager';
-import { type Capability, CapabilityError } from '../../queue/errors';
-import type { SyncRunner } from '../../queue/sync-runner';
+} from '../contract';
+import type { ConnectorContext } from '../connector';
+import { runFor } from '../../application/default-manager';
+import { type Capability, CapabilityError } from '../../application/errors';
+import type { SyncRunner } from '../sync-runner';
 import { Executor } from '../../worker/executor';
 import { RunningJob } from '../../worker/running-job';
 

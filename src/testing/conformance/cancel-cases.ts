@@ -1,6 +1,6 @@
 /** A job that is cancelled ends as cancelled, wherever it is; no other one does. */
 import assert from 'node:assert/strict';
-import type { Reservation, Settlement } from '../../queue/connection';
+import type { Reservation, Settlement } from '../../connections/contract';
 import type { CaseDefinition } from './harness';
 import { cancelled, completed, failed, idOf, idsOf, probe, released, releasedForFree } from './world';
 import type { World } from './world';

@@ -1,6 +1,6 @@
 /** A driver declares what it can do, and says clearly what it cannot. */
 import assert from 'node:assert/strict';
-import type { Capabilities, Connection, Reservation } from '../../queue/connection';
+import type { Capabilities, Connection, Reservation } from '../../connections/contract';
 import type { CaseDefinition, Capability } from './harness';
 import { completed, probe, rejectsWithCode } from './world';
 

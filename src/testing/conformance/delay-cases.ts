@@ -1,7 +1,7 @@
 /** Jobs that wait for a moment: never early, then in order. */
 import assert from 'node:assert/strict';
 import type { CaseDefinition } from './harness';
-import type { Settlement } from '../../queue/connection';
+import type { Settlement } from '../../connections/contract';
 import { completed, idOf, idsOf, probe, probes, rejectsWithCode, released } from './world';
 
 /** How many of them a page of one call cannot move alone. */

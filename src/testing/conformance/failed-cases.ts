@@ -1,6 +1,6 @@
 /** Failed jobs are kept until somebody retries or removes them, and a retry happens once. */
 import assert from 'node:assert/strict';
-import type { FailedEntry } from '../../failed/failed-store';
+import type { FailedEntry } from '../../connections/failed-store';
 import { afterRetry, withCounters } from '../../payload/counters';
 import type { CaseDefinition } from './harness';
 import { completed, failed, fenceOf, idsOf, probe, probes } from './world';

@@ -1,6 +1,6 @@
 /** What the author of a driver hands to the suite, and what it hands back: cases for any test runner. */
-import type { Seconds } from '../../clock/clock';
-import type { Capabilities, Connection } from '../../queue/connection';
+import type { Seconds } from '../../base/clock';
+import type { Capabilities, Connection } from '../../connections/contract';
 import type { World } from './world';
 
 /** One open store. Each case opens its own, and disposes of it. */

@@ -1,6 +1,6 @@
 /** A connection names itself, and closes as often as one likes. */
 import assert from 'node:assert/strict';
-import type { Connection } from '../../queue/connection';
+import type { Connection } from '../../connections/contract';
 import { CALLS } from './capability-cases';
 import type { CaseDefinition } from './harness';
 import { probe, rejectsWithCode } from './world';

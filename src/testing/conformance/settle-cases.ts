@@ -1,6 +1,6 @@
 /** How reservations end: each once, by its holder, and together in one call as well as alone. */
 import assert from 'node:assert/strict';
-import type { Reservation, Settlement } from '../../queue/connection';
+import type { Reservation, Settlement } from '../../connections/contract';
 import type { CaseDefinition, Capability } from './harness';
 import {
   answered,

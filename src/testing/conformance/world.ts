@@ -1,12 +1,12 @@
 /** What the cases of the suite are written with: an open store, short words for common steps, and probes to send. */
 import assert from 'node:assert/strict';
-import { systemClock } from '../../clock/clock';
-import type { Milliseconds, Seconds } from '../../clock/clock';
-import type { FailedEntry, FailedStore } from '../../failed/failed-store';
-import type { LockStore } from '../../locks/lock-store';
+import { systemClock } from '../../base/clock';
+import type { Milliseconds, Seconds } from '../../base/clock';
+import type { FailedEntry, FailedStore } from '../../connections/failed-store';
+import type { LockStore } from '../../connections/lock-store';
 import type { Counters } from '../../payload/counters';
-import type { Control } from '../../queue/control';
-import { resultOf } from '../../queue/answer';
+import type { Control } from '../../connections/control';
+import { resultOf } from '../../connections/answer';
 import type {
   Answer,
   Connection,
@@ -21,7 +21,7 @@ import type {
   Settlement,
   SettleResult,
   WaitingState,
-} from '../../queue/connection';
+} from '../../connections/contract';
 import type { ConformanceHarness } from './harness';
 
 /** Long enough for a slow machine, shorter than a test runner's patience: what hangs is named by its case. */

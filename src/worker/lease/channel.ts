@@ -1,8 +1,8 @@
 /** A worker's end of the channel to the thread that keeps its leases: pages that the thread looks at by itself, and messages. */
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
-import { type Milliseconds, type Seconds, systemClock } from '../../clock/clock';
-import { errorMessage } from '../../failed/exception-text';
-import type { Reservation, ThreadAccess } from '../../queue/connection';
+import { type Milliseconds, type Seconds, systemClock } from '../../base/clock';
+import { errorMessage } from '../../base/exception-text';
+import type { Reservation, ThreadAccess } from '../../connections/contract';
 import { LeaseThread } from './lease-thread';
 import { CLOSE, ENDED, LOOK, LOOKING, NOTHING_OPEN, STATES, STORE } from './messages';
 import type { FromWorker, Numbered, ToWorker } from './messages';

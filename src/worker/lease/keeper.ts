@@ -7,9 +7,9 @@
  * event loop renews all.
  */
 import { existsSync } from 'node:fs';
-import { type Clock, type Milliseconds, type Moment, type Seconds, systemClock } from '../../clock/clock';
-import type { Logger } from '../../logger/logger';
-import type { Connection, Reservation } from '../../queue/connection';
+import { type Clock, type Milliseconds, type Moment, type Seconds, systemClock } from '../../base/clock';
+import type { Logger } from '../../base/logger';
+import type { Connection, Reservation } from '../../connections/contract';
 import { CancelWatch } from '../cancel-watch';
 import { JobCancelledError, LeaseLostError } from '../errors';
 import { type Heard, LeaseChannel, type Placed } from './channel';

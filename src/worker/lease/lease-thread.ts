@@ -4,9 +4,9 @@
  * It starts with the first job, keeps no process alive, and ends with the last worker that has had a job.
  */
 import { isMainThread, type MessagePort, Worker } from 'node:worker_threads';
-import { monotonicOrigin } from '../../clock/clock';
-import { errorMessage } from '../../failed/exception-text';
-import { threadModule } from '../../queue/thread-module';
+import { monotonicOrigin } from '../../base/clock';
+import { errorMessage } from '../../base/exception-text';
+import { threadModule } from '../../base/thread-module';
 import { type Admission, HERE, type ThreadData, type WorkerData } from './messages';
 
 /** The path of the thread's program. */

@@ -1,7 +1,7 @@
 /** What workers and the thread that keeps their leases tell each other beside the memory that they share. */
 import type { MessagePort } from 'node:worker_threads';
-import type { Milliseconds, Seconds } from '../../clock/clock';
-import type { Reservation, ThreadAccess } from '../../queue/connection';
+import type { Milliseconds, Seconds } from '../../base/clock';
+import type { Reservation, ThreadAccess } from '../../connections/contract';
 import type { Page } from './place';
 
 /** What the thread is started with. */

@@ -5,8 +5,8 @@
  * would cost the worker more than all else that it does for a lease. What changes while the job runs stands there too: an
  * event loop that stands still neither sends a message nor hears one.
  */
-import type { Milliseconds, Seconds } from '../../clock/clock';
-import type { Reservation } from '../../queue/connection';
+import type { Milliseconds, Seconds } from '../../base/clock';
+import type { Reservation } from '../../connections/contract';
 
 /** Of one page: so many places share the memory that is given to the thread in one piece. */
 const PLACES = 64;

@@ -5,9 +5,9 @@
  * store did not answer is repeated after short growing pauses, also beyond the end of the lease: as long as nobody else
  * has taken the job, it is ours.
  */
-import { type Clock, type Milliseconds, type Moment, momentOf, type Seconds, type Timer } from '../../clock/clock';
-import type { Connection, RenewResult, Reservation } from '../../queue/connection';
-import { pagesOf } from '../../queue/pages';
+import { type Clock, type Milliseconds, type Moment, momentOf, type Seconds, type Timer } from '../../base/clock';
+import type { Connection, RenewResult, Reservation } from '../../connections/contract';
+import { pagesOf } from '../../base/pages';
 import { type Member, Roster } from '../roster';
 
 export const FIRST_PAUSE: Milliseconds = 50;

@@ -1,5 +1,5 @@
 /** The jobs that a worker holds: written down where the thread that keeps their leases looks, each in a place of its own. */
-import type { Milliseconds } from '../../clock/clock';
+import type { Milliseconds } from '../../base/clock';
 import { newPage, type Page, type Place, placesOf } from './place';
 
 export class LeaseTable {

@@ -2,11 +2,11 @@
 import type { StopSignal } from '../../../src/cli/exit-codes';
 import { run } from '../../../src/cli/program';
 import type { Surroundings } from '../../../src/cli/session';
-import { systemClock } from '../../../src/clock/clock';
+import { systemClock } from '../../../src/base/clock';
 import { MemoryConnection } from '../../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../../src/connections/memory/memory-store';
-import type { FailedEntry } from '../../../src/failed/failed-store';
-import type { Connectors } from '../../../src/queue/connector';
+import type { FailedEntry } from '../../../src/connections/failed-store';
+import type { Connectors } from '../../../src/connections/connector';
 import { TestClock } from '../../../src/testing/test-clock';
 import { Project } from './project';
 

@@ -1,6 +1,6 @@
 import type { BeanstalkdConnection } from '../../../src/connections/beanstalkd/beanstalkd-connection';
 import { noCounters } from '../../../src/payload/counters';
-import type { Reservation, Settlement } from '../../../src/queue/connection';
+import type { Reservation, Settlement } from '../../../src/connections/contract';
 import { eventually } from '../../support/eventually';
 import { BeanstalkdWorld, callsOf, completed, idOf, probe } from './open-beanstalkd';
 

@@ -1,5 +1,5 @@
 import { registry } from '../../../src/job/registry';
-import { checkConfiguration } from '../../../src/queue/check-configuration';
+import { checkConfiguration } from '../../../src/application/configuration/check-configuration';
 
 const mistakesIn = (config: object): readonly string[] => {
   const connections = { main: { driver: 'beanstalkd', ...config } };

@@ -1,8 +1,8 @@
-import { JobBus } from '../../../src/bus/bus';
+import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';
-import type { Configuration } from '../../../src/queue/configuration';
-import { QueueManager } from '../../../src/queue/queue-manager';
+import type { Configuration } from '../../../src/application/configuration/configuration';
+import { QueueManager } from '../../../src/application/queue-manager';
 import { Worker } from '../../../src/worker/worker';
 import { RecordingLogger } from '../../support/application';
 import { type BeanstalkdServer, startBeanstalkd } from '../../support/beanstalkd-server';

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { JobBus } from '../../../src/bus/bus';
+import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';
-import { QueueManager } from '../../../src/queue/queue-manager';
+import { QueueManager } from '../../../src/application/queue-manager';
 import { Worker } from '../../../src/worker/worker';
 import { RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';

@@ -1,12 +1,12 @@
 /** Connections to a beanstalkd of a test's own, whose clock the test moves on. */
-import { systemClock } from '../../../src/clock/clock';
+import { systemClock } from '../../../src/base/clock';
 import { connectBeanstalkd } from '../../../src/connections/beanstalkd/beanstalkd-connection';
 import type {
   BeanstalkdConnection,
   BeanstalkdContext,
 } from '../../../src/connections/beanstalkd/beanstalkd-connection';
-import type { BeanstalkdConfig } from '../../../src/queue/configuration';
-import type { Reservation, Settlement } from '../../../src/queue/connection';
+import type { BeanstalkdConfig } from '../../../src/application/configuration/configuration';
+import type { Reservation, Settlement } from '../../../src/connections/contract';
 import { type BeanstalkdOptions, type BeanstalkdServer, startBeanstalkd } from '../../support/beanstalkd-server';
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { JobBus } from '../../../src/bus/bus';
+import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import type { BeanstalkdConnection } from '../../../src/connections/beanstalkd/beanstalkd-connection';
 import { Job } from '../../../src/job/job';
-import type { Reservation, Settlement } from '../../../src/queue/connection';
-import { QueueManager } from '../../../src/queue/queue-manager';
+import type { Reservation, Settlement } from '../../../src/connections/contract';
+import { QueueManager } from '../../../src/application/queue-manager';
 import { Worker } from '../../../src/worker/worker';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RecordingLogger } from '../../support/application';

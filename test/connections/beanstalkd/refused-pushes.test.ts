@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import type { BeanstalkdConnection } from '../../../src/connections/beanstalkd/beanstalkd-connection';
 import { connectBeanstalkd } from '../../../src/connections/beanstalkd/beanstalkd-connection';
 import { builtInConnectors } from '../../../src/connections/built-in';
-import { systemClock } from '../../../src/clock/clock';
-import { silentLogger } from '../../../src/logger/console-logger';
-import { QueueManager } from '../../../src/queue/queue-manager';
+import { systemClock } from '../../../src/base/clock';
+import { silentLogger } from '../../../src/base/console-logger';
+import { QueueManager } from '../../../src/application/queue-manager';
 
 const FACTS = '---\nid: fake\nversion: "1.13"\nmax-job-size: 65535\n';
 const PUT = /^put \d+ \d+ \d+ (\d+)$/;

@@ -10,7 +10,7 @@ import {
   readCounters,
   withCounters,
 } from '../../../src/payload/counters';
-import type { Reservation, Settlement } from '../../../src/queue/connection';
+import type { Reservation, Settlement } from '../../../src/connections/contract';
 import { TestClock } from '../../../src/testing/test-clock';
 
 class Model {

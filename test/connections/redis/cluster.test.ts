@@ -1,6 +1,6 @@
 import { Cluster } from 'ioredis';
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
-import type { ReserveRequest } from '../../../src/queue/connection';
+import type { ReserveRequest } from '../../../src/connections/contract';
 import { TestClock } from '../../../src/testing/test-clock';
 import { eventually } from '../../support/eventually';
 import { RedisWorld } from './open-redis';

@@ -1,4 +1,4 @@
-import type { Diagnosis } from '../../../src/queue/connection';
+import type { Diagnosis } from '../../../src/connections/contract';
 import { RedisWorld } from './open-redis';
 
 describe('the diagnosis of a redis', () => {

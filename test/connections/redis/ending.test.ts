@@ -9,7 +9,7 @@ const ROOT = join(__dirname, '../../..');
 async function outputOf(program: string, url: string): Promise<string> {
   const source = `
     const { connectRedis } = require('./src/connections/redis/redis-connection');
-    const { systemClock: clock } = require('./src/clock/clock');
+    const { systemClock: clock } = require('./src/base/clock');
     const logger = { debug() {}, info() {}, warn() {}, error() {} };
     const connect = (url, deadline = 5) => connectRedis({ driver: 'redis', url }, { name: 'redis', clock, logger, deadline });
     const context = { name: 'redis', clock, logger, deadline: 5 };

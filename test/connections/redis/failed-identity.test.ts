@@ -1,6 +1,6 @@
-import { QueueManager } from '../../../src/queue/queue-manager';
+import { QueueManager } from '../../../src/application/queue-manager';
 import { builtInConnectors } from '../../../src/connections/built-in';
-import { silentLogger } from '../../../src/logger/console-logger';
+import { silentLogger } from '../../../src/base/console-logger';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
 
 const text = '{"job":"probe","data":{},"id":"one","attempts":0}';

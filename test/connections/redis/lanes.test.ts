@@ -1,5 +1,5 @@
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
-import type { Settlement } from '../../../src/queue/connection';
+import type { Settlement } from '../../../src/connections/contract';
 import { RedisWorld } from './open-redis';
 
 const payload = (id: string | number): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;

@@ -1,5 +1,5 @@
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
-import type { Reservation, Settlement } from '../../../src/queue/connection';
+import type { Reservation, Settlement } from '../../../src/connections/contract';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RedisWorld } from './open-redis';
 

@@ -1,10 +1,10 @@
 /** Connections to a test's own Redis, each test under a prefix of its own, with a clock that the test moves on. */
 import Redis from 'ioredis';
-import { systemClock } from '../../../src/clock/clock';
+import { systemClock } from '../../../src/base/clock';
 import { connectRedis } from '../../../src/connections/redis/redis-connection';
 import type { RedisConnection, RedisContext } from '../../../src/connections/redis/redis-connection';
-import type { Logger } from '../../../src/logger/logger';
-import type { RedisConfig } from '../../../src/queue/configuration';
+import type { Logger } from '../../../src/base/logger';
+import type { RedisConfig } from '../../../src/application/configuration/configuration';
 import { eventually } from '../../support/eventually';
 import { freePort, type RedisServer, startRedisServer } from '../../support/redis-server';
 import { keyspace } from './keyspace';

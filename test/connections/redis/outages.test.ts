@@ -1,6 +1,6 @@
-import { type Clock, endOfTurn, systemClock } from '../../../src/clock/clock';
+import { type Clock, endOfTurn, systemClock } from '../../../src/base/clock';
 import { QueueUnavailableError } from '../../../src/connections/errors';
-import type { Logger } from '../../../src/logger/logger';
+import type { Logger } from '../../../src/base/logger';
 import { eventually } from '../../support/eventually';
 import { freePort, startRedisServer } from '../../support/redis-server';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';

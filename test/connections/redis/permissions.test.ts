@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SCRIPTED } from '../../../src/connections/redis/permissions';
-import type { Logger } from '../../../src/logger/logger';
+import type { Logger } from '../../../src/base/logger';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';
-import { QueueManager } from '../../../src/queue/queue-manager';
+import { QueueManager } from '../../../src/application/queue-manager';
 import { Worker } from '../../../src/worker/worker';
 import { RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';

@@ -2,7 +2,7 @@ import Redis from 'ioredis';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { isReply, remedyOf } from '../../../src/connections/redis/refusals';
 import { Job } from '../../../src/job/job';
-import { QueueManager } from '../../../src/queue/queue-manager';
+import { QueueManager } from '../../../src/application/queue-manager';
 import { startRedisServer } from '../../support/redis-server';
 import { RedisWorld, silent } from './open-redis';
 

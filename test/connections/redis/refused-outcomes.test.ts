@@ -1,7 +1,7 @@
 import Redis from 'ioredis';
 import { eventually } from '../../support/eventually';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
-import { Ends, Workings } from '../database/refusals';
+import { Ends, Workings } from '../sql/refusals';
 
 const workings = new Workings();
 

@@ -1,5 +1,5 @@
 import { SlotOrders } from '../../../src/connections/redis/slot-orders';
-import type { ReserveReply } from '../../../src/queue/connection';
+import type { ReserveReply } from '../../../src/connections/contract';
 
 const said = (word: Partial<ReserveReply>): ReserveReply => ({
   reservations: [],

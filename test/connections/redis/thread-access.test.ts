@@ -1,9 +1,9 @@
 import Redis, { Cluster } from 'ioredis';
 import { sourceOfThread } from '../../../src/connections/redis/thread-source';
 import { connectRedis, type RedisConnection } from '../../../src/connections/redis/redis-connection';
-import type { RedisConfig } from '../../../src/queue/configuration';
-import { systemClock } from '../../../src/clock/clock';
-import { silentLogger } from '../../../src/logger/console-logger';
+import type { RedisConfig } from '../../../src/application/configuration/configuration';
+import { systemClock } from '../../../src/base/clock';
+import { silentLogger } from '../../../src/base/console-logger';
 
 const open = (config: Omit<RedisConfig, 'driver'>): RedisConnection =>
   connectRedis({ driver: 'redis', ...config }, { name: 'main', clock: systemClock, logger: silentLogger, deadline: 5 });

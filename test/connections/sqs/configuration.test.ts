@@ -1,5 +1,5 @@
 import { registry } from '../../../src/job/registry';
-import { checkConfiguration } from '../../../src/queue/check-configuration';
+import { checkConfiguration } from '../../../src/application/configuration/check-configuration';
 
 const problems = (config: object): readonly string[] =>
   checkConfiguration(

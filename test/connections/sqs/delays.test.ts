@@ -1,5 +1,5 @@
 import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
-import type { Reservation } from '../../../src/queue/connection';
+import type { Reservation } from '../../../src/connections/contract';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { SqsWorld } from './open-sqs';
 

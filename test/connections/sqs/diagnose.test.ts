@@ -1,7 +1,7 @@
 import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
 import { Job } from '../../../src/job/job';
 import { registry } from '../../../src/job/registry';
-import type { Diagnosis } from '../../../src/queue/connection';
+import type { Diagnosis } from '../../../src/connections/contract';
 import { SqsWorld } from './open-sqs';
 
 const redrive = (maxReceiveCount: number): Record<string, string> => ({

@@ -1,6 +1,6 @@
 import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
 import { afterFailedAttempt, afterFreeRelease } from '../../../src/payload/counters';
-import type { Reservation, Settlement } from '../../../src/queue/connection';
+import type { Reservation, Settlement } from '../../../src/connections/contract';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { probe, SqsWorld } from './open-sqs';
 

@@ -1,8 +1,8 @@
 /** SQS as the environment gives it: AWS, or what speaks like it. Its clock cannot be moved, so it is waited for. */
 import { CreateQueueCommand, DeleteQueueCommand, SQSClient } from '@aws-sdk/client-sqs';
-import { systemClock } from '../../../src/clock/clock';
+import { systemClock } from '../../../src/base/clock';
 import { connectSqs, type SqsConnection } from '../../../src/connections/sqs/sqs-connection';
-import type { SqsConfig } from '../../../src/queue/configuration';
+import type { SqsConfig } from '../../../src/application/configuration/configuration';
 import { contextOf } from './open-sqs';
 
 const { SQS_REGION: region, SQS_ENDPOINT: endpoint } = process.env;

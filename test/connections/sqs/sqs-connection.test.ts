@@ -1,4 +1,4 @@
-import type { Reservation } from '../../../src/queue/connection';
+import type { Reservation } from '../../../src/connections/contract';
 import { eventually } from '../../support/eventually';
 import { probe, SqsWorld } from './open-sqs';
 

@@ -1,10 +1,10 @@
-import { JobBus } from '../../../src/bus/bus';
+import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';
-import { silentLogger } from '../../../src/logger/console-logger';
-import type { Entry } from '../../../src/queue/connection';
-import type { BulkInterruptedError } from '../../../src/queue/errors';
-import { QueueManager } from '../../../src/queue/queue-manager';
+import { silentLogger } from '../../../src/base/console-logger';
+import type { Entry } from '../../../src/connections/contract';
+import type { BulkInterruptedError } from '../../../src/application/errors';
+import { QueueManager } from '../../../src/application/queue-manager';
 import { Worker } from '../../../src/worker/worker';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { Project, requireBuild } from '../../support/project';

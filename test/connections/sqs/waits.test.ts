@@ -1,6 +1,6 @@
 import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
 import { SqsWaiter } from '../../../src/connections/sqs/sqs-waiter';
-import type { Reservation, Waiter } from '../../../src/queue/connection';
+import type { Reservation, Waiter } from '../../../src/connections/contract';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { eventually } from '../../support/eventually';
 import { probe, SqsWorld } from './open-sqs';

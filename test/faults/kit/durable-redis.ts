@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Milliseconds, systemClock } from '../../../src/clock/clock';
+import { type Milliseconds, systemClock } from '../../../src/base/clock';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
 
 const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];

@@ -1,7 +1,7 @@
 /** Stands between a client and its server, and does to the connection what networks do. */
 import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net';
-import { type Milliseconds, systemClock } from '../../../src/clock/clock';
+import { type Milliseconds, systemClock } from '../../../src/base/clock';
 
 interface Link {
   readonly client: Socket;

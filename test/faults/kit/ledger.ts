@@ -5,7 +5,7 @@
  * is missing.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
-import type { Milliseconds } from '../../../src/clock/clock';
+import type { Milliseconds } from '../../../src/base/clock';
 
 /** `completed`, `released`, `failed`, `cancelled` and `lost` are noted once the store has confirmed or refused it. */
 export type Event =

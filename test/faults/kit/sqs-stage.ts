@@ -1,6 +1,6 @@
 /** A stage on SQS: its server lives in the test, its failed jobs in a file, and it is asked itself what it holds. */
 import { join } from 'node:path';
-import { JobBus } from '../../../src/bus/bus';
+import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors, type Configuration, QueueManager, silentLogger } from '../../../src/index';
 import { readCounters } from '../../../src/payload/counters';
 import type { WorkerOptions } from '../../../src/worker/worker-options';

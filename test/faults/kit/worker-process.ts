@@ -1,7 +1,7 @@
 /** A worker in a process of its own, that can be killed, frozen, thawed and told to stop. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type Milliseconds, systemClock } from '../../../src/clock/clock';
+import { type Milliseconds, systemClock } from '../../../src/base/clock';
 
 export interface Exit {
   readonly code: number | null;

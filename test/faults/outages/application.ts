@@ -1,10 +1,10 @@
 /** A dispatcher and a worker on a Redis that a test takes away and gives back, and the account of what they did. */
-import { JobBus } from '../../../src/bus/bus';
+import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { QueueUnavailableError } from '../../../src/connections/errors';
 import { Job } from '../../../src/job/job';
-import type { RedisConfig } from '../../../src/queue/configuration';
-import { QueueManager } from '../../../src/queue/queue-manager';
+import type { RedisConfig } from '../../../src/application/configuration/configuration';
+import { QueueManager } from '../../../src/application/queue-manager';
 import { Worker } from '../../../src/worker/worker';
 import { Gate, RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';

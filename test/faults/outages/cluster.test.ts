@@ -4,7 +4,7 @@ import { RedisLink } from '../../../src/connections/redis/link';
 import { connectRedis, type RedisConnection } from '../../../src/connections/redis/redis-connection';
 import { open } from '../../../src/connections/redis/thread-store';
 import type { ThreadData } from '../../../src/connections/redis/thread-store';
-import { systemClock } from '../../../src/clock/clock';
+import { systemClock } from '../../../src/base/clock';
 import { silent } from '../../connections/redis/open-redis';
 import { eventually } from '../../support/eventually';
 import { RedisCluster } from '../../support/redis-cluster';

@@ -1,6 +1,6 @@
 import Redis from 'ioredis';
 import { connectRedis, type RedisConnection } from '../../../src/connections/redis/redis-connection';
-import { systemClock } from '../../../src/clock/clock';
+import { systemClock } from '../../../src/base/clock';
 import { silent } from '../../connections/redis/open-redis';
 import { eventually } from '../../support/eventually';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';

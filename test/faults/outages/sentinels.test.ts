@@ -1,5 +1,5 @@
 import { builtInConnectors } from '../../../src/connections/built-in';
-import { QueueManager } from '../../../src/queue/queue-manager';
+import { QueueManager } from '../../../src/application/queue-manager';
 import { silent } from '../../connections/redis/open-redis';
 import { WatchedRedis } from '../../support/redis-sentinels';
 import { NO_FAULTS, OutageApplication } from './application';

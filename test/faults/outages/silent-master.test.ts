@@ -1,8 +1,8 @@
-import { JobBus } from '../../../src/bus/bus';
+import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';
-import type { Connection } from '../../../src/queue/connection';
-import { QueueManager } from '../../../src/queue/queue-manager';
+import type { Connection } from '../../../src/connections/contract';
+import { QueueManager } from '../../../src/application/queue-manager';
 import type { StopReason } from '../../../src/worker/stop-conditions';
 import { Worker } from '../../../src/worker/worker';
 import { Gate, RecordingLogger } from '../../support/application';

@@ -2,7 +2,7 @@
 import Redis from 'ioredis';
 import { builtInConnectors, QueueManager } from '../../../src/index';
 import { readCounters } from '../../../src/payload/counters';
-import type { Reservation, Settlement } from '../../../src/queue/connection';
+import type { Reservation, Settlement } from '../../../src/connections/contract';
 import { RecordingLogger } from '../../support/application';
 import { Dice } from '../../support/fuzzed-payloads';
 import { hostileTexts } from '../../support/hostile-texts';

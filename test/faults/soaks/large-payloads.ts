@@ -1,5 +1,5 @@
 /** Payloads of a megabyte go through every state, and must come out to the byte. */
-import type { Connection, Reservation } from '../../../src/queue/connection';
+import type { Connection, Reservation } from '../../../src/connections/contract';
 import { afterFreeRelease, afterRetry, readCounters, withCounters } from '../../../src/payload/counters';
 import { eventually } from '../../support/eventually';
 import { Carry, digestOf } from '../kit/programs/jobs';

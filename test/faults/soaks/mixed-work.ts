@@ -1,7 +1,7 @@
 /** Work of all kinds for as long as one likes: neither the workers nor the store may grow, and nothing may stay open. */
 import { statSync } from 'node:fs';
 import Redis from 'ioredis';
-import { systemClock } from '../../../src/clock/clock';
+import { systemClock } from '../../../src/base/clock';
 import { eventually } from '../../support/eventually';
 import { Block, Carry, digestOf, Heed, Stumble, Take } from '../kit/programs/jobs';
 import { Stage } from '../kit/stage';

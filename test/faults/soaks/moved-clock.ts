@@ -1,5 +1,5 @@
 /** The store's clock is moved by an hour and back, while jobs wait for their moment and others run. */
-import { systemClock } from '../../../src/clock/clock';
+import { systemClock } from '../../../src/base/clock';
 import { connectRedis } from '../../../src/connections/redis/redis-connection';
 import { builtInConnectors, QueueManager, silentLogger, Worker } from '../../../src/index';
 import { eventually } from '../../support/eventually';

@@ -1,4 +1,4 @@
-import type { Reservation } from '../../../src/queue/connection';
+import type { Reservation } from '../../../src/connections/contract';
 import { blockedAccount, type BlockedFacts } from '../../../src/worker/lease/thread/blocked-account';
 import { holderOf } from './holder';
 

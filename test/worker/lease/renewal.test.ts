@@ -1,5 +1,5 @@
 import { noCounters } from '../../../src/payload/counters';
-import type { Answer, RenewResult, Reservation } from '../../../src/queue/connection';
+import type { Answer, RenewResult, Reservation } from '../../../src/connections/contract';
 import { TestClock } from '../../../src/testing/test-clock';
 import { type Leased, LeaseRenewal } from '../../../src/worker/lease/renewal';
 

@@ -1,5 +1,5 @@
 /** What is said of an event loop that stands still: because of which jobs, what has become of them, and where it was. */
-import type { Reservation, SettleResult } from '../../../queue/connection';
+import type { Reservation, SettleResult } from '../../../connections/contract';
 
 /** Jobs that are named. */
 const NAMED = 5;

@@ -1,10 +1,10 @@
 /** Records what the workers cannot: that jobs are past timeout and grace while the event loop of all of them stands still. */
 import { writeSync } from 'node:fs';
-import { type Milliseconds, systemClock } from '../../../clock/clock';
-import { errorMessage } from '../../../failed/exception-text';
-import type { Settlement, SettleResult } from '../../../queue/connection';
-import { pagesOf } from '../../../queue/pages';
-import { BLOCKED } from '../../supervision';
+import { type Milliseconds, systemClock } from '../../../base/clock';
+import { errorMessage } from '../../../base/exception-text';
+import type { Settlement, SettleResult } from '../../../connections/contract';
+import { pagesOf } from '../../../base/pages';
+import { BLOCKED } from '../../supervisor/supervision';
 import { bytesOf } from '../renewal';
 import { blockedAccount } from './blocked-account';
 import { BlockedLoop } from './blocked-loop';

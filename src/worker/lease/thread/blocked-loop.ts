@@ -7,7 +7,7 @@
 import type { Debugger, Session } from 'node:inspector';
 import { isAbsolute, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Clock, type Milliseconds, systemClock } from '../../../clock/clock';
+import { type Clock, type Milliseconds, systemClock } from '../../../base/clock';
 
 /** For the main thread to come to a halt, and for the process to end: a second was too short on a machine under load. */
 const REACH: Milliseconds = 3000;

@@ -1,7 +1,7 @@
 /** What the thread that keeps leases knows of a job. */
-import type { Milliseconds } from '../../../clock/clock';
+import type { Milliseconds } from '../../../base/clock';
 import { afterFreeRelease, afterTimedOut } from '../../../payload/counters';
-import type { Reservation, Settlement } from '../../../queue/connection';
+import type { Reservation, Settlement } from '../../../connections/contract';
 import type { Numbered } from '../messages';
 import type { Leased } from '../renewal';
 import type { Place } from '../place';

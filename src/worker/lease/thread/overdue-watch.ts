@@ -2,7 +2,7 @@
  * Finds, from the thread, that the event loop of the worker stands still: a job is past its timeout and grace, and the
  * worker, which should have recorded that, does not even answer.
  */
-import type { Clock, Milliseconds, Timer } from '../../../clock/clock';
+import type { Clock, Milliseconds, Timer } from '../../../base/clock';
 
 const LOOK_EVERY: Milliseconds = 500;
 /** Looks without an answer. Counted, not timed: when the whole process was stopped, the worker gets its time after that. */

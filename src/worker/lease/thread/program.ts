@@ -1,6 +1,6 @@
 /** The program of the thread that keeps the leases of all workers of a process. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { monotonicOrigin } from '../../../clock/clock';
+import { monotonicOrigin } from '../../../base/clock';
 import { ASK, type Admission, HERE, type ThreadData } from '../messages';
 import { BlockedJobs } from './blocked-jobs';
 import { WorkerJobs } from './worker-jobs';

@@ -1,6 +1,6 @@
 /** The jobs that a worker holds, as the thread that keeps their leases finds them while the worker writes. */
-import type { Milliseconds } from '../../../clock/clock';
-import type { Reservation } from '../../../queue/connection';
+import type { Milliseconds } from '../../../base/clock';
+import type { Reservation } from '../../../connections/contract';
 import { type Page, type Place, placesOf } from '../place';
 import { HeldReservation } from './held-reservation';
 

@@ -1,8 +1,8 @@
 /** The stores that the thread has open: one for all workers of the same one, closed with the last of them. */
 import { pathToFileURL } from 'node:url';
 import { serialize } from 'node:v8';
-import type { Seconds } from '../../../clock/clock';
-import type { StoreThread, ThreadAccess } from '../../../queue/connection';
+import type { Seconds } from '../../../base/clock';
+import type { StoreThread, ThreadAccess } from '../../../connections/contract';
 
 interface StoreModule {
   readonly open: (data: unknown, deadline: Seconds) => StoreThread;

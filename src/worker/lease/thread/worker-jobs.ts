@@ -3,9 +3,9 @@
  * is opened when the first of them has run for a while.
  */
 import type { MessagePort } from 'node:worker_threads';
-import { type Milliseconds, systemClock, type Timer } from '../../../clock/clock';
-import { errorMessage } from '../../../failed/exception-text';
-import type { StoreThread } from '../../../queue/connection';
+import { type Milliseconds, systemClock, type Timer } from '../../../base/clock';
+import { errorMessage } from '../../../base/exception-text';
+import type { StoreThread } from '../../../connections/contract';
 import { CLOSE, ENDED, LOOK, LOOKING, NOTHING_OPEN, STORE, STORE_OPEN } from '../messages';
 import type { Admission, FromWorker, ToWorker, WorkerData } from '../messages';
 import { LeaseRenewal, LOOK as RENEWAL_LOOK } from '../renewal';

@@ -1,0 +1,100 @@
+/** A configuration that was found, checked, and filled in. */
+import { learnSecrets } from '../../base/secrets';
+import type { JobRegistry } from '../../job/registry';
+import type { Logger } from '../../base/logger';
+import { checkConfiguration, type KnownParts } from './check-configuration';
+import { findConfigFile, loadConfiguration, projectFolder, staleRemark } from './config-file';
+import type { Configuration, ConnectionConfig } from './configuration';
+import { allSettings } from './connection-settings';
+import type { ConnectionSettings } from '../../connections/connector';
+import { ConfigurationError } from '../errors';
+import { type ImplicitStore, implicitStore } from './implicit-store';
+
+export interface LoadedConfiguration {
+  readonly configuration: Configuration;
+  /** Those of the configuration, or the implicit one. */
+  readonly connections: Readonly<Record<string, ConnectionConfig>>;
+  readonly settings: ReadonlyMap<string, ConnectionSettings>;
+  readonly defaultConnection: string;
+  /** For people: where it came from. */
+  readonly source: string;
+  /** Where an address came from that is written down nowhere, as a clause. */
+  readonly origin: string | undefined;
+  /** What to say of a store that nobody chose. */
+  readonly notice: string | undefined;
+  /** The project's folder. */
+  readonly root: string;
+}
+
+export interface ConfigurationSources {
+  /** Absent: the project's file is loaded, where there is one. */
+  readonly given?: { readonly configuration: unknown } | undefined;
+  /** Where the project is looked for, upward. */
+  readonly folder: string;
+  /** Loaded in place of the project's file. */
+  readonly configFile?: string | undefined;
+  readonly variables: Readonly<NodeJS.ProcessEnv>;
+  /** Where the configuration gives none. */
+  readonly logger: Logger;
+  readonly drivers: readonly string[];
+  readonly registry: JobRegistry;
+}
+
+/** A configuration, before anything of it was looked at. */
+export interface FoundConfiguration {
+  /** A promise, where an async function of the project's file gives it. */
+  readonly configuration: unknown;
+  readonly source: string;
+  /** To be logged. */
+  readonly remark?: string | undefined;
+}
+
+/** @throws ConfigFileError, TypeScriptLoaderError */
+export function findConfiguration({ given, folder, configFile }: ConfigurationSources): FoundConfiguration {
+  if (given !== undefined) return { ...given, source: 'given to Queue.configure' };
+  const file = configFile ?? findConfigFile(projectFolder(folder));
+  return file === undefined
+    ? { configuration: {}, source: 'none' }
+    : { configuration: loadConfiguration(file), source: file, remark: staleRemark(file) };
+}
+
+/** @throws ConfigurationError */
+export function loadedConfiguration(
+  sources: ConfigurationSources,
+  { source, remark, ...found }: FoundConfiguration,
+): LoadedConfiguration {
+  const { drivers, registry, variables } = sources;
+  const root = projectFolder(sources.folder);
+  const known = { drivers, registry };
+  // Before anything is said of it.
+  learnSecrets(found.configuration);
+  const { configuration, warnings } = checked(found.configuration, source, known);
+  const { connections = {}, logger = sources.logger } = configuration;
+  const isNamed = Object.keys(connections).length > 0;
+  const store: ImplicitStore = isNamed ? { connections, source } : implicitStore(root, variables);
+  learnSecrets(store.connections);
+  if (!isNamed) checked({ connections: store.connections }, store.source, known);
+  for (const warning of [...warnings, ...(remark === undefined ? [] : [remark])]) logger.warn({}, warning);
+  return {
+    configuration,
+    connections: store.connections,
+    settings: allSettings(store.connections, configuration.maxPayload),
+    // The check saw to it that one is named where there are several.
+    defaultConnection: configuration.default ?? Object.keys(store.connections)[0] ?? '',
+    source: store.source,
+    origin: store.origin,
+    notice: store.notice,
+    root,
+  };
+}
+
+interface Checked {
+  readonly configuration: Configuration;
+  readonly warnings: readonly string[];
+}
+
+function checked(configuration: unknown, source: string, known: KnownParts): Checked {
+  const { mistakes, warnings } = checkConfiguration(configuration, known);
+  if (mistakes.length > 0) throw new ConfigurationError(mistakes, source);
+  return { configuration: configuration as Configuration, warnings };
+}

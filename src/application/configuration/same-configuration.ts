@@ -1,0 +1,21 @@
+/** Whether two configurations say the same, as those of a module that is evaluated twice do. */
+import { isDeepStrictEqual, types } from 'node:util';
+import { classOf, isPlain } from '../../payload/kinds';
+
+/** No setting lies deeper; a logger that is a plain object may go round in a circle. */
+const DEEPEST = 6;
+
+export function saysTheSame(one: unknown, other: unknown): boolean {
+  return isDeepStrictEqual(likeness(one, 0), likeness(other, 0));
+}
+
+// Each evaluation makes classes, functions and clients of its own: they are alike by what they are called.
+function likeness(value: unknown, depth: number): unknown {
+  if (typeof value === 'function') return `function ${value.name}`;
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => likeness(item, depth + 1));
+  if (types.isUint8Array(value) || value instanceof URL || types.isDate(value)) return value;
+  if (!isPlain(value)) return `instance of ${classOf(value)?.name ?? ''}`;
+  if (depth === DEEPEST) return undefined;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, likeness(item, depth + 1)]));
+}

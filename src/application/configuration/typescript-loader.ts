@@ -1,0 +1,109 @@
+/**
+ * Lets `require` take TypeScript files, compiled by @swc/core: for `onqueue.config.ts`, and for `--require`.
+ *
+ * esbuild's runners emit no types for decorated parameters and Node.js' own type stripping knows no decorators, so jobs
+ * would lose their injected dependencies there; this one compiles as the documentation tells users to.
+ */
+/* oxlint-disable no-underscore-dangle -- the hooks of node:module are called so */
+import { existsSync, readFileSync } from 'node:fs';
+import Module from 'node:module';
+import { dirname, resolve } from 'node:path';
+import { TypeScriptLoaderError } from '../errors';
+import { mappedPaths } from './tsconfig-paths';
+
+/** The part of @swc/core that is used here; it is optional, so its types cannot be relied on. */
+interface Compiler {
+  transformSync(source: string, options: object): { readonly code: string };
+}
+
+interface LoadedModule {
+  _compile(code: string, filename: string): void;
+}
+
+/** What `node:module` has and its types do not show. */
+interface Loader {
+  readonly _extensions: Record<string, ((module: LoadedModule, filename: string) => void) | undefined>;
+  _resolveFilename: (request: string, parent: { readonly filename?: string } | undefined, ...rest: unknown[]) => string;
+}
+
+const loader = Module as unknown as Loader;
+
+/**
+ * Makes `require` understand `.ts` and `.cts`. Does nothing where something else does already (tsx, ts-node, Jest).
+ *
+ * @param file the TypeScript file that is about to be loaded: @swc/core is looked for from its folder
+ * @throws TypeScriptLoaderError
+ */
+export function loadTypeScript(file: string): void {
+  if (isUnderstood()) return;
+  const compiler = findCompiler(file);
+  const compile = (module: LoadedModule, filename: string): void => {
+    module._compile(compiler.transformSync(readFileSync(filename, 'utf8'), optionsFor(filename)).code, filename);
+  };
+  loader._extensions['.ts'] = compile;
+  loader._extensions['.cts'] = compile;
+  resolveAsCompiled();
+  process.setSourceMapsEnabled(true);
+}
+
+// Jest transforms what its own require loads, and never asks the hooks of Node.js.
+function isUnderstood(): boolean {
+  const present = loader._extensions['.ts'];
+  const isTypeStripping = present?.name === 'loadTS';
+  return process.env['JEST_WORKER_ID'] !== undefined || (present !== undefined && !isTypeStripping);
+}
+
+function findCompiler(file: string): Compiler {
+  try {
+    const path = require.resolve('@swc/core', { paths: [dirname(file), __dirname] });
+    return require(path) as Compiler;
+  } catch (cause) {
+    throw new TypeScriptLoaderError(file, { cause });
+  }
+}
+
+function optionsFor(filename: string): object {
+  return {
+    filename,
+    swcrc: false,
+    configFile: false,
+    sourceMaps: 'inline',
+    module: { type: 'commonjs' },
+    jsc: {
+      target: 'es2022',
+      keepClassNames: true,
+      parser: { syntax: 'typescript', decorators: true },
+      transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: false },
+    },
+  };
+}
+
+/** Finds what the compiler finds: './jobs.js' for './jobs.ts', as TypeScript of module nodenext writes it, and `paths`. */
+function resolveAsCompiled(): void {
+  const original = loader._resolveFilename;
+  loader._resolveFilename = (request, parent, ...rest) => {
+    const importer = parent?.filename;
+    const find = (name: string): string => original.call(loader, name, parent, ...rest);
+    if (importer === undefined || !/\.c?ts$/.test(importer)) return find(request);
+    for (const path of mappedPaths(request, importer)) {
+      try {
+        return found(find, path);
+      } catch {
+        // The next one, or a package.
+      }
+    }
+    return found(find, request, dirname(importer));
+  };
+}
+
+function found(find: (name: string) => string, name: string, folder = ''): string {
+  try {
+    return find(name);
+  } catch (error) {
+    const source = /^(\.{0,2}\/|[A-Za-z]:\\).*\.c?js$/.test(name)
+      ? resolve(folder, name.replace(/js$/, 'ts'))
+      : undefined;
+    if (source !== undefined && existsSync(source)) return source;
+    throw error;
+  }
+}

@@ -1,0 +1,63 @@
+/** Where errors go that nobody awaits: to the callbacks of `Queue.onError`, or else to the log. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { checkHook } from './hooks/hooks';
+import { errorRecord } from '../base/error-record';
+import { errorMessage, toError } from '../base/exception-text';
+import type { Logger } from '../base/logger';
+import type { ErrorContext } from './application';
+
+/** May be async. What it throws is logged. */
+export type ErrorCallback = (error: unknown, context: ErrorContext) => unknown;
+
+/** Whose callbacks are being told, here and now. */
+const telling = new AsyncLocalStorage<ReadonlySet<ErrorReports>>();
+
+export class ErrorReports {
+  readonly #callbacks = new Set<ErrorCallback>();
+  readonly #logger: () => Logger;
+
+  constructor(logger: () => Logger) {
+    this.#logger = logger;
+  }
+
+  get areHeard(): boolean {
+    return this.#callbacks.size > 0;
+  }
+
+  /** Gives the function that takes it off again. @throws InvalidHookError */
+  on(callback: ErrorCallback): () => void {
+    checkHook('onError', callback);
+    this.#callbacks.add(callback);
+    return () => void this.#callbacks.delete(callback);
+  }
+
+  /** Never throws. */
+  report(error: unknown, context: ErrorContext): void {
+    const told = telling.getStore() ?? new Set();
+    // What a callback itself dispatches may fail as well: told of that, it would do so again, for ever.
+    if (!this.areHeard || told.has(this)) return this.#log(error, context);
+    telling.run(new Set(told).add(this), () => {
+      for (const callback of this.#callbacks) void this.#tell(callback, error, context);
+    });
+  }
+
+  async #tell(callback: ErrorCallback, error: unknown, context: ErrorContext): Promise<void> {
+    try {
+      await callback(error, context);
+    } catch (thrown) {
+      this.#log(error, context);
+      this.#log(thrown, { during: 'Queue.onError' });
+    }
+  }
+
+  // Never the error itself: its own fields may be a request with its headers, or have cycles that no logger can print.
+  #log(thrown: unknown, { during, job, ...rest }: ErrorContext): void {
+    const error = toError(thrown);
+    const message = errorMessage(error);
+    const err = errorRecord(error);
+    this.#logger().error(
+      { err, ...rest, ...(job !== undefined && { job: job.name, id: job.id }) },
+      `${during}: ${message}`,
+    );
+  }
+}

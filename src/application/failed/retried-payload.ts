@@ -1,0 +1,33 @@
+/** The text with which a failed job goes back to its queue: its tries anew, nothing else changed. */
+import type { Milliseconds } from '../../base/clock';
+import { afterRetry, fenceOf, readCounters, readCountersOfAny, withCounters } from '../../payload/counters';
+import { decodeEnvelope, type Envelope } from '../../payload/envelope';
+import { withRetryMark } from '../../payload/retry-mark';
+
+/** What sets a last moment: today's field of Laravel, and the one before it. */
+const LAST_MOMENTS = ['retryUntil', 'timeoutAt'];
+
+export function retriedPayload(payload: Buffer, now: Milliseconds): Buffer {
+  const counters = readCounters(payload)?.counters ?? readCountersOfAny(payload);
+  const envelope = readable(payload);
+  // It goes back as it is, and will be set aside again with its reason.
+  if (counters === undefined || envelope === undefined) return payload;
+  const retried = withRetryMark(withCounters(payload, afterRetry(counters)), fenceOf(counters));
+  const { retryUntil } = envelope.chosen;
+  return retryUntil === undefined || retryUntil > now ? retried : withoutLastMoment(retried, envelope);
+}
+
+// Of two keys of one name the last wins, so the text before stays as it was, to the byte.
+function withoutLastMoment(payload: Buffer, { fields }: Envelope): Buffer {
+  const bodyEnd = readCounters(payload)?.bodyEnd ?? payload.length - 1;
+  const cleared = LAST_MOMENTS.filter((field) => field in fields).map((field) => `,"${field}":null`);
+  return Buffer.concat([payload.subarray(0, bodyEnd), Buffer.from(cleared.join('')), payload.subarray(bodyEnd)]);
+}
+
+function readable(payload: Buffer): Envelope | undefined {
+  try {
+    return decodeEnvelope(payload);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,177 @@
+/** The public face of one connection: Laravel's names, over a driver that knows only payloads. */
+import type { Seconds } from '../base/clock';
+import { type Duration, durationSeconds } from '../job/duration';
+import { InvalidDurationError } from '../job/errors';
+import { checkQueueName } from '../job/queue-name';
+import type { Capabilities, Connection, Counts } from '../connections/contract';
+import type { ConnectionSettings } from '../connections/connector';
+import { checkCancelReason } from './cancel-reason';
+import type { CancelOptions, CancelResult, Control } from '../connections/control';
+import { CapabilityError, InvalidJobIdError } from './errors';
+import type { JobEncoder } from '../dispatch/job-encoder';
+import { QueuePusher } from '../dispatch/queue-pusher';
+import { targetWithin } from '../dispatch/within';
+
+const ONE_AT_A_TIME = 'name one queue at a time';
+
+export interface PauseOptions {
+  /** How long, more than nothing: seconds, or a text with a unit. By default until the queue is resumed. */
+  readonly for?: Duration | undefined;
+}
+
+export interface QueuePause {
+  readonly queue: string;
+  /** When the queue goes on by itself, by the clock of the store. Undefined: when it is resumed. */
+  readonly until: Date | undefined;
+}
+
+export class QueueConnection extends QueuePusher {
+  readonly #driver: () => Connection;
+  readonly #encoder: JobEncoder;
+
+  constructor(settings: ConnectionSettings, driver: () => Connection, encoder: JobEncoder) {
+    super(settings, driver, encoder);
+    this.#driver = driver;
+    this.#encoder = encoder;
+  }
+
+  /** The absolute path or address of the store, for people: never a password. */
+  get address(): string {
+    return this.#driver().address;
+  }
+
+  /**
+   * The same queues within a transaction that you have begun in the same database: what is pushed there exists once it is
+   * committed, and never if it is not. Takes a client of pg, a connection of mysql2, a handle of libsql, what Prisma,
+   * Drizzle, TypeORM, MikroORM, kysely, knex or postgres.js hands to the function of a transaction, or what has
+   * `query(text, values)`.
+   *
+   * @throws CapabilityError the store cannot do so
+   * @throws UnknownTransactionError
+   */
+  using(transaction: unknown): QueuePusher {
+    const within = targetWithin(this.#driver(), transaction);
+    return new QueuePusher({ name: this.name, queue: this.defaultQueue }, () => within, this.#encoder);
+  }
+
+  /** How many jobs are ready, delayed or reserved. */
+  async size(queue?: string): Promise<number> {
+    const { ready, delayed, reserved } = await this.counts(queue);
+    return ready + delayed + reserved;
+  }
+
+  /** @throws CapabilityError */
+  async counts(queue: string = this.defaultQueue): Promise<Counts> {
+    return this.#able('counts').counts(queue);
+  }
+
+  /**
+   * Removes what is ready, delayed or reserved, and says how many; failed jobs stay. A job that runs ends as lost.
+   *
+   * @throws CapabilityError
+   */
+  async clear(queue: string = this.defaultQueue): Promise<number> {
+    return this.#able('clear').clear(queue);
+  }
+
+  /**
+   * Cancels the job that `dispatch` or `push` gave this id for: one that waits is removed, one that runs is told to stop
+   * within a second: its `signal` aborts. Failed jobs stay.
+   *
+   * @throws InvalidJobIdError, InvalidQueueNameError, InvalidCancelReasonError, CapabilityError
+   */
+  async cancel(id: string, options: CancelOptions = {}): Promise<CancelResult> {
+    const { queue, reason } = options;
+    // In JavaScript, a dispatch that was not awaited would be looked for as [object Promise].
+    if (typeof id !== 'string' || id === '') throw new InvalidJobIdError(id);
+    if (queue !== undefined) checkQueueName(queue, 'queue of cancel()', ONE_AT_A_TIME);
+    if (reason !== undefined) checkCancelReason(reason);
+    return this.#control().cancel(id, queue, reason);
+  }
+
+  /**
+   * From the moment this resolves no worker gets a job of the queue; those that run go on, and what is pushed waits.
+   * False: it was paused already; when that ends is what is said here.
+   *
+   * @param options `for`: how long, by the clock of the store: then it goes on by itself; by default until it is resumed
+   * @throws InvalidQueueNameError, InvalidDurationError, CapabilityError
+   */
+  async pause(queue: string = this.defaultQueue, options: PauseOptions = {}): Promise<boolean> {
+    checkQueueName(queue, 'queue of pause()', ONE_AT_A_TIME);
+    return this.#control().pause(queue, secondsOf(options));
+  }
+
+  /**
+   * Pauses all queues that were ever used, and the connection's own; a queue that is first used later is not paused. Gives
+   * their names.
+   *
+   * @throws InvalidDurationError, CapabilityError
+   */
+  async pauseAll(options: PauseOptions = {}): Promise<string[]> {
+    const [control, seconds] = [this.#control(), secondsOf(options)];
+    const queues = [...new Set([this.defaultQueue, ...(await this.#driver().queues())])].toSorted();
+    for (const queue of queues) await control.pause(queue, seconds);
+    return queues;
+  }
+
+  /** Resumes all queues that are paused, and gives their names. @throws CapabilityError */
+  async resumeAll(): Promise<string[]> {
+    const control = this.#control();
+    const queues = (await control.paused()).map(({ queue }) => queue);
+    for (const queue of queues) await control.resume(queue);
+    return queues;
+  }
+
+  /** Workers take jobs of the queue again. False: it was not paused. @throws InvalidQueueNameError, CapabilityError */
+  async resume(queue: string = this.defaultQueue): Promise<boolean> {
+    checkQueueName(queue, 'queue of resume()', ONE_AT_A_TIME);
+    return this.#control().resume(queue);
+  }
+
+  /** Whether nothing is taken from the queue. @throws InvalidQueueNameError, CapabilityError */
+  async isPaused(queue: string = this.defaultQueue): Promise<boolean> {
+    checkQueueName(queue, 'queue of isPaused()', ONE_AT_A_TIME);
+    return (await this.pausedQueues()).includes(queue);
+  }
+
+  /** The queues that are paused, in the order of their names. @throws CapabilityError */
+  async pausedQueues(): Promise<string[]> {
+    return (await this.pauses()).map(({ queue }) => queue);
+  }
+
+  /** The queues that are paused, in the order of their names, each with the moment when that ends by itself. @throws CapabilityError */
+  async pauses(): Promise<QueuePause[]> {
+    const pauses = await this.#control().paused();
+    return pauses.map(({ queue, until }) => ({ queue, until: until === undefined ? undefined : new Date(until) }));
+  }
+
+  /**
+   * Tells all workers of the store to finish what they run and end, so that whoever started them starts them anew, with
+   * the code and the configuration of today. Resolves once the order is there; workers heed it with their next reserve.
+   *
+   * @throws CapabilityError
+   */
+  async restart(): Promise<void> {
+    return this.#control().restart();
+  }
+
+  #control(): Control {
+    const { control, driver } = this.#able('control');
+    if (control === undefined) throw new CapabilityError(this.name, driver, 'control');
+    return control;
+  }
+
+  #able(capability: keyof Capabilities): Connection {
+    const driver = this.#driver();
+    if (!driver.capabilities[capability]) throw new CapabilityError(this.name, driver.driver, capability);
+    return driver;
+  }
+}
+
+function secondsOf({ for: time }: PauseOptions): Seconds | undefined {
+  if (time === undefined) return undefined;
+  const seconds = durationSeconds(time, 'the time of a pause');
+  if (seconds === 0)
+    throw new InvalidDurationError(time, 'the time of a pause, which is longer than nothing', undefined);
+  return seconds;
+}

@@ -1,0 +1,399 @@
+/**
+ * One application's queues: its configuration, its connections by name, and its hooks. `Queue` is a facade over one of
+ * these; a program may make its own, and so have two applications in one process. Nothing is opened before its first use.
+ */
+import { types } from 'node:util';
+import { type Clock, systemClock } from '../base/clock';
+import { type Random, systemRandom } from '../base/random';
+import type { Container } from '../container/container';
+import { checkHook, Hooks } from './hooks/hooks';
+import { FailedJobs } from './failed/failed-jobs';
+import type { FailedStore } from '../connections/failed-store';
+import type { Class } from '../job/definition';
+import type { Duration } from '../job/duration';
+import { nearest } from '../base/nearest';
+import { type JobRegistry, registry } from '../job/registry';
+import { Lock } from './locks/lock';
+import { guarded } from '../base/guarded-logger';
+import type { Logger } from '../base/logger';
+import type { Application, ErrorContext } from './application';
+import { checkedEnvironment } from './check-environment';
+import type { Closable } from './closable';
+import type { Configuration, Drivers } from './configuration/configuration';
+import type { Connection } from '../connections/contract';
+import { settingsOf } from './configuration/connection-settings';
+import type { Connector, Connectors, ConnectionSettings } from '../connections/connector';
+import {
+  AlreadyConfiguredError,
+  ConfigFileError,
+  ConfigurationLoadingError,
+  CapabilityError,
+  ManagerClosedError,
+  MisnamedConnectionError,
+  UnknownConnectionError,
+  UnknownDriverError,
+} from './errors';
+import { type ErrorCallback, ErrorReports } from './error-reports';
+import { nameStore } from './configuration/implicit-store';
+import { JobEncoder, type PayloadCreator } from '../dispatch/job-encoder';
+import {
+  type ConfigurationSources,
+  findConfiguration,
+  type FoundConfiguration,
+  type LoadedConfiguration,
+  loadedConfiguration,
+} from './configuration/loaded-configuration';
+import { Outbox } from '../dispatch/outbox';
+import { QueueConnection } from './queue-connection';
+import { Routes } from '../dispatch/routes';
+import { saysTheSame } from './configuration/same-configuration';
+import { Shutdown } from './shutdown';
+import { isSyncRunner, type SyncRunner } from '../connections/sync-runner';
+
+/** What the layers above give to a manager. */
+export interface QueueEnvironment {
+  readonly connectors: Connectors;
+  /** Where the configuration gives none. */
+  readonly logger: Logger;
+  readonly clock?: Clock | undefined;
+  readonly random?: Random | undefined;
+  /** Where the project is looked for, upward. Default: the working folder. */
+  readonly folder?: string | undefined;
+  /** Loaded in place of the project's `onqueue.config.*`. */
+  readonly configFile?: string | undefined;
+  /** Default: `process.env`. */
+  readonly variables?: Readonly<NodeJS.ProcessEnv> | undefined;
+}
+
+const ONLY_COMMANDS_WAIT =
+  'it is a promise, and only commands wait for one. Call Queue.configure(await configuration()) first.';
+
+/** Of each queue, where the configuration says nothing. */
+const KEPT_FAILURES = 10_000;
+
+export class QueueManager implements Application {
+  readonly registry: JobRegistry = registry();
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly hooks: Hooks;
+  readonly routes = new Routes();
+  readonly failed: FailedJobs;
+  readonly encoder: JobEncoder;
+  /** What was dispatched and has not arrived. */
+  readonly outbox: Outbox = new Outbox();
+  /** `Bus.map`: handlers of commands that are no jobs. */
+  readonly commandHandlers = new Map<Class, Class>();
+
+  readonly #environment: QueueEnvironment;
+  readonly #connectors: Map<string, Connector>;
+  readonly #drivers = new Map<string, Connection>();
+  readonly #connections = new Map<string, QueueConnection>();
+  readonly #errors = new ErrorReports(() => this.logger);
+  readonly #payloadCreators = new Set<PayloadCreator>();
+  readonly #closables = new Set<Closable>();
+  #loaded: LoadedConfiguration | undefined;
+  #logger: { readonly given: Logger; readonly guarded: Logger } | undefined;
+  #loading = false;
+  #closing: Promise<void> | undefined;
+  #isStoreNamed = false;
+  #closed = false;
+
+  /** @param configuration by default what the project's `onqueue.config.*` or the environment says, on first use */
+  constructor(environment: QueueEnvironment, configuration?: Configuration) {
+    this.#environment = checkedEnvironment(environment);
+    this.clock = environment.clock ?? systemClock;
+    this.random = environment.random ?? systemRandom;
+    this.#connectors = new Map(Object.entries(environment.connectors) as [string, Connector][]);
+    this.hooks = new Hooks((error, { hook }) => this.report(error, { during: `the hook ${hook}` }));
+    this.failed = new FailedJobs({
+      names: () => this.connectionNames(),
+      driver: (name) => this.driver(name),
+      keeper: () => this.failedConnection,
+      settings: (name) => this.settings(name),
+      clock: this.clock,
+      logger: () => this.logger,
+    });
+    this.encoder = new JobEncoder({
+      registry: this.registry,
+      creators: this.#payloadCreators,
+      hooks: this.hooks,
+      routes: this.routes,
+      settings: (name) => this.settings(name),
+    });
+    if (configuration !== undefined) this.configure(configuration);
+  }
+
+  /**
+   * Replaces the configuration, as long as no connection of it was used. One that says the same, as when the module that
+   * calls this is evaluated again, changes nothing.
+   *
+   * @throws ConfigurationError names every mistake
+   * @throws AlreadyConfiguredError
+   */
+  configure(configuration: Configuration): void {
+    this.#checkOpen();
+    if (this.#drivers.size > 0) {
+      const { configuration: present, source } = this.#load();
+      if (saysTheSame(present, configuration)) return;
+      throw new AlreadyConfiguredError([...this.#drivers.keys()], source);
+    }
+    // In JavaScript, a forgotten argument must not be taken for a call to look for a file.
+    this.#loaded = this.#check(this.#find({ configuration }));
+    this.#connections.clear();
+  }
+
+  /**
+   * Loads the configuration, and waits for one that an async function gives.
+   *
+   * @throws ConfigurationError, ConfigFileError, TypeScriptLoaderError
+   */
+  async ready(): Promise<void> {
+    if (this.#loaded !== undefined) return;
+    this.#beginLoading();
+    try {
+      const found = this.#find();
+      this.#loaded = this.#check({ ...found, configuration: await found.configuration });
+    } finally {
+      this.#loading = false;
+    }
+  }
+
+  get configuration(): Configuration {
+    return this.#load().configuration;
+  }
+
+  /** For people: the file that the configuration came from, or what stood in its place. */
+  get configurationSource(): string {
+    return this.#load().source;
+  }
+
+  /** Whether asking for the configuration would load nothing more. */
+  get isConfigured(): boolean {
+    return this.#loaded !== undefined;
+  }
+
+  get container(): Container | undefined {
+    return this.configuration.container;
+  }
+
+  /** A user's logger that throws must change nothing: neither an outcome nor a call to a store. */
+  get logger(): Logger {
+    const logger = this.#loaded?.configuration.logger ?? this.#environment.logger;
+    if (this.#logger === undefined || this.#logger.given !== logger)
+      this.#logger = { given: logger, guarded: guarded(logger) };
+    return this.#logger.guarded;
+  }
+
+  /** The name of the connection that is meant where none is named. */
+  get defaultConnection(): string {
+    return this.#load().defaultConnection;
+  }
+
+  connectionNames(): readonly string[] {
+    return [...this.#load().settings.keys()];
+  }
+
+  /** @throws UnknownConnectionError */
+  settings(name: string = this.defaultConnection): ConnectionSettings {
+    const { settings, source, configuration } = this.#load();
+    const known = settings.get(name);
+    if (known !== undefined) return known;
+    // `dispatchSync` needs no connection of that name.
+    if (name === 'sync') return settingsOf(name, { driver: 'sync' }, configuration.maxPayload);
+    const names = [...settings.keys()];
+    throw new UnknownConnectionError(name, names, source, nearest(name, names)[0]);
+  }
+
+  connection(name: string = this.defaultConnection): QueueConnection {
+    const known = this.#connections.get(name);
+    if (known !== undefined) return known;
+    const connection = new QueueConnection(this.settings(name), () => this.driver(name), this.encoder);
+    this.#connections.set(name, connection);
+    return connection;
+  }
+
+  get drivers(): Iterable<Connection> {
+    return this.#drivers.values();
+  }
+
+  /** @throws ManagerClosedError, UnknownConnectionError, UnknownDriverError, and what the connector throws */
+  driver(name: string = this.defaultConnection): Connection {
+    if (this.#closed) throw new ManagerClosedError();
+    const open = this.#drivers.get(name);
+    if (open !== undefined) return open;
+    const settings = this.settings(name);
+    const { connections, root, origin, notice } = this.#load();
+    const connector = this.#connectors.get(settings.driver);
+    if (connector === undefined) throw new UnknownDriverError(settings.driver, name, [...this.#connectors.keys()]);
+    const { clock, logger } = this;
+    const context = { ...settings, clock, logger, root, origin, manager: this };
+    const driver = connector(connections[name] ?? { driver: 'sync' }, context);
+    // Settings and failed jobs are found by this name.
+    if (driver.name !== name) throw new MisnamedConnectionError(name, driver.name, settings.driver);
+    this.#drivers.set(name, driver);
+    // A store that nobody chose is named on its first use; `sync` is none.
+    if (notice !== undefined && Object.hasOwn(connections, name)) this.#tellOfStore(notice);
+    return driver;
+  }
+
+  /** What runs jobs at once; there whether it is configured or not. */
+  syncRunner(): SyncRunner {
+    const driver = this.driver('sync');
+    if (isSyncRunner(driver)) return driver;
+    throw new CapabilityError(driver.name, driver.driver, 'reserve');
+  }
+
+  /** Makes a driver of one's own known, before a connection of it is used. */
+  addConnector<Driver extends keyof Drivers>(driver: Driver, connector: Connector<Drivers[Driver]>): void {
+    this.#connectors.set(driver, connector as Connector);
+  }
+
+  /** The connection that is to keep the failed jobs of those that cannot. */
+  get failedConnection(): string {
+    const { failed } = this.configuration;
+    return (typeof failed === 'object' ? failed.connection : failed) ?? this.defaultConnection;
+  }
+
+  /** How many failed jobs are kept of each queue. */
+  get keptFailures(): number {
+    const { failed } = this.configuration;
+    return (typeof failed === 'object' ? failed.keep : undefined) ?? KEPT_FAILURES;
+  }
+
+  /** Where a connection's failed jobs go: to its own store, otherwise to that of the connection `failed` names. */
+  failedStoreFor(connection: Connection): FailedStore | undefined {
+    return this.failed.storeFor(connection);
+  }
+
+  /** @throws CapabilityError the connection cannot hold locks */
+  lock(name: string, ttl: Duration, connection?: string): Lock {
+    const store = (): NonNullable<Connection['locks']> => {
+      const driver = this.driver(connection);
+      if (driver.locks === undefined) throw new CapabilityError(driver.name, driver.driver, 'locks');
+      return driver.locks;
+    };
+    return new Lock(name, ttl, store, this.clock);
+  }
+
+  /** Adds fields to every payload from here on. Returns the function that takes it off again. */
+  createPayloadUsing(creator: PayloadCreator): () => void {
+    checkHook('createPayloadUsing', creator);
+    return added(this.#payloadCreators, creator);
+  }
+
+  /** What `createPayloadUsing` was given and is still there. */
+  get payloadCreators(): Iterable<PayloadCreator> {
+    return this.#payloadCreators;
+  }
+
+  /** Hears errors that nobody awaits. Returns the function that takes it off again. */
+  onError(callback: ErrorCallback): () => void {
+    return this.#errors.on(callback);
+  }
+
+  /** Whether errors that nobody awaits are heard by more than the log. */
+  get hearsErrors(): boolean {
+    return this.#errors.areHeard;
+  }
+
+  report(error: unknown, context: ErrorContext): void {
+    this.#errors.report(error, context);
+  }
+
+  /**
+   * Has `close()` stop it. Returns the function that lets go of it.
+   *
+   * @throws ManagerClosedError it came too late: nobody would stop it, and it would go on without its connections
+   */
+  track(closable: Closable): () => void {
+    this.#checkOpen();
+    return added(this.#closables, closable);
+  }
+
+  /**
+   * Sends what was dispatched and not awaited, stops this process's workers, then closes the connections. Each step has
+   * a deadline, after which the next one follows; what went wrong is reported. May be called any number of times.
+   *
+   * Resolves at once where a job or a hook asks for it that one of those workers waits for.
+   */
+  close(): Promise<void> {
+    const closed = this.closed();
+    return this.isCaller ? Promise.resolve() : closed;
+  }
+
+  /** Whether one of its workers waits for the code that asks. */
+  get isCaller(): boolean {
+    return [...this.#closables].some(({ isCaller }) => isCaller === true);
+  }
+
+  /** `close()`, waited for wherever it is called. */
+  closed(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const { outbox, clock, logger } = this;
+    const report = (error: unknown, context: ErrorContext): void => this.report(error, context);
+    const drivers = this.#drivers.values();
+    const shutdown = new Shutdown({ outbox, closables: this.#closables, drivers, clock, logger, report });
+    await shutdown.settle();
+    this.#closed = true;
+    await shutdown.disconnect(this.#loaded?.configuration.close);
+  }
+
+  /** Another process has named the store that nobody chose. */
+  leaveStoreUnnamed(): void {
+    this.#isStoreNamed = true;
+  }
+
+  #tellOfStore(notice: string): void {
+    // Not again by the manager that follows on Queue.close(), nor for each connection.
+    if (!this.#isStoreNamed) nameStore(notice, this.logger, this.#environment.variables ?? process.env);
+  }
+
+  #load(): LoadedConfiguration {
+    if (this.#loaded !== undefined) return this.#loaded;
+    this.#beginLoading();
+    try {
+      const found = this.#find();
+      if (types.isPromise(found.configuration)) {
+        found.configuration.catch(() => undefined);
+        throw new ConfigFileError(found.source, ONLY_COMMANDS_WAIT);
+      }
+      return (this.#loaded = this.#check(found));
+    } finally {
+      this.#loading = false;
+    }
+  }
+
+  #beginLoading(): void {
+    this.#checkOpen();
+    // Half of a file would be taken for one that says nothing, and jobs for another store.
+    if (this.#loading) throw new ConfigurationLoadingError();
+    this.#loading = true;
+  }
+
+  #find(given?: { readonly configuration: unknown }): FoundConfiguration {
+    return findConfiguration({ ...this.#sources(), given });
+  }
+
+  #check(found: FoundConfiguration): LoadedConfiguration {
+    return loadedConfiguration(this.#sources(), found);
+  }
+
+  #sources(): ConfigurationSources {
+    const { folder = process.cwd(), configFile, variables = process.env, logger } = this.#environment;
+    const drivers = [...this.#connectors.keys()];
+    return { folder, configFile, variables, logger, drivers, registry: this.registry };
+  }
+
+  #checkOpen(): void {
+    if (this.#closing !== undefined) throw new ManagerClosedError();
+  }
+}
+
+function added<T>(set: Set<T>, value: T): () => void {
+  set.add(value);
+  return () => void set.delete(value);
+}

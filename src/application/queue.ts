@@ -1,0 +1,257 @@
+/** `Queue`: a thin facade over the manager that a program has by default. */
+import { checkHook, type Hook, type HookName } from './hooks/hooks';
+import type { FailedJobs } from './failed/failed-jobs';
+import type { Class, JobInstance } from '../job/definition';
+import type { Delay, Duration } from '../job/duration';
+import type { Lock } from './locks/lock';
+import type { Configuration, Drivers } from './configuration/configuration';
+import type { Counts } from '../connections/contract';
+import type { Connector } from '../connections/connector';
+import type { CancelOptions, CancelResult } from '../connections/control';
+import { addDefaultConnector, closeDefaultManager, configureDefaultManager, defaultManager } from './default-manager';
+import { fakeFactory, type FakeFunction } from './fake-slot';
+import type { PayloadCreator } from '../dispatch/job-encoder';
+import type { PauseOptions, QueueConnection, QueuePause } from './queue-connection';
+import type { ErrorCallback } from './error-reports';
+import type { JobRoute } from '../dispatch/routes';
+import { Transaction } from '../dispatch/transaction/transaction';
+
+const connection = (): QueueConnection => defaultManager().connection();
+
+/**
+ * What stands behind the job in `push` and `later`. The overloads are the connection's own, and it tells them apart: what
+ * comes here is passed on as it is, a job as if it were a name.
+ */
+type DataAndQueue = [data?: unknown, queue?: string];
+
+/** Each hook is called in the order of registration, and may be async; gives the function that takes it off again. */
+const hook =
+  <Name extends HookName>(name: Name) =>
+  (callback: Hook<Name>): (() => void) =>
+    defaultManager().hooks.on(name, callback);
+
+export class Queue {
+  /**
+   * Says which connections there are. Nothing is opened before its first use.
+   *
+   * @throws ConfigurationError names every mistake
+   * @throws AlreadyConfiguredError connections of a configuration that says something else are in use; `await Queue.close()` first
+   */
+  static configure<const Name extends string, const Default extends string = Name, const Failed extends string = Name>(
+    configuration: Configuration<Name, Default, Failed>,
+  ): void {
+    configureDefaultManager(configuration);
+  }
+
+  /** By default the connection that the configuration names as `default`. */
+  static connection(name?: string): QueueConnection {
+    return defaultManager().connection(name);
+  }
+
+  /** Queues a job, or one that is only a name (`Class@method`) and JSON data, on the default connection. */
+  static push(job: JobInstance, queue?: string): Promise<string>;
+  static push(name: string, data?: unknown, queue?: string): Promise<string>;
+  static push(job: JobInstance | string, ...rest: DataAndQueue): Promise<string> {
+    return connection().push(job as string, ...rest);
+  }
+
+  static pushOn(queue: string, job: JobInstance): Promise<string>;
+  static pushOn(queue: string, name: string, data?: unknown): Promise<string>;
+  static pushOn(queue: string, job: JobInstance | string, data?: unknown): Promise<string> {
+    return connection().pushOn(queue, job as string, data);
+  }
+
+  /** Like `push`, to become ready after `delay`: a duration from now, or a moment. */
+  static later(delay: Delay, job: JobInstance, queue?: string): Promise<string>;
+  static later(delay: Delay, name: string, data?: unknown, queue?: string): Promise<string>;
+  static later(delay: Delay, job: JobInstance | string, ...rest: DataAndQueue): Promise<string> {
+    return connection().later(delay, job as string, ...rest);
+  }
+
+  static laterOn(queue: string, delay: Delay, job: JobInstance): Promise<string>;
+  static laterOn(queue: string, delay: Delay, name: string, data?: unknown): Promise<string>;
+  static laterOn(queue: string, delay: Delay, job: JobInstance | string, data?: unknown): Promise<string> {
+    return connection().laterOn(queue, delay, job as string, data);
+  }
+
+  /** Queues a text that is a payload already, as it is; gives the `id` in it, if it has one. */
+  static pushRaw(payload: string, queue?: string): Promise<string | undefined> {
+    return connection().pushRaw(payload, queue);
+  }
+
+  /** @throws DuplicatePayloadError this very text waits as delayed already */
+  static laterRaw(delay: Delay, payload: string, queue?: string): Promise<string | undefined> {
+    return connection().laterRaw(delay, payload, queue);
+  }
+
+  /** Queues many jobs with few calls; gives their ids, in the same order. */
+  static bulk(jobs: Iterable<JobInstance>, queue?: string): Promise<string[]> {
+    return connection().bulk(jobs, queue);
+  }
+
+  /**
+   * Calls `fn`, and gives what it gives. What is dispatched meanwhile with `afterCommit()`, by it and by all that it
+   * awaits, is sent once it has resolved, and never if it rejects. It begins no transaction in a database: `fn` does.
+   *
+   * One within another one hands its jobs on to that when it has resolved.
+   *
+   * @throws what `fn` throws; AfterCommitError: `fn` is done, and not all jobs could be sent
+   */
+  static async transaction<T>(fn: () => T): Promise<Awaited<T>> {
+    checkHook('transaction', fn);
+    return Transaction.run(fn);
+  }
+
+  /**
+   * Says where jobs of a class, and of those that extend it, go if they say nothing themselves: `Queue.route(Report, { queue: 'slow' })`.
+   * A dispatch, an instance and `@Job()` are stronger, the connection's own queue is weaker.
+   *
+   * @throws InvalidJobOptionError, InvalidQueueNameError
+   */
+  static route(job: Class, route: JobRoute): void {
+    defaultManager().routes.set(job, route);
+  }
+
+  /** How many jobs are ready, delayed or reserved. */
+  static size(queue?: string): Promise<number> {
+    return connection().size(queue);
+  }
+
+  static counts(queue?: string): Promise<Counts> {
+    return connection().counts(queue);
+  }
+
+  /** Removes what is ready, delayed or reserved, and says how many; failed jobs stay. */
+  static clear(queue?: string): Promise<number> {
+    return connection().clear(queue);
+  }
+
+  /**
+   * Cancels the job that `dispatch` or `push` gave this id for: one that waits is removed, one that runs is told to stop
+   * within a second: its `signal` aborts. Failed jobs stay.
+   *
+   * @param options `connection`: the one that it was sent to, by default the default one: an id does not tell
+   * @throws InvalidJobIdError, InvalidQueueNameError, InvalidCancelReasonError, UnknownConnectionError, CapabilityError
+   */
+  static async cancel(
+    id: string,
+    options: CancelOptions & { readonly connection?: string | undefined } = {},
+  ): Promise<CancelResult> {
+    return defaultManager().connection(options.connection).cancel(id, options);
+  }
+
+  /**
+   * From the moment this resolves no worker gets a job of the queue; those that run go on. False: it was paused already;
+   * when that ends is what is said here.
+   *
+   * @param options `for`: how long, by the clock of the store: then it goes on by itself; by default until it is resumed
+   * @throws InvalidQueueNameError, InvalidDurationError, CapabilityError
+   */
+  static pause(queue?: string, options?: PauseOptions): Promise<boolean> {
+    return connection().pause(queue, options);
+  }
+
+  /** Pauses all queues of the default connection that were ever used, and its own. Gives their names. */
+  static pauseAll(options?: PauseOptions): Promise<string[]> {
+    return connection().pauseAll(options);
+  }
+
+  /** Resumes all queues of the default connection that are paused, and gives their names. */
+  static resumeAll(): Promise<string[]> {
+    return connection().resumeAll();
+  }
+
+  /** Workers take jobs of the queue again. False: it was not paused. */
+  static resume(queue?: string): Promise<boolean> {
+    return connection().resume(queue);
+  }
+
+  /** Whether nothing is taken from the queue. */
+  static isPaused(queue?: string): Promise<boolean> {
+    return connection().isPaused(queue);
+  }
+
+  /** The queues of the default connection that are paused. */
+  static pausedQueues(): Promise<string[]> {
+    return connection().pausedQueues();
+  }
+
+  /** The queues of the default connection that are paused, and until when. */
+  static pauses(): Promise<QueuePause[]> {
+    return connection().pauses();
+  }
+
+  /** Tells all workers of the default connection's store to finish what they run and end, so that they are started anew. */
+  static restart(): Promise<void> {
+    return connection().restart();
+  }
+
+  /** The jobs that are out of tries: list, get, retry, forget, flush, prune. */
+  static get failed(): FailedJobs {
+    return defaultManager().failed;
+  }
+
+  /** A lock on the default connection, which ends by itself after `ttl`. */
+  static lock(name: string, ttl: Duration): Lock {
+    return defaultManager().lock(name, ttl);
+  }
+
+  /** Makes a driver of one's own known, for good; before a connection of it is used. */
+  static addConnector<Driver extends keyof Drivers>(driver: Driver, connector: Connector<Drivers[Driver]>): void {
+    addDefaultConnector(driver, connector);
+  }
+
+  /** Adds fields to every payload from here on. Gives the function that takes it off again. */
+  static createPayloadUsing(creator: PayloadCreator): () => void {
+    return defaultManager().createPayloadUsing(creator);
+  }
+
+  /** Hears errors that nobody awaits. Gives the function that takes it off again. */
+  static onError(callback: ErrorCallback): () => void {
+    return defaultManager().onError(callback);
+  }
+
+  /** Before a job goes into its queue. */
+  static readonly queueing = hook('queueing');
+  /** When the store has confirmed that a job is in its queue. */
+  static readonly queued = hook('queued');
+  /** Before a job runs. */
+  static readonly before = hook('before');
+  /** After a job was completed, once the store has confirmed it. */
+  static readonly after = hook('after');
+  /** After an attempt threw, before its outcome is stored. */
+  static readonly exceptionOccurred = hook('exceptionOccurred');
+  /** After a job failed for good, once the store has confirmed it. */
+  static readonly failing = hook('failing');
+  /** After a job went back to its queue, once the store has confirmed it: it said so, its attempt failed, or its worker gave it back. */
+  static readonly released = hook('released');
+  /** After each attempt, whatever it has come to, once the store has confirmed it, and behind all other hooks of the job. */
+  static readonly attempted = hook('attempted');
+  /** After a job ended as cancelled, once the store has confirmed it. */
+  static readonly cancelled = hook('cancelled');
+  /** When the store refused an outcome: somebody else has the job, or it is gone. */
+  static readonly lost = hook('lost');
+  /** When a worker takes a job over from one that died or fell silent, before it runs; once for each worker and crash. */
+  static readonly recovered = hook('recovered');
+  /** When a worker starts, before it reserves. */
+  static readonly starting = hook('starting');
+  /** When a worker has nothing to do: once, until it has run a job again. */
+  static readonly idle = hook('idle');
+  /** Before a worker reserves; `false` vetoes it. */
+  static readonly looping = hook('looping');
+  /** When a worker stops. */
+  static readonly stopping = hook('stopping');
+
+  /** Puts a fake in the place of all connections, until it is restored: for tests. */
+  static get fake(): FakeFunction {
+    return fakeFactory();
+  }
+
+  /**
+   * Sends what was dispatched and not awaited, stops this process's workers, closes the connections. What is used after
+   * that starts afresh: without hooks, and with what `Queue.configure` was given last, until it is given something else.
+   */
+  static close(): Promise<void> {
+    return closeDefaultManager();
+  }
+}

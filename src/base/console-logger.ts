@@ -1,0 +1,137 @@
+/** The logger that is used when none is given: for people on a terminal, JSON lines elsewhere, nothing under Jest. */
+import { inspect, styleText } from 'node:util';
+import { systemClock } from './clock';
+import { oneLine } from './plain-text';
+import { type ErrorRecord, errorLines } from './error-lines';
+import { LogLines, type LogStream } from './log-lines';
+import type { Logger, LogLevel } from './logger';
+
+export type LogFormat = 'json' | 'text';
+
+const RANK: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50 };
+
+/** Facts that stand in the sentence already, or are of use to programs only. */
+const UNTOLD = new Set(['job', 'outcome', 'error', 'err', 'connection', 'ms', 'delay']);
+
+const INDENT = '    ';
+
+export const silentLogger: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  isLevelEnabled: () => false,
+};
+
+export class ConsoleLogger implements Logger {
+  readonly #lines: LogLines;
+  readonly #least: number;
+  readonly #format: LogFormat;
+
+  /**
+   * @param stream standard error by default, so that what a program prints itself stays clean
+   * @param level what is below it is left out
+   * @param format by default `text` on a terminal, otherwise `json`
+   */
+  constructor(stream: LogStream = process.stderr, level: LogLevel = 'info', format = usualFormat(stream)) {
+    this.#lines = new LogLines(stream);
+    this.#least = RANK[level];
+    this.#format = format;
+  }
+
+  isLevelEnabled(level: LogLevel): boolean {
+    return RANK[level] >= this.#least;
+  }
+
+  debug(facts: object, message: string): void {
+    this.#add('debug', facts, message);
+  }
+
+  info(facts: object, message: string): void {
+    this.#add('info', facts, message);
+  }
+
+  warn(facts: object, message: string): void {
+    this.#add('warn', facts, message);
+    this.flush();
+  }
+
+  error(facts: object, message: string): void {
+    this.#add('error', facts, message);
+    this.flush();
+  }
+
+  /** Writes what is not written yet. */
+  flush(): void {
+    this.#lines.write();
+  }
+
+  #add(level: LogLevel, facts: object, message: string): void {
+    if (!this.isLevelEnabled(level)) return;
+    const line =
+      this.#format === 'json'
+        ? forPrograms(level, facts, message)
+        : forPeople(level, facts, message, this.#lines.isTTY);
+    this.#lines.add(line);
+  }
+}
+
+/** For people on a terminal, for programs elsewhere. */
+export function usualFormat({ isTTY }: LogStream): LogFormat {
+  return isTTY === true ? 'text' : 'json';
+}
+
+/** Silent under Jest: a test that wants to see lines gives a logger. */
+export function defaultLogger(): Logger {
+  return process.env['JEST_WORKER_ID'] === undefined ? new ConsoleLogger() : silentLogger;
+}
+
+let moment = NaN;
+let momentText = '';
+
+// The same for all lines of a millisecond, of which there may be many.
+function timeText(): string {
+  const now = systemClock.now();
+  if (now !== moment) momentText = new Date(now).toISOString();
+  moment = now;
+  return momentText;
+}
+
+function forPrograms(level: LogLevel, facts: object, message: string): string {
+  const line = `{"level":"${level}","time":"${timeText()}","msg":${JSON.stringify(message)}`;
+  try {
+    const more = JSON.stringify(facts);
+    return more === '{}' ? `${line}}` : `${line},${more.slice(1)}`;
+  } catch {
+    // A cycle or a bigint among the facts: the line matters more.
+    return `${line}}`;
+  }
+}
+
+const COLOR = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const;
+
+function forPeople(level: LogLevel, facts: object, message: string, isTTY: boolean): string {
+  const colored = (color: (typeof COLOR)[LogLevel], text: string): string => (isTTY ? styleText(color, text) : text);
+  const details = Object.entries(facts)
+    .filter(([key, value]) => !UNTOLD.has(key) && value !== undefined)
+    .map(
+      ([key, value]) =>
+        `${key}=${typeof value === 'string' ? oneLine(value) : inspect(value, { breakLength: Infinity })}`,
+    );
+  const took = 'ms' in facts ? ` (${String(facts.ms)} ms)` : '';
+  const time = new Date(systemClock.now()).toTimeString().slice(0, 8);
+  const line = [
+    colored('gray', time),
+    colored(COLOR[level], level.padEnd(5)),
+    `${oneLine(message)}${took}`,
+    colored('gray', details.join(' ')),
+  ]
+    .join(' ')
+    .trimEnd();
+  const lines = 'err' in facts && isRecord(facts.err) ? errorLines(facts.err, INDENT) : '';
+  return lines === '' ? line : `${line}\n${colored('gray', lines)}`;
+}
+
+function isRecord(err: unknown): err is ErrorRecord {
+  return typeof err === 'object' && err !== null && 'stack' in err && typeof err.stack === 'string';
+}

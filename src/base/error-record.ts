@@ -1,0 +1,47 @@
+/** An error as a log line has it: in the shape of pino's `err`, bounded, without passwords, and without our own frames. */
+import { dirname, sep } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { ErrorRecord } from './error-lines';
+import { causeOf, codeText, errorMessage, errorName, stackText } from './exception-text';
+
+const MOST_CAUSES = 5;
+
+/** The folder that all of Onqueue's code stands in. */
+const OURS = dirname(__dirname) + sep;
+const OUR_FRAMES = [
+  `(${OURS}`,
+  `at ${OURS}`,
+  pathToFileURL(OURS).href,
+  '(node:internal',
+  'at node:internal',
+  '(node:async_hooks',
+];
+
+/** Never throws. */
+export function errorRecord(error: Error, depth = 0): ErrorRecord {
+  const cause = depth < MOST_CAUSES ? causeOf(error) : undefined;
+  const code = codeText(error);
+  const parts = depth < MOST_CAUSES ? partsOf(error) : [];
+  return {
+    type: errorName(error),
+    message: errorMessage(error),
+    ...(code !== undefined && { code }),
+    stack: withoutOurs(stackText(error)),
+    ...(cause !== undefined && { cause: errorRecord(cause, depth + 1) }),
+    ...(parts.length > 0 && { aggregateErrors: parts.map((part) => errorRecord(part, depth + 1)) }),
+  };
+}
+
+function partsOf(error: Error): readonly Error[] {
+  try {
+    if (!(error instanceof AggregateError)) return [];
+    return error.errors.filter((one): one is Error => one instanceof Error).slice(0, MOST_CAUSES);
+  } catch {
+    return [];
+  }
+}
+
+function withoutOurs(stack: string): string {
+  const lines = stack.split('\n');
+  return lines.filter((line) => !OUR_FRAMES.some((frame) => line.includes(frame))).join('\n');
+}

@@ -1,0 +1,132 @@
+/** The text of an error as the failed store keeps it: with its stack and causes, bounded, and without passwords. */
+import { manyLines, oneLine } from './plain-text';
+import { redact } from './redact';
+
+/** The store is no log: what is longer says too little more, and would fill it. */
+const LONGEST_TEXT = 16 * 1024;
+const LONGEST_MESSAGE = 1000;
+const MOST_CAUSES = 5;
+
+const UNREADABLE = 'an error that cannot be read: to look at it throws another one';
+
+/** Never throws, and neither do those below, whatever they are given. */
+export function toError(thrown: unknown): Error {
+  return readable(
+    () => errorOf(thrown),
+    () => new Error(UNREADABLE),
+  );
+}
+
+/** One line of what an error says, for logs: bounded, without passwords, and never empty. */
+export function errorMessage(thrown: unknown): string {
+  return readable(
+    () => messageOf(toError(thrown)),
+    () => UNREADABLE,
+  );
+}
+
+/** The name of its kind. */
+export function errorName(error: Error): string {
+  return (
+    readable(
+      () => (typeof error.name === 'string' ? error.name : undefined),
+      () => undefined,
+    ) ?? 'Error'
+  );
+}
+
+/** The error that it came from; undefined: none is known. */
+export function causeOf(error: Error): Error | undefined {
+  return readable(
+    () => (error.cause instanceof Error ? error.cause : undefined),
+    () => undefined,
+  );
+}
+
+/** What Node.js and drivers name the mistake. */
+export function codeText(error: Error): string | undefined {
+  return readable(
+    () => codeOf(error),
+    () => undefined,
+  );
+}
+
+/** The stack, with the message before it, of this error alone. */
+export function stackText(error: Error): string {
+  return readable(
+    () => bounded(stackOf(error)),
+    () => UNREADABLE,
+  );
+}
+
+export function exceptionText(error: Error): string {
+  return readable(
+    () => wholeText(error),
+    () => UNREADABLE,
+  );
+}
+
+// Anything may be thrown: a proxy, an object whose accessors throw. An outcome must not hang on it.
+function readable<T>(read: () => T, otherwise: () => T): T {
+  try {
+    return read();
+  } catch {
+    return otherwise();
+  }
+}
+
+function errorOf(thrown: unknown): Error {
+  if (thrown instanceof Error) return thrown;
+  // Errors of another realm (a vm, a test runner's sandbox) are no instances of ours but have all that we read.
+  if (typeof thrown === 'object' && thrown !== null && 'message' in thrown && 'stack' in thrown) return thrown as Error;
+  return new Error(`a value that is no error was thrown: ${describe(thrown)}`, { cause: thrown });
+}
+
+function messageOf(error: Error): string {
+  const { message } = error;
+  const said = typeof message === 'string' && message !== '' ? message : codeOf(error);
+  // Cut first: masking looks at every character, and a message may be as long as a response body.
+  const text = oneLine(redact((said ?? errorName(error)).slice(0, LONGEST_MESSAGE)));
+  return said !== undefined && said.length > LONGEST_MESSAGE ? `${text}…` : text;
+}
+
+function wholeText(error: Error): string {
+  const parts = [stackOf(error)];
+  if (error instanceof AggregateError)
+    parts.push(...error.errors.slice(0, MOST_CAUSES).map((one) => `One of: ${told(one)}`));
+  let cause = error.cause;
+  for (let depth = 0; cause !== undefined && cause !== null && depth < MOST_CAUSES; depth += 1) {
+    parts.push(`Caused by: ${told(cause)}`);
+    cause = cause instanceof Error ? cause.cause : undefined;
+  }
+  return bounded(parts.join('\n'));
+}
+
+function bounded(whole: string): string {
+  const text = manyLines(redact(whole.slice(0, LONGEST_TEXT)));
+  return whole.length > LONGEST_TEXT ? `${text}\n… (cut)` : text;
+}
+
+function told(value: unknown): string {
+  return value instanceof Error ? stackOf(value) : describe(value);
+}
+
+// What Node.js says of a connection that nobody took, where the message is empty.
+function codeOf(error: Error): string | undefined {
+  return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+// Only the kind of an object: its fields may be the job's data, which do not belong into a failure's text.
+function describe(value: unknown): string {
+  return typeof value === 'object' && value !== null ? Object.prototype.toString.call(value) : String(value);
+}
+
+function stackOf(error: Error): string {
+  // Whatever is thrown may have any message.
+  const { message: own }: { readonly message: unknown } = error;
+  const message = String(own).slice(0, LONGEST_TEXT);
+  const heading = `${errorName(error)}: ${message}`;
+  const stack = typeof error.stack === 'string' ? error.stack.slice(0, 2 * LONGEST_TEXT) : '';
+  // A stack that was made before the message was set (or the name changed) does not hold it.
+  return stack.includes(message) && stack !== '' ? stack : `${heading}\n${stack}`.trimEnd();
+}

@@ -1,0 +1,19 @@
+/** What a store can that lacks nothing: drivers say what theirs lacks. */
+import type { Capabilities } from '../contract';
+
+export const ALL_CAPABLE: Capabilities = {
+  delay: true,
+  moments: true,
+  reserve: true,
+  renew: true,
+  counts: true,
+  exactCounts: true,
+  order: true,
+  requeue: true,
+  clear: true,
+  peek: true,
+  wake: true,
+  failed: true,
+  locks: true,
+  control: true,
+};

@@ -1,0 +1,25 @@
+/** Loads the package that a driver needs of its own, on the first use of a connection: nobody else has to install it. */
+import { MissingPeerError } from '../errors';
+
+export interface Need {
+  /** The connection's name in the configuration. */
+  readonly connection: string;
+  /** What needs the package, for people: `database on PostgreSQL`. */
+  readonly driver: string;
+  readonly peer: string;
+}
+
+/**
+ * @param load a literal `() => require('pg')`, so that a bundler sees which package it is
+ * @throws MissingPeerError, and what the package throws while it loads
+ */
+export function loadPeer<Package>({ connection, driver, peer }: Need, load: () => Package): Package {
+  try {
+    return load();
+  } catch (error) {
+    // One that is there and lacks something of its own must say what.
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code !== 'MODULE_NOT_FOUND' || !message.includes(`'${peer}'`)) throw error;
+    throw new MissingPeerError(connection, driver, peer, { cause: error });
+  }
+}

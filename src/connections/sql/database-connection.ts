@@ -1,0 +1,111 @@
+/** The `database` driver: chooses the database that a connection's `url`, or its pool, asks for. */
+import { realpathSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import type { Clock, Seconds } from '../../base/clock';
+import type { Logger } from '../../base/logger';
+import type { DatabaseConfig, DatabasePool } from '../../application/configuration/configuration';
+import { DatabaseUrlError } from './errors';
+import type { ServerConnection } from './server/server-connection';
+import type { ServerContext } from './server/server-context';
+import { SqliteConnection } from './sqlite/sqlite-connection';
+import type { SqliteOptions } from './sqlite/sqlite-connection';
+
+export interface DatabaseContext {
+  /** The connection's name in the configuration. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Where a relative path starts. Default: the working folder. */
+  readonly root?: string | undefined;
+  /** Seconds until a call gives up on a file that others keep locked, or a server that does not answer. Default 5. */
+  readonly deadline?: Seconds | undefined;
+  readonly origin?: string | undefined;
+  /** Seconds to add to a server's clock: 0 outside tests. */
+  readonly offset?: (() => Seconds) | undefined;
+}
+
+const DEFAULT_URL = 'sqlite:./onqueue.sqlite';
+const DEFAULT_TABLE = 'jobs';
+const DEFAULT_DEADLINE = 5;
+
+/** By the scheme of their addresses. */
+type Server = (config: DatabaseConfig, context: ServerContext) => ServerConnection;
+
+/* oxlint-disable typescript/no-require-imports, typescript/consistent-type-imports -- each is loaded by who uses it */
+const postgres: Server = (config, context) =>
+  (require('./postgres/postgres-connection') as typeof import('./postgres/postgres-connection')).connectPostgres(
+    config,
+    context,
+  );
+const mysql: Server = (config, context) =>
+  (require('./mysql/mysql-connection') as typeof import('./mysql/mysql-connection')).connectMysql(config, context);
+/* oxlint-enable typescript/no-require-imports, typescript/consistent-type-imports */
+
+const SERVERS: ReadonlyMap<string, Server> = new Map([
+  ['postgres', postgres],
+  ['postgresql', postgres],
+  ['mysql', mysql],
+  ['mariadb', mysql],
+]);
+
+/**
+ * Opens nothing yet: a file and its tables are made on the first use, a server is spoken to then.
+ *
+ * @throws DatabaseUrlError
+ * @throws DatabaseTableNameError
+ * @throws MissingPeerError
+ */
+export function connectDatabase(config: DatabaseConfig, context: DatabaseContext): SqliteConnection | ServerConnection {
+  const { name, clock, logger, origin, offset, root = process.cwd(), deadline = DEFAULT_DEADLINE } = context;
+  const { url = DEFAULT_URL, table = DEFAULT_TABLE } = config;
+  const server = config.pool === undefined ? SERVERS.get(schemeOf(url)) : serverOf(config.pool);
+  if (server !== undefined) return server(config, { name, clock, logger, origin, offset, deadline, table });
+  return connectSqlite(url, { name, clock, logger, origin, root, deadline, table });
+}
+
+/** A pool of mysql2 gives connections by another name than one of pg. */
+const serverOf = (pool: DatabasePool): Server => ('getConnection' in pool ? mysql : postgres);
+
+type SqliteContext = Omit<SqliteOptions, 'file'> & { readonly root: string };
+
+/** @throws DatabaseUrlError, DatabaseTableNameError */
+export function connectSqlite(url: string, { root, ...options }: SqliteContext): SqliteConnection {
+  return new SqliteConnection({ ...options, file: canonical(resolve(root, pathOf(url, options.name))) });
+}
+
+function schemeOf(url: string): string {
+  return /^([a-z][a-z\d+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? '';
+}
+
+function pathOf(url: string, connection: string): string {
+  const scheme = schemeOf(url);
+  if (scheme !== 'sqlite') {
+    const known = ['sqlite', ...SERVERS.keys()].join(', ');
+    const problem = scheme === '' ? 'it names no store.' : `'${scheme}:' is none of the databases there are: ${known}.`;
+    throw new DatabaseUrlError(connection, scheme, problem);
+  }
+  // `sqlite:///path` is how most programs write an absolute path; `sqlite://path` would be a host, which SQLite has not.
+  const path = url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '');
+  if (path === '' || path.startsWith('//')) throw new DatabaseUrlError(connection, scheme, 'it names no file.');
+  if (path === ':memory:') {
+    throw new DatabaseUrlError(connection, scheme, "a database in memory is what driver: 'memory' is for.");
+  }
+  return path;
+}
+
+/** SQLite keeps its log beside the file that a symbolic link leads to: one file must have one name. */
+function canonical(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    return fileInCanonicalFolder(file);
+  }
+}
+
+function fileInCanonicalFolder(file: string): string {
+  try {
+    return join(realpathSync(dirname(file)), basename(file));
+  } catch {
+    return file;
+  }
+}

@@ -1,0 +1,145 @@
+/** The `database` driver on MySQL and MariaDB. */
+import { ALL_CAPABLE } from '../../kit/all-capable';
+import type { Seconds } from '../../../base/clock';
+import type { DatabaseConfig } from '../../../application/configuration/configuration';
+import { DatabaseUrlError } from '../errors';
+import type { Dialect } from '../server/dialect';
+import { ServerCaller } from '../server/server-caller';
+import { ServerConnection } from '../server/server-connection';
+import type { ServerContext } from '../server/server-context';
+import { threadAccessOf } from '../server/server-thread';
+import { type TableNames, tableNames } from '../table-names';
+import { loadMysql, type MysqlOptions, type MysqlUsersPool } from './mysql';
+import { mysqlErrors } from './mysql-errors';
+import { MysqlFailed } from './mysql-failed';
+import { MysqlJobs } from './mysql-jobs';
+import { MysqlLocks } from './mysql-locks';
+import { mysqlNames } from './mysql-names';
+import { MysqlOrders } from './mysql-orders';
+import { MysqlPool } from './mysql-pool';
+import { MysqlSchema } from './mysql-schema';
+import { PollWaiters } from './poll-waiters';
+import { transactionSession } from './transaction-session';
+
+/** A host that drops packets must not use up the deadline of a dispatch. */
+const CONNECT_TIMEOUT: Seconds = 2;
+/** A worker, its leases, and what is dispatched meanwhile. */
+const MOST_CONNECTIONS = 5;
+
+/** Connects with the first call, not before. @throws MissingPeerError, DatabaseUrlError, DatabaseTableNameError */
+export function connectMysql(config: DatabaseConfig, context: ServerContext): ServerConnection {
+  const { name, clock, deadline, origin, offset = () => 0 } = context;
+  const mysql = loadMysql(name);
+  const options = { ...optionsOf(config, context), ...OURS };
+  const address = addressOf(options);
+  const waiters = new PollWaiters(name, clock);
+  const dialect = mysqlDialect(tableNames(context.table, name), address, offset, waiters);
+  const most = Number(config.options?.['connectionLimit'] ?? MOST_CONNECTIONS);
+  const pool = new MysqlPool({ connect: () => mysql.createConnection(options), most, deadline });
+  return new ServerConnection({
+    name,
+    address,
+    dialect,
+    capabilities: { ...ALL_CAPABLE, wake: false },
+    clock,
+    caller: new ServerCaller({ name, address, clock, deadline, origin, dialect, pool }),
+    waiters,
+    threadAccess: threadAccessOf('mysql', config, context),
+    sessionOf: transactionSession,
+  });
+}
+
+function mysqlDialect(tables: TableNames, address: string, offset: () => Seconds, waiters: PollWaiters): Dialect {
+  const names = mysqlNames(tables);
+  return {
+    product: 'MySQL',
+    transactions: false,
+    jobs: new MysqlJobs(names, offset, waiters),
+    failed: new MysqlFailed(names, offset, waiters),
+    locks: new MysqlLocks(names, offset),
+    orders: new MysqlOrders(names, offset, waiters),
+    schema: new MysqlSchema(tables, address),
+    errors: mysqlErrors,
+  };
+}
+
+/** What our statements, and the reading of their answers, rely on. */
+const OURS: MysqlOptions = {
+  multipleStatements: true,
+  charset: 'utf8mb4',
+  typeCast: true,
+  namedPlaceholders: false,
+  supportBigNumbers: false,
+  bigNumberStrings: false,
+  stringifyObjects: false,
+};
+
+/** Of a pool of the user's own, what its connections are made with. */
+const TAKEN_OVER = [
+  'host',
+  'port',
+  'localAddress',
+  'socketPath',
+  'user',
+  'password',
+  'password2',
+  'password3',
+  'passwordSha1',
+  'database',
+  'ssl',
+  'stream',
+  'authPlugins',
+  'authSwitchHandler',
+  'enableCleartextPlugin',
+  'compress',
+  'enableKeepAlive',
+] as const;
+
+function optionsOf({ url, pool, options = {} }: DatabaseConfig, context: ServerContext): MysqlOptions {
+  // What belongs to a pool; ours is not mysql2's.
+  const { connectionLimit: _, ...own } = options;
+  const connectTimeout = Math.min(CONNECT_TIMEOUT, context.deadline / 2) * 1000;
+  const given = pool === undefined ? optionsOfUrl(url ?? '', context.name) : optionsOfPool(pool as MysqlUsersPool);
+  return { connectTimeout, ...given, ...own };
+}
+
+function optionsOfPool({ config, pool }: MysqlUsersPool): MysqlOptions {
+  const given = config?.connectionConfig ?? pool?.config?.connectionConfig ?? {};
+  const known = TAKEN_OVER.filter((key) => given[key] !== undefined && given[key] !== false);
+  return Object.fromEntries(known.map((key) => [key, given[key]]));
+}
+
+/** Options behind the `?` are mysql2's: `?socketPath=/run/mysqld/mysqld.sock`, `?ssl={"rejectUnauthorized":true}`. */
+function optionsOfUrl(text: string, connection: string): MysqlOptions {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    // Its message may quote a part of the address.
+    throw new DatabaseUrlError(connection, 'mysql', 'it cannot be read as an address.');
+  }
+  const { hostname, port, username, password, pathname } = url;
+  const options = [...url.searchParams].map(([key, value]) => [key, parsed(value)] as const);
+  return {
+    host: decodeURIComponent(hostname) || 'localhost',
+    port: port === '' ? 3306 : Number(port),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    database: decodeURIComponent(pathname.slice(1)),
+    ...Object.fromEntries(options),
+  };
+}
+
+function parsed(value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+function addressOf(options: MysqlOptions): string {
+  const { host, port = 3306, socketPath, user = '', database = '' } = options as Readonly<Record<string, string>>;
+  const place = socketPath === undefined ? `${host}:${port}` : `localhost${socketPath}`;
+  return `mysql://${user === '' ? '' : `${user}@`}${place}/${database}`;
+}

@@ -1,0 +1,34 @@
+/** The package mysql2, as far as it is used here. */
+import type { Socket } from 'node:net';
+import { loadPeer } from '../../kit/peer';
+
+type Callback<T = unknown> = (error: Error | null, result: T) => void;
+
+export interface MysqlConnection {
+  readonly stream: Socket;
+  connect(callback: (error: Error | null) => void): void;
+  query(options: { readonly sql: string; readonly rowsAsArray?: boolean }, callback: Callback): void;
+  /** Says farewell to the server. */
+  end(callback: () => void): void;
+  on(event: 'error' | 'end', listener: () => void): unknown;
+}
+
+/** What mysql2 makes connections with. */
+export type MysqlOptions = Readonly<Record<string, unknown>>;
+
+/** A pool of the user's own, of `mysql2` or of `mysql2/promise`, as far as it shows what it makes connections with. */
+export interface MysqlUsersPool {
+  readonly config?: { readonly connectionConfig?: MysqlOptions };
+  readonly pool?: MysqlUsersPool;
+}
+
+interface MysqlPackage {
+  createConnection(options: MysqlOptions): MysqlConnection;
+}
+
+/** @param connection its name in the configuration @throws MissingPeerError */
+export function loadMysql(connection: string): MysqlPackage {
+  const need = { connection, driver: 'database on MySQL', peer: 'mysql2' };
+  // oxlint-disable-next-line typescript/no-require-imports -- an optional peer, loaded by who uses it
+  return loadPeer(need, () => require('mysql2') as MysqlPackage);
+}

@@ -1,0 +1,286 @@
+/**
+ * The two functions that the hot path consists of: each call is one round trip and one transaction.
+ *
+ * They plan without sequential scans and sorts: a plan that was made while a queue was short would be kept when it is
+ * long, and read all of it for each job. To forbid is to price too high, which must not start the compiler. With the
+ * other plans out of the way one for all values is as good as one for these, and is made once for each session.
+ */
+import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
+import { COUNTERS, MOST_COUNTED } from '../stored-row';
+import { type Identifiers, literal } from './identifiers';
+import { DELAYED, DUE, FENCE, PAUSED_UNTIL, READY, RESERVED } from './states';
+
+/** What stands there may not have been counted by us: see `MOST_COUNTED`. */
+const sane = (counter: string): string => `least(greatest(${counter}, 0), ${MOST_COUNTED})`;
+const OTHER_COUNTERS = ['crashes', 'exceptions', 'timeouts', 'releases']
+  .map((name) => `${name} = ${sane(name)}`)
+  .join(', ');
+
+const PLANS =
+  'SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan';
+
+const COUNTER_TYPES = 'attempts bigint, crashes bigint, exceptions bigint, timeouts bigint, releases bigint';
+const NOW = 'extract(epoch FROM clock_timestamp())::double precision + p_offset';
+
+/** For Laravel, whose columns are whole seconds of four bytes: never too early, and at once where there is no delay. */
+const availableAt = (delay: string): string =>
+  `CASE WHEN ${delay} > 0 THEN least(ceil(v_now + ${delay}), 2147483647) ELSE floor(v_now) END::integer`;
+
+/** What was sent on a connection that was given up may still be under way, or come later than what was sent after it. */
+const oneByOne = '    PERFORM pg_advisory_xact_lock(hashtextextended(p_client, 0));';
+
+/**
+ * Adds jobs, and wakes who waits for them. Returns the number of one that is not unique: then none is added.
+ *
+ * p_client '': within a transaction of the user's own; no call is recorded and no queue remembered.
+ */
+export function pushFunction({ jobs, queues, calls, places, push, channel }: Identifiers): string {
+  return `CREATE OR REPLACE FUNCTION ${push} (
+  p_jobs json, p_queues text[], p_unique boolean, p_client text, p_call bigint, p_unheard bigint[], p_offset double precision
+) RETURNS integer LANGUAGE plpgsql ${PLANS} AS $$
+#variable_conflict use_column
+DECLARE
+  v_now double precision := ${NOW};
+  v_job record;
+BEGIN
+  IF p_client <> '' THEN
+${oneByOne}
+    IF EXISTS (SELECT FROM ${calls} WHERE client = p_client AND (call >= p_call OR call = ANY (p_unheard))) THEN
+      RETURN NULL;
+    END IF;
+  END IF;
+  IF p_unique THEN
+    FOR v_job IN
+      SELECT * FROM json_to_recordset(p_jobs) AS job (n integer, queue text, payload text, uuid text, "unique" boolean) WHERE "unique"
+    LOOP
+      PERFORM pg_advisory_xact_lock(hashtextextended(v_job.queue || v_job.payload, 0));
+      IF EXISTS (
+        SELECT FROM ${jobs}
+        WHERE queue = v_job.queue AND ${DELAYED} AND payload = v_job.payload AND (uuid = v_job.uuid OR uuid IS NULL)
+      ) THEN
+        RETURN v_job.n;
+      END IF;
+    END LOOP;
+  END IF;
+  INSERT INTO ${jobs} (queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place)
+  SELECT queue, payload, uuid, ${COUNTERS}, ${availableAt('delay')}, floor(v_now)::integer,
+    CASE WHEN delay > 0 THEN v_now + delay END,
+    CASE WHEN delay > 0 THEN NULL ELSE nextval(${literal(places)}) END
+  FROM (
+    SELECT queue, payload, uuid, ${COUNTERS}, coalesce(due - v_now, delay) AS delay
+    FROM json_to_recordset(p_jobs) AS given (queue text, payload text, uuid text, delay double precision, due double precision, ${COUNTER_TYPES})
+  ) AS job;
+  IF p_client <> '' THEN
+    INSERT INTO ${queues} (name) SELECT unnest(p_queues) ON CONFLICT DO NOTHING;
+    INSERT INTO ${calls} AS known (client, call, called_at) VALUES (p_client, p_call, floor(v_now)::integer)
+      ON CONFLICT (client) DO UPDATE SET call = excluded.call, called_at = excluded.called_at, answer = NULL;
+  END IF;
+  PERFORM pg_notify(${literal(channel)}, pushed) FROM unnest(p_queues) AS pushed;
+  RETURN NULL;
+END $$;`;
+}
+
+/**
+ * Ends reservations, then hands out jobs: either may be left out, by empty lists and by p_queues NULL.
+ *
+ * Returns a row for each job (o_kind 'job'), and one of all else at the end.
+ */
+export function exchangeFunction(names: Identifiers): string {
+  return `CREATE OR REPLACE FUNCTION ${names.exchange} (
+  p_removed bigint[], p_fences bigint[], p_released json, p_failed json,
+  p_queues text[], p_limit integer, p_lease double precision,
+  p_client text, p_call bigint, p_unheard bigint[], p_offset double precision
+) RETURNS TABLE (
+  o_kind text, o_queue text, o_id bigint, o_payload text, o_attempts bigint, o_crashes bigint, o_exceptions bigint,
+  o_timeouts bigint, o_releases bigint, o_cancelled boolean,
+  o_settled bigint[], o_next double precision, o_paused text[], o_restart text
+) LANGUAGE plpgsql ${PLANS} AS $$
+#variable_conflict use_column
+DECLARE
+  v_now double precision := ${NOW};
+  v_holder text := p_client || ':' || p_call;
+  v_settled bigint[] := '{}';
+  v_woken text[] := '{}';
+  v_queue text;
+  v_job record;
+  v_size integer;
+  v_place bigint;
+  v_head bigint;
+  v_moved integer;
+  v_reclaims integer := ${MOST_JOBS};
+  v_promotes integer := ${MOST_JOBS};
+  v_left integer := least(p_limit, ${MOST_JOBS});
+  v_bytes bigint := ${MOST_BYTES};
+  v_taken integer := 0;
+  v_at double precision;
+  v_resumes double precision;
+BEGIN
+${oneByOne}
+  IF EXISTS (SELECT FROM ${names.calls} WHERE client = p_client AND call >= p_call) THEN
+    RETURN;
+  END IF;
+${settling(names)}
+${reserving(names)}
+  o_kind := 'end';
+  o_payload := NULL;
+  o_settled := v_settled;
+  RETURN NEXT;
+END $$;`;
+}
+
+function settling({ jobs, failed, calls, places, channel }: Identifiers): string {
+  return `  IF cardinality(p_unheard) > 0 THEN
+    SELECT coalesce(max(answer), '{}') INTO v_settled FROM ${calls} WHERE client = p_client AND call = ANY (p_unheard);
+    UPDATE ${jobs} SET reserved_at = NULL, lease_until = NULL, attempts = greatest(attempts - 1, 0), releases = releases + 1
+    WHERE ${RESERVED} AND holder IN (SELECT p_client || ':' || unheard FROM unnest(p_unheard) AS unheard);
+  END IF;
+  IF cardinality(p_removed) > 0 THEN
+    WITH gone AS (
+      DELETE FROM ${jobs} USING unnest(p_removed, p_fences) AS ended (ended_id, fence)
+      WHERE id = ended_id AND ${RESERVED} AND ${FENCE} = fence RETURNING id
+    )
+    SELECT v_settled || coalesce(array_agg(id), '{}') INTO v_settled FROM gone;
+  END IF;
+  IF p_released IS NOT NULL THEN
+    FOR v_job IN
+      SELECT id, fence, ${COUNTERS}, coalesce(due - v_now, delay) AS delay, front
+      FROM json_to_recordset(p_released) AS job (id bigint, fence bigint, delay double precision, due double precision,
+        front boolean, ${COUNTER_TYPES})
+    LOOP
+      UPDATE ${jobs} SET reserved_at = NULL, lease_until = NULL, attempts = v_job.attempts, crashes = v_job.crashes,
+        exceptions = v_job.exceptions, timeouts = v_job.timeouts, releases = v_job.releases,
+        available_at = ${availableAt('v_job.delay')},
+        due_at = CASE WHEN v_job.delay > 0 THEN v_now + v_job.delay END,
+        place = CASE WHEN v_job.front THEN place WHEN v_job.delay > 0 THEN NULL ELSE nextval(${literal(places)}) END
+      WHERE id = v_job.id AND ${RESERVED} AND ${FENCE} = v_job.fence
+      RETURNING queue INTO v_queue;
+      IF FOUND THEN
+        v_settled := v_settled || v_job.id;
+        v_woken := v_woken || v_queue;
+      END IF;
+    END LOOP;
+    PERFORM pg_notify(${literal(channel)}, woken) FROM unnest(v_woken) AS woken;
+  END IF;
+  IF p_failed IS NOT NULL THEN
+    FOR v_job IN
+      SELECT * FROM json_to_recordset(p_failed) AS job (id bigint, fence bigint, uuid text, connection text, queue text,
+        payload text, raw text, exception text, name text, attempts bigint, own text)
+    LOOP
+      DELETE FROM ${jobs} WHERE id = v_job.id AND ${RESERVED} AND ${FENCE} = v_job.fence;
+      IF FOUND THEN
+        v_settled := v_settled || v_job.id;
+        -- Beside one of the same id that is there.
+        ${insertFailed(failed, 'v_job', 'v_now')} ON CONFLICT (uuid) DO NOTHING;
+        IF NOT FOUND THEN
+          v_job.uuid := v_job.own;
+          ${insertFailed(failed, 'v_job', 'v_now')};
+        END IF;
+      END IF;
+    END LOOP;
+  END IF;
+  IF cardinality(p_removed) > 0 OR p_released IS NOT NULL OR p_failed IS NOT NULL OR cardinality(p_unheard) > 0 THEN
+    INSERT INTO ${calls} AS known (client, call, called_at, answer) VALUES (p_client, p_call, floor(v_now)::integer, v_settled)
+      ON CONFLICT (client) DO UPDATE SET call = excluded.call, called_at = excluded.called_at, answer = excluded.answer;
+  END IF;`;
+}
+
+/** Adds the entry, or replaces the one of the same id, as the newest. `from`: what gives the entry. */
+export function putFailed(failed: string, entry: string, now: string, from: string): string {
+  return `${insertFailed(failed, entry, now, from)}
+      ON CONFLICT (uuid) DO UPDATE SET id = excluded.id, connection = excluded.connection, queue = excluded.queue,
+        payload = excluded.payload, raw = excluded.raw, exception = excluded.exception, failed_at = excluded.failed_at,
+        failed_ms = excluded.failed_ms, name = excluded.name, attempts = excluded.attempts`;
+}
+
+/** `from`: what gives the entry, if it is no variable. */
+function insertFailed(failed: string, entry: string, now: string, from = ''): string {
+  return `INSERT INTO ${failed} (uuid, connection, queue, payload, raw, exception, failed_at, failed_ms, name, attempts)
+      SELECT ${entry}.uuid, ${entry}.connection, ${entry}.queue, ${entry}.payload, decode(${entry}.raw, 'base64'), ${entry}.exception,
+        to_timestamp(${now}) AT TIME ZONE 'UTC', round(${now} * 1000), ${entry}.name, ${entry}.attempts ${from}`;
+}
+
+function reserving(names: Identifiers): string {
+  const { jobs, orders } = names;
+  return `  IF p_queues IS NOT NULL THEN
+    SELECT array_agg(value) FILTER (WHERE kind = 'pause' AND value = ANY (p_queues)),
+      min(ends_at) FILTER (WHERE kind = 'pause' AND value = ANY (p_queues)), max(value) FILTER (WHERE kind = 'restart')
+      INTO o_paused, v_resumes, o_restart FROM ${orders} WHERE ${PAUSED_UNTIL} > v_now;
+    FOREACH v_queue IN ARRAY p_queues LOOP
+${moving(names)}
+      CONTINUE WHEN v_left <= 0 OR v_bytes <= 0 OR v_queue = ANY (o_paused);
+${taking(jobs)}
+    END LOOP;
+    o_next := coalesce(v_resumes - v_now, 'Infinity');
+    FOREACH v_queue IN ARRAY p_queues LOOP
+      CONTINUE WHEN v_queue = ANY (o_paused);
+      -- Behind the last that was taken first: what was taken before it is still in the index, until the next vacuum.
+      IF (v_queue = o_queue AND EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${READY} AND place > v_place))
+        OR EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${READY})
+      THEN
+        o_next := 0;
+        EXIT;
+      END IF;
+      SELECT min(at) INTO v_at FROM (
+        (SELECT ${DUE} AS at FROM ${jobs} WHERE queue = v_queue AND ${DELAYED} ORDER BY ${DUE} LIMIT 1)
+        UNION ALL (SELECT lease_until FROM ${jobs} WHERE queue = v_queue AND ${RESERVED} ORDER BY lease_until LIMIT 1)
+      ) AS moments;
+      o_next := least(o_next, greatest(coalesce(v_at, 'Infinity') - v_now, 0));
+    END LOOP;
+  END IF;`;
+}
+
+/** Ended leases to the head, in the order of the ends; jobs that are due to the tail, in the order of their moments. */
+function moving({ jobs, places }: Identifiers): string {
+  return `      IF v_reclaims > 0 AND EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${RESERVED} AND lease_until <= v_now) THEN
+        SELECT place INTO v_head FROM ${jobs} WHERE queue = v_queue AND ${READY} AND place > -${MOST_COUNTED} ORDER BY place LIMIT 1;
+        WITH ended AS MATERIALIZED (
+          SELECT id, lease_until, place FROM ${jobs} WHERE queue = v_queue AND ${RESERVED} AND lease_until <= v_now
+          ORDER BY lease_until LIMIT v_reclaims FOR UPDATE SKIP LOCKED
+        ), numbered AS (SELECT id, row_number() OVER (ORDER BY lease_until, place, id) AS n FROM ended)
+        UPDATE ${jobs} AS job SET place = coalesce(v_head, 1) - 1 - v_reclaims + n, reserved_at = NULL, lease_until = NULL,
+          attempts = greatest(${sane('attempts')} - 1, 0), crashes = ${sane('crashes')} + 1
+        FROM numbered WHERE job.id = numbered.id;
+        GET DIAGNOSTICS v_moved = ROW_COUNT;
+        v_reclaims := v_reclaims - v_moved;
+      END IF;
+      IF v_promotes > 0 AND EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${DELAYED} AND ${DUE} <= v_now) THEN
+        WITH due AS MATERIALIZED (
+          SELECT id, ${DUE} AS at FROM ${jobs} WHERE queue = v_queue AND ${DELAYED} AND ${DUE} <= v_now
+          ORDER BY ${DUE}, id LIMIT v_promotes FOR UPDATE SKIP LOCKED
+        ), placed AS MATERIALIZED (
+          SELECT id, nextval(${literal(places)}) AS next FROM (SELECT id FROM due ORDER BY at, id) AS ordered
+        )
+        UPDATE ${jobs} AS job SET place = next FROM placed WHERE job.id = placed.id;
+        GET DIAGNOSTICS v_moved = ROW_COUNT;
+        v_promotes := v_promotes - v_moved;
+      END IF;`;
+}
+
+/** The first in line. The very first of a call passes however long it is. */
+function taking(jobs: string): string {
+  return `      o_kind := 'job';
+      o_queue := v_queue;
+      FOR o_id, o_payload, o_attempts, o_crashes, o_exceptions, o_timeouts, o_releases, o_cancelled, v_size, v_place IN
+        WITH first AS MATERIALIZED (
+          SELECT id, place, octet_length(payload) AS size FROM ${jobs} WHERE queue = v_queue AND ${READY}
+          ORDER BY place LIMIT v_left FOR UPDATE SKIP LOCKED
+        ), chosen AS (
+          SELECT id, n, size FROM (
+            SELECT id, size, row_number() OVER up_to_here AS n, sum(size) OVER up_to_here AS total
+            FROM first WINDOW up_to_here AS (ORDER BY place, id ROWS UNBOUNDED PRECEDING)
+          ) AS line
+          WHERE total <= v_bytes OR (n = 1 AND v_taken = 0)
+        ), taken AS (
+          UPDATE ${jobs} AS job SET reserved_at = floor(v_now)::integer, lease_until = v_now + p_lease, holder = v_holder,
+            attempts = ${sane('attempts')} + 1, ${OTHER_COUNTERS}
+          FROM chosen WHERE job.id = chosen.id
+          RETURNING n, job.id, payload, ${COUNTERS}, cancelled, size, place
+        )
+        SELECT id, payload, ${COUNTERS}, cancelled, size, place FROM taken ORDER BY n
+      LOOP
+        RETURN NEXT;
+        v_taken := v_taken + 1;
+        v_left := v_left - 1;
+        v_bytes := v_bytes - v_size;
+      END LOOP;`;
+}

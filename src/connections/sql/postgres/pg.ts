@@ -1,0 +1,95 @@
+/** The package pg, as far as it is used here, and sessions on what it gives. Its types are a package of their own. */
+import { loadPeer } from '../../kit/peer';
+import type { SqlClient, SqlPool, SqlResult, SqlRow } from '../server/sql-session';
+
+export interface PgResult {
+  readonly rowCount: number | null;
+  readonly rows: readonly unknown[];
+}
+
+export interface PgQuery {
+  readonly text: string;
+  readonly values?: readonly unknown[];
+  readonly rowMode?: 'array';
+  readonly types?: unknown;
+}
+
+export interface PgQueries {
+  query(query: PgQuery): Promise<PgResult | readonly PgResult[]>;
+}
+
+export interface PgPooledClient extends PgQueries {
+  release(destroy?: boolean): void;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  off(event: 'error', listener: (error: Error) => void): unknown;
+}
+
+export interface PgPool {
+  connect(): Promise<PgPooledClient>;
+  end(): Promise<void>;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  /** Makes its clients, and what it makes them with. */
+  readonly Client?: PgClientClass;
+  readonly options?: object;
+}
+
+export interface PgClient extends PgQueries {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string | undefined;
+  readonly database: string | undefined;
+  connect(): Promise<void>;
+  end(): Promise<void>;
+  unref(): void;
+  on(event: 'notification', listener: (message: { readonly payload?: string | undefined }) => void): unknown;
+  on(event: 'error' | 'end', listener: (error?: Error) => void): unknown;
+  readonly connection?: { readonly stream?: { destroy(): void } };
+}
+
+export type PgClientClass = new (options: object) => PgClient;
+
+interface PgPackage {
+  readonly Client: PgClientClass;
+  readonly Pool: new (options: object) => PgPool;
+}
+
+/** @param connection its name in the configuration @throws MissingPeerError */
+export function loadPg(connection: string): PgPackage {
+  // oxlint-disable-next-line typescript/no-require-imports -- an optional peer, loaded by who uses it
+  return loadPeer({ connection, driver: 'database on PostgreSQL', peer: 'pg' }, () => require('pg') as PgPackage);
+}
+
+/** Values stay as the server writes them, whatever parsers an application has set for all. */
+const AS_TEXT = { getTypeParser: () => (value: unknown) => value };
+
+/** Runs one statement, or without values several at once. */
+export async function query(client: PgQueries, text: string, values: readonly unknown[] = []): Promise<SqlResult> {
+  const statement = values.length === 0 ? { text } : { text, values };
+  const answer = await client.query({ ...statement, rowMode: 'array', types: AS_TEXT });
+  const { rows, rowCount } = Array.isArray(answer) ? (answer as readonly PgResult[]).at(-1)! : (answer as PgResult);
+  return { rows: rows as readonly SqlRow[], written: rowCount ?? 0 };
+}
+
+/** @param isOurs otherwise it is the user's own, and never ended */
+export function sqlPool(pool: PgPool, isOurs: boolean): SqlPool {
+  return {
+    acquire: async () => clientOf(await pool.connect()),
+    close: async () => {
+      if (isOurs) await pool.end();
+    },
+  };
+}
+
+function clientOf(client: PgPooledClient): SqlClient {
+  // Nobody else hears of a connection that ends while it is in use, and then it would end the process.
+  const heard = (): void => undefined;
+  client.on('error', heard);
+  return {
+    identity: client,
+    query: (text, values) => query(client, text, values),
+    release: (broken) => {
+      client.release(broken);
+      client.off('error', heard);
+    },
+  };
+}

@@ -1,0 +1,140 @@
+/**
+ * Wakes the waiting workers of this process by LISTEN, on one connection for all of them.
+ *
+ * A hint that comes while nobody waits is kept for the next wait. Whenever the connection was made anew, everybody looks:
+ * what was said meanwhile nobody heard. Where it cannot be made, workers look by themselves every other second.
+ */
+import type { Clock, Milliseconds, Seconds, Timer } from '../../../base/clock';
+import type { Waiter } from '../../contract';
+import { ConnectionClosedError } from '../../errors';
+import type { Waiters } from '../server/dialect';
+import { HintWaiter } from '../server/hint-waiter';
+import { quoted } from './identifiers';
+import { type PgClient, query } from './pg';
+
+export interface HintSettings {
+  /** The connection's name in the configuration. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly deadline: Seconds;
+  readonly channel: string;
+  /** A client of its own, not connected yet. */
+  readonly connect: () => PgClient;
+}
+
+const FIRST_PAUSE: Milliseconds = 100;
+const LONGEST_PAUSE: Milliseconds = 5_000;
+
+/** A connection that died unnoticed gives no hints: after so long in silence it is asked. */
+const LONGEST_SILENCE: Milliseconds = 10_000;
+
+export class PostgresHints implements Waiters {
+  readonly #settings: HintSettings;
+  readonly #waiters = new Set<HintWaiter>();
+  #client: PgClient | undefined;
+  #heardAt: Milliseconds = 0;
+  #asking = false;
+  #failures = 0;
+  #pause: Timer | undefined;
+  #closed = false;
+
+  constructor(settings: HintSettings) {
+    this.#settings = settings;
+  }
+
+  open(queues: readonly string[]): Waiter {
+    const { name, clock } = this.#settings;
+    const waiter = new HintWaiter(queues, {
+      clock,
+      begins: () => {
+        if (this.#closed) throw new ConnectionClosedError(name, 'wait');
+        this.#keep();
+      },
+      ended: () => {
+        this.#waiters.delete(waiter);
+        if (this.#waiters.size === 0) this.#drop();
+      },
+    });
+    this.#waiters.add(waiter);
+    return waiter;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#waiters].map((waiter) => waiter.close()));
+    this.#drop();
+  }
+
+  /** Sees to it that there is a connection, and that it lives. */
+  #keep(): void {
+    if (this.#client === undefined) {
+      if (this.#pause === undefined) this.#listen();
+    } else if (!this.#asking && this.#settings.clock.monotonic() - this.#heardAt > LONGEST_SILENCE) {
+      void this.#ask(this.#client, 'SELECT 1');
+    }
+  }
+
+  #listen(): void {
+    const { connect, channel } = this.#settings;
+    const client = connect();
+    this.#client = client;
+    client.on('notification', ({ payload }) => {
+      this.#heardAt = this.#settings.clock.monotonic();
+      for (const waiter of this.#waiters) waiter.hint(payload);
+    });
+    client.on('error', () => this.#lose(client));
+    client.on('end', () => this.#lose(client));
+    const listening = client.connect().then(() => client.unref());
+    void this.#ask(client, `LISTEN ${quoted(channel)}`, listening).then((listens) => {
+      if (!listens) return;
+      this.#failures = 0;
+      for (const waiter of this.#waiters) waiter.hint();
+    });
+  }
+
+  /** False: there was no answer, and the connection is given up. */
+  async #ask(client: PgClient, text: string, before: Promise<void> = Promise.resolve()): Promise<boolean> {
+    const { clock, deadline } = this.#settings;
+    this.#asking = true;
+    const timer = clock.after(deadline * 1000, () => this.#lose(client));
+    try {
+      await before;
+      await query(client, text);
+      this.#heardAt = clock.monotonic();
+      return this.#client === client;
+    } catch {
+      this.#lose(client);
+      return false;
+    } finally {
+      timer.cancel();
+      this.#asking = false;
+    }
+  }
+
+  #lose(client: PgClient): void {
+    end(client);
+    if (this.#client !== client) return;
+    this.#client = undefined;
+    if (this.#waiters.size === 0) return;
+    this.#failures += 1;
+    const pause = Math.min(FIRST_PAUSE * 2 ** Math.min(this.#failures - 1, 10), LONGEST_PAUSE);
+    this.#pause = this.#settings.clock.after(pause, () => {
+      this.#pause = undefined;
+      this.#listen();
+    });
+  }
+
+  #drop(): void {
+    this.#pause?.cancel();
+    this.#pause = undefined;
+    const client = this.#client;
+    this.#client = undefined;
+    if (client !== undefined) end(client);
+  }
+}
+
+/** Not by a farewell alone: a silent server does not close its end. */
+function end(client: PgClient): void {
+  client.end().catch(() => undefined);
+  client.connection?.stream?.destroy();
+}

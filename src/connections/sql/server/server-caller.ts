@@ -1,0 +1,230 @@
+/**
+ * Carries calls out on a database server, each within a deadline, whatever becomes of the connections meanwhile.
+ *
+ * What was not carried out for certain is asked again until the deadline. What may have been is asked again only where a
+ * repetition does no harm; otherwise the error says that it is uncertain.
+ */
+import { wordsOf } from '../../../base/foreign-error';
+import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../../base/clock';
+import { systemRandom } from '../../../base/random';
+import { OnqueueError } from '../../../base/onqueue-error';
+import { QueueUnavailableError } from '../../errors';
+import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../../kit/unknown-host';
+import { named } from '../../../dispatch/send';
+import { NotMigratedError, RefusedByDatabaseError } from '../errors';
+import type { Dialect, Trouble } from './dialect';
+import type { SqlClient, SqlPool, SqlResult, SqlSession } from './sql-session';
+
+export interface CallerSettings {
+  /** The connection's name in the configuration. */
+  readonly name: string;
+  /** For people: without a password. */
+  readonly address: string;
+  readonly clock: Clock;
+  readonly deadline: Seconds;
+  readonly origin: string | undefined;
+  readonly dialect: Pick<Dialect, 'product' | 'transactions' | 'errors'>;
+  readonly pool: SqlPool;
+}
+
+export interface Purpose {
+  /** What was not done when it fails, as a clause. */
+  readonly consequence: string;
+  /** Default: it only reads. `once`: done twice, it would not be the same. */
+  readonly writes?: 'repeatable' | 'once';
+  /** Default: that of the connection. */
+  readonly deadline?: Seconds;
+}
+
+/** A connection that has died unnoticed is given up early enough for another one to answer within the deadline. */
+const ATTEMPTS_IN_SILENCE = 2;
+const FIRST_PAUSE: Milliseconds = 20;
+const LONGEST_PAUSE: Milliseconds = 500;
+
+const SILENCE = Symbol('silence');
+
+/** Nothing was sent: a pool whose connections are all in use is as silent as a server that is away. */
+const NO_CONNECTION = 'Is it running, and has its pool a connection to spare?';
+
+interface Failure {
+  readonly error: unknown;
+  readonly sent: boolean;
+  readonly trouble: Trouble;
+  readonly uncertain: boolean;
+  /** How long it was asked for; undefined: it was not asked again. */
+  readonly deadline: Seconds | undefined;
+}
+
+export class ServerCaller {
+  readonly settings: CallerSettings;
+  /** When each connection was last heard of, by the monotonic clock. */
+  readonly #heardAt = new WeakMap<object, Milliseconds>();
+  /** Connections that were silent since before then are not trusted: what broke one of them broke all. */
+  #doubted: Milliseconds = -Infinity;
+  readonly #underWay = new Set<Promise<unknown>>();
+
+  constructor(settings: CallerSettings) {
+    this.settings = settings;
+  }
+
+  /**
+   * `work` may be called again, on another connection.
+   *
+   * @throws QueueUnavailableError, NotMigratedError, and errors of ours that `work` throws
+   */
+  run<T>(purpose: Purpose, work: (session: SqlSession) => Promise<T>): Promise<T> {
+    const call = this.#insist(purpose, work);
+    this.#underWay.add(call);
+    const done = (): void => void this.#underWay.delete(call);
+    call.then(done, done);
+    return call;
+  }
+
+  /** Ends the connections, once what is under way has ended; at the latest after the deadline. */
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#underWay);
+    const { clock, deadline, pool } = this.settings;
+    const ended = pool.close();
+    await within(clock, deadline * 1000, ended).catch(() => undefined);
+  }
+
+  async #insist<T>(purpose: Purpose, work: (session: SqlSession) => Promise<T>): Promise<T> {
+    const { clock, dialect } = this.settings;
+    const { consequence, writes, deadline = this.settings.deadline } = purpose;
+    const end = clock.monotonic() + deadline * 1000;
+    const patience = (deadline * 1000) / (writes === 'once' ? 1 : ATTEMPTS_IN_SILENCE);
+    let uncertain = false;
+    // What the server said last says more than the silence of an attempt that the deadline has cut short.
+    let said: unknown = SILENCE;
+    for (let attempt = 0; ; attempt += 1) {
+      const until = Math.min(clock.monotonic() + patience, end);
+      const outcome = await this.#attempt(work, writes !== undefined && dialect.transactions, until);
+      if ('value' in outcome) return outcome.value;
+      const { error, sent } = outcome;
+      if (error instanceof OnqueueError) throw named(error, consequence);
+      const trouble = error === SILENCE ? 'gone' : dialect.errors.trouble(error);
+      if (trouble === 'passing') said = error;
+      uncertain ||= sent && trouble === 'gone' && writes !== undefined;
+      const pause = Math.min(FIRST_PAUSE * 2 ** Math.min(attempt, 10), LONGEST_PAUSE) * (0.5 + systemRandom() / 2);
+      const again =
+        trouble === 'passing' || (trouble === 'gone' && !isUnknownHost(error) && !(uncertain && writes === 'once'));
+      const late = clock.monotonic() + pause >= end;
+      if (late || !again) {
+        const reason = error === SILENCE ? said : error;
+        throw this.#explain(
+          { error: reason, sent, trouble, uncertain, deadline: again ? deadline : undefined },
+          consequence,
+        );
+      }
+      await new Promise<void>((resolve) => void clock.after(pause, resolve, true));
+    }
+  }
+
+  async #attempt<T>(
+    work: (session: SqlSession) => Promise<T>,
+    transaction: boolean,
+    until: Milliseconds,
+  ): Promise<{ readonly value: T } | { readonly error: unknown; readonly sent: boolean }> {
+    const { clock } = this.settings;
+    let client: SqlClient | undefined;
+    let broken = true;
+    try {
+      client = await this.#acquire(until);
+      const answer = transaction ? inTransaction(client, work) : work(client);
+      const value = await within(clock, until - clock.monotonic(), answer);
+      this.#heardAt.set(client.identity, clock.monotonic());
+      broken = false;
+      return { value };
+    } catch (error) {
+      if (error === SILENCE && client !== undefined) this.#doubted = clock.monotonic();
+      broken = error === SILENCE || error instanceof BrokenTransaction || !this.#isRefusal(error);
+      return { error: error instanceof BrokenTransaction ? error.cause : error, sent: client !== undefined };
+    } finally {
+      client?.release(broken);
+    }
+  }
+
+  /** Refused by a statement: the connection is as good as before. */
+  #isRefusal(error: unknown): boolean {
+    if (error instanceof OnqueueError) return true;
+    const trouble = this.settings.dialect.errors.trouble(error);
+    return trouble === 'refused' || trouble === 'unfit' || trouble === 'unmigrated';
+  }
+
+  async #acquire(until: Milliseconds): Promise<SqlClient> {
+    const { clock, pool } = this.settings;
+    for (;;) {
+      const acquiring = pool.acquire();
+      let client: SqlClient;
+      try {
+        client = await within(clock, until - clock.monotonic(), acquiring);
+      } catch (error) {
+        // It may come yet; nobody waits for it any more.
+        if (error === SILENCE)
+          acquiring.then(
+            (late) => late.release(false),
+            () => undefined,
+          );
+        throw error;
+      }
+      if ((this.#heardAt.get(client.identity) ?? Infinity) >= this.#doubted) return client;
+      client.release(true);
+    }
+  }
+
+  #explain({ error, sent, trouble, uncertain, deadline }: Failure, consequence: string): Error {
+    const { name, address, origin, dialect } = this.settings;
+    const cause = error === SILENCE ? undefined : error;
+    const reason = wordsOf(cause);
+    if (trouble === 'unmigrated') return new NotMigratedError(name, address, consequence, { cause });
+    if (trouble === 'unfit') {
+      const facts = { connection: name, address, reply: reason ?? 'without a reason', consequence };
+      return new RefusedByDatabaseError(facts, { cause });
+    }
+    const known = isUnknownHost(error) ? UNKNOWN_HOST_REMEDY : dialect.errors.remedy(error);
+    const remedy = known ?? (cause === undefined && !sent ? NO_CONNECTION : undefined);
+    return new QueueUnavailableError(
+      {
+        connection: name,
+        store: dialect.product,
+        address,
+        consequence,
+        uncertain,
+        ...(trouble !== 'gone' && { refused: true }),
+        ...(deadline !== undefined && { deadline }),
+        ...(reason !== undefined && { reason }),
+        ...(origin !== undefined && { origin }),
+        ...(remedy !== undefined && { remedy }),
+      },
+      { cause },
+    );
+  }
+}
+
+/** The transaction could not be ended: the connection is of no use any more. */
+class BrokenTransaction extends Error {}
+
+async function inTransaction<T>(client: SqlClient, work: (session: SqlSession) => Promise<T>): Promise<T> {
+  const control = (text: string): Promise<SqlResult> => client.query(text);
+  await control('BEGIN');
+  try {
+    const result = await work(client);
+    await control('COMMIT');
+    return result;
+  } catch (cause) {
+    await control('ROLLBACK').catch(() => {
+      throw new BrokenTransaction('the transaction was not ended', { cause });
+    });
+    throw cause;
+  }
+}
+
+/** Rejects with `SILENCE` after `milliseconds`. An unanswered call keeps the process alive, up to then. */
+function within<T>(clock: Clock, milliseconds: Milliseconds, promise: Promise<T>): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    // What came while a job blocked the event loop is read before the silence is believed.
+    const silent = (): void => void endOfTurn().then(() => reject(SILENCE));
+    const timer = clock.after(Math.max(milliseconds, 0), silent, true);
+    promise.then(resolve, reject).finally(() => timer.cancel());
+  });
+}

@@ -1,0 +1,44 @@
+/** What `onqueue check` tells of a SQLite file. */
+import { statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { OnqueueError } from '../../../base/onqueue-error';
+import type { Diagnosis } from '../../contract';
+import type { SqliteStore } from './sqlite-store';
+import type { SqliteTables } from './sqlite-tables';
+
+const SUBJECT = 'database';
+
+/** What `statfs` calls file systems that are shared with other machines, whose processes see no common memory. */
+const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
+  [0x6969, 'NFS'],
+  [0x517b, 'SMB'],
+  [0xfe534d42, 'SMB'],
+  [0xff534d42, 'CIFS'],
+  [0x01021997, '9P'],
+  [0x00c36400, 'Ceph'],
+  [0x5346414f, 'AFS'],
+]);
+
+export async function diagnose(file: string, store: SqliteStore<SqliteTables>): Promise<readonly Diagnosis[]> {
+  try {
+    const { version, journal } = await store.read('it was not examined', (tables) => tables.facts());
+    const lines: Diagnosis[] = [
+      { level: 'ok', subject: SUBJECT, message: `SQLite ${version} (libsql), ${file}, journal mode ${journal}` },
+    ];
+    if (journal !== 'wal') {
+      const message = `${file} has no write-ahead log here (journal mode ${journal}): workers wait for each other, and wake once a second.`;
+      lines.push({ level: 'warning', subject: SUBJECT, message });
+    }
+    return [...lines, ...networkWarnings(file)];
+  } catch (error) {
+    if (!(error instanceof OnqueueError)) throw error;
+    return [{ level: 'error', subject: SUBJECT, message: error.message }];
+  }
+}
+
+function networkWarnings(file: string): readonly Diagnosis[] {
+  const network = NETWORK_FILE_SYSTEMS.get(statfsSync(dirname(file)).type);
+  if (network === undefined) return [];
+  const message = `${file} is on ${network}: processes of several machines would damage it. Use a local disk, or Redis.`;
+  return [{ level: 'warning', subject: SUBJECT, message, endangersJobs: true }];
+}

@@ -1,0 +1,132 @@
+/** `Bus`: dispatches jobs, and runs the mapped handlers of commands that are none. */
+import { checkInjection } from '../container/parameters';
+import { makeResolvable } from '../container/tsyringe-scope';
+import { extendsJob } from '../job/base';
+import type { Class, JobInstance } from '../job/definition';
+import { classOf } from '../job/definition-of';
+import type { JobDispatcher, PendingDispatch } from '../job/dispatcher';
+import { InvalidHandlerError } from '../job/errors';
+import { hasHandle } from '../job/handles';
+import type { HandleResult, JobBase } from '../job/job';
+import { sendBulk } from './bulk';
+import { defaultManager } from '../application/default-manager';
+import { checkList, type EncodedJob } from './job-encoder';
+import type { QueueManager } from '../application/queue-manager';
+import { UnmappedCommandError } from './errors';
+import { PendingJob } from './pending-dispatch';
+import { runInPlace } from './run-in-place';
+import { ownPush, pushesItself } from './send-job';
+import { Undispatched } from './undispatched';
+
+/** For the manager behind `Queue`, use `Bus`; for one of your own, `new JobBus(() => manager)`. */
+export class JobBus implements JobDispatcher {
+  readonly #managerOf: () => QueueManager;
+
+  constructor(managerOf: () => QueueManager) {
+    this.#managerOf = managerOf;
+  }
+
+  /** Sends a job to its queue; an object that is no job goes to its mapped handler at once, whose value it gives. */
+  dispatch(job: JobBase): PendingDispatch;
+  dispatch(command: JobInstance): PendingDispatch & Promise<unknown>;
+  dispatch(job: JobInstance): PendingDispatch {
+    const manager = this.#managerOf();
+    if (isJob(manager, job)) return new PendingJob(manager, job);
+    // Typed as a dispatch, because nothing but the decorator tells a plain job from a command.
+    return this.#runCommand(manager, job) as PendingDispatch;
+  }
+
+  /** Sends a job to its queue, and never runs it at once. */
+  dispatchToQueue(job: JobInstance): PendingDispatch {
+    return new PendingJob(this.#managerOf(), job);
+  }
+
+  /**
+   * Runs a job through the `sync` connection: payload, middleware and hooks, in one attempt; gives what `handle` gives.
+   *
+   * @throws what the job failed with
+   */
+  async dispatchSync<J extends JobInstance>(job: J): Promise<HandleResult<J>> {
+    const manager = this.#managerOf();
+    if (!isJob(manager, job)) return (await this.#runCommand(manager, job)) as HandleResult<J>;
+    const { queue, entry } = manager.encoder.encode(job, { connection: 'sync' });
+    return (await manager.syncRunner().run(queue, entry.payload)) as HandleResult<J>;
+  }
+
+  /** Runs this very instance in place, with injection; gives what `handle` gives. No payload, middleware or hooks. */
+  async dispatchNow<J extends JobInstance>(job: J): Promise<HandleResult<J>> {
+    const manager = this.#managerOf();
+    if (!isJob(manager, job)) return (await this.#runCommand(manager, job)) as HandleResult<J>;
+    const { target } = manager.encoder.definitionOf(job);
+    return (await runInPlace(manager, job, manager.registry.handlerOf(target))) as HandleResult<J>;
+  }
+
+  /**
+   * Sends many jobs with few calls, to the connection and queue of each; gives their ids, in the same order. All are
+   * encoded before the first is sent.
+   *
+   * @throws BulkInterruptedError when a store, a job on `sync` or a `queue()` of its own failed on the way: its facts say
+   *   which are not in
+   */
+  async bulk(jobs: Iterable<JobInstance>): Promise<string[]> {
+    const manager = this.#managerOf();
+    checkList(jobs);
+    const all = [...jobs];
+    const encoded: Iterator<EncodedJob> = (await manager.encoder.encodeAll(all, {}, pushesItself)).values();
+    const parcels = all.map((job) =>
+      pushesItself(job) ? ownPush(manager, job, {}) : (encoded.next().value as EncodedJob),
+    );
+    return sendBulk(parcels, (connection) => manager.driver(connection));
+  }
+
+  /**
+   * Says which handler runs a command. Where the command is a job, its workers call the handler, as with `@Handles`.
+   *
+   * @throws InvalidHandlerError, and the errors of injection
+   */
+  map(handlers: Iterable<readonly [command: Class, handler: Class]>): void {
+    const manager = this.#managerOf();
+    for (const [command, handler] of handlers) {
+      if (typeof handler !== 'function' || !hasHandle(handler)) {
+        const problem = 'it is no class with a method handle(). (An arrow function in a field is none.)';
+        throw new InvalidHandlerError(
+          handler?.name ?? String(handler),
+          command?.name,
+          undefined,
+          problem,
+          'Bus.map to',
+        );
+      }
+      checkInjection(handler, 'handler');
+      makeResolvable(handler);
+      if (manager.registry.definitionOf(command) === undefined) manager.commandHandlers.set(command, handler);
+      else manager.registry.setHandler(command, handler);
+    }
+  }
+
+  none(): PendingDispatch<undefined> {
+    return new Undispatched();
+  }
+
+  async #runCommand(manager: QueueManager, command: object): Promise<unknown> {
+    const handler = manager.commandHandlers.get(command.constructor);
+    if (handler === undefined) throw new UnmappedCommandError(command.constructor.name);
+    return runInPlace(manager, command, handler);
+  }
+}
+
+/** Dispatches to the connections of `Queue`. */
+export const Bus = new JobBus(defaultManager);
+
+/** Sends a job that does not extend `Job`: `await dispatch(new Plain(1)).onQueue('x')`. */
+export function dispatch(job: JobInstance): PendingDispatch {
+  return Bus.dispatchToQueue(job);
+}
+
+// One that extends Job without a decorator is a job with a mistake, which its dispatch explains; so is a class in place
+// of an instance, and a plain object.
+function isJob(manager: QueueManager, job: object): boolean {
+  const target = classOf(job);
+  if (target === undefined || target === Object) return true;
+  return manager.registry.definitionOf(target) !== undefined || extendsJob(target);
+}

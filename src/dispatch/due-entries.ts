@@ -1,0 +1,30 @@
+/** Entries as a driver takes them: its own clock judges moments where it can, and ours never does where it has told its own. */
+import { type Milliseconds, systemClock } from '../base/clock';
+import { withRetryUntil } from '../payload/payload-text';
+import type { Connection, Entry } from '../connections/contract';
+import type { EncodedJob } from './job-encoder';
+
+export type Timed = Pick<EncodedJob, 'entry' | 'retryWithin'>;
+
+/** What takes jobs, as far as its clock is concerned. */
+export type TimedTarget = Partial<Pick<Connection, 'now' | 'capabilities'>>;
+
+/** Not a promise where nothing depends on a clock, as nearly always. */
+export function entriesFor(target: TimedTarget, jobs: readonly Timed[]): readonly Entry[] | Promise<readonly Entry[]> {
+  const judges = target.capabilities?.moments === true;
+  const asks = ({ entry, retryWithin }: Timed): boolean =>
+    retryWithin !== undefined || (entry.dueAt !== undefined && !judges);
+  if (!jobs.some(asks)) return jobs.map(({ entry }) => entry);
+  return nowOf(target).then((now) => jobs.map((job) => (asks(job) ? entryAt(job, now, judges) : job.entry)));
+}
+
+async function nowOf(target: TimedTarget): Promise<Milliseconds> {
+  return target.now === undefined ? systemClock.now() : target.now();
+}
+
+function entryAt({ entry, retryWithin }: Timed, now: Milliseconds, judges: boolean): Entry {
+  const { dueAt, ...rest } = entry;
+  const payload = retryWithin === undefined ? entry.payload : withRetryUntil(entry.payload, now + retryWithin * 1000);
+  if (dueAt === undefined || judges) return { ...entry, payload };
+  return { ...rest, payload, delay: Math.max(0, (dueAt - now) / 1000) };
+}

@@ -1,0 +1,195 @@
+/** Turns a job into the entry that a store takes: where it goes, when, and as which text. */
+import type { Seconds } from '../base/clock';
+import { OnqueueError } from '../base/onqueue-error';
+import type { Hooks } from '../application/hooks/hooks';
+import { checkInstance } from '../job/check-instance';
+import { chosenOf } from '../job/chosen';
+import type { InstanceChoice } from '../job/chosen';
+import type { JobDefinition } from '../job/definition';
+import { definitionOfJob } from '../job/definition-of';
+import type { Middleware } from '../job/middleware';
+import type { Route } from '../job/options';
+import type { JobRegistry } from '../job/registry';
+import { resolveChosen, resolveRoute, type RouteSources } from '../job/resolve-options';
+import { encodePayload, encodeStringJob } from '../payload/envelope';
+import { uuidv7 } from '../payload/uuid';
+import type { Entry } from '../connections/contract';
+import type { ConnectionSettings } from '../connections/connector';
+import { NotAJobError } from '../job/errors';
+import { UnregisteredMiddlewareError } from '../application/errors';
+import { nextTurn } from '../base/next-turn';
+import { checkSize } from './payload-size';
+import type { Routes } from './routes';
+
+/**
+ * Gives fields to add to a payload, such as a trace or a tenant; a job reads them in `this.job.payload`.
+ *
+ * @param job the name of the job
+ */
+export type PayloadCreator = (
+  connection: string,
+  queue: string,
+  job: string,
+) => Readonly<Record<string, unknown>> | undefined | void;
+
+/** A job on its way to a connection. */
+export interface EncodedJob {
+  /** Empty: a raw payload, which may have none. */
+  readonly id: string;
+  /** The job's name, for errors. */
+  readonly name: string;
+  readonly connection: string;
+  readonly queue: string;
+  readonly entry: Entry;
+  /** Those who hear of its push; undefined: nobody does. */
+  readonly hooks?: Hooks | undefined;
+  /** A span from the push, after which no attempt starts; its end is written into the payload when it is sent. */
+  readonly retryWithin?: Seconds | undefined;
+}
+
+export interface EncoderParts {
+  readonly registry: JobRegistry;
+  readonly creators: Iterable<PayloadCreator>;
+  readonly hooks: Hooks;
+  readonly routes: Routes;
+  /** @throws UnknownConnectionError */
+  readonly settings: (connection?: string) => ConnectionSettings;
+}
+
+/** At some 10 µs for each, a millisecond's worth. */
+const ENCODED_AT_ONCE = 100;
+
+export class JobEncoder {
+  readonly #parts: EncoderParts;
+  readonly #connectionDefaults: RouteSources['connectionDefaults'];
+
+  constructor(parts: EncoderParts) {
+    this.#parts = parts;
+    this.#connectionDefaults = {
+      // Asked for only where nobody named a connection: it may have to load the configuration.
+      get connection() {
+        return parts.settings().name;
+      },
+      queue: (connection) => parts.settings(connection).queue,
+    };
+  }
+
+  /** @throws UndecoratedJobError */
+  definitionOf(job: object): JobDefinition {
+    return definitionOfJob(job, this.#parts.registry);
+  }
+
+  /** @throws UnknownConnectionError, InvalidDurationError, InvalidQueueNameError */
+  route(job: object, dispatch: InstanceChoice): Route {
+    return this.#route(dispatch, chosenOf(job), this.definitionOf(job));
+  }
+
+  /** @throws what is wrong with the job or its data; nothing was sent */
+  encode(job: object, dispatch: InstanceChoice): EncodedJob {
+    const definition = this.definitionOf(job);
+    checkInstance(job, definition);
+    const instance = chosenOf(job);
+    const route = this.#route(dispatch, instance, definition);
+    const id = uuidv7();
+    const chosen = resolveChosen(job, definition);
+    const payload = encodePayload({
+      definition,
+      job,
+      chosen,
+      id,
+      extra: this.#extra(route, definition.name),
+      middleware: middlewareOf(dispatch, instance, this.#parts.registry),
+      classes: this.#parts.registry,
+    });
+    const encoded = this.#encoded(id, definition.name, route, payload);
+    return chosen.retryWithin === undefined ? encoded : { ...encoded, retryWithin: chosen.retryWithin };
+  }
+
+  /**
+   * Encodes many, with turns of the event loop between them.
+   *
+   * @param leaveOut jobs to pass over; they keep their positions in errors
+   */
+  async encodeAll(
+    jobs: Iterable<object>,
+    dispatch: InstanceChoice,
+    leaveOut: (job: object) => boolean = () => false,
+  ): Promise<EncodedJob[]> {
+    checkList(jobs);
+    const encoded: EncodedJob[] = [];
+    let position = 0;
+    for (const job of jobs) {
+      position++;
+      if (leaveOut(job)) continue;
+      try {
+        encoded.push(this.encode(job, dispatch));
+      } catch (error) {
+        throw positioned(error, Array.isArray(jobs) ? `job ${position} of ${jobs.length}` : `job ${position}`);
+      }
+      if (encoded.length % ENCODED_AT_ONCE === 0) await nextTurn();
+    }
+    return encoded;
+  }
+
+  /** A job that is only a name, `Class@method`, and JSON data, as Laravel's string jobs are. */
+  encodeString(name: string, data: unknown, dispatch: InstanceChoice): EncodedJob {
+    const route = this.#route(dispatch, {}, undefined);
+    const id = uuidv7();
+    return this.#encoded(id, name, route, encodeStringJob({ name, data, id, extra: this.#extra(route, name) }));
+  }
+
+  /** Where a text goes that is a payload already. @throws PayloadTooLargeError */
+  encodeRaw(payload: string, dispatch: InstanceChoice): EncodedJob {
+    return this.#encoded('', 'the payload', this.#route(dispatch, {}, undefined), payload);
+  }
+
+  #encoded(id: string, name: string, { connection, queue, delay, dueAt }: Route, payload: string): EncodedJob {
+    checkSize(payload, name, this.#parts.settings(connection));
+    const entry: Entry = dueAt === undefined ? (delay > 0 ? { payload, delay } : { payload }) : { payload, dueAt };
+    const { hooks } = this.#parts;
+    const isHeard = hooks.has('queueing') || hooks.has('queued');
+    return isHeard ? { id, name, connection, queue, entry, hooks } : { id, name, connection, queue, entry };
+  }
+
+  #route(dispatch: InstanceChoice, instance: InstanceChoice, definition: JobDefinition | undefined): Route {
+    const connectionDefaults = this.#connectionDefaults;
+    const routed = definition === undefined ? undefined : this.#parts.routes.of(definition.target);
+    return resolveRoute({ dispatch, instance, definition, routed, connectionDefaults });
+  }
+
+  #extra({ connection, queue }: Route, job: string): Record<string, unknown> | undefined {
+    let extra: Record<string, unknown> | undefined;
+    for (const creator of this.#parts.creators) extra = Object.assign(extra ?? {}, creator(connection, queue, job));
+    return extra;
+  }
+}
+
+/** @throws UnregisteredMiddlewareError */
+function middlewareOf(
+  dispatch: InstanceChoice,
+  instance: InstanceChoice,
+  registry: JobRegistry,
+): readonly Middleware[] {
+  const middleware = [...(instance.middleware ?? []), ...(dispatch.middleware ?? [])];
+  for (const layer of middleware) {
+    if (typeof layer === 'object' && layer !== null && registry.nameOf(layer.constructor) !== undefined) continue;
+    throw new UnregisteredMiddlewareError(layer);
+  }
+  return middleware;
+}
+
+/** One of our own errors, saying which of many jobs it speaks of. */
+function positioned(error: unknown, position: string): unknown {
+  if (!(error instanceof OnqueueError)) return error;
+  const { message } = error;
+  error.message = `${position}: ${message}`;
+  // Printed from its stack, which quotes the message as it was made.
+  error.stack = error.stack?.replace(message, () => error.message) ?? error.message;
+  return error;
+}
+
+/** @throws NotAJobError */
+export function checkList(jobs: unknown): void {
+  if (typeof (jobs as Partial<Iterable<object>> | undefined)?.[Symbol.iterator] === 'function') return;
+  throw new NotAJobError(jobs, 'a list of jobs');
+}

@@ -1,0 +1,68 @@
+/** How large a payload may be: the sizes that a configuration takes, and the one place that refuses what is larger. */
+import { PayloadTooLargeError } from '../application/errors';
+
+/** A number is bytes; a text carries its unit, of which a kilobyte has 1024. */
+export type Size = number | `${number}${'kb' | 'mb'}`;
+
+/** Bytes. A job is a message: what is larger fills the memory of a store that holds many. */
+export const DEFAULT_MAX_PAYLOAD = 1024 * 1024;
+
+/** Below this not every job would fit, however little it carries. */
+const LEAST = 1024;
+
+/** What Redis holds in one string, and Node.js in one text. */
+const MOST = 512 * 1024 * 1024;
+
+/** What Onqueue itself may write onto a text: counters, an id, a last moment that has passed. */
+const GROWTH = 1024;
+
+/** Characters of a text, a hundred of which have no third of a MiB. */
+const SHORT = 1024;
+
+const BYTES_IN = { kb: 1024, mb: 1024 * 1024 };
+
+const WRITTEN = /^(\d+(?:\.\d+)?)(kb|mb)$/i;
+
+/** Bytes; undefined: it is no size that a payload can be held to. */
+export function bytesOfSize(size: unknown): number | undefined {
+  const [, amount, unit] = typeof size === 'string' ? (WRITTEN.exec(size) ?? []) : [];
+  const bytes = amount === undefined ? size : Math.floor(Number(amount) * BYTES_IN[unit!.toLowerCase() as 'kb' | 'mb']);
+  return Number.isInteger(bytes) && (bytes as number) >= LEAST && (bytes as number) <= MOST
+    ? (bytes as number)
+    : undefined;
+}
+
+interface Destination {
+  /** The connection's name. */
+  readonly name: string;
+  /** Bytes. */
+  readonly maxPayload: number;
+}
+
+/**
+ * @param job what is too large, as the error calls it
+ * @throws PayloadTooLargeError
+ */
+export function checkSize(payload: string, job: string, { name, maxPayload }: Destination): void {
+  // No character takes more than three bytes, so of a short text none has to be counted.
+  if (payload.length * 3 <= maxPayload) return;
+  const bytes = Buffer.byteLength(payload);
+  if (bytes > maxPayload) throw new PayloadTooLargeError(job, name, bytes, maxPayload);
+}
+
+/**
+ * The same for a text that comes back from the failed jobs. What fitted once still fits, though it has grown a little.
+ *
+ * @throws PayloadTooLargeError
+ */
+export function checkRetriedSize(payload: Buffer, job: string, { name, maxPayload }: Destination): void {
+  if (payload.length > maxPayload + GROWTH) throw new PayloadTooLargeError(job, name, payload.length, maxPayload);
+}
+
+/**
+ * Bytes of a text for a call that carries 100 of them, or 1 MiB. Of a short one, of which no 100 come near that, it is what
+ * it has at most: to count them all would cost as much as to write them.
+ */
+export function pageBytes(text: string): number {
+  return text.length <= SHORT ? text.length * 3 : Buffer.byteLength(text);
+}

@@ -1,0 +1,132 @@
+/** Puts jobs into the queues of one connection, by Laravel's names. */
+import type { JobInstance } from '../job/definition';
+import type { Delay } from '../job/duration';
+import type { InstanceChoice } from '../job/chosen';
+import { InvalidPayloadError } from '../payload/errors';
+import { sendBulk } from './bulk';
+import type { ConnectionSettings } from '../connections/connector';
+import type { EncodedJob, JobEncoder } from './job-encoder';
+import { send, type Target } from './send';
+
+export class QueuePusher {
+  /** The connection's name in the configuration. */
+  readonly name: string;
+  /** The queue that is meant where none is named. */
+  readonly defaultQueue: string;
+  readonly #target: () => Target;
+  readonly #encoder: JobEncoder;
+
+  constructor(settings: Pick<ConnectionSettings, 'name' | 'queue'>, target: () => Target, encoder: JobEncoder) {
+    this.name = settings.name;
+    this.defaultQueue = settings.queue;
+    this.#target = target;
+    this.#encoder = encoder;
+  }
+
+  /**
+   * Queues a job, or one that is only a name (`Class@method`) and JSON data; gives its id.
+   *
+   * `queue` beats what the job itself says. The job goes to this connection, whatever it says.
+   *
+   * @throws QueueUnavailableError, and what is wrong with the job or its data
+   */
+  push(job: JobInstance, queue?: string): Promise<string>;
+  push(name: string, data?: unknown, queue?: string): Promise<string>;
+  push(job: JobInstance | string, second?: unknown, queue?: string): Promise<string> {
+    return typeof job === 'string'
+      ? this.#pushString(job, second, { queue })
+      : this.#push(job, { queue: second as string | undefined });
+  }
+
+  /** Like `push`, the queue first. */
+  pushOn(queue: string, job: JobInstance): Promise<string>;
+  pushOn(queue: string, name: string, data?: unknown): Promise<string>;
+  pushOn(queue: string, job: JobInstance | string, data?: unknown): Promise<string> {
+    return typeof job === 'string' ? this.#pushString(job, data, { queue }) : this.#push(job, { queue });
+  }
+
+  /** Like `push`, to become ready after `delay`: a duration from now, or a moment. */
+  later(delay: Delay, job: JobInstance, queue?: string): Promise<string>;
+  later(delay: Delay, name: string, data?: unknown, queue?: string): Promise<string>;
+  later(delay: Delay, job: JobInstance | string, third?: unknown, queue?: string): Promise<string> {
+    return typeof job === 'string'
+      ? this.#pushString(job, third, { delay, queue })
+      : this.#push(job, { delay, queue: third as string | undefined });
+  }
+
+  /** Like `later`, the queue first. */
+  laterOn(queue: string, delay: Delay, job: JobInstance): Promise<string>;
+  laterOn(queue: string, delay: Delay, name: string, data?: unknown): Promise<string>;
+  laterOn(queue: string, delay: Delay, job: JobInstance | string, data?: unknown): Promise<string> {
+    return typeof job === 'string' ? this.#pushString(job, data, { delay, queue }) : this.#push(job, { delay, queue });
+  }
+
+  /**
+   * Queues a text that is a payload already, as it is; gives the `id` in it, if it has one.
+   *
+   * @throws InvalidPayloadError it is no well-formed string
+   */
+  pushRaw(payload: string, queue?: string): Promise<string | undefined> {
+    return this.#pushRaw(payload, { queue }, false);
+  }
+
+  /**
+   * Like `pushRaw`, to become ready after `delay`.
+   *
+   * @throws DuplicatePayloadError this very text waits as delayed already
+   */
+  laterRaw(delay: Delay, payload: string, queue?: string): Promise<string | undefined> {
+    return this.#pushRaw(payload, { delay, queue }, true);
+  }
+
+  /**
+   * Queues many jobs with few calls; gives their ids, in the same order. All of them are encoded before the first is
+   * sent, so that one that cannot be encoded refuses the lot.
+   *
+   * @throws BulkInterruptedError when the store, or a job on `sync`, failed on the way: its facts say which are not in
+   */
+  async bulk(jobs: Iterable<JobInstance>, queue?: string): Promise<string[]> {
+    const encoded = await this.#encoder.encodeAll(jobs, { connection: this.name, queue });
+    return sendBulk(encoded, this.#target);
+  }
+
+  async #push(job: JobInstance, choice: InstanceChoice): Promise<string> {
+    return this.#send(this.#encoder.encode(job, { ...choice, connection: this.name }));
+  }
+
+  async #pushString(name: string, data: unknown, choice: InstanceChoice): Promise<string> {
+    return this.#send(this.#encoder.encodeString(name, data, { ...choice, connection: this.name }));
+  }
+
+  async #send(encoded: EncodedJob): Promise<string> {
+    await send(this.#target(), encoded);
+    return encoded.id;
+  }
+
+  async #pushRaw(payload: string, choice: InstanceChoice, unique: boolean): Promise<string | undefined> {
+    const { queue = this.defaultQueue } = choice;
+    if (typeof payload !== 'string') throw unsendable(queue, `it is no string but of type ${typeof payload}`);
+    // Half a character comes out of no store as it went in, so such a reservation could never be settled.
+    if (!payload.isWellFormed()) throw unsendable(queue, 'it is no well-formed Unicode (toWellFormed() mends it)');
+    const id = idIn(payload);
+    const encoded = { ...this.#encoder.encodeRaw(payload, { ...choice, connection: this.name }), id: id ?? '' };
+    const { delay, dueAt } = encoded.entry;
+    const delayed = unique && (delay !== undefined || dueAt !== undefined);
+    await send(this.#target(), delayed ? { ...encoded, entry: { ...encoded.entry, unique } } : encoded);
+    return id;
+  }
+}
+
+function unsendable(queue: string, reason: string): InvalidPayloadError {
+  return new InvalidPayloadError(`${reason}, and was not sent to the queue '${queue}'`);
+}
+
+function idIn(payload: string): string | undefined {
+  try {
+    const parsed = JSON.parse(payload) as { readonly id?: unknown } | null;
+    return typeof parsed?.id === 'string' ? parsed.id : undefined;
+  } catch {
+    // Not ours to refuse: the store sets it aside, with its bytes, when its turn comes.
+    return undefined;
+  }
+}

@@ -1,0 +1,98 @@
+/** Runs a job or a mapped command where it stands: no payload, no middleware, no hooks, but with injection. */
+import type { Scope } from '../container/container';
+import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
+import { extendsJob } from '../job/base';
+import type { Class } from '../job/definition';
+import { NoHandlerError } from '../job/errors';
+import { JobContext } from '../job/job-context';
+import { attachContext, contextOf } from '../job/running';
+import { uuidv7 } from '../payload/uuid';
+import type { Application } from '../application/application';
+import { runFor } from '../application/default-manager';
+import { AlreadyRunningError, FailedInPlaceError, NotQueuedError } from './errors';
+
+/** Gives what `handle` gives. @throws what it throws, or what it failed itself with; AlreadyRunningError */
+export function runInPlace(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
+  return runFor(application, () => run(application, job, handler));
+}
+
+async function run(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
+  const target = job.constructor;
+  if (handler === undefined && !hasHandle(job)) throw new NoHandlerError(target.name);
+  if (extendsJob(target) && isRunning(job)) throw new AlreadyRunningError(target.name);
+  const context = new InPlaceContext(target.name);
+  const scope = openScope(application.container);
+  try {
+    scope.register(JobContext, context);
+    attachContext(job, context);
+    const value = await runInScope(scope, async () =>
+      handler === undefined
+        ? call(job, target, scope, [])
+        : call(resolveHandler(handler, scope), handler, scope, [job]),
+    );
+    if (context.failure !== undefined) throw context.failure;
+    return value;
+  } finally {
+    context.isOver = true;
+    await scope.dispose();
+  }
+}
+
+// An instance whose run did not begin here was made by a worker, for that run alone. Of a command that does not extend Job
+// nothing is asked: it has no `this.job`, and one constant may well be handled many times at once.
+function isRunning(job: object): boolean {
+  const context = contextOf(job);
+  return context instanceof InPlaceContext ? !context.isOver : context !== undefined;
+}
+
+/** A run that nobody can take back or repeat: there is no reservation behind it. */
+class InPlaceContext extends JobContext {
+  readonly id = uuidv7();
+  readonly queue = '';
+  readonly connectionName = '';
+  readonly attempts = 1;
+  readonly fence = 1;
+  readonly maxTries = 1;
+  readonly signal = new AbortController().signal;
+  readonly stopping = new AbortController().signal;
+  readonly isReleased = false;
+  readonly isDeleted = false;
+  readonly payload = {};
+  readonly name: string;
+  failure: Error | undefined;
+  isOver = false;
+
+  constructor(name: string) {
+    super();
+    this.name = name;
+  }
+
+  get hasFailed(): boolean {
+    return this.failure !== undefined;
+  }
+
+  release(): never {
+    throw new NotQueuedError(this.name);
+  }
+
+  defer(): never {
+    throw new NotQueuedError(this.name);
+  }
+
+  fail(error?: Error | string): void {
+    this.failure ??= error instanceof Error ? error : new FailedInPlaceError(this.name, error);
+  }
+
+  delete(): void {
+    // There is nothing to delete: the run ends with handle().
+  }
+}
+
+function call(target: object, owner: Class, scope: Scope, leading: readonly unknown[]): unknown {
+  if (!hasHandle(target)) throw new NoHandlerError(owner.name);
+  return target.handle(...methodArguments(owner, 'handle', scope, leading));
+}
+
+function hasHandle(target: object): target is { handle(...parameters: readonly unknown[]): unknown } {
+  return 'handle' in target && typeof target.handle === 'function';
+}

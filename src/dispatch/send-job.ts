@@ -1,0 +1,88 @@
+/** Sends one job: by the push of its own, where it has one, otherwise to the driver of its connection. */
+import type { Seconds } from '../base/clock';
+import type { InstanceChoice } from '../job/chosen';
+import type { Route } from '../job/options';
+import type { QueueConnection } from '../application/queue-connection';
+import type { QueueManager } from '../application/queue-manager';
+import { send } from './send';
+import type { Keep } from './transaction/transaction';
+import { targetWithin } from './within';
+
+/**
+ * A job's own way into its queue: as a method `queue()`, it is called in place of the push.
+ *
+ * It may give the id of what it pushed; without one, the dispatch gives an empty text. Within `using(transaction)` the
+ * connection is what that of `Queue.connection().using()` is: it pushes, and no more.
+ */
+export interface PushesItself {
+  queue(
+    connection: QueueConnection,
+    route: { readonly queue: string; readonly delay: Seconds | Date },
+  ): Promise<string | void> | string | void;
+}
+
+/** What a job goes into in place of its connection; neither: into that, at once. */
+export interface Detour {
+  /** Of a `Queue.transaction()`: takes the job. */
+  readonly keep?: Keep | undefined;
+  /** `after`: the dispatch has said so; absent: `@Job()` or the connection may. */
+  readonly commit?: 'after' | undefined;
+  /** What the user has begun in the database of the connection. */
+  readonly within?: { readonly transaction: unknown } | undefined;
+}
+
+/** @throws what is wrong with the job, or what its driver throws */
+export async function sendJob(
+  manager: QueueManager,
+  job: object,
+  choice: InstanceChoice,
+  detour: Detour = {},
+): Promise<string> {
+  const { within } = detour;
+  if (pushesItself(job)) {
+    const { name, connection, queue, push } = ownPush(manager, job, choice, within);
+    const keep = keepOf(manager, job, connection, detour);
+    if (keep === undefined) return push();
+    keep({ manager, job: { id: '', name, connection, queue }, send: push });
+    return '';
+  }
+  const encoded = manager.encoder.encode(job, choice);
+  const keep = keepOf(manager, job, encoded.connection, detour);
+  if (keep === undefined) {
+    const driver = manager.driver(encoded.connection);
+    await send(within === undefined ? driver : targetWithin(driver, within.transaction), encoded);
+  } else {
+    keep({ manager, job: encoded, send: encoded });
+  }
+  return encoded.id;
+}
+
+// Strongest first: the dispatch, `@Job()`, the connection.
+function keepOf(manager: QueueManager, job: object, connection: string, { keep, commit }: Detour): Keep | undefined {
+  if (keep === undefined || commit === 'after') return keep;
+  const { afterCommit } = manager.encoder.definitionOf(job).options;
+  return (afterCommit ?? manager.settings(connection).afterCommit ?? false) ? keep : undefined;
+}
+
+/** @throws what is wrong with the job, or with where it goes; nothing was called yet */
+export function ownPush(
+  manager: QueueManager,
+  job: PushesItself,
+  choice: InstanceChoice,
+  within?: Detour['within'],
+): Route & { readonly name: string; readonly push: () => Promise<string> } {
+  const { name } = manager.encoder.definitionOf(job);
+  const route = manager.encoder.route(job, choice);
+  const connection = manager.connection(route.connection);
+  // What pushes, it has all of.
+  const target = within === undefined ? connection : (connection.using(within.transaction) as QueueConnection);
+  const { queue, dueAt } = route;
+  const delay = dueAt === undefined ? route.delay : new Date(dueAt);
+  return { ...route, name, push: async () => (await job.queue(target, { queue, delay })) ?? '' };
+}
+
+// An own property of that name is a mistake, which encoding explains.
+export function pushesItself(job: object): job is PushesItself {
+  if (typeof job !== 'object' || job === null) return false; // a class, say: its static queue() is none of ours
+  return !Object.hasOwn(job, 'queue') && 'queue' in job && typeof job.queue === 'function';
+}

@@ -1,0 +1,142 @@
+/** Hands encoded jobs to a driver: one, or many in pages. */
+import { OnqueueError } from '../base/onqueue-error';
+import type { QueueingEvent } from '../application/hooks/events';
+import type { Connection } from '../connections/contract';
+import { entriesFor, type TimedTarget } from './due-entries';
+import { type Consequential, QueueUnavailableError } from '../application/errors';
+import type { EncodedJob } from './job-encoder';
+import { nextTurn } from '../base/next-turn';
+import { MOST_JOBS, pagesOf } from '../base/pages';
+import { pageBytes } from './payload-size';
+
+/** What takes jobs. */
+export type Target = Pick<Connection, 'push'> & Partial<Pick<Connection, 'driver'>> & TimedTarget;
+
+/** A push that failed. */
+export interface Refusal {
+  readonly error: unknown;
+  /** Those that are in all the same. */
+  readonly taken: readonly EncodedJob[];
+  /** It is of the job itself, which ran within its push: sent again, it would run twice. */
+  readonly ofJob: boolean;
+}
+
+/** @throws QueueUnavailableError naming the job, and what else the driver throws */
+export async function send(target: Target, job: EncodedJob): Promise<void> {
+  try {
+    if (job.hooks !== undefined) await job.hooks.emit('queueing', pushEvent(job));
+    const entries = entriesFor(target, [job]);
+    await target.push(job.queue, entries instanceof Promise ? await entries : entries);
+    if (job.hooks !== undefined) await job.hooks.emit('queued', pushEvent(job));
+  } catch (error) {
+    throw runsJobs(target) ? error : named(error, `${job.name} was not queued`);
+  }
+}
+
+/**
+ * Sends many jobs, page by page, each queue's in order; with a connection that is away it goes on with those of others.
+ *
+ * @param sent hears of each job that is in
+ * @param refused hears of each page that is not, or not wholly; what it throws ends the sending
+ */
+export async function sendPages(
+  jobs: Iterable<EncodedJob>,
+  targetOf: (connection: string) => Target,
+  sent: (job: EncodedJob) => void,
+  refused: (refusal: Refusal, page: Page) => void,
+): Promise<void> {
+  const away = new Set<string>();
+  for (const group of groups(jobs)) {
+    const { connection } = group[0];
+    const target = (): Target => targetOf(connection);
+    // Each page holds one at least.
+    for (const page of pagesOf(group, bytesOf, mostOf(target)) as Iterable<Page>) {
+      if (away.has(connection)) break;
+      const refusal = await push(target, page);
+      for (const job of refusal?.taken ?? page) sent(job);
+      if (refusal !== undefined) {
+        if (!refusal.ofJob && refusal.error instanceof QueueUnavailableError) away.add(connection);
+        refused(refusal, page);
+      }
+      await nextTurn();
+    }
+  }
+}
+
+/** Undefined: all are in. */
+async function push(targetOf: () => Target, page: Page): Promise<Refusal | undefined> {
+  let ofJob = false;
+  try {
+    const target = targetOf();
+    ofJob = runsJobs(target);
+    await tell('queueing', page);
+    await target.push(page[0].queue, await entriesFor(target, page));
+    await tell('queued', page);
+    return undefined;
+  } catch (error) {
+    return { error, taken: ofJob ? page : takenOf(page, error), ofJob };
+  }
+}
+
+async function tell(hook: 'queueing' | 'queued', jobs: readonly EncodedJob[]): Promise<void> {
+  for (const job of jobs) await job.hooks?.emit(hook, pushEvent(job));
+}
+
+function pushEvent({ id, name, connection, queue, entry }: EncodedJob): QueueingEvent {
+  const { payload, dueAt, delay = 0 } = entry;
+  const when = dueAt === undefined ? delay : new Date(dueAt);
+  return { connectionName: connection, queue, id: id || undefined, name, payload, delay: when };
+}
+
+/** What a driver took of a page that it refused in part: it says which it did not, and sent again the others would run twice. */
+function takenOf(page: readonly EncodedJob[], error: unknown): readonly EncodedJob[] {
+  const refused: unknown = error instanceof OnqueueError ? (error.facts as { readonly refused?: unknown }).refused : [];
+  return Array.isArray(refused) && refused.length > 0 ? page.filter((_, place) => !refused.includes(place)) : [];
+}
+
+/** Whether jobs run within their push. */
+function runsJobs({ driver }: Target): boolean {
+  return driver === 'sync';
+}
+
+/** Of jobs that run within their push each ends for itself: one that has run must not be told as not sent. */
+function mostOf(target: () => Target): number {
+  try {
+    return runsJobs(target()) ? 1 : MOST_JOBS;
+  } catch {
+    // The push tells why.
+    return MOST_JOBS;
+  }
+}
+
+/** Jobs of one queue, for one call. */
+export type Page = readonly [EncodedJob, ...EncodedJob[]];
+
+const bytesOf = ({ entry }: EncodedJob): number => pageBytes(entry.payload);
+
+function groups(jobs: Iterable<EncodedJob>): Iterable<Page> {
+  const groups = new Map<string, [EncodedJob, ...EncodedJob[]]>();
+  let group: [EncodedJob, ...EncodedJob[]] | undefined;
+  for (const job of jobs) {
+    // Mostly the next one goes where the last one went.
+    if (group?.[0].connection !== job.connection || group[0].queue !== job.queue) {
+      const target = JSON.stringify([job.connection, job.queue]);
+      group = groups.get(target);
+      if (group === undefined) {
+        groups.set(target, (group = [job]));
+        continue;
+      }
+    }
+    group.push(job);
+  }
+  return groups.values();
+}
+
+// One call may carry jobs of several dispatches, so each of them gets an error of its own, with its own job's name.
+export function named(error: unknown, consequence: string): unknown {
+  return isConsequential(error) ? error.withConsequence(consequence) : error;
+}
+
+function isConsequential(error: unknown): error is Consequential {
+  return error instanceof OnqueueError && 'withConsequence' in error;
+}

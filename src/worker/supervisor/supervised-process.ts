@@ -1,0 +1,150 @@
+/** One process under supervision: what it has told last, and how it is brought to its end. */
+import type { EventEmitter } from 'node:events';
+import { constants } from 'node:os';
+import type { Clock, Milliseconds, Timer } from '../../base/clock';
+import type { WorkerHealth } from '../health';
+import type { StopReason } from '../stop-conditions';
+import { type EndOrder, type HeldJob, isHealthReport } from './supervision';
+
+/** After an order to end at once, and after SIGKILL: the system may be unable to end a process that waits for a disk. */
+const HASTE: Milliseconds = 1000;
+
+/** What is needed of a `ChildProcess` that was started with a channel. */
+export interface Child extends EventEmitter {
+  readonly pid?: number | undefined;
+  readonly connected: boolean;
+  kill(signal: NodeJS.Signals): boolean;
+  send(message: EndOrder, told: (error: Error | null) => void): boolean;
+}
+
+export interface ProcessListener {
+  heard(process: SupervisedProcess): void;
+  over(process: SupervisedProcess): void;
+}
+
+export class SupervisedProcess {
+  /** What it has told last; undefined while it starts. */
+  health: WorkerHealth | undefined;
+  /** What it ran then. */
+  jobs: readonly HeldJob[] = [];
+  /** It had to be killed: it was told to stop, and did not. */
+  wasKilled = false;
+  isOver = false;
+  /** How it ended, once it has. */
+  code: number | undefined;
+  signal: NodeJS.Signals | undefined;
+  /** It could not even be started. */
+  error: Error | undefined;
+  readonly #child: Child;
+  readonly #clock: Clock;
+  readonly #listener: ProcessListener;
+  #heardAt: Milliseconds;
+  #begunAt: Milliseconds | undefined;
+  #exited = false;
+  #killAt: Milliseconds = Infinity;
+  #killer: Timer | undefined;
+
+  constructor(child: Child, clock: Clock, listener: ProcessListener) {
+    this.#child = child;
+    this.#clock = clock;
+    this.#listener = listener;
+    this.#heardAt = clock.monotonic();
+    child.on('message', (message) => this.#hear(message));
+    child.on('error', (error: Error) => {
+      // Of one that runs: a signal that came too late.
+      if (child.pid !== undefined) return;
+      this.error = error;
+      this.#end();
+    });
+    child.once('exit', (code: number | null, signal: NodeJS.Signals | null) => {
+      this.code = code ?? undefined;
+      this.signal = signal ?? undefined;
+      this.#exited = true;
+      // Its last words may still be in the channel.
+      if (!child.connected) this.#end();
+    });
+    child.once('disconnect', () => {
+      if (this.#exited) this.#end();
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Why it takes no more jobs; undefined while it does, and for one that died at work. */
+  get reason(): StopReason | undefined {
+    return this.health?.reason;
+  }
+
+  /** The reason of one that has come to its end by itself. */
+  get finished(): StopReason | undefined {
+    return this.health?.state === 'stopped' ? this.reason : undefined;
+  }
+
+  /** How long it has worked. */
+  get lived(): Milliseconds {
+    return this.#begunAt === undefined ? 0 : this.#clock.monotonic() - this.#begunAt;
+  }
+
+  /** Whether it has taken jobs. */
+  get hasWorked(): boolean {
+    if (this.health === undefined) return false;
+    return this.health.running > 0 || Object.values(this.health.outcomes).some((count: number) => count > 0);
+  }
+
+  /** Since it was heard last; while it starts, since it was started. */
+  get silence(): Milliseconds {
+    return this.#clock.monotonic() - this.#heardAt;
+  }
+
+  /** Its exit code as a shell counts it, which has one for signals too. */
+  get exitCode(): number {
+    return this.code ?? (this.signal === undefined ? 1 : 128 + constants.signals[this.signal]);
+  }
+
+  /** Passes a signal on; one that has not ended after `patience` is blocked, or stopped, and is killed. */
+  stop(signal: NodeJS.Signals, patience: Milliseconds): void {
+    this.#child.kill(signal);
+    this.#killAfter(patience);
+  }
+
+  /** Has it end at once, with this code. */
+  end(code: number): void {
+    // That the channel is closed means that it ends already.
+    if (this.#child.connected) this.#child.send({ onqueue: 'end', code }, () => undefined);
+    this.#killAfter(HASTE);
+  }
+
+  #killAfter(patience: Milliseconds): void {
+    const at = this.#clock.monotonic() + patience;
+    if (this.isOver || at >= this.#killAt) return;
+    this.#killAt = at;
+    this.#killer?.cancel();
+    this.#killer = this.#clock.after(
+      patience,
+      () => {
+        this.wasKilled = true;
+        this.#child.kill('SIGKILL');
+        this.#killer = this.#clock.after(HASTE, () => this.#end(), true);
+      },
+      true,
+    );
+  }
+
+  #hear(message: unknown): void {
+    if (!isHealthReport(message) || this.isOver) return;
+    this.health = message.health;
+    this.jobs = message.jobs;
+    this.#heardAt = this.#clock.monotonic();
+    this.#begunAt ??= this.#heardAt;
+    this.#listener.heard(this);
+  }
+
+  #end(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.#killer?.cancel();
+    this.#listener.over(this);
+  }
+}

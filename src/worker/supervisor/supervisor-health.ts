@@ -1,0 +1,77 @@
+/** What a supervisor says of its processes, from what they have told and since when they are silent. */
+import type { Seconds } from '../../base/clock';
+import type { WorkerHealth, WorkerState } from '../health';
+import type { SupervisedProcess } from './supervised-process';
+
+/** A process tells of itself every second; one that has not for so long has a frozen event loop, or is stopped. */
+const LONGEST_SILENCE: Seconds = 5;
+
+/** Loading a large project takes its time, in TypeScript above all. */
+const LONGEST_START: Seconds = 60;
+
+export interface ProcessHealth {
+  /** Of its place, from 1. */
+  readonly process: number;
+  /** Undefined while none runs: the last one died, and the next has not started yet. */
+  readonly pid: number | undefined;
+  readonly state: 'waiting' | 'starting' | WorkerState;
+  readonly live: boolean;
+  readonly ready: boolean;
+  /** How often a process was started in this place. */
+  readonly starts: number;
+  /** Since it was heard last. */
+  readonly silence: Seconds;
+  /** What it said then. */
+  readonly worker: WorkerHealth | undefined;
+}
+
+export interface SupervisorHealth {
+  /** Each process that runs tells of itself, and none is stuck. */
+  readonly live: boolean;
+  /** In each place a process works, and its store answers. */
+  readonly ready: boolean;
+  readonly processes: readonly ProcessHealth[];
+}
+
+/** Where one process, or two while one relieves the other, is kept at work. */
+export interface Occupied {
+  readonly number: number;
+  readonly starts: number;
+  readonly isDone: boolean;
+  readonly current: SupervisedProcess | undefined;
+  readonly leaving: SupervisedProcess | undefined;
+}
+
+export function supervisorHealth(places: readonly Occupied[], stopping: boolean): SupervisorHealth {
+  const open = places.filter(({ isDone }) => !isDone);
+  const current = open.map((place) => healthOf(place, place.current));
+  const leaving = places.flatMap((place) => (place.leaving === undefined ? [] : [healthOf(place, place.leaving)]));
+  const processes = [...current, ...leaving].toSorted((a, b) => a.process - b.process);
+  return {
+    live: processes.every(({ live }) => live),
+    ready: !stopping && current.length > 0 && current.every(({ ready }) => ready),
+    processes,
+  };
+}
+
+/** Of a process that nobody supervises. */
+export function lonelyHealth(worker: WorkerHealth, pid: number): SupervisorHealth {
+  const { state, live, ready } = worker;
+  return { live, ready, processes: [{ process: 1, pid, state, live, ready, starts: 1, silence: 0, worker }] };
+}
+
+function healthOf({ number, starts }: Occupied, process: SupervisedProcess | undefined): ProcessHealth {
+  const worker = process?.health;
+  const silence = Math.round(process?.silence ?? 0) / 1000;
+  const heard = silence <= (worker === undefined ? LONGEST_START : LONGEST_SILENCE);
+  return {
+    process: number,
+    pid: process?.pid,
+    state: process === undefined ? 'waiting' : (worker?.state ?? 'starting'),
+    live: heard && (worker?.live ?? true),
+    ready: heard && (worker?.ready ?? false),
+    starts,
+    silence,
+    worker,
+  };
+}

@@ -1,0 +1,266 @@
+/**
+ * Keeps processes at work: starts them, replaces those that die or have worked long enough, and brings all to their end.
+ *
+ * It knows no job and no store, so that nothing of what blocks or kills a process reaches it. Each process has a place.
+ * One that takes no more jobs leaves its place to the next, and ends when those that it runs have.
+ */
+import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
+import type { Logger } from '../../base/logger';
+import { RestartPause } from './restart-pause';
+import type { StopReason } from '../stop-conditions';
+import { type Child, type ProcessListener, SupervisedProcess } from './supervised-process';
+import { BLOCKED } from './supervision';
+import { deathOf, factsOf, held, momentOf, nameOf } from './supervisor-log';
+import { type Occupied, type SupervisorHealth, supervisorHealth } from './supervisor-health';
+
+/** What is to be replaced sooner would be so again and again: it gets the pause of those that died. */
+const TOO_SOON: Milliseconds = 1000;
+
+/** A process that ends for one of these leaves a gap. */
+const REPLACED: ReadonlySet<StopReason> = new Set(['memory', 'restart', 'stuck', 'uncaught', 'stopped'] as const);
+
+/** Said then of its memory. */
+const TOO_LITTLE = 'It has worked for less than a second: the limit is too low for it.';
+
+/** What a process is started with. */
+export interface ProcessOrder {
+  /** Of its place, from 1. */
+  readonly number: number;
+  /** Another process has worked before: it has said what it works on. */
+  readonly opened: boolean;
+  /** A process has died at work: what it held is reserved until its leases end. */
+  readonly afterCrash: boolean;
+  /** After this time its worker is to stop by itself; may be Infinity. */
+  readonly maxTime: Seconds;
+}
+
+export interface SupervisorSettings {
+  readonly processes: number;
+  /** How long a process may take to end when it was told to stop. */
+  readonly patience: Milliseconds;
+  /** How long all of it works; may be Infinity. */
+  readonly maxTime: Seconds;
+  /** How long one process works; may be Infinity. */
+  readonly recycle: Seconds;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** What a reason is called in the log. */
+  readonly reasons: Readonly<Record<StopReason | 'recycle', string>>;
+  readonly start: (order: ProcessOrder) => Child;
+}
+
+interface Place extends Occupied {
+  readonly pause: RestartPause;
+  current: SupervisedProcess | undefined;
+  /** The one before, with jobs to finish. There is never a third: long jobs in large processes would fill the memory. */
+  leaving: SupervisedProcess | undefined;
+  /** Until the next one starts. */
+  timer: Timer | undefined;
+  starts: number;
+  /** Nobody is to follow. */
+  isDone: boolean;
+}
+
+export class Supervisor {
+  readonly #settings: SupervisorSettings;
+  readonly #places: readonly Place[];
+  readonly #endsAt: Milliseconds;
+  readonly #codes: number[] = [];
+  /** A process has worked. */
+  #opened = false;
+  /** One has died at work. */
+  #crashed = false;
+  #stopping = false;
+  #hurried = false;
+  #resolve: (code: number) => void = () => undefined;
+
+  constructor(settings: SupervisorSettings) {
+    this.#settings = settings;
+    this.#endsAt = settings.clock.monotonic() + settings.maxTime * 1000;
+    this.#places = Array.from({ length: settings.processes }, (_, index) => newPlace(index + 1));
+  }
+
+  /**
+   * Resolves when the last process has ended for good: with 0; with the code of the first one when that could not start; or
+   * with the code of one that did not stop as it should, 70 where it had to be killed.
+   */
+  run(): Promise<number> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+      // The others wait for the first: a mistake in the configuration is told once, and not by each of them.
+      for (const place of this.#places.slice(0, 1)) this.#start(place);
+    });
+  }
+
+  /** Passes a signal on to all processes, and starts no more. */
+  stop(signal: NodeJS.Signals): void {
+    this.#stopping = true;
+    for (const { timer } of this.#places) timer?.cancel();
+    for (const process of this.#alive) process.stop(signal, this.#settings.patience);
+    this.#endWithTheLast();
+  }
+
+  /** After `stop()`: has all processes end at once, with this code. */
+  hasten(code: number): void {
+    this.#hurried = true;
+    for (const process of this.#alive) process.end(code);
+  }
+
+  get isStopping(): boolean {
+    return this.#stopping;
+  }
+
+  get health(): SupervisorHealth {
+    return supervisorHealth(this.#places, this.#stopping);
+  }
+
+  get #alive(): SupervisedProcess[] {
+    const processes = this.#places.flatMap(({ current, leaving }) => [current, leaving]);
+    return processes.filter((process) => process !== undefined).filter(({ isOver }) => !isOver);
+  }
+
+  #start(place: Place): void {
+    const { clock, recycle, start } = this.#settings;
+    const left = (this.#endsAt - clock.monotonic()) / 1000;
+    place.isDone = left <= 0;
+    if (place.isDone) return this.#endWithTheLast();
+    place.starts += 1;
+    try {
+      const maxTime = Math.min(left, recycle);
+      const child = start({ number: place.number, opened: this.#opened, afterCrash: this.#crashed, maxTime });
+      const listener: ProcessListener = {
+        heard: (process) => this.#heard(place, process),
+        over: (process) => this.#over(place, process),
+      };
+      place.current = new SupervisedProcess(child, clock, listener);
+      if (place.starts > 1 && child.pid !== undefined) this.#tellStarted(place, place.current);
+    } catch (error) {
+      // The system has no memory for another process just now.
+      this.#startLater(place, `Process ${place.number} could not be started: ${String(error)}`);
+    }
+  }
+
+  #heard(place: Place, process: SupervisedProcess): void {
+    if (this.#stopping) return;
+    const isFirst = !this.#opened;
+    this.#opened = true;
+    if (isFirst) for (const other of this.#places.slice(1)) this.#start(other);
+    if (process === place.current && this.#isReplaced(process.reason)) this.#relieve(place, process, process.reason);
+  }
+
+  #over(place: Place, process: SupervisedProcess): void {
+    const reason = process.finished;
+    if (this.#stopping) this.#stopped(place, process);
+    else if (process === place.leaving) this.#leave(place, process);
+    else if (this.#isReplaced(reason)) this.#relieve(place, process, reason);
+    else if (reason !== undefined) this.#finish(place, process, reason);
+    else if (!this.#opened && process.code !== undefined) this.#refuse(process.code);
+    else {
+      place.current = undefined;
+      this.#crashed = true;
+      this.#startLater(place, `${nameOf(place, process)} ${deathOf(process)}`, process);
+    }
+    this.#endWithTheLast();
+  }
+
+  #stopped(place: Place, process: SupervisedProcess): void {
+    const code = codeAtStop(process);
+    this.#codes.push(code);
+    const facts = factsOf(place, process);
+    if (process.wasKilled) {
+      const cause =
+        'its event loop is blocked, or the process was suspended. Its jobs run again when their leases end.';
+      const sentence = `${nameOf(place, process)} did not end when it was told to, and was killed${held(process)}: ${cause}`;
+      this.#settings.logger.error(facts, sentence);
+    } else if (code !== 0 && !this.#hurried) {
+      this.#settings.logger.warn(facts, `${nameOf(place, process)} ${deathOf(process)}.`);
+    }
+  }
+
+  // It takes no more jobs, but those that it runs may take long: the next one starts beside it.
+  #relieve(place: Place, process: SupervisedProcess, reason: StopReason): void {
+    if (place.leaving !== undefined && !process.isOver) return;
+    place.current = undefined;
+    if (!process.isOver) place.leaving = process;
+    const cause = reason === 'max-time' ? 'recycle' : reason;
+    const pause = this.#pauseBefore(place, process, reason);
+    const { logger, reasons } = this.#settings;
+    const facts = { ...factsOf(place, process), reason: cause };
+    const sentence = `${nameOf(place, process)} ends: ${reasons[cause]}; the next starts ${momentOf(pause)}.`;
+    if (reason === 'memory' && process.lived < TOO_SOON) logger.warn(facts, `${sentence} ${TOO_LITTLE}`);
+    else logger.info(facts, sentence);
+    this.#startAfter(pause, place);
+  }
+
+  #pauseBefore(place: Place, process: SupervisedProcess, reason: StopReason): Milliseconds {
+    if (reason === 'uncaught') return place.pause.after(process.lived, process.hasWorked);
+    return process.lived >= TOO_SOON ? 0 : place.pause.after(process.lived, false);
+  }
+
+  #leave(place: Place, process: SupervisedProcess): void {
+    place.leaving = undefined;
+    if (process.finished === undefined) {
+      this.#crashed = true;
+      this.#settings.logger.warn(factsOf(place, process), `${nameOf(place, process)} ${deathOf(process)}.`);
+    }
+    // The one that has followed it may have waited to leave as well.
+    const { current } = place;
+    if (current !== undefined && this.#isReplaced(current.reason)) this.#relieve(place, current, current.reason);
+  }
+
+  #finish(place: Place, process: SupervisedProcess, reason: StopReason): void {
+    place.isDone = true;
+    this.#codes.push(process.exitCode);
+    const sentence = `${nameOf(place, process)} has ended: ${this.#settings.reasons[reason]}.`;
+    this.#settings.logger.info({ ...factsOf(place, process), reason }, sentence);
+  }
+
+  // The first process could not start, and has said why. To try again would say the same again.
+  #refuse(code: number): void {
+    this.#codes.push(code);
+    for (const place of this.#places) place.isDone = true;
+  }
+
+  #tellStarted(place: Place, process: SupervisedProcess): void {
+    this.#settings.logger.info(factsOf(place, process), `${nameOf(place, process)} started.`);
+  }
+
+  #startLater(place: Place, what: string, process?: SupervisedProcess): void {
+    const pause = place.pause.after(process?.lived ?? 0, process?.hasWorked ?? false);
+    this.#settings.logger.warn(factsOf(place, process), `${what}; the next starts ${momentOf(pause)}.`);
+    this.#startAfter(pause, place);
+  }
+
+  #startAfter(pause: Milliseconds, place: Place): void {
+    if (pause === 0) this.#start(place);
+    else place.timer = this.#settings.clock.after(pause, () => this.#start(place), true);
+  }
+
+  // One that was told to stop, but not from here, leaves a gap as well.
+  #isReplaced(reason: StopReason | undefined): reason is StopReason {
+    if (reason === 'max-time') return this.#settings.clock.monotonic() < this.#endsAt;
+    return reason !== undefined && REPLACED.has(reason);
+  }
+
+  #endWithTheLast(): void {
+    if (this.#alive.length > 0) return;
+    if (this.#stopping || this.#places.every(({ isDone }) => isDone)) this.#resolve(Math.max(0, ...this.#codes));
+  }
+}
+
+function newPlace(number: number): Place {
+  const pause = new RestartPause();
+  return { number, pause, current: undefined, leaving: undefined, timer: undefined, starts: 0, isDone: false };
+}
+
+function codeAtStop(process: SupervisedProcess): number {
+  if (process.wasKilled) return BLOCKED;
+  // The signal came before it could hear any; or it was about to be replaced.
+  const { finished } = process;
+  if (isStop(process.signal) || finished === 'memory' || finished === 'stuck' || finished === 'uncaught') return 0;
+  return process.exitCode;
+}
+
+function isStop(signal: NodeJS.Signals | undefined): boolean {
+  return signal === 'SIGTERM' || signal === 'SIGINT' || signal === 'SIGQUIT';
+}

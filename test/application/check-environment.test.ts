@@ -1,0 +1,12 @@
+import { QueueManager } from '../../src/application/queue-manager';
+
+it.each([
+  [{ default: 'main', connections: { main: { driver: 'memory' } } }, 'The configuration is the second argument: new'],
+  [undefined, 'expected an object of connectors by driver: new QueueManager({ connectors: builtInConnectors'],
+  [{ connectors: null }, 'expected an object of connectors by driver'],
+])('a manager says what is missing where its first argument has no connectors: %p', (environment, said) => {
+  expect(() => new QueueManager(environment as never)).toThrow(
+    expect.objectContaining({ code: 'E_CONFIGURATION', message: expect.stringContaining(`connectors: missing`) }),
+  );
+  expect(() => new QueueManager(environment as never)).toThrow(said);
+});

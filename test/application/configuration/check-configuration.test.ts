@@ -1,0 +1,247 @@
+import { Job } from '../../../src/job/job';
+import { registry } from '../../../src/job/registry';
+import { Middleware } from '../../../src/job/middleware-decorator';
+import { checkConfiguration } from '../../../src/application/configuration/check-configuration';
+import type { Configuration } from '../../../src/application/configuration/configuration';
+
+@Job()
+class Declared extends Job {}
+
+@Middleware()
+class Timed implements Middleware {
+  handle(): void {}
+}
+
+class Undeclared {}
+
+const drivers = ['redis', 'database', 'memory', 'sync', 'null'];
+
+function check(configuration: unknown) {
+  return checkConfiguration(configuration, { drivers, registry: registry() });
+}
+
+function mistakesIn(configuration: unknown): string[] {
+  return check(configuration).mistakes.map(({ path, problem }) => `${path}: ${problem}`);
+}
+
+function inRedis(config: object): string[] {
+  return mistakesIn({ connections: { main: { driver: 'redis', ...config } } });
+}
+
+describe('a configuration', () => {
+  it('may use every key there is', () => {
+    const configuration: Configuration<'redis' | 'database' | 'sync' | 'null' | 'memory'> = {
+      default: 'redis',
+      failed: 'database',
+      connections: {
+        redis: {
+          driver: 'redis',
+          url: 'rediss://u:p@h:6379/1',
+          queue: 'a',
+          prefix: '',
+          retryAfter: '1m',
+          deadline: 2,
+          tls: {},
+        },
+        database: {
+          driver: 'database',
+          url: 'sqlite:./x.sqlite',
+          table: 'jobs',
+          queue: 'b',
+          retryAfter: 30,
+          deadline: '5s',
+        },
+        sync: { driver: 'sync', queue: 'c', maxPayload: '64kb' },
+        null: { driver: 'null', queue: 'd', maxPayload: 1024 },
+        memory: { driver: 'memory', queue: 'e', maxPayload: '512mb', retryAfter: undefined },
+      },
+      maxPayload: '1.5mb',
+      // All that a file with jobs may export: `Object.values(jobs)`.
+      jobs: [Declared, Timed],
+      container: { resolve: () => undefined },
+      logger: console,
+    };
+
+    expect(check(configuration)).toMatchObject({ mistakes: [], warnings: [] });
+  });
+
+  it('names every mistake at once, each with its path', () => {
+    const mistakes = mistakesIn({
+      default: 'rediss',
+      failed: 'quux',
+      conections: {},
+      jobs: [Undeclared, 'SendMail'],
+      logger: { info: () => undefined },
+      connections: {
+        redis: { driver: 'redis', url: 'localhost:6379', retryAfter: '2 minutes', queue: 'a,b', prefx: 'x' },
+        other: { driver: 'redsi' },
+        third: 7,
+      },
+    });
+
+    expect(mistakes).toEqual([
+      'logger: expected a logger with debug(), info(), warn(), error(), got an object',
+      "conections: unknown key; did you mean 'connections'?",
+      "connections.redis.queue: 'a,b' is no queue name: a job goes to one queue; a list of queues is the worker's.",
+      expect.stringMatching(/^connections\.redis\.retryAfter: '2 minutes' is no duration\. Write '2m'/),
+      "connections.redis.url: expected an address like redis://127.0.0.1:6379/0, got 'localhost:6379'",
+      "connections.redis.prefx: unknown key; did you mean 'prefix'?",
+      expect.stringContaining("connections.other.driver: unknown driver 'redsi'; did you mean 'redis'?"),
+      "connections.third: expected an object like { driver: 'redis' }, got a number",
+      "default: there is no connection 'rediss'; did you mean 'redis'?",
+      "failed: there is no connection 'quux'; there is redis, other, third",
+      'jobs[0]: class Undeclared has neither @Job() nor @Handles() nor @Middleware(); add one above it',
+      'jobs[1]: expected a class decorated with @Job(), got a string',
+    ]);
+  });
+
+  it.each([
+    [{ driver: 'redis', url: undefined }, 'connections.main.url: undefined. Is an environment variable not set?'],
+    [
+      { driver: 'redis', host: undefined, port: 6379 },
+      'connections.main.host: undefined. Is an environment variable not set?',
+    ],
+    [{ driver: 'database', url: undefined }, 'connections.main.url: undefined. Is an environment variable not set?'],
+    [{ driver: 'beanstalkd', url: undefined }, 'connections.main.url: undefined. Is an environment variable not set?'],
+  ])('does not take the default for an address that is undefined: %p', (main, mistake) => {
+    expect(mistakesIn({ connections: { main } })[0]).toContain(mistake);
+  });
+
+  it('takes one of several addresses, and the default where there is none', () => {
+    expect(inRedis({ url: undefined, host: '10.0.0.1' })).toEqual([]);
+    expect(inRedis({ password: undefined, port: undefined })).toEqual([]);
+  });
+
+  it.each(['bull', 'nul', 'mull'])('never takes the driver %p for the one that throws jobs away', (driver) => {
+    expect(mistakesIn({ connections: { main: { driver } } })).toEqual([]);
+  });
+
+  it('refuses a lease of null, with the reason', () => {
+    expect(inRedis({ retryAfter: null })).toEqual([
+      expect.stringMatching(
+        /^connections\.main\.retryAfter: null is refused: the job of a worker that died would never/,
+      ),
+    ]);
+  });
+
+  it.each([0, '0s', -1, NaN, true])('refuses a lease of %p', (retryAfter) => {
+    expect(inRedis({ retryAfter })).toEqual([expect.stringMatching(/^connections\.main\.retryAfter: /)]);
+  });
+
+  it.each([
+    ['lockDuration', 'retryAfter'],
+    ['retry_after', 'retryAfter'],
+    ['attempts', 'tries'],
+    ['defaultJobOptions', '@Job()'],
+    ['connection', 'url'],
+    ['keyPrefix', 'prefix'],
+    ['concurrency', 'worker'],
+  ])('tells whoever writes %s in a connection about %s', (key, meant) => {
+    expect(inRedis({ [key]: 1 })).toEqual([
+      expect.stringMatching(new RegExp(`^connections.main.${key}: unknown key; .*${meant}`)),
+    ]);
+  });
+
+  it('tells whoever writes a connection at the top where it stands', () => {
+    expect(mistakesIn({ redis: { host: 'localhost' } })).toEqual([
+      expect.stringMatching(/^redis: unknown key; a connection stands in connections: \{ redis: /),
+    ]);
+  });
+
+  it('takes one address for Redis, not two, and wants the name of the master of sentinels', () => {
+    expect(inRedis({ url: 'redis://h', host: 'h' })).toEqual(['connections.main: give only one of url, host']);
+    expect(inRedis({ sentinels: [{ host: 'h' }] })).toEqual([
+      expect.stringMatching(/^connections\.main\.name: missing/),
+    ]);
+  });
+
+  it('refuses both an address and a pool for a database', () => {
+    const pool = { connect: async () => ({}) };
+    const main = { driver: 'database', url: 'postgres://db.example.org/app', pool };
+    expect(mistakesIn({ connections: { main } })).toEqual(['connections.main: give only one of url, pool']);
+    expect(mistakesIn({ connections: { main: { driver: 'database', pool, table: 'jobs' } } })).toEqual([]);
+  });
+
+  it('never shows a password, also where it stands in the wrong place', () => {
+    const mistakes = inRedis({ url: 'https://ada:hunter2@host', password: 2345, host: 'redis://ada:hunter2@host' });
+
+    expect(mistakes.join()).not.toMatch(/hunter2|2345/);
+    expect(mistakes).toHaveLength(3);
+  });
+
+  it.each([
+    ['a port that is none', 'redis://user:topsecret@127.0.0.1:abc'],
+    ['# in the password', 'redis://:top#secret@h'],
+    ['# behind what looks like a port', 'redis://user:12#topsecret@h'],
+    ['/ in the password', 'redis://user:12/topsecret@h'],
+    ['? in the password', 'redis://user:12?topsecret@h'],
+    ['% in the password', 'redis://u:top%secret@h'],
+    ['no host', 'redis://:topsecret'],
+  ])('does not print the password of a malformed address, and says how to mend it: %s', (_what, url) => {
+    const [mistake, ...others] = [...inRedis({ url }), ...inRedis({ cluster: [url] })];
+
+    expect(mistake).toMatch(/^connections\.main\.url: .*percent-encode # \/ \? % @ in the password/);
+    expect(others).toEqual([mistake?.replace('.url:', '.cluster:')]);
+    expect(mistake).not.toMatch(/top|secret|:12/);
+  });
+
+  it('takes an address with a password that is encoded, and one without a host', () => {
+    const urls = [
+      'redis://u:top%23secret%40@h:1/2',
+      'redis://u:p@ss@h',
+      'redis:///2',
+      'rediss://[::1]:6379/',
+      'redis://h?db=3',
+    ];
+
+    expect(urls.flatMap((url) => inRedis({ url }))).toEqual([]);
+  });
+
+  it.each([
+    [{ url: 'redis://u:topsecret@h/x' }, "url: 'x' in 'redis://***@h/x' is no database"],
+    [{ url: 'redis://h/-1' }, "url: '-1' in 'redis://h/-1' is no database"],
+    [{ url: 'redis://h/1/2' }, "url: '1/2' in"],
+    [{ url: 'redis://h?db=x' }, "url: 'x' in 'redis://h' is no database"],
+    [{ db: -1 }, 'db: expected a whole number from 0'],
+    [{ db: 'x' }, 'db: expected a whole number from 0'],
+    [{ options: { db: 'x' } }, 'options: db: expected a whole number from 0'],
+  ])('does not take database 0 for one that cannot be: %j', (config, mistake) => {
+    expect(inRedis(config)).toEqual([expect.stringContaining(`connections.main.${mistake}`)]);
+  });
+
+  it('shows the address of another store by its scheme, without the password', () => {
+    expect(inRedis({ url: 'postgres://u:topsecret@h/x' })).toEqual([
+      expect.stringMatching(/got 'postgres:\/\/\*\*\*@h\/x'$/),
+    ]);
+    expect(inRedis({ url: 'u:topsecret@h/x' })).toEqual([expect.stringMatching(/got '\*\*\*@h\/x'$/)]);
+  });
+
+  it('wants a default where there are several connections', () => {
+    const connections = { a: { driver: 'memory' }, b: { driver: 'memory' } };
+
+    expect(mistakesIn({ connections })).toEqual([expect.stringMatching(/^default: missing; .* a, b$/)]);
+    expect(mistakesIn({ connections: { a: { driver: 'memory' } } })).toEqual([]);
+  });
+
+  it('leaves a driver that resembles none of ours for a connector that comes later, with its own keys', () => {
+    expect(mistakesIn({ connections: { mine: { driver: 'pigeons', wings: 2 } } })).toEqual([]);
+    expect(mistakesIn({ connections: { mine: { driver: 'pigeons', retryAfter: null } } })).toHaveLength(1);
+  });
+
+  it("keeps the name 'sync' for its driver, because dispatchSync goes by it", () => {
+    expect(mistakesIn({ connections: { sync: { driver: 'memory' } } })).toEqual([
+      expect.stringMatching(/^connections\.sync\.driver: the name 'sync' is kept/),
+    ]);
+  });
+
+  it('warns of a number of seconds that is probably one of milliseconds', () => {
+    const { mistakes, warnings } = check({ connections: { main: { driver: 'redis', retryAfter: 30_000 } } });
+
+    expect(mistakes).toEqual([]);
+    expect(warnings).toEqual([expect.stringContaining('connections.main.retryAfter: 30000 means 30000 seconds')]);
+  });
+
+  it.each([undefined, null, 'redis://host', []])('is an object, not %p', (value) => {
+    expect(mistakesIn(value)).toEqual([expect.stringMatching(/expected an object/)]);
+  });
+});

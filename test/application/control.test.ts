@@ -1,0 +1,232 @@
+import { Job } from '../../src/job/job';
+import { replaceDefaultManager } from '../../src/application/default-manager';
+import { Queue } from '../../src/application/queue';
+import type { QueueManager } from '../../src/application/queue-manager';
+import { Worker } from '../../src/worker/worker';
+import { Gate, until } from '../support/application';
+import { watchedApplication } from '../support/watched-application';
+
+let run: (signal: AbortSignal) => Promise<void> = async () => undefined;
+
+@Job({ tries: 3 })
+class Export extends Job {
+  async handle(): Promise<void> {
+    await run(this.signal);
+  }
+}
+
+function given() {
+  const app = watchedApplication({
+    default: 'main',
+    connections: { main: { driver: 'memory', queue: 'usual', retryAfter: 30 }, other: { driver: 'memory' } },
+  });
+  replaceDefaultManager(app.manager);
+  return { ...app, main: app.manager.connection('main'), other: app.manager.connection('other') };
+}
+
+const reserve = (manager: QueueManager, queue = 'usual') =>
+  manager.driver('main').reserve({ queues: [queue], limit: 1, lease: 30 });
+
+afterEach(async () => {
+  await Queue.close();
+});
+
+describe('cancelling a job', () => {
+  it('removes one that waits, ready or delayed, and then knows it no more', async () => {
+    const { main } = given();
+    const ready = await main.push(new Export());
+    const delayed = await main.later('1h', new Export(), 'nights');
+
+    expect(await Queue.cancel(ready)).toBe('removed');
+    expect(await Queue.cancel(delayed)).toBe('removed');
+    expect(await Queue.cancel(ready)).toBe('unknown');
+    expect(await main.size()).toBe(0);
+  });
+
+  it('tells one that runs to stop when its lease is renewed; it ends as cancelled, and does not run again', async () => {
+    const { manager, main, clock } = given();
+    const started = new Gate();
+    let reason: unknown;
+    run = (signal) =>
+      new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject((reason = signal.reason)));
+        started.open();
+      });
+    const ended: string[] = [];
+    Queue.cancelled(({ job }) => void ended.push(job.id));
+    const id = await main.push(new Export());
+    const worker = new Worker({}, manager);
+    const running = worker.run();
+    await started.opened;
+
+    expect(await Queue.cancel(id)).toBe('signalled');
+    await clock.advance('10s');
+    await until(clock, () => ended.length > 0);
+
+    expect(reason).toMatchObject({ code: 'E_JOB_CANCELLED' });
+    expect(ended).toEqual([id]);
+    expect(await main.size()).toBe(0);
+    expect(await manager.failed.list()).toEqual([]);
+    await worker.stop();
+    expect(await running).toBe('stopped');
+  });
+
+  it('looks at the connection and the queue that are named, and at no other', async () => {
+    const { other } = given();
+    const id = await other.push(new Export(), 'mails');
+
+    expect(await Queue.cancel(id)).toBe('unknown');
+    expect(await Queue.cancel(id, { connection: 'other', queue: 'default' })).toBe('unknown');
+    expect(await other.cancel(id, { queue: 'mails' })).toBe('removed');
+  });
+
+  it.each(['', undefined, 5, Promise.resolve('1')])('refuses %p, which is no id', async (id) => {
+    given();
+
+    await expect(Queue.cancel(id as string)).rejects.toMatchObject({ code: 'E_INVALID_JOB_ID', facts: { id } });
+  });
+
+  it.each(['', '  ', 'two\nlines', 'x'.repeat(256), '\uD800', null, 5])('refuses the reason %p', async (reason) => {
+    given();
+
+    await expect(Queue.cancel('1', { reason: reason as string })).rejects.toMatchObject({
+      code: 'E_INVALID_CANCEL_REASON',
+      facts: { reason },
+    });
+  });
+
+  it('rejects for a queue that cannot be and a connection that there is not', async () => {
+    given();
+
+    await expect(Queue.cancel('1', { queue: 'a,b' })).rejects.toMatchObject({ code: 'E_INVALID_QUEUE_NAME' });
+    await expect(Queue.cancel('1', { connection: 'mian' })).rejects.toMatchObject({ code: 'E_UNKNOWN_CONNECTION' });
+  });
+});
+
+describe('pausing a queue', () => {
+  it('keeps its jobs from workers until it is resumed, and says whether it changed anything', async () => {
+    const { manager, main } = given();
+    await main.push(new Export());
+
+    expect([await Queue.pause(), await Queue.pause('usual')]).toEqual([true, false]);
+    expect(await reserve(manager)).toMatchObject({ reservations: [], paused: ['usual'] });
+    expect([await Queue.resume(), await Queue.resume()]).toEqual([true, false]);
+    expect((await reserve(manager)).reservations).toHaveLength(1);
+  });
+
+  it('is one connection’s affair; the paused ones can be listed', async () => {
+    const { main, other } = given();
+    await main.pause('b');
+    await main.pause('a');
+
+    expect(await Queue.pausedQueues()).toEqual(['a', 'b']);
+    expect(await other.pausedQueues()).toEqual([]);
+  });
+
+  it('is over by itself after the time that it was given, also where nobody resumes it', async () => {
+    const { manager, main, clock } = given();
+    await main.push(new Export());
+    const until = new Date(clock.now() + 600_000);
+
+    expect(await Queue.pause('usual', { for: '10m' })).toBe(true);
+    expect(await Queue.pauses()).toEqual([{ queue: 'usual', until }]);
+    expect(await reserve(manager)).toMatchObject({ reservations: [], nextIn: 600 });
+    expect(await Queue.isPaused('usual')).toBe(true);
+    await clock.advance('10m');
+
+    expect([await Queue.isPaused('usual'), await Queue.pauses()]).toEqual([false, []]);
+    expect((await reserve(manager)).reservations).toHaveLength(1);
+  });
+
+  it('lets a worker that waits go on when it is over', async () => {
+    const { manager, main, clock } = given();
+    const started = new Gate();
+    run = async () => started.open();
+    await main.pause('usual', { for: '1h' });
+    await main.push(new Export());
+    const worker = new Worker({}, manager);
+    const running = worker.run();
+    await until(clock, () => worker.health().paused.length > 0);
+
+    await clock.advance('59m');
+    expect(await main.size()).toBe(1);
+    await clock.advance('2m');
+    await started.opened;
+
+    await worker.stop();
+    expect(await running).toBe('stopped');
+  });
+
+  it('takes all queues of a connection that were used, and its own, and gives all back', async () => {
+    const { main, other, clock } = given();
+    await main.push(new Export(), 'mails');
+    await main.pause('empty', { for: '1d' });
+
+    expect(await Queue.pauseAll({ for: '1h' })).toEqual(['mails', 'usual']);
+    expect(await Queue.pausedQueues()).toEqual(['empty', 'mails', 'usual']);
+    expect(await other.pausedQueues()).toEqual([]);
+    expect(await Queue.resumeAll()).toEqual(['empty', 'mails', 'usual']);
+    expect([await Queue.resumeAll(), await Queue.pauseAll()]).toEqual([[], ['mails', 'usual']]);
+    await clock.advance('1d');
+    expect(await Queue.pausedQueues()).toEqual(['mails', 'usual']);
+  });
+
+  it.each([[0], ['soon'], [-1], [{}]])('refuses %j for a time, and pauses nothing', async (time) => {
+    given();
+
+    await expect(Queue.pause('usual', { for: time as number })).rejects.toMatchObject({ code: 'E_INVALID_DURATION' });
+    await expect(Queue.pauseAll({ for: time as number })).rejects.toMatchObject({ code: 'E_INVALID_DURATION' });
+    expect(await Queue.pausedQueues()).toEqual([]);
+  });
+
+  it('takes one queue at a time', async () => {
+    given();
+
+    await expect(Queue.pause('high,low')).rejects.toThrow("'high,low' is no queue name: name one queue at a time");
+    await expect(Queue.resume('')).rejects.toMatchObject({ code: 'E_INVALID_QUEUE_NAME' });
+  });
+});
+
+describe('restarting', () => {
+  it('ends the workers of the connection once their jobs are done, and no other', async () => {
+    const { manager, main, clock } = given();
+    const gate = new Gate();
+    const started = new Gate();
+    run = () => (started.open(), gate.opened);
+    await main.push(new Export());
+    const worker = new Worker({ concurrency: 2 }, manager);
+    const bystander = new Worker({ connection: 'other' }, manager);
+    const [reason, bystanding] = [worker.run(), bystander.run()];
+    await started.opened;
+    await until(clock, () => worker.health().ready && bystander.health().ready);
+
+    await Queue.restart();
+    gate.open();
+    await clock.advance('2s');
+
+    expect(await reason).toBe('restart');
+    expect(bystander.health().state).toBe('running');
+    await bystander.stop();
+    expect(await bystanding).toBe('stopped');
+  });
+});
+
+describe('a driver that workers cannot use', () => {
+  it.each([
+    ['cancel', (manager: QueueManager) => manager.connection('sync').cancel('1')],
+    ['pause', (manager: QueueManager) => manager.connection('sync').pause()],
+    ['resume', (manager: QueueManager) => manager.connection('sync').resume()],
+    ['pauseAll', (manager: QueueManager) => manager.connection('sync').pauseAll()],
+    ['resumeAll', (manager: QueueManager) => manager.connection('sync').resumeAll()],
+    ['pauses', (manager: QueueManager) => manager.connection('sync').pauses()],
+    ['pausedQueues', (manager: QueueManager) => manager.connection('sync').pausedQueues()],
+    ['restart', (manager: QueueManager) => manager.connection('sync').restart()],
+  ])('refuses %s, and names those that can', async (_name, ask) => {
+    const { manager } = given();
+
+    await expect(ask(manager)).rejects.toMatchObject({
+      code: 'E_CAPABILITY',
+      facts: { capability: 'control', drivers: ['redis', 'database', 'memory'] },
+    });
+  });
+});

@@ -1,0 +1,117 @@
+import type { AfterEvent } from '../../../src/application/hooks/events';
+import { Hooks } from '../../../src/application/hooks/hooks';
+
+const event = { connectionName: 'memory' } as AfterEvent;
+const looping = { connectionName: 'memory', queue: 'default' };
+
+it('hooks are called one after another, in the order in which they were added', async () => {
+  const hooks = new Hooks(() => undefined);
+  const calls: string[] = [];
+  hooks.on('after', async () => {
+    await Promise.resolve();
+    calls.push('first');
+  });
+  hooks.on('after', () => calls.push('second'));
+
+  await hooks.emit('after', event);
+
+  expect(calls).toEqual(['first', 'second']);
+});
+
+it('adding a hook gives the function that takes off this one and no other', async () => {
+  const hooks = new Hooks(() => undefined);
+  const hook = jest.fn();
+  const takeOff = hooks.on('after', hook);
+  hooks.on('after', hook);
+
+  takeOff();
+  takeOff();
+  await hooks.emit('after', event);
+
+  expect(hook).toHaveBeenCalledTimes(1);
+});
+
+it('a hook that takes itself off while it is called does not skip the next one', async () => {
+  const hooks = new Hooks(() => undefined);
+  const second = jest.fn();
+  const takeOff: () => void = hooks.on('after', () => takeOff());
+  hooks.on('after', second);
+
+  await hooks.emit('after', event);
+
+  expect(second).toHaveBeenCalledTimes(1);
+});
+
+it('a hook that throws is reported, and the others are called all the same', async () => {
+  const reported: unknown[] = [];
+  const hooks = new Hooks((error, { hook }) => reported.push(hook, error));
+  const second = jest.fn();
+  const broken = new Error('broken');
+  hooks.on('after', () => {
+    throw broken;
+  });
+  hooks.on('after', second);
+
+  await hooks.emit('after', event);
+
+  expect(reported).toEqual(['after', broken]);
+  expect(second).toHaveBeenCalledTimes(1);
+});
+
+it('only false is a veto of looping', async () => {
+  const hooks = new Hooks(() => undefined);
+  const answers: unknown[] = [undefined, 0, null, false];
+  hooks.on('looping', () => answers.shift());
+
+  const allowed = [];
+  for (let round = 0; round < 4; round += 1) allowed.push(await hooks.allowsReserve(looping));
+
+  expect(allowed).toEqual([true, true, true, false]);
+});
+
+it('a looping hook that throws is no veto', async () => {
+  const hooks = new Hooks(() => undefined);
+  hooks.on('looping', () => {
+    throw new Error('broken');
+  });
+
+  expect(await hooks.allowsReserve(looping)).toBe(true);
+});
+
+it('hooks adopt those of others, and report what they throw themselves', async () => {
+  const reported: unknown[] = [];
+  const broken = new Error('broken');
+  const hooks = new Hooks((error) => reported.push(error));
+  const other = new Hooks(() => reported.push('by the other'));
+  const calls: string[] = [];
+  hooks.on('after', () => calls.push('own'));
+  other.on('after', () => calls.push('adopted'));
+  other.on('after', () => {
+    throw broken;
+  });
+  other.on('looping', () => false);
+
+  hooks.adopt(other);
+  other.on('after', () => calls.push('too late'));
+  await hooks.emit('after', event);
+
+  expect(calls).toEqual(['own', 'adopted']);
+  expect(reported).toEqual([broken]);
+  expect(await hooks.allowsReserve(looping)).toBe(false);
+});
+
+it.each([
+  [undefined, 'nothing'],
+  [null, 'null'],
+  [5, 'a number'],
+])('a hook that is no function, such as %p, is refused at once, not when the first job runs', (hook, given) => {
+  const hooks = new Hooks(() => undefined);
+
+  expect(() => hooks.on('before', hook as never)).toThrow(
+    expect.objectContaining({
+      code: 'E_INVALID_HOOK',
+      message: `Queue.before() was given ${given} in place of a function. Write Queue.before((…) => { … }).`,
+    }),
+  );
+  expect(hooks.has('before')).toBe(false);
+});

@@ -1,0 +1,127 @@
+import { inspect } from 'node:util';
+import { bare, foreignText, redacted, wordsOf } from '../../src/base/foreign-error';
+import { redact } from '../../src/base/redact';
+import { learnSecrets } from '../../src/base/secrets';
+import { exceptionText } from '../../src/base/exception-text';
+import { guarded } from '../../src/base/guarded-logger';
+import { QueueUnavailableError } from '../../src/application/errors';
+import { RecordingLogger } from '../support/application';
+
+const CANARY = 'c4nary';
+
+/** As drivers hang on their errors what they were doing. */
+const laden = <E extends Error>(error: E): E =>
+  Object.assign(error, {
+    code: 'E1',
+    errno: 7,
+    command: { name: 'auth', args: [CANARY] },
+    sql: `INSERT '${CANARY}'`,
+    parameters: [CANARY],
+    $response: { headers: { authorization: CANARY } },
+    detail: `Failing row contains (${CANARY})`,
+  });
+
+describe('the error of another library', () => {
+  it('is held as what it says: its class, name, message, codes, and its parts and causes as such', () => {
+    class DriverError extends TypeError {}
+    const parts = [laden(new Error('first'))];
+    const error = laden(new DriverError('it said no', { cause: laden(new Error('below')) }));
+    Object.assign(error, { errors: parts });
+
+    const { cause } = new QueueUnavailableError(
+      { connection: 'main', store: 'Redis', address: 'h', consequence: 'nothing was done' },
+      { cause: error },
+    );
+
+    expect(cause).toBeInstanceOf(DriverError);
+    expect(cause).toMatchObject({ message: 'it said no', code: 'E1', errno: 7 });
+    expect(cause).toHaveProperty('cause.message', 'below');
+    expect(cause).toHaveProperty('errors.0.message', 'first');
+    expect((cause as Error).stack).toBe(error.stack);
+    expect(inspect(cause, { depth: Infinity, showHidden: true })).not.toContain(CANARY);
+    expect(bare(cause)).toBe(cause);
+    expect(bare(error)).toBe(cause);
+  });
+
+  it('may hold itself, or be no error at all', () => {
+    const error = new Error('round');
+    error.cause = error;
+
+    expect(bare(error)).toHaveProperty('cause.message', 'round');
+    expect(bare({ password: CANARY })).toBe('[object Object]');
+    expect(bare(`redis://u:${CANARY}@h`)).toBe('redis://u:***@h');
+    expect(bare(undefined)).toBeUndefined();
+  });
+
+  it.each([
+    [`ERR unknown command 'EVALSHA', with args beginning with: 'a' '${CANARY}`, "ERR unknown command 'EVALSHA'"],
+    [`near '${CANARY}' at line 1`, "near '…' at line 1"],
+    [`Incorrect string value: '${CANARY}' for column 'payload'`, "Incorrect string value: '…' for column 'payload'"],
+    [`Duplicate entry '${CANARY}' for key 'id'`, "Duplicate entry '…' for key 'id'"],
+    [`invalid input syntax for type json: "${CANARY}"`, 'invalid input syntax for type json: "…"'],
+    [`Value ${CANARY} for parameter MessageBody is invalid`, 'Value … for parameter MessageBody is invalid'],
+    [`no: {"job":"x","data":{"a":"${CANARY}"}}, says the trigger`, 'no: {…}, says the trigger'],
+    [`cut: {\\"job\\":\\"${CANARY}`, 'cut: {…}'],
+  ])('quotes no data: %s', (text, told) => {
+    expect(foreignText(text)).toBe(told);
+    expect(wordsOf(new Error(text))).toBe(told);
+  });
+});
+
+class Client {
+  constructor(readonly options: object) {}
+}
+
+describe('what a configuration gives as a secret', () => {
+  const password = 'Tr0ub4dor&3/@x';
+
+  it('is masked by its value, however it is written', () => {
+    learnSecrets({ connections: { main: { driver: 'redis', url: `redis://u:${encodeURIComponent(password)}@h` } } });
+
+    for (const form of [password, encodeURIComponent(password), JSON.stringify({ a: password })]) {
+      expect(redact(`it said ${form}!`)).not.toMatch(/Tr0ub4dor/);
+    }
+    expect(exceptionText(new Error(`the answer to ${password}`))).not.toContain('Tr0ub4dor');
+  });
+
+  it.each<[string, (secret: string) => unknown]>([
+    ['beside an address', (password) => ({ password })],
+    ['in options', (passphrase) => ({ options: { tls: { passphrase } } })],
+    ['of the sentinels', (sentinelPassword) => ({ sentinelPassword })],
+    ['of a service', (secretAccessKey) => ({ credentials: { secretAccessKey } })],
+    ['of nodes', (secret) => ({ cluster: [`redis://:${secret}@h:1`] })],
+    ['of a client', (password) => new Client({ password })],
+    ['of a TLS key', (key) => ({ tls: { key } })],
+  ])('is found %s', (place, config) => {
+    const secret = `S3cret-${place.replaceAll(' ', '-')}`;
+    learnSecrets({ main: config(secret) });
+
+    expect(redact(`it said ${secret}`)).toBe('it said ***');
+  });
+
+  it('is not a word that stands in other texts', () => {
+    learnSecrets({ password: 'postgres', token: 'abc', url: 'postgres://postgres:onqueue@h' });
+
+    expect(redact('onqueue on postgres says abc')).toBe('onqueue on postgres says abc');
+  });
+});
+
+describe('facts and log lines of trouble', () => {
+  it('hold none', () => {
+    const logger = new RecordingLogger();
+    const url = `redis://u:${CANARY}@h`;
+    const facts = { url, list: [{ password: CANARY, at: 1 }], err: laden(new Error(`no ${url}`)), none: undefined };
+
+    guarded(logger).error(facts, `no ${url}`);
+    guarded(logger).warn(facts, `no ${url}`);
+
+    expect(inspect([logger.lines, redacted(facts)], { depth: Infinity })).not.toContain(CANARY);
+    expect(redacted(facts)).toMatchObject({ url: 'redis://u:***@h', list: [{ password: '***', at: 1 }] });
+  });
+
+  it('hold no private key', () => {
+    const key = `-----BEGIN EC PRIVATE KEY-----\n${CANARY}\n-----END EC PRIVATE KEY-----`;
+
+    expect(redact(`key: ${key} and ${JSON.stringify(key)}`)).not.toContain(CANARY);
+  });
+});

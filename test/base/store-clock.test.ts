@@ -1,0 +1,42 @@
+import { StoreClock } from '../../src/base/store-clock';
+import { TestClock } from '../../src/testing/test-clock';
+
+const HOUR = 3_600_000;
+
+describe('the clock of a store', () => {
+  it('is our own until it was told, and then what was told and the time that has passed here since', async () => {
+    const clock = new TestClock();
+    const store = new StoreClock(clock);
+    expect(store.now()).toBe(clock.now());
+
+    const told = clock.now() - HOUR;
+    store.told(told);
+    await clock.advance('30s');
+
+    expect(store.now()).toBe(told + 30_000);
+  });
+
+  it('is asked for once a minute, and once for all that want to know meanwhile', async () => {
+    const clock = new TestClock();
+    const store = new StoreClock(clock);
+    const ask = jest.fn(async () => clock.now() + HOUR);
+
+    const first = await Promise.all([store.current(ask), store.current(ask)]);
+    await clock.advance('60s');
+    const second = await store.current(ask);
+    await clock.advance('1s');
+    await store.current(ask);
+
+    expect(first).toEqual([second - 60_000, second - 60_000]);
+    expect(ask).toHaveBeenCalledTimes(2);
+  });
+
+  it('is asked for again where it could not be told', async () => {
+    const clock = new TestClock();
+    const store = new StoreClock(clock);
+
+    await expect(store.current(() => Promise.reject(new Error('away')))).rejects.toThrow('away');
+
+    expect(await store.current(async () => 5)).toBe(5);
+  });
+});

@@ -1,0 +1,140 @@
+/** Whatever is done to it, a SQLite file holds and hands out what a memory store does: that is the executable model. */
+import * as fc from '../../support/properties';
+import { connectMemory } from '../../../src/connections/memory/memory-connection';
+import type { Connection, Reservation, Settlement } from '../../../src/connections/contract';
+import { TestClock } from '../../../src/testing/test-clock';
+import { idOf, payload, TemporaryDatabase } from './open-database';
+
+const QUEUES = ['high', 'low'];
+
+type Step =
+  | { readonly do: 'push'; readonly queue: string; readonly delays: readonly number[] }
+  | {
+      readonly do: 'reserve';
+      readonly queues: readonly string[];
+      readonly lease: number;
+    }
+  | { readonly do: 'settle'; readonly outcome: Settlement['outcome']; readonly delay: number }
+  | { readonly do: 'renew'; readonly lease: number }
+  | { readonly do: 'clear'; readonly queue: string }
+  /** The job that was pushed so many before the last. */
+  | { readonly do: 'cancel'; readonly age: number; readonly queue: string | undefined }
+  | { readonly do: 'pause' | 'resume'; readonly queue: string };
+
+const queue = fc.constantFrom(...QUEUES);
+const seconds = fc.integer({ min: 1, max: 40 });
+const delay = fc.oneof(fc.constant(0), seconds);
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('push'), queue, delays: fc.array(delay, { maxLength: 4 }) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('reserve'),
+      queues: fc.shuffledSubarray(QUEUES, { minLength: 1 }),
+      lease: seconds,
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('settle'),
+      outcome: fc.constantFrom('completed', 'released', 'failed', 'cancelled'),
+      delay,
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('renew'), lease: seconds }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('clear'), queue }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('cancel'),
+      age: fc.nat({ max: 6 }),
+      queue: fc.option(queue, { nil: undefined }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('pause', 'resume'), queue }) },
+);
+
+/** One store under the steps, and what it answered. */
+class Subject {
+  readonly #connection: Connection;
+  readonly #held: Reservation[] = [];
+  #pushed = 0;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  async take(step: Step): Promise<unknown> {
+    const connection = this.#connection;
+    if (step.do === 'push') {
+      const entries = step.delays.map((delay) => ({ payload: payload(`job-${(this.#pushed += 1)}`), delay }));
+      return connection.push(step.queue, entries);
+    }
+    if (step.do === 'reserve') {
+      const { reservations, ...reply } = await connection.reserve({ ...step, limit: 1 });
+      this.#held.push(...reservations);
+      return { reply, jobs: reservations.map(({ payload: text, cancelled }) => [String(text), cancelled]) };
+    }
+    if (step.do === 'settle') {
+      return connection.settle(this.#settlement(step.outcome, step.delay));
+    }
+    if (step.do === 'renew') return connection.renew(this.#held.slice(-1), step.lease);
+    if (step.do === 'clear') return connection.clear(step.queue);
+    if (step.do === 'cancel') return connection.control!.cancel(`job-${this.#pushed - step.age}`, step.queue);
+    return connection.control![step.do](step.queue);
+  }
+
+  /** The oldest that is held: perhaps its lease has ended long ago. */
+  #settlement(outcome: Settlement['outcome'], delay: number): Settlement[] {
+    const reservation = this.#held.shift();
+    if (reservation === undefined) return [];
+    const { counters } = reservation;
+    if (outcome === 'released') return [{ outcome, reservation, delay, counters }];
+    const failure = { id: String(idOf(reservation)), name: 'probe', exception: 'Error' };
+    return [outcome === 'failed' ? { outcome, reservation, counters, failure } : { outcome, reservation }];
+  }
+
+  async state(): Promise<unknown> {
+    const jobs: unknown[] = [];
+    for (const name of QUEUES) {
+      jobs.push(await this.#connection.counts(name));
+      for (const state of ['ready', 'delayed', 'reserved'] as const) {
+        const peeked = await this.#connection.peek(name, state, 100);
+        jobs.push(peeked.map(({ payload: text, at }) => [String(text), at]));
+      }
+    }
+    const failed = await this.#connection.failed!.list({ limit: 1000 });
+    const paused = await this.#connection.control!.paused();
+    return {
+      jobs,
+      paused,
+      failed: failed.map((entry) => ({ ...entry, connection: '', payload: String(entry.payload) })),
+    };
+  }
+}
+
+it('random steps lead to the same answers and the same state as in memory', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(step, delay), { minLength: 10, maxLength: 40 }), async (steps) => {
+      const clock = new TestClock();
+      const database = new TemporaryDatabase();
+      const [file, memory] = [
+        new Subject(database.connect({}, { clock })),
+        new Subject(connectMemory({ driver: 'memory' }, { name: 'memory', clock })),
+      ];
+      try {
+        for (const [next, pause] of steps) {
+          expect(await file.take(next)).toEqual(await memory.take(next));
+          // No two moments are the same: a sorted set has an order of its own for those. So one job is moved by each step.
+          await clock.advance(pause + 0.001);
+        }
+        expect(await file.state()).toEqual(await memory.state());
+      } finally {
+        await database.dispose();
+      }
+    }),
+    { numRuns: 25 },
+  );
+});

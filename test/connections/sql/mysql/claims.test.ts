@@ -1,0 +1,147 @@
+/** How jobs are claimed by many at once, and at what cost. */
+import type { ServerConnection } from '../../../../src/connections/sql/server/server-connection';
+import { idOf, payload, reserve } from '../open-database';
+import { describeClaims } from '../server/claims';
+import { MysqlWorld } from './open-mysql';
+
+const world = new MysqlWorld().forTests();
+
+describeClaims(world);
+
+/** Rows that the statements of one call read, of whichever table. */
+async function rowsRead(connection: ServerConnection, call: () => Promise<unknown>): Promise<number> {
+  const read = async (): Promise<number> => {
+    const rows = await world.rows("SHOW GLOBAL STATUS LIKE 'Handler_read%'");
+    return rows.reduce((sum, row) => sum + Number(row['Value']), 0);
+  };
+  await connection.counts('default');
+  const before = await read();
+  await call();
+  return (await read()) - before;
+}
+
+describe('a store in MariaDB', () => {
+  it('reads as many rows of a long queue as of a short one', async () => {
+    const connection = await world.open();
+    const fill = (count: number) =>
+      world.rows(
+        `INSERT INTO ${world.table} (queue, payload, attempts, available_at, created_at, place, due_at)
+         SELECT 'default', CONCAT('{"id":"', seq, '"}'), 0, 0, 0, IF(seq % 2, seq, NULL), 4e9 FROM seq_1_to_${count}`,
+      );
+    await fill(100);
+    const short = await rowsRead(connection, () => reserve(connection, { limit: 10 }));
+    await fill(20_000);
+    const long = await rowsRead(connection, () => reserve(connection, { limit: 10 }));
+    expect(long).toBeLessThanOrEqual(short + 20);
+  });
+
+  it('holds up no push, and is held up by none, also in a transaction that repeats its reads', async () => {
+    const connection = await world.open();
+    await connection.push('default', [{ payload: payload('a') }]);
+    const client = await world.client();
+    await client.query(`BEGIN; SELECT COUNT(*) FROM ${world.table}`);
+    await connection.within(client)!.push('default', [{ payload: payload('open') }]);
+    await connection.push('default', [{ payload: payload('b') }]);
+    expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
+    await client.query('COMMIT');
+    expect((await reserve(connection)).map(idOf)).toEqual(['open']);
+  });
+
+  it('tells what somebody else keeps locked for too long, and settles it later', async () => {
+    const connection = await world.open({}, { deadline: 3 });
+    await connection.push('default', [{ payload: payload('a') }]);
+    const [reservation] = await reserve(connection);
+    const client = await world.client();
+    await client.query(`BEGIN; SELECT 1 FROM ${world.table} FOR UPDATE`);
+    const settlements = [{ outcome: 'completed', reservation: reservation! }] as const;
+    await expect(connection.settle(settlements)).rejects.toThrow(/no outcome was recorded.*transaction left open/s);
+    await client.query('ROLLBACK');
+    expect(await connection.settle(settlements)).toEqual(['settled']);
+  });
+
+  it.each([
+    ['bytes that are no text', Buffer.from([0x7b, 0x00, 0xff, 0x7d])],
+    ['a text with all that SQL knows', Buffer.from(`{"a":"'';--\\\\'\\"\\u0000 %_\`$1 ? :x"}`)],
+  ])('keeps a failed job of another store to the byte: %s', async (_what, bytes) => {
+    const connection = await world.open();
+    const entry = { id: "a'\\", name: 'Prøbe', exception: 'Error: \0', connection: 'elsewhere', queue: 'default' };
+    await connection.failed.put({ ...entry, attempts: 1, payload: bytes });
+    expect(await connection.failed.find("a'\\")).toMatchObject([{ ...entry, payload: bytes }]);
+  });
+
+  it('tells queues, ids and locks apart by case, by accents and by white space at the end', async () => {
+    const connection = await world.open();
+    for (const queue of ['queue', 'Queue', 'quêue']) await connection.push(queue, [{ payload: payload(queue) }]);
+    expect((await reserve(connection, { queues: ['Queue'] })).map(idOf)).toEqual(['Queue']);
+    expect(await connection.control.cancel('QUEUE')).toBe('unknown');
+    expect(await connection.locks.acquire('lock', 'a', 60)).toBe(true);
+    expect(await connection.locks.acquire('lock ', 'b', 60)).toBe(true);
+    expect(await connection.locks.acquire('Lock', 'b', 60)).toBe(true);
+  });
+
+  it('knows jobs and locks by names of any length, and refuses a queue of more than 255 characters', async () => {
+    const connection = await world.open();
+    const id = 'x'.repeat(300);
+    await connection.push('default', [{ payload: payload(id) }, { payload: payload(`${id}y`) }]);
+    expect(await connection.control.cancel(id)).toBe('removed');
+    expect((await reserve(connection)).map(idOf)).toEqual([`${id}y`]);
+    expect(await connection.locks.acquire(id, id, 60)).toBe(true);
+    expect(await connection.locks.acquire(`${id}y`, id, 60)).toBe(true);
+    expect(await connection.locks.release(id, id)).toBe(true);
+    const queue = 'q'.repeat(256);
+    await expect(connection.push(queue, [{ payload: '{}' }])).rejects.toMatchObject({ code: 'E_INVALID_QUEUE_NAME' });
+  });
+
+  it('keeps a job that is due later than its columns can say, until then', async () => {
+    const connection = await world.open();
+    await connection.push('default', [{ payload: payload('pushed'), delay: 1e11 }, { payload: payload('released') }]);
+    const [reservation] = await reserve(connection);
+    const { counters } = reservation!;
+    const released = { outcome: 'released', reservation: reservation!, counters, delay: 1e11 } as const;
+    expect(await connection.settle([released])).toEqual(['settled']);
+    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 2, reserved: 0 });
+  });
+
+  it('refuses what the server does not take at once, and says so', async () => {
+    const connection = await world.open();
+    await world.rows('SET GLOBAL max_allowed_packet = 1048576');
+    const fresh = world.connect();
+    const large = { payload: payload('x'.repeat(600_000)) };
+    await expect(fresh.push('default', [large])).rejects.toMatchObject({
+      code: 'E_DATABASE_PACKET_TOO_LARGE',
+      facts: { limit: 1_048_576 },
+    });
+    await fresh.push('default', [{ payload: payload('small') }]);
+    await world.rows('SET GLOBAL max_allowed_packet = 16777216');
+    expect((await reserve(connection)).map(idOf)).toEqual(['small']);
+  });
+
+  it('leaves no job of an idle worker’s behind in the records of calls', async () => {
+    const connection = await world.open();
+    await connection.push('default', [{ payload: payload('a') }]);
+    for (let poll = 0; poll < 3; poll += 1) await reserve(connection);
+    expect(await world.rows(`SELECT COUNT(*) AS n FROM ${world.table}_calls`)).toEqual([{ n: 2 }]);
+    const [before] = await world.rows("SHOW GLOBAL STATUS LIKE 'Innodb_rows_inserted'");
+    await reserve(connection);
+    expect(await world.rows("SHOW GLOBAL STATUS LIKE 'Innodb_rows_inserted'")).toEqual([before]);
+    await connection.close();
+    expect(await world.rows(`SELECT COUNT(*) AS n FROM ${world.table}_calls`)).toEqual([{ n: 0 }]);
+  });
+});
+
+describe('a worker that waits on MariaDB', () => {
+  it('looks again soon after work, later when there is none, and at once for a push of its own process', async () => {
+    const connection = await world.open();
+    const waiter = connection.waiter(['default', 'other']);
+    const never = new AbortController().signal;
+    await waiter.wait(60, never);
+    await waiter.wait(60, never);
+    await connection.push('default', [{ payload: payload('a') }]);
+    await waiter.wait(60, never);
+    const wait = waiter.wait(60, never);
+    await connection.push('other', [{ payload: payload('b') }]);
+    await expect(wait).resolves.toBeUndefined();
+    await reserve(connection);
+    await waiter.wait(60, never);
+  });
+});

@@ -1,0 +1,44 @@
+import { MysqlSchema } from '../../../../src/connections/sql/mysql/mysql-schema';
+import type { SqlSession } from '../../../../src/connections/sql/server/sql-session';
+import { tableNames } from '../../../../src/connections/sql/table-names';
+import { describeMigrations } from '../server/migrations';
+import { MysqlWorld } from './open-mysql';
+
+const world = new MysqlWorld().forTests();
+
+describeMigrations(world, /^MariaDB [\d.]+$/);
+
+describe('the tables of MariaDB, which are not made in one step,', () => {
+  it('are finished where they were made in part, as by a process that was killed', async () => {
+    const connection = await world.open();
+    await world.rows(
+      `DROP TABLE ${world.table}_orders; ALTER TABLE failed_${world.table} DROP COLUMN failed_ms, DROP COLUMN name,
+         DROP COLUMN attempts, DROP INDEX onqueue_uuid, DROP INDEX onqueue_queue;
+       DELETE FROM onqueue_versions WHERE name = '${world.table}'`,
+    );
+    expect(await connection.migrations.run()).toEqual({ from: 0, to: 1 });
+    expect(await connection.control.paused()).toEqual([]);
+    expect(await connection.failed.list({ limit: 1 })).toEqual([]);
+  });
+
+  it('are made by statements that can be read', () => {
+    const statements = world.connect().migrations.sql();
+    expect(statements).toContain(`table_name = '${world.table}'`);
+    expect(statements).not.toMatch(/X'/);
+  });
+
+  it.each([
+    ['5.7.44-log', 'MySQL 5.7.44', true],
+    ['8.0.4-rc-log', 'MySQL 8.0.4', true],
+    ['8.0.11', 'MySQL 8.0.11', false],
+    ['9.1.0', 'MySQL 9.1.0', false],
+    ['10.5.29-MariaDB', 'MariaDB 10.5.29', true],
+    ['10.6.0-MariaDB', 'MariaDB 10.6.0', false],
+    ['11.4.2-MariaDB-ubu2404', 'MariaDB 11.4.2', false],
+    ['5.5.5-10.3.39-MariaDB', 'MariaDB 10.3.39', true],
+  ])('need a server that skips locked rows: %s is %s, and too old: %s', async (words, server, isTooOld) => {
+    const session: SqlSession = { query: async () => ({ rows: [[words, 0]], written: 0 }) };
+    const found = await new MysqlSchema(tableNames('jobs', 'database'), 'here').look(session);
+    expect(found).toMatchObject({ server, needed: isTooOld ? 'MySQL 8.0.11 or MariaDB 10.6' : undefined });
+  });
+});

@@ -1,0 +1,50 @@
+/** Connections to a test's own MariaDB. */
+import { type Connection, createConnection, type QueryResult } from 'mysql2/promise';
+import { connectMysql } from '../../../../src/connections/sql/mysql/mysql-connection';
+import type { ServerConnection } from '../../../../src/connections/sql/server/server-connection';
+import type { ServerContext } from '../../../../src/connections/sql/server/server-context';
+import type { DatabaseConfig } from '../../../../src/application/configuration/configuration';
+import { type MariadbServer, type MariadbServerOptions, startMariadbServer } from '../../../support/mariadb-server';
+import { type Row, ServerWorld } from '../server/server-world';
+
+export class MysqlWorld extends ServerWorld<MariadbServer, Connection> {
+  readonly name = 'MariaDB';
+  readonly #options: MariadbServerOptions;
+
+  constructor(options: MariadbServerOptions = {}) {
+    super();
+    this.#options = options;
+  }
+
+  async rows(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    const client = await this.client();
+    const [rows] = await client.query<QueryResult>(text, [...values]);
+    return rows as unknown as readonly Row[];
+  }
+
+  urlOf(port: number): string {
+    return `mysql://onqueue:secret@127.0.0.1:${port}/onqueue`;
+  }
+
+  protected start(): Promise<MariadbServer> {
+    return startMariadbServer(this.#options);
+  }
+
+  protected connected(config: DatabaseConfig, context: ServerContext): ServerConnection {
+    return connectMysql(config, context);
+  }
+
+  protected wordsOf(call: 'push' | 'exchange'): string {
+    return call === 'push' ? '_calls' : 'SELECT @onqueue_settled';
+  }
+
+  protected async openClient(): Promise<Connection> {
+    const client = await createConnection({ uri: this.server.url, multipleStatements: true });
+    client.on('error', () => undefined);
+    return client;
+  }
+
+  protected async closeClient(client: Connection): Promise<void> {
+    client.destroy();
+  }
+}

@@ -1,0 +1,109 @@
+/** MariaDB goes away, comes back, or its answers are lost on their way. */
+import { createConnection } from 'mysql2';
+import { systemClock } from '../../../../src/base/clock';
+import { newJob } from '../../../../src/connections/sql/job-text';
+import type { MysqlConnection } from '../../../../src/connections/sql/mysql/mysql';
+import { MysqlJobs } from '../../../../src/connections/sql/mysql/mysql-jobs';
+import { mysqlNames } from '../../../../src/connections/sql/mysql/mysql-names';
+import { MysqlPool } from '../../../../src/connections/sql/mysql/mysql-pool';
+import { PollWaiters } from '../../../../src/connections/sql/mysql/poll-waiters';
+import { tableNames } from '../../../../src/connections/sql/table-names';
+import { eventually } from '../../../support/eventually';
+import { payload, reserve } from '../open-database';
+import { describeLostAnswers, describeOutages } from '../server/outages';
+import { MysqlWorld } from './open-mysql';
+
+const world = new MysqlWorld({ durable: true }).forTests();
+
+describeLostAnswers(world, {
+  // The answer may have been lost before the transaction had ended: then it is only undone a moment later.
+  reserveAgain: async (connection) => {
+    let reservations = await reserve(connection);
+    while (reservations.length === 0) reservations = await reserve(connection);
+    return reservations;
+  },
+  releases: expect.any(Number) as unknown,
+});
+
+describeOutages(world, 'MySQL', [
+  [
+    'a user that it does not let in',
+    'mysql://nobody:hunter2@127.0.0.1',
+    /refused \(Access denied for user 'nobody'.*Check the user/,
+  ],
+  [
+    'a database that it does not have',
+    'mysql://onqueue:secret@127.0.0.1',
+    /Unknown database 'nowhere'.*Create the database/,
+  ],
+]);
+
+function poolOf({ server }: MysqlWorld, most: number): MysqlPool {
+  const connect = () => createConnection({ uri: server.url, multipleStatements: true });
+  return new MysqlPool({ connect: connect as unknown as () => MysqlConnection, most, deadline: 5 });
+}
+
+describe('a lost answer of MariaDB, call by call,', () => {
+  it('to what comes late, after it was sent again, changes nothing', async () => {
+    const connection = await world.open();
+    const names = mysqlNames(tableNames(world.table, 'database'));
+    const jobs = new MysqlJobs(names, () => 0, new PollWaiters('database', systemClock));
+    const pool = poolOf(world, 1);
+    const session = await pool.acquire();
+    const job = { ...newJob(payload('a'), 0), queue: 'default', unique: false };
+    const tooLate = { errno: 1690 };
+
+    await jobs.push(session, [job], { client: 'a', number: 2, unheard: [1] });
+    await expect(jobs.push(session, [job], { client: 'a', number: 1, unheard: [] })).rejects.toMatchObject(tooLate);
+    expect(await connection.counts('default')).toMatchObject({ ready: 1 });
+    const request = { queues: ['default'], limit: 1, lease: 60 };
+    const first = { endings: [], request, mark: { client: 'b', number: 1, unheard: [] } };
+    await jobs.exchange(session, first);
+    const second = { ...first, mark: { client: 'b', number: 2, unheard: [1] } };
+    const { taken } = await jobs.exchange(session, second);
+    expect(taken.map(({ counters }) => counters)).toMatchObject([{ attempts: 1, crashes: 0, releases: 1 }]);
+    await connection.push('default', [{ payload: payload('b') }]);
+    await expect(jobs.exchange(session, first)).rejects.toMatchObject(tooLate);
+    expect(await connection.counts('default')).toMatchObject({ ready: 1, reserved: 1 });
+    session.release(true);
+    await pool.close();
+  });
+
+  it('of a transaction in whose midst the client went away is undone by the next call as well', async () => {
+    const connection = await world.open();
+    await connection.push('default', [{ payload: payload('a') }, { payload: payload('b'), delay: 5 }]);
+    // The server stands still where it moves up what is due; the next write to its client fails, which it takes no notice of.
+    const trigger = `CREATE TRIGGER ${world.table}_gate BEFORE UPDATE ON ${world.table} FOR EACH ROW`;
+    await world.rows(`${trigger} SET @gate = GET_LOCK('${world.table}', 10)`);
+    const gate = await world.client();
+    await gate.query(`DO GET_LOCK('${world.table}', 10)`);
+    const names = mysqlNames(tableNames(world.table, 'database'));
+    const jobs = new MysqlJobs(names, () => 10, new PollWaiters('database', systemClock));
+    const pool = poolOf(world, 2);
+    const cut = await pool.acquire();
+    const request = { queues: ['default'], limit: 10, lease: 60 };
+    const mark = { client: 'a', number: 1, unheard: [] };
+    const unheard = jobs.exchange(cut, { endings: [], request, mark });
+    unheard.catch(() => undefined);
+    const threads = () => world.rows('SHOW PROCESSLIST');
+    const thread = await eventually(async () => (await threads()).find(({ State }) => State === 'User lock'));
+    cut.release(true);
+    await expect(unheard).rejects.toThrow('Connection lost');
+    await gate.query(`DO RELEASE_LOCK('${world.table}')`);
+    await eventually(async () => (await threads()).every(({ Id }) => Id !== thread?.['Id']));
+    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
+
+    const session = await pool.acquire();
+    const { taken } = await jobs.exchange(session, {
+      endings: [],
+      request,
+      mark: { ...mark, number: 2, unheard: [1] },
+    });
+    expect(taken.map(({ counters }) => counters)).toMatchObject([
+      { attempts: 1, crashes: 0, releases: 1 },
+      { attempts: 1, crashes: 0, releases: 1 },
+    ]);
+    session.release(false);
+    await pool.close();
+  });
+});

@@ -1,0 +1,46 @@
+/** Connections to SQLite files in a folder of their own, which goes with the test. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../../src/base/clock';
+import { connectDatabase } from '../../../src/connections/sql/database-connection';
+import type { DatabaseContext } from '../../../src/connections/sql/database-connection';
+import type { SqliteConnection } from '../../../src/connections/sql/sqlite/sqlite-connection';
+import type { Logger } from '../../../src/base/logger';
+import type { DatabaseConfig } from '../../../src/application/configuration/configuration';
+import type { Connection, Reservation, ReserveRequest } from '../../../src/connections/contract';
+
+export const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+export class TemporaryDatabase {
+  readonly folder = mkdtempSync(join(tmpdir(), 'onqueue-'));
+  readonly file = join(this.folder, 'onqueue.sqlite');
+  readonly #connections: SqliteConnection[] = [];
+
+  connect(config: Partial<DatabaseConfig> = {}, context: Partial<DatabaseContext> = {}): SqliteConnection {
+    const connection = connectDatabase(
+      { driver: 'database', url: `sqlite:${this.file}`, ...config },
+      { name: 'database', clock: systemClock, logger: silent, root: this.folder, ...context },
+    ) as SqliteConnection;
+    this.#connections.push(connection);
+    return connection;
+  }
+
+  async dispose(): Promise<void> {
+    await Promise.all(this.#connections.map((connection) => connection.close()));
+    rmSync(this.folder, { recursive: true });
+  }
+}
+
+export const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
+
+export const idOf = (job: { readonly payload: Buffer }): unknown =>
+  (JSON.parse(job.payload.toString()) as { id?: unknown }).id;
+
+export async function reserve(
+  connection: Connection,
+  request: Partial<ReserveRequest> = {},
+): Promise<readonly Reservation[]> {
+  const { reservations } = await connection.reserve({ queues: ['default'], limit: 100, lease: 60, ...request });
+  return reservations;
+}

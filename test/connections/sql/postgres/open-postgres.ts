@@ -1,0 +1,52 @@
+/** Connections to a test's own PostgreSQL. */
+import { Client } from 'pg';
+import { connectPostgres } from '../../../../src/connections/sql/postgres/postgres-connection';
+import type { ServerConnection } from '../../../../src/connections/sql/server/server-connection';
+import type { ServerContext } from '../../../../src/connections/sql/server/server-context';
+import type { DatabaseConfig } from '../../../../src/application/configuration/configuration';
+import { type PostgresServer, type PostgresServerOptions, startPostgresServer } from '../../../support/postgres-server';
+import { type Row, ServerWorld } from '../server/server-world';
+
+export class PostgresWorld extends ServerWorld<PostgresServer, Client> {
+  readonly name = 'PostgreSQL';
+  readonly #options: PostgresServerOptions;
+
+  constructor(options: PostgresServerOptions = {}) {
+    super();
+    this.#options = options;
+  }
+
+  async rows(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    const client = await this.client();
+    let number = 0;
+    const numbered = text.replaceAll('?', () => `$${++number}`);
+    return (await client.query<Row>(numbered, [...values])).rows;
+  }
+
+  urlOf(port: number): string {
+    return `postgres://onqueue@127.0.0.1:${port}/postgres`;
+  }
+
+  protected start(): Promise<PostgresServer> {
+    return startPostgresServer(this.#options);
+  }
+
+  protected connected(config: DatabaseConfig, context: ServerContext): ServerConnection {
+    return connectPostgres(config, context);
+  }
+
+  protected wordsOf(call: 'push' | 'exchange'): string {
+    return `_${call}_v2`;
+  }
+
+  protected async openClient(): Promise<Client> {
+    const client = new Client({ connectionString: this.server.url });
+    client.on('error', () => undefined);
+    await client.connect();
+    return client;
+  }
+
+  protected async closeClient(client: Client): Promise<void> {
+    await client.end().catch(() => undefined);
+  }
+}

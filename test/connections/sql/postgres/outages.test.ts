@@ -1,0 +1,104 @@
+/** PostgreSQL goes away, comes back, or its answers are lost on their way. */
+import { Client } from 'pg';
+import { postgresErrors } from '../../../../src/connections/sql/postgres/postgres-errors';
+import { FaultyProxy } from '../../../faults/kit/faulty-proxy';
+import { eventually } from '../../../support/eventually';
+import { payload, reserve } from '../open-database';
+import { describeLostAnswers, describeOutages } from '../server/outages';
+import { PostgresWorld } from './open-postgres';
+
+const world = new PostgresWorld({ durable: true }).forTests();
+
+describeLostAnswers(world, { reserveAgain: reserve, releases: 1 });
+
+describeOutages(world, 'PostgreSQL', [
+  [
+    'a user that it does not let in',
+    'postgres://nobody:hunter2@127.0.0.1',
+    /refused \(role "nobody" does not exist\).*Check the user/,
+  ],
+  [
+    'a database that it does not have',
+    'postgres://onqueue:hunter2@127.0.0.1',
+    /database "nowhere" does not exist.*Create the database/,
+  ],
+]);
+
+/** A call of one worker's that takes jobs. */
+const exchanged = ({ number, unheard, limit = 1, offset = 0 }: Exchanged): string =>
+  `select * from "${world.table}_exchange_v2"(
+     '{}', '{}', null, null, '{default}', ${limit}, 60, 'other', ${number}, '${unheard}', ${offset})`;
+
+interface Exchanged {
+  readonly number: number;
+  readonly unheard: string;
+  readonly limit?: number;
+  readonly offset?: number;
+}
+
+describe('a lost answer of PostgreSQL, call by call,', () => {
+  it('to what comes late, after it was sent again, changes nothing', async () => {
+    const connection = await world.open();
+    await connection.push('default', [{ payload: payload('a') }]);
+    const push = `"${world.table}_push_v2"`;
+    const jobs = `'[{"queue":"default","payload":"{}","uuid":"","delay":0,"attempts":0,"crashes":0,"exceptions":0,"timeouts":0,"releases":0}]'`;
+    await world.rows(`select ${push}(${jobs}, '{default}', false, 'client', 2, '{1}', 0)`);
+    await world.rows(`select ${push}(${jobs}, '{default}', false, 'client', 1, '{}', 0)`);
+    expect(await connection.counts('default')).toMatchObject({ ready: 2 });
+    expect(await world.rows(exchanged({ number: 2, unheard: '{1}' }))).toHaveLength(2);
+    expect(await world.rows(exchanged({ number: 1, unheard: '{}' }))).toEqual([]);
+    expect(await connection.counts('default')).toMatchObject({ ready: 1, reserved: 1 });
+  });
+
+  it('of a call in whose midst the client went away is undone by the next call as well', async () => {
+    const connection = await world.open();
+    await connection.push('default', [{ payload: payload('a') }, { payload: payload('b'), delay: 5 }]);
+    // The server stands still where it moves up what is due, and does not look after its client meanwhile.
+    await world.rows(
+      `create function "${world.table}_gate"() returns trigger language plpgsql as
+         'begin perform pg_advisory_xact_lock(1); return new; end';
+       create trigger gate before update on "${world.table}" for each row execute function "${world.table}_gate"()`,
+    );
+    const gate = await world.client();
+    await gate.query('select pg_advisory_lock(1)');
+    const proxy = await FaultyProxy.start(world.server.port);
+    const cut = new Client({ connectionString: world.urlOf(proxy.port) });
+    cut.on('error', () => undefined);
+    await cut.connect();
+    const unheard = cut.query(exchanged({ number: 1, unheard: '{}', limit: 2, offset: 10 }));
+    unheard.catch(() => undefined);
+    const sessions = () => world.rows(`select pid, wait_event from pg_stat_activity`);
+    const held = await eventually(async () => (await sessions()).find((row) => row['wait_event'] === 'advisory'));
+    await proxy.stop();
+    await expect(unheard).rejects.toThrow('Connection terminated');
+    await gate.query('select pg_advisory_unlock(1)');
+    await eventually(async () => (await sessions()).every(({ pid }) => pid !== held?.['pid']));
+    expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
+
+    const taken = await world.rows(exchanged({ number: 2, unheard: '{1}', limit: 2, offset: 10 }));
+    expect(taken.filter((row) => row['o_kind'] === 'job')).toMatchObject([
+      { o_attempts: '1', o_crashes: '0', o_releases: '1' },
+      { o_attempts: '1', o_crashes: '0', o_releases: '1' },
+    ]);
+  });
+});
+
+describe('a PostgreSQL that is away or ails', () => {
+  it('may have carried out what it was asked when one of its processes crashed', () => {
+    expect(postgresErrors.trouble({ code: '57P02', severity: 'FATAL' })).toBe('gone');
+    expect(postgresErrors.trouble({ code: '57P01', severity: 'FATAL' })).toBe('passing');
+  });
+
+  it('wakes a worker although the connection that hints come by has ended', async () => {
+    const connection = await world.open();
+    const waiter = connection.waiter(['default']);
+    await waiter.wait(10, new AbortController().signal);
+    const wait = waiter.wait(30, new AbortController().signal);
+    await world.rows(`select pg_terminate_backend(pid) from pg_stat_activity where query like 'LISTEN %'`);
+    await expect(wait).resolves.toBeUndefined();
+    await eventually(async () => {
+      const [row] = await world.rows(`select count(*)::int as n from pg_stat_activity where query like 'LISTEN %'`);
+      return row!['n'] === 1;
+    });
+  });
+});

@@ -1,0 +1,25 @@
+import { open } from '../../../../src/connections/sql/postgres/thread-store';
+import { PostgresWorld } from './open-postgres';
+
+const world = new PostgresWorld().forTests();
+
+it('the thread that keeps leases takes two connections of a server, whatever so many workers renew at once', async () => {
+  const connection = await world.open();
+  await connection.push(
+    'default',
+    Array.from({ length: 20 }, (_, place) => ({ payload: `{"id":"${place}","attempts":0}` })),
+  );
+  const { reservations } = await connection.reserve({ queues: ['default'], limit: 20, lease: 60 });
+  const options = { application_name: 'leases', max: 10 };
+  const { name, url, table } = { name: 'database', url: world.server.url, table: world.table };
+  const thread = open({ name, url, table, options, deadline: 5, origin: undefined }, 10);
+
+  const answers = await Promise.all(reservations.map((reservation) => thread.renew([reservation], 60)));
+
+  expect(answers.flat()).toEqual(reservations.map(() => 'renewed'));
+  const [row] = await world.rows(
+    `select count(*)::int as open from pg_stat_activity where application_name = 'leases'`,
+  );
+  expect(row).toEqual({ open: 2 });
+  await thread.close();
+});

@@ -1,0 +1,157 @@
+/** Jobs that are pushed within a transaction of the user's: they exist if it is committed, and never if it is not. */
+import knex, { type Knex } from 'knex';
+import { Kysely, PostgresDialect } from 'kysely';
+import { Pool } from 'pg';
+import { builtInConnectors } from '../../../../src/connections/built-in';
+import { silentLogger } from '../../../../src/base/console-logger';
+import { QueueManager } from '../../../../src/application/queue-manager';
+import { describeTransactions, describeUsing, Invoice, ManagedDatabase, type Ways, type Within } from '../transactions';
+import { PostgresWorld } from './open-postgres';
+
+const world = new PostgresWorld().forTests();
+const database = new ManagedDatabase();
+let pool: Pool;
+
+beforeEach(async () => {
+  const { url } = world.server;
+  await database.open({ url, table: world.table });
+  pool = new Pool({ connectionString: url });
+});
+
+afterEach(async () => {
+  await database.manager.close();
+  await pool.end();
+});
+
+const byPg: Within = async (work) => {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    await work(client);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  } finally {
+    client.release();
+  }
+};
+
+const byKysely: Within = async (work) => {
+  const kysely = new Kysely<Record<string, never>>({ dialect: new PostgresDialect({ pool }) });
+  await kysely.transaction().execute(work);
+};
+
+const byKnex: Within = async (work) => {
+  const queries: Knex = knex({ client: 'pg', connection: world.server.url });
+  try {
+    await queries.transaction(work);
+  } finally {
+    await queries.destroy();
+  }
+};
+
+const byAnything: Within = (work) =>
+  byPg(async (client) => {
+    const { query } = client as { query(text: string, values: readonly unknown[]): Promise<object> };
+    await work({ query: (text: string, values: readonly unknown[]) => query.call(client, text, values) });
+  });
+
+const byRowsAlone: Within = (work) =>
+  byPg(async (client) => {
+    const { query } = client as {
+      query(text: string, values: readonly unknown[]): Promise<{ readonly rows: object[] }>;
+    };
+    await work({
+      query: async (text: string, values: readonly unknown[]) => (await query.call(client, text, values)).rows,
+    });
+  });
+
+const WAYS: Ways = [
+  ['what gives the rows alone, as TypeORM does', byRowsAlone],
+  ['pg', byPg],
+  ['kysely', byKysely],
+  ['knex', byKnex],
+  ['anything with query(text, values)', byAnything],
+];
+
+describeTransactions(database, WAYS);
+
+describe.each(WAYS)('a transaction by %s', (_name, within) => {
+  it('wakes workers when it is committed', async () => {
+    const waiter = database.manager.driver().waiter(['default']);
+    await waiter.wait(10, new AbortController().signal);
+    let isOver = false;
+    const wait = waiter.wait(30, new AbortController().signal).then(() => (isOver = true));
+    await within(async (transaction) => {
+      await database.using(transaction).push(new Invoice(1));
+      await database.size();
+      expect(isOver).toBe(false);
+    });
+    await wait;
+  });
+});
+
+describeUsing(
+  database,
+  [
+    ['a pool, whose statements are each in a transaction of their own', () => pool],
+    ['kysely itself', () => new Kysely({ dialect: new PostgresDialect({ pool }) })],
+  ],
+  async () => {
+    const client = await world.client();
+    await client.query('BEGIN');
+    return { transaction: client, commit: () => client.query('COMMIT') };
+  },
+);
+
+describe('using() on PostgreSQL', () => {
+  it('is refused by a store that has no transactions of a user’s', async () => {
+    const connections = { memory: { driver: 'memory' } } as const;
+    const other = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, { connections });
+    expect(() => other.connection('memory').using(pool)).toThrow(
+      /cannot push within a transaction of yours: .* 'transactions'\. Drivers that have it: database\./,
+    );
+    await other.close();
+  });
+
+  it('refuses a transaction of another database', async () => {
+    await world.rows('CREATE DATABASE elsewhere');
+    const other = new Pool({ connectionString: world.server.url.replace('/postgres', '/elsewhere') });
+    const client = await other.connect();
+    await client.query('BEGIN');
+    await expect(database.using(client).push(new Invoice(1))).rejects.toMatchObject({
+      code: 'E_DATABASE_OTHER_DATABASE',
+    });
+    client.release();
+    await other.end();
+  });
+});
+
+describe('a pool of the user’s own', () => {
+  it('is said to have no connection to spare where all are in use', async () => {
+    const small = new Pool({ connectionString: world.server.url, max: 1 });
+    const held = await small.connect();
+    const push = world.connect({ pool: small }, { deadline: 0.3 }).push('default', [{ payload: '{"id":"a"}' }]);
+
+    await expect(push).rejects.toThrow(/has its pool a connection to spare/);
+    held.release();
+    await small.end();
+  });
+
+  it('carries all calls, and is neither ended nor changed', async () => {
+    const connection = world.connect({ pool });
+    await connection.push('default', [{ payload: '{"id":"a"}' }]);
+    const waiter = connection.waiter(['default']);
+    await waiter.wait(10, new AbortController().signal);
+    const { reservations } = await connection.reserve({ queues: ['default'], limit: 1, lease: 60 });
+    expect(reservations).toHaveLength(1);
+    expect(connection.threadAccess).toBeUndefined();
+    expect(connection.address).toBe(`postgres://onqueue@127.0.0.1:${world.server.port}/postgres`);
+
+    await connection.close();
+
+    expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+    expect(pool.options.allowExitOnIdle).toBe(false);
+  });
+});

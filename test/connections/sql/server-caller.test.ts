@@ -1,0 +1,51 @@
+/** How long a database server is asked for what it cannot give yet, and for what it can never give. */
+import { systemClock } from '../../../src/base/clock';
+import { mysqlErrors } from '../../../src/connections/sql/mysql/mysql-errors';
+import { postgresErrors } from '../../../src/connections/sql/postgres/postgres-errors';
+import { ServerCaller } from '../../../src/connections/sql/server/server-caller';
+
+const DEADLINE = 0.2;
+
+/** How a call ends for which no connection can be made, and how often one was tried. */
+async function ask(
+  errors: typeof mysqlErrors,
+  code: string,
+): Promise<{ readonly tried: number; readonly end: unknown }> {
+  let tried = 0;
+  const acquire = () => {
+    tried += 1;
+    return Promise.reject(Object.assign(new Error(`getaddrinfo ${code} db.test`), { code }));
+  };
+  const pool = { acquire, close: () => Promise.resolve() };
+  const dialect = { product: 'the server', transactions: false, errors };
+  const settings = { name: 'database', address: 'sql://db.test', clock: systemClock, deadline: DEADLINE };
+  const caller = new ServerCaller({ ...settings, origin: undefined, dialect, pool });
+  const end = await caller
+    .run({ consequence: 'nothing was done' }, async () => 'done')
+    .catch((error: unknown) => error);
+  return { tried, end };
+}
+
+describe.each([
+  ['PostgreSQL', postgresErrors],
+  ['MySQL', mysqlErrors],
+])('%s', (_product, errors) => {
+  it('is asked once where its host is not known, which waiting does not mend', async () => {
+    const { tried, end } = await ask(errors, 'ENOTFOUND');
+
+    expect(tried).toBe(1);
+    expect(end).toMatchObject({
+      code: 'E_QUEUE_UNAVAILABLE',
+      message: expect.stringMatching(/cannot be reached \(.*ENOTFOUND.*Check the name of its host\./),
+    });
+  });
+
+  it('is asked until the deadline where its host takes no connection, or its name cannot be asked for just now', async () => {
+    for (const code of ['ECONNREFUSED', 'EAI_AGAIN']) {
+      const { tried, end } = await ask(errors, code);
+
+      expect(tried).toBeGreaterThan(1);
+      expect(end).toMatchObject({ facts: { deadline: DEADLINE, reason: expect.stringContaining(code) } });
+    }
+  });
+});

@@ -1,0 +1,54 @@
+/** How jobs are claimed by many at once on each database server. */
+import type { ServerConnection } from '../../../../src/connections/sql/server/server-connection';
+import { idOf, payload, reserve } from '../open-database';
+import type { ServerWorld } from './server-world';
+
+const REQUEST = { queues: ['default'], lease: 60 };
+
+/** Takes and completes jobs until there are none. */
+async function work(connection: ServerConnection, limit: number): Promise<readonly unknown[]> {
+  const ids: unknown[] = [];
+  let { reservations, nextIn } = await connection.reserve({ ...REQUEST, limit });
+  while (reservations.length > 0 || nextIn === 0) {
+    ids.push(...reservations.map(idOf));
+    const settlements = reservations.map((reservation) => ({ outcome: 'completed', reservation }) as const);
+    const { results, reply } = await connection.settleAndReserve(settlements, { ...REQUEST, limit });
+    expect(new Set(results)).toEqual(new Set(results.length > 0 ? ['settled'] : []));
+    ({ reservations, nextIn } = reply);
+  }
+  return ids;
+}
+
+export function describeClaims(world: ServerWorld): void {
+  describe(`claiming jobs in ${world.name}`, () => {
+    it('gives each of 10,000 jobs to one of four workers while others push, and none twice', async () => {
+      const first = await world.open();
+      const others = [world.connect(), world.connect(), world.connect()];
+      const ids = Array.from({ length: 10_000 }, (_, index) => `job-${index}`);
+      const entries = ids.map((id) => ({ payload: payload(id) }));
+      await first.push('default', entries.slice(0, 8_000));
+      for (const connection of others) await connection.queues();
+
+      const pushing = Promise.all(entries.slice(8_000).map((entry) => first.push('default', [entry])));
+      const taken = await Promise.all([first, ...others].map((connection, index) => work(connection, 10 + 30 * index)));
+      await pushing;
+      taken.push(await work(first, 100));
+
+      expect(taken.flat()).toHaveLength(ids.length);
+      expect(new Set(taken.flat())).toEqual(new Set(ids));
+      expect(taken.slice(0, 4).every((some) => some.length > 0)).toBe(true);
+      expect(await first.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+    });
+
+    it('waits for no transaction that is still open', async () => {
+      const connection = await world.open();
+      await connection.push('default', [{ payload: payload('held') }, { payload: payload('free') }]);
+      const client = await world.client();
+      await client.query('BEGIN');
+      await client.query(`SELECT 1 FROM ${world.table} WHERE uuid = 'held' FOR UPDATE`);
+      expect((await reserve(connection)).map(idOf)).toEqual(['free']);
+      await client.query('ROLLBACK');
+      expect((await reserve(connection)).map(idOf)).toEqual(['held']);
+    });
+  });
+}

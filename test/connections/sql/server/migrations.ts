@@ -1,0 +1,131 @@
+/** What holds of the tables on each database server. */
+import { JobBus } from '../../../../src/dispatch/bus';
+import { builtInConnectors } from '../../../../src/connections/built-in';
+import { Job } from '../../../../src/job/job';
+import { QueueManager } from '../../../../src/application/queue-manager';
+import { Worker } from '../../../../src/worker/worker';
+import { RecordingLogger } from '../../../support/application';
+import { eventually } from '../../../support/eventually';
+import { idOf, payload, reserve } from '../open-database';
+import type { ServerWorld } from './server-world';
+
+@Job()
+class Probe extends Job {
+  handle(): void {}
+}
+
+/** @param version what a diagnosis says of the server */
+export function describeMigrations(world: ServerWorld, version: RegExp): void {
+  describe(`the tables of ${world.name}`, () => {
+    it('are asked for by the command that makes them where they are not there', async () => {
+      const connection = world.connect();
+      const pushing = connection.push('default', [{ payload: payload('a') }]);
+      await expect(pushing).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
+      await expect(pushing).rejects.toThrow(/the job was not queued\. Run: npx onqueue migrate --connection=database/);
+      await expect(connection.counts('default')).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
+
+      await connection.migrations.run();
+
+      await connection.push('default', [{ payload: payload('a') }]);
+      expect((await reserve(connection)).map(idOf)).toEqual(['a']);
+    });
+
+    it('are asked for also where they are gone since', async () => {
+      const connection = await world.open();
+      await connection.push('default', []);
+      await connection.counts('default');
+      await world.rows(`DROP TABLE ${world.table} CASCADE`);
+      await expect(connection.counts('default')).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
+    });
+
+    it('are made once, however many make them at once, and not again', async () => {
+      const connections = [world.connect(), world.connect(), world.connect(), world.connect()];
+      const runs = await Promise.all(connections.map(({ migrations }) => migrations.run()));
+      expect(runs.filter(({ from }) => from === 0)).toHaveLength(1);
+      const { version: known } = connections[0]!.migrations;
+      expect(await connections[0]!.migrations.run()).toEqual({ from: known, to: known });
+    });
+
+    it('are made by the statements that are printed, which may be run again', async () => {
+      const connection = world.connect();
+      const client = await world.client();
+      await client.query(connection.migrations.sql());
+      await client.query(connection.migrations.sql());
+      const { version: known } = connection.migrations;
+      expect(await connection.migrations.run()).toEqual({ from: known, to: known });
+      await connection.push('default', [{ payload: payload('a') }]);
+      expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    });
+
+    it('are left alone where a later version has made them', async () => {
+      const connection = await world.open();
+      await world.rows('UPDATE onqueue_versions SET version = 99 WHERE name = ?', [world.table]);
+      await expect(connection.migrations.run()).rejects.toMatchObject({ code: 'E_DATABASE_NEWER_TABLES' });
+      const later = world.connect();
+      await expect(later.push('default', [{ payload: payload('a') }])).rejects.toMatchObject({
+        code: 'E_DATABASE_NEWER_TABLES',
+      });
+      expect(await connection.diagnose()).toContainEqual(
+        expect.objectContaining({ level: 'error', subject: 'tables' }),
+      );
+    });
+
+    it('keep a worker from starting where a later version has made them', async () => {
+      await world.open();
+      await world.rows('UPDATE onqueue_versions SET version = 99 WHERE name = ?', [world.table]);
+      const log = new RecordingLogger();
+      const main = { driver: 'database' as const, url: world.server.url, table: world.table };
+      const manager = new QueueManager(
+        { connectors: builtInConnectors, logger: log },
+        { connections: { main }, default: 'main' },
+      );
+      await expect(new Worker({}, manager).run()).rejects.toThrow(/have version 99; this Onqueue knows \d+\. Update/);
+      await expect(new JobBus(() => manager).dispatch(new Probe())).rejects.toMatchObject({
+        code: 'E_DATABASE_NEWER_TABLES',
+      });
+      await manager.close();
+    });
+
+    it('are waited for by a worker that says which command makes them', async () => {
+      const log = new RecordingLogger();
+      const main = { driver: 'database' as const, url: world.server.url, table: world.table };
+      const manager = new QueueManager(
+        { connectors: builtInConnectors, logger: log },
+        { connections: { main }, default: 'main' },
+      );
+      const worker = new Worker({}, manager);
+      const ended = worker.run();
+      await eventually(() => log.messages('error').length > 0);
+      expect(log.messages('error')).toEqual([expect.stringContaining('Run: npx onqueue migrate --connection=main')]);
+
+      await world.open();
+      await eventually(() => worker.health().ready);
+      await worker.stop();
+      await ended;
+      await manager.close();
+    });
+
+    it('may be named by a word of SQL, and by capitals', async () => {
+      for (const table of ['Order', 'user']) {
+        const connection = await world.open({}, { table });
+        await connection.push('default', [{ payload: payload('a') }]);
+        expect((await reserve(connection)).map(idOf)).toEqual(['a']);
+      }
+    });
+
+    it('are diagnosed: the version of the server and theirs, and the way there', async () => {
+      const connection = world.connect();
+      expect(await connection.diagnose()).toContainEqual({
+        level: 'error',
+        subject: 'tables',
+        message: 'not there. Run: onqueue migrate',
+      });
+      await connection.migrations.run();
+      expect(await connection.diagnose()).toEqual([
+        { level: 'ok', subject: 'version', message: expect.stringMatching(version) as string },
+        { level: 'ok', subject: 'tables', message: `version ${connection.migrations.version}` },
+        expect.objectContaining({ subject: 'latency' }),
+      ]);
+    });
+  });
+}

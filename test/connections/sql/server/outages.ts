@@ -1,0 +1,153 @@
+/** What holds on each database server that goes away, comes back, or whose answers are lost on their way. */
+import type { ServerConnection } from '../../../../src/connections/sql/server/server-connection';
+import type { Reservation } from '../../../../src/connections/contract';
+import { idOf, payload, reserve } from '../open-database';
+import type { ServerWorld } from './server-world';
+
+const completed = (reservation: Reservation) => ({ outcome: 'completed', reservation }) as const;
+
+export interface AfterLoss {
+  /** Reserves once more, until there is something again of what a lost answer had reserved. */
+  readonly reserveAgain: (connection: ServerConnection) => Promise<readonly Reservation[]>;
+  /** What a job counts that was reserved unheard. */
+  readonly releases: unknown;
+}
+
+export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases }: AfterLoss): void {
+  describe(`a lost answer of ${world.name}`, () => {
+    it('queues a job once', async () => {
+      const { connection, proxy } = await world.openThrough('push');
+      proxy.loseReplies(2);
+      await connection.push('default', [{ payload: payload('a') }]);
+      await connection.push('default', [{ payload: payload('b') }]);
+      expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
+    });
+
+    it('hands out again what was reserved unheard, at no cost in tries and without a crash', async () => {
+      const { connection, proxy } = await world.openThrough('exchange');
+      await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
+      proxy.loseReplies();
+      const reservations = await reserveAgain(connection);
+      expect(reservations.map(idOf)).toEqual(['a', 'b']);
+      expect(reservations[0]!.counters).toEqual({ attempts: 1, crashes: 0, exceptions: 0, timeouts: 0, releases });
+      expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
+    });
+
+    it('is heard by the next call: what was settled is told as settled, and what was lost as lost', async () => {
+      const { connection, proxy } = await world.openThrough('exchange');
+      await connection.push(
+        'default',
+        ['a', 'b', 'c', 'd'].map((id) => ({ payload: payload(id) })),
+      );
+      const [a, b, c, d] = (await reserve(connection)) as [Reservation, Reservation, Reservation, Reservation];
+      await connection.settle([completed(c)]);
+      proxy.loseReplies(2);
+      const released = { outcome: 'released', reservation: b, delay: 60, counters: b.counters } as const;
+      const failure = { id: 'd', name: 'Probe', exception: 'Error' };
+      const failed = { outcome: 'failed', reservation: d, counters: d.counters, failure } as const;
+      expect(await connection.settle([completed(a), released, completed(c), failed])).toEqual([
+        'settled',
+        'settled',
+        'lost',
+        'settled',
+      ]);
+      expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 1, reserved: 0 });
+      expect(await connection.failed.count()).toBe(1);
+    });
+
+    it('of one push is not taken for that of the next', async () => {
+      const { connection, proxy } = await world.openThrough('push', 0.4);
+      proxy.loseReplies(100);
+      await expect(connection.push('default', [{ payload: payload('a') }])).rejects.toMatchObject({
+        facts: { uncertain: true },
+      });
+      proxy.loseReplies(0);
+      await connection.push('default', [{ payload: payload('b') }]);
+      expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
+    });
+
+    it('is an error that says so where it does not come within the deadline, and undone by the next call', async () => {
+      const { connection, proxy } = await world.openThrough('exchange', 1);
+      await connection.push('default', [{ payload: payload('a') }]);
+      proxy.loseReplies(100);
+      await expect(reserve(connection)).rejects.toMatchObject({
+        code: 'E_QUEUE_UNAVAILABLE',
+        facts: { uncertain: true, deadline: 1, consequence: 'no job was reserved' },
+      });
+      proxy.loseReplies(0);
+      const [reservation] = await reserveAgain(connection);
+      expect(reservation!.counters).toMatchObject({ attempts: 1, crashes: 0 });
+    });
+  });
+}
+
+/** What the server says of an address whose user or database it refuses; passwords in it are `hunter2` or `secret`. */
+export type Refusal = readonly [what: string, address: string, words: RegExp];
+
+/** @param store what errors call it */
+export function describeOutages(world: ServerWorld, store: string, refusals: readonly Refusal[]): void {
+  describe(`a ${world.name} that is away`, () => {
+    it('fails a push by its deadline, and for certain', async () => {
+      const { connection, proxy } = await world.openThrough('push', 0.4);
+      await connection.push('default', [{ payload: payload('a') }]);
+      const { port } = world.server;
+      proxy.retarget(1);
+      proxy.cut();
+      // It may have been sent before the end of its connection was noticed.
+      await expect(connection.push('default', [{ payload: payload('b') }])).rejects.toMatchObject({
+        code: 'E_QUEUE_UNAVAILABLE',
+      });
+      const pushing = connection.push('default', [{ payload: payload('c') }]);
+      await expect(pushing).rejects.toMatchObject({
+        code: 'E_QUEUE_UNAVAILABLE',
+        facts: { deadline: 0.4, store, consequence: 'the job was not queued' },
+      });
+      proxy.retarget(port);
+      await expect(pushing).rejects.not.toThrow(/unless only its answer was lost/);
+    });
+
+    it('is used again when it is back, by workers that wait as well, and has lost nothing', async () => {
+      const connection = await world.open();
+      await connection.push('default', [{ payload: payload('a') }]);
+      const waiter = connection.waiter(['default']);
+      await waiter.wait(10, new AbortController().signal);
+      const wait = waiter.wait(30, new AbortController().signal);
+      await world.server.kill();
+      const pushing = connection.push('default', [{ payload: payload('b') }]);
+      await world.server.startAgain();
+      await pushing;
+      await wait;
+      expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
+      const again = waiter.wait(30, new AbortController().signal);
+      await connection.push('default', [{ payload: payload('c') }]);
+      await expect(again).resolves.toBeUndefined();
+    });
+
+    it('is given up where it takes everything and answers nothing, and asked on another connection', async () => {
+      const { connection, proxy } = await world.openThrough('push', 2);
+      await connection.push('default', [{ payload: payload('a') }]);
+      proxy.goHalfOpen();
+      await connection.push('default', [{ payload: payload('b') }]);
+      expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
+    });
+
+    it('does not hold up a close', async () => {
+      const { connection, proxy } = await world.openThrough('push', 0.4);
+      await connection.push('default', [{ payload: payload('a') }]);
+      const waiter = connection.waiter(['default']);
+      await waiter.wait(10, new AbortController().signal);
+      proxy.goSilent();
+      const pushing = connection.push('default', [{ payload: payload('b') }]).catch((error: unknown) => error);
+      await connection.close();
+      expect(await pushing).toMatchObject({ facts: { uncertain: true } });
+    });
+
+    it.each(refusals)('says at once that it refuses %s, and no password', async (_what, address, words) => {
+      const connection = world.connect({ url: `${address}:${world.server.port}/nowhere` });
+      const pushing = connection.push('default', [{ payload: payload('a') }]);
+      await expect(pushing).rejects.toThrow(words);
+      await expect(pushing).rejects.not.toThrow(/hunter2|secret/);
+      expect(connection.address).not.toMatch(/hunter2|secret/);
+    });
+  });
+}

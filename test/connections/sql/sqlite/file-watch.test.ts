@@ -1,0 +1,91 @@
+import { EventEmitter } from 'node:events';
+import fs from 'node:fs';
+import { systemClock } from '../../../../src/base/clock';
+import type { Clock } from '../../../../src/base/clock';
+import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
+import type { SqliteConnection } from '../../../../src/connections/sql/sqlite/sqlite-connection';
+import { payload, reserve, TemporaryDatabase } from '../open-database';
+
+let database: TemporaryDatabase;
+let connection: SqliteConnection;
+
+beforeEach(async () => {
+  database = new TemporaryDatabase();
+  connection = database.connect();
+  await reserve(connection);
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await database.dispose();
+});
+
+const wait = (queue = 'default'): Promise<void> => connection.waiter([queue]).wait(3600, new AbortController().signal);
+
+/** Writes as another process does: nothing of Onqueue in this one hears of it. */
+function insertElsewhere(): void {
+  openSqlite(database.file, 1000).exec(
+    `INSERT INTO jobs (queue, payload, available_at, created_at) VALUES ('default', '${payload('a')}', 1, 1)`,
+  );
+}
+
+function withoutWatching(): void {
+  jest.spyOn(fs, 'watch').mockImplementation(() => {
+    throw new Error('ENOSPC: System limit for number of file watchers reached');
+  });
+}
+
+/** Leaves out the look that comes once a second. */
+function withoutNet(): void {
+  const { after } = systemClock;
+  jest
+    .spyOn(systemClock, 'after')
+    .mockImplementation((...call: Parameters<Clock['after']>) =>
+      call[0] === 1000 ? { cancel: () => undefined } : after(...call),
+    );
+}
+
+describe('a wait on a file', () => {
+  it('is woken by the write-ahead log when another process writes', async () => {
+    withoutNet();
+    const waiting = wait();
+    insertElsewhere();
+    await expect(waiting).resolves.toBeUndefined();
+  });
+
+  it('is woken once a second where the file system reports nothing', async () => {
+    withoutWatching();
+    const waiting = wait();
+    insertElsewhere();
+    await expect(waiting).resolves.toBeUndefined();
+  });
+
+  it('is woken at once by a push of this process, by whichever connection', async () => {
+    withoutWatching();
+    withoutNet();
+    const waiting = wait();
+    await database.connect().push('default', [{ payload: payload('a') }]);
+    await expect(waiting).resolves.toBeUndefined();
+  });
+
+  it('goes on when a job comes to another queue, here or elsewhere', async () => {
+    const woken: string[] = [];
+    const waiting = wait('other').then(() => woken.push('other'));
+    insertElsewhere();
+    await connection.push('default', [{ payload: payload('b') }]);
+    await wait();
+    expect(woken).toEqual([]);
+    await connection.push('other', [{ payload: payload('c') }]);
+    await waiting;
+  });
+
+  it('watches nothing once it is over', async () => {
+    const close = jest.fn();
+    jest.spyOn(fs, 'watch').mockReturnValue(Object.assign(new EventEmitter() as fs.FSWatcher, { close }));
+    const waiter = connection.waiter(['default']);
+    const waiting = waiter.wait(3600, new AbortController().signal);
+    await waiter.close();
+    await waiting;
+    expect(close).toHaveBeenCalledTimes(1);
+  });
+});

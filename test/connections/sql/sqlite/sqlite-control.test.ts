@@ -1,0 +1,77 @@
+import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
+import type { SqliteConnection } from '../../../../src/connections/sql/sqlite/sqlite-connection';
+import { Child } from '../../../support/child-process';
+import { idOf, payload, reserve, TemporaryDatabase } from '../open-database';
+
+let database: TemporaryDatabase;
+let connection: SqliteConnection;
+
+beforeEach(() => {
+  database = new TemporaryDatabase();
+  connection = database.connect();
+});
+
+afterEach(() => database.dispose());
+
+describe('cancelling', () => {
+  it('finds a job that another program inserted', async () => {
+    await connection.queues();
+    openSqlite(database.file, 1000)
+      .prepare('INSERT INTO jobs (queue, payload, available_at, created_at) VALUES (?, ?, 1, 1)')
+      .run(['default', '{"id":"théirs","data":{}}']);
+    expect(await connection.control.cancel('théirs')).toBe('removed');
+    expect(await reserve(connection)).toEqual([]);
+  });
+
+  it('finds a job by the id that it was given when it was handed out', async () => {
+    await connection.push('default', [{ payload: '{"job":"nameless"}' }]);
+    const [reservation] = await reserve(connection);
+    expect(await connection.control.cancel(String(idOf(reservation!)))).toBe('signalled');
+  });
+
+  it('of no id is none, also where jobs have none', async () => {
+    await connection.push('default', [{ payload: '{"job":"nameless"}' }, { payload: 'no json' }]);
+    expect(await connection.control.cancel('')).toBe('unknown');
+    expect(await connection.counts('default')).toMatchObject({ ready: 2 });
+  });
+
+  it('ends one of two jobs with the same id, first the one that runs', async () => {
+    await connection.push('default', [{ payload: payload('twin') }, { payload: payload('twin') }]);
+    const [running] = await reserve(connection, { limit: 1 });
+    expect(await connection.control.cancel('twin')).toBe('signalled');
+    expect(await connection.renew([running!], 60)).toEqual(['cancelled']);
+    expect(await connection.counts('default')).toMatchObject({ ready: 1 });
+  });
+});
+
+describe('orders', () => {
+  it('outlive those who gave them', async () => {
+    await connection.control.pause('default');
+    await connection.control.restart();
+    const { restart } = await connection.reserve({ queues: ['default'], limit: 1, lease: 60 });
+    await connection.close();
+    const later = database.connect();
+    expect(await later.reserve({ queues: ['default'], limit: 1, lease: 60 })).toMatchObject({
+      paused: ['default'],
+      restart,
+    });
+  });
+
+  it('of one connection are not those of another in the same file', async () => {
+    await connection.control.pause('default');
+    await connection.control.restart();
+    const other = database.connect({ table: 'other_jobs' });
+    expect(await other.control.paused()).toEqual([]);
+    expect((await other.reserve({ queues: ['default'], limit: 1, lease: 60 })).restart).toBeUndefined();
+  });
+
+  it('of another process wake who waits for a queue to be resumed', async () => {
+    await connection.push('default', [{ payload: payload('a') }]);
+    await connection.control.pause('default');
+    const wait = connection.waiter(['default']).wait(3600, new AbortController().signal);
+    const child = new Child(require.resolve('../child'), database.file, 'resume');
+    await wait;
+    expect(await child.exited).toBe(0);
+    expect((await reserve(connection)).map(idOf)).toEqual(['a']);
+  });
+});

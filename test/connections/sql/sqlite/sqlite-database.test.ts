@@ -1,0 +1,30 @@
+import { UnboundValueError } from '../../../../src/connections/sql/errors';
+import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
+import type { SqliteStatement, SqliteValue } from '../../../../src/connections/sql/sqlite/sqlite-database';
+
+const echo = (): SqliteStatement => openSqlite(':memory:', 0).prepare('SELECT ?');
+
+describe('a value bound to a statement', () => {
+  it.each([[1], [1.5], [-0], [Infinity], [2 ** 40], [null]])('comes back as it was: %p', (value) => {
+    expect(echo().get([value])).toEqual([value]);
+  });
+
+  it.each(['text', 'ä\0ö', ''])('comes back whole where it was a text, read as bytes: %p', (text) => {
+    const read = openSqlite(':memory:', 0).prepare('SELECT CAST(? AS BLOB)');
+    expect(read.get([text])).toEqual([Buffer.from(text)]);
+  });
+
+  it('comes back as bytes where it was bytes', () => {
+    expect(echo().get([Buffer.from([0, 255])])).toEqual([Buffer.from([0, 255])]);
+    expect(echo().all([Buffer.from([0, 255])])).toEqual([[Buffer.from([0, 255])]]);
+  });
+
+  it.each([[undefined], [true], [new Date(0)], [{}], [new Uint8Array(1)], [NaN], [1n], [Symbol('s')]])(
+    'is refused where the engine would end the process, or store something else: %p',
+    (value) => {
+      expect(() => echo().get([value as SqliteValue])).toThrow(UnboundValueError);
+      expect(() => echo().all([value as SqliteValue])).toThrow(UnboundValueError);
+      expect(() => echo().run([value as SqliteValue])).toThrow(/cannot be stored; expected a string, a number/);
+    },
+  );
+});

@@ -1,0 +1,128 @@
+/** Jobs that are pushed within a transaction of the user's, on each database. */
+import { builtInConnectors } from '../../../src/connections/built-in';
+import { Job } from '../../../src/job/job';
+import { silentLogger } from '../../../src/base/console-logger';
+import type { DatabaseConfig } from '../../../src/application/configuration/configuration';
+import { QueueManager } from '../../../src/application/queue-manager';
+import type { QueuePusher } from '../../../src/dispatch/queue-pusher';
+
+@Job()
+export class Invoice extends Job {
+  constructor(readonly order: number) {
+    super();
+  }
+
+  async handle(): Promise<void> {}
+}
+
+/** The connection `database` as a program has it. */
+export class ManagedDatabase {
+  manager!: QueueManager;
+
+  /** Makes the tables. */
+  async open(config: Omit<DatabaseConfig, 'driver'>): Promise<void> {
+    const connections = { database: { driver: 'database', ...config } } as const;
+    this.manager = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, { connections });
+    await this.manager.driver().migrations!.run();
+  }
+
+  using(transaction: unknown): QueuePusher {
+    return this.manager.connection('database').using(transaction);
+  }
+
+  size(): Promise<number> {
+    return this.manager.connection('database').size();
+  }
+}
+
+/** Does the work in a transaction, and commits it; where the work throws, it is rolled back. */
+export type Within = (work: (transaction: unknown) => Promise<void>) => Promise<void>;
+
+/** A way to begin a transaction for each library that a user may have. */
+export type Ways = readonly (readonly [library: string, within: Within])[];
+
+/** A name that a statement must not take for a part of itself. */
+const QUOTED = `it's-"quoted"-\\?-$1`;
+
+export function describeTransactions(database: ManagedDatabase, ways: Ways): void {
+  describe.each(ways)('a transaction by %s', (_name, within) => {
+    it('has its jobs once it is committed, with their ids, queues and delays', async () => {
+      const { manager } = database;
+      const ids: unknown[] = [];
+      const first = await manager.connection('database').push(new Invoice(0));
+      expect(manager.connection('database').name).toBe('database');
+      await within(async (transaction) => {
+        const pusher = database.using(transaction);
+        ids.push(await pusher.push(new Invoice(1), QUOTED));
+        ids.push(await pusher.later('1h', new Invoice(2)));
+        ids.push(...(await pusher.bulk([new Invoice(3), new Invoice(4)])));
+        await pusher.pushRaw('{"id":"raw ? $1 :name","data":"\\u0000"}');
+        expect(await database.size()).toBe(1);
+      });
+      expect(await manager.connection('database').counts('default')).toEqual({ ready: 4, delayed: 1, reserved: 0 });
+      expect(await manager.connection('database').counts(QUOTED)).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+      expect(await manager.driver().queues()).toEqual(['default', QUOTED]);
+      const waiting = await manager.driver().peek('default', 'ready', 10);
+      const found = waiting.map(({ payload }) => (JSON.parse(payload.toString()) as { id: string }).id);
+      expect(found).toEqual([first, ids[2], ids[3], 'raw ? $1 :name']);
+      expect(await manager.connection('database').cancel(ids[2] as string)).toBe('removed');
+    });
+
+    it('has none where it is rolled back', async () => {
+      const work = within(async (transaction) => {
+        await database.using(transaction).push(new Invoice(1));
+        throw new Error('no');
+      });
+      await expect(work).rejects.toThrow('no');
+      expect(await database.size()).toBe(0);
+    });
+
+    it('keeps the counters that a text has', async () => {
+      const text = '{"job":"a","data":{},"id":"1","crashes":2,"attempts":1}';
+      await within(async (transaction) => void (await database.using(transaction).pushRaw(text)));
+      const { reservations } = await database.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 60 });
+      expect(reservations).toMatchObject([{ counters: { attempts: 2, crashes: 2 } }]);
+    });
+
+    it('refuses a text twice that must be unique, there before or not, and goes on', async () => {
+      await database.manager.connection('database').laterRaw('1h', '{"id":"a"}');
+      const twice = { code: 'E_DUPLICATE_PAYLOAD' };
+      await within(async (transaction) => {
+        const pusher = database.using(transaction);
+        await expect(pusher.laterRaw('1h', '{"id":"a"}')).rejects.toMatchObject(twice);
+        await pusher.laterRaw('1h', '{"id":"b"}');
+        await expect(pusher.laterRaw('1h', '{"id":"b"}')).rejects.toMatchObject(twice);
+        await pusher.laterRaw('1h', '{"id":"c"}');
+      });
+      expect(await database.size()).toBe(3);
+    });
+  });
+}
+
+/** Begins a transaction, and says how to end it. */
+export type Begin = () => Promise<{ readonly transaction: unknown; readonly commit: () => unknown }>;
+
+export function describeUsing(
+  database: ManagedDatabase,
+  refused: readonly (readonly [what: string, given: () => unknown])[],
+  begin: Begin,
+): void {
+  describe('using()', () => {
+    it.each([...refused, ['nothing', (): unknown => undefined], ['a text', (): unknown => 'BEGIN']] as const)(
+      'refuses %s',
+      (_what, given) => {
+        expect(() => database.using(given())).toThrow(
+          expect.objectContaining({ code: 'E_UNKNOWN_TRANSACTION' }) as Error,
+        );
+      },
+    );
+
+    it('refuses a client that has begun no transaction, or has ended it: its jobs would be there whatever becomes of the data', async () => {
+      const { transaction, commit } = await begin();
+      const pusher = database.using(transaction);
+      await commit();
+      await expect(pusher.push(new Invoice(1))).rejects.toMatchObject({ code: 'E_UNKNOWN_TRANSACTION' });
+      expect(await database.size()).toBe(0);
+    });
+  });
+}

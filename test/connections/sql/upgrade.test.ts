@@ -1,0 +1,109 @@
+import { ForeignTableError } from '../../../src/connections/sql/errors';
+import type { SqliteConnection } from '../../../src/connections/sql/sqlite/sqlite-connection';
+import { openSqlite } from '../../../src/connections/sql/sqlite/sqlite-database';
+import type { SqliteDatabase } from '../../../src/connections/sql/sqlite/sqlite-database';
+import { tableNames } from '../../../src/connections/sql/table-names';
+import { prepareTables } from '../../../src/connections/sql/sqlite/tables';
+import { TestClock } from '../../../src/testing/test-clock';
+import { Child } from '../../support/child-process';
+import { makeFirstVersion } from './first-version';
+import { idOf, payload, reserve, TemporaryDatabase } from './open-database';
+
+let database: TemporaryDatabase;
+let clock: TestClock;
+
+beforeEach(() => {
+  database = new TemporaryDatabase();
+  clock = new TestClock();
+});
+
+afterEach(() => database.dispose());
+
+function upgraded(): SqliteConnection {
+  makeFirstVersion(database.file, clock.now() / 1000);
+  return database.connect({}, { clock });
+}
+
+describe('a file of the first version', () => {
+  it('keeps its jobs in their states', async () => {
+    const connection = upgraded();
+    expect(await connection.counts('default')).toEqual({ ready: 2, delayed: 1, reserved: 2 });
+    expect(await connection.queues()).toEqual(['default']);
+  });
+
+  it('hands out its jobs in their order, with their counters', async () => {
+    const connection = upgraded();
+    const reservations = await reserve(connection, { lease: 6_000 });
+    expect(reservations.map(idOf)).toEqual(['silent', 'given-back', 'ready']);
+    expect(reservations.map(({ counters }) => counters)).toEqual([
+      { attempts: 1, crashes: 1, exceptions: 0, timeouts: 0, releases: 0 },
+      { attempts: 3, crashes: 1, exceptions: 2, timeouts: 0, releases: 4 },
+      { attempts: 1, crashes: 0, exceptions: 0, timeouts: 0, releases: 0 },
+    ]);
+    await clock.advance(501);
+    expect((await reserve(connection)).map(idOf)).toEqual(['running', 'delayed']);
+  });
+
+  it('keeps its failed jobs, which can be retried', async () => {
+    const connection = upgraded();
+    const [entry] = await connection.failed.find('failed');
+    expect(entry).toMatchObject({ name: 'probe', attempts: 3, exception: 'Error: probe' });
+    expect(await connection.failed.retry(entry!, entry!.payload)).toBe(true);
+    expect((await reserve(connection)).map(idOf)).toContain('failed');
+  });
+
+  it.each([
+    ['ready', 'removed'],
+    ['delayed', 'removed'],
+    ['running', 'signalled'],
+    ['failed', 'unknown'],
+  ])('knows its jobs by their ids: %s', async (id, result) => {
+    expect(await upgraded().control.cancel(id)).toBe(result);
+  });
+
+  it('takes jobs of a process that has not been updated yet, and they can be cancelled', async () => {
+    const old = makeFirstVersion(database.file);
+    const push = old.prepare(
+      'INSERT INTO jobs (queue, payload, attempts, crashes, exceptions, releases, available_at, created_at, place) VALUES (?, ?, 0, 0, 0, 0, 1, 1, ?)',
+    );
+    const connection = database.connect();
+    await connection.queues();
+    for (let place = 1; place <= 300; place += 1) push.run(['default', payload(`job-${place}`), place]);
+    expect(await connection.control.cancel('job-299')).toBe('removed');
+    expect(await connection.counts('default')).toMatchObject({ ready: 299 });
+  });
+
+  it('is brought up to date once, and loses nothing, when many processes start at once', async () => {
+    const old = makeFirstVersion(database.file);
+    const ids = Array.from({ length: 200 }, (_, index) => `job-${index}`);
+    const push = old.prepare(
+      'INSERT INTO jobs (queue, payload, available_at, created_at, place) VALUES (?, ?, 1, 1, ?)',
+    );
+    ids.forEach((id, place) => push.run(['default', payload(id), place]));
+    const drains = Array.from({ length: 4 }, () => new Child(require.resolve('./child'), database.file, 'drain'));
+    expect(await Promise.all(drains.map((child) => child.exited))).toEqual([0, 0, 0, 0]);
+    expect(drains.flatMap(({ lines }) => lines).toSorted()).toEqual(ids.map((id) => `settled ${id}`).toSorted());
+  });
+
+  it('is brought up to date by one of two that found it old', () => {
+    const handle = makeFirstVersion(database.file, clock.now() / 1000);
+    const names = tableNames('jobs', 'database');
+    const second: SqliteDatabase = {
+      ...handle,
+      exec(sql) {
+        if (sql === 'BEGIN IMMEDIATE') prepareTables(openSqlite(database.file, 1000), names, database.file);
+        handle.exec(sql);
+      },
+    };
+    expect(() => prepareTables(second, names, database.file)).not.toThrow();
+    expect(handle.prepare("SELECT version FROM onqueue_versions WHERE name = 'jobs'").all([])).toEqual([[3]]);
+  });
+
+  it('is left as it is where another program has a table that it would need', async () => {
+    const old = makeFirstVersion(database.file, clock.now() / 1000);
+    old.exec('CREATE TABLE jobs_orders (article TEXT)');
+    await expect(database.connect().queues()).rejects.toThrow(ForeignTableError);
+    expect(old.prepare("SELECT version FROM onqueue_versions WHERE name = 'jobs'").get([])).toEqual([1]);
+    expect(old.prepare("SELECT count(*) FROM pragma_table_info('jobs')").get([])).toEqual([12]);
+  });
+});

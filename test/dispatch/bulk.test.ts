@@ -1,0 +1,96 @@
+/** `Bus.bulk` that breaks off in the middle: what is in must not be sent again. */
+import { JobBus } from '../../src/dispatch/bus';
+import { Job } from '../../src/job/job';
+import type { BulkInterruptedError } from '../../src/application/errors';
+import { watchedApplication } from '../support/watched-application';
+
+const ran: string[] = [];
+
+@Job()
+class Letter extends Job {
+  constructor(readonly to: string) {
+    super();
+  }
+
+  handle(): void {
+    ran.push(this.to);
+    if (this.to === 'nobody') throw new Error('No such address.');
+  }
+}
+
+@Job()
+class Parcel extends Job {
+  constructor(readonly to: string) {
+    super();
+  }
+
+  queue(): string | undefined {
+    if (this.to === 'nobody') throw new Error('No such address.');
+    return this.to === 'unnamed' ? undefined : this.to;
+  }
+}
+
+function given() {
+  const app = watchedApplication({
+    default: 'main',
+    connections: { main: { driver: 'memory' }, sync: { driver: 'sync' } },
+  });
+  return { ...app, bus: new JobBus(() => app.manager) };
+}
+
+async function interruption(bulk: Promise<unknown>): Promise<BulkInterruptedError> {
+  const error = (await bulk.catch((reason: unknown) => reason)) as BulkInterruptedError;
+  expect(error).toMatchObject({ code: 'E_BULK_INTERRUPTED', cause: { message: 'No such address.' } });
+  return error;
+}
+
+beforeEach(() => (ran.length = 0));
+
+describe('a bulk that breaks off', () => {
+  it('says what is in when the queue() of a job throws, and by their places what is not', async () => {
+    const { bus, watched } = given();
+    const jobs = ['x', 'unnamed', 'nobody', 'y'].map((to) => new Parcel(to));
+
+    const { facts, message } = await interruption(bus.bulk([...jobs, new Letter('a'), new Letter('b')]));
+
+    const [a, b] = await watched().payloads('default');
+    expect(facts).toEqual({ ids: ['x', a?.['id'], b?.['id']], unsent: [2, 3], total: 6, queue: 'default' });
+    expect(message).toMatch(
+      /^4 of 6 jobs went in; then the queue\(\) of Parcel failed: No such address\. Send only those/,
+    );
+  });
+
+  it('runs no job on sync twice: it says that the one that failed has run', async () => {
+    const { bus, manager } = given();
+    const jobs = ['a', 'b', 'nobody', 'd'].map((to) => new Letter(to));
+
+    const errors = [
+      await interruption(bus.bulk(jobs.map((job) => job.onConnection('sync')))),
+      await interruption(manager.connection('sync').bulk(jobs)),
+    ];
+
+    expect(ran).toEqual(['a', 'b', 'nobody', 'a', 'b', 'nobody']);
+    for (const { facts, message } of errors) {
+      expect(facts).toMatchObject({ unsent: [3], total: 4 });
+      expect(facts.ids).toHaveLength(3);
+      expect(message).toMatch(/^3 of 4 jobs went in; then Letter ran and failed: /);
+    }
+  });
+
+  it('says that none is to be sent again when the last one on sync failed', async () => {
+    const { manager } = given();
+
+    const { message } = await interruption(manager.connection('sync').bulk([new Letter('a'), new Letter('nobody')]));
+
+    expect(message).toMatch(/^2 of 2 jobs went in; then Letter ran and failed: .* Send none of them again\.$/);
+  });
+
+  it('has sent nothing when a job with a queue() of its own names a connection that is not there', async () => {
+    const { bus, watched } = given();
+
+    await expect(bus.bulk([new Letter('a'), new Parcel('x').onConnection('nowhere')])).rejects.toMatchObject({
+      code: 'E_UNKNOWN_CONNECTION',
+    });
+    expect(watched().pushes).toEqual([]);
+  });
+});

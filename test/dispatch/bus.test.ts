@@ -1,0 +1,360 @@
+import { JobBus } from '../../src/dispatch/bus';
+import { endOfTurn } from '../../src/base/clock';
+import { Inject } from '../../src/container/inject';
+import { Handles } from '../../src/job/handles';
+import { Job } from '../../src/job/job';
+import { JobContext } from '../../src/job/job-context';
+import type { Middleware } from '../../src/job/middleware';
+import type { QueueConnection } from '../../src/application/queue-connection';
+import { watchedApplication } from '../support/watched-application';
+
+class Mailer {
+  readonly sent: string[] = [];
+
+  send(to: string): string {
+    this.sent.push(to);
+    return `sent to ${to}`;
+  }
+}
+
+@Job({ queue: 'mails' })
+class SendMail extends Job {
+  constructor(readonly to: string) {
+    super();
+  }
+
+  middleware(): Middleware['handle'][] {
+    return [async (_job, next) => `[${String(await next())}]`];
+  }
+
+  async handle(@Inject(Mailer) mailer: Mailer): Promise<string> {
+    if (this.to === '') throw new Error('nobody');
+    return `${mailer.send(this.to)}, attempt ${this.attempts}`;
+  }
+}
+
+@Job()
+class Plain {
+  constructor(readonly n: number) {}
+}
+
+@Handles(Plain)
+class _PlainHandler {
+  constructor(readonly mailer: Mailer) {}
+
+  handle(plain: Plain, @Inject(JobContext) job: JobContext): string {
+    if (plain.n === 0) job.release('1m');
+    if (plain.n === 1) job.fail('one is not enough');
+    if (plain.n === 2) job.delete();
+    return this.mailer.send(`${job.name} ${plain.n} ${job.signal.aborted}`);
+  }
+}
+
+@Job()
+class PushesItself extends Job {
+  constructor(readonly gives: string | undefined) {
+    super();
+  }
+
+  async queue(connection: QueueConnection, route: object): Promise<string | undefined> {
+    await connection.pushRaw(JSON.stringify({ job: connection.name, ...route }), 'raw');
+    return this.gives;
+  }
+}
+
+@Job()
+class Watches extends Job {
+  async handle(): Promise<boolean> {
+    const { id } = this.job;
+    await meanwhile(this);
+    return this.job.id === id;
+  }
+}
+
+/** What is done while `Watches` runs. */
+let meanwhile: (job: Watches) => Promise<unknown>;
+
+@Job()
+class Idle extends Job {}
+
+class Undecorated extends Job {}
+
+class Greet {
+  constructor(readonly name: string) {}
+}
+
+class GreetHandler {
+  constructor(@Inject(Mailer) readonly mailer: Mailer) {}
+
+  handle(greet: Greet): string {
+    return this.mailer.send(greet.name);
+  }
+}
+
+function given() {
+  const mailer = new Mailer();
+  const resolve = (token: unknown): unknown => (token === Mailer ? mailer : undefined);
+  const app = watchedApplication({
+    default: 'main',
+    connections: { main: { driver: 'memory' }, other: { driver: 'memory' } },
+    container: { resolve },
+  });
+  return { ...app, mailer, bus: new JobBus(() => app.manager) };
+}
+
+describe('Bus.dispatch', () => {
+  it('sends a job to its queue, whether its class extends Job or is plain', async () => {
+    const { bus, watched } = given();
+
+    await bus.dispatch(new SendMail('ada'));
+    await bus.dispatchToQueue(new Plain(7)).onQueue('x');
+
+    expect(watched().pushes.map(({ queue }) => queue)).toEqual(['mails', 'x']);
+  });
+
+  it('runs the mapped handler of an object that is no job, at once', async () => {
+    const { bus, watched } = given();
+    bus.map([[Greet, GreetHandler]]);
+
+    const values = [
+      await bus.dispatch(new Greet('a')),
+      await bus.dispatchSync(new Greet('b')),
+      await bus.dispatchNow(new Greet('c')),
+    ];
+
+    expect(values).toEqual(['sent to a', 'sent to b', 'sent to c']);
+    expect(watched().pushes).toEqual([]);
+  });
+
+  it('says what is missing where it knows no handler, and where a job has no decorator', async () => {
+    const { bus } = given();
+
+    await expect(bus.dispatch(new Greet('a'))).rejects.toMatchObject({ code: 'E_UNMAPPED_COMMAND' });
+    await expect(bus.dispatch(new Undecorated())).rejects.toMatchObject({ code: 'E_UNDECORATED_JOB' });
+    await expect(bus.dispatchToQueue(new Greet('a'))).rejects.toMatchObject({ code: 'E_UNDECORATED_JOB' });
+  });
+
+  it('calls a job’s own queue() in place of the push', async () => {
+    const { bus, watched } = given();
+
+    const ids = [
+      await bus.dispatch(new PushesItself('own id')).onQueue('x').delay('1m'),
+      await bus.dispatch(new PushesItself(undefined)),
+    ];
+
+    expect(ids).toEqual(['own id', '']);
+    expect(await watched().payloads('raw')).toEqual([
+      { job: 'main', queue: 'x', delay: 60 },
+      { job: 'main', queue: 'default', delay: 0 },
+    ]);
+  });
+});
+
+describe('Bus.dispatchSync', () => {
+  it('runs the job through payload, middleware and hooks, and gives what comes out', async () => {
+    const { bus, manager, watched } = given();
+    const seen: string[] = [];
+    manager.hooks.on('before', ({ connectionName, job }) => void seen.push(`${connectionName} ${job.name}`));
+
+    expect(await bus.dispatchSync(new SendMail('ada'))).toBe('[sent to ada, attempt 1]');
+
+    expect(seen).toEqual(['sync SendMail']);
+    expect(watched().pushes).toEqual([]);
+  });
+
+  it('rejects with what the job throws', async () => {
+    const { bus } = given();
+
+    await expect(bus.dispatchSync(new SendMail(''))).rejects.toThrow('nobody');
+  });
+});
+
+describe('Bus.dispatchNow', () => {
+  it('runs the very instance in place, with injection and without middleware', async () => {
+    const { bus, mailer } = given();
+
+    expect(await bus.dispatchNow(new SendMail('ada'))).toBe('sent to ada, attempt 1');
+    expect(mailer.sent).toEqual(['ada']);
+    await expect(bus.dispatchNow(new SendMail(''))).rejects.toThrow('nobody');
+  });
+
+  it('gives a handler the job, its own dependencies, and a context', async () => {
+    const { bus } = given();
+
+    expect(await bus.dispatchNow(new Plain(7))).toBe('sent to Plain 7 false');
+  });
+
+  it('cannot release, rejects when the job fails itself, and completes when it deletes itself', async () => {
+    const { bus } = given();
+
+    await expect(bus.dispatchNow(new Plain(0))).rejects.toMatchObject({ code: 'E_NOT_QUEUED' });
+    await expect(bus.dispatchNow(new Plain(1))).rejects.toThrow('one is not enough');
+    expect(await bus.dispatchNow(new Plain(2))).toBe('sent to Plain 2 false');
+  });
+
+  it('runs an instance once at a time, so that no run sees the context of another', async () => {
+    const { bus } = given();
+    meanwhile = endOfTurn;
+    const job = new Watches();
+
+    const [first, second] = await Promise.allSettled([bus.dispatchNow(job), bus.dispatchNow(job)]);
+
+    expect(first).toMatchObject({ value: true });
+    expect(second).toMatchObject({ reason: { code: 'E_ALREADY_RUNNING' } });
+    expect(await bus.dispatchNow(job)).toBe(true);
+  });
+
+  it('does not take over an instance that a worker runs', async () => {
+    const { bus } = given();
+    meanwhile = (job) => bus.dispatchNow(job);
+
+    await expect(bus.dispatchSync(new Watches())).rejects.toMatchObject({ code: 'E_ALREADY_RUNNING' });
+  });
+
+  it('lets a command that is no job be handled as often as one likes', async () => {
+    const { bus } = given();
+    bus.map([[Greet, GreetHandler]]);
+    const hello = new Greet('a');
+    expect(await Promise.all([bus.dispatchNow(hello), bus.dispatch(hello)])).toHaveLength(2);
+  });
+
+  it('refuses a job that nothing can run', async () => {
+    const { bus } = given();
+
+    await expect(bus.dispatchNow(new Idle())).rejects.toMatchObject({ code: 'E_NO_HANDLER' });
+  });
+});
+
+describe('Bus.bulk', () => {
+  it('sends jobs to the connection and queue of each, with one call for each of them', async () => {
+    const { bus, watched } = given();
+    const jobs = [new SendMail('a'), new Plain(7), new SendMail('b').onConnection('other'), new SendMail('c')];
+
+    const ids = await bus.bulk(jobs);
+
+    expect(watched().pushes.map(({ queue, entries }) => [queue, entries.length])).toEqual([
+      ['mails', 2],
+      ['default', 1],
+    ]);
+    expect((await watched().payloads('mails')).map(({ id }) => id)).toEqual([ids[0], ids[3]]);
+    expect((await watched('other').payloads('mails')).map(({ id }) => id)).toEqual([ids[2]]);
+    expect(new Set(ids).size).toBe(4);
+  });
+
+  it('lets jobs with a push of their own do it, and keeps the order of the ids', async () => {
+    const { bus, watched } = given();
+
+    const ids = await bus.bulk([new PushesItself('mine'), new Plain(7), new PushesItself('too')]);
+
+    expect([ids[0], ids[2]]).toEqual(['mine', 'too']);
+    expect(await watched().payloads('default')).toMatchObject([{ id: ids[1] }]);
+  });
+
+  it.each([
+    [new SendMail('a'), 'An object is no list of jobs'],
+    [SendMail, 'A function is no list of jobs'],
+    [undefined, 'undefined is no list of jobs'],
+  ])('is refused what is no list: %p', async (jobs, message) => {
+    const { bus } = given();
+    await expect(bus.bulk(jobs as never)).rejects.toMatchObject({
+      code: 'E_NOT_A_JOB',
+      message: expect.stringContaining(message) as string,
+    });
+  });
+
+  it('sends nothing when one of them is no job', async () => {
+    const { bus, watched } = given();
+
+    await expect(bus.bulk([new Plain(7), new Greet('a')])).rejects.toMatchObject({ code: 'E_UNDECORATED_JOB' });
+    expect(watched().pushes).toEqual([]);
+  });
+});
+
+describe('a job in bulk that cannot be sent', () => {
+  const bad = Object.assign(new SendMail('b'), { to: Symbol('x') });
+
+  it('is not left to be searched for among the others: the error counts it, and names its file', async () => {
+    const { bus } = given();
+    const sent = bus.bulk([new PushesItself('7'), new SendMail('a'), bad]);
+    await expect(sent).rejects.toThrow(
+      'job 3 of 3: SendMail.to is a symbol, which a queue cannot carry. Write a string instead. (test/dispatch/bus.test.ts)',
+    );
+    await expect(sent).rejects.toMatchObject({ stack: expect.stringContaining('job 3 of 3: SendMail.to') as string });
+  });
+
+  it('is counted where it comes from a generator as well, and where it is no job', async () => {
+    const { manager, bus } = given();
+    const jobs = function* () {
+      yield new SendMail('a');
+      yield bad;
+    };
+    await expect(manager.connection('main').bulk(jobs())).rejects.toThrow('job 2: SendMail.to is a symbol');
+    await expect(bus.bulk([new SendMail('a'), {}])).rejects.toThrow('job 2 of 2: A plain object is no job');
+  });
+});
+
+describe('what is no job', () => {
+  it.each([
+    ['the class in place of an instance', SendMail, 'SendMail: this is the class'],
+    [
+      'a class with a static queue()',
+      class Pushing {
+        static queue(): string {
+          return 'x';
+        }
+      },
+      'Pushing: this is the class',
+    ],
+    ['a plain object', {}, 'A plain object is no job'],
+    ['nothing', undefined, 'undefined is no job'],
+  ])('does not end in a message about another mistake: %s', async (_what, value, message) => {
+    const { bus } = given();
+    const job = value as object;
+    await expect(bus.dispatch(job)).rejects.toThrow(message);
+    await expect(bus.dispatchToQueue(job)).rejects.toThrow(message);
+    await expect(bus.dispatchSync(job)).rejects.toThrow(message);
+    await expect(bus.dispatchNow(job)).rejects.toThrow(message);
+    await expect(bus.bulk([job])).rejects.toThrow(message);
+  });
+});
+
+describe('Bus.map', () => {
+  it('gives a job its handler, as @Handles does', async () => {
+    const { bus } = given();
+    class IdleHandler {
+      handle(_idle: Idle): string {
+        return 'done';
+      }
+    }
+
+    bus.map(new Map([[Idle, IdleHandler]]));
+
+    expect(await bus.dispatchSync(new Idle())).toBe('done');
+  });
+
+  it('refuses a handler whose dependencies nobody could fill', () => {
+    const { bus } = given();
+    class Wrong {
+      handle(_greet: Greet, @Inject(Mailer) _mailer: Mailer, _extra: string): void {}
+    }
+
+    expect(() => bus.map([[Greet, Wrong]])).toThrow(/Wrong\.handle, parameter 2/);
+  });
+
+  it.each([
+    ['without handle()', class Empty {}, 'Empty'],
+    [
+      'with handle in a field',
+      class InField {
+        handle = () => 'x';
+      },
+      'InField',
+    ],
+    ['that is undefined', undefined, 'undefined'],
+  ])('does not take a handler that would only fail in the first run: one %s', (_what, handler, name) => {
+    const { bus } = given();
+    expect(() => bus.map([[Greet, handler as never]])).toThrow(
+      `Bus.map to ${name}: it is no class with a method handle().`,
+    );
+  });
+});

@@ -1,0 +1,106 @@
+import { JobBus } from '../../src/dispatch/bus';
+import { Job } from '../../src/job/job';
+import type { JobContext } from '../../src/job/job-context';
+import { Middleware } from '../../src/job/middleware-decorator';
+import { watchedApplication } from '../support/watched-application';
+
+const steps: string[] = [];
+
+@Middleware()
+class Note implements Middleware {
+  constructor(readonly word: string) {}
+
+  async handle(job: JobContext, next: () => Promise<unknown>): Promise<unknown> {
+    steps.push(`${this.word} before ${job.name}`);
+    const value = await next();
+    steps.push(`${this.word} after`);
+    return `${this.word}(${String(value)})`;
+  }
+}
+
+@Job()
+class Wrapped extends Job {
+  middleware(): Middleware[] {
+    return [new Note('own')];
+  }
+
+  handle(): string {
+    steps.push('handle');
+    return 'value';
+  }
+}
+
+describe('middleware', () => {
+  it('wraps the run like an onion: that of the job outside, that of the dispatch inside', async () => {
+    const { manager } = watchedApplication();
+
+    const value = await new JobBus(() => manager).dispatchSync(
+      new Wrapped().through(new Note('first'), new Note('second')),
+    );
+
+    expect(value).toBe('own(first(second(value)))');
+    expect(steps).toEqual([
+      'own before Wrapped',
+      'first before Wrapped',
+      'second before Wrapped',
+      'handle',
+      'second after',
+      'first after',
+      'own after',
+    ]);
+  });
+
+  it('shares its names with jobs: no two classes have one', () => {
+    expect(() =>
+      Middleware({ name: 'Wrapped' })(
+        class implements Middleware {
+          handle(): void {}
+        },
+      ),
+    ).toThrow(expect.objectContaining({ code: 'E_DUPLICATE_JOB' }));
+  });
+
+  it('says of two classes of one name where each of them stands, and what names one', () => {
+    const declare = (target: typeof Note) => () => Middleware({ name: 'twice' })(target);
+    declare(class Twice extends Note {})();
+    const other = declare(class Other extends Note {});
+
+    expect(other).toThrow(
+      "Two classes claim the name 'twice': Twice (test/job/middleware.test.ts) and Other (test/job/middleware.test.ts). Give one",
+    );
+    expect(other).toThrow("another: @Middleware({ name: '…' }).");
+  });
+
+  class Bare {
+    handle(): void {}
+  }
+
+  it.each<[string, () => unknown, string]>([
+    ['without brackets', () => Middleware(Bare as object), 'bears @Middleware without brackets. Write @Middleware().'],
+    [
+      'with options of a job',
+      () => Middleware({ version: 2 } as object)(Bare),
+      'has an unknown option in @Middleware: version.',
+    ],
+    [
+      'with a name that is none',
+      () => Middleware({ name: 5 as never })(Bare),
+      'has a name in @Middleware that is no text.',
+    ],
+    ['above a class without handle()', () => Middleware()(class Bare {} as never), 'has no method handle(job, next).'],
+  ])('is refused where it is declared %s', (_case, declare, problem) => {
+    expect(declare).toThrow(
+      expect.objectContaining({ code: 'E_INVALID_JOB_CLASS', message: expect.stringContaining(problem) }),
+    );
+    expect(declare).toThrow('Bare (test/job/middleware.test.ts)');
+  });
+
+  it('is given to through() one by one: a list is refused, and what to write is said', async () => {
+    const { manager } = watchedApplication();
+    const list = [new Note('first')] as unknown as Note;
+
+    await expect(new JobBus(() => manager).dispatch(new Wrapped().through(list))).rejects.toThrow(
+      'through() was given a list, which cannot travel with a job. Give it what is in it: through(first, second).',
+    );
+  });
+});

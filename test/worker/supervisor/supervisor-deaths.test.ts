@@ -1,0 +1,131 @@
+import type { TestClock } from '../../../src/testing/test-clock';
+import type { ProcessOrder } from '../../../src/worker/supervisor/supervisor';
+import type { RecordingLogger } from '../../support/application';
+import type { FakeChild } from '../../support/fake-child';
+import { SupervisedWorld } from '../../support/supervised-world';
+
+let world: SupervisedWorld;
+let clock: TestClock;
+let log: RecordingLogger;
+let orders: ProcessOrder[];
+let children: FakeChild[];
+
+beforeEach(() => {
+  world = new SupervisedWorld();
+  ({ clock, log, orders, children } = world);
+});
+
+function supervise(): void {
+  void world.supervisor().run();
+}
+
+/** By default the one that was started last. */
+function child(index = -1): FakeChild {
+  return children.at(index)!;
+}
+
+describe('a supervisor whose process has died', () => {
+  it('starts another process for one that was killed, after a pause, and says so on one line', async () => {
+    supervise();
+    child().reports();
+
+    child().dies('SIGKILL');
+    await clock.advance('499ms');
+    expect(orders).toHaveLength(1);
+    await clock.advance('1ms');
+
+    expect(orders).toHaveLength(2);
+    expect(log.messages('warn')).toEqual(['Process 1 (pid 100) was ended by SIGKILL; the next starts in 0.5 s.']);
+    expect(log.messages('info')).toEqual(['Process 1 (pid 101) started.']);
+  });
+
+  it.each([
+    [70, 'was ended because a handler blocked its event loop'],
+    [1, 'ended with code 1'],
+  ])('names the cause of an end with code %d', (code, cause) => {
+    supervise();
+    child().reports();
+
+    child().dies(code);
+
+    expect(log.messages('warn')).toEqual([`Process 1 (pid 100) ${cause}; the next starts in 0.5 s.`]);
+  });
+
+  it('replaces at once a process that died of the jobs that it ran, however often, and names them', () => {
+    supervise();
+    for (let death = 0; death < 4; death += 1) {
+      child().reports({}, [{ job: 'Exit', id: `e${death}`, queue: 'default' }]);
+      child().dies(1);
+    }
+
+    expect(orders).toHaveLength(5);
+    expect(log.messages('warn')).toEqual(
+      [100, 101, 102, 103].map(
+        (pid, death) => `Process 1 (pid ${pid}) ended with code 1 while it ran Exit e${death}; the next starts now.`,
+      ),
+    );
+    expect(log.lines[0]?.facts).toMatchObject({ pid: 100, jobs: [{ job: 'Exit', id: 'e0', queue: 'default' }] });
+  });
+
+  it('counts those that it does not name', () => {
+    supervise();
+    child().reports({ running: 12 }, [{ job: 'Exit', id: 'e0', queue: 'default' }]);
+
+    child().dies('SIGKILL');
+
+    expect(log.messages('warn')[0]).toContain('while it ran Exit e0 and 11 more; the next starts now.');
+  });
+
+  it('replaces at once a process that died between two jobs', () => {
+    supervise();
+    child().reports({ outcomes: { completed: 0, released: 0, failed: 1, cancelled: 0, lost: 0 } });
+
+    child().dies('SIGSEGV');
+
+    expect(orders).toHaveLength(2);
+  });
+
+  it('pauses as at first again for one that took no job, after one that did', async () => {
+    supervise();
+    child().reports();
+    child().dies('SIGSEGV');
+    await clock.advance('500ms');
+    child().reports({ running: 1 });
+    child().dies('SIGSEGV');
+    child().reports();
+    child().dies('SIGSEGV');
+    await clock.advance('500ms');
+
+    expect(orders).toHaveLength(4);
+  });
+
+  it('waits longer and longer while processes die before they took a job', async () => {
+    supervise();
+    child().reports();
+    const pauses: number[] = [];
+
+    for (let death = 0; death < 8; death += 1) {
+      const diedAt = clock.monotonic();
+      child().dies('SIGSEGV');
+      while (orders.length < death + 2) await clock.advance('500ms');
+      pauses.push((clock.monotonic() - diedAt) / 1000);
+    }
+
+    expect(pauses).toEqual([0.5, 1, 2, 4, 8, 16, 30, 30]);
+  });
+
+  it('pauses as at first for one that has worked for a minute', async () => {
+    supervise();
+    for (let death = 0; death < 3; death += 1) {
+      child().dies('SIGSEGV');
+      await clock.advance('10s');
+    }
+    child().reports();
+    await clock.advance('1m');
+
+    child().dies('SIGSEGV');
+    await clock.advance('500ms');
+
+    expect(orders).toHaveLength(5);
+  });
+});
