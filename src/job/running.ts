@@ -1,12 +1,12 @@
 /**
  * Ties a running job to its reservation, beside the instance: on it, it would be data.
  *
- * By a private field, which nothing that reads, copies or freezes the instance sees or minds. A `WeakMap` does the same,
- * but makes of each job what only a full garbage collection finds.
+ * A private field does so also for an instance that is frozen or was made without its constructor. A `WeakMap` would be
+ * simpler, but keeps each job until a full garbage collection, and young collections copy it until then.
  */
 import type { JobContext } from './job-context';
 
-/** A constructor that gives what it is given: a class that extends it puts its private fields there. */
+/** Its constructor returns the job it is given, so the private fields of the class below are added to that job. */
 const Given = function (job: object): object {
   return job;
 } as unknown as new (job: object) => object;
@@ -30,7 +30,7 @@ class WithContext extends Given {
   }
 }
 
-/** In place of the one of an earlier run, if there was one. */
+/** Replaces the context of an earlier run. */
 export function attachContext(job: object, context: JobContext): void {
   WithContext.attach(job, context);
 }

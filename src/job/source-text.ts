@@ -1,61 +1,51 @@
-/** Reads what only the text of a class can tell: its `#private` members, and the names of its parameters. */
-import { codeAlone } from './code-text';
+/**
+ * Reads what only the text of a class can tell: its `#private` members, which cannot travel, and the names of its
+ * parameters, for errors. No API of the engine lists the private members of a class before there is an instance of it.
+ */
+import { Script } from 'node:vm';
 
-const OPENING = '([{';
-const CLOSING = ')]}';
+const PRIVATE_NAME = /#[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*/gu;
 
-/** Brackets, names, and every other character but spaces. */
-const TOKENS = /#?(?:[\p{ID_Continue}$\u200c\u200d]|\\u[\da-fA-F]{4}|\\u\{[\da-fA-F]+\})+|\S/gu;
-
-/** What may stand between `static` and the name of a member. */
-const MODIFIERS: ReadonlySet<string> = new Set(['static', 'async', 'get', 'set', 'accessor', '*']);
-
-/** Instance members with a `#` that the class declares. They live outside of its properties, so they cannot travel. */
+/**
+ * The `#private` members that instances of the class carry.
+ *
+ * The engine's own parser finds them: a class that declares `#a` does not compile with a second `#a` added to it.
+ */
 export function privateMembers(source: string): string[] {
-  if (!source.includes('#')) return [];
-  const tokens = codeAlone(source).match(TOKENS) ?? [];
-  const found = new Set<string>();
-  let isStatic = false;
-  for (let index = 0, depth = 0; index < tokens.length; index++) {
-    const token = tokens[index]!;
-    depth += step(token);
-    const isUse = tokens[index - 1] === '.' || tokens[index + 1] === 'in';
-    if (depth === 1 && token.length > 1 && token.startsWith('#') && !isUse && !isStatic) found.add(token);
-    isStatic = token === 'static' || (isStatic && MODIFIERS.has(token));
+  // `#constructor` is no legal name, and `import.meta` compiles in modules alone.
+  const names = [...new Set(source.match(PRIVATE_NAME))].filter((name) => name !== '#constructor');
+  const text = source.replaceAll(/\bimport\s*\.\s*meta\b/g, 'import_meta');
+  // The class may use private names of a class around it.
+  const compiles = (code: string): boolean => isScript(`(class { ${names.join(';')}; async m() { (${code}); } })`);
+  if (names.length === 0 || !compiles(text)) return [];
+  return names.filter((name) => !compiles(`${text.slice(0, -1)}\n;${name};}`) && !isStatic(name, text));
+}
+
+function isStatic(name: string, source: string): boolean {
+  const member = name.replaceAll('$', String.raw`\$`);
+  const declaration = String.raw`\bstatic\s+(?:(?:async|get|set|accessor)\s+)?\*?\s*${member}(?![\p{ID_Continue}$])`;
+  return new RegExp(declaration, 'u').test(source);
+}
+
+function isScript(text: string): boolean {
+  try {
+    new Script(text);
+    return true;
+  } catch {
+    return false;
   }
-  return [...found];
 }
 
-/** The parameters of a function, or of a class's constructor; undefined for one that is taken apart (`{ a }`). */
-export function parameterNames(source: string): (string | undefined)[] {
-  const text = codeAlone(source);
-  const start = text.startsWith('class') ? constructorStart(text) : text.indexOf('(');
-  if (start === -1) return [];
-  const parameters: string[] = [''];
-  for (let index = start + 1, depth = 1; index < text.length; index++) {
-    const character = text.charAt(index);
-    depth += step(character);
-    if (depth === 0) break;
-    if (depth === 1 && character === ',') parameters.push('');
-    else parameters.push(`${parameters.pop()}${character}`);
+/** The parameters of a function, or of a class's constructor, up to the first one that has a default or is taken apart. */
+export function parameterNames(source: string): string[] {
+  const start = source.startsWith('class') ? /(?<![\w$.#])constructor\s*\(/ : /\(/;
+  const [list = ''] = source.slice(source.search(start)).replace(start, '').split(')', 1);
+  const names: string[] = [];
+  for (const parameter of list.replaceAll(/\/\*[^]*?\*\/|\/\/.*/g, '').split(',')) {
+    const [, name, more] = /^\s*(?:\.{3})?([\p{ID_Continue}$]+)\s*(=?)/u.exec(parameter) ?? [];
+    if (name === undefined) break;
+    names.push(name);
+    if (more === '=') break;
   }
-  return parameters.map((parameter) => /^[\s.]*([\w$]+)/.exec(parameter)?.[1]);
-}
-
-function constructorStart(text: string): number {
-  for (const match of text.matchAll(/(?<![\w$.#])constructor\s*\(/g)) {
-    if (depthAt(text, match.index) === 1) return match.index + match[0].length - 1;
-  }
-  return -1;
-}
-
-function depthAt(text: string, end: number): number {
-  let depth = 0;
-  for (let index = 0; index < end; index++) depth += step(text.charAt(index));
-  return depth;
-}
-
-function step(character: string): number {
-  if (OPENING.includes(character)) return 1;
-  return CLOSING.includes(character) ? -1 : 0;
+  return names;
 }

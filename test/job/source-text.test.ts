@@ -1,3 +1,4 @@
+import * as fc from '../support/properties';
 import { parameterNames, privateMembers } from '../../src/job/source-text';
 
 describe('the private members of a class', () => {
@@ -49,8 +50,8 @@ describe('the private members of a class', () => {
 
 describe('the names of parameters', () => {
   it('are those of a method', () => {
-    const owner = { handle(_mailer: unknown, _list = [1, 2], ..._rest: unknown[]) {} };
-    expect(parameterNames(owner.handle.toString())).toEqual(['_mailer', '_list', '_rest']);
+    const owner = { handle(_mailer: unknown, _clock: unknown, ..._rest: unknown[]) {} };
+    expect(parameterNames(owner.handle.toString())).toEqual(['_mailer', '_clock', '_rest']);
   });
 
   it('are those of the constructor of a class, not of a call to one', () => {
@@ -58,8 +59,64 @@ describe('the names of parameters', () => {
     expect(parameterNames(source)).toEqual(['mailer', 'clock']);
   });
 
-  it('are unknown for a parameter that is taken apart, and none for a class without constructor', () => {
-    expect(parameterNames('handle({ a }, b) {}')).toEqual([undefined, 'b']);
+  it('end where a parameter is taken apart, and are none for a class without constructor', () => {
+    expect(parameterNames('handle(a, { b }, c) {}')).toEqual(['a']);
     expect(parameterNames('class A {}')).toEqual([]);
   });
+});
+
+const NASTY = fc
+  .array(fc.constantFrom('#x', '{', '}', '(', ')', '[', ']', ';', 'a', ' ', '//', '/*', 'static', '$'))
+  .map((pieces) => pieces.join(''));
+
+/** An expression of an initialiser, and of whatever stands within it. */
+const { expression } = fc.letrec<{ expression: string; part: string }>((tie) => ({
+  part: fc.oneof(
+    { maxDepth: 3 },
+    fc.constantFrom('1', '.5', '2.', 'this.y', '{}.z', 'null'),
+    NASTY.map((text) => `'${text}"\\''`),
+    NASTY.map((text) => `"${text}'\\""`),
+    NASTY.map((text) => `\`${text.replaceAll('$', '')}\\\`\\\${\``),
+    fc.constantFrom('/#x[/`}]/g', '/[{("]/', "/\\/'/", '/(`)/u.source'),
+    fc.tuple(NASTY, tie('expression')).map(([text, code]) => `\`${text.replaceAll('$', '')}\${${code}}}\``),
+    tie('expression').map((code) => `{ z: ${code} }.z`),
+    tie('expression').map((code) => `(() => { if (${code}) /#x}\`/.exec('{'); return ${code}; })()`),
+    tie('expression').map((code) => `new (class { #x = ${code}; static #y; })()`),
+    tie('expression').map((code) => `[${code}, (${code})]`),
+    fc.constant("/* ` #x } */ 3 // '{#x\n"),
+  ),
+  expression: fc
+    .array(fc.tuple(fc.constantFrom(' + ', ' / ', '\n/ ', ' ? 1 : ', ' , '), tie('part')), { maxLength: 3 })
+    // What begins with a brace is an object only behind an operator.
+    .chain((rest) =>
+      tie('part').map((first) => `(0, ${first}${rest.map(([operator, part]) => operator + part).join('')})`),
+    ),
+}));
+
+type Member = readonly [text: string, declares?: string];
+
+const member = (name: string): fc.Arbitrary<Member> =>
+  fc.oneof(
+    expression.map((code): Member => [`#${name} = ${code};`, `#${name}`]),
+    expression.map((code): Member => [`async *#${name}() { return ${code}; }`, `#${name}`]),
+    fc.constant<Member>([`get #${name}() { return 1; }`, `#${name}`]),
+    expression.map((code): Member => [`static #${name} = ${code};`]),
+    expression.map((code): Member => [`static async #${name}(a = ${code}) {}`]),
+    fc.constant<Member>([`static #${name}; static has${name} = (a) => #${name} in a\n`]),
+    expression.map((code): Member => [`${name} = ${code}\n`]),
+    expression.map((code): Member => [`'#${name}' = ${code};`]),
+    expression.map((code): Member => [`static { ${code}; }`]),
+  );
+
+it('private members are told from whatever stands around them', () => {
+  const members = fc.tuple(...['größe', 'a', 'b', 'c'].map(member));
+  fc.assert(
+    fc.property(members, (list) => {
+      const source = `class A {\n${list.map(([text]) => text).join('\n')}\n}`;
+      // oxlint-disable-next-line typescript/no-implied-eval -- only parsed: a text that is no class proves nothing
+      expect(() => new Function(`'use strict'; ${source}`)).not.toThrow();
+      expect(privateMembers(source)).toEqual(list.flatMap(([, declared]) => declared ?? []));
+    }),
+    { numRuns: 500 },
+  );
 });
