@@ -29,8 +29,7 @@ function isStatic(name: string, source: string): boolean {
 
 function isScript(text: string): boolean {
   try {
-    new Script(text);
-    return true;
+    return new Script(text) instanceof Script;
   } catch {
     return false;
   }
