@@ -1,5 +1,6 @@
 /** What can go wrong before a job reaches its store: configuration, names, and asking for what is not there. */
 import type { Seconds } from '../base/clock';
+import { errorClass } from '../base/define-error';
 import { OnqueueError } from '../base/onqueue-error';
 import { sentence } from '../base/plain-text';
 import { valueText } from '../base/value-text';
@@ -247,27 +248,22 @@ export interface Consequential {
 }
 
 /** The store did not answer in time, or not at all, or would not serve. */
-export class QueueUnavailableError extends OnqueueError<Unavailability> implements Consequential {
-  readonly code = 'E_QUEUE_UNAVAILABLE';
-
-  constructor(facts: Unavailability, options?: { cause?: unknown }) {
+export class QueueUnavailableError extends errorClass(
+  'E_QUEUE_UNAVAILABLE',
+  (facts: Unavailability, options?: { cause?: unknown }) => {
     const silence = facts.deadline === undefined ? 'cannot be reached' : `did not answer in ${facts.deadline} s`;
     const state = facts.refused === true ? 'refused' : silence;
     const reason = facts.reason === undefined ? '' : ` (${facts.reason})`;
     const doubt = facts.uncertain === true ? ', unless only its answer was lost' : '';
     const origin = facts.origin === undefined ? '' : ` ${facts.origin}.`;
     const remedy = facts.remedy ?? 'Is it running?';
-    super(
-      `${facts.store} at ${facts.address} ${state}${reason}; ${facts.consequence}${doubt}. ${remedy}${origin}`,
+    return {
+      message: `${facts.store} at ${facts.address} ${state}${reason}; ${facts.consequence}${doubt}. ${remedy}${origin}`,
       facts,
-      options,
-    );
-  }
-
-  withConsequence(consequence: string): QueueUnavailableError {
-    return new QueueUnavailableError({ ...this.facts, consequence }, { cause: this.cause });
-  }
-}
+      cause: options?.cause,
+    };
+  },
+) {}
 
 /** The store serves nobody, or not us; otherwise it refused what it was sent. */
 export function isStoreAway(error: unknown): boolean {

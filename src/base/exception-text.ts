@@ -128,5 +128,7 @@ function stackOf(error: Error): string {
   const heading = `${errorName(error)}: ${message}`;
   const stack = typeof error.stack === 'string' ? error.stack.slice(0, 2 * LONGEST_TEXT) : '';
   // A stack that was made before the message was set (or the name changed) does not hold it.
-  return stack.includes(message) && stack !== '' ? stack : `${heading}\n${stack}`.trimEnd();
+  const whole = stack.includes(message) && stack !== '' ? stack : `${heading}\n${stack}`.trimEnd();
+  // Most of our own errors have no class of their own: their code says what they are.
+  return whole.replace(/^OnqueueError(?=: )/, `OnqueueError [${codeOf(error) ?? ''}]`);
 }

@@ -1,15 +1,12 @@
-/**
- * The base of every error that Onqueue throws: a stable code, the facts, and a sentence with the remedy.
- *
- * One subclass stands for each thing that a caller would handle differently. Subclasses live in the `errors.ts` of
- * the folder whose concept they belong to, and are listed with their codes in `docs/errors.md`.
- */
+/** The base of every error that Onqueue throws. `define-error.ts` tells how to add one. */
 import { bare, redacted, trust } from './foreign-error';
 import { redact } from './redact';
 
+export type ErrorCode = `E_${string}`;
+
 export abstract class OnqueueError<Facts extends object = object> extends Error {
-  /** Stable over releases: `E_` and the name of the mistake. Match on this, never on the message. */
-  abstract readonly code: `E_${string}`;
+  /** Stable over releases. Match on this, never on the message. */
+  abstract readonly code: ErrorCode;
 
   /** The values at fault, for programs. Without passwords, as the message is. */
   readonly facts: Readonly<Facts>;

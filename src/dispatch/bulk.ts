@@ -1,7 +1,8 @@
 /** Many jobs on their way, and which of them are in when one fails: sent again, those would run twice. */
+import { withConsequence } from '../base/define-error';
 import { BulkInterruptedError } from '../application/errors';
 import type { EncodedJob } from './job-encoder';
-import { named, sendPages, type Target } from './send';
+import { sendPages, type Target } from './send';
 
 /** A job that goes by a push of its own, which gives its id or an empty text. */
 export interface OwnPush {
@@ -27,7 +28,7 @@ export async function sendBulk(
   const interrupt = (error: unknown, { queue }: Parcel, what: string): never => {
     const total = parcels.length;
     const left = total - inside.length;
-    const cause = named(error, `${left} of ${total} jobs ${left === 1 ? 'was' : 'were'} not queued`);
+    const cause = withConsequence(error, `${left} of ${total} jobs ${left === 1 ? 'was' : 'were'} not queued`);
     if (inside.length === 0) throw cause;
     const sent = new Set(inside);
     const ids = parcels.filter((parcel) => sent.has(parcel)).map(idOf);

@@ -12,7 +12,7 @@ import { sendBulk } from './bulk';
 import { defaultManager } from '../application/default-manager';
 import { checkList, type EncodedJob } from './job-encoder';
 import type { QueueManager } from '../application/queue-manager';
-import { UnmappedCommandError } from './errors';
+import { unmappedCommand } from './errors';
 import { PendingJob } from './pending-dispatch';
 import { runInPlace } from './run-in-place';
 import { ownPush, pushesItself } from './send-job';
@@ -110,7 +110,7 @@ export class JobBus implements JobDispatcher {
 
   async #runCommand(manager: QueueManager, command: object): Promise<unknown> {
     const handler = manager.commandHandlers.get(command.constructor);
-    if (handler === undefined) throw new UnmappedCommandError(command.constructor.name);
+    if (handler === undefined) throw unmappedCommand(command.constructor.name);
     return runInPlace(manager, command, handler);
   }
 }

@@ -15,7 +15,7 @@ import type { Middleware } from '../job/middleware';
 import type { QueueManager } from '../application/queue-manager';
 import { Transaction } from './transaction/transaction';
 import { callersIn, type CallSite, callSite } from './call-site';
-import { AlreadyDispatchedError, UnawaitedDispatchError } from './errors';
+import { AlreadyDispatchedError, unawaitedDispatch } from './errors';
 import { type Detour, sendJob } from './send-job';
 
 export class PendingJob implements PendingDispatch {
@@ -136,7 +136,10 @@ export class PendingJob implements PendingDispatch {
       const { connection, queue } = { ...chosenOf(this.#job), ...this.#choice };
       this.#manager.report(reason, { during: 'a dispatch that was not awaited', name: this.#name, connection, queue });
     } else {
-      this.#unheard = Promise.reject(new UnawaitedDispatchError(this.#name, { cause: reason }, callersIn(this.#site)));
+      const error = unawaitedDispatch(this.#name, reason);
+      const callers = callersIn(this.#site);
+      if (callers !== '') error.stack = `${error.name}: ${error.message}\n${callers}`;
+      this.#unheard = Promise.reject(error);
     }
   }
 

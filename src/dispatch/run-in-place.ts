@@ -9,9 +9,9 @@ import { attachContext, contextOf } from '../job/running';
 import { uuidv7 } from '../payload/uuid';
 import type { Application } from '../application/application';
 import { runFor } from '../application/default-manager';
-import { AlreadyRunningError, FailedInPlaceError, NotQueuedError } from './errors';
+import { alreadyRunning, failedInPlace, notQueued } from './errors';
 
-/** Gives what `handle` gives. @throws what it throws, or what it failed itself with; AlreadyRunningError */
+/** Gives what `handle` gives. @throws what it throws, or what it failed itself with */
 export function runInPlace(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
   return runFor(application, () => run(application, job, handler));
 }
@@ -19,7 +19,7 @@ export function runInPlace(application: Application, job: object, handler: Class
 async function run(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
   const target = job.constructor;
   if (handler === undefined && !hasHandle(job)) throw new NoHandlerError(target.name);
-  if (extendsJob(target) && isRunning(job)) throw new AlreadyRunningError(target.name);
+  if (extendsJob(target) && isRunning(job)) throw alreadyRunning(target.name);
   const context = new InPlaceContext(target.name);
   const scope = openScope(application.container);
   try {
@@ -72,15 +72,15 @@ class InPlaceContext extends JobContext {
   }
 
   release(): never {
-    throw new NotQueuedError(this.name);
+    throw notQueued(this.name);
   }
 
   defer(): never {
-    throw new NotQueuedError(this.name);
+    throw notQueued(this.name);
   }
 
   fail(error?: Error | string): void {
-    this.failure ??= error instanceof Error ? error : new FailedInPlaceError(this.name, error);
+    this.failure ??= error instanceof Error ? error : failedInPlace(this.name, error);
   }
 
   delete(): void {

@@ -3,7 +3,8 @@ import { OnqueueError } from '../base/onqueue-error';
 import type { QueueingEvent } from '../application/hooks/events';
 import type { Connection } from '../connections/contract';
 import { entriesFor, type TimedTarget } from './due-entries';
-import { type Consequential, QueueUnavailableError } from '../application/errors';
+import { withConsequence } from '../base/define-error';
+import { QueueUnavailableError } from '../application/errors';
 import type { EncodedJob } from './job-encoder';
 import { nextTurn } from '../base/next-turn';
 import { MOST_JOBS, pagesOf } from '../base/pages';
@@ -29,7 +30,7 @@ export async function send(target: Target, job: EncodedJob): Promise<void> {
     await target.push(job.queue, entries instanceof Promise ? await entries : entries);
     if (job.hooks !== undefined) await job.hooks.emit('queued', pushEvent(job));
   } catch (error) {
-    throw runsJobs(target) ? error : named(error, `${job.name} was not queued`);
+    throw runsJobs(target) ? error : withConsequence(error, `${job.name} was not queued`);
   }
 }
 
@@ -130,13 +131,4 @@ function groups(jobs: Iterable<EncodedJob>): Iterable<Page> {
     group.push(job);
   }
   return groups.values();
-}
-
-// One call may carry jobs of several dispatches, so each of them gets an error of its own, with its own job's name.
-export function named(error: unknown, consequence: string): unknown {
-  return isConsequential(error) ? error.withConsequence(consequence) : error;
-}
-
-function isConsequential(error: unknown): error is Consequential {
-  return error instanceof OnqueueError && 'withConsequence' in error;
 }

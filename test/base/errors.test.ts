@@ -1,66 +1,67 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { definedErrors, withConsequence } from '../../src/base/define-error';
 import { OnqueueError } from '../../src/base/onqueue-error';
 import { examples } from './examples';
-
-type ErrorClass = new (...parameters: readonly unknown[]) => OnqueueError;
 
 const root = join(__dirname, '../..');
 const page = readFileSync(join(root, 'docs/errors.md'), 'utf8');
 
-const isErrorClass = (value: unknown): value is ErrorClass =>
-  typeof value === 'function' && value.prototype instanceof OnqueueError;
+type ErrorClass = new (...parameters: readonly unknown[]) => OnqueueError;
 
-/** Every error class of every `errors.ts`, once. */
-const classes = [
-  ...new Set(
-    readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-      .filter((file) => /(^|\/)errors\.ts$/.test(file))
-      .flatMap((file) => Object.values(jest.requireActual<object>(join(root, 'src', file))).filter(isErrorClass)),
-  ),
-];
-const named = classes.map((Class): [string, ErrorClass] => [Class.name, Class]);
+const classes = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => /(^|\/)errors\.ts$/.test(file))
+  .flatMap((file) => Object.values(jest.requireActual<object>(join(root, 'src', file))))
+  .filter((value): value is ErrorClass => typeof value === 'function' && value.prototype instanceof OnqueueError);
 
-function make(Class: ErrorClass): OnqueueError {
-  const parameters = examples[Class.name];
-  if (parameters === undefined) throw new Error(`test/base/examples.ts has no arguments for ${Class.name}.`);
-  return new Class(...parameters);
+/** Classes that define their code themselves, by name. */
+const plain = [...new Set(classes)].filter(({ name }) => name in examples);
+
+function example(key: string): readonly unknown[] {
+  const given = examples[key];
+  if (given === undefined) throw new Error(`test/base/examples.ts has no arguments for ${key}.`);
+  return given;
 }
+
+const errors = [
+  ...[...definedErrors].map(([code, make]) => [code, () => make(...(example(code) as never))] as const),
+  ...plain.map((Class) => [Class.name, () => new Class(...example(Class.name))] as const),
+];
 
 describe('the errors of Onqueue', () => {
   it('are all found by this test', () => {
-    expect(classes.length).toBeGreaterThan(50);
+    expect(errors.length).toBeGreaterThan(100);
   });
 
-  it.each(named)('%s carries its name, a code and its facts', (name, Class) => {
-    const error = make(Class);
-    expect(error).toBeInstanceOf(Error);
-    expect(error.name).toBe(name);
+  it.each(errors)('%s carries its code and its facts', (key, make) => {
+    const error = make();
+    expect(error).toBeInstanceOf(OnqueueError);
     expect(error.code).toMatch(/^E_[A-Z]+(_[A-Z]+)*$/);
+    expect([error.code, error.name]).toContain(key);
     expect(typeof error.facts).toBe('object');
   });
 
-  it.each(named)('%s says in whole words what is wrong', (_name, Class) => {
-    const { message } = make(Class);
+  it.each(errors)('%s says in whole words what is wrong', (_key, make) => {
+    const { message } = make();
     expect(message).toMatch(/[^\s]+ [^\s]+/);
     expect(message).not.toMatch(/\bundefined\b(?!\.| constructor)|\[object |\bNaN\b/);
   });
 
-  it.each(named)('%s stands in docs/errors.md, with its code', (name, Class) => {
-    expect(page).toContain(`| \`${make(Class).code}\` | \`${name}\` |`);
+  it('stand in docs/errors.md, each once, and nothing else does', () => {
+    const documented = [...page.matchAll(/^\| `(E_\w+)` \|/gm)].map(([, code]) => code);
+    expect(documented.toSorted()).toEqual(errors.map(([, make]) => make().code).toSorted());
   });
 
-  it('have codes of their own', () => {
-    const codes = classes.map((Class) => make(Class).code);
-    expect(new Set(codes).size).toBe(codes.length);
+  it('have no example left over from one that is gone', () => {
+    expect(Object.keys(examples).toSorted()).toEqual(errors.map(([key]) => key).toSorted());
   });
 
-  it('are the only ones in docs/errors.md', () => {
-    const documented = [...page.matchAll(/^\| `(E_\w+)`/gm)].map(([, code]) => code);
-    expect(documented.toSorted()).toEqual(classes.map((Class) => make(Class).code).toSorted());
-  });
-
-  it('have no example left over from a class that is gone', () => {
-    expect(Object.keys(examples).toSorted()).toEqual(classes.map(({ name }) => name).toSorted());
-  });
+  it.each(errors.filter(([code, make]) => definedErrors.has(code as never) && 'consequence' in make().facts))(
+    '%s can tell another consequence',
+    (_code, make) => {
+      const told = withConsequence(make(), 'SendEmail was not kept') as OnqueueError;
+      expect(told).toMatchObject({ code: make().code, facts: { consequence: 'SendEmail was not kept' } });
+      expect(told.message).toContain('; SendEmail was not kept');
+    },
+  );
 });

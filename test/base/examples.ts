@@ -1,4 +1,4 @@
-/** Arguments to make one of each error class with: what a test of all of them needs and no code can guess. */
+/** Arguments to make one of each error with, by code (or by class, where it is not defined by `defineError` yet). */
 const place = { class: 'SendEmail', method: 'handle', position: 0, parameter: 'mailer', file: undefined };
 const cause = { cause: new Error('the cause') };
 
@@ -17,9 +17,9 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
     ],
   ],
   AlreadyConfiguredError: [['redis'], 'onqueue.config.ts'],
-  AlreadyDispatchedError: ['SendEmail', 'onQueue', false],
+  E_ALREADY_DISPATCHED: ['SendEmail', 'onQueue', false],
   AlreadyFakedError: [cause],
-  AlreadyRunningError: ['SendEmail'],
+  E_ALREADY_RUNNING: ['SendEmail'],
   BeanstalkdReplyError: [
     {
       connection: 'main',
@@ -74,7 +74,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   EndlessDrainError: [1000, 'SendEmail', 999],
   FailedFilterError: ['retry', { olderThen: '1d' }, 'olderThen is no field'],
   FailedJobsOutOfReachError: ['3 failed jobs were removed', 3, [{ connection: 'other', error: new Error('away') }]],
-  FailedInPlaceError: ['SendEmail', undefined],
+  E_FAILED_IN_PLACE: ['SendEmail', undefined],
   ForeignDecoratorError: ['SendEmail', 'handle', '@nestjs/common', 'Inject'],
   ForeignEngineError: ['main'],
   ForeignTableError: ['jobs.sqlite', 'jobs'],
@@ -126,7 +126,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   NoFakeError: [],
   NoHandlerError: ['SendEmail'],
   NoManagerError: [],
-  NotQueuedError: ['SendEmail'],
+  E_NOT_QUEUED: ['SendEmail'],
   NotRunningError: ['SendEmail', 'signal'],
   NotAJobError: [class SendEmail {}],
   NoJobsError: ['/srv/app/onqueue.config.ts'],
@@ -134,7 +134,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   OutsideRunError: ['mailer'],
   PayloadVersionError: ['SendEmail', 3, 2],
   PoisonJobError: ['SendEmail', '1', 3],
-  QueueUnavailableError: [
+  E_QUEUE_UNAVAILABLE: [
     { connection: 'main', store: 'Redis', address: 'redis://127.0.0.1:6379', consequence: 'SendEmail was not queued' },
   ],
   ForeignKeyError: [
@@ -214,7 +214,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   PacketTooLargeError: [{ bytes: 20_000_000, limit: 16_777_216, consequence: 'SendEmail was not queued' }],
   ServerVersionError: ['main', 'PostgreSQL 9.6', 'PostgreSQL 12', 'SendEmail was not queued'],
   TypeScriptLoaderError: ['onqueue.config.ts', cause],
-  UnawaitedDispatchError: ['SendEmail', cause],
+  E_UNAWAITED_DISPATCH: ['SendEmail', cause.cause],
   TubeNameError: ['main', 'a:b', 'a:b'],
   UnboundValueError: [true],
   UnconfirmedError: ['flush', 'There is no terminal to ask on.'],
@@ -231,7 +231,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   UnknownJobError: ['SendEmial', ['SendEmail'], [{ name: 'SendEmail', file: 'jobs.js' }]],
   UnknownJobOptionError: ['SendEmail', 'attempts', ['tries'], ['tries', 'timeout']],
   UnknownTransactionError: ['main', {}],
-  UnmappedCommandError: ['Report'],
+  E_UNMAPPED_COMMAND: ['Report'],
   UnregisteredMiddlewareError: [class Slow {}],
   UnserializableValueError: ['SendEmail.logger', 'a Logger', 'Make it static.'],
   WorkerAlreadyRunError: [],

@@ -281,7 +281,7 @@ describe('a dispatch that fails', () => {
   it('without an await does not leave one to search for the dispatch: the stack begins there', async () => {
     const { message, stack } = await forgotten('development');
     const [head, first] = (stack ?? '').split('\n');
-    expect(head).toBe(`UnawaitedDispatchError: ${message}`);
+    expect(head).toBe(`OnqueueError: ${message}`);
     expect(first).toMatch(/at forgetful \(.*forgotten-dispatch\.ts:\d+/);
   });
 

@@ -1,5 +1,6 @@
 /** Opens connections to the server, and holds the one on which jobs are pushed and questions are asked. */
 import type { Milliseconds } from '../../base/clock';
+import { withConsequence } from '../../base/define-error';
 import { QueueUnavailableError } from '../errors';
 import { isOlder } from '../kit/older-version';
 import { isUnknownHost } from '../kit/unknown-host';
@@ -119,7 +120,7 @@ export class Caller {
       } catch (error) {
         if (this.#link === opening) this.#link = undefined;
         const isTold = error instanceof QueueUnavailableError || error instanceof BeanstalkdVersionError;
-        throw isTold ? error.withConsequence(consequence) : error;
+        throw isTold ? withConsequence(error, consequence) : error;
       }
       if (this.#link === opening) this.#link = undefined;
     }

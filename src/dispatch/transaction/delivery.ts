@@ -1,7 +1,8 @@
 /** Sends what was kept for a commit. */
 import type { EncodedJob } from '../job-encoder';
 import type { QueueManager } from '../../application/queue-manager';
-import { named, sendPages } from '../send';
+import { withConsequence } from '../../base/define-error';
+import { sendPages } from '../send';
 import { AfterCommitError, type CommittedJob } from './errors';
 
 /** A job that was dispatched, and waits for the commit. */
@@ -71,7 +72,7 @@ async function sendOf(
     ({ error, ofJob }, page) => {
       if (ofJob) for (const job of page) failed.add(encoded.get(job)!);
       const what = page.length === 1 ? `${page[0].name} was` : `${page.length} jobs were`;
-      errors.push(ofJob ? error : named(error, `${what} not queued`));
+      errors.push(ofJob ? error : withConsequence(error, `${what} not queued`));
     },
   );
 }

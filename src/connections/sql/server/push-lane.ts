@@ -3,7 +3,7 @@
  * costs more than the jobs in it, and wakes the workers once.
  */
 import { QueueUnavailableError } from '../../errors';
-import { named } from '../../../dispatch/send';
+import { withConsequence } from '../../../base/define-error';
 import { MOST_BYTES, MOST_JOBS, pagesOf } from '../../../base/pages';
 import { PacketTooLargeError } from '../errors';
 import type { QueuedJob } from './dialect';
@@ -108,7 +108,7 @@ export class PushLane {
         return;
       }
       for (const { reject, consequence } of loads) {
-        reject(named(error, consequence));
+        reject(withConsequence(error, consequence));
       }
       if (!hasWaited(error)) return;
       // Page after page, each up to the deadline, the last would wait for many times that.

@@ -10,7 +10,7 @@ import { systemRandom } from '../../../base/random';
 import { OnqueueError } from '../../../base/onqueue-error';
 import { QueueUnavailableError } from '../../errors';
 import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../../kit/unknown-host';
-import { named } from '../../../dispatch/send';
+import { withConsequence } from '../../../base/define-error';
 import { NotMigratedError, RefusedByDatabaseError } from '../errors';
 import type { Dialect, Trouble } from './dialect';
 import type { SqlClient, SqlPool, SqlResult, SqlSession } from './sql-session';
@@ -101,7 +101,7 @@ export class ServerCaller {
       const outcome = await this.#attempt(work, writes !== undefined && dialect.transactions, until);
       if ('value' in outcome) return outcome.value;
       const { error, sent } = outcome;
-      if (error instanceof OnqueueError) throw named(error, consequence);
+      if (error instanceof OnqueueError) throw withConsequence(error, consequence);
       const trouble = error === SILENCE ? 'gone' : dialect.errors.trouble(error);
       if (trouble === 'passing') said = error;
       uncertain ||= sent && trouble === 'gone' && writes !== undefined;

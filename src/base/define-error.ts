@@ -1,0 +1,112 @@
+/**
+ * How errors are defined: a code, a message and facts.
+ *
+ *     export const unknownConnection = defineError('E_UNKNOWN_CONNECTION', (name: string, known: readonly string[]) => ({
+ *       message: `No connection '${name}' in the configuration; it has ${known.join(', ')}.`,
+ *       facts: { name, known },
+ *     }));
+ *
+ *     throw unknownConnection('reports', ['redis']);
+ *     if (unknownConnection.is(error)) … // error.facts is typed
+ *
+ * The message names the value at fault and the remedy, in whole sentences. An error takes a class of its own only where
+ * programs react to it differently, or where it has members:
+ *
+ *     export class LockTimeoutError extends errorClass('E_LOCK_TIMEOUT', (lock: string, waited: number) => ({ … })) {}
+ *
+ * To add one: define it in the `errors.ts` of its folder, give it a row in `docs/errors.md` and arguments in
+ * `test/base/examples.ts`; a test says what is missing. Classes are exported by `src/index.ts`, definitions are not.
+ */
+import { type ErrorCode, OnqueueError } from './onqueue-error';
+
+/** What an error says. */
+export interface Description<Facts extends object> {
+  readonly message: string;
+  readonly facts?: Facts;
+  readonly cause?: unknown;
+}
+
+/** Makes an error of one code, and recognises it. */
+export interface ErrorDefinition<Given extends readonly unknown[], Facts extends object> {
+  (...given: Given): OnqueueError<Facts>;
+  readonly code: ErrorCode;
+  is(error: unknown): error is OnqueueError<Facts>;
+}
+
+class CodedError<Facts extends object> extends OnqueueError<Facts> {
+  constructor(
+    readonly code: ErrorCode,
+    { message, facts = {} as Facts, cause }: Description<Facts>,
+  ) {
+    super(message, facts, { cause });
+  }
+}
+
+type Make = (...given: never) => OnqueueError;
+
+const definitions = new Map<ErrorCode, Make>();
+
+/** All errors of the modules that are loaded, by code. */
+export const definedErrors: ReadonlyMap<ErrorCode, Make> = definitions;
+
+export function defineError<Given extends readonly unknown[], Facts extends object>(
+  code: ErrorCode,
+  describe: (...given: Given) => Description<Facts>,
+): ErrorDefinition<Given, Facts> {
+  const make = (...given: Given): OnqueueError<Facts> => {
+    const error = new CodedError(code, describe(...given));
+    error.name = OnqueueError.name;
+    // The stack begins where the error was made.
+    Error.captureStackTrace(error, make);
+    return error;
+  };
+  const is = (error: unknown): error is OnqueueError<Facts> => error instanceof OnqueueError && error.code === code;
+  register(code, make);
+  return Object.assign(make, { code, is });
+}
+
+/** The class to extend where an error has a class of its own. */
+export function errorClass<Code extends ErrorCode, Given extends readonly unknown[], Facts extends object>(
+  code: Code,
+  describe: (...given: Given) => Description<Facts>,
+): new (...given: Given) => OnqueueError<Facts> & { readonly code: Code } {
+  class DefinedError extends CodedError<Facts> {
+    declare readonly code: Code;
+
+    constructor(...given: Given) {
+      super(code, describe(...given));
+    }
+  }
+  register(code, (...given: Given) => new DefinedError(...given));
+  return DefinedError;
+}
+
+function register(code: ErrorCode, make: Make): void {
+  if (definitions.has(code)) throw new TypeError(`Two errors have the code ${code}.`);
+  definitions.set(code, make);
+}
+
+/**
+ * The same error with another `consequence`: what was not done for it, as a clause (`SendEmail was not queued`). A driver
+ * does not know the job's name; whoever sent the job does. An error without such a fact comes back as it is. One that has
+ * it is made from `(facts, { cause })` alone.
+ */
+export function withConsequence(error: unknown, consequence: string): unknown {
+  if (isConsequential(error)) return error.withConsequence(consequence);
+  if (!(error instanceof OnqueueError) || !('consequence' in error.facts)) return error;
+  const make = definitions.get(error.code);
+  if (make === undefined) return error;
+  const given = [{ ...error.facts, consequence }, { cause: error.cause }] as const;
+  const { constructor: Class } = error as { readonly constructor: unknown };
+  if (Class === CodedError) return make(...(given as never));
+  return new (Class as new (...parameters: typeof given) => OnqueueError)(...given);
+}
+
+/** An error whose class does it itself. */
+interface Consequential {
+  withConsequence(consequence: string): Error;
+}
+
+function isConsequential(error: unknown): error is Consequential {
+  return error instanceof OnqueueError && 'withConsequence' in error;
+}
