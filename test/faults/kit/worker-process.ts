@@ -23,6 +23,8 @@ export class WorkerProcess {
 
   constructor(program: string, orders: object) {
     this.#process = spawn(process.execPath, [program, JSON.stringify(orders)], {
+      // By name, as Jest's `process.env` is another one than Node.js takes by default.
+      env: process.env,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     if (this.#process.pid === undefined) throw new Error(`${program} could not be started`);
