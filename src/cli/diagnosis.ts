@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import { constructorInjections, constructorOwner, injectionsOf } from '../container/parameters';
 import type { Class, JobDefinition } from '../job/definition';
 import { placed } from '../job/errors';
+import { declaredRoute } from '../job/resolve-options';
 import type { Connection, Diagnosis } from '../connections/contract';
 import type { QueueManager } from '../application/queue-manager';
 import { counted } from './counted';
@@ -80,7 +81,9 @@ export function diagnoseJobs(manager: QueueManager): Diagnosis[] {
   return [{ level: 'ok', subject: 'jobs', message: `${jobs.length} registered` }, ...found, ...untyped];
 }
 
-function diagnoseRoute({ name, file, options: { connection } }: JobDefinition, manager: QueueManager): Diagnosis[] {
+function diagnoseRoute(definition: JobDefinition, manager: QueueManager): Diagnosis[] {
+  const { name, file } = definition;
+  const { connection } = declaredRoute(definition);
   const known = [...manager.connectionNames(), 'sync'];
   if (connection === undefined || known.includes(connection)) return [];
   const message = `${placed(name, file)} goes to the connection '${connection}', which is not configured; there is ${known.join(', ')}.`;

@@ -2,8 +2,8 @@
 import type { Seconds } from '../base/clock';
 import { isMinified } from '../job/job-name';
 import { relativeFile } from '../job/declared-in';
-import type { WorkerDefaults } from '../job/options';
-import { resolveRun } from '../job/resolve-options';
+import { NOTHING_CHOSEN, type WorkerDefaults } from '../job/options';
+import { declaredRoute, resolveRun } from '../job/resolve-options';
 import type { QueueManager } from '../application/queue-manager';
 import { HOW_TO_REGISTER } from './errors';
 import type { Cell } from './table';
@@ -28,8 +28,8 @@ export function listedJobs(manager: QueueManager, worker: WorkerDefaults = {}): 
     .all()
     .map((definition) => {
       const routed = manager.routes.of(definition.target);
-      const { connection = routed.connection ?? manager.defaultConnection, queue = routed.queue } = definition.options;
-      const { tries, timeout } = resolveRun({ payload: {}, definition, worker });
+      const { connection = manager.defaultConnection, queue } = declaredRoute(definition, routed);
+      const { tries, timeout } = resolveRun({ payload: NOTHING_CHOSEN, definition, worker });
       return {
         name: definition.name,
         aliases: definition.aliases,

@@ -1,7 +1,7 @@
 /** The options that several commands share, and how their values are read: each refusal names option, value and remedy. */
 import { type Command, Option } from 'commander';
 import { type Duration, durationSeconds, isSuspiciouslyManySeconds } from '../job/duration';
-import { resolveBackoff } from '../job/resolve-options';
+import { resolveBackoff } from '../job/backoff';
 import { InvalidOptionError } from './errors';
 
 /** Where a project's configuration and jobs are. */

@@ -12,6 +12,7 @@ import { classOf } from '../job/definition-of';
 import type { PendingDispatch } from '../job/dispatcher';
 import type { Delay } from '../job/duration';
 import type { Middleware } from '../job/middleware';
+import { declaredRoute } from '../job/resolve-options';
 import type { QueueManager } from '../application/queue-manager';
 import { Transaction } from './transaction/transaction';
 import { callersIn, type CallSite, callSite } from './call-site';
@@ -154,7 +155,7 @@ export class PendingJob implements PendingDispatch {
     const queue = this.#choice.queue ?? chosenOf(this.#job).queue;
     if (queue !== undefined) return queue;
     try {
-      const declared = this.#manager.encoder.definitionOf(this.#job).options.queue;
+      const declared = declaredRoute(this.#manager.encoder.definitionOf(this.#job)).queue;
       if (declared !== undefined || !this.#manager.isConfigured) return declared ?? 'the default queue';
       return this.#manager.encoder.route(this.#job, this.#choice).queue;
     } catch {

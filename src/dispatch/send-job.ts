@@ -2,6 +2,7 @@
 import type { Seconds } from '../base/clock';
 import type { InstanceChoice } from '../job/chosen';
 import type { Route } from '../job/options';
+import { waitsForCommit } from '../job/resolve-options';
 import type { QueueConnection } from '../application/queue-connection';
 import type { QueueManager } from '../application/queue-manager';
 import { send } from './send';
@@ -60,7 +61,7 @@ export async function sendJob(
 // Strongest first: the dispatch, `@Job()`, the connection.
 function keepOf(manager: QueueManager, job: object, connection: string, { keep, commit }: Detour): Keep | undefined {
   if (keep === undefined || commit === 'after') return keep;
-  const { afterCommit } = manager.encoder.definitionOf(job).options;
+  const afterCommit = waitsForCommit(manager.encoder.definitionOf(job));
   return (afterCommit ?? manager.settings(connection).afterCommit ?? false) ? keep : undefined;
 }
 

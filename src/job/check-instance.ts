@@ -2,44 +2,14 @@
 import { extendsJob, hiddenMember, hidesMember } from './base';
 import type { JobDefinition } from './definition';
 import { MethodInFieldError, ReservedPropertyError } from './errors';
-
-/** An own property of these names reads like the option. `name` and `version` (and `id`) are always data. */
-const OPTIONS: ReadonlySet<string> = new Set([
-  'connection',
-  'queue',
-  'delay',
-  'tries',
-  'backoff',
-  'timeout',
-  'failOnTimeout',
-  'maxCrashes',
-  'maxExceptions',
-  'retryUntil',
-  'middleware',
-]);
+import { JOB_OPTIONS, type JobOptions } from './options';
 
 const METHODS: ReadonlySet<string> = new Set([
   'handle',
   'failed',
   'middleware',
-  'tries',
-  'timeout',
-  'backoff',
-  'retryUntil',
-  'queue',
+  ...Object.entries(JOB_OPTIONS).flatMap(([option, { hasMethod }]) => (hasMethod === true ? [option] : [])),
 ]);
-
-/** How the option is chosen for one instance, where a method of its name is not the way. */
-const BUILDERS: Readonly<Record<string, string>> = {
-  connection: 'onConnection()',
-  queue: 'onQueue()',
-  delay: 'delay()',
-  tries: 'a method tries()',
-  backoff: 'a method backoff()',
-  timeout: 'a method timeout()',
-  retryUntil: 'a method retryUntil()',
-  middleware: 'a method middleware()',
-};
 
 /** @throws ReservedPropertyError, MethodInFieldError */
 export function checkInstance(job: object, definition: JobDefinition): void {
@@ -50,13 +20,20 @@ export function checkInstance(job: object, definition: JobDefinition): void {
     if (METHODS.has(property) && typeof Reflect.get(job, property) === 'function') {
       throw new MethodInFieldError(name, property, file);
     }
-    if (OPTIONS.has(property)) throw new ReservedPropertyError(name, property, bothMeanings(property), file);
+    const ways = waysToSay(property);
+    if (ways !== undefined) {
+      const meanings = `If it is the job's option, write ${ways} instead; if it is data, give it another name.`;
+      throw new ReservedPropertyError(name, property, meanings, file);
+    }
     if (inherits && hidesMember(property)) throw hiddenMember(name, property, file);
   }
 }
 
-function bothMeanings(option: string): string {
-  const forAll = option === 'middleware' ? '' : `@Job({ ${option}: … })`;
-  const ways = [forAll, BUILDERS[option] ?? ''].filter((way) => way !== '').join(' or ');
-  return `If it is the job's option, write ${ways} instead; if it is data, give it another name.`;
+/** How an option is said, of which an own property of this name reads like an attempt; undefined: the property is data. */
+function waysToSay(property: string): string | undefined {
+  if (property === 'middleware') return 'a method middleware()';
+  const option = Object.hasOwn(JOB_OPTIONS, property) ? JOB_OPTIONS[property as keyof JobOptions] : undefined;
+  if (option === undefined || option.isData === true) return undefined;
+  const forAll = `@Job({ ${property}: … })`;
+  return option.instance === undefined ? forAll : `${forAll} or ${option.instance}`;
 }

@@ -1,92 +1,186 @@
-/** What `@Job()` takes, what a dispatch or an instance may choose, and what comes out when all of it is resolved. */
-import type { Milliseconds, Seconds } from '../base/clock';
-import type { Delay, Duration } from './duration';
-
 /**
- * Waits between attempts: one for all, or a list whose last value repeats, or one that doubles each time. `jitter` spreads
- * each by ± that share (0 to 1; true: 0.5).
+ * The options of a job: what `@Job()` takes, and one table that says of each how it is checked, who else may say it, how it
+ * travels in a payload, and what holds where nobody says it.
+ *
+ * A new option needs its line in `JobOptions`, its row in the table, and the place that acts on it.
  */
-export type Backoff =
-  | Duration
-  | readonly Duration[]
-  | { readonly delays: Duration | readonly Duration[]; readonly jitter?: number | boolean | undefined }
-  | {
-      /** The first wait; each further one is twice as long. */
-      readonly exponential: Duration;
-      /** The longest wait, also with its jitter. Default 1 d. */
-      readonly max?: Duration | undefined;
-      readonly jitter?: number | boolean | undefined;
-    };
+import type { Milliseconds, Seconds } from '../base/clock';
+import { type Backoff, NO_BACKOFF } from './backoff';
+import type { Delay, Duration } from './duration';
+import { isName, NAME_RULE } from './job-name';
+import { backoff, count, delay, flag, type Kind, moment, seconds, text } from './option-kinds';
+import { checkQueueName } from './queue-name';
 
 export interface JobOptions {
-  /** The name in payloads; by default the class's. Give one where a bundler minifies class names. */
+  /** The name in payloads. Give one where a bundler minifies class names. Default: the class's. */
   name?: string | undefined;
-  /** Former names, still understood. */
+  /** Former names, still understood. Default: none. */
   aliases?: readonly string[] | undefined;
   /** Version of the job's data; a payload of an older one goes through `upgrade`. Default: none. */
   version?: number | undefined;
-  /** Turns the data of an older version into today's. Gets the decoded plain data and the version they were written with (0: none). */
+  /** Turns the data of an older version into today's. Gets the decoded plain data and the version they were written with (0: none). Default: none. */
   upgrade?: ((data: Record<string, unknown>, from: number) => Record<string, unknown>) | undefined;
+  /** The connection it goes to. Default: the configuration's `default`. */
   connection?: string | undefined;
+  /** The queue it goes to. Default: the connection's `queue`. */
   queue?: string | undefined;
+  /** A duration from the dispatch, or a `Date`. Default: 0. */
   delay?: Delay | undefined;
-  /** Attempts before the job fails; 0: no limit. Default 1. */
+  /** Attempts before the job fails; 0: no limit. Default: 1. */
   tries?: number | undefined;
-  /** Default 0. */
+  /** Wait before the next attempt: `'10s'`, a list, `{ delays, jitter }`, or `{ exponential, max, jitter }`. Default: 0. */
   backoff?: Backoff | undefined;
-  /** Default 60 s; 0: none. */
+  /** Time for one attempt; 0: no limit. Default: 60 s. */
   timeout?: Duration | undefined;
-  /** Fail at the first timeout, whatever `tries` says. Default false. */
+  /** Fail at the first timeout, whatever `tries` says. Default: `false`. */
   failOnTimeout?: boolean | undefined;
-  /** Leases that may run out before the job counts as poison. Default 3; 0: no limit. */
+  /** The job fails when this many workers died or froze under it; 0: no limit. Default: 3. */
   maxCrashes?: number | undefined;
-  /** Attempts that may end by a throw before the job fails. Default: no limit. */
+  /** The job fails at this many throws or timeouts, whatever `tries` says. Default: no limit. */
   maxExceptions?: number | undefined;
-  /** No attempt starts after this span from the dispatch (or this moment); replaces `tries`. */
+  /** No attempt starts after this span from the dispatch, or this `Date`, by the store's clock. Replaces `tries`. Default: none. */
   retryUntil?: Delay | undefined;
   /**
-   * Within `Queue.transaction()`: a dispatch is sent once that is done, as if it said `afterCommit()`; false: at once, whatever
-   * the connection says. Default: what the connection says.
+   * Within `Queue.transaction()`: the job is sent once that is done, as if the dispatch said `afterCommit()`; `false`: at once,
+   * whatever the connection says. Default: the connection's.
    */
   afterCommit?: boolean | undefined;
 }
 
-/** Resolved backoff: at least one delay. */
-export interface ResolvedBackoff {
-  readonly delays: readonly Seconds[];
-  readonly jitter: number;
+interface JobOption<Value = unknown> {
+  readonly read: Kind<Value>;
+  /** What people who come from other queues write. */
+  readonly otherNames?: readonly string[];
+  /** A bare number of 1000 and more is probably meant as milliseconds. */
+  readonly isShort?: true;
+  /** How one instance says it. */
+  readonly instance?: string;
+  /** A method of the job may say it: what stands in a field of its name is a mistake. */
+  readonly hasMethod?: true;
+  /** An own property of this name is data, and no attempt to set the option. */
+  readonly isData?: true;
 }
 
-/** What the dispatch or the instance chose: it alone travels in the payload, under Laravel's field names. */
-export interface ChosenOptions {
-  readonly tries?: number | undefined;
-  readonly backoff?: ResolvedBackoff | undefined;
-  readonly timeout?: Seconds | undefined;
-  readonly failOnTimeout?: boolean | undefined;
-  readonly maxCrashes?: number | undefined;
-  readonly maxExceptions?: number | undefined;
-  readonly retryUntil?: Milliseconds | undefined;
-  /** A span from the push, which becomes `retryUntil` by the clock of the store. */
-  readonly retryWithin?: Seconds | undefined;
+/** How a value stands in a payload. */
+export type PayloadForm = 'count' | 'seconds' | 'flag' | 'backoff' | 'moment';
+
+/** An option that a run obeys, and that travels where the dispatch or the instance said it. */
+interface RunOption<Value, Default> extends JobOption<Value> {
+  readonly default: Default;
+  /** Laravel's field, or ours where Laravel has none; `olderField` is only read. */
+  readonly field: string;
+  readonly olderField?: string;
+  readonly form: PayloadForm;
 }
 
-/** What a worker's flags say for jobs that say nothing themselves. */
-export interface WorkerDefaults {
-  readonly tries?: number | undefined;
-  readonly backoff?: ResolvedBackoff | undefined;
-  readonly timeout?: Seconds | undefined;
+/** In the order of the payload's fields. */
+export const RUN_OPTIONS = {
+  tries: run({
+    read: count(0),
+    default: 1,
+    field: 'maxTries',
+    form: 'count',
+    instance: 'a method tries()',
+    hasMethod: true,
+    otherNames: ['attempts', 'maxAttempts', 'maxTries', 'retries', 'retry'],
+  }),
+  maxExceptions: run({ read: count(1), default: undefined, field: 'maxExceptions', form: 'count' }),
+  failOnTimeout: run({ read: flag, default: false, field: 'failOnTimeout', form: 'flag' }),
+  backoff: run({
+    read: backoff,
+    default: NO_BACKOFF,
+    field: 'backoff',
+    form: 'backoff',
+    isShort: true,
+    instance: 'a method backoff()',
+    hasMethod: true,
+    otherNames: ['retryDelay'],
+  }),
+  timeout: run({
+    read: seconds,
+    default: 60,
+    field: 'timeout',
+    form: 'seconds',
+    isShort: true,
+    instance: 'a method timeout()',
+    hasMethod: true,
+  }),
+  retryUntil: run({
+    read: moment,
+    default: undefined,
+    field: 'retryUntil',
+    olderField: 'timeoutAt',
+    form: 'moment',
+    instance: 'a method retryUntil()',
+    hasMethod: true,
+    otherNames: ['timeoutAt'],
+  }),
+  maxCrashes: run({
+    read: count(0),
+    default: 3,
+    field: 'maxCrashes',
+    form: 'count',
+    otherNames: ['maxStalledCount'],
+  }),
+} as const;
+
+const jobName: Kind<string> = (value, place) => {
+  const name = text(value, place);
+  if (isName(name)) return name;
+  throw place.refuse(value, `a name has ${NAME_RULE}`);
+};
+
+export const JOB_OPTIONS: { readonly [Option in keyof Required<JobOptions>]: JobOption } = {
+  name: { read: jobName, isData: true },
+  aliases: {
+    read: (value, place) => {
+      if (Array.isArray(value)) return value.map((alias) => jobName(alias, place));
+      throw place.refuse(value, 'give a list of names');
+    },
+    isData: true,
+    otherNames: ['alias'],
+  },
+  version: { read: count(1), isData: true },
+  upgrade: {
+    read: (value, place) => {
+      if (typeof value === 'function') return value;
+      throw place.refuse(value, 'give a function (data, from) => data');
+    },
+    isData: true,
+  },
+  connection: { read: text, instance: 'onConnection()' },
+  queue: {
+    read: (value, { subject }) => checkQueueName(value, subject),
+    instance: 'onQueue()',
+    hasMethod: true,
+    otherNames: ['queueName'],
+  },
+  delay: { read: delay, isShort: true, instance: 'delay()', otherNames: ['wait'] },
+  ...RUN_OPTIONS,
+  afterCommit: { read: flag, isData: true },
+};
+
+function run<Value, Default>(option: RunOption<Value, Default>): RunOption<Value, Default> {
+  return option;
 }
+
+type RunTable = typeof RUN_OPTIONS;
 
 /** The options of one run. */
-export interface RunOptions {
-  readonly tries: number;
-  readonly backoff: ResolvedBackoff;
-  readonly timeout: Seconds;
-  readonly failOnTimeout: boolean;
-  readonly maxCrashes: number;
-  readonly maxExceptions: number | undefined;
-  readonly retryUntil: Milliseconds | undefined;
-}
+export type RunOptions = {
+  readonly [Option in keyof RunTable]: ReturnType<RunTable[Option]['read']> | RunTable[Option]['default'];
+};
+
+/** What the dispatch or the instance chose: it alone travels in the payload. */
+export type ChosenOptions = { readonly [Option in keyof RunOptions]?: RunOptions[Option] | undefined } & {
+  /** A span from the push, which becomes `retryUntil` by the clock of the store. */
+  readonly retryWithin?: Seconds | undefined;
+};
+
+export const NOTHING_CHOSEN: ChosenOptions = Object.freeze({});
+
+/** What a worker's options say for jobs that say nothing themselves. */
+export type WorkerDefaults = Pick<ChosenOptions, 'tries' | 'backoff' | 'timeout'>;
 
 /** Where and when one dispatch goes. */
 export interface Route {

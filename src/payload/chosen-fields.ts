@@ -1,38 +1,37 @@
 /** The fields of a payload that say how the dispatch wants a job to be run: Laravel's, and some of our own. */
-import type { Seconds } from '../base/clock';
+import type { Milliseconds, Seconds } from '../base/clock';
+import type { ResolvedBackoff } from '../job/backoff';
 import { LONGEST_DURATION } from '../job/duration';
-import type { ChosenOptions, ResolvedBackoff } from '../job/options';
+import { type ChosenOptions, NOTHING_CHOSEN, type PayloadForm, RUN_OPTIONS, type RunOptions } from '../job/options';
 import { InvalidPayloadError } from './errors';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** In the order in which they are written. `timeoutAt` is only read: Laravel's older name for `retryUntil`. */
-export const CHOSEN_FIELDS = [
-  'maxTries',
-  'maxExceptions',
-  'failOnTimeout',
-  'backoff',
-  'jitter',
-  'timeout',
-  'retryUntil',
-  'timeoutAt',
-  'maxCrashes',
-] as const;
+interface ChosenField {
+  readonly option: keyof RunOptions;
+  readonly field: string;
+  readonly olderField?: string;
+  readonly form: PayloadForm;
+}
 
-const NOTHING_CHOSEN: ChosenOptions = {};
+const CHOSEN: readonly ChosenField[] = Object.entries(RUN_OPTIONS).map(([option, row]) => {
+  return { ...row, option: option as keyof RunOptions };
+});
+
+/** `jitter` stands beside `backoff`. */
+export const CHOSEN_FIELDS: readonly string[] = [
+  'jitter',
+  ...CHOSEN.flatMap(({ field, olderField }) => (olderField === undefined ? [field] : [field, olderField])),
+];
 
 /** As members of an object, each with a comma behind it. */
 export function writeChosen(chosen: ChosenOptions): string {
-  const { tries, maxExceptions, failOnTimeout, backoff, timeout, retryUntil, maxCrashes } = chosen;
+  if (chosen === NOTHING_CHOSEN) return '';
   let members = '';
-  if (tries !== undefined) members += `"maxTries":${tries},`;
-  if (maxExceptions !== undefined) members += `"maxExceptions":${maxExceptions},`;
-  if (failOnTimeout !== undefined) members += `"failOnTimeout":${failOnTimeout},`;
-  if (backoff !== undefined) members += `"backoff":"${backoff.delays.join(',')}",`;
-  if (backoff !== undefined && backoff.jitter > 0) members += `"jitter":${backoff.jitter},`;
-  if (timeout !== undefined) members += `"timeout":${timeout},`;
-  if (retryUntil !== undefined) members += `"retryUntil":${retryUntil / 1000},`;
-  if (maxCrashes !== undefined) members += `"maxCrashes":${maxCrashes},`;
+  for (const { option, field, form } of CHOSEN) {
+    const value = chosen[option];
+    if (value !== undefined) members += `"${field}":${FORMS[form].write(value)},`;
+  }
   return members;
 }
 
@@ -44,21 +43,39 @@ export function writeChosen(chosen: ChosenOptions): string {
  */
 export function readChosen(fields: Fields, foreign: boolean): ChosenOptions {
   if (!CHOSEN_FIELDS.some((field) => fields[field] !== undefined && fields[field] !== null)) return NOTHING_CHOSEN;
-  const retryUntil = seconds(fields, 'retryUntil') ?? seconds(fields, 'timeoutAt');
-  const failOnTimeout = flag(fields, 'failOnTimeout');
-  return {
-    tries: count(fields, 'maxTries'),
-    maxExceptions: count(fields, 'maxExceptions'),
-    failOnTimeout: foreign && failOnTimeout === false ? undefined : failOnTimeout,
-    backoff: backoffOf(fields),
-    timeout: seconds(fields, 'timeout'),
-    retryUntil: retryUntil === undefined ? undefined : Math.round(retryUntil * 1000),
-    maxCrashes: count(fields, 'maxCrashes'),
-  };
+  const chosen: Record<string, unknown> = {};
+  for (const { option, field, olderField, form } of CHOSEN) {
+    const value = FORMS[form].read(fields, field) ?? (olderField && FORMS[form].read(fields, olderField));
+    if (value !== undefined && !(foreign && value === false)) chosen[option] = value;
+  }
+  return chosen;
 }
 
-function backoffOf(fields: Fields): ResolvedBackoff | undefined {
-  const { backoff } = fields;
+interface Form {
+  /** @throws InvalidPayloadError */
+  read(fields: Fields, field: string): unknown;
+  write(value: unknown): string;
+}
+
+const FORMS: { readonly [form in PayloadForm]: Form } = {
+  count: { read: count, write: String },
+  seconds: { read: seconds, write: String },
+  flag: { read: flag, write: String },
+  backoff: {
+    read: backoffOf,
+    write: ({ delays, jitter }: ResolvedBackoff) => `"${delays.join(',')}"${jitter > 0 ? `,"jitter":${jitter}` : ''}`,
+  },
+  moment: {
+    read(fields, field) {
+      const moment = seconds(fields, field);
+      return moment === undefined ? undefined : Math.round(moment * 1000);
+    },
+    write: (moment: Milliseconds) => String(moment / 1000),
+  },
+};
+
+function backoffOf(fields: Fields, field: string): ResolvedBackoff | undefined {
+  const backoff = fields[field];
   if (backoff === undefined || backoff === null || backoff === '') return undefined;
   const delays: readonly unknown[] = typeof backoff === 'string' ? backoff.split(',') : [backoff].flat();
   const jitter = amount(fields, 'jitter') ?? 0;

@@ -3,7 +3,7 @@ import type { Seconds } from '../base/clock';
 import { callFrom } from '../container/scope';
 import type { HookEvents } from '../application/hooks/events';
 import type { HookName } from '../application/hooks/hooks';
-import type { WorkerDefaults } from '../job/options';
+import { NOTHING_CHOSEN, type WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
 import { decodeJob } from '../payload/envelope';
 import { toError } from '../base/exception-text';
@@ -95,7 +95,7 @@ export class Announcer {
 
   /** How long a callback may take: as long as the job itself. 0: as long as it likes. */
   #limitOf({ envelope, definition }: RunningJob): Seconds {
-    return resolveRun({ payload: envelope?.chosen ?? {}, definition, worker: this.#defaults }).timeout;
+    return resolveRun({ payload: envelope?.chosen ?? NOTHING_CHOSEN, definition, worker: this.#defaults }).timeout;
   }
 }
 

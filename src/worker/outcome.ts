@@ -6,8 +6,8 @@
 import type { Milliseconds } from '../base/clock';
 import { exceptionText } from '../base/exception-text';
 import { type Delay, durationSeconds, momentOf } from '../job/duration';
-import type { ResolvedBackoff, RunOptions } from '../job/options';
-import { backoffDelay, resolveBackoff } from '../job/resolve-options';
+import { backoffDelay, type ResolvedBackoff, resolveBackoff } from '../job/backoff';
+import type { RunOptions } from '../job/options';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
 import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import type { Application } from '../application/application';

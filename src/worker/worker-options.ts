@@ -2,8 +2,8 @@
 import type { Seconds } from '../base/clock';
 import { type Duration, durationSeconds, warnOfManySeconds } from '../job/duration';
 import { nearest } from '../base/nearest';
-import type { Backoff, WorkerDefaults } from '../job/options';
-import { resolveBackoff, warnOfBackoff } from '../job/resolve-options';
+import { type Backoff, resolveBackoff, warnOfSeconds } from '../job/backoff';
+import type { WorkerDefaults } from '../job/options';
 import { meantInWorker } from '../job/foreign-words';
 import { InvalidWorkerOptionError } from './errors';
 import { parseQueues, type WeightedQueue } from './queue-order';
@@ -116,7 +116,7 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
   for (const option of ['timeout', 'sleep', 'rest', 'grace'] as const) {
     warnOfManySeconds(options[option], `${option} of a worker`);
   }
-  warnOfBackoff(options.backoff, 'backoff of a worker');
+  warnOfSeconds(options.backoff, 'backoff of a worker');
   const fair = flag('fair', options.fair);
   const once = flag('once', options.once);
   const drain = flag('drain', options.drain);

@@ -1,7 +1,8 @@
 import type { JobDefinition } from '../../src/job/definition';
 import { InvalidDurationError, InvalidJobOptionError, InvalidQueueNameError } from '../../src/job/errors';
 import type { JobOptions } from '../../src/job/options';
-import { backoffDelay, resolveBackoff, resolveChosen, resolveRoute, resolveRun } from '../../src/job/resolve-options';
+import { backoffDelay, resolveBackoff } from '../../src/job/backoff';
+import { resolveChosen, resolveRoute, resolveRun } from '../../src/job/resolve-options';
 
 const NOW = Date.UTC(2026, 10, 21);
 

@@ -1,0 +1,50 @@
+/** The kinds of values that options take: how each is checked, and what a run gets. Jobs and workers share them. */
+import type { Milliseconds, Seconds } from '../base/clock';
+import { type ResolvedBackoff, resolveBackoff } from './backoff';
+import { durationSeconds, momentOf } from './duration';
+
+/** Where a value stands: for errors. */
+export interface Place {
+  /** "timeout on SendEmail" */
+  readonly subject: string;
+  /** @param remedy what to write, such as "give true or false" */
+  refuse(value: unknown, remedy: string): Error;
+}
+
+/** @throws what `place` makes of a value that will not do, or InvalidDurationError */
+export type Kind<Value> = (value: unknown, place: Place) => Value;
+
+export const flag: Kind<boolean> = (value, place) => {
+  // The text 'false', as it comes from a variable of the environment, would count as true.
+  if (typeof value === 'boolean') return value;
+  throw place.refuse(value, 'give true or false');
+};
+
+export function count(least: number): Kind<number> {
+  return (value, place) => {
+    if (Number.isSafeInteger(value) && (value as number) >= least) return value as number;
+    throw place.refuse(value, `give a whole number from ${least}${least === 0 ? ' (0: no limit)' : ''}`);
+  };
+}
+
+export const seconds: Kind<Seconds> = (value, { subject }) => durationSeconds(value, subject);
+
+export const backoff: Kind<ResolvedBackoff> = (value, { subject }) => resolveBackoff(value, subject);
+
+/** A duration from now, in seconds, or a moment. */
+export const delay: Kind<Seconds | Date> = (value, { subject }) => {
+  if (!(value instanceof Date)) return durationSeconds(value, subject);
+  momentOf(value, subject);
+  return value;
+};
+
+/** The moment itself; undefined for a span, which counts from the dispatch and travels in the payload. */
+export const moment: Kind<Milliseconds | undefined> = (value, place) => {
+  const read = delay(value, place);
+  return read instanceof Date ? read.getTime() : undefined;
+};
+
+export const text: Kind<string> = (value, place) => {
+  if (typeof value === 'string' && value.trim() !== '') return value;
+  throw place.refuse(value, 'give a text of at least one character');
+};
