@@ -7,15 +7,15 @@
  */
 import { ALL_CAPABLE } from '../connections/kit/all-capable';
 import type { Capabilities } from '../connections/contract';
-import type { CaseDefinition, Capability, ConformanceCase, ConformanceHarness } from './conformance/harness';
+import type { CaseDefinition } from './conformance/cases';
+import type { Capability, ConformanceCase, ConformanceHarness } from './conformance/harness';
 import { cancelCases } from './conformance/cancel-cases';
-import { capabilityCases } from './conformance/capability-cases';
+import { connectionCases } from './conformance/connection-cases';
 import { controlCases } from './conformance/control-cases';
 import { delayCases } from './conformance/delay-cases';
 import { failedCases } from './conformance/failed-cases';
 import { inspectionCases } from './conformance/inspection-cases';
 import { leaseCases } from './conformance/lease-cases';
-import { lifecycleCases } from './conformance/lifecycle-cases';
 import { lockCases } from './conformance/lock-cases';
 import { payloadCases } from './conformance/payload-cases';
 import { reserveCases } from './conformance/reserve-cases';
@@ -49,12 +49,11 @@ export function conformance(
     ...failedCases,
     ...lockCases,
     ...inspectionCases,
-    ...capabilityCases(capabilities),
-    ...lifecycleCases,
+    ...connectionCases(capabilities),
   ];
   return definitions
     .filter(({ requires }) => requires.every((capability) => capabilities[capability]))
-    .filter(({ lacks = [] }) => lacks.every((capability) => !capabilities[capability]))
+    .filter(({ lacks }) => lacks.every((capability) => !capabilities[capability]))
     .map(({ name, requires, run }) => ({ name, requires, run: () => runIn(open, run) }));
 }
 

@@ -1,7 +1,6 @@
 /** What the author of a driver hands to the suite, and what it hands back: cases for any test runner. */
 import type { Seconds } from '../../base/clock';
 import type { Capabilities, Connection } from '../../connections/contract';
-import type { World } from './world';
 
 /** One open store. Each case opens its own, and disposes of it. */
 export interface ConformanceHarness {
@@ -29,13 +28,4 @@ export interface ConformanceCase {
   readonly requires: readonly Capability[];
   /** Rejects, with an `AssertionError` or the driver's own error, where the promise is broken. */
   run(): Promise<void>;
-}
-
-/** A case that is not bound to a harness yet. */
-export interface CaseDefinition {
-  readonly name: string;
-  readonly requires: readonly Capability[];
-  /** The promise concerns only drivers that cannot do these. */
-  readonly lacks?: readonly Capability[];
-  readonly run: (world: World) => Promise<void>;
 }

@@ -1,41 +1,30 @@
 /** A lock has one owner at a time, and an end. */
 import assert from 'node:assert/strict';
-import type { CaseDefinition } from './harness';
+import { cases, type CaseDefinition } from './cases';
 
 export const lockCases: readonly CaseDefinition[] = [
-  {
-    name: 'a lock has one owner at a time, also among clients that ask at once',
-    requires: ['locks'],
-    async run(world) {
+  ...cases(['locks'], {
+    async 'a lock has one owner at a time, also among clients that ask at once'(world) {
       const other = world.other.locks;
       assert(other !== undefined, 'the other client has a lock store');
       const results = await Promise.all([world.lockStore.acquire('l', 'mine', 60), other.acquire('l', 'theirs', 60)]);
       assert.deepEqual(results.toSorted(), [false, true]);
     },
-  },
-  {
-    name: 'locks of different names do not meet',
-    requires: ['locks'],
-    async run(world) {
+
+    async 'locks of different names do not meet'(world) {
       assert.equal(await world.lockStore.acquire('a', 'mine', 60), true);
       assert.equal(await world.lockStore.acquire('b', 'theirs', 60), true);
     },
-  },
-  {
-    name: 'an owner that asks again holds the lock from now on',
-    requires: ['locks'],
-    async run(world) {
+
+    async 'an owner that asks again holds the lock from now on'(world) {
       await world.lockStore.acquire('l', 'mine', 60);
       await world.advance(50);
       assert.equal(await world.lockStore.acquire('l', 'mine', 600), true);
       await world.advance(20);
       assert.equal(await world.lockStore.acquire('l', 'theirs', 60), false);
     },
-  },
-  {
-    name: 'a lock that was not renewed ends, and another may have it',
-    requires: ['locks'],
-    async run(world) {
+
+    async 'a lock that was not renewed ends, and another may have it'(world) {
       await world.lockStore.acquire('l', 'mine', 0.2);
       await world.advance(0.2);
       await world.eventually(() => world.lockStore.acquire('l', 'theirs', 60), 'the end of the lock');
@@ -43,37 +32,28 @@ export const lockCases: readonly CaseDefinition[] = [
       assert.equal(await world.lockStore.release('l', 'mine'), false);
       assert.equal(await world.lockStore.acquire('l', 'mine', 60), false);
     },
-  },
-  {
-    name: 'a renewed lock lasts from the renewal on',
-    requires: ['locks'],
-    async run(world) {
+
+    async 'a renewed lock lasts from the renewal on'(world) {
       await world.lockStore.acquire('l', 'mine', 60);
       await world.advance(50);
       assert.equal(await world.lockStore.renew('l', 'mine', 600), true);
       await world.advance(20);
       assert.equal(await world.lockStore.acquire('l', 'theirs', 60), false);
     },
-  },
-  {
-    name: 'only its owner renews or releases a lock',
-    requires: ['locks'],
-    async run(world) {
+
+    async 'only its owner renews or releases a lock'(world) {
       await world.lockStore.acquire('l', 'mine', 60);
       assert.equal(await world.lockStore.renew('l', 'theirs', 60), false);
       assert.equal(await world.lockStore.release('l', 'theirs'), false);
       assert.equal(await world.lockStore.acquire('l', 'theirs', 60), false);
     },
-  },
-  {
-    name: 'a released lock is free, and cannot be renewed or released again',
-    requires: ['locks'],
-    async run(world) {
+
+    async 'a released lock is free, and cannot be renewed or released again'(world) {
       await world.lockStore.acquire('l', 'mine', 60);
       assert.equal(await world.lockStore.release('l', 'mine'), true);
       assert.equal(await world.lockStore.release('l', 'mine'), false);
       assert.equal(await world.lockStore.renew('l', 'mine', 60), false);
       assert.equal(await world.lockStore.acquire('l', 'theirs', 60), true);
     },
-  },
+  }),
 ];

@@ -1,17 +1,20 @@
 /** How reservations end: each once, by its holder, and together in one call as well as alone. */
 import assert from 'node:assert/strict';
 import type { Reservation, Settlement } from '../../connections/contract';
-import type { CaseDefinition, Capability } from './harness';
+import { noCounters } from '../../payload/counters';
+import { cases, type CaseDefinition } from './cases';
+import type { Capability } from './harness';
 import {
   answered,
   cancelled,
   completed,
+  counted,
   failed,
   givenBack,
   idOf,
   idsOf,
-  probe,
-  probes,
+  numbered,
+  probeWith,
   released,
   releasedForFree,
 } from './world';
@@ -31,54 +34,46 @@ const ENDINGS: readonly Ending[] = [
   { name: 'failed', requires: ['failed'], of: failed },
 ];
 
-/** Every promise holds whichever way a driver's settlements travel. */
-const WAYS: readonly Way[] = ['settle', 'settleAndReserve'];
-
-const everyWay = (definition: (way: Way) => CaseDefinition): readonly CaseDefinition[] =>
-  WAYS.map(definition).map((made, index) => ({ ...made, name: `${made.name} (by ${WAYS[index]})` }));
-
-export const settleCases: readonly CaseDefinition[] = [
+/** These promises hold whichever way a driver's settlements travel. */
+const settledBy = (way: Way): readonly CaseDefinition[] => [
   ...ENDINGS.flatMap(({ name, requires, of }) =>
-    everyWay((way) => ({
-      name: `a reservation that was ${name} cannot end a second time, and trying changes nothing`,
-      requires: ['reserve', ...requires],
-      async run(world) {
-        await world.push(probe('a'));
-        const reservation = await world.reserveOne();
+    cases(['reserve', ...requires], {
+      async [`a reservation that was ${name} cannot end a second time, and trying changes nothing (by ${way})`](world) {
+        const reservation = await world.hold('a');
         assert.deepEqual(await world.settle([of(reservation)], way), ['settled']);
         const before = await world.state();
-        for (const again of ENDINGS.filter((ending) =>
-          ending.requires.every((c) => world.connection.capabilities[c]),
-        )) {
+        const { capabilities } = world.connection;
+        for (const again of ENDINGS.filter((ending) => ending.requires.every((needed) => capabilities[needed]))) {
           assert.deepEqual(await world.settle([again.of(reservation)], way), ['lost'], `${again.name} after ${name}`);
         }
         assert.deepEqual(await world.state(), before);
       },
-    })),
+    }),
   ),
-  ...everyWay((way) => ({
-    name: 'a completed job is gone',
-    requires: ['reserve', 'exactCounts'],
-    async run(world) {
-      await world.push(probe('a'));
-      await world.settle([completed(await world.reserveOne())], way);
-      assert.deepEqual(await world.connection.counts(world.queue), { ready: 0, delayed: 0, reserved: 0 });
+  ...cases(['reserve', 'exactCounts'], {
+    async [`a completed job is gone (by ${way})`](world) {
+      await world.settle([completed(await world.hold('a'))], way);
+      await world.holds({});
     },
-  })),
-  ...everyWay((way) => ({
-    name: 'a job released without a delay goes to the tail',
-    requires: ['reserve', 'requeue'],
-    async run(world) {
-      await world.push(probe('a'), probe('b'));
+
+    async [`more reservations than one call moves are settled by one (by ${way})`](world) {
+      await world.push(...numbered(150));
+      const results = await world.settle((await world.reserveAll()).map(completed), way);
+      assert.deepEqual(new Set(results), new Set(['settled']));
+      assert.equal(results.length, 150);
+      await world.holds({});
+    },
+  }),
+  ...cases(['reserve', 'requeue'], {
+    async [`a job released without a delay goes to the tail (by ${way})`](world) {
+      await world.push('a', 'b');
       await world.settle([released(await world.reserveOne())], way);
-      assert.deepEqual(idsOf(await world.reserveAll()), ['b', 'a']);
+      await world.handsOut('b', 'a');
     },
-  })),
-  ...everyWay((way) => ({
-    name: 'what was not started goes back to the head, in its order',
-    requires: ['reserve', 'order'],
-    async run(world) {
-      await world.push(...probes(6));
+  }),
+  ...cases(['reserve', 'order'], {
+    async [`what was not started goes back to the head, in its order (by ${way})`](world) {
+      await world.push(...numbered(6));
       const a = await world.reserveOne();
       const b = await world.reserveOne();
       const c = await world.reserveOne();
@@ -87,118 +82,76 @@ export const settleCases: readonly CaseDefinition[] = [
       assert.deepEqual(new Set(results), new Set(['settled']));
       const back = await world.reserveAll();
       assert.deepEqual(idsOf(back), ['probe-1', 'probe-3', 'probe-4', 'probe-5', 'probe-6']);
-      assert.deepEqual(
-        back.map(({ counters }) => [counters.attempts, counters.releases]),
-        [...Array.from({ length: 3 }, () => [1, 1]), [1, 0], [1, 0]],
-      );
+      for (const [index, job] of back.entries()) counted(job, { releases: index < 3 ? 1 : 0 });
     },
-  })),
-  ...everyWay((way) => ({
-    name: 'a failed job moves from its queue to the failed store',
-    requires: ['reserve', 'failed', 'exactCounts'],
-    async run(world) {
-      await world.push(probe('a'));
-      await world.settle([failed(await world.reserveOne())], way);
-      assert.deepEqual(await world.connection.counts(world.queue), { ready: 0, delayed: 0, reserved: 0 });
+  }),
+  ...cases(['reserve', 'failed', 'exactCounts'], {
+    async [`a failed job moves from its queue to the failed store (by ${way})`](world) {
+      await world.settle([failed(await world.hold('a'))], way);
+      await world.holds({});
       const entry = await world.failedEntry('a');
-      assert.equal(entry.payload.toString(), probe('a').replace('"attempts":0', '"exceptions":1,"attempts":1'));
+      assert.equal(entry.payload.toString(), probeWith('"exceptions":1,"attempts":1'));
       assert.equal(entry.attempts, 1);
     },
-  })),
-  ...everyWay((way) => ({
-    name: 'a call settles many reservations, and answers for each in its place',
-    requires: ['reserve', 'delay', 'failed'],
-    async run(world) {
-      await world.push(...probes(6));
-      await world.pushTo(world.secondQueue, probes(1, 'other'));
-      const [a, b, c, d, e, f] = await world.reserveAll();
+  }),
+  ...cases(['reserve', 'delay', 'failed'], {
+    async [`a call settles many reservations, and answers for each in its place (by ${way})`](world) {
+      const [a, b, c, d, e, f] = await world.holdAll(['a', 'b', 'c', 'd', 'e', 'f']);
+      await world.pushTo(world.secondQueue, 'other');
       const other = await world.reserveOne({ queues: [world.secondQueue] });
-      assert(a && b && c && d && e && f, 'six jobs are handed out');
       await world.settle([completed(b), completed(e)]);
-      const results = await world.settle(
-        [
-          completed(a),
-          completed(b),
-          released(c),
-          failed(d),
-          completed(other),
-          failed(e),
-          released(f, 60),
-          completed(a),
-        ],
-        way,
-      );
+      const ends = [completed(a), completed(b), released(c), failed(d)];
+      const moreEnds = [completed(other), failed(e), released(f, 60), completed(a)];
+      const results = await world.settle([...ends, ...moreEnds], way);
       assert.deepEqual(results, ['settled', 'lost', 'settled', 'settled', 'settled', 'lost', 'settled', 'lost']);
-      assert.deepEqual(idsOf(await world.reserveAll()), ['probe-3']);
-      assert.deepEqual(idsOf(await world.failedStore.list({ limit: 10 })), ['probe-4']);
+      await world.handsOut('c');
+      await world.hasFailed('d');
       await world.advance(61);
-      assert.deepEqual(idsOf(await world.reserveAll()), ['probe-6']);
+      await world.handsOut('f');
     },
-  })),
-  ...everyWay((way) => ({
-    name: 'more reservations than one call moves are settled by one',
-    requires: ['reserve', 'exactCounts'],
-    async run(world) {
-      await world.push(...probes(150));
-      const reservations = await world.reserveAll();
-      const results = await world.settle(reservations.map(completed), way);
-      assert.deepEqual(new Set(results), new Set(['settled']));
-      assert.equal(results.length, 150);
-      assert.deepEqual(await world.connection.counts(world.queue), { ready: 0, delayed: 0, reserved: 0 });
-    },
-  })),
-  ...everyWay((way) => ({
-    name: 'nothing to settle is settled at once',
-    requires: ['reserve'],
-    async run(world) {
+  }),
+  ...cases(['reserve'], {
+    async [`nothing to settle is settled at once (by ${way})`](world) {
       assert.deepEqual(await world.settle([], way), []);
     },
-  })),
-  {
-    name: 'a settle and the reserve after it see one another: what was released can be had again',
-    requires: ['reserve'],
-    async run(world) {
-      await world.push(probe('a'), probe('b'), probe('c'));
-      const first = await world.reserveAll({ limit: 2 });
-      assert.equal(first.length, 3);
-      const { results, reply } = await world.settleAndReserve(
-        [released(first[0]!), completed(first[1]!), releasedForFree(first[2]!)],
-        5,
-      );
+  }),
+];
+
+export const settleCases: readonly CaseDefinition[] = [
+  ...settledBy('settle'),
+  ...settledBy('settleAndReserve'),
+  ...cases(['reserve'], {
+    async 'a settle and the reserve after it see one another: what was released can be had again'(world) {
+      await world.push('a', 'b', 'c');
+      const [a, b, c, ...more] = await world.reserveAll({ limit: 2 });
+      assert(a && b && c && more.length === 0, 'three jobs are handed out');
+      const { results, reply } = await world.settleAndReserve([released(a), completed(b), releasedForFree(c)], 5);
       assert.deepEqual(results, ['settled', 'settled', 'settled']);
       const back = new Map(reply.reservations.map((reservation) => [idOf(reservation), reservation.counters]));
+      const again = { ...noCounters, attempts: 2 };
+      const forFree = { ...noCounters, attempts: 1, releases: 1 };
       assert.deepEqual(
         back,
         new Map([
-          [idOf(first[0]!), { attempts: 2, crashes: 0, exceptions: 0, timeouts: 0, releases: 0 }],
-          [idOf(first[2]!), { attempts: 1, crashes: 0, exceptions: 0, timeouts: 0, releases: 1 }],
+          [idOf(a), again],
+          [idOf(c), forFree],
         ]),
       );
     },
-  },
-  {
-    name: 'a settle with a reserve hands out no more than the limit',
-    requires: ['reserve'],
-    async run(world) {
-      await world.push(...probes(4));
+
+    async 'a settle with a reserve hands out no more than the limit'(world) {
+      await world.push(...numbered(4));
       const { results, reply } = await world.settleAndReserve([completed(await world.reserveOne())], 2);
       assert.deepEqual(results, ['settled']);
       assert.equal(reply.reservations.length, 2);
       assert.equal(reply.nextIn, 0);
     },
-  },
-  {
-    name: 'the same reservation settled by two clients at once ends once',
-    requires: ['reserve'],
-    async run(world) {
-      await world.push(probe('a'));
-      const reservation = await world.reserveOne();
-      const results = await Promise.all([
-        world.settle([released(reservation)]),
-        answered(world.other.settle([released(reservation)])),
-      ]);
+
+    async 'the same reservation settled by two clients at once ends once'(world) {
+      const end = [released(await world.hold('a'))];
+      const results = await Promise.all([world.settle(end), answered(world.other.settle(end))]);
       assert.deepEqual(results.flat().toSorted(), ['lost', 'settled']);
       assert.equal((await world.reserveAll()).length, 1);
     },
-  },
+  }),
 ];

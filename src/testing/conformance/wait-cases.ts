@@ -1,6 +1,6 @@
 /** Idle workers wake for new work, and never sleep over it. */
 import assert from 'node:assert/strict';
-import type { CaseDefinition } from './harness';
+import { cases, type CaseDefinition } from './cases';
 import { idOf, idsOf, probe, released } from './world';
 import type { World } from './world';
 
@@ -20,91 +20,78 @@ async function firstJob(world: World, queues = [world.queue]) {
 }
 
 export const waitCases: readonly CaseDefinition[] = [
-  {
-    name: 'a waiting worker wakes when another client pushes',
-    requires: ['reserve', 'wake'],
-    async run(world) {
+  ...cases(['reserve', 'wake'], {
+    async 'a waiting worker wakes when another client pushes'(world) {
       const job = firstJob(world);
-      await world.other.push(world.queue, [{ payload: probe('a') }]);
+      await world.otherPushes('a');
       assert.equal(idOf(await world.soon(job, 'a wake-up by a push')), 'a');
     },
-  },
-  {
-    name: 'a waiting worker wakes for any of its queues',
-    requires: ['reserve', 'wake'],
-    async run(world) {
-      const job = firstJob(world, [world.queue, world.secondQueue]);
+
+    async 'a waiting worker wakes for any of its queues'(world) {
+      const job = firstJob(world, world.queues);
       await world.other.push(world.secondQueue, [{ payload: probe('a') }]);
       assert.equal(idOf(await world.soon(job, 'a wake-up by a push to the second queue')), 'a');
     },
-  },
-  {
-    name: 'a push between the last reserve and the wait is not missed',
-    requires: ['reserve', 'wake'],
-    async run(world) {
+
+    async 'a push between the last reserve and the wait is not missed'(world) {
       const waiter = world.connection.waiter([world.queue]);
-      assert.deepEqual((await world.reserve()).reservations, []);
-      await world.other.push(world.queue, [{ payload: probe('a') }]);
+      await world.handsOut();
+      await world.otherPushes('a');
       await world.soon(waiter.wait(LONG, never()), 'a wait that starts after the push');
-      assert.equal(idOf(await world.reserveOne()), 'a');
+      await world.handsOut('a');
     },
-  },
-  {
-    name: 'each of two waiting workers gets one of two jobs',
-    requires: ['reserve', 'wake'],
-    async run(world) {
+
+    async 'each of two waiting workers gets one of two jobs'(world) {
       const jobs = Promise.all([firstJob(world), firstJob(world)]);
-      await world.other.push(world.queue, [{ payload: probe('a') }, { payload: probe('b') }]);
+      await world.otherPushes('a', 'b');
       const ids = idsOf(await world.soon(jobs, 'a wake-up of both'));
       assert.deepEqual(new Set(ids), new Set(['a', 'b']));
     },
-  },
-  {
-    name: 'a waiting worker wakes for a delayed job that another client pushed meanwhile, once it is due',
-    requires: ['reserve', 'wake', 'delay'],
-    async run(world) {
+
+    async 'a waiting worker wakes for a job that another gives back'(world) {
+      const reservation = await world.hold('a');
+      const waiter = world.connection.waiter([world.queue]);
+      const wait = waiter.wait(LONG, never());
+      await world.other.settle([released(reservation)]);
+      await world.soon(wait, 'a wake-up by a release');
+      await world.handsOut('a');
+    },
+
+    async 'a waiter can wait again after it was aborted'(world) {
+      const abort = new AbortController();
+      const waiter = world.connection.waiter([world.queue]);
+      const first = waiter.wait(LONG, abort.signal);
+      abort.abort();
+      await first;
+      const second = waiter.wait(LONG, never());
+      await world.otherPushes('a');
+      await world.soon(second, 'a wake-up after an aborted wait');
+    },
+  }),
+  ...cases(['reserve', 'wake', 'delay'], {
+    async 'a waiting worker wakes for a delayed job that another client pushed meanwhile, once it is due'(world) {
       const job = firstJob(world);
       await world.other.push(world.queue, [{ payload: probe('a'), delay: 0.1 }]);
       await world.advance(0.1);
       assert.equal(idOf(await world.soon(job, 'a wake-up for a delayed job')), 'a');
     },
-  },
-  {
-    name: 'a waiting worker wakes for a job that another gives back',
-    requires: ['reserve', 'wake'],
-    async run(world) {
-      await world.push(probe('a'));
-      const reservation = await world.reserveOne();
-      const waiter = world.connection.waiter([world.queue]);
-      const wait = waiter.wait(LONG, never());
-      await world.other.settle([released(reservation)]);
-      await world.soon(wait, 'a wake-up by a release');
-      assert.equal(idOf(await world.reserveOne()), 'a');
-    },
-  },
-  {
-    name: 'a waiting worker wakes for a failed job that is retried',
-    requires: ['reserve', 'wake', 'failed'],
-    async run(world) {
+  }),
+  ...cases(['reserve', 'wake', 'failed'], {
+    async 'a waiting worker wakes for a failed job that is retried'(world) {
       const entry = await world.failProbe('a');
       const job = firstJob(world);
       assert.equal(await world.failedStore.retry(entry, Buffer.from(probe('again'))), true);
       assert.equal(idOf(await world.soon(job, 'a wake-up by a retry')), 'again');
     },
-  },
-  {
-    name: 'a wait ends when its time is over',
-    requires: ['reserve'],
-    async run(world) {
+  }),
+  ...cases(['reserve'], {
+    async 'a wait ends when its time is over'(world) {
       const wait = world.connection.waiter([world.queue]).wait(0.05, never());
       await world.advance(0.05);
       await world.soon(wait, 'the end of a wait of 50 ms');
     },
-  },
-  {
-    name: 'a wait ends at once when it is aborted, and is not begun when it was aborted before',
-    requires: ['reserve'],
-    async run(world) {
+
+    async 'a wait ends at once when it is aborted, and is not begun when it was aborted before'(world) {
       const abort = new AbortController();
       const waiter = world.connection.waiter([world.queue]);
       const wait = waiter.wait(LONG, abort.signal);
@@ -112,30 +99,13 @@ export const waitCases: readonly CaseDefinition[] = [
       await world.soon(wait, 'the end of an aborted wait');
       await world.soon(waiter.wait(LONG, abort.signal), 'the end of a wait that was aborted before');
     },
-  },
-  {
-    name: 'a waiter can wait again after it was aborted',
-    requires: ['reserve', 'wake'],
-    async run(world) {
-      const abort = new AbortController();
-      const waiter = world.connection.waiter([world.queue]);
-      const first = waiter.wait(LONG, abort.signal);
-      abort.abort();
-      await first;
-      const second = waiter.wait(LONG, never());
-      await world.other.push(world.queue, [{ payload: probe('a') }]);
-      await world.soon(second, 'a wake-up after an aborted wait');
-    },
-  },
-  {
-    name: 'closing a waiter ends its wait, and may be repeated',
-    requires: ['reserve'],
-    async run(world) {
+
+    async 'closing a waiter ends its wait, and may be repeated'(world) {
       const waiter = world.connection.waiter([world.queue]);
       const wait = waiter.wait(LONG, never());
       await world.soon(Promise.all([waiter.close(), waiter.close()]), 'the close of a waiter');
       await world.soon(wait, 'the end of a wait whose waiter was closed');
       await waiter.close();
     },
-  },
+  }),
 ];

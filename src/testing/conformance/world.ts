@@ -1,11 +1,7 @@
-/** What the cases of the suite are written with: an open store, short words for common steps, and probes to send. */
+/** What the cases are written with: an open store, short words for common steps, and probes to send. */
 import assert from 'node:assert/strict';
 import { systemClock } from '../../base/clock';
 import type { Milliseconds, Seconds } from '../../base/clock';
-import type { FailedEntry, FailedStore } from '../../connections/failed-store';
-import type { LockStore } from '../../connections/lock-store';
-import type { Counters } from '../../payload/counters';
-import type { Control } from '../../connections/control';
 import { resultOf } from '../../connections/answer';
 import type {
   Answer,
@@ -22,66 +18,71 @@ import type {
   SettleResult,
   WaitingState,
 } from '../../connections/contract';
+import type { Control } from '../../connections/control';
+import type { FailedEntry, FailedStore } from '../../connections/failed-store';
+import type { LockStore } from '../../connections/lock-store';
+import { afterFailedAttempt, afterFreeRelease, type Counters, noCounters } from '../../payload/counters';
 import type { ConformanceHarness } from './harness';
 
-/** Long enough for a slow machine, shorter than a test runner's patience: what hangs is named by its case. */
+/** Long enough for a slow machine, and shorter than the limit of a test runner, so that the case names what hangs. */
 const PATIENCE_MS = 4_000;
 
-/** More calls than any case needs to empty a queue in bounded batches. */
+/** More calls than any case needs to empty a queue page by page. */
 const MOST_CALLS = 50;
 
 export const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
 
-/** How settlements travel: a driver that can settle and reserve in one round trip has two ways to get them wrong. */
+/** How settlements travel: a driver that settles and reserves in one round trip has two ways to get them wrong. */
 export type Way = 'settle' | 'settleAndReserve';
+
+type Job = Pick<Reservation, 'payload'>;
 
 /** A payload as Onqueue writes it. */
 export const probe = (id: string): string =>
   `{"displayName":"Probe","job":"onqueue","data":{"commandName":"Probe","command":{}},"id":"${id}","attempts":0}`;
 
-/** `probe(…)` of `count` numbered ids. */
-export const probes = (count: number, prefix = 'probe'): readonly string[] =>
-  Array.from({ length: count }, (_, index) => probe(`${prefix}-${index + 1}`));
+/** The same with other counters, written as they stand in the text. */
+export const probeWith = (counters: string, id = 'a'): string => probe(id).replace('"attempts":0', counters);
 
-export const idOf = (job: { readonly payload: Buffer }): unknown =>
-  (JSON.parse(job.payload.toString()) as { id?: unknown }).id;
+/** `count` ids: probe-1, probe-2, … */
+export const numbered = (count: number, prefix = 'probe'): readonly string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}-${index + 1}`);
 
-export const idsOf = (jobs: readonly { readonly payload: Buffer }[]): readonly unknown[] => jobs.map(idOf);
+export const idOf = (job: Job): unknown => (JSON.parse(job.payload.toString()) as { id?: unknown }).id;
 
-/** Grows by exactly 1 with every reservation of a job. */
-export const fenceOf = ({ attempts, crashes, releases }: Counters): number => attempts + crashes + releases;
+export const idsOf = (jobs: readonly Job[]): readonly unknown[] => jobs.map(idOf);
 
 export const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
 
 export const cancelled = (reservation: Reservation): Settlement => ({ outcome: 'cancelled', reservation });
 
+const releasedWith = (reservation: Reservation, delay: Seconds, counters: Counters) =>
+  ({ outcome: 'released', reservation, delay, counters }) as const;
+
 /** The try stays spent, as after `this.release()`. */
-export const released = (reservation: Reservation, delay: Seconds = 0): Settlement => ({
-  outcome: 'released',
-  reservation,
-  delay,
-  counters: reservation.counters,
-});
+export const released = (reservation: Reservation, delay: Seconds = 0) =>
+  releasedWith(reservation, delay, reservation.counters);
 
 /** The try is given back, as by a worker that shuts down. */
-export const releasedForFree = (reservation: Reservation, delay: Seconds = 0): Settlement => {
-  const { counters } = reservation;
-  const back = { ...counters, attempts: counters.attempts - 1, releases: counters.releases + 1 };
-  return { outcome: 'released', reservation, delay, counters: back };
-};
+export const releasedForFree = (reservation: Reservation) =>
+  releasedWith(reservation, 0, afterFreeRelease(reservation.counters));
 
-/** What was not started goes back where it came from. */
-export const givenBack = (reservation: Reservation): Settlement => ({
-  ...(releasedForFree(reservation) as Extract<Settlement, { outcome: 'released' }>),
-  front: true,
-});
+/** A job that was not started goes back where it came from. */
+export const givenBack = (reservation: Reservation): Settlement => ({ ...releasedForFree(reservation), front: true });
 
 export const failed = (reservation: Reservation): Settlement => ({
   outcome: 'failed',
   reservation,
-  counters: { ...reservation.counters, exceptions: reservation.counters.exceptions + 1 },
+  counters: afterFailedAttempt(reservation.counters),
   failure: { id: String(idOf(reservation)), name: 'Probe', exception: 'Error: probe\n    at probe.js:1:1' },
 });
+
+export const isToRun = (reservation: Reservation): boolean => (reservation.cancelled ?? false) === false;
+
+/** The counters of a job in its first attempt, but for these. */
+export function counted(job: Reservation | undefined, counters: Partial<Counters>): void {
+  assert.deepEqual(job?.counters, { ...noCounters, attempts: 1, ...counters });
+}
 
 /** The results, also those that come later. */
 export async function answered<Result extends SettleResult | RenewResult>(
@@ -90,12 +91,22 @@ export async function answered<Result extends SettleResult | RenewResult>(
   return Promise.all((await answers).map(resultOf));
 }
 
+/** Programs match on the stable code of an error. */
+export async function rejectsWithCode(action: () => unknown, code: string, what: string): Promise<void> {
+  const isRightCode = (error: unknown): boolean => {
+    assert.equal((error as { code?: unknown }).code, code, `${what} says so by its code`);
+    return true;
+  };
+  await assert.rejects(async () => action(), isRightCode, `${what} is refused`);
+}
+
 export class World {
   readonly connection: Connection;
   /** Another client of the same store. */
   readonly other: Connection;
   readonly queue = 'probes';
   readonly secondQueue = 'more-probes';
+  readonly queues = [this.queue, this.secondQueue];
   readonly #harness: ConformanceHarness;
 
   constructor(harness: ConformanceHarness, other: Connection) {
@@ -114,19 +125,33 @@ export class World {
     return this.connection.now();
   }
 
-  async push(...payloads: readonly string[]): Promise<void> {
-    await this.pushTo(this.queue, payloads);
+  /** Pushes probes with these ids. */
+  async push(...ids: readonly string[]): Promise<void> {
+    await this.pushTo(this.queue, ...ids);
   }
 
-  async pushTo(queue: string, payloads: readonly string[]): Promise<void> {
-    await this.connection.push(
-      queue,
-      payloads.map((payload) => ({ payload })),
+  async pushTo(queue: string, ...ids: readonly string[]): Promise<void> {
+    const entries = ids.map((id) => ({ payload: probe(id) }));
+    await this.pushEntries(entries, queue);
+  }
+
+  async otherPushes(...ids: readonly string[]): Promise<void> {
+    await this.other.push(
+      this.queue,
+      ids.map((id) => ({ payload: probe(id) })),
     );
   }
 
-  async pushLater(payload: string, delay: Seconds, more: Partial<Entry> = {}): Promise<void> {
-    await this.connection.push(this.queue, [{ payload, delay, ...more }]);
+  async pushText(...texts: readonly string[]): Promise<void> {
+    await this.pushEntries(texts.map((payload) => ({ payload })));
+  }
+
+  async pushEntries(entries: readonly Entry[], queue: string = this.queue): Promise<void> {
+    await this.connection.push(queue, entries);
+  }
+
+  async pushLater(id: string, delay: Seconds, queue: string = this.queue): Promise<void> {
+    await this.pushEntries([{ payload: probe(id), delay }], queue);
   }
 
   /** By default one job of the first queue, for ten minutes. */
@@ -136,19 +161,11 @@ export class World {
 
   async reserveOne(request: Partial<ReserveRequest> = {}): Promise<Reservation> {
     const { reservations } = await this.reserve(request);
-    const [reservation] = reservations;
-    assert(
-      reservation !== undefined && reservations.length === 1,
-      `one job can be reserved, not ${reservations.length}`,
-    );
-    return reservation;
+    assert.equal(reservations.length, 1, `one job can be reserved, not ${reservations.length}`);
+    return reservations[0]!;
   }
 
-  async reserveAll(request: Partial<ReserveRequest> = {}): Promise<readonly Reservation[]> {
-    return (await this.takeAll(request)).reservations;
-  }
-
-  /** Reserves until nothing more can be had now: a call moves no more than so much. */
+  /** Reserves until nothing more can be had now: a call moves only so much. */
   async takeAll(request: Partial<ReserveRequest> = {}) {
     const reservations: Reservation[] = [];
     const setAside: SetAside[] = [];
@@ -161,10 +178,52 @@ export class World {
     return { reservations, setAside };
   }
 
+  async reserveAll(request: Partial<ReserveRequest> = {}): Promise<readonly Reservation[]> {
+    return (await this.takeAll(request)).reservations;
+  }
+
+  /** Pushes a probe and reserves it. */
+  async hold(id: string, lease = 600): Promise<Reservation> {
+    await this.push(id);
+    return this.reserveOne({ lease });
+  }
+
+  /** Pushes probes with these ids, and reserves them together. */
+  async holdAll<const Ids extends readonly string[]>(ids: Ids, lease = 600) {
+    await this.push(...ids);
+    const reservations = await this.reserveAll({ lease });
+    assert.equal(reservations.length, ids.length, 'all of them are handed out');
+    return reservations as { [Index in keyof Ids]: Reservation };
+  }
+
+  /** Asserts that these jobs, and no others, can be had now, in this order. */
+  async handsOut(...ids: readonly string[]): Promise<void> {
+    assert.deepEqual(idsOf(await this.reserveAll()), ids);
+  }
+
+  /** Asserts that these jobs were handed out, in this order where the driver keeps one. */
+  handedOut(jobs: readonly Job[], ids: readonly string[]): void {
+    assert.equal(jobs.length, ids.length);
+    if (this.connection.capabilities.order) assert.deepEqual(idsOf(jobs), ids);
+    else assert.deepEqual(new Set(idsOf(jobs)), new Set(ids));
+  }
+
+  /** Reserves one job, and asserts that it is to be run. */
+  async handsOutToRun(): Promise<Reservation> {
+    const reservation = await this.reserveOne();
+    assert(isToRun(reservation), 'it was not cancelled');
+    return reservation;
+  }
+
+  /** Cancels a job that waits where the store need not find it at once. */
+  async cancelsWaiting(id: string): Promise<void> {
+    const result = await this.control.cancel(id);
+    assert(result === 'removed' || result === 'marked', `it waits: '${result}' does not say what becomes of it`);
+  }
+
   async settle(settlements: readonly Settlement[], way: Way = 'settle'): Promise<readonly SettleResult[]> {
-    const { connection } = this;
+    if (way === 'settle') return answered(this.connection.settle(settlements));
     const elsewhere = { queues: ['never-pushed-to'], limit: 1, lease: 600 };
-    if (way === 'settle' || connection.settleAndReserve === undefined) return answered(connection.settle(settlements));
     return (await this.settleAndReserve(settlements, elsewhere)).results;
   }
 
@@ -176,14 +235,28 @@ export class World {
     return { results: await answered(results), reply: combined?.reply ?? (await connection.reserve(request)) };
   }
 
+  async settles(...settlements: readonly Settlement[]): Promise<void> {
+    const results = await this.settle(settlements);
+    assert.deepEqual(results, Array<string>(settlements.length).fill('settled'));
+  }
+
+  async loses(settlement: Settlement): Promise<void> {
+    assert.deepEqual(await this.settle([settlement]), ['lost']);
+  }
+
   async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
     return answered(this.connection.renew(reservations, lease));
   }
 
-  /** Reserves a pushed probe and fails it; what the failed store then holds of it. */
-  async failProbe(id: string, queue = this.queue): Promise<FailedEntry> {
-    await this.pushTo(queue, [probe(id)]);
-    assert.deepEqual(await this.settle([failed(await this.reserveOne({ queues: [queue] }))]), ['settled']);
+  /** Asserts that so many jobs are in each state of a queue; 0 where nothing is said. */
+  async holds(counts: Partial<Counts>, queue: string = this.queue, connection = this.connection): Promise<void> {
+    assert.deepEqual(await connection.counts(queue), { ready: 0, delayed: 0, reserved: 0, ...counts });
+  }
+
+  /** Fails a pushed probe; what the failed store then has of it. */
+  async failProbe(id: string, queue: string = this.queue): Promise<FailedEntry> {
+    await this.pushTo(queue, id);
+    await this.settles(failed(await this.reserveOne({ queues: [queue] })));
     return this.failedEntry(id);
   }
 
@@ -193,37 +266,31 @@ export class World {
     return entry;
   }
 
+  /** Asserts that the failed store has these jobs, the newest first. */
+  async hasFailed(...ids: readonly string[]): Promise<void> {
+    assert.deepEqual(idsOf(await this.failedStore.list({ limit: 10 })), ids);
+  }
+
   get failedStore(): FailedStore {
-    assert(this.connection.failed !== undefined, 'a driver with the capability has a failed store');
-    return this.connection.failed;
+    return present(this.connection.failed, 'failed store');
   }
 
   get lockStore(): LockStore {
-    assert(this.connection.locks !== undefined, 'a driver with the capability has a lock store');
-    return this.connection.locks;
+    return present(this.connection.locks, 'lock store');
   }
 
   get control(): Control {
-    assert(this.connection.control !== undefined, 'a driver with the capability has a control');
-    return this.connection.control;
+    return present(this.connection.control, 'control');
   }
 
   get otherControl(): Control {
-    assert(this.other.control !== undefined, 'a driver with the capability has a control');
-    return this.other.control;
+    return present(this.other.control, 'control');
   }
 
-  /** These jobs were handed out, in this order where the driver keeps one. */
-  handedOut(jobs: readonly { readonly payload: Buffer }[], ids: readonly string[]): void {
-    assert.equal(jobs.length, ids.length);
-    if (this.connection.capabilities.order) assert.deepEqual(idsOf(jobs), ids);
-    else assert.deepEqual(new Set(idsOf(jobs)), new Set(ids));
-  }
-
-  /** The first queue as far as the driver can show it: to be compared with what it is later. */
+  /** The first queue as far as the driver can show it, to be compared with what it is later. */
   async state(): Promise<object> {
     const { capabilities } = this.connection;
-    const counts: Counts | undefined = capabilities.exactCounts ? await this.connection.counts(this.queue) : undefined;
+    const counts = capabilities.exactCounts ? await this.connection.counts(this.queue) : undefined;
     const jobs: PeekedJob[] = [];
     for (const state of capabilities.peek ? STATES : []) {
       jobs.push(...(await this.connection.peek(this.queue, state, 100)));
@@ -241,14 +308,14 @@ export class World {
     }
   }
 
-  /** What hangs is a failure of its own, with a name. */
+  /** A promise that hangs fails its case, and says what hangs. */
   async soon<T>(promise: Promise<T>, what: string): Promise<T> {
-    let give: () => void = () => undefined;
+    let end: () => void = () => undefined;
     const late = new Promise<never>((_, reject) => {
-      give = (): void =>
-        reject(new assert.AssertionError({ message: `${what}: nothing happened in ${PATIENCE_MS} ms` }));
+      const message = `${what}: nothing happened in ${PATIENCE_MS} ms`;
+      end = (): void => reject(new assert.AssertionError({ message }));
     });
-    const timer = systemClock.after(PATIENCE_MS, give, true);
+    const timer = systemClock.after(PATIENCE_MS, end, true);
     try {
       return await Promise.race([promise, late]);
     } finally {
@@ -257,14 +324,7 @@ export class World {
   }
 }
 
-/** The error's stable code is what programs match on. */
-export async function rejectsWithCode(action: () => unknown, code: string, what: string): Promise<void> {
-  await assert.rejects(
-    async () => action(),
-    (error: unknown) => {
-      assert.equal((error as { code?: unknown }).code, code, `${what} says so by its code`);
-      return true;
-    },
-    `${what} is refused`,
-  );
+function present<T>(store: T | undefined, name: string): T {
+  assert(store !== undefined, `a driver with the capability has a ${name}`);
+  return store;
 }

@@ -1,0 +1,123 @@
+/** What a connection says of itself, what it refuses, and how it closes. */
+import assert from 'node:assert/strict';
+import type { Capabilities, Connection, Reservation } from '../../connections/contract';
+import { noCounters } from '../../payload/counters';
+import { cases, type CaseDefinition } from './cases';
+import type { Capability } from './harness';
+import { completed, probe, rejectsWithCode } from './world';
+
+type Call = (connection: Connection) => unknown;
+
+/** Nobody holds it: a driver that hands out no jobs refuses it before it looks. */
+const NO_RESERVATION: Reservation = {
+  queue: 'probes',
+  payload: Buffer.from(probe('a')),
+  counters: { ...noCounters, attempts: 1 },
+  token: undefined,
+};
+
+/** What every driver can do. */
+const PLAIN_CALLS: readonly Call[] = [
+  (connection) => connection.push('probes', [{ payload: probe('b') }]),
+  (connection) => connection.queues(),
+];
+
+/** What asks for a capability. `wake` needs no call: without it a wait only sleeps. */
+const CALLS: readonly (readonly [capability: Capability, ...calls: readonly Call[]])[] = [
+  ['delay', (connection) => connection.push('probes', [{ payload: probe('a'), delay: 60 }])],
+  [
+    'reserve',
+    (connection) => connection.reserve({ queues: ['probes'], limit: 1, lease: 60 }),
+    (connection) => connection.settle([completed(NO_RESERVATION)]),
+    (connection) => connection.waiter(['probes']).wait(1, new AbortController().signal),
+  ],
+  ['renew', (connection) => connection.renew([NO_RESERVATION], 60)],
+  ['counts', (connection) => connection.counts('probes')],
+  ['clear', (connection) => connection.clear('probes')],
+  ['peek', (connection) => connection.peek('probes', 'ready', 1)],
+];
+
+const refusesClosed = (call: () => unknown): Promise<void> =>
+  rejectsWithCode(call, 'E_CONNECTION_CLOSED', 'a closed connection');
+
+/** @param capabilities those that the suite was told of */
+export const connectionCases = (capabilities: Capabilities): readonly CaseDefinition[] => [
+  ...cases([], {
+    async 'a connection says its name, its driver and where its store is'({ connection }) {
+      for (const text of [connection.name, connection.driver, connection.address]) {
+        assert(text.length > 0, 'name, driver and address are texts');
+      }
+    },
+
+    async 'a driver declares the capabilities that the suite was told'({ connection }) {
+      assert.deepEqual({ moments: false, ...connection.capabilities }, { ...capabilities });
+    },
+
+    async 'a driver has a failed store, a lock store and a control exactly where it declares them'({ connection }) {
+      for (const part of ['failed', 'locks', 'control'] as const) {
+        assert.equal(connection[part] !== undefined, capabilities[part], part);
+      }
+    },
+
+    async 'a diagnosis is some lines for people'({ connection }) {
+      for (const { level, subject, message } of await connection.diagnose()) {
+        assert(['ok', 'warning', 'error'].includes(level), `${level} is a level`);
+        assert(subject.length > 0 && message.length > 0, 'a line has a subject and a message');
+      }
+    },
+
+    async 'a connection may be closed any number of times, also at once, also unused'(world) {
+      const { connection } = world;
+      await world.soon(Promise.all([connection.close(), connection.close()]), 'the close of a connection');
+      await world.soon(connection.close(), 'the close of a closed connection');
+    },
+
+    async 'a closed connection refuses whatever is asked of it'({ connection }) {
+      await connection.push('probes', [{ payload: probe('a') }]);
+      await connection.close();
+      const able = CALLS.flatMap(([capability, ...calls]) => (connection.capabilities[capability] ? calls : []));
+      for (const call of [...PLAIN_CALLS, ...able]) await refusesClosed(() => call(connection));
+    },
+  }),
+  ...CALLS.flatMap(([capability, ...calls]) => {
+    const name = `a driver without the capability '${capability}' says so when it is asked for`;
+    const run: CaseDefinition['run'] = async ({ connection }) => {
+      for (const call of calls) {
+        await rejectsWithCode(() => call(connection), 'E_CAPABILITY', `a driver that cannot ${capability}`);
+      }
+    };
+    return cases([], { [name]: run }, [capability]);
+  }),
+  ...cases(['failed', 'locks'], {
+    async 'a closed connection refuses to lock, and to show failed jobs'({ connection, failedStore, lockStore }) {
+      await connection.close();
+      await refusesClosed(() => failedStore.count());
+      await refusesClosed(() => lockStore.acquire('l', 'mine', 60));
+    },
+  }),
+  ...cases(['control'], {
+    async 'a closed connection refuses to give orders'({ connection, control }) {
+      await connection.close();
+      await refusesClosed(() => control.cancel('a'));
+      await refusesClosed(() => control.pause('probes'));
+      await refusesClosed(() => control.resume('probes'));
+      await refusesClosed(() => control.paused());
+      await refusesClosed(() => control.restart());
+    },
+  }),
+  ...cases(['reserve'], {
+    async 'closing a connection ends the waits on it'(world) {
+      const wait = world.connection.waiter([world.queue]).wait(30, new AbortController().signal);
+      await world.soon(world.connection.close(), 'the close of a connection that is waited on');
+      await world.soon(wait, 'the end of a wait on a closed connection');
+    },
+
+    async 'closing one client leaves the others, and the jobs, as they are'(world) {
+      if (world.other === world.connection) return;
+      await world.otherPushes('a');
+      await world.other.close();
+      await world.push('b');
+      assert.equal((await world.reserveAll()).length, 2);
+    },
+  }),
+];
