@@ -107,7 +107,7 @@ export type { Clock } from './base/clock';
 
 export { Worker } from './worker/worker';
 export type { WorkerOptions } from './worker/worker-options';
-export type { StopReason } from './worker/stop-conditions';
+export type { StopReason } from './worker/stopping';
 export type { OutcomeCounts, WorkerHealth, WorkerState } from './worker/health';
 
 // Brings the types of `Queue.fake()` along, for those who import nothing else.

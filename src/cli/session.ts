@@ -7,7 +7,7 @@ import type { Logger } from '../base/logger';
 import { tagged } from '../base/tagged-logger';
 import type { Connectors } from '../connections/connector';
 import type { QueueManager } from '../application/queue-manager';
-import type { StrayWatch } from '../worker/strays';
+import type { WatchUncaught } from '../worker/uncaught';
 import { NothingMatchedError, UnconfirmedError } from './errors';
 import { ExitCode, type StopSignal } from './exit-codes';
 import { filesMatching } from './glob';
@@ -39,7 +39,7 @@ export interface Surroundings {
   /** The channel to the process that has started this one; undefined: there is none. */
   readonly channel: Channel | undefined;
   /** Hears errors that nobody has caught, as long as a worker has the process to itself. */
-  readonly onStray: StrayWatch;
+  readonly onStray: WatchUncaught;
   /** Calls back when the process ends by itself, with what is left of its time: nothing async. Returns the function that stops it. */
   readonly onExit: (hear: () => void) => () => void;
   /** Ends the process at once. */

@@ -1,5 +1,5 @@
 /** What the reasons for a worker's end are called in the log. */
-import type { StopReason } from '../worker/stop-conditions';
+import type { StopReason } from '../worker/stopping';
 
 export const STOP_REASONS: Readonly<Record<StopReason | 'recycle', string>> = {
   stopped: 'it was told to',

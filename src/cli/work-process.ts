@@ -63,8 +63,8 @@ export class WorkProcess {
     const { logger } = manager;
     const options = workerOptions(this.#connection, this.#flags);
     const changed = (): void => this.#link?.changed();
-    const strays = this.#session.surroundings.onStray;
-    const worker = processWorker(options, manager, { endsProcess: true, afterCrash, changed, strays });
+    const uncaught = this.#session.surroundings.onStray;
+    const worker = processWorker(options, manager, { endsProcess: true, afterCrash, changed, uncaught });
     this.#worker = worker;
     if (this.#orphaned) void worker.stop();
     // Before anything is told: who reads that it works may stop it.

@@ -228,6 +228,11 @@ export interface Connection {
    * that waits for such a call is not stuck. Absent: the driver does not say.
    */
   readonly isAway?: boolean | undefined;
+  /**
+   * How many calls of one worker it carries at once: the store works on one while the jobs of another run. Absent: one. More
+   * calls than that may come all the same, and wait for each other.
+   */
+  readonly callsAtOnce?: number | undefined;
 
   /** Resolves when the store has confirmed all entries. All of one call go in, in order, or a later call says which. */
   push(queue: string, entries: readonly Entry[]): Promise<void>;

@@ -1,7 +1,7 @@
 /** What a worker says of itself, so that an orchestrator can tell one that works from one that is stuck. */
-import type { Milliseconds, Seconds } from '../base/clock';
+import type { Clock, Milliseconds, Seconds, Timer } from '../base/clock';
 import type { Connection } from '../connections/contract';
-import type { StopReason } from './stop-conditions';
+import type { StopReason } from './stopping';
 
 export type WorkerState = 'new' | 'running' | 'stopping' | 'stopped';
 
@@ -71,3 +71,36 @@ export const UNBORN: WorkerHealth = {
   standIns: {},
   outcomes: { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 },
 };
+
+const BEAT: Milliseconds = 1000;
+
+/** Notices how late the event loop is. */
+export class LoopLag {
+  readonly #clock: Clock;
+  #expectedAt: Milliseconds;
+  #lag: Milliseconds = 0;
+  #timer: Timer | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#expectedAt = clock.monotonic();
+    this.#beat();
+  }
+
+  /** Also where the loop is late right now, and the next beat is still to come. */
+  get now(): Milliseconds {
+    return Math.round(Math.max(this.#lag, this.#clock.monotonic() - this.#expectedAt));
+  }
+
+  /** Leaves no timer behind. */
+  close(): void {
+    this.#timer?.cancel();
+  }
+
+  #beat(): void {
+    const now = this.#clock.monotonic();
+    this.#lag = Math.max(0, now - this.#expectedAt);
+    this.#expectedAt = now + BEAT;
+    this.#timer = this.#clock.after(BEAT, () => this.#beat());
+  }
+}

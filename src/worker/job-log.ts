@@ -7,7 +7,7 @@ import type { Seconds } from '../base/clock';
 import type { SetAside } from '../connections/contract';
 import { WorkerStoppingError } from './errors';
 import type { RunningJob } from './running-job';
-import type { Finished } from './settler';
+import type { Finished } from './runs';
 
 /** Beside thousands of jobs in a second: only where somebody asks for it. */
 export function logStart(logger: Logger, { name, id, connectionName, queue, attempts }: RunningJob): void {

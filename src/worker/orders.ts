@@ -1,14 +1,16 @@
-/** What the store tells a worker with each reserve: which queues are paused, that it is to start anew, that data is gone. */
+/** What the store says with each reserve: which queues are paused, that workers are to start anew, that its data is gone. */
 import type { Logger } from '../base/logger';
 import type { Connection, ReserveReply } from '../connections/contract';
-import { tellDangers } from './dangers';
+
+/** Those whose dangers were logged: few people run `onqueue check`. */
+const warned = new WeakSet<Connection>();
 
 export class Orders {
   readonly #connection: Connection;
   readonly #logger: Logger;
   #paused: readonly string[] = [];
   #restart: string | undefined;
-  #heard = false;
+  #isFirst = true;
 
   constructor(connection: Connection, logger: Logger) {
     this.#connection = connection;
@@ -21,23 +23,23 @@ export class Orders {
   }
 
   /**
-   * Whether the worker is to end so that its process starts anew.
+   * Takes note of a reply. True: the worker is to end, so that its process starts anew.
    *
    * @param unasked those of its queues that the reply says nothing of
    */
-  heed({ paused: told = [], restart, forgotten = false }: ReserveReply, unasked?: ReadonlySet<string>): boolean {
+  heard({ paused: told = [], restart, forgotten = false }: ReserveReply, unasked?: ReadonlySet<string>): boolean {
     const paused = unasked === undefined ? told : [...told, ...this.#paused.filter((queue) => unasked.has(queue))];
-    if (paused.join() !== this.#paused.join()) this.#tellPaused(paused);
-    if (forgotten) this.#tellForgotten();
+    if (paused.join() !== this.#paused.join()) this.#logPaused(paused);
+    if (forgotten) this.#logForgotten();
+    if (this.#isFirst) void logDangers(this.#connection, this.#logger);
     // An order from before this worker began is not meant for it. A store that has forgotten its orders gives none.
-    if (!this.#heard) void tellDangers(this.#connection, this.#logger);
-    const isNew = this.#heard && restart !== undefined && restart !== this.#restart;
-    this.#heard = true;
+    const isNew = !this.#isFirst && restart !== undefined && restart !== this.#restart;
+    this.#isFirst = false;
     this.#restart = restart ?? this.#restart;
     return isNew;
   }
 
-  #tellPaused(paused: readonly string[]): void {
+  #logPaused(paused: readonly string[]): void {
     const { name } = this.#connection;
     for (const queue of paused) {
       if (this.#paused.includes(queue)) continue;
@@ -49,12 +51,26 @@ export class Orders {
     this.#paused = paused;
   }
 
-  #tellForgotten(): void {
+  #logForgotten(): void {
     const { name, address } = this.#connection;
     this.#logger.error(
       { connection: name, address, outcome: 'forgotten' },
       `${address} has lost what it had confirmed: it was flushed, or came back without its data. Jobs that waited there ` +
         'are gone; those that run here end as lost. The worker goes on.',
     );
+  }
+}
+
+/** Logs what `onqueue check` finds of a store that may lose jobs. Never rejects. */
+async function logDangers(connection: Connection, logger: Logger): Promise<void> {
+  const store = connection.standsFor ?? connection;
+  if (warned.has(store)) return;
+  warned.add(store);
+  const { name, address } = store;
+  const found = await store.diagnose().catch(() => []);
+  for (const { level, subject, message, endangersJobs } of found) {
+    if (endangersJobs !== true) continue;
+    const text = `${address} may lose jobs. ${subject}: ${message}`;
+    logger[level === 'error' ? 'error' : 'warn']({ connection: name, subject }, text);
   }
 }

@@ -13,7 +13,7 @@ import { isStoreAway } from '../application/errors';
 import { OutcomeRefusedError } from './errors';
 import { logHeld, logLetGo, logRefused } from './job-log';
 import { failed } from './outcome';
-import type { Finished } from './settler';
+import type { Finished } from './runs';
 import { isStillOurs } from './still-ours';
 
 const FIRST_PAUSE: Milliseconds = 250;

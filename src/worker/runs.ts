@@ -1,35 +1,57 @@
-/** The runs of a worker: those without an outcome, those that have one, and those whose outcome is on its way to the store. */
-import { endOfTurn, type Clock } from '../base/clock';
+/**
+ * The runs of a worker, from their start until the store has taken their outcomes, and the slots that they hold.
+ *
+ * A slot is also held by the rest after a run, and by a handler that was given up and has not come back: no handler can be
+ * ended from outside. Where all slots are held so, the worker is stuck.
+ */
+import type { Clock, Milliseconds } from '../base/clock';
+import type { Logger } from '../base/logger';
+import { pagesOf } from '../base/pages';
 import { callerOf } from '../container/scope';
 import { glimpseOf } from '../payload/glimpse';
-import { pagesOf } from '../base/pages';
+import type { Apart } from './apart';
 import { WorkerStoppingError } from './errors';
 import type { Executor } from './executor';
-import type { LastChance } from './last-chance';
+import { logStuck } from './job-log';
 import type { LeaseKeeper } from './lease/keeper';
 import { type Outcome, unstarted } from './outcome';
 import { Roster } from './roster';
 import type { RunningJob } from './running-job';
-import type { Finished } from './settler';
-import { ABORT_GRACE } from './shutdown';
-import type { Slots } from './slots';
+import { ABORT_GRACE } from './stopping';
+import type { ResolvedWorkerOptions } from './worker-options';
+
+/** A run that has ended and waits to be settled. */
+export interface Finished {
+  readonly job: RunningJob;
+  readonly outcome: Outcome;
+  /** How long it ran. */
+  readonly took: Milliseconds;
+}
 
 export interface RunsSettings {
+  readonly options: Pick<ResolvedWorkerOptions, 'concurrency' | 'rest'>;
   readonly executor: Executor;
-  readonly slots: Slots;
   readonly leases: LeaseKeeper;
-  readonly lastChance: LastChance;
+  readonly apart: Apart;
   readonly clock: Clock;
+  readonly logger: Logger;
+  /** Whether somebody starts another process in the place of one that is stuck. */
+  readonly endsProcess: boolean;
   /** Called for each that has an outcome; its handler may go on all the same. */
   readonly ended: (job: RunningJob, outcome: Outcome) => void;
+  /** Called when a slot is free again. */
+  readonly freed: () => void;
 }
 
 export class Runs {
   readonly #settings: RunsSettings;
   readonly #open = new Roster<RunningJob>();
   #ended: Finished[] = [];
-  #settling: readonly Finished[] = [];
-  #areFresh = false;
+  #settling = 0;
+  #busy = 0;
+  /** Handlers that were given up, with the moments at which they began. */
+  readonly #givenUp = new Map<RunningJob, Milliseconds>();
+  #isStuckTold = false;
 
   constructor(settings: RunsSettings) {
     this.#settings = settings;
@@ -45,13 +67,14 @@ export class Runs {
     return this.#ended.length;
   }
 
-  get areSettling(): boolean {
-    return this.#settling.length > 0;
-  }
-
   /** All of them: each has to be settled. */
   get size(): number {
-    return this.#open.size + this.#ended.length + this.#settling.length;
+    return this.#open.size + this.#ended.length + this.#settling;
+  }
+
+  /** Slots that are held. */
+  get busy(): number {
+    return this.#busy;
   }
 
   /** Those whose handlers run. */
@@ -65,50 +88,95 @@ export class Runs {
     return [...this.#open].some((job) => job === caller);
   }
 
-  /** One has ended in this turn of the event loop: what it has left behind may still have it fail. */
-  get areFresh(): boolean {
-    return this.#areFresh;
-  }
-
-  async turnOver(): Promise<void> {
-    await endOfTurn();
-    this.#areFresh = false;
-  }
-
   start(job: RunningJob): void {
-    const { executor, slots, leases, lastChance, clock, ended } = this.#settings;
-    slots.take();
+    const { executor, leases, apart, clock, ended } = this.#settings;
+    this.#busy += 1;
     this.#open.add(job);
     const startedAt = clock.monotonic();
     executor.start(job, (outcome) => {
       this.#open.delete(job);
       leases.ended(job, outcome);
-      lastChance.end(job);
-      this.#areFresh = true;
+      apart.ended(job);
       this.#ended.push({ job, outcome, took: clock.monotonic() - startedAt });
-      if (job.handler === 'running') slots.giveUp(job, startedAt);
-      else slots.leave();
+      if (job.handler === 'running') this.#giveUp(job, startedAt);
+      else this.#leaveSlot();
       ended(job, outcome);
     });
   }
 
   /** Back to the head of its queue, without having run. */
   giveBack(job: RunningJob): void {
-    // Not parsed: it is not alone, and may be the one that killed the workers before.
+    // Its text is not parsed: it may be what killed the workers before.
     if (job.envelope === undefined) job.glimpse = glimpseOf(job.reservation.payload);
     job.close('released');
     this.#ended.push({ job, outcome: unstarted(job), took: 0 });
   }
 
-  /**
-   * Of those that have an outcome, as many as one call takes: they are on their way from here on. Of two calls, the second
-   * may be refused when the first has been carried out.
-   */
-  depart(): readonly Finished[] {
-    const [page = []] = pagesOf(this.#ended, textOf);
+  /** Outcomes for one call to the store, `most` of them: they are on their way from here on. */
+  depart(most: number): readonly Finished[] {
+    const [page = []] = pagesOf(this.#ended, textOf, most);
     this.#ended.splice(0, page.length);
-    this.#settling = page.map((finished) => this.#judged(finished));
-    return this.#settling;
+    this.#settling += page.length;
+    return page.map((finished) => this.#judged(finished));
+  }
+
+  /** The store has answered, or not. `taken`: false: they are to be settled again. */
+  arrive(page: readonly Finished[], taken: boolean): void {
+    this.#settling -= page.length;
+    if (!taken) this.#ended.unshift(...page);
+  }
+
+  /** The store did not take them after all. */
+  takeBack(finished: readonly Finished[]): void {
+    this.#ended.push(...finished);
+  }
+
+  /** The worker is to stop: a job that would not be done within the grace may save how far it has come. */
+  stop(): void {
+    for (const job of this.#open) job.stop(new WorkerStoppingError(job.name, job.id));
+  }
+
+  /** The worker stops, and waits no longer. */
+  interrupt(): void {
+    for (const job of this.#open) job.abort(new WorkerStoppingError(job.name, job.id), ABORT_GRACE);
+    this.#settings.executor.hasten();
+  }
+
+  get areStuck(): boolean {
+    return this.#givenUp.size >= this.#settings.options.concurrency;
+  }
+
+  /** Logs once by which jobs all slots are held, if they are. A reason to end where another process follows this one. */
+  stuck(): 'stuck' | undefined {
+    if (!this.areStuck) return undefined;
+    const { clock, logger, endsProcess } = this.#settings;
+    if (!this.#isStuckTold) {
+      const now = clock.monotonic();
+      const held = Array.from(this.#givenUp, ([job, since]) => ({ job, seconds: Math.round((now - since) / 1000) }));
+      logStuck(logger, held, endsProcess);
+    }
+    this.#isStuckTold = true;
+    return endsProcess ? 'stuck' : undefined;
+  }
+
+  // Its outcome was recorded without the handler, which goes on.
+  #giveUp(job: RunningJob, startedAt: Milliseconds): void {
+    this.#givenUp.set(job, startedAt);
+    job.onLateReturn = () => {
+      this.#givenUp.delete(job);
+      this.#isStuckTold = false;
+      this.#leaveSlot();
+    };
+  }
+
+  #leaveSlot(): void {
+    const { options, clock, freed } = this.#settings;
+    const leave = (): void => {
+      this.#busy -= 1;
+      freed();
+    };
+    if (options.rest === 0) leave();
+    else clock.after(options.rest * 1000, leave);
   }
 
   // Its handler came back, and then an error turned up that it had left behind.
@@ -119,28 +187,6 @@ export class Runs {
     const judged = this.#settings.executor.judge(job);
     this.#settings.leases.ended(job, judged);
     return { ...finished, outcome: judged };
-  }
-
-  /** The store has answered, or not. `taken`: false: they are to be settled again. */
-  arrive(taken: boolean): void {
-    if (!taken) this.#ended.unshift(...this.#settling);
-    this.#settling = [];
-  }
-
-  /** The store did not take them after all. */
-  takeBack(finished: readonly Finished[]): void {
-    this.#ended.push(...finished);
-  }
-
-  /** The worker is to stop: who would not be done within its grace may say how far it has come. */
-  stop(): void {
-    for (const job of this.#open) job.stop(new WorkerStoppingError(job.name, job.id));
-  }
-
-  /** The worker stops, and waits no longer. */
-  interrupt(): void {
-    for (const job of this.#open) job.abort(new WorkerStoppingError(job.name, job.id), ABORT_GRACE);
-    this.#settings.executor.hasten();
   }
 }
 

@@ -3,12 +3,12 @@
  *
  * Where the driver can, the next reserve travels in the same round trip.
  */
+import type { Clock, Seconds } from '../base/clock';
 import type { Announcer } from './announcer';
 import { errorMessage } from '../base/exception-text';
 import { FailedCap } from '../application/failed/failed-cap';
 import type { FailedStore } from '../connections/failed-store';
 import type { Logger } from '../base/logger';
-import type { Application } from '../application/application';
 import { resultOf } from '../connections/answer';
 import type {
   Answer,
@@ -25,17 +25,9 @@ import { givenBack } from '../connections/given-back';
 import { logLost, logOutcome, logSetAside } from './job-log';
 import type { OutcomeCounts } from './health';
 import { KeptFailures } from './kept-failures';
-import type { Outcome } from './outcome';
-import { RefusedOutcomes, type RefusedOutcomesEnvironment } from './refused-outcomes';
+import type { Finished } from './runs';
+import { RefusedOutcomes } from './refused-outcomes';
 import type { RunningJob } from './running-job';
-
-/** A run that has ended and waits to be settled. */
-export interface Finished {
-  readonly job: RunningJob;
-  readonly outcome: Outcome;
-  /** Milliseconds that it ran. */
-  readonly took: number;
-}
 
 export interface SettlerEnvironment {
   readonly connection: Connection;
@@ -43,8 +35,11 @@ export interface SettlerEnvironment {
   /** Where failed jobs go of a connection that keeps none itself. Undefined: it buries them. */
   readonly failedStore: FailedStore | undefined;
   readonly logger: Logger;
-  readonly terms: Pick<RefusedOutcomesEnvironment, 'clock' | 'lease' | 'concurrency'> &
-    Pick<Application, 'keptFailures'>;
+  readonly clock: Clock;
+  readonly lease: Seconds;
+  readonly concurrency: number;
+  /** How many failed jobs are kept of each queue. */
+  readonly mostFailures: number;
   /** Called for each run whose outcome is written, or is not ours to write any more. */
   readonly settled: (job: RunningJob) => void;
   /** Called with those that were not taken while others were, as the store is away since: they are to be settled again. */
@@ -65,10 +60,9 @@ export class Settler {
   constructor(environment: SettlerEnvironment) {
     this.#environment = environment;
     this.#cap = capOf(environment);
-    this.#failures = new KeptFailures({ ...environment, ...environment.terms });
+    this.#failures = new KeptFailures(environment);
     this.#refused = new RefusedOutcomes({
       ...environment,
-      ...environment.terms,
       write: async (settlement) => this.#writeAlone(await this.#failures.keep(settlement)),
       bury: environment.connection.buried === undefined ? undefined : (settlement) => this.#writeAlone(settlement),
       concluded: (one, result) => this.#conclude(one, result),
@@ -269,19 +263,14 @@ export class Settler {
 }
 
 // Buried jobs are for the store to keep.
-function capOf({
-  connection,
-  failedStore,
-  terms: { keptFailures },
-  logger,
-}: SettlerEnvironment): FailedCap | undefined {
+function capOf({ connection, failedStore, mostFailures, logger }: SettlerEnvironment): FailedCap | undefined {
   if (failedStore === undefined) return undefined;
   const failed = (error: unknown): void => {
     const why = errorMessage(error);
     logger.warn(
       { connection: connection.name },
-      `Failed jobs beyond the newest ${keptFailures} were not removed: ${why}`,
+      `Failed jobs beyond the newest ${mostFailures} were not removed: ${why}`,
     );
   };
-  return new FailedCap({ store: failedStore, keep: keptFailures, failed });
+  return new FailedCap({ store: failedStore, keep: mostFailures, failed });
 }

@@ -1,42 +1,47 @@
 /**
  * The loop of a running worker: decides when to reserve and when to stop, and holds no job logic.
  *
- * One call to the store at a time: each turn settles what has ended and reserves for the slots that are free, in one
- * round trip where the driver can. Between turns the loop sleeps on a bell that every change it must look at rings.
+ * At the end of each turn of the event loop in which something happened it takes a step: it settles what has ended and
+ * reserves for the slots that are free, in one call where the driver can. Where a connection carries several calls at once,
+ * a busy worker has several under way: the store works on one part of the slots while the other part runs.
  */
-import { type Milliseconds, type Moment, momentOf, type Seconds } from '../base/clock';
-import { StoreClock } from '../base/store-clock';
-import { callerOf } from '../container/scope';
-import type { FailedStore } from '../connections/failed-store';
-import type { Logger } from '../base/logger';
-import type { Application } from '../application/application';
-import type { Connection, ReserveReply } from '../connections/contract';
+import { type Moment, momentOf, type Seconds } from '../base/clock';
 import { MOST_JOBS } from '../base/pages';
-import { Bell } from './bell';
+import { StoreClock } from '../base/store-clock';
+import { callerOf, callFrom } from '../container/scope';
+import type { FailedStore } from '../connections/failed-store';
+import type { Connection, ReserveReply } from '../connections/contract';
+import type { Application } from '../application/application';
+import { Apart } from './apart';
 import { Emptiness } from './emptiness';
 import { Executor } from './executor';
-import { IdleWait } from './idle-wait';
-import { standInsOf, type WorkerHealth, type WorkerState } from './health';
+import { LoopLag, standInsOf, type WorkerHealth, type WorkerState } from './health';
+import { Bell, Idle } from './idle';
 import { logStubborn, logUnsettled } from './job-log';
-import { LastChance } from './last-chance';
 import { LeaseKeeper } from './lease/keeper';
+import { Looping } from './looping';
 import { Orders } from './orders';
-import { isForOthers } from './outcome';
-import { Permission } from './permission';
-import { Presence } from './presence';
-import { Pulse } from './pulse';
+import { isForOthers, type Outcome } from './outcome';
 import { reserveOrder, type WeightedQueue } from './queue-order';
 import { RunningJob } from './running-job';
-import { Runs } from './runs';
-import { type Finished, Settler } from './settler';
-import { Shutdown } from './shutdown';
-import { Slots } from './slots';
-import { Strays } from './strays';
-import { RUN_OUT, StopConditions, type StopReason } from './stop-conditions';
-import { StoreWatch } from './store-watch';
-import { Trouble } from './trouble';
+import { type Finished, Runs } from './runs';
+import { Settler } from './settler';
+import { RAN_OUT, Stopping, type StopReason } from './stopping';
+import { StoreHealth } from './store-health';
+import { hearUncaught, type WatchUncaught } from './uncaught';
 import type { ResolvedWorkerOptions } from './worker-options';
-import type { WorkersProcess } from './workers-process';
+
+/** What a worker of the command has, because its process is its own; a worker of a program has none of it. */
+export interface WorkersProcess {
+  /** The process may be ended when a handler blocks its event loop. */
+  readonly endsProcess?: boolean | undefined;
+  /** It stands in for one that has died: under `drain` the jobs that this one held are not left behind. */
+  readonly afterCrash?: boolean | undefined;
+  /** Called before each handler starts, which may take the process with it; and when the worker takes no more jobs. */
+  readonly changed?: (() => void) | undefined;
+  /** Where errors are heard that nobody has caught. */
+  readonly uncaught?: WatchUncaught | undefined;
+}
 
 export interface WorkLoopSettings {
   readonly options: ResolvedWorkerOptions;
@@ -49,119 +54,114 @@ export interface WorkLoopSettings {
   readonly process: WorkersProcess;
 }
 
-export class WorkLoop {
-  readonly #options: ResolvedWorkerOptions;
-  readonly #connection: Connection;
-  readonly #queues: readonly WeightedQueue[];
-  readonly #lease: Seconds;
-  readonly #application: Application;
-  readonly #process: WorkersProcess;
-  readonly #logger: Logger;
-  readonly #bell = new Bell();
-  readonly #conditions: StopConditions;
-  readonly #executor: Executor;
-  readonly #settler: Settler;
-  readonly #leases: LeaseKeeper;
-  readonly #idle: IdleWait;
-  readonly #trouble: Trouble;
-  readonly #watch: StoreWatch;
-  readonly #shutdown: Shutdown;
-  readonly #lastChance: LastChance;
-  readonly #orders: Orders;
-  readonly #pulse: Pulse;
-  readonly #permission: Permission;
-  readonly #presence: Presence;
-  readonly #empty: Emptiness;
-  readonly #slots: Slots;
-  readonly #runs: Runs;
-  readonly #storeClock: StoreClock;
+/** Of fewer slots no call leaves enough for another one. */
+const SLOTS_FOR_TWO_CALLS = 4;
 
-  /** Queues that the last reserve did not ask, as it would have been handed what runs here already. */
-  #unasked: ReadonlySet<string> | undefined;
-  /** The turn under way, if one is. */
-  #turning: Promise<void> = Promise.resolve();
-  /** More jobs may be there for the asking. */
-  #hungry = true;
-  /** When delayed jobs or ended leases make another look worth while, by the monotonic clock. */
-  #nextLook: Milliseconds = Infinity;
+export class WorkLoop {
+  readonly #settings: WorkLoopSettings;
+  readonly #event: { readonly connectionName: string; readonly queue: string };
+  readonly #bell = new Bell();
+  readonly #lag: LoopLag;
+  readonly #storeClock: StoreClock;
+  readonly #stopping: Stopping;
+  readonly #idle: Idle;
+  readonly #store: StoreHealth;
+  readonly #orders: Orders;
+  readonly #looping: Looping;
+  readonly #emptiness: Emptiness;
+  readonly #apart: Apart;
+  readonly #executor: Executor;
+  readonly #leases: LeaseKeeper;
+  readonly #settler: Settler;
+  readonly #runs: Runs;
+
   #state: WorkerState = 'new';
   #reason: StopReason | undefined;
+  /** Calls under way, and the slots that they are to fill. */
+  #calls = 0;
+  #asked = 0;
+  /** How many calls there may be, and what one of them asks for at most. */
+  readonly #mostCalls: number;
+  readonly #share: number;
+  /** Queues that the last reserve did not ask, because it would have been handed what runs here already. */
+  #unasked: ReadonlySet<string> | undefined;
+  /** How many jobs had been started when the hooks were last told that the worker is idle. */
+  #idleAfter: number | undefined;
 
   constructor(settings: WorkLoopSettings) {
-    const { options, connection, queues, lease, application, failedStore } = settings;
+    const { options, connection, lease, application, failedStore } = settings;
     const { endsProcess = false, afterCrash = false, changed } = settings.process;
     const { clock, logger } = application;
-    this.#logger = logger;
-    this.#storeClock = new StoreClock(clock);
-    const ring = (): void => this.#bell.ring();
-    this.#options = options;
-    this.#connection = connection;
-    this.#queues = queues;
-    this.#lease = lease;
-    this.#application = application;
-    this.#process = settings.process;
-    this.#conditions = new StopConditions(options, clock);
-    this.#trouble = new Trouble(application, connection, ring);
-    this.#shutdown = new Shutdown(options.grace, clock, () => this.#runs.interrupt());
-    this.#orders = new Orders(connection, this.#logger);
-    this.#pulse = new Pulse(clock);
-    const { defaults, grace } = options;
-    this.#executor = new Executor(application, { defaults, grace, lease, caller: this, starting: changed });
-    this.#lastChance = new LastChance((job) => this.#executor.isLastChance(job));
+    const { concurrency, defaults, drain, grace, sleep } = options;
+    const { ring } = this.#bell;
     const freed = (): void => {
-      this.#hungry = true;
+      this.#idle.lookAgain();
       ring();
     };
-    this.#slots = new Slots({ options, clock, logger: this.#logger, endsProcess, freed });
-    const report = (error: unknown): void => this.#trouble.tell(error, 'renewing leases');
-    // A worker whose slots are all busy hears of the store by its leases alone.
-    const recovered = (): void => this.#trouble.over();
-    this.#leases = new LeaseKeeper({ connection, lease, clock, logger, grace, endsProcess, report, recovered });
-    const names = queues.map(({ name }) => name);
-    this.#watch = new StoreWatch(connection, names[0]!, clock, this.#pulse);
+    const queues = settings.queues.map(({ name }) => name);
+    this.#settings = settings;
+    this.#event = { connectionName: connection.name, queue: queues.join(',') };
+    this.#mostCalls = concurrency < SLOTS_FOR_TWO_CALLS ? 1 : (connection.callsAtOnce ?? 1);
+    this.#share = Math.min(MOST_JOBS, Math.ceil(concurrency / this.#mostCalls));
+    this.#lag = new LoopLag(clock);
+    this.#storeClock = new StoreClock(clock);
+    this.#stopping = new Stopping(options, clock, () => this.#runs.interrupt(), ring);
+    this.#idle = new Idle(connection, queues, sleep, clock, ring);
+    this.#store = new StoreHealth(application, connection, queues[0]!, ring);
+    this.#orders = new Orders(connection, logger);
+    this.#looping = new Looping(application, this.#event, sleep, ring);
     const leftUntil = afterCrash ? clock.monotonic() + lease * 1000 : -Infinity;
-    this.#empty = new Emptiness({ connection, queues: names, clock, drain: options.drain, leftUntil });
-    const event = { connectionName: connection.name, queue: names.join(',') };
-    this.#presence = new Presence({ application, caller: this, event, shutdown: this.#shutdown });
-    this.#permission = new Permission({ application, event, pause: options.sleep, answered: ring });
-    this.#idle = new IdleWait(connection, names, options.sleep, clock, ring);
+    this.#emptiness = new Emptiness({ connection, queues, clock, drain, leftUntil });
+    this.#apart = new Apart((job) => this.#executor.isLastChance(job));
+    this.#executor = new Executor(application, { defaults, grace, lease, caller: this, starting: changed });
+    this.#leases = new LeaseKeeper({
+      connection,
+      lease,
+      clock,
+      logger,
+      grace,
+      endsProcess,
+      report: (error) => this.#store.tell(error, 'renewing leases'),
+      // A worker whose slots are all busy hears of the store by its leases alone.
+      recovered: () => this.#store.recovered(),
+    });
     this.#settler = new Settler({
       connection,
       announcer: this.#executor.announcer,
       failedStore,
-      logger: this.#logger,
-      terms: { clock, lease, concurrency: options.concurrency, keptFailures: application.keptFailures },
+      logger,
+      clock,
+      lease,
+      concurrency,
+      mostFailures: application.keptFailures,
       settled: (job) => {
         this.#leases.drop(job);
         ring();
       },
       untaken: (finished, error) => {
         this.#runs.takeBack(finished);
-        if (this.#state !== 'stopped') this.#trouble.note(error, 'settling');
+        this.#store.failed(error, 'settling');
       },
       announced: freed,
     });
     this.#runs = new Runs({
+      options,
       executor: this.#executor,
-      slots: this.#slots,
       leases: this.#leases,
-      lastChance: this.#lastChance,
+      apart: this.#apart,
       clock,
-      ended: (job, outcome) => {
-        if (options.drain && isForOthers(outcome)) this.#empty.leave(job);
-        // In a worker that ends no slot is waited for, and the line on the outcome says enough.
-        const ends = this.#state !== 'running' || this.#conditions.stopRequested !== undefined;
-        if (job.handler === 'running' && !ends) logStubborn(logger, job);
-        ring();
-      },
+      logger,
+      endsProcess,
+      ended: (job, outcome) => this.#ended(job, outcome),
+      freed,
     });
   }
 
   /** Asks the loop to end; `run` resolves when it has. */
   stop(reason: 'stopped' | 'uncaught' = 'stopped'): void {
-    this.#conditions.stopRequested ??= reason;
+    this.#stopping.requested ??= reason;
     this.#runs.stop();
-    this.#shutdown.begin(this.#runs.open > 0);
+    this.#stopping.begin(this.#runs.open > 0);
     this.#bell.ring();
   }
 
@@ -175,226 +175,283 @@ export class WorkLoop {
   }
 
   get health(): WorkerHealth {
-    const { clock } = this.#application;
-    const { sinceLastPoll, lag } = this.#pulse;
-    const stuck = (this.#mayAsk && this.#pulse.isSilent(this.#options.sleep)) || this.#slots.areStuck;
-    const troubled = !this.#watch.answers || this.#trouble.isTold || this.#connection.isAway === true;
+    const { connection, application, options, queues } = this.#settings;
+    const { sinceHeard } = this.#store;
+    const isStuck = (this.#mayAsk && this.#store.isSilent(options.sleep)) || this.#runs.areStuck;
+    const isTroubled = this.#store.isTroubled;
     return {
       state: this.#state,
       reason: this.#reason,
-      live: this.#state !== 'running' || !stuck || troubled,
-      ready: this.#state === 'running' && sinceLastPoll !== undefined && !stuck && !troubled,
-      connection: this.#connection.name,
-      queues: this.#queues.map(({ name }) => name),
+      live: this.#state !== 'running' || !isStuck || isTroubled,
+      ready: this.#state === 'running' && sinceHeard !== undefined && !isStuck && !isTroubled,
+      connection: connection.name,
+      queues: queues.map(({ name }) => name),
       paused: this.#orders.paused,
-      running: this.#slots.busy,
-      lastPoll: sinceLastPoll === undefined ? undefined : new Date(clock.now() - sinceLastPoll * 1000),
-      sinceLastPoll,
-      lag,
+      running: this.#runs.busy,
+      lastPoll: sinceHeard === undefined ? undefined : new Date(application.clock.now() - sinceHeard * 1000),
+      sinceLastPoll: sinceHeard,
+      lag: this.#lag.now,
       leasesAtRisk: this.#leases.atRisk,
-      standIns: standInsOf(this.#application.drivers),
+      standIns: standInsOf(application.drivers),
       outcomes: this.#settler.counts,
     };
   }
 
   async run(): Promise<StopReason> {
+    const { application, process } = this.#settings;
+    const { hooks } = application;
+    const deaf = hearUncaught(application, process.uncaught, () => this.stop('uncaught'));
     this.#state = 'running';
-    const strays = new Strays(this.#application, this.#process.strays, () => this.stop('uncaught'));
     try {
-      await this.#presence.starting();
-      const reason = await this.#work();
+      await this.#told(callFrom(this, () => hooks.emit('starting', this.#event)));
+      const reason = (this.#reason = await this.#until(() => this.#work()));
       this.#state = 'stopping';
-      this.#reason = reason;
-      if (!RUN_OUT.includes(reason)) this.#runs.stop();
-      this.#process.changed?.();
+      if (!RAN_OUT.includes(reason)) this.#runs.stop();
+      process.changed?.();
       this.#idle.pause();
-      await this.#drain();
-      await this.#presence.stopping(reason);
+      await this.#until(() => this.#drain());
+      await this.#finish();
+      const { connectionName } = this.#event;
+      await this.#told(callFrom(this, () => hooks.emit('stopping', { connectionName, reason })));
       return reason;
     } finally {
-      strays.close();
-      this.#executor.close();
-      this.#settler.close();
-      this.#trouble.close();
-      this.#shutdown.close();
-      this.#pulse.close();
-      this.#watch.close();
+      deaf();
+      for (const one of [this.#executor, this.#settler, this.#store, this.#stopping, this.#lag]) one.close();
       this.#state = 'stopped';
       await this.#leases.close();
       await this.#idle.end();
     }
   }
 
-  async #work(): Promise<StopReason> {
+  /** Takes steps until one of them gives something. */
+  async #until<T>(step: () => T | undefined | Promise<T | undefined>): Promise<T> {
     for (;;) {
-      // Until the turn is over in which a handler came back, it is not known what it has left behind.
-      if (this.#runs.areFresh) await this.#runs.turnOver();
-      if (this.#idle.takeWakeUp() || this.#application.clock.monotonic() >= this.#nextLook) this.#hungry = true;
-      const asked = this.#conditions.reason() ?? (this.#mayEndAsEmpty ? await this.#emptiness() : undefined);
-      const reason = asked ?? (this.#isSettled ? this.#slots.stuck() : undefined);
-      if (reason !== undefined) return reason;
-      // Once all is stored and told that ran beside it: a crash would be theirs as well.
-      if (this.#lastChance.held !== undefined && this.#isSettled) this.#start(this.#lastChance.start());
-      const limit = this.#trouble.pausing ? 0 : this.#limit();
-      if (limit === 0 && (this.#runs.ended === 0 || this.#trouble.pausing)) await this.#sleep();
-      // A store that never answers must not keep a stopped worker.
-      else await this.#shutdown.within((this.#turning = this.#turn(limit)));
+      let result = step();
+      if (result instanceof Promise) result = await result;
+      if (result !== undefined) return result;
+      await this.#bell.heard();
     }
   }
 
-  async #turn(limit: number): Promise<void> {
-    const finished = this.#runs.depart();
-    const reserves = finished.length === 0 || (limit > 0 && this.#settler.combines);
-    const askedAt = momentOf(this.#application.clock);
-    let reply: ReserveReply | undefined;
+  async #told(telling: Promise<void> | undefined): Promise<void> {
+    if (telling !== undefined) await this.#stopping.within(telling);
+  }
+
+  #work(): StopReason | undefined | Promise<StopReason | undefined> {
+    const asked = this.#stopping.reason();
+    if (asked !== undefined) return asked;
+    if (!this.#isSettled) return this.#send();
+    // All is stored and told that ran beside it: a crash would have been theirs as well.
+    if (this.#apart.held !== undefined) {
+      this.#start(this.#apart.start());
+      return this.#wait();
+    }
+    if (this.#apart.isTaken || !(this.#settings.options.stopWhenEmpty || this.#isOnceOver)) return this.#goOn();
+    // A veto counts as an empty queue, as in Laravel: a paused worker can be told to end when it has nothing to do.
+    if (this.#isOnceOver || this.#looping.isVetoed) return 'empty';
+    if (this.#unasked !== undefined) this.#idle.lookAgain();
+    if ((this.#idle.mayHaveMore && this.#free > 0) || this.#store.isPausing) return this.#goOn();
+    return this.#count();
+  }
+
+  #goOn(): StopReason | undefined {
+    return this.#runs.stuck() ?? this.#send();
+  }
+
+  // Runs finish and are settled; after `stop()` only for as long as the grace, then they are given back.
+  #drain(): true | undefined {
+    const held = this.#apart.release();
+    if (held !== undefined) this.#runs.giveBack(held);
+    if (this.#unsettled + this.#calls === 0 || this.#stopping.isOver) return true;
+    while (this.#runs.ended > 0 && this.#calls < this.#mostCalls && !this.#store.isPausing) void this.#call(0);
+    return undefined;
+  }
+
+  async #finish(): Promise<void> {
+    const { open, ended } = this.#runs;
+    const unstored = this.#unsettled + this.#settler.held - open;
+    if (open + unstored > 0) {
+      const silence = unstored > ended ? 'the store has not answered' : 'there was no time left to do so';
+      const why = this.#store.lastMessage ?? this.#settler.lastRefusal ?? silence;
+      const { connection, application } = this.#settings;
+      logUnsettled(application.logger, { connection: connection.name, open, ended: unstored, why });
+    }
+    if (this.#unsettled > 0) return;
+    // What is left are calls of the user's functions: they too have a deadline, also where nobody asked for a stop.
+    this.#stopping.begin(true);
+    await this.#stopping.within(this.#settler.announced());
+  }
+
+  /** Counts what the store has left. */
+  async #count(): Promise<StopReason | undefined> {
+    let isEmpty = false;
+    const look = async (): Promise<void> => {
+      const nextLook = this.#idle.mayHaveMore ? undefined : this.#idle.nextLook;
+      if (!(await this.#emptiness.holds(nextLook, this.#orders.paused))) return;
+      // A job that the store has just handed to the wait is counted nowhere: once it is back, a last look decides.
+      isEmpty = !(await this.#idle.end()) || this.#free <= 0;
+      if (!isEmpty) this.#idle.lookAgain();
+    };
     try {
-      if (reserves) reply = await this.#exchange(finished, limit);
+      await this.#stopping.within(look());
+    } catch (error) {
+      this.#store.failed(error, 'counting');
+    }
+    return isEmpty ? 'empty' : this.#goOn();
+  }
+
+  /** Sends what calls there are to send. Where none is under way, sets what is waited for. */
+  #send(): undefined {
+    while (this.#calls < this.#mostCalls && !this.#store.isPausing) {
+      const limit = this.#limit();
+      const ended = Math.min(this.#runs.ended, this.#share);
+      // What a second call can do is worth one only where the first has left it much.
+      const least = this.#calls === 0 ? 1 : this.#share / 2;
+      if (Math.max(limit, ended) < least) break;
+      void this.#call(limit);
+    }
+    return this.#calls === 0 ? this.#wait() : undefined;
+  }
+
+  #wait(): undefined {
+    const { options, application } = this.#settings;
+    const isIdle = this.#mayAsk && !this.#idle.mayHaveMore && !this.#store.isPausing;
+    const wakeAt = Math.min(
+      isIdle ? this.#idle.nextLook : Infinity,
+      this.#looping.vetoedUntil ?? Infinity,
+      this.#stopping.endsAt,
+      this.#runs.open === 0 && this.#hasLooked ? this.#stopping.onceUntil : Infinity,
+    );
+    if (!isIdle) this.#idle.pause();
+    else if (this.#isSettled && this.#stopping.started !== this.#idleAfter) {
+      this.#idleAfter = this.#stopping.started;
+      void callFrom(this, () => application.hooks.emit('idle', this.#event));
+    }
+    this.#idle.wait(wakeAt, isIdle);
+    return undefined;
+  }
+
+  /** One call to the store: settles what has ended, and reserves up to `limit` jobs. */
+  async #call(limit: number): Promise<void> {
+    const { clock } = this.#settings.application;
+    const finished = this.#runs.depart(this.#share);
+    const asked = finished.length === 0 || this.#settler.combines ? limit : 0;
+    const askedAt = momentOf(clock);
+    const { news } = this.#idle;
+    this.#calls += 1;
+    this.#asked += asked;
+    let reply: ReserveReply | undefined;
+    let failure: { readonly error: unknown } | undefined;
+    try {
+      if (asked > 0) reply = await this.#exchange(finished, asked);
       else await this.#settler.settle(finished);
     } catch (error) {
-      this.#runs.arrive(false);
-      this.#trouble.note(error, 'settling and reserving');
-      return;
+      failure = { error };
     }
-    this.#runs.arrive(true);
-    // One part of the store may answer while another does not, or has just refused what it had left unanswered.
-    if (this.#settler.unanswered === 0 && !this.#trouble.pausing) this.#trouble.over();
-    if (finished.length + (reply?.reservations.length ?? 0) > 0) this.#empty.disturb();
-    if (reply === undefined) this.#hungry = true;
-    // Asked for before the stop: once the loop has ended nobody would renew their leases, or settle them.
-    else if (this.#heed(reply)) {
-      const told = (error: unknown): void => this.#trouble.tell(error, 'giving jobs back');
-      await this.#settler.giveBack(reply.reservations).catch(told);
-    } else this.#take(reply, limit, askedAt);
+    this.#asked -= asked;
+    this.#runs.arrive(finished, failure === undefined);
+    if (failure !== undefined) this.#store.failed(failure.error, 'settling and reserving');
+    else await this.#answered(finished, reply, { asked, askedAt, news });
+    this.#calls -= 1;
+    this.#bell.ring();
   }
 
   async #exchange(finished: readonly Finished[], limit: number): Promise<ReserveReply | undefined> {
-    const renewed = this.#leases.renewEnded(this.#queues.length);
+    const { connection, options, application, lease } = this.#settings;
+    const renewed = this.#leases.renewEnded(this.#settings.queues.length);
     this.#unasked = renewed === undefined ? undefined : await renewed;
-    this.#permission.use();
-    const queues = reserveOrder(this.#queues, this.#options.fair ? this.#application.random : undefined, this.#unasked);
-    const request = { queues, limit, lease: this.#lease };
-    return finished.length > 0 ? this.#settler.settleAndReserve(finished, request) : this.#connection.reserve(request);
+    this.#looping.use();
+    const random = options.fair ? application.random : undefined;
+    const queues = reserveOrder(this.#settings.queues, random, this.#unasked);
+    const request = { queues, limit, lease };
+    return finished.length > 0 ? this.#settler.settleAndReserve(finished, request) : connection.reserve(request);
   }
 
-  // True: the worker is to end, and starts nothing more.
-  #heed(reply: ReserveReply): boolean {
+  #answered(
+    finished: readonly Finished[],
+    reply: ReserveReply | undefined,
+    call: { readonly asked: number; readonly askedAt: Moment; readonly news: number },
+  ): Promise<void> | undefined {
+    // One part of the store may answer while another does not, or has just refused what it had left unanswered.
+    if (this.#settler.unanswered === 0 && !this.#store.isPausing) this.#store.recovered();
+    if (finished.length + (reply?.reservations.length ?? 0) > 0) this.#emptiness.disturb();
+    if (reply === undefined) {
+      this.#idle.lookAgain();
+      return undefined;
+    }
+    this.#store.heard();
     for (const one of reply.setAside) this.#settler.setAside(one);
-    this.#pulse.polled();
     if (reply.now !== undefined) this.#storeClock.told(reply.now);
-    if (this.#orders.heed(reply, this.#unasked)) this.#conditions.restartRequested = true;
-    return this.#conditions.stopRequested !== undefined || this.#conditions.restartRequested;
+    if (this.#orders.heard(reply, this.#unasked)) this.#stopping.requested ??= 'restart';
+    if (this.#state === 'running' && this.#stopping.requested === undefined) {
+      this.#take(reply, call);
+      return undefined;
+    }
+    // Asked for before the end: when the loop has ended, nobody renews their leases or settles them.
+    const { reservations } = reply;
+    return this.#settler.giveBack(reservations).catch((error: unknown) => this.#store.tell(error, 'giving jobs back'));
   }
 
-  #take({ reservations, nextIn }: ReserveReply, limit: number, askedAt: Moment): void {
-    const { name } = this.#connection;
+  #take(
+    { reservations, nextIn }: ReserveReply,
+    { asked, askedAt, news }: { readonly asked: number; readonly askedAt: Moment; readonly news: number },
+  ): void {
+    const { name } = this.#settings.connection;
     const jobs = reservations.map((reservation) => new RunningJob(reservation, name, this.#storeClock));
-    // Before any handler starts: one that blocks the event loop at once must not be unknown to who keeps the leases.
+    // Before any handler starts: it may block the event loop at once, and its lease is to be kept all the same.
     this.#leases.keep(jobs, askedAt);
-    const { start, back } = this.#lastChance.split(jobs);
-    this.#hungry = reservations.length === limit || nextIn <= 0 || back.length > 0;
-    this.#nextLook = this.#application.clock.monotonic() + nextIn * 1000;
+    const { start, back } = this.#apart.split(jobs);
+    this.#idle.answered(news, reservations.length === asked || nextIn <= 0 || back.length > 0, nextIn);
     for (const job of back) this.#runs.giveBack(job);
     for (const job of start) this.#start(job);
   }
 
   #start(job: RunningJob): void {
-    this.#conditions.started += 1;
+    this.#stopping.started += 1;
     this.#runs.start(job);
   }
 
+  #ended(job: RunningJob, outcome: Outcome): void {
+    const { options, application } = this.#settings;
+    if (options.drain && isForOthers(outcome)) this.#emptiness.leave(job);
+    // In a worker that ends no slot is waited for, and the line on the outcome says enough.
+    const ends = this.#state !== 'running' || this.#stopping.requested !== undefined;
+    if (job.handler === 'running' && !ends) logStubborn(application.logger, job);
+    this.#bell.ring();
+  }
+
   get #free(): number {
-    return this.#slots.free - this.#settler.announcing;
+    return this.#settings.options.concurrency - this.#runs.busy - this.#settler.announcing;
   }
 
   get #mayAsk(): boolean {
-    return this.#free > 0 && this.#permission.vetoedUntil === undefined && !this.#lastChance.isTaken;
+    return this.#free > 0 && this.#looping.vetoedUntil === undefined && !this.#apart.isTaken;
   }
 
-  // How many jobs to ask for in this turn.
+  // How many jobs the next call asks for.
   #limit(): number {
-    const limit = Math.min(this.#free, this.#conditions.jobsLeft, MOST_JOBS, this.#lastChance.most);
-    return this.#hungry && limit > 0 && this.#mayAsk && this.#permission.isGranted() ? limit : 0;
+    if (!this.#idle.mayHaveMore || !this.#mayAsk) return 0;
+    const { jobsLeft } = this.#stopping;
+    const limit = Math.min(this.#free - this.#asked, jobsLeft - this.#asked, this.#share, this.#apart.most);
+    return limit > 0 && this.#looping.isAllowed() ? limit : 0;
   }
 
-  // Of a worker of one job, which does not run out before its queues were seen: the first look may come late.
-  get #patienceLeft(): Milliseconds {
-    const hasLooked = this.#pulse.sinceLastPoll !== undefined || this.#permission.isVetoed;
-    return hasLooked ? this.#conditions.patienceLeft : Infinity;
+  // A worker of one job does not give up before its queues were seen: the first look may come late.
+  get #hasLooked(): boolean {
+    return this.#store.sinceHeard !== undefined || this.#looping.isVetoed;
+  }
+
+  get #isOnceOver(): boolean {
+    const { onceUntil } = this.#stopping;
+    return onceUntil < Infinity && this.#hasLooked && this.#settings.application.clock.monotonic() >= onceUntil;
   }
 
   // All is stored and told that is known: an end leaves nothing behind but handlers that were given up.
   get #isSettled(): boolean {
-    return this.#unsettled + this.#settler.announcing === 0;
-  }
-
-  get #mayEndAsEmpty(): boolean {
-    return this.#isSettled && !this.#lastChance.isTaken && (this.#options.stopWhenEmpty || this.#patienceLeft <= 0);
-  }
-
-  // A veto counts as an empty queue, as in Laravel: a paused worker can be told to end when it has nothing to do.
-  async #emptiness(): Promise<StopReason | undefined> {
-    if (this.#patienceLeft <= 0 || this.#permission.isVetoed) return 'empty';
-    this.#hungry ||= this.#unasked !== undefined;
-    if ((this.#hungry && this.#free > 0) || this.#trouble.pausing) return undefined;
-    let isEmpty = false;
-    const look = async (): Promise<void> => {
-      if (!(await this.#empty.holds(this.#hungry ? undefined : this.#nextLook, this.#orders.paused))) return;
-      // A job that the store has just handed to the wait is counted nowhere: once it is back, a last look decides.
-      isEmpty = !(await this.#idle.end()) || this.#free <= 0;
-      this.#hungry ||= !isEmpty;
-    };
-    try {
-      await this.#shutdown.within(look());
-    } catch (error) {
-      // It is not known: the store does not answer.
-      this.#trouble.note(error, 'counting');
-    }
-    return isEmpty ? 'empty' : undefined;
-  }
-
-  async #sleep(): Promise<void> {
-    const now = this.#application.clock.monotonic();
-    const { vetoedUntil } = this.#permission;
-    const idle = this.#mayAsk && !this.#hungry && !this.#trouble.pausing;
-    const wakeAt = [
-      idle ? this.#nextLook : Infinity,
-      vetoedUntil ?? Infinity,
-      now + this.#conditions.timeLeft,
-      this.#runs.open === 0 ? now + this.#patienceLeft : Infinity,
-    ];
-    if (!idle) this.#idle.pause();
-    else if (this.#isSettled) this.#presence.idle(this.#conditions.started);
-    this.#idle.until(Math.min(...wakeAt), idle);
-    await this.#bell.heard();
-    // What else ends in this turn of the event loop travels in the same call.
-    await this.#runs.turnOver();
-  }
-
-  // Runs finish and are settled; after `stop()` only for as long as the grace, then they are given back.
-  async #drain(): Promise<void> {
-    if (this.#lastChance.held !== undefined) this.#runs.giveBack(this.#lastChance.held);
-    while (this.#unsettled > 0 && !this.#shutdown.isOver) {
-      if (this.#runs.areFresh) await this.#runs.turnOver();
-      const idle = this.#runs.ended === 0 || this.#trouble.pausing;
-      const step = this.#runs.areSettling ? this.#turning : idle ? this.#bell.heard() : this.#turn(0);
-      await this.#shutdown.within(step);
-    }
-    if (this.#unsettled + this.#settler.held > 0) this.#giveUp();
-    if (this.#unsettled > 0) return;
-    // What is left are calls of the user's functions: they too have a deadline, also where nobody asked for a stop.
-    this.#shutdown.begin(true);
-    await this.#shutdown.within(this.#settler.announced());
+    return this.#calls + this.#unsettled + this.#settler.announcing === 0;
   }
 
   get #unsettled(): number {
     return this.#runs.size + this.#settler.unanswered;
-  }
-
-  #giveUp(): void {
-    const { open } = this.#runs;
-    const ended = this.#unsettled + this.#settler.held - open;
-    const silence = ended > this.#runs.ended ? 'the store has not answered' : 'there was no time left to do so';
-    const why = this.#trouble.lastMessage ?? this.#settler.lastRefusal ?? silence;
-    logUnsettled(this.#logger, { connection: this.#connection.name, open, ended, why });
   }
 }

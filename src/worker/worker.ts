@@ -9,9 +9,8 @@ import type { QueueManager } from '../application/queue-manager';
 import { WorkerAlreadyRunError } from './errors';
 import { UNBORN, type WorkerHealth } from './health';
 import { namesLikeWeights, parseQueues } from './queue-order';
-import type { StopReason } from './stop-conditions';
-import { WorkLoop } from './work-loop';
-import type { WorkersProcess } from './workers-process';
+import type { StopReason } from './stopping';
+import { WorkLoop, type WorkersProcess } from './work-loop';
 import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions } from './worker-options';
 
 const HOUR = 3_600_000;

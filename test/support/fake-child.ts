@@ -1,7 +1,7 @@
 /** A child process that a test plays: it notes what it is told, and says and does what the test wants. */
 import { EventEmitter } from 'node:events';
 import { UNBORN, type WorkerHealth } from '../../src/worker/health';
-import type { StopReason } from '../../src/worker/stop-conditions';
+import type { StopReason } from '../../src/worker/stopping';
 import type { HeldJob } from '../../src/worker/supervisor/supervision';
 import type { Child } from '../../src/worker/supervisor/supervised-process';
 

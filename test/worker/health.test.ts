@@ -1,6 +1,6 @@
 import { Job } from '../../src/job/job';
 import type { Timer } from '../../src/base/clock';
-import { Pulse } from '../../src/worker/pulse';
+import { LoopLag } from '../../src/worker/health';
 import { Worker } from '../../src/worker/worker';
 import { elapse, Gate, until as untilOn } from '../support/application';
 import { faultyApplication, type FaultyApplication } from '../faults/faulty-connection';
@@ -159,14 +159,14 @@ describe('the health of a worker', () => {
     const beats: (() => void)[] = [];
     let now = 0;
     const after = (_: number, beat: () => void): Timer => ({ cancel: () => undefined, ...{ at: beats.push(beat) } });
-    const pulse = new Pulse({ now: () => now, monotonic: () => now, after });
+    const lag = new LoopLag({ now: () => now, monotonic: () => now, after });
 
     now = 1250;
-    expect(pulse.lag).toBe(250);
+    expect(lag.now).toBe(250);
     beats.shift()?.();
-    expect(pulse.lag).toBe(250);
+    expect(lag.now).toBe(250);
     now = 2250;
     beats.shift()?.();
-    expect(pulse.lag).toBe(0);
+    expect(lag.now).toBe(0);
   });
 });

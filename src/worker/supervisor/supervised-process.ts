@@ -3,7 +3,7 @@ import type { EventEmitter } from 'node:events';
 import { constants } from 'node:os';
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import type { WorkerHealth } from '../health';
-import type { StopReason } from '../stop-conditions';
+import type { StopReason } from '../stopping';
 import { type EndOrder, type HeldJob, isHealthReport } from './supervision';
 
 /** After an order to end at once, and after SIGKILL: the system may be unable to end a process that waits for a disk. */

@@ -7,7 +7,7 @@
 import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import { RestartPause } from './restart-pause';
-import type { StopReason } from '../stop-conditions';
+import type { StopReason } from '../stopping';
 import { type Child, type ProcessListener, SupervisedProcess } from './supervised-process';
 import { BLOCKED } from './supervision';
 import { deathOf, factsOf, held, momentOf, nameOf } from './supervisor-log';

@@ -1,13 +1,13 @@
 /**
- * Has the jobs whose next crash would be their last run apart: alone in their worker.
+ * Runs a job whose next crash would be its last apart: alone in its worker.
  *
  * A job that kills its process takes its neighbours with it, and they count a crash as well. Alone, the one to blame is
- * found, and nobody else is taken for poison. So a worker that is handed one holds it until all that came with it, or runs
- * already, has ended; others of its kind go back to the head of their queue, where they were.
+ * found, and nobody else is taken for poison. So a worker that is handed such a job holds it until its own other jobs have
+ * ended. Others of the kind go back to the head of their queue.
  */
 import type { RunningJob } from './running-job';
 
-export class LastChance {
+export class Apart {
   readonly #isLast: (job: RunningJob) => boolean;
   #job: RunningJob | undefined;
   #runs = false;
@@ -23,7 +23,7 @@ export class LastChance {
     return this.#runs ? undefined : this.#job;
   }
 
-  /** One is held, or runs: nothing else may start. */
+  /** One is held, or runs: no more jobs are asked for. */
   get isTaken(): boolean {
     return this.#job !== undefined;
   }
@@ -33,23 +33,32 @@ export class LastChance {
     return this.#wasMet ? 1 : Infinity;
   }
 
-  /** Of what was reserved at once: what is to start, and what goes back. The first on its last chance is held. */
+  /** What to start of the jobs of one reserve, and what to give back. The first on its last chance is held. */
   split(jobs: readonly RunningJob[]): { readonly start: readonly RunningJob[]; readonly back: readonly RunningJob[] } {
-    const [first, ...back] = jobs.filter(this.#isLast);
-    this.#job = first;
+    const last = jobs.filter(this.#isLast);
+    // One may be held already, that another call has brought meanwhile.
+    const back = this.isTaken ? last : last.slice(1);
+    this.#job ??= last[0];
     this.#wasMet = this.isTaken;
-    return { start: this.isTaken ? jobs.filter((job) => job !== first && !back.includes(job)) : jobs, back };
+    return { start: last.length === 0 ? jobs : jobs.filter((job) => !last.includes(job)), back };
   }
 
-  /** What is held, to be run now. */
+  /** The one that is held, to be run now. */
   start(): RunningJob {
     this.#runs = true;
     this.#job!.isApart = true;
     return this.#job!;
   }
 
+  /** The one that was held, to be given back. */
+  release(): RunningJob | undefined {
+    const { held } = this;
+    if (held !== undefined) this.#job = undefined;
+    return held;
+  }
+
   /** It has ended, if it was the one. */
-  end(job: RunningJob): void {
+  ended(job: RunningJob): void {
     if (this.#job !== job) return;
     this.#job = undefined;
     this.#runs = false;

@@ -1,31 +1,26 @@
 import type { Connection } from '../../src/connections/contract';
+import { silentLogger } from '../../src/base/console-logger';
 import { TestClock } from '../../src/testing/test-clock';
-import { StoreWatch } from '../../src/worker/store-watch';
+import { StoreHealth } from '../../src/worker/store-health';
 
 let clock: TestClock;
 let looks: number;
 let answer: () => Promise<readonly string[]>;
-let watch: StoreWatch;
-/** By the clock, when a reserve was last answered. */
-let heardAt: number;
+let store: StoreHealth;
 
 beforeEach(() => {
   clock = new TestClock();
   looks = 0;
-  heardAt = -Infinity;
   answer = async () => [];
   const paused = (): Promise<readonly string[]> => {
     looks += 1;
     return answer();
   };
-  watch = new StoreWatch({ control: { paused } } as unknown as Connection, 'default', clock, {
-    get sinceLastPoll() {
-      return (clock.monotonic() - heardAt) / 1000;
-    },
-  });
+  const connection = { control: { paused } } as unknown as Connection;
+  store = new StoreHealth({ clock, random: () => 1, logger: silentLogger }, connection, 'default', () => undefined);
 });
 
-afterEach(() => watch.close());
+afterEach(() => store.close());
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
@@ -33,7 +28,7 @@ it('asks the store for nothing while nobody asks for the health, and for a while
   await clock.advance('60s');
   expect(looks).toBe(0);
 
-  expect(watch.answers).toBe(true);
+  expect(store.answersLooks).toBe(true);
   await clock.advance('5s');
   expect(looks).toBe(6);
   await clock.advance('60s');
@@ -42,57 +37,57 @@ it('asks the store for nothing while nobody asks for the health, and for a while
 
 it('asks nothing of a store that answers the worker anyway, and follows an outage after that as soon', async () => {
   for (let second = 0; second < 10; second += 1) {
-    heardAt = clock.monotonic();
-    expect(watch.answers).toBe(true);
+    store.heard();
+    expect(store.answersLooks).toBe(true);
     await clock.advance('0.9s');
   }
   expect(looks).toBe(0);
 
-  heardAt = clock.monotonic();
+  store.heard();
   answer = never;
   await clock.advance('2s');
-  expect(watch.answers).toBe(false);
+  expect(store.answersLooks).toBe(false);
 });
 
 it('follows an outage within two seconds, both ways, however long the calls of the driver wait', async () => {
-  expect(watch.answers).toBe(true);
+  expect(store.answersLooks).toBe(true);
   await clock.advance('0.1s');
   let back!: () => void;
   answer = () => new Promise((resolve) => (back = () => resolve([])));
 
   await clock.advance('1.9s');
-  expect(watch.answers).toBe(false);
+  expect(store.answersLooks).toBe(false);
   await clock.advance('60s');
-  expect(watch.answers).toBe(false);
+  expect(store.answersLooks).toBe(false);
 
   back();
   await clock.advance(0);
-  expect(watch.answers).toBe(true);
+  expect(store.answersLooks).toBe(true);
 });
 
 it('a call that is given up does not end an outage, and one that is refused at once is none', async () => {
-  expect(watch.answers).toBe(true);
+  expect(store.answersLooks).toBe(true);
   answer = async () => {
     throw new Error('NOPERM');
   };
   await clock.advance('3s');
-  expect(watch.answers).toBe(true);
+  expect(store.answersLooks).toBe(true);
 
   answer = () => new Promise((_, reject) => void clock.after(5000, () => reject(new Error('no answer'))));
   await clock.advance('2s');
   for (let seconds = 2; seconds < 20; seconds += 1) {
-    expect(watch.answers).toBe(false);
+    expect(store.answersLooks).toBe(false);
     await clock.advance('1s');
   }
 });
 
 it('looks no more once it is closed', async () => {
-  expect(watch.answers).toBe(true);
-  watch.close();
+  expect(store.answersLooks).toBe(true);
+  store.close();
   answer = never;
 
   await clock.advance('60s');
 
-  expect(watch.answers).toBe(true);
+  expect(store.answersLooks).toBe(true);
   expect(looks).toBe(0);
 });

@@ -1,0 +1,136 @@
+/** When a worker goes on: at the end of a turn of the event loop in which something happened, at a moment, or when the store wakes it. */
+import { type Clock, endOfTurn, type Milliseconds, type Seconds, type Timer } from '../base/clock';
+import type { Connection, Waiter } from '../connections/contract';
+
+/** A hint of the store may get lost. So one that wakes us is looked at again after this time all the same. */
+const LONGEST_WAIT: Seconds = 2;
+
+/** Rung by everything that the loop has to look at. What is rung between two calls of `heard` is not missed. */
+export class Bell {
+  #isRung = false;
+  #hear: (() => void) | undefined;
+
+  readonly ring = (): void => {
+    this.#isRung = true;
+    this.#hear?.();
+  };
+
+  /**
+   * Resolves at the end of a turn of the event loop in which the bell was rung: what else ends in that turn travels in the
+   * same call to the store, and what a handler has left behind is known by then.
+   */
+  async heard(): Promise<void> {
+    if (!this.#isRung) {
+      await new Promise<void>((resolve) => {
+        this.#hear = resolve;
+      });
+    }
+    await endOfTurn();
+    this.#hear = undefined;
+    this.#isRung = false;
+  }
+}
+
+export class Idle {
+  readonly #connection: Connection;
+  readonly #queues: readonly string[];
+  readonly #pause: Seconds;
+  readonly #clock: Clock;
+  readonly #ring: () => void;
+  #mayHaveMore = true;
+  /** Grows with each news that jobs are there. An answer to a call that was sent before the news does not undo it. */
+  #news = 0;
+  #nextLook: Milliseconds = Infinity;
+  #waiter: Waiter | undefined;
+  #waiting: AbortController | undefined;
+  #timer: Timer | undefined;
+  #timerAt: Milliseconds = Infinity;
+
+  constructor(connection: Connection, queues: readonly string[], sleep: Seconds, clock: Clock, ring: () => void) {
+    this.#connection = connection;
+    this.#queues = queues;
+    this.#pause = sleep;
+    this.#clock = clock;
+    this.#ring = ring;
+  }
+
+  /** Whether the store may have jobs for us now. */
+  get mayHaveMore(): boolean {
+    if (!this.#mayHaveMore && this.#clock.monotonic() >= this.#nextLook) this.lookAgain();
+    return this.#mayHaveMore;
+  }
+
+  /** When delayed jobs or ended leases make another look worth while, by the monotonic clock. */
+  get nextLook(): Milliseconds {
+    return this.#nextLook;
+  }
+
+  /** To be handed to `answered` by a call that is sent now. */
+  get news(): number {
+    return this.#news;
+  }
+
+  /** Another look is due. A call under way may say that there is nothing. */
+  lookAgain(): void {
+    this.#mayHaveMore = true;
+  }
+
+  /** A reserve was answered. */
+  answered(news: number, hasMore: boolean, nextIn: Seconds): void {
+    this.#nextLook = this.#clock.monotonic() + nextIn * 1000;
+    if (hasMore) this.#news += 1;
+    this.#mayHaveMore = hasMore || news !== this.#news;
+  }
+
+  /** Rings at `moment` (of the monotonic clock), and with `forStore` also when the store wakes us. */
+  wait(moment: Milliseconds, forStore: boolean): void {
+    // An earlier timer may stay: the loop looks, and comes back here.
+    if (moment < this.#timerAt) this.#ringAt(moment);
+    // A wait goes on over several calls: to end it with every job that finishes would cost a round trip each.
+    if (forStore && this.#waiting === undefined) void this.#waitForStore();
+  }
+
+  /** Ends the wait: a worker that can take no job must not swallow a hint that would wake another one. */
+  pause(): void {
+    this.#waiting?.abort();
+    this.#waiting = undefined;
+    this.#timer?.cancel();
+    this.#timerAt = Infinity;
+  }
+
+  /** Ends the wait for good, so that the store takes back what it has handed to it. False: there was none. */
+  async end(): Promise<boolean> {
+    this.pause();
+    const waiter = this.#waiter;
+    this.#waiter = undefined;
+    await waiter?.close();
+    return waiter !== undefined;
+  }
+
+  #ringAt(moment: Milliseconds): void {
+    this.#timer?.cancel();
+    this.#timerAt = moment;
+    this.#timer = this.#clock.after(Math.max(0, moment - this.#clock.monotonic()), () => {
+      this.#timerAt = Infinity;
+      this.#ring();
+    });
+  }
+
+  async #waitForStore(): Promise<void> {
+    const waiting = new AbortController();
+    this.#waiting = waiting;
+    const seconds = this.#connection.capabilities.wake ? LONGEST_WAIT : this.#pause;
+    try {
+      this.#waiter ??= this.#connection.waiter(this.#queues);
+      await this.#waiter.wait(seconds, waiting.signal);
+    } catch {
+      // The reserve that follows fails too, and says why. Without a pause it would fail again and again.
+      await new Promise<void>((resolve) => void this.#clock.after(this.#pause * 1000, resolve));
+    }
+    if (waiting.signal.aborted) return;
+    this.#waiting = undefined;
+    this.#news += 1;
+    this.lookAgain();
+    this.#ring();
+  }
+}

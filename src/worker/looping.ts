@@ -1,0 +1,56 @@
+/**
+ * Asks the `looping` hooks whether the worker may reserve. They are asked beside the loop, one time after another, so that
+ * a slow one never delays a settle.
+ */
+import type { Milliseconds, Seconds } from '../base/clock';
+import type { LoopingEvent } from '../application/hooks/events';
+import type { Application } from '../application/application';
+
+export class Looping {
+  readonly #application: Application;
+  readonly #event: LoopingEvent;
+  readonly #pause: Seconds;
+  readonly #answered: () => void;
+  #state: 'unasked' | 'asking' | 'allowed' = 'unasked';
+  #vetoed = false;
+  #vetoedUntil: Milliseconds = -Infinity;
+
+  /** @param sleep how long a veto holds. As in Laravel, a second where it is 0: the hooks would be asked without end */
+  constructor(application: Application, event: LoopingEvent, sleep: Seconds, answered: () => void) {
+    this.#application = application;
+    this.#event = event;
+    this.#pause = sleep || 1;
+    this.#answered = answered;
+  }
+
+  /** The last answer was a veto. */
+  get isVetoed(): boolean {
+    return this.#vetoed;
+  }
+
+  /** Until then nobody is asked again, by the monotonic clock; undefined: no veto holds. */
+  get vetoedUntil(): Milliseconds | undefined {
+    return this.#vetoed && this.#application.clock.monotonic() < this.#vetoedUntil ? this.#vetoedUntil : undefined;
+  }
+
+  /** Whether to reserve now. Where there is no answer yet, the hooks are asked. */
+  isAllowed(): boolean {
+    if (this.#state === 'allowed' || !this.#application.hooks.has('looping')) return true;
+    if (this.#state === 'unasked') void this.#ask();
+    return false;
+  }
+
+  /** Each reserve needs an answer of its own. */
+  use(): void {
+    this.#state = 'unasked';
+  }
+
+  async #ask(): Promise<void> {
+    this.#state = 'asking';
+    const isAllowed = await this.#application.hooks.allowsReserve(this.#event);
+    this.#state = isAllowed ? 'allowed' : 'unasked';
+    this.#vetoed = !isAllowed;
+    if (!isAllowed) this.#vetoedUntil = this.#application.clock.monotonic() + this.#pause * 1000;
+    this.#answered();
+  }
+}

@@ -1,0 +1,119 @@
+/** When a worker stops, and how long each phase of its end may take: finish, abort, write what is left, give up. */
+import type { Clock, Milliseconds, Seconds, Timer } from '../base/clock';
+import type { ResolvedWorkerOptions } from './worker-options';
+
+/**
+ * Why `run()` came back: `stopped` by `stop()`; `empty` under `stopWhenEmpty` or `drain`, or under `once` when there was no job;
+ * `once` after its one job; `restart` when all workers of the store were told to start anew;
+ * `stuck`, under the command only, when each slot is held by a job that was given up; `uncaught`, there too, after an error that nobody caught; the others when their limit was reached.
+ */
+export type StopReason =
+  | 'stopped'
+  | 'empty'
+  | 'once'
+  | 'max-jobs'
+  | 'max-time'
+  | 'memory'
+  | 'restart'
+  | 'stuck'
+  | 'uncaught';
+
+/** The worker ends because it has nothing more to do: what runs may take its time. */
+export const RAN_OUT: readonly StopReason[] = ['empty', 'once', 'max-jobs'];
+
+/** For a handler to come back after its signal has aborted. */
+export const ABORT_GRACE: Seconds = 0.5;
+/** For the store to take the last outcomes. */
+const SETTLE_GRACE: Seconds = 5;
+
+export class Stopping {
+  readonly #options: ResolvedWorkerOptions;
+  readonly #clock: Clock;
+  readonly #interrupt: () => void;
+  readonly #over: () => void;
+  readonly #startedAt: Milliseconds;
+  readonly #timers: Timer[] = [];
+  #phase: 'working' | 'ending' | 'over' = 'working';
+  #cutShort: () => void = () => undefined;
+  /** Jobs that were started. */
+  started = 0;
+  /** By `stop()`, by an error that nobody caught, or by the store. The first stays. */
+  requested: 'stopped' | 'uncaught' | 'restart' | undefined;
+
+  /**
+   * @param interrupt called when the grace is over, to abort what still runs
+   * @param over called when the last deadline has passed
+   */
+  constructor(options: ResolvedWorkerOptions, clock: Clock, interrupt: () => void, over: () => void) {
+    this.#options = options;
+    this.#clock = clock;
+    this.#interrupt = interrupt;
+    this.#over = over;
+    this.#startedAt = clock.monotonic();
+  }
+
+  /** How many jobs may still be started. */
+  get jobsLeft(): number {
+    return this.#options.maxJobs - this.started;
+  }
+
+  /** When `maxTime` has passed. */
+  get endsAt(): Milliseconds {
+    return this.#startedAt + this.#options.maxTime * 1000;
+  }
+
+  /** When `once` has waited long enough. */
+  get onceUntil(): Milliseconds {
+    return this.#options.once ? this.#startedAt + this.#options.sleep * 1000 : Infinity;
+  }
+
+  /** The first that holds. */
+  reason(): StopReason | undefined {
+    if (this.requested !== undefined) return this.requested;
+    const { memory, maxTime, once } = this.#options;
+    if (memory < Infinity && process.memoryUsage.rss() > memory) return 'memory';
+    if (maxTime < Infinity && this.#clock.monotonic() >= this.endsAt) return 'max-time';
+    if (this.jobsLeft <= 0) return once ? 'once' : 'max-jobs';
+    return undefined;
+  }
+
+  /** The last deadline has passed: nothing is waited for any more. */
+  get isOver(): boolean {
+    return this.#phase === 'over';
+  }
+
+  /** Starts the deadlines. `busy`: jobs run, which get the grace; without any, only the last outcomes are waited for. */
+  begin(busy: boolean): void {
+    if (this.#phase !== 'working') return;
+    this.#phase = 'ending';
+    const finish = busy ? this.#options.grace : 0;
+    this.#after(finish, this.#interrupt);
+    this.#after(finish + ABORT_GRACE + SETTLE_GRACE, () => {
+      this.#phase = 'over';
+      this.#cutShort();
+      this.#over();
+    });
+  }
+
+  /**
+   * Resolves with `step`, or when the last deadline has passed; one step at a time. No `Promise.race`: on a promise that
+   * lives as long as the worker, each of its losers would be kept.
+   */
+  within(step: Promise<void>): Promise<void> {
+    if (this.isOver) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      this.#cutShort = resolve;
+      step.then(resolve, reject);
+    });
+  }
+
+  /** Leaves no timer behind; a `begin` that comes later does nothing. */
+  close(): void {
+    this.#phase = 'over';
+    for (const timer of this.#timers) timer.cancel();
+  }
+
+  #after(seconds: Seconds, enter: () => void): void {
+    this.#timers.push(this.#clock.after(seconds * 1000, enter));
+  }
+}

@@ -1,0 +1,185 @@
+/**
+ * How the store is doing, as one worker sees it: when it last answered, whether it is left alone after a failure, and
+ * whether it answers at all while somebody asks for the worker's health.
+ *
+ * A failure is logged once for each streak, and the store is asked again after growing pauses. An idle worker would notice
+ * an outage with its next reserve, and a busy one with the next renewal of a lease. That is too late for a health check, so
+ * for half a minute after each `health()` the store is asked something cheap whenever it was not heard for a second.
+ */
+import { type Clock, endOfTurn, type Milliseconds, type Seconds, type Timer } from '../base/clock';
+import { errorMessage } from '../base/exception-text';
+import type { Application } from '../application/application';
+import type { Connection } from '../connections/contract';
+
+const FIRST_PAUSE: Milliseconds = 250;
+/** A store that is back is used again within 2 s, whatever the connection itself needs. */
+const LONGEST_PAUSE: Milliseconds = 1000;
+
+/** A worker that has free slots and knows of no trouble, but got no answer for this long, is stuck. */
+const LONGEST_SILENCE: Seconds = 30;
+
+const LOOK_EVERY: Milliseconds = 1000;
+/** For an answer. With the pause before, an outage is seen within two seconds. */
+const LOOK_DEADLINE: Milliseconds = 750;
+/** After somebody has asked for the health. */
+const WATCHED: Milliseconds = 30_000;
+
+export class StoreHealth {
+  readonly #application: Pick<Application, 'clock' | 'random' | 'logger'>;
+  readonly #clock: Clock;
+  readonly #connection: Connection;
+  readonly #pauseOver: () => void;
+  readonly #startedAt: Milliseconds;
+  #heardAt: Milliseconds | undefined;
+
+  #failures = 0;
+  #isTold = false;
+  #lastMessage: string | undefined;
+  #pause: Timer | undefined;
+
+  readonly #look: (() => Promise<unknown>) | undefined;
+  #leavesLooks = false;
+  #watchedUntil: Milliseconds = -Infinity;
+  #nextLook: Timer | undefined;
+  #lateLook: Timer | undefined;
+  #isLooking = false;
+  #isClosed = false;
+
+  /**
+   * @param queue any that the worker works on
+   * @param pauseOver called when the store may be asked again
+   */
+  constructor(
+    application: Pick<Application, 'clock' | 'random' | 'logger'>,
+    connection: Connection,
+    queue: string,
+    pauseOver: () => void,
+  ) {
+    this.#application = application;
+    this.#clock = application.clock;
+    this.#connection = connection;
+    this.#pauseOver = pauseOver;
+    this.#startedAt = this.#clock.monotonic();
+    this.#look = lookOf(connection, queue);
+  }
+
+  /** It has answered a reserve. */
+  heard(): void {
+    this.#heardAt = this.#clock.monotonic();
+  }
+
+  get sinceHeard(): Seconds | undefined {
+    return this.#heardAt === undefined ? undefined : (this.#clock.monotonic() - this.#heardAt) / 1000;
+  }
+
+  /** Whether it has been silent for too long to a worker that asks it every `sleep`. */
+  isSilent(sleep: Seconds): boolean {
+    const silence = (this.#clock.monotonic() - (this.#heardAt ?? this.#startedAt)) / 1000;
+    return silence > Math.max(LONGEST_SILENCE, 3 * sleep);
+  }
+
+  /** Whether anything is known to be wrong with it. Starts the looks. */
+  get isTroubled(): boolean {
+    return !this.answersLooks || this.#isTold || this.#connection.isAway === true;
+  }
+
+  /** False: it has left a look unanswered, and answered none since. */
+  get answersLooks(): boolean {
+    this.#watchedUntil = this.#clock.monotonic() + WATCHED;
+    if (this.#nextLook === undefined && !this.#isLooking) this.#lookIn(0);
+    return !this.#leavesLooks;
+  }
+
+  /** It failed a moment ago, and is left alone for now. */
+  get isPausing(): boolean {
+    return this.#pause !== undefined;
+  }
+
+  /** What the store said last, unless it has answered since. */
+  get lastMessage(): string | undefined {
+    return this.#lastMessage;
+  }
+
+  /** Logs a failure, once for each streak, unless the driver has logged it. */
+  tell(thrown: unknown, during: string): void {
+    const message = errorMessage(thrown);
+    this.#lastMessage = message;
+    if (this.#isTold || this.#connection.isAway === true) return;
+    this.#isTold = true;
+    const { name, address } = this.#connection;
+    this.#application.logger.error({ connection: name, address, during }, `${message} The worker goes on trying.`);
+  }
+
+  /** Logs a failure, and leaves the store alone for a while. */
+  failed(thrown: unknown, during: string): void {
+    if (this.#isClosed) return;
+    this.tell(thrown, during);
+    const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.min(this.#failures, 10));
+    this.#failures += 1;
+    this.#pause?.cancel();
+    // Jitter, so that a fleet of workers does not come back in the same instant.
+    this.#pause = this.#clock.after(pause * (0.5 + this.#application.random() / 2), () => {
+      this.#pause = undefined;
+      this.#pauseOver();
+    });
+  }
+
+  /** A streak of failures, if there was one, is over. */
+  recovered(): void {
+    this.#failures = 0;
+    this.#lastMessage = undefined;
+    if (!this.#isTold) return;
+    this.#isTold = false;
+    const { name, address } = this.#connection;
+    this.#application.logger.info({ connection: name, address }, `${address} answers again.`);
+  }
+
+  /** Leaves no timer behind. */
+  close(): void {
+    this.#isClosed = true;
+    for (const timer of [this.#pause, this.#nextLook, this.#lateLook]) timer?.cancel();
+    this.#pause = undefined;
+  }
+
+  #lookIn(pause: Milliseconds): void {
+    if (this.#isClosed || this.#look === undefined) return;
+    this.#nextLook = this.#clock.after(pause, () => {
+      this.#nextLook = undefined;
+      if (this.#clock.monotonic() >= this.#watchedUntil) return;
+      const quiet = (this.sinceHeard ?? Infinity) * 1000;
+      if (quiet >= LOOK_EVERY) void this.#lookNow(this.#look!);
+      else {
+        this.#leavesLooks = false;
+        this.#lookIn(LOOK_EVERY - quiet);
+      }
+    });
+  }
+
+  async #lookNow(look: () => Promise<unknown>): Promise<void> {
+    const askedAt = this.#clock.monotonic();
+    this.#isLooking = true;
+    // What came while a job blocked the event loop is read before the look counts as late.
+    this.#lateLook = this.#clock.after(
+      LOOK_DEADLINE,
+      () => void endOfTurn().then(() => (this.#leavesLooks ||= this.#isLooking)),
+    );
+    // A store that refuses is there. One that is away has made the look late by then.
+    const isAnswered = await Promise.resolve()
+      .then(look)
+      .then(
+        () => true,
+        () => false,
+      );
+    this.#isLooking = false;
+    this.#lateLook.cancel();
+    if (isAnswered) this.#leavesLooks = false;
+    this.#lookIn(Math.max(0, askedAt + LOOK_EVERY - this.#clock.monotonic()));
+  }
+}
+
+/** The cheapest question there is. Undefined: what there is costs money, or time. */
+function lookOf(connection: Connection, queue: string): (() => Promise<unknown>) | undefined {
+  const { capabilities, control } = connection;
+  if (control !== undefined) return () => control.paused();
+  return capabilities.exactCounts ? () => connection.counts(queue) : undefined;
+}
