@@ -8,9 +8,10 @@ import { defaultManager, runFor } from '../application/default-manager';
 import type { QueueManager } from '../application/queue-manager';
 import { WorkerAlreadyRunError } from './errors';
 import { UNBORN, type WorkerHealth } from './health';
+import type { WorkersProcess } from './parts';
 import { namesLikeWeights, parseQueues } from './queue-order';
 import type { StopReason } from './stopping';
-import { WorkLoop, type WorkersProcess } from './work-loop';
+import { WorkLoop } from './work-loop';
 import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions } from './worker-options';
 
 const HOUR = 3_600_000;

@@ -1,0 +1,175 @@
+/**
+ * A worker's calls to the store: each settles what has ended and reserves for the slots that are free.
+ *
+ * Where a connection carries several calls at once, a busy worker has several under way, each for its share of the slots:
+ * the store works on one share while the jobs of another run.
+ */
+import { type Moment, momentOf } from '../base/clock';
+import { MOST_JOBS } from '../base/pages';
+import type { ReserveReply } from '../connections/contract';
+import type { Parts, WorkLoopSettings } from './parts';
+import { reserveOrder } from './queue-order';
+import { RunningJob } from './running-job';
+import type { Finished } from './runs';
+
+/** Of fewer slots one call leaves too little for another one. */
+const SLOTS_FOR_TWO = 4;
+
+/** What was so when a call was sent. */
+interface Sent {
+  readonly finished: readonly Finished[];
+  /** How many jobs it asks for. */
+  readonly limit: number;
+  readonly at: Moment;
+  readonly news: number;
+}
+
+export class Calls {
+  readonly #settings: WorkLoopSettings;
+  readonly #parts: Parts;
+  readonly #ring: () => void;
+  readonly #isEnding: () => boolean;
+  /** How many there may be at once, and how many jobs one of them moves at most. */
+  readonly #most: number;
+  readonly #share: number;
+  #underWay = 0;
+  /** Slots that those under way are to fill. */
+  #asked = 0;
+  /** Queues that the last reserve did not ask, because it would have been handed what runs here already. */
+  #unasked: ReadonlySet<string> | undefined;
+
+  /** @param ring called when one is over */
+  constructor(settings: WorkLoopSettings, parts: Parts, ring: () => void, isEnding: () => boolean) {
+    const { connection, options } = settings;
+    this.#settings = settings;
+    this.#parts = parts;
+    this.#ring = ring;
+    this.#isEnding = isEnding;
+    this.#most = options.concurrency < SLOTS_FOR_TWO ? 1 : (connection.callsAtOnce ?? 1);
+    this.#share = Math.min(MOST_JOBS, Math.ceil(options.concurrency / this.#most));
+  }
+
+  get underWay(): number {
+    return this.#underWay;
+  }
+
+  /** Whether the last reserve has asked all queues. */
+  get haveAskedAll(): boolean {
+    return this.#unasked === undefined;
+  }
+
+  /** Slots for more jobs; some may be asked for already. */
+  get free(): number {
+    const { runs, settler } = this.#parts;
+    return this.#settings.options.concurrency - runs.busy - settler.announcing;
+  }
+
+  get mayAsk(): boolean {
+    return this.free > 0 && this.#parts.looping.vetoedUntil === undefined && !this.#parts.apart.isTaken;
+  }
+
+  /** Sends what calls there are to send. */
+  send(): void {
+    const { store, runs } = this.#parts;
+    while (this.#underWay < this.#most && !store.isPausing) {
+      const limit = this.#limit();
+      const ended = Math.min(runs.ended, this.#share);
+      // A second call costs as much as the first, and is worth it only where that has left it much.
+      if (Math.max(limit, ended) < (this.#underWay === 0 ? 1 : this.#share / 2)) return;
+      void this.#call(limit);
+    }
+  }
+
+  /** Only settles. */
+  settle(): void {
+    const { store, runs } = this.#parts;
+    while (this.#underWay < this.#most && !store.isPausing && runs.ended > 0) void this.#call(0);
+  }
+
+  start(job: RunningJob): void {
+    this.#parts.stopping.started += 1;
+    this.#parts.runs.start(job);
+  }
+
+  #limit(): number {
+    const { idle, stopping, apart, looping } = this.#parts;
+    if (!idle.mayHaveMore || !this.mayAsk) return 0;
+    const most = Math.min(this.free - this.#asked, stopping.jobsLeft - this.#asked, this.#share, apart.most);
+    return most > 0 && looping.isAllowed() ? most : 0;
+  }
+
+  async #call(limit: number): Promise<void> {
+    const { runs, settler, store, idle } = this.#parts;
+    const finished = runs.depart(this.#share);
+    const sent: Sent = {
+      finished,
+      limit: finished.length === 0 || settler.combines ? limit : 0,
+      at: momentOf(this.#settings.application.clock),
+      news: idle.news,
+    };
+    this.#underWay += 1;
+    this.#asked += sent.limit;
+    const { reply, failure } = await this.#sent(sent);
+    this.#asked -= sent.limit;
+    runs.arrive(finished, failure === undefined);
+    if (failure !== undefined) store.failed(failure.error, 'settling and reserving');
+    else await this.#answered(sent, reply);
+    this.#underWay -= 1;
+    this.#ring();
+  }
+
+  async #sent(sent: Sent): Promise<{ readonly reply?: ReserveReply; readonly failure?: { readonly error: unknown } }> {
+    const { finished, limit } = sent;
+    const { connection, options, application, lease, queues } = this.#settings;
+    const { settler, leases, looping } = this.#parts;
+    try {
+      if (limit === 0) {
+        await settler.settle(finished);
+        return {};
+      }
+      const renewed = leases.renewEnded(queues.length);
+      this.#unasked = renewed === undefined ? undefined : await renewed;
+      looping.use();
+      const random = options.fair ? application.random : undefined;
+      const request = { queues: reserveOrder(queues, random, this.#unasked), limit, lease };
+      const reply =
+        finished.length > 0 ? await settler.settleAndReserve(finished, request) : await connection.reserve(request);
+      return reply === undefined ? {} : { reply };
+    } catch (error) {
+      return { failure: { error } };
+    }
+  }
+
+  #answered(sent: Sent, reply: ReserveReply | undefined): Promise<void> | undefined {
+    const { settler, store, emptiness, idle, storeClock, orders, stopping } = this.#parts;
+    // One part of the store may answer while another does not, or has just refused what it had left unanswered.
+    if (settler.unanswered === 0 && !store.isPausing) store.recovered();
+    if (sent.finished.length + (reply?.reservations.length ?? 0) > 0) emptiness.disturb();
+    if (reply === undefined) {
+      idle.lookAgain();
+      return undefined;
+    }
+    store.heard();
+    for (const one of reply.setAside) settler.setAside(one);
+    if (reply.now !== undefined) storeClock.told(reply.now);
+    if (orders.heard(reply, this.#unasked)) stopping.requested ??= 'restart';
+    if (!this.#isEnding()) {
+      this.#take(sent, reply);
+      return undefined;
+    }
+    // Asked for before the end: when the loop has ended, nobody renews their leases or settles them.
+    return settler.giveBack(reply.reservations).catch((error: unknown) => store.tell(error, 'giving jobs back'));
+  }
+
+  #take({ limit, at, news }: Sent, { reservations, nextIn }: ReserveReply): void {
+    const { leases, apart, idle, runs, storeClock } = this.#parts;
+    const { name } = this.#settings.connection;
+    const jobs = reservations.map((reservation) => new RunningJob(reservation, name, storeClock));
+    // Before any handler starts: it may block the event loop at once, and its lease is to be kept all the same.
+    leases.keep(jobs, at);
+    const { start, back } = apart.split(jobs);
+    idle.answered(news, reservations.length === limit || nextIn <= 0 || back.length > 0, nextIn);
+    for (const job of back) runs.giveBack(job);
+    for (const job of start) this.start(job);
+  }
+}
