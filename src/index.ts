@@ -7,7 +7,6 @@ import { giveWay } from './copies';
 export { OnqueueError } from './base/onqueue-error';
 export * from './dispatch/errors';
 export * from './connections/errors';
-export * from './container/errors';
 export * from './application/hooks/errors';
 export * from './application/failed/errors';
 export * from './job/errors';

@@ -1,5 +1,5 @@
 /** Ends what was made for one run. */
-import { DisposeError } from './errors';
+import { disposeFailed } from './errors';
 
 /** @param made the last first, so that nothing is used after it was disposed; one that throws stops no other */
 export async function disposeOf(made: readonly object[]): Promise<void> {
@@ -11,5 +11,5 @@ export async function disposeOf(made: readonly object[]): Promise<void> {
       failures.push({ name: instance.constructor.name, error });
     }
   }
-  if (failures.length > 0) throw new DisposeError(failures);
+  if (failures.length > 0) throw disposeFailed(failures);
 }

@@ -1,7 +1,7 @@
 /** What can be wrong with injection: a declaration that cannot be kept, or a dependency that cannot be made. */
-import { relativeFile } from '../job/declared-in';
+import { defineError } from '../base/define-error';
 import { valueText } from '../base/value-text';
-import { OnqueueError } from '../base/onqueue-error';
+import { relativeFile } from '../job/declared-in';
 
 /** A parameter, as errors name it. */
 export interface ParameterPlace {
@@ -9,14 +9,19 @@ export interface ParameterPlace {
   /** `constructor` for a constructor's. */
   readonly method: string;
   readonly position: number;
-  /** Where the source tells it. */
+  /** Its name, where the source tells it. */
   readonly parameter: string | undefined;
   readonly file: string | undefined;
 }
 
-function at({ class: name, method, position, parameter, file }: ParameterPlace): string {
-  const what = method === 'constructor' ? `${name}'s constructor` : `${name}.${method}`;
-  return `${what}, parameter ${position}${parameter === undefined ? '' : ` (${parameter})`}${file === undefined ? '' : ` in ${relativeFile(file)}`}`;
+export function placeText({ class: name, method, position, parameter, file }: ParameterPlace): string {
+  const shownName = parameter === undefined ? '' : ` (${parameter})`;
+  const shownFile = file === undefined ? '' : ` in ${relativeFile(file)}`;
+  return `${methodText(name, method)}, parameter ${position}${shownName}${shownFile}`;
+}
+
+function methodText(name: string, method: string): string {
+  return method === 'constructor' ? `${name}'s constructor` : `${name}.${method}`;
 }
 
 export function tokenText(token: unknown): string {
@@ -24,98 +29,55 @@ export function tokenText(token: unknown): string {
   return valueText(token);
 }
 
-// Plain JavaScript and standard decorators know no decorators of parameters.
+/** For plain JavaScript and standard decorators, which have no decorators of parameters. */
 const WITHOUT_DECORATOR = ', or take it with this.make(Mailer) in handle() (in a handler: inject(Mailer) in a field)';
 
-/** A parameter of a run that nothing would fill. */
-export class UninjectedParameterError extends OnqueueError<ParameterPlace> {
-  readonly code = 'E_UNINJECTED_PARAMETER';
+export const uninjectedParameter = defineError('E_UNINJECTED_PARAMETER', (place: ParameterPlace) => ({
+  message: `${placeText(place)} has no @Inject(), so nothing would fill it. Write @Inject(Mailer), imported from 'onqueue'${WITHOUT_DECORATOR}.`,
+  facts: place,
+}));
 
-  constructor(place: ParameterPlace) {
-    super(
-      `${at(place)} has no @Inject(), so nothing would fill it. Write @Inject(Mailer), imported from 'onqueue'${WITHOUT_DECORATOR}.`,
-      place,
-    );
-  }
-}
-
-/** TypeScript emitted no class as the type of a parameter that bears a bare `@Inject()`. */
-export class MissingTypeError extends OnqueueError<ParameterPlace & { readonly emitted: string | undefined }> {
-  readonly code = 'E_MISSING_TYPE';
-
-  constructor(place: ParameterPlace, emitted: string | undefined) {
-    const why =
-      emitted === undefined || emitted === 'Object'
-        ? 'TypeScript emitted no type (tsx, esbuild, an interface or an import type, or two files that import each other)'
-        : `its type is ${emitted}, which no container makes`;
-    super(
-      `${at(place)}: ${why}. Write @Inject(Mailer)${place.method === 'constructor' ? ', or take it with inject(Mailer) in a field' : WITHOUT_DECORATOR}.`,
-      { ...place, emitted },
-    );
-  }
-}
+/** TypeScript emitted no class as the type of a parameter that has a bare `@Inject()`. */
+export const missingType = defineError('E_MISSING_TYPE', (place: ParameterPlace, emitted: string | undefined) => {
+  const why =
+    emitted === undefined || emitted === 'Object'
+      ? 'TypeScript emitted no type (tsx, esbuild, an interface or an import type, or two files that import each other)'
+      : `its type is ${emitted}, which no container makes`;
+  const remedy = place.method === 'constructor' ? ', or take it with inject(Mailer) in a field' : WITHOUT_DECORATOR;
+  return { message: `${placeText(place)}: ${why}. Write @Inject(Mailer)${remedy}.`, facts: { ...place, emitted } };
+});
 
 /** `@Inject(undefined)`: the token's file was still being loaded. */
-export class UndefinedTokenError extends OnqueueError<{ readonly subject: string }> {
-  readonly code = 'E_UNDEFINED_TOKEN';
+export const undefinedToken = defineError('E_UNDEFINED_TOKEN', (subject: string) => ({
+  message: `${subject}: the token is undefined. Two files import each other: move what both need into a third, or use a name as token.`,
+  facts: { subject },
+}));
 
-  constructor(subject: string) {
-    super(
-      `${subject}: the token is undefined. Two files import each other: move what both need into a third, or use a name as token.`,
-      { subject },
-    );
-  }
-}
-
-/** `@Inject()` on a parameter that is not injected. */
-export class MisplacedInjectError extends OnqueueError<ParameterPlace> {
-  readonly code = 'E_MISPLACED_INJECT';
-
-  constructor(place: ParameterPlace, reason: string) {
-    super(`${at(place)}: @Inject() stands in the wrong place. ${reason}`, place);
-  }
-}
+export const misplacedInject = defineError('E_MISPLACED_INJECT', (place: ParameterPlace, reason: string) => ({
+  message: `${placeText(place)}: @Inject() stands in the wrong place. ${reason}`,
+  facts: place,
+}));
 
 /** A decorator of another library where ours was meant. */
-export class ForeignDecoratorError extends OnqueueError<{
-  readonly class: string;
-  readonly method: string;
-  readonly library: string;
-}> {
-  readonly code = 'E_FOREIGN_DECORATOR';
-
-  constructor(name: string, method: string, library: string, decorator: string) {
-    const where = method === 'constructor' ? `${name}'s constructor` : `${name}.${method}`;
-    super(`${where}: this is ${library}'s ${decorator}; import Inject from 'onqueue'.`, {
-      class: name,
-      method,
-      library,
-    });
-  }
-}
+export const foreignDecorator = defineError(
+  'E_FOREIGN_DECORATOR',
+  (name: string, method: string, library: string, decorator: string) => ({
+    message: `${methodText(name, method)}: this is ${library}'s ${decorator}; import Inject from 'onqueue'.`,
+    facts: { class: name, method, library },
+  }),
+);
 
 /** The container could not make a dependency; the cause is its own error. */
-export class ResolutionError extends OnqueueError<{ readonly subject: string; readonly token: string }> {
-  readonly code = 'E_RESOLUTION';
+export const resolutionFailed = defineError('E_RESOLUTION', (subject: string, token: unknown, cause: unknown) => {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return {
+    message: `${subject}: ${tokenText(token)} could not be resolved. ${reason}${remedyFor(reason)}`,
+    facts: { subject, token: tokenText(token) },
+    cause,
+  };
+});
 
-  constructor(subject: string, token: unknown, cause: unknown) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    super(
-      `${subject}: ${tokenText(token)} could not be resolved. ${reason}${remedyFor(reason)}`,
-      {
-        subject,
-        token: tokenText(token),
-      },
-      { cause },
-    );
-  }
-
-  static at(place: ParameterPlace, token: unknown, cause: unknown): ResolutionError {
-    return new ResolutionError(at(place), token, cause);
-  }
-}
-
-// tsyringe names class, parameter and position, but not what to do.
+/** tsyringe names class, parameter and position, but not what to do. */
 function remedyFor(reason: string): string {
   const unknown = /TypeInfo not known for "([^"]*)"/.exec(reason)?.[1];
   if (unknown !== undefined) {
@@ -129,40 +91,27 @@ function remedyFor(reason: string): string {
   return '';
 }
 
-/** What was given as `container` is none. */
-export class InvalidContainerError extends OnqueueError<{ readonly container: string }> {
-  readonly code = 'E_INVALID_CONTAINER';
-
-  constructor(container: unknown) {
-    super(
-      `container: ${valueText(container)} is no container. Give a container of tsyringe, or { resolve: (token, scope) => … }.`,
-      { container: valueText(container) },
-    );
-  }
-}
+export const invalidContainer = defineError('E_INVALID_CONTAINER', (container: unknown) => ({
+  message: `container: ${valueText(container)} is no container. Give a container of tsyringe, or { resolve: (token, scope) => … }.`,
+  facts: { container: valueText(container) },
+}));
 
 /** `inject()` or `make()` was called while no job runs. */
-export class OutsideRunError extends OnqueueError<{ readonly token: string }> {
-  readonly code = 'E_OUTSIDE_RUN';
-
-  constructor(token: unknown) {
-    super(
-      `inject(${tokenText(token)}) was called outside of a run. Call it inside handle(), or in a field initialiser of a handler class.`,
-      { token: tokenText(token) },
-    );
-  }
-}
+export const outsideRun = defineError('E_OUTSIDE_RUN', (token: unknown) => ({
+  message: `inject(${tokenText(token)}) was called outside of a run. Call it inside handle(), or in a field initialiser of a handler class.`,
+  facts: { token: tokenText(token) },
+}));
 
 /** What a run made could not be disposed of after it. */
-export class DisposeError extends OnqueueError<{ readonly classes: readonly string[] }> {
-  readonly code = 'E_DISPOSE';
-
-  constructor(failures: readonly { readonly name: string; readonly error: unknown }[]) {
+export const disposeFailed = defineError(
+  'E_DISPOSE',
+  (failures: readonly { readonly name: string; readonly error: unknown }[]) => {
     const classes = failures.map(({ name }) => name);
-    super(
-      `dispose() of ${classes.join(', ')} threw after the run: ${failures.map(({ error }) => String(error)).join('; ')}`,
-      { classes },
-      { cause: failures[0]?.error },
-    );
-  }
-}
+    const reasons = failures.map(({ error }) => String(error));
+    return {
+      message: `dispose() of ${classes.join(', ')} threw after the run: ${reasons.join('; ')}`,
+      facts: { classes },
+      cause: failures[0]?.error,
+    };
+  },
+);

@@ -3,7 +3,7 @@ import { types } from 'node:util';
 import type { Class } from '../job/definition';
 import type { Container, Scope } from './container';
 import { disposeOf } from './disposal';
-import { ForeignDecoratorError, ResolutionError } from './errors';
+import { foreignDecorator, placeText, resolutionFailed } from './errors';
 import { constructorInjections, constructorOwner, placesIn } from './parameters';
 
 export class GivenScope implements Scope {
@@ -21,7 +21,7 @@ export class GivenScope implements Scope {
     if (value === undefined) throw new TypeError('The container of the configuration gave undefined for it.');
     // Not whatever has a then(): a service may have one, such as a query that is run by await.
     if (types.isPromise(value)) {
-      // Of one that is refused nobody hears.
+      // Nobody else handles its rejection.
       value.catch(() => undefined);
       throw new TypeError(
         'The container of the configuration gave a promise for it, but must answer at once: make it before the worker starts, or inject what makes it.',
@@ -37,7 +37,7 @@ export class GivenScope implements Scope {
       try {
         return this.resolve(plainToken(handler, token));
       } catch (error) {
-        throw ResolutionError.at(place(position), token, error);
+        throw resolutionFailed(placeText(place(position)), token, error);
       }
     });
     const made = Reflect.construct(handler, values) as object;
@@ -61,7 +61,7 @@ export class GivenScope implements Scope {
 function plainToken(handler: Class, token: unknown): unknown {
   if (typeof token !== 'object' || token === null || !('token' in token)) return token;
   if (('multiple' in token && token.multiple === true) || 'transform' in token) {
-    throw new ForeignDecoratorError(handler.name, 'constructor', 'tsyringe', 'injectAll or a transform');
+    throw foreignDecorator(handler.name, 'constructor', 'tsyringe', 'injectAll or a transform');
   }
   return token.token;
 }

@@ -2,7 +2,7 @@
 import 'reflect-metadata';
 import type { Class } from '../job/definition';
 import type { NamedToken } from './container';
-import { UndefinedTokenError } from './errors';
+import { undefinedToken } from './errors';
 import { markForTsyringe } from './tsyringe-scope';
 
 /** Stands for a token that is to be read from the emitted type of the parameter. */
@@ -43,7 +43,7 @@ type Injector<Given> = <Target extends object, Key extends PropertyKey | undefin
 
 /**
  * Without a token the parameter's type is the token; that needs `emitDecoratorMetadata`, which tsx and esbuild lack.
- * @throws UndefinedTokenError when the class is declared
+ * @throws E_UNDEFINED_TOKEN when the class is declared
  */
 export function Inject(): Injector<unknown>;
 export function Inject<T extends object>(token: Class<T>): Injector<T>;
@@ -52,7 +52,7 @@ export function Inject(...given: [token?: unknown]): Injector<unknown> {
   return (target, key, index) => {
     const method = key ?? CONSTRUCTOR;
     const [token = BY_TYPE] = given;
-    if (given.length > 0 && given[0] === undefined) throw new UndefinedTokenError(subjectOf(target, method, index));
+    if (given.length > 0 && given[0] === undefined) throw undefinedToken(subjectOf(target, method, index));
     const methods = marks.get(target) ?? new Map<PropertyKey, Map<number, unknown>>();
     const tokens = methods.get(method) ?? new Map<number, unknown>();
     marks.set(target, methods.set(method, tokens.set(index, token)));

@@ -5,13 +5,7 @@
 import 'reflect-metadata';
 import type { Class } from '../job/definition';
 import { parameterNames } from '../job/source-text';
-import {
-  ForeignDecoratorError,
-  MisplacedInjectError,
-  MissingTypeError,
-  type ParameterPlace,
-  UninjectedParameterError,
-} from './errors';
+import { foreignDecorator, misplacedInject, missingType, type ParameterPlace, uninjectedParameter } from './errors';
 import { BY_TYPE, CONSTRUCTOR, markedParameters } from './inject';
 
 export interface Injection {
@@ -45,7 +39,7 @@ const plans = new WeakMap<Class, Map<string, readonly Injection[]>>();
 
 /**
  * Checks a job or a handler when it is declared.
- * @throws UninjectedParameterError, MissingTypeError, MisplacedInjectError, ForeignDecoratorError
+ * @throws E_UNINJECTED_PARAMETER, E_MISSING_TYPE, E_MISPLACED_INJECT, E_FOREIGN_DECORATOR
  */
 export function checkInjection(target: Class, kind: 'job' | 'handler', file?: string): void {
   for (const [method, leading] of Object.entries(LEADING[kind])) injectionsOf(target, method, leading, file);
@@ -72,15 +66,15 @@ function readMethod(target: Class, method: string, leading: number, file: string
   const types = emittedTypes(Reflect.getOwnMetadata('design:paramtypes', holder, method));
   const place = placesIn(target, method, run, file);
   const plan: Injection[] = [];
-  for (let position = 0; position < Math.max(run.length, ...positionsAfter(tokens)); position++) {
+  for (let position = 0; position < parameterCount(run.length, tokens); position++) {
     const marked = tokens.get(position);
     if (position < leading) {
       if (marked === undefined) continue;
-      throw new MisplacedInjectError(place(position), leadingReason(leading));
+      throw misplacedInject(place(position), leadingReason(leading));
     }
     // One with a default of its own stays out of `length`, and may do without.
     if (marked === undefined && position >= run.length) continue;
-    if (marked === undefined) throw new UninjectedParameterError(place(position));
+    if (marked === undefined) throw uninjectedParameter(place(position));
     plan.push({ position, token: marked === BY_TYPE ? emitted(types, place(position)) : marked });
   }
   return plan;
@@ -90,14 +84,13 @@ function readMethod(target: Class, method: string, leading: number, file: string
 export function constructorInjections(target: Class, file?: string): readonly Injection[] {
   const holder = constructorOwner(target);
   if (Reflect.hasOwnMetadata('self:paramtypes', holder)) {
-    throw new ForeignDecoratorError(target.name, CONSTRUCTOR, '@nestjs/common', 'Inject');
+    throw foreignDecorator(target.name, CONSTRUCTOR, '@nestjs/common', 'Inject');
   }
   const tokens = markedParameters(holder, CONSTRUCTOR);
   const types = emittedTypes(Reflect.getOwnMetadata('design:paramtypes', holder));
   const theirs = (Reflect.getOwnMetadata('injectionTokens', holder) ?? {}) as Readonly<Record<number, unknown>>;
   const place = placesIn(target, CONSTRUCTOR, holder, file);
-  const count = Math.max(holder.length, types.length, ...positionsAfter(tokens));
-  return Array.from({ length: count }, (_, position) => {
+  return Array.from({ length: parameterCount(Math.max(holder.length, types.length), tokens) }, (_, position) => {
     const token = tokens.get(position) ?? theirs[position] ?? BY_TYPE;
     return { position, token: token === BY_TYPE ? emitted(types, place(position)) : token };
   });
@@ -121,20 +114,17 @@ function checkDataConstructor(target: Class, file: string | undefined): void {
   const holder = constructorOwner(target);
   for (const position of markedParameters(holder, CONSTRUCTOR).keys()) {
     const place = placesIn(target, CONSTRUCTOR, holder, file)(position);
-    throw new MisplacedInjectError(
-      place,
-      'What the constructor of a job takes is data; dependencies come to handle().',
-    );
+    throw misplacedInject(place, 'What the constructor of a job takes is data; dependencies come to handle().');
   }
 }
 
 function refuseForeign(prototype: object, target: Class, method: string): void {
   // Neither says which method it stands on, but on a prototype both mean a parameter of one.
   if (Reflect.hasOwnMetadata('injectionTokens', prototype)) {
-    throw new ForeignDecoratorError(target.name, method, 'tsyringe', 'inject, which serves constructors only');
+    throw foreignDecorator(target.name, method, 'tsyringe', 'inject, which serves constructors only');
   }
   if (Reflect.hasOwnMetadata('self:paramtypes', prototype)) {
-    throw new ForeignDecoratorError(target.name, method, '@nestjs/common', 'Inject');
+    throw foreignDecorator(target.name, method, '@nestjs/common', 'Inject');
   }
 }
 
@@ -143,15 +133,15 @@ function emitted(types: readonly unknown[], place: ParameterPlace): unknown {
   if (typeof type === 'function' && !NO_DEPENDENCIES.has(type)) return type;
   // tsyringe's @injectable() writes its own descriptors over the types.
   if (typeof type === 'object' && type !== null) return type;
-  throw new MissingTypeError(place, typeof type === 'function' ? type.name : undefined);
+  throw missingType(place, typeof type === 'function' ? type.name : undefined);
 }
 
 function emittedTypes(metadata: unknown): readonly unknown[] {
   return Array.isArray(metadata) ? metadata : [];
 }
 
-function positionsAfter(tokens: ReadonlyMap<number, unknown>): number[] {
-  return [...tokens.keys()].map((position) => position + 1);
+function parameterCount(declared: number, tokens: ReadonlyMap<number, unknown>): number {
+  return Math.max(declared, ...[...tokens.keys()].map((position) => position + 1));
 }
 
 function ownerOf(prototype: object, method: string): object | undefined {

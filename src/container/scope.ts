@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { container as root } from 'tsyringe';
 import type { Class } from '../job/definition';
 import type { Container, NamedToken, Scope } from './container';
-import { InvalidContainerError, OutsideRunError, ResolutionError, tokenText } from './errors';
+import { invalidContainer, outsideRun, placeText, resolutionFailed, tokenText } from './errors';
 import { GivenScope } from './given-scope';
 import { injectionsOf, placesIn } from './parameters';
 import { isTsyringeContainer, TsyringeScope } from './tsyringe-scope';
@@ -20,13 +20,13 @@ const current = new AsyncLocalStorage<Entered>();
 /**
  * Costs nothing until something is resolved.
  * @param container the configuration's; default: tsyringe's root container
- * @throws InvalidContainerError
+ * @throws E_INVALID_CONTAINER
  */
 export function openScope(container?: Container | object): Scope {
   if (container === undefined) return new TsyringeScope(root);
   if (isTsyringeContainer(container)) return new TsyringeScope(container);
   if ('resolve' in container && typeof container.resolve === 'function') return new GivenScope(container);
-  throw new InvalidContainerError(container);
+  throw invalidContainer(container);
 }
 
 /**
@@ -49,23 +49,23 @@ export function callerOf(): object | undefined {
 
 /**
  * Resolves a dependency within the run: inside `handle()`, or in a field initialiser of a handler class.
- * @throws OutsideRunError, ResolutionError
+ * @throws E_OUTSIDE_RUN, E_RESOLUTION
  */
 export function inject<T extends object>(token: Class<T>): T;
 export function inject<T>(token: NamedToken<T> | object): T;
 export function inject(token: unknown): unknown {
   const scope = current.getStore()?.scope;
-  if (scope === undefined) throw new OutsideRunError(token);
+  if (scope === undefined) throw outsideRun(token);
   try {
     return scope.resolve(token);
   } catch (error) {
-    throw new ResolutionError(`inject(${tokenText(token)})`, token, error);
+    throw resolutionFailed(`inject(${tokenText(token)})`, token, error);
   }
 }
 
 /**
  * The arguments of one call: those given, then the injected ones. No container work where nothing is injected.
- * @throws ResolutionError
+ * @throws E_RESOLUTION
  */
 export function methodArguments(
   target: Class,
@@ -81,14 +81,14 @@ export function methodArguments(
   return values;
 }
 
-/** @throws ResolutionError */
+/** @throws E_RESOLUTION */
 export function resolveHandler(target: Class, scope: Scope): object {
   // Also for callers outside of the run's own turn: field initialisers of the handler may inject.
   return runInScope(scope, () => {
     try {
       return scope.construct(target);
     } catch (error) {
-      throw error instanceof ResolutionError ? error : new ResolutionError(`The handler ${target.name}`, target, error);
+      throw resolutionFailed.is(error) ? error : resolutionFailed(`The handler ${target.name}`, target, error);
     }
   });
 }
@@ -99,6 +99,6 @@ function resolveParameter(target: Class, method: string, scope: Scope, position:
   } catch (error) {
     const run: unknown = Reflect.get(target.prototype, method);
     const place = placesIn(target, method, typeof run === 'function' ? run : target, undefined)(position);
-    throw ResolutionError.at(place, token, error);
+    throw resolutionFailed(placeText(place), token, error);
   }
 }

@@ -1,10 +1,9 @@
 /**
- * A run's scope on tsyringe: a child container, made when something is first resolved that needs one.
+ * A run's scope on tsyringe: a child container, made when something is resolved that needs one.
  *
- * tsyringe makes a singleton in whichever container first needs it, and that one disposes it: a singleton first needed
- * by a job would be disposed at the end of the job, for all. So singletons are handed to the parent here, and what was
- * registered as container-scoped above the parent is copied down. `test/container` fails should a later tsyringe
- * change the inner methods that this takes hold of.
+ * It replaces a private method of the child, which buys what the public ones cannot: tsyringe makes a singleton in
+ * whichever container first needs it, which then disposes it. One first needed by a job would be disposed for all at the
+ * end of that job, and would keep what is scoped to the job. `test/container` fails should a later tsyringe change this.
  */
 import 'reflect-metadata';
 import { type DependencyContainer, inject, injectable, type InjectionToken, Lifecycle } from 'tsyringe';
@@ -13,20 +12,21 @@ import type { Scope } from './container';
 import { disposeOf } from './disposal';
 
 interface Registration {
-  readonly provider: unknown;
+  readonly provider: object;
   readonly options: { readonly lifecycle: Lifecycle };
-  /** What was made of it, if it is made only once. */
+  /** What was made of it, where it is made only once. */
   readonly instance?: unknown;
 }
 
+/** The private members of tsyringe's container that are used here. */
 interface Internals {
-  readonly disposables: Set<{ dispose(): unknown }>;
   disposed: boolean;
-  readonly _registry: { set(token: unknown, registration: Registration): void };
-  isRegistered(token: unknown): boolean;
+  readonly disposables: Set<object>;
   getRegistration(token: unknown): Registration | null;
   resolveRegistration(registration: Registration, context: unknown): unknown;
 }
+
+const internalsOf = (container: DependencyContainer): Internals => container as unknown as Internals;
 
 export function isTsyringeContainer(container: object): container is DependencyContainer {
   return 'createChildContainer' in container && typeof container.createChildContainer === 'function';
@@ -37,7 +37,7 @@ export function markForTsyringe(target: object, index: number, token: unknown): 
   inject(token as InjectionToken)(target, undefined, index);
 }
 
-/** Makes a handler one that tsyringe can construct, without `@injectable()` above it. */
+/** Lets tsyringe construct a handler that has no `@injectable()` above it. */
 export function makeResolvable(handler: Class): void {
   // tsyringe inherits a constructor's types, but not the tokens of its parameters.
   const tokens: unknown = Reflect.getMetadata('injectionTokens', handler);
@@ -55,10 +55,13 @@ export function stubbedChild(
 ): DependencyContainer {
   const child = parent.createChildContainer();
   for (const [token, stub] of stubs) child.register(token as InjectionToken, { useValue: stub });
-  copyDown(
-    child as unknown as Internals,
-    ({ options, instance }) => options.lifecycle === Lifecycle.Singleton && instance === undefined,
-  );
+  const own = copies(({ options, instance }) => options.lifecycle === Lifecycle.Singleton && instance === undefined);
+  const internals = internalsOf(child);
+  const find = internals.getRegistration.bind(child);
+  internals.getRegistration = (token) => {
+    const registration = find(token);
+    return registration && own(registration);
+  };
   return child;
 }
 
@@ -91,10 +94,9 @@ export class TsyringeScope implements Scope {
 
   dispose(): Promise<void> | undefined {
     this.#isOver = true;
-    const child = this.#child as unknown as Internals | undefined;
-    if (child === undefined) return undefined;
-    // What is resolved after the run is refused. Its own dispose() does this and no more where there is nothing to dispose,
-    // by a generator and three promises for each job.
+    if (this.#child === undefined) return undefined;
+    // Not by the child's own dispose(): it begins with what was made first, and one that throws keeps the rest from it.
+    const child = internalsOf(this.#child);
     child.disposed = true;
     const made = [...child.disposables].toReversed();
     child.disposables.clear();
@@ -104,41 +106,43 @@ export class TsyringeScope implements Scope {
   #container(): DependencyContainer {
     if (this.#child !== undefined) return this.#child;
     const child = this.#parent.createChildContainer();
-    keepToItself(child as unknown as Internals, this.#parent as unknown as Internals);
+    const internals = internalsOf(child);
+    const parent = internalsOf(this.#parent);
+    const resolve = internals.resolveRegistration.bind(child);
+    const own = copies(({ options }) => options.lifecycle === Lifecycle.ContainerScoped);
+    internals.resolveRegistration = (registration, context) =>
+      registration.options.lifecycle === Lifecycle.Singleton
+        ? parent.resolveRegistration(registration, context)
+        : resolve(own(registration), context);
     for (const [token, value] of this.#values) child.register(token as InjectionToken, { useValue: value });
-    this.#values = [];
-    this.#child = child;
-    (child as unknown as Internals).disposed = this.#isOver;
-    return child;
+    // What is resolved after the run is refused.
+    internals.disposed = this.#isOver;
+    return (this.#child = child);
   }
 
-  // What a child would give as well. To make one costs more than all else in a small run; most want services of the
-  // parent, or what has nothing of its own to be resolved.
+  /**
+   * What a child would give as well. To make a child costs more than all else in a small run, and most runs want services
+   * of the parent, or classes that have nothing injected themselves.
+   */
   #withoutChild(token: unknown): unknown {
     for (const [known, value] of this.#values) if (known === token) return value;
-    const registration = (this.#parent as unknown as Internals).getRegistration(token);
+    const registration = internalsOf(this.#parent).getRegistration(token);
     if (registration === null) return isPlain(token) ? this.#made(token) : undefined;
     const { provider, options, instance } = registration;
-    if (options.lifecycle === Lifecycle.Singleton) return instance;
-    return isValueProvider(provider) ? provider.useValue : undefined;
+    if (options.lifecycle === Lifecycle.Singleton) return instance ?? this.#parent.resolve(token as InjectionToken);
+    return 'useValue' in provider ? provider.useValue : undefined;
   }
 
   #made(target: Class): object {
     const made = Reflect.construct(target, []) as { dispose?: unknown };
-    if (typeof made.dispose === 'function') {
-      (this.#container() as unknown as Internals).disposables.add(made as { dispose(): unknown });
-    }
+    if (typeof made.dispose === 'function') internalsOf(this.#container()).disposables.add(made);
     return made;
   }
 }
 
-function isValueProvider(provider: unknown): provider is { readonly useValue: unknown } {
-  return typeof provider === 'object' && provider !== null && 'useValue' in provider;
-}
-
 const plain = new WeakMap<object, boolean>();
 
-// Not by its own parameters alone: those of a class without a constructor are its parent's.
+// A class without a constructor of its own has its parent's parameters, so `length` alone does not tell.
 function isPlain(token: unknown): token is Class {
   if (typeof token !== 'function') return false;
   let found = plain.get(token);
@@ -149,24 +153,18 @@ function isPlain(token: unknown): token is Class {
   return found;
 }
 
-function keepToItself(child: Internals, parent: Internals): void {
-  const resolveHere = child.resolveRegistration.bind(child);
-  child.resolveRegistration = (registration, context) =>
-    registration.options.lifecycle === Lifecycle.Singleton
-      ? parent.resolveRegistration(registration, context)
-      : resolveHere(registration, context);
-  copyDown(child, ({ options }) => options.lifecycle === Lifecycle.ContainerScoped);
-}
-
-/** Makes those registrations of the containers above that are `wanted` the child's own, so that it makes its own instance. */
-function copyDown(child: Internals, wanted: (registration: Registration) => boolean): void {
-  const look = child.getRegistration.bind(child);
-  child.getRegistration = (token) => {
-    const registration = look(token);
-    if (registration === null || !wanted(registration) || child.isRegistered(token)) return registration;
-    const own = { provider: registration.provider, options: registration.options };
-    // oxlint-disable-next-line no-underscore-dangle -- tsyringe's name
-    child._registry.set(token, own);
-    return own;
+/**
+ * Gives those registrations that are wanted a copy, the same one each time. tsyringe keeps what it made in the
+ * registration, so a container that resolves copies makes instances of its own.
+ */
+function copies(isWanted: (registration: Registration) => boolean): (registration: Registration) => Registration {
+  let made: Map<Registration, Registration> | undefined;
+  return (registration) => {
+    let copy = made?.get(registration);
+    if (copy === undefined && isWanted(registration)) {
+      copy = { provider: registration.provider, options: registration.options };
+      (made ??= new Map()).set(registration, copy);
+    }
+    return copy ?? registration;
   };
 }

@@ -1,11 +1,4 @@
 import { inject as tsyringeInject } from 'tsyringe';
-import {
-  ForeignDecoratorError,
-  MisplacedInjectError,
-  MissingTypeError,
-  UndefinedTokenError,
-  UninjectedParameterError,
-} from '../../src/container/errors';
 import { Inject } from '../../src/container/inject';
 import { checkInjection, injectionsOf } from '../../src/container/parameters';
 import { Handles } from '../../src/job/handles';
@@ -63,7 +56,7 @@ describe('a declaration is refused', () => {
     class Bare {
       handle(_mailer: Mailer) {}
     }
-    expect(() => Job()(Bare)).toThrow(UninjectedParameterError);
+    expect(() => Job()(Bare)).toThrow(expect.objectContaining({ code: 'E_UNINJECTED_PARAMETER' }));
     expect(() => Job()(Bare)).toThrow(
       'Bare.handle, parameter 0 (_mailer) in test/container/parameters.test.ts has no @Inject(), so nothing would fill it. ' +
         "Write @Inject(Mailer), imported from 'onqueue', or take it with this.make(Mailer) in handle() (in a handler: inject(Mailer) in a field).",
@@ -84,14 +77,14 @@ describe('a declaration is refused', () => {
     class Overrides extends Parent {
       override handle(_mailer: Mailer) {}
     }
-    expect(() => Job()(Overrides)).toThrow(UninjectedParameterError);
+    expect(() => Job()(Overrides)).toThrow(expect.objectContaining({ code: 'E_UNINJECTED_PARAMETER' }));
   });
 
   it('for a parameter that TypeScript emitted no class for', () => {
     class ByInterface {
       handle(@Inject() _mailer: Mailer, @Inject() _clock: Clock) {}
     }
-    expect(() => Job()(ByInterface)).toThrow(MissingTypeError);
+    expect(() => Job()(ByInterface)).toThrow(expect.objectContaining({ code: 'E_MISSING_TYPE' }));
     expect(() => Job()(ByInterface)).toThrow(
       'ByInterface.handle, parameter 1 (_clock) in test/container/parameters.test.ts: TypeScript emitted no type (tsx, ' +
         'esbuild, an interface or an import type, or two files that import each other). Write @Inject(Mailer), or take it with this.make(Mailer) in handle()',
@@ -103,7 +96,7 @@ describe('a declaration is refused', () => {
       handle(_mailer: Mailer) {}
     }
     Inject()(NoMetadata.prototype, 'handle', 0);
-    expect(() => Job()(NoMetadata)).toThrow(MissingTypeError);
+    expect(() => Job()(NoMetadata)).toThrow(expect.objectContaining({ code: 'E_MISSING_TYPE' }));
   });
 
   it('for a parameter whose type no container makes', () => {
@@ -117,7 +110,7 @@ describe('a declaration is refused', () => {
 
   it('for a token that is undefined', () => {
     const declare = () => Inject(undefined as never)(Mailer.prototype as never, 'handle', 0);
-    expect(declare).toThrow(UndefinedTokenError);
+    expect(declare).toThrow(expect.objectContaining({ code: 'E_UNDEFINED_TOKEN' }));
     expect(declare).toThrow('Mailer.handle, parameter 0: the token is undefined. Two files import each other');
   });
 
@@ -125,7 +118,7 @@ describe('a declaration is refused', () => {
     class Theirs {
       handle(@tsyringeInject(Mailer) _mailer: Mailer) {}
     }
-    expect(() => Job()(Theirs)).toThrow(ForeignDecoratorError);
+    expect(() => Job()(Theirs)).toThrow(expect.objectContaining({ code: 'E_FOREIGN_DECORATOR' }));
     expect(() => Job()(Theirs)).toThrow(
       "Theirs.handle: this is tsyringe's inject, which serves constructors only; import Inject from 'onqueue'.",
     );
@@ -159,7 +152,9 @@ describe('a declaration is refused', () => {
     class TakesError {
       failed(@Inject() _mailer: Mailer) {}
     }
-    expect(() => checkInjection(JobComesFirst, 'handler')).toThrow(MisplacedInjectError);
+    expect(() => checkInjection(JobComesFirst, 'handler')).toThrow(
+      expect.objectContaining({ code: 'E_MISPLACED_INJECT' }),
+    );
     expect(() => Job()(TakesError)).toThrow('TakesError.failed, parameter 0 (_mailer)');
   });
 
