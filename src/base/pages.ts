@@ -7,12 +7,13 @@ export function* pagesOf<T>(
   items: readonly T[],
   bytesOf: (item: T) => number,
   most = MOST_JOBS,
+  mostBytes = MOST_BYTES,
 ): Generator<readonly T[]> {
   let start = 0;
   let bytes = 0;
   for (let at = 0; at < items.length; at += 1) {
     const size = bytesOf(items[at]!);
-    if (at - start === most || (at > start && bytes + size > MOST_BYTES)) {
+    if (at - start === most || (at > start && bytes + size > mostBytes)) {
       yield items.slice(start, at);
       start = at;
       bytes = 0;

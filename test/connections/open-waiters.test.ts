@@ -1,30 +1,59 @@
-import { OpenWaiters } from '../../src/connections/kit/open-waiters';
-import type { Waiter } from '../../src/connections/contract';
+import { Waiters } from '../../src/connections/kit/waiters';
+import { systemClock } from '../../src/base/clock';
 
-const fakeWaiter = (): Waiter & { readonly close: jest.Mock } => ({
-  wait: jest.fn(async () => undefined),
-  close: jest.fn(async () => undefined),
-});
+const never = new AbortController().signal;
+const listening = () => ({ listen: jest.fn(() => () => undefined), left: jest.fn() });
 
 describe('the waiters of a connection', () => {
-  it('end with it', async () => {
-    const waiters = new OpenWaiters();
-    const waiter = fakeWaiter();
-    waiters.add(waiter);
+  it('end with it, and with them their waits', async () => {
+    const waiters = new Waiters('main', systemClock);
+    const own = listening();
+    const waiter = waiters.open(own);
+    const wait = waiter.wait(60, never);
 
     await waiters.close();
 
-    expect(waiter.close).toHaveBeenCalledTimes(1);
+    await wait;
+    expect(own.left).toHaveBeenCalledTimes(1);
+    await expect(waiter.wait(1, never)).rejects.toMatchObject({ code: 'E_CONNECTION_CLOSED' });
   });
 
   it('are let go when they are closed before', async () => {
-    const waiters = new OpenWaiters();
-    const waiter = fakeWaiter();
+    const waiters = new Waiters('main', systemClock);
+    const own = listening();
 
-    await waiters.add(waiter).close();
+    await waiters.open(own).close();
     expect(waiters.size).toBe(0);
     await waiters.close();
 
-    expect(waiter.close).toHaveBeenCalledTimes(1);
+    expect(own.left).toHaveBeenCalledTimes(1);
+  });
+
+  it.each([
+    ['a wake-up', (wake: () => void) => wake()],
+    ['the end of its time', () => undefined],
+  ])('listen until %s', async (_, act) => {
+    const leave = jest.fn();
+    const waiter = new Waiters('main', systemClock).open({
+      listen: (wake) => {
+        act(wake);
+        return leave;
+      },
+    });
+
+    await waiter.wait(0.01, never);
+
+    expect(leave).toHaveBeenCalledTimes(1);
+  });
+
+  it('reject for what whoever listens could not hear', async () => {
+    const waiter = new Waiters('main', systemClock).open({
+      listen: (wake) => {
+        wake(new Error('deaf'));
+        return () => undefined;
+      },
+    });
+
+    await expect(waiter.wait(1, never)).rejects.toThrow('deaf');
   });
 });

@@ -1,9 +1,10 @@
-/** Carries out many of one kind in batches of ten, and of a batch that succeeds in part repeats only what failed. */
-import type { BatchResultErrorEntry } from '@aws-sdk/client-sqs';
+/** Carries out many of one kind in batches of ten, and repeats of a batch only what failed. */
+import type { BatchResultErrorEntry, SQS } from '@aws-sdk/client-sqs';
 import { toError } from '../../base/exception-text';
+import { MOST_BYTES, pagesOf } from '../../base/pages';
 import { QueueUnavailableError } from '../errors';
-import { type Request, SqsCaller } from './caller';
-import { isThrottled } from './refusals';
+import type { Request, Send, SqsCaller } from './caller';
+import { codeOf, isThrottled } from './refusals';
 
 /** What SQS takes at once. */
 const MOST_ENTRIES = 10;
@@ -16,10 +17,6 @@ export type EntryResult =
   | { readonly done: true }
   | { readonly done: false; readonly code?: string | undefined; readonly error: Error };
 
-export interface BatchReply {
-  readonly Failed?: readonly BatchResultErrorEntry[] | undefined;
-}
-
 export interface BatchOf<Entry> {
   readonly request: Request;
   readonly entries: readonly Entry[];
@@ -29,26 +26,29 @@ export interface BatchOf<Entry> {
   readonly mostBytes?: number | undefined;
   /** One batch after another, and none after one that failed. */
   readonly inOrder?: boolean | undefined;
-  readonly send: (entries: (Entry & { Id: string })[], signal: AbortSignal) => Promise<BatchReply>;
+  readonly send: (
+    client: SQS,
+    entries: (Entry & { Id: string })[],
+    options: Parameters<Send<unknown>>[1],
+  ) => Promise<{ readonly Failed?: readonly BatchResultErrorEntry[] | undefined }>;
 }
 
 /** One result for each entry, in order. Never throws. */
 export async function inBatches<Entry>(caller: SqsCaller, batch: BatchOf<Entry>): Promise<readonly EntryResult[]> {
+  const { entries, sizeOf = () => 0, mostBytes = MOST_BYTES, inOrder = false } = batch;
   const results: EntryResult[] = [];
-  const pages = [...pagesOf(batch)];
-  let broken: EntryResult | undefined;
+  const pages = [...pagesOf(entries, sizeOf, MOST_ENTRIES, mostBytes)];
   while (pages.length > 0) {
-    const round = pages.splice(0, batch.inOrder === true ? 1 : MOST_AT_ONCE);
-    const ended = broken === undefined ? round.map((page) => carryOut(caller, batch, page)) : [];
-    for (const page of await Promise.all(ended)) results.push(...page);
-    if (broken !== undefined) for (const page of round) results.push(...page.map(() => broken!));
-    else broken = breakIn(results, batch.inOrder === true);
+    const round = pages.splice(0, inOrder ? 1 : MOST_AT_ONCE);
+    for (const page of await Promise.all(round.map((entry) => carryOut(caller, batch, entry)))) results.push(...page);
+    const failure = failureOfRest(results, inOrder);
+    if (failure !== undefined) return entries.map((_, index) => results[index] ?? failure);
   }
   return results;
 }
 
-/** What the entries behind are answered with: nobody sends them. */
-function breakIn(results: readonly EntryResult[], inOrder: boolean): EntryResult | undefined {
+/** What those that come after are answered with, if they are not sent. */
+function failureOfRest(results: readonly EntryResult[], inOrder: boolean): EntryResult | undefined {
   for (const result of results) {
     if (result.done) continue;
     const { error } = result;
@@ -67,29 +67,25 @@ async function carryOut<Entry>(
   { request, send }: BatchOf<Entry>,
   page: readonly Entry[],
 ): Promise<readonly EntryResult[]> {
-  const { clock, deadline } = caller.settings;
-  const until = clock.monotonic() + deadline * 1000;
   const results: EntryResult[] = page.map(() => ({ done: true }));
   let left = page.map((entry, index) => ({ ...entry, Id: String(index) }));
-  for (let attempt = 0; ; attempt += 1) {
-    let failed: readonly BatchResultErrorEntry[];
-    try {
-      failed = (await caller.call(request, (signal) => send(left, signal))).Failed ?? [];
-    } catch (error) {
-      for (const { Id } of left) results[Number(Id)] = { done: false, error: toError(error) };
-      return results;
-    }
-    for (const { Id } of left) results[Number(Id)] = { done: true };
-    for (const { Id, Code = 'Error', Message = '' } of failed) {
-      const error = caller.replyError(request, Code, Message);
-      results[Number(Id)] = { done: false, code: Code.replace('AWS.SimpleQueueService.', ''), error };
-    }
-    const passing = new Set(failed.filter(isPassing).map(({ Id }) => Id));
-    left = left.filter(({ Id }) => passing.has(Id));
-    const pause = SqsCaller.pauseAfter(attempt);
-    if (left.length === 0 || clock.monotonic() + pause >= until) return results;
-    await caller.pause(pause);
+  try {
+    await caller.call(request, async (client, options) => {
+      const { Failed = [] } = await send(client, left, options);
+      const passing = Failed.filter(isPassing);
+      for (const failed of Failed) {
+        const code = codeOf({ Code: failed.Code ?? 'Error' });
+        const error = caller.replyError(request, code, failed.Message ?? '');
+        results[Number(failed.Id)] = { done: false, code, error };
+      }
+      left = left.filter(({ Id }) => passing.some((failed) => failed.Id === Id));
+      for (const { Id } of left) results[Number(Id)] = { done: true };
+      if (passing.length > 0) throw asThrown(passing[0]!);
+    });
+  } catch (error) {
+    for (const { Id } of left) results[Number(Id)] = { done: false, error: toError(error) };
   }
+  return results;
 }
 
 /** SQS says of each entry whose fault it was. */
@@ -97,18 +93,7 @@ function isPassing({ SenderFault, Code = '' }: BatchResultErrorEntry): boolean {
   return SenderFault !== true || isThrottled({ Code });
 }
 
-function* pagesOf<Entry>({ entries, sizeOf, mostBytes = Infinity }: BatchOf<Entry>): Generator<readonly Entry[]> {
-  let page: Entry[] = [];
-  let bytes = 0;
-  for (const entry of entries) {
-    const size = sizeOf?.(entry) ?? 0;
-    if (page.length === MOST_ENTRIES || (page.length > 0 && bytes + size > mostBytes)) {
-      yield page;
-      page = [];
-      bytes = 0;
-    }
-    page.push(entry);
-    bytes += size;
-  }
-  if (page.length > 0) yield page;
+/** The same as if all of the batch had failed for it: the rest is asked for again. */
+function asThrown({ Code = 'Error', Message = '' }: BatchResultErrorEntry): Error {
+  return Object.assign(new Error(Message), { Code, $metadata: { httpStatusCode: 503 } });
 }

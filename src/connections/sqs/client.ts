@@ -1,17 +1,14 @@
 /** Makes a client of the AWS SDK from the configuration, and what it is called for people. */
-import type { MessageAttributeValue, SQSClient, SQSClientConfig } from '@aws-sdk/client-sqs';
+import type { MessageAttributeValue, SQS, SQSClientConfig } from '@aws-sdk/client-sqs';
 import { systemClock } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
 import type { SqsConfig } from '../../application/configuration/configuration';
 import { loadPeer } from '../kit/peer';
 
-export type Sdk = typeof import('@aws-sdk/client-sqs');
-
 export type Attributes = Readonly<Record<string, MessageAttributeValue>>;
 
 export interface SqsLink {
-  readonly sdk: Sdk;
-  readonly client: SQSClient;
+  readonly client: SQS;
   /** By the heads of its answers, which are cut to the second: never later than it is for SQS. */
   readonly time: StoreClock;
 }
@@ -25,14 +22,14 @@ export function openLink(connection: string, { region, endpoint, credentials, op
   const sdk = loadPeer(
     { connection, driver: 'sqs', peer: '@aws-sdk/client-sqs' },
     // oxlint-disable-next-line typescript/no-require-imports -- loaded when it is first used
-    () => require('@aws-sdk/client-sqs') as Sdk,
+    () => require('@aws-sdk/client-sqs') as typeof import('@aws-sdk/client-sqs'),
   );
-  const client = new sdk.SQSClient({
+  const client = new sdk.SQS({
     ...options,
     ...(region !== undefined && { region }),
     ...(endpoint !== undefined && { endpoint }),
     ...(credentials !== undefined && { credentials: credentials as NonNullable<SQSClientConfig['credentials']> }),
-    // What is asked again, and for how long, is for the caller to say: the client would repeat a push that was carried out.
+    // The caller decides what is asked again: the client would repeat a push that was carried out.
     maxAttempts: 1,
   });
   const time = new StoreClock(systemClock);
@@ -50,7 +47,7 @@ export function openLink(connection: string, { region, endpoint, credentials, op
     },
     { step: 'deserialize', name: 'onqueueServerTime' },
   );
-  return { sdk, client, time };
+  return { client, time };
 }
 
 function note(time: StoreClock, response: unknown): void {

@@ -50,23 +50,15 @@ export class QueueNames {
 
   /** All queues that there are under prefix and suffix. */
   async all(): Promise<readonly string[]> {
-    const { link } = this.#caller;
+    const request = { operation: 'ListQueues', queue: '*', consequence: 'the queues were not listed', repeatable: true };
     const names: string[] = [];
-    let next: string | undefined;
+    let NextToken: string | undefined;
     do {
-      const input = { MaxResults: 1000, ...(next !== undefined && { NextToken: next }) };
-      const request = {
-        operation: 'ListQueues',
-        queue: '*',
-        consequence: 'the queues were not listed',
-        repeatable: true,
-      };
-      const page = await this.#caller.call(request, (abortSignal) =>
-        link.client.send(new link.sdk.ListQueuesCommand(input), { abortSignal }),
-      );
+      const input = { MaxResults: 1000, ...(NextToken !== undefined && { NextToken }) };
+      const page = await this.#caller.call(request, (client, options) => client.listQueues(input, options));
       for (const url of page.QueueUrls ?? []) names.push(...this.#ownName(url));
-      next = page.NextToken;
-    } while (next !== undefined);
+      ({ NextToken } = page);
+    } while (NextToken !== undefined);
     return names;
   }
 
@@ -84,13 +76,12 @@ export class QueueNames {
     return base.endsWith(this.#suffix) ? [base.slice(0, base.length - this.#suffix.length) + end] : [];
   }
 
-  async #askedFor(name: string): Promise<string> {
-    const { link } = this.#caller;
+  async #askedFor(QueueName: string): Promise<string> {
     const consequence = 'its address was not found';
-    const request = { operation: 'GetQueueUrl', queue: name, consequence, repeatable: true };
-    const reply = await this.#caller.call(request, (abortSignal) =>
-      link.client.send(new link.sdk.GetQueueUrlCommand({ QueueName: name }), { abortSignal }),
+    const request = { operation: 'GetQueueUrl', queue: QueueName, consequence, repeatable: true };
+    const { QueueUrl } = await this.#caller.call(request, (client, options) =>
+      client.getQueueUrl({ QueueName }, options),
     );
-    return reply.QueueUrl ?? name;
+    return QueueUrl ?? QueueName;
   }
 }

@@ -1,4 +1,6 @@
 /** Tells apart why SQS, or the way to it, does not do what was asked. */
+import type { Verdict } from '../kit/caller';
+import { Silence } from '../kit/silence';
 
 /** What the SDK throws for an answer of the service, or for none. */
 export interface Thrown {
@@ -20,8 +22,6 @@ const CREDENTIALS =
 
 const MISSING_QUEUE = /QueueDoesNotExist|NonExistentQueue|InvalidAddress/;
 
-const PURGING = /PurgeQueueInProgress/;
-
 /** Nobody was reached: nothing was sent. */
 const UNSENT = /\b(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN)\b/;
 
@@ -29,8 +29,8 @@ const UNSENT = /\b(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EHO
 const LOST_RECEIPT = /^(ReceiptHandleIsInvalid|InvalidParameterValue|MessageNotInflight)$/;
 
 /** `AWS.SimpleQueueService.MessageNotInflight` and `MessageNotInflight` are one. */
-export function codeOf(thrown: Thrown): string {
-  return (thrown.Code ?? thrown.name ?? 'Error').replace('AWS.SimpleQueueService.', '');
+export function codeOf({ Code, name = 'Error' }: Thrown): string {
+  return (Code ?? name).replace('AWS.SimpleQueueService.', '');
 }
 
 /** SQS answered. */
@@ -38,57 +38,50 @@ export function isReply({ $metadata }: Thrown): boolean {
   return $metadata?.httpStatusCode !== undefined;
 }
 
+export function verdictOn(error: unknown): Verdict {
+  if (error instanceof Silence) return 'lost';
+  const thrown = error as Thrown;
+  const status = thrown.$metadata?.httpStatusCode;
+  if (status === undefined) {
+    if (isUnsent(thrown)) return 'passing';
+    return isUnusable(thrown) ? 'final' : 'lost';
+  }
+  if (isThrottled(thrown) || status === 503) return 'passing';
+  return status >= 500 && !isUnusable(thrown) ? 'lost' : 'final';
+}
+
 export function isThrottled(thrown: Thrown): boolean {
-  return (
-    thrown.$metadata?.httpStatusCode === 429 || THROTTLED.test(codeOf(thrown)) || THROTTLED.test(thrown.name ?? '')
-  );
-}
-
-/** Nothing was carried out, and asking again may help. */
-export function isPassing(thrown: Thrown): boolean {
-  if (isThrottled(thrown) || thrown.$metadata?.httpStatusCode === 503) return true;
-  return !isReply(thrown) && isUnsent(thrown);
-}
-
-/** It may have been carried out all the same. */
-export function isUncertain(thrown: Thrown): boolean {
-  if (isPassing(thrown) || isCredentials(thrown) || isRegion(thrown)) return false;
-  return !isReply(thrown) || (thrown.$metadata?.httpStatusCode ?? 0) >= 500;
-}
-
-export function isCredentials(thrown: Thrown): boolean {
-  return CREDENTIALS.test(codeOf(thrown)) || CREDENTIALS.test(thrown.name ?? '');
-}
-
-export function isRegion({ message }: Thrown): boolean {
-  return message === 'Region is missing';
+  return thrown.$metadata?.httpStatusCode === 429 || isNamed(THROTTLED, thrown);
 }
 
 export function isMissingQueue(thrown: Thrown): boolean {
   return MISSING_QUEUE.test(codeOf(thrown));
 }
 
-export function isPurging(code: string): boolean {
-  return PURGING.test(code);
+export function isLostReceipt(code: string | undefined): boolean {
+  return code !== undefined && LOST_RECEIPT.test(code);
 }
 
-export function isLostReceipt(code: string): boolean {
-  return LOST_RECEIPT.test(code);
+/** Nobody is asked, or nobody would answer, before somebody mends the configuration. */
+export function isUnusable(thrown: Thrown): boolean {
+  return isNamed(CREDENTIALS, thrown) || isWithoutRegion(thrown);
 }
 
-/** What somebody can do about it, as a sentence; undefined: nothing tells. */
+/** What somebody can do about it, as a sentence. */
 export function remedyOf(thrown: Thrown): string | undefined {
-  if (isRegion(thrown)) return "Give region, such as 'eu-west-1', or set AWS_REGION.";
-  if (isCredentials(thrown)) {
+  if (isWithoutRegion(thrown)) return "Give region, such as 'eu-west-1', or set AWS_REGION.";
+  if (isNamed(CREDENTIALS, thrown)) {
     return 'Check the credentials (credentials in the configuration, or those that the AWS SDK finds) and their permissions on the queue.';
   }
   return isThrottled(thrown) ? 'Send fewer requests at once, or ask AWS for a higher quota.' : undefined;
 }
 
-/** What the service or the system said. An attempt on several addresses speaks through its parts. */
-export function wordsOf(thrown: Thrown): string | undefined {
-  if (isReply(thrown)) return `${codeOf(thrown)}: ${thrown.message ?? ''}`;
-  return thrown.message || thrown.errors?.map((part) => wordsOf(part as Thrown)).join(', ') || thrown.code;
+function isNamed(names: RegExp, thrown: Thrown): boolean {
+  return names.test(codeOf(thrown)) || names.test(thrown.name ?? '');
+}
+
+function isWithoutRegion({ message }: Thrown): boolean {
+  return message === 'Region is missing';
 }
 
 // By the message too: the SDK keeps nothing else of an error of another realm, as in a test runner's sandbox.

@@ -1,14 +1,11 @@
 /** One queue of SQS: the requests that concern it, in batches. */
-import type { Message, MessageSystemAttributeName, QueueAttributeName } from '@aws-sdk/client-sqs';
+import type { Message, MessageSystemAttributeName, QueueAttributeName, SQS } from '@aws-sdk/client-sqs';
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { Counts } from '../contract';
 import { type BatchOf, type EntryResult, inBatches } from './batches';
-import type { Request, SqsCaller } from './caller';
+import type { Request, Send, SqsCaller } from './caller';
 import { type MessageEntry, sizeOf } from './message';
 import type { QueueNames } from './queue-names';
-
-/** What SQS takes in one message, and in one batch. */
-export const MOST_BYTES = 1024 * 1024;
 
 /** So long after a change SQS may count what was before. */
 const LAG: Seconds = 120;
@@ -19,13 +16,9 @@ export interface Receive {
   /** Up to 10. */
   readonly limit: number;
   readonly lease: Seconds;
-  /** How long SQS waits for a message where there is none; it then asks all of its servers. */
+  /** How long SQS waits for a message if there is none; it then asks all of its servers. */
   readonly waits?: Seconds | undefined;
   readonly signal?: AbortSignal | undefined;
-}
-
-interface Receipt {
-  readonly ReceiptHandle: string;
 }
 
 export class SqsQueue {
@@ -47,69 +40,50 @@ export class SqsQueue {
   }
 
   async receive({ limit, lease, waits, signal }: Receive): Promise<readonly Message[]> {
-    const { client, sdk } = this.caller.link;
-    const QueueUrl = await this.#url();
     // What a lost answer held is handed out again when its lease ends; to ask a second time takes no other risk.
     const request = { ...this.#request('ReceiveMessage', 'nothing was reserved'), waits, signal };
-    const reply = await this.caller.call(request, (abortSignal) =>
-      client.send(
-        new sdk.ReceiveMessageCommand({
+    const reply = await this.#call(request, (client, QueueUrl, options) =>
+      client.receiveMessage(
+        {
           QueueUrl,
           MaxNumberOfMessages: limit,
           VisibilityTimeout: lease,
           WaitTimeSeconds: waits ?? 0,
           MessageSystemAttributeNames: SYSTEM_ATTRIBUTES,
           MessageAttributeNames: ['All'],
-        }),
-        { abortSignal },
+        },
+        options,
       ),
     );
     return reply.Messages ?? [];
   }
 
   /** One result for each, in order. What was sent and never answered is sent again only where SQS knows it again. */
-  async send(entries: readonly MessageEntry[]): Promise<readonly EntryResult[]> {
-    const request = {
-      ...this.#request('SendMessageBatch', `${entries.length} jobs were not queued`),
-      repeatable: this.isFifo,
-    };
+  send(entries: readonly MessageEntry[]): Promise<readonly EntryResult[]> {
     for (const { DelaySeconds = 0 } of entries) this.noteDelay(DelaySeconds);
-    return this.#batches({
-      request,
-      entries,
-      sizeOf,
-      mostBytes: this.#mostBytes,
-      inOrder: this.isFifo,
-      send: (QueueUrl, Entries, abortSignal) => {
-        const { client, sdk } = this.caller.link;
-        return client.send(new sdk.SendMessageBatchCommand({ QueueUrl, Entries }), { abortSignal });
-      },
+    const request = this.#request('SendMessageBatch', `${entries.length} jobs were not queued`, this.isFifo);
+    return this.#batches({ request, entries, sizeOf, mostBytes: this.#mostBytes, inOrder: this.isFifo }, (QueueUrl) => {
+      return (client, Entries, options) => client.sendMessageBatch({ QueueUrl, Entries }, options);
     });
   }
 
-  async delete(receipts: readonly string[]): Promise<readonly EntryResult[]> {
-    return this.#batches<Receipt>({
-      request: this.#request('DeleteMessageBatch', 'the outcomes of jobs were not recorded'),
-      entries: receipts.map((ReceiptHandle) => ({ ReceiptHandle })),
-      send: (QueueUrl, Entries, abortSignal) => {
-        const { client, sdk } = this.caller.link;
-        return client.send(new sdk.DeleteMessageBatchCommand({ QueueUrl, Entries }), { abortSignal });
-      },
+  delete(receipts: readonly string[]): Promise<readonly EntryResult[]> {
+    const request = this.#request('DeleteMessageBatch', 'the outcomes of jobs were not recorded');
+    const entries = receipts.map((ReceiptHandle) => ({ ReceiptHandle }));
+    return this.#batches({ request, entries }, (QueueUrl) => {
+      return (client, Entries, options) => client.deleteMessageBatch({ QueueUrl, Entries }, options);
     });
   }
 
   /** Hides each for so many seconds from now: a lease, or a release where that is 0 or a delay. */
-  async hide(
+  hide(
     held: readonly { readonly receipt: string; readonly seconds: Seconds }[],
     consequence: string,
   ): Promise<readonly EntryResult[]> {
-    return this.#batches<Receipt & { readonly VisibilityTimeout: Seconds }>({
-      request: this.#request('ChangeMessageVisibilityBatch', consequence),
-      entries: held.map(({ receipt, seconds }) => ({ ReceiptHandle: receipt, VisibilityTimeout: seconds })),
-      send: (QueueUrl, Entries, abortSignal) => {
-        const { client, sdk } = this.caller.link;
-        return client.send(new sdk.ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries }), { abortSignal });
-      },
+    const request = this.#request('ChangeMessageVisibilityBatch', consequence);
+    const entries = held.map(({ receipt, seconds }) => ({ ReceiptHandle: receipt, VisibilityTimeout: seconds }));
+    return this.#batches({ request, entries }, (QueueUrl) => {
+      return (client, Entries, options) => client.changeMessageVisibilityBatch({ QueueUrl, Entries }, options);
     });
   }
 
@@ -136,39 +110,36 @@ export class SqsQueue {
 
   /** The queue's settings, and about how many messages it holds. */
   async attributes(consequence: string): Promise<Readonly<Partial<Record<QueueAttributeName, string>>>> {
-    const { client, sdk } = this.caller.link;
-    const QueueUrl = await this.#url();
-    const reply = await this.caller.call(this.#request('GetQueueAttributes', consequence), (abortSignal) =>
-      client.send(new sdk.GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] }), { abortSignal }),
+    const reply = await this.#call(this.#request('GetQueueAttributes', consequence), (client, QueueUrl, options) =>
+      client.getQueueAttributes({ QueueUrl, AttributeNames: ['All'] }, options),
     );
     return reply.Attributes ?? {};
   }
 
   async purge(): Promise<void> {
-    const { client, sdk } = this.caller.link;
-    const QueueUrl = await this.#url();
-    const request = { ...this.#request('PurgeQueue', 'it was not cleared'), repeatable: false };
-    await this.caller.call(request, (abortSignal) =>
-      client.send(new sdk.PurgeQueueCommand({ QueueUrl }), { abortSignal }),
+    await this.#call(this.#request('PurgeQueue', 'it was not cleared', false), (client, QueueUrl, options) =>
+      client.purgeQueue({ QueueUrl }, options),
     );
     this.#delayedUntil = -Infinity;
   }
 
+  #request(operation: string, consequence: string, repeatable = true): Request {
+    return { operation, queue: this.name, consequence, repeatable };
+  }
+
+  async #call<Output>(
+    request: Request,
+    send: (client: SQS, url: string, options: Parameters<Send<unknown>>[1]) => Promise<Output>,
+  ): Promise<Output> {
+    const url = await this.#names.urlOf(this.name);
+    return this.caller.call(request, (client, options) => send(client, url, options));
+  }
+
   async #batches<Entry>(
-    batch: Omit<BatchOf<Entry>, 'send'> & {
-      readonly send: (url: string, ...rest: Parameters<BatchOf<Entry>['send']>) => ReturnType<BatchOf<Entry>['send']>;
-    },
+    batch: Omit<BatchOf<Entry>, 'send'>,
+    sendTo: (url: string) => BatchOf<Entry>['send'],
   ): Promise<readonly EntryResult[]> {
     if (batch.entries.length === 0) return [];
-    const url = await this.#url();
-    return inBatches(this.caller, { ...batch, send: (entries, signal) => batch.send(url, entries, signal) });
-  }
-
-  #request(operation: string, consequence: string): Request {
-    return { operation, queue: this.name, consequence, repeatable: true };
-  }
-
-  #url(): Promise<string> {
-    return this.#names.urlOf(this.name);
+    return inBatches(this.caller, { ...batch, send: sendTo(await this.#names.urlOf(this.name)) });
   }
 }

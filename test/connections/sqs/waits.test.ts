@@ -1,5 +1,4 @@
 import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
-import { SqsWaiter } from '../../../src/connections/sqs/sqs-waiter';
 import type { Reservation, Waiter } from '../../../src/connections/contract';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { eventually } from '../../support/eventually';
@@ -141,16 +140,4 @@ it('a FIFO queue is not polled: what was received and not run would have cost a 
 
   expect(await reserve(1, ['orders.fifo'])).toHaveLength(1);
   expect(world.server.asked.map(({ input }) => input['WaitTimeSeconds'] ?? 0)).toEqual([0, 0]);
-});
-
-it('a connection keeps none of the waiters that are closed, worker after worker', async () => {
-  const closed = jest.spyOn(SqsWaiter.prototype, 'close');
-  await waiter.close();
-  connection.waiter(['default']);
-
-  await connection.close();
-
-  // The one by itself, the other one with the connection.
-  expect(closed).toHaveBeenCalledTimes(2);
-  closed.mockRestore();
 });

@@ -1,0 +1,152 @@
+/**
+ * Calls a store within a deadline, and calls again as long as that may help and can do no harm.
+ *
+ * Each driver says what its errors mean, and how a failure is told; when to ask again is decided here, once.
+ */
+import { pauseAfter, sleep } from '../../base/backoff';
+import type { Clock, Milliseconds, Seconds } from '../../base/clock';
+import { wordsOf } from '../../base/foreign-error';
+import { QueueUnavailableError } from '../errors';
+import { CallsUnderWay } from './calls-under-way';
+import { Silence } from './silence';
+import { isUnknownHost, UNKNOWN_HOST_REMEDY } from './unknown-host';
+
+export interface CallerSettings {
+  /** The connection's name in the configuration. */
+  readonly name: string;
+  /** For people: without a password. */
+  readonly address: string;
+  readonly clock: Clock;
+  /** How long a call waits for an answer. */
+  readonly deadline: Seconds;
+  /** Where the address came from, if not from the configuration. */
+  readonly origin?: string | undefined;
+}
+
+/** What a call is for. */
+export interface Purpose {
+  /** What is not done if it fails, as a clause: `2 jobs were not queued`. */
+  readonly consequence: string;
+  /** Asking twice does no more than asking once: the call is repeated when its answer was lost. */
+  readonly repeatable?: boolean | undefined;
+  /** Default: that of the connection. */
+  readonly deadline?: Seconds | undefined;
+  /** How long the store itself may wait before it answers: a long poll. */
+  readonly waits?: Seconds | undefined;
+}
+
+/**
+ * What a failed attempt means. `passing`: nothing was done, and it may work in a moment. `lost`: it may have been done, and
+ * its answer will not come. `final`: asking again does not help.
+ */
+export type Verdict = 'passing' | 'lost' | 'final';
+
+/** Why a call was given up. */
+export interface CallFailure {
+  /** Of the last attempt that was not silent: it says more than silence. `Silence` if all were silent. */
+  readonly error: unknown;
+  readonly verdict: Verdict;
+  /** It was asked until the deadline. */
+  readonly late: boolean;
+  /** One of the attempts may have been carried out. */
+  readonly uncertain: boolean;
+}
+
+export interface Unserved extends Partial<Pick<CallFailure, 'error' | 'late' | 'uncertain'>> {
+  readonly consequence: string;
+  /** The store answered, and would not serve. */
+  readonly refused?: boolean | undefined;
+  /** What the store said. Default: what the error says. */
+  readonly reason?: string | undefined;
+  readonly remedy?: string | undefined;
+}
+
+const BACKOFF = { first: 50, longest: 1000 };
+
+/** A connection that died unnoticed is given up early enough for another one to answer within the deadline. */
+const ATTEMPTS_IN_SILENCE = 2;
+
+/** An attempt that has less time than this would only be cut off, and leave a doubt. */
+const SHORTEST_ATTEMPT: Milliseconds = 50;
+
+export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
+  /** For people: `SQS`. */
+  protected abstract readonly store: string;
+  readonly settings: CallerSettings;
+  readonly #shortestAttempt: Milliseconds;
+  readonly #underWay = new CallsUnderWay();
+
+  constructor(settings: CallerSettings, shortestAttempt = SHORTEST_ATTEMPT) {
+    this.settings = settings;
+    this.#shortestAttempt = shortestAttempt;
+  }
+
+  protected abstract verdictOn(error: unknown, purpose: Wanted): Verdict;
+
+  /** The error that is thrown for it. */
+  protected abstract explain(failure: CallFailure, purpose: Wanted): Error;
+
+  /**
+   * @param attempt asks once, and rejects with `Silence` if nothing came within so many milliseconds
+   * @throws what `explain` makes of a failure
+   */
+  protected insist<T>(purpose: Wanted, attempt: (milliseconds: Milliseconds) => Promise<T>): Promise<T> {
+    return this.#underWay.track(this.#insist(purpose, attempt));
+  }
+
+  /** Resolves when nothing is under way any more, at the latest after the deadline. */
+  idle(): Promise<void> {
+    const { clock, deadline } = this.settings;
+    return this.#underWay.idle(clock, deadline * 1000);
+  }
+
+  /** The store is away, or does not serve us. */
+  unavailable({ consequence, error, late, uncertain = false, refused, reason, remedy }: Unserved): QueueUnavailableError {
+    const { name, address, deadline, origin } = this.settings;
+    const cause = error instanceof Silence ? undefined : error;
+    const said = reason ?? wordsOf(cause);
+    const help = isUnknownHost(cause) ? UNKNOWN_HOST_REMEDY : remedy;
+    return new QueueUnavailableError(
+      {
+        connection: name,
+        store: this.store,
+        address,
+        consequence,
+        uncertain,
+        ...(refused === true && { refused }),
+        ...((late === true || error instanceof Silence) && { deadline }),
+        ...(said !== undefined && { reason: said }),
+        ...(origin !== undefined && { origin }),
+        ...(help !== undefined && { remedy: help }),
+      },
+      { cause },
+    );
+  }
+
+  async #insist<T>(purpose: Wanted, attempt: (milliseconds: Milliseconds) => Promise<T>): Promise<T> {
+    const { clock } = this.settings;
+    const { repeatable = false, waits = 0 } = purpose;
+    const deadline = (purpose.deadline ?? this.settings.deadline) * 1000;
+    const until = clock.monotonic() + deadline + waits * 1000;
+    const patience = waits * 1000 + (repeatable ? deadline / ATTEMPTS_IN_SILENCE : deadline);
+    let uncertain = false;
+    let told: unknown;
+    for (let count = 0; ; count += 1) {
+      try {
+        return await attempt(Math.min(patience, until - clock.monotonic()));
+      } catch (error) {
+        const isSilent = error instanceof Silence;
+        if (!isSilent) told = error;
+        const verdict = this.verdictOn(error, purpose);
+        uncertain ||= verdict === 'lost';
+        const again = verdict === 'passing' || (verdict === 'lost' && repeatable);
+        const pause = pauseAfter(count, BACKOFF);
+        const late = clock.monotonic() + pause + this.#shortestAttempt + waits * 1000 >= until;
+        if (!again || late) {
+          throw this.explain({ error: told ?? error, verdict, late: isSilent || again, uncertain }, purpose);
+        }
+        await sleep(clock, pause);
+      }
+    }
+  }
+}

@@ -1,0 +1,57 @@
+/** Sends what comes in as one call at a time: what comes while a call is under way travels in the next. */
+
+export interface LaneSettings<Item> {
+  /** Sends the items in one call, and settles each. If it rejects, so does each that is not settled yet. */
+  readonly carry: (items: readonly Item[]) => Promise<void>;
+  /** How many of the waiting items travel in the next call: one at least. Default: all. */
+  readonly fitting?: ((items: readonly Item[]) => number) | undefined;
+  /** What comes until this resolves travels along. Default: what comes in the same turn of the microtasks. */
+  readonly gather?: (() => Promise<void>) | undefined;
+  /** Calls under way at once. Default: 1. */
+  readonly atOnce?: number | undefined;
+}
+
+export class Lane<Item extends { reject(error: unknown): void }> {
+  readonly #settings: LaneSettings<Item>;
+  readonly #waiting: Item[] = [];
+  #isGathering = false;
+  #running = 0;
+  #settled: Promise<unknown> = Promise.resolve();
+
+  constructor(settings: LaneSettings<Item>) {
+    this.#settings = settings;
+  }
+
+  /** Nothing is under way, and nothing waits. */
+  get isIdle(): boolean {
+    return this.#running === 0;
+  }
+
+  /** Resolves when all that was sent so far is settled. */
+  get settled(): Promise<unknown> {
+    return this.#settled;
+  }
+
+  send(item: Item): void {
+    this.#waiting.push(item);
+    if (this.#isGathering || this.#running >= (this.#settings.atOnce ?? 1)) return;
+    this.#running += 1;
+    this.#settled = Promise.all([this.#settled, this.#run()]);
+  }
+
+  async #run(): Promise<void> {
+    const { gather, fitting, carry } = this.#settings;
+    this.#isGathering = true;
+    await gather?.();
+    this.#isGathering = false;
+    while (this.#waiting.length > 0) {
+      const items = this.#waiting.splice(0, fitting?.(this.#waiting) ?? Infinity);
+      try {
+        await carry(items);
+      } catch (error) {
+        for (const item of items) item.reject(error);
+      }
+    }
+    this.#running -= 1;
+  }
+}

@@ -1,0 +1,28 @@
+/** What all connections of ours do alike: end once, and refuse what comes later or what their store lacks. */
+import { type Capability, CapabilityError, ConnectionClosedError } from '../errors';
+
+export abstract class StoreConnection {
+  abstract readonly driver: string;
+  #closing: Promise<void> | undefined;
+
+  /** @param name in the configuration */
+  constructor(readonly name: string) {}
+
+  close(): Promise<void> {
+    this.#closing ??= this.end();
+    return this.#closing;
+  }
+
+  /** Ends what is open. Called once. */
+  protected abstract end(): Promise<void>;
+
+  protected checkOpen(operation: string): void {
+    if (this.#closing !== undefined) throw new ConnectionClosedError(this.name, operation);
+  }
+
+  /** A closed connection says that first: another driver would not help. */
+  protected lacks(operation: string, capability: Capability): Error {
+    this.checkOpen(operation);
+    return new CapabilityError(this.name, this.driver, capability);
+  }
+}

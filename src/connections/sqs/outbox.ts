@@ -1,0 +1,128 @@
+/** Where jobs go into one queue. What is dispatched in one turn of the event loop goes together: SQS bills each request. */
+import { createHash } from 'node:crypto';
+import type { SqsConfig, SqsPayload } from '../../application/configuration/configuration';
+import { PayloadTooLargeError } from '../../application/errors';
+import { endOfTurn } from '../../base/clock';
+import { fenceOf, readCounters, readCountersOfAny } from '../../payload/counters';
+import { uuidv7 } from '../../payload/uuid';
+import type { Entry } from '../contract';
+import { QueueUnavailableError } from '../errors';
+import { Lane } from '../kit/lane';
+import type { EntryResult } from './batches';
+import { SqsFifoDelayError, SqsPartialPushError } from './errors';
+import { entryOf, type MessageEntry, sizeOf } from './message';
+import type { SqsQueue } from './sqs-queue';
+
+/** Kept free in each message: what goes back bears longer counters than what came. */
+const GROWTH = 1024;
+
+/** How SQS says that a message is larger than its queue takes. */
+const SHORTER_THAN = /shorter than (\d+) bytes/;
+
+interface Push {
+  readonly messages: readonly MessageEntry[];
+  resolve(results: readonly EntryResult[]): void;
+  reject(error: unknown): void;
+}
+
+export class Outbox {
+  readonly #connection: string;
+  readonly #queue: SqsQueue;
+  readonly #config: SqsConfig;
+  /** Bytes of a payload. */
+  readonly #limit: number;
+  readonly #lane: Lane<Push>;
+
+  /** @param room bytes of a message at most */
+  constructor(connection: string, queue: SqsQueue, config: SqsConfig, room: number) {
+    this.#connection = connection;
+    this.#queue = queue;
+    this.#config = config;
+    this.#limit = room - GROWTH;
+    this.#lane = new Lane({
+      carry: (pushes) => this.#send(pushes),
+      gather: endOfTurn,
+      // What comes later to a FIFO queue must not overtake what is on its way.
+      atOnce: queue.isFifo ? 1 : Infinity,
+    });
+  }
+
+  get isIdle(): boolean {
+    return this.#lane.isIdle;
+  }
+
+  /** Resolves when what was pushed has its results. */
+  get sent(): Promise<unknown> {
+    return this.#lane.settled;
+  }
+
+  async push(entries: readonly Entry[]): Promise<void> {
+    if (entries.length === 0) return;
+    const messages = entries.map((entry) => this.#message(entry));
+    const results = await new Promise<readonly EntryResult[]>((resolve, reject) => {
+      this.#lane.send({ messages, resolve, reject });
+    });
+    const refused = results.flatMap(({ done }, index) => (done ? [] : [index]));
+    const [first] = refused;
+    if (first === undefined) return;
+    // Of several reasons the one that leaves a doubt: what may be there must not be sent elsewhere as well.
+    const told = refused.find((index) => isUncertain(results[index]!)) ?? first;
+    const cause = this.#errorOf(results[told]!, messages[told]!);
+    if (refused.length === entries.length) throw cause;
+    throw new SqsPartialPushError(this.#connection, this.#queue.name, entries.length, refused, { cause });
+  }
+
+  async #send(pushes: readonly Push[]): Promise<void> {
+    const results = await this.#queue.send(pushes.flatMap(({ messages }) => messages));
+    let start = 0;
+    for (const { messages, resolve } of pushes) resolve(results.slice(start, (start += messages.length)));
+  }
+
+  #message({ payload, delay = 0 }: Entry): MessageEntry {
+    const { name, isFifo } = this.#queue;
+    const { group: groupOf, deduplicate } = this.#config;
+    if (isFifo && delay > 0) throw new SqsFifoDelayError(this.#connection, name);
+    const fields = groupOf === undefined && deduplicate === undefined ? {} : fieldsOf(payload);
+    const group = groupOf?.(fields) ?? (isFifo ? name : undefined);
+    const deduplication = isFifo ? this.#deduplication(payload, fields) : undefined;
+    const entry = entryOf({ payload, delay: Math.max(delay, 0), group: group && lettersOf(group), deduplication });
+    const size = sizeOf(entry);
+    if (size > this.#limit) throw new PayloadTooLargeError('The job', this.#connection, size, this.#limit);
+    return entry;
+  }
+
+  // Unless the user says otherwise each push is a job of its own, and what is sent twice because no answer came is one. A
+  // failed job that is retried would be taken for the first of its key, and be lost.
+  #deduplication(payload: string, fields: SqsPayload): string {
+    const text = Buffer.from(payload);
+    const counters = readCounters(text)?.counters ?? readCountersOfAny(text);
+    const isFirst = counters === undefined || fenceOf(counters) === 0;
+    const key = isFirst ? this.#config.deduplicate?.(fields) : undefined;
+    return key === undefined ? uuidv7() : lettersOf(key);
+  }
+
+  #errorOf(result: EntryResult, message: MessageEntry): Error {
+    if (result.done) throw new TypeError('it was pushed');
+    const limit = SHORTER_THAN.exec(result.error.message)?.[1];
+    if (limit === undefined) return result.error;
+    return new PayloadTooLargeError('The job', this.#connection, sizeOf(message), Number(limit));
+  }
+}
+
+function isUncertain(result: EntryResult): boolean {
+  return !result.done && result.error instanceof QueueUnavailableError && result.error.facts.uncertain === true;
+}
+
+function fieldsOf(payload: string): SqsPayload {
+  try {
+    const parsed: unknown = JSON.parse(payload);
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? (parsed as SqsPayload) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** AWS takes 128 characters of ASCII without spaces; of anything else, a digest. */
+function lettersOf(key: string): string {
+  return /^[!-~]{1,128}$/.test(key) ? key : createHash('sha256').update(key).digest('hex');
+}

@@ -1,0 +1,112 @@
+/**
+ * Writes the ends of reservations to SQS.
+ *
+ * A message cannot be changed. On a standard queue what goes back with other counters is sent anew and then deleted, in this
+ * order: a crash between the two doubles a job, and never loses one. On a FIFO queue that would cost it its place in its
+ * group: there it becomes visible again as it is.
+ */
+import type { Milliseconds } from '../../base/clock';
+import type { Settlement, SettleResult } from '../contract';
+import type { EntryResult } from './batches';
+import { Holding } from './holding';
+import { entryOf, textWith } from './message';
+import { isLostReceipt } from './refusals';
+import type { SqsQueue } from './sqs-queue';
+
+interface Ending {
+  readonly index: number;
+  readonly settlement: Settlement;
+  readonly holding: Holding;
+  /** Its text was sent anew: only to be deleted. */
+  sent: boolean;
+  error?: Error | undefined;
+}
+
+type Release = Extract<Settlement, { outcome: 'released' }>;
+
+/**
+ * @param now by the clock that all threads share
+ * @throws what the first that failed was refused with; the others have ended, and say so when they are settled again
+ */
+export async function settle(
+  settlements: readonly Settlement[],
+  queueOf: (name: string) => SqsQueue,
+  now: Milliseconds,
+): Promise<readonly SettleResult[]> {
+  const endings: Ending[] = [];
+  const results = settlements.map((settlement, index): SettleResult => {
+    const holding = Holding.of(settlement.reservation);
+    const claim = holding?.claim(now) ?? 'lost';
+    if (holding === undefined || claim === 'lost') return 'lost';
+    if (claim !== 'done') endings.push({ index, settlement, holding, sent: claim === 'sent' });
+    return 'settled';
+  });
+  const queues = new Set(endings.map(({ settlement }) => settlement.reservation.queue));
+  await Promise.all(
+    [...queues].map(async (queue) => {
+      const own = endings.filter(({ settlement }) => settlement.reservation.queue === queue);
+      for (const { index } of await end(queueOf(queue), own, now)) results[index] = 'lost';
+    }),
+  );
+  const failed = endings.find(({ error }) => error !== undefined);
+  for (const { holding, error, sent } of endings) {
+    if (error !== undefined) holding.giveBack(sent);
+    else if (failed === undefined) holding.end();
+    else holding.done();
+  }
+  if (failed?.error !== undefined) throw failed.error;
+  return results;
+}
+
+/** Gives those that were lost. Never throws: what failed bears its error. */
+async function end(queue: SqsQueue, endings: readonly Ending[], now: Milliseconds): Promise<readonly Ending[]> {
+  const released = endings.filter(({ settlement }) => settlement.outcome === 'released');
+  const shown = queue.isFifo ? released : [];
+  try {
+    const unsent = queue.isFifo ? [] : released.filter(({ sent }) => !sent);
+    await sendAnew(queue, unsent);
+    const over = endings.filter((ending) => !shown.includes(ending) && ending.error === undefined);
+    const [visible, deleted] = await Promise.all([
+      show(queue, shown, now),
+      queue.delete(over.map(({ holding }) => holding.token.receipt)),
+    ]);
+    return [...lostOf(shown, visible), ...lostOf(over, deleted).filter(({ sent }) => !sent)];
+  } catch (error) {
+    // The queue's address was not found.
+    for (const ending of endings) ending.error ??= error as Error;
+    return [];
+  }
+}
+
+async function sendAnew(queue: SqsQueue, endings: readonly Ending[]): Promise<void> {
+  const entries = endings.map(({ settlement, holding }) => {
+    const { reservation, delay, counters } = settlement as Release;
+    const { group, attributes } = holding.token;
+    return entryOf({ payload: textWith(reservation.payload, counters), delay, group, attributes });
+  });
+  const sent = await queue.send(entries);
+  endings.forEach((ending, index) => {
+    const result = sent[index]!;
+    if (result.done) ending.sent = true;
+    else ending.error = result.error;
+  });
+}
+
+function show(queue: SqsQueue, endings: readonly Ending[], now: Milliseconds): Promise<readonly EntryResult[]> {
+  const held = endings.map(({ settlement, holding }) => ({
+    receipt: holding.token.receipt,
+    seconds: Math.max(holding.hideable((settlement as Release).delay, now), 0),
+  }));
+  for (const { seconds } of held) queue.noteDelay(seconds);
+  return queue.hide(held, 'jobs were not given back');
+}
+
+function lostOf(endings: readonly Ending[], results: readonly EntryResult[]): readonly Ending[] {
+  return endings.filter((ending, index) => {
+    const result = results[index]!;
+    if (result.done) return false;
+    if (isLostReceipt(result.code)) return true;
+    ending.error = result.error;
+    return false;
+  });
+}
