@@ -1,7 +1,5 @@
 /** The `beanstalkd` driver: a queue is a tube, a lease the time to run, a renewal a touch. */
-import { ALL_CAPABLE } from '../kit/all-capable';
 import type { Clock, Seconds } from '../../base/clock';
-import type { Logger } from '../../base/logger';
 import type { BeanstalkdConfig } from '../../application/configuration/configuration';
 import type {
   Capabilities,
@@ -18,20 +16,21 @@ import type {
   SettleResult,
   Waiter,
 } from '../contract';
-import { CapabilityError, ConnectionClosedError } from '../errors';
-import { OpenWaiters } from '../kit/open-waiters';
-import { BeanstalkdWaiter } from './beanstalkd-waiter';
+import { ALL_CAPABLE } from '../kit/all-capable';
+import { CallsUnderWay } from '../kit/calls-under-way';
+import { StoreConnection } from '../kit/store-connection';
+import { Waiters } from '../kit/waiters';
 import { BuriedJobs } from './buried-jobs';
-import { Caller } from './caller';
-import { clearTube } from './clear-tube';
+import { BeanstalkdCaller } from './caller';
+import { clearTube } from './clear';
 import { diagnoseBeanstalkd, isDurable } from './diagnose';
 import { Held } from './held';
-import { patiently, type ServerFacts } from './link';
+import { entriesOf, type Fields, fieldsOf } from './protocol';
 import { push } from './push';
-import { entriesOf, fieldsOf } from './replies';
 import { Reserve } from './reserve';
 import { Reservers } from './reservers';
-import { goesAtOnce } from './settle-held';
+import { goesAtOnce, settle } from './settle';
+import { TubeWait } from './tube-wait';
 import { Tubes } from './tubes';
 
 const DEFAULT_URL = 'beanstalk://127.0.0.1';
@@ -62,7 +61,6 @@ export interface BeanstalkdContext {
   /** The connection's name in the configuration. */
   readonly name: string;
   readonly clock: Clock;
-  readonly logger: Logger;
   /** How long a call waits for an answer. */
   readonly deadline: Seconds;
   readonly retryAfter: Seconds;
@@ -70,8 +68,7 @@ export interface BeanstalkdContext {
   readonly maxPayload: number;
 }
 
-export class BeanstalkdConnection implements Connection {
-  readonly name: string;
+export class BeanstalkdConnection extends StoreConnection implements Connection {
   readonly driver = 'beanstalkd';
   readonly address: string;
   readonly capabilities = CAPABILITIES;
@@ -79,30 +76,32 @@ export class BeanstalkdConnection implements Connection {
   readonly #context: BeanstalkdContext;
   readonly #priority: number;
   readonly #tubes: Tubes;
-  readonly #caller: Caller;
+  readonly #caller: BeanstalkdCaller;
   readonly #reservers: Reservers;
-  readonly #waiters = new OpenWaiters();
-  readonly #underWay = new Set<Promise<unknown>>();
-  #server: ServerFacts | undefined;
+  readonly #waiters: Waiters;
+  readonly #underWay = new CallsUnderWay();
+  #server: Fields | undefined;
   #forgotten = false;
-  #closing: Promise<void> | undefined;
 
   constructor(
     { url = DEFAULT_URL, prefix = '', priority = DEFAULT_PRIORITY }: BeanstalkdConfig,
     context: BeanstalkdContext,
   ) {
+    super(context.name);
     const { hostname, port } = new URL(url);
-    const host = hostname.replace(/^\[(.*)\]$/, '$1');
-    this.name = context.name;
-    this.address = `beanstalk://${hostname}:${port === '' ? DEFAULT_PORT : port}`;
+    const place = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port === '' ? DEFAULT_PORT : port) };
+    this.address = `beanstalk://${hostname}:${place.port}`;
     this.#context = context;
     this.#priority = priority;
     this.#tubes = new Tubes(context.name, prefix);
-    const settings = { ...context, host, port: Number(port === '' ? DEFAULT_PORT : port), address: this.address };
-    this.#caller = new Caller(settings, (facts) => this.#hear(facts));
+    this.#caller = new BeanstalkdCaller({ ...context, address: this.address }, place, (facts) => this.#hear(facts));
     this.#reservers = new Reservers(this.#caller);
-    const tubeOf = (queue: string): string => this.#tubes.of(queue);
-    this.buried = new BuriedJobs(this.#caller, tubeOf, () => this.queues());
+    this.#waiters = new Waiters(context.name, context.clock);
+    this.buried = new BuriedJobs(
+      this.#caller,
+      (queue) => this.#tubes.of(queue),
+      () => this.queues(),
+    );
   }
 
   push(queue: string, entries: readonly Entry[]): Promise<void> {
@@ -117,7 +116,7 @@ export class BeanstalkdConnection implements Connection {
   }
 
   settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
-    return this.#do('settle', () => this.#settle(settlements));
+    return this.#do('settle', () => settle(settlements));
   }
 
   settleAndReserve(
@@ -126,7 +125,7 @@ export class BeanstalkdConnection implements Connection {
   ): Promise<{ readonly results: readonly SettleResult[]; readonly reply: ReserveReply }> {
     return this.#do('settleAndReserve', async () => {
       const { current } = this.#reservers;
-      const settling = this.#settle(settlements);
+      const settling = settle(settlements);
       // On one connection the server does one after the other; otherwise the reserve would not see what was settled.
       const inOrder = settlements.every((settlement) => {
         const held = settlement.reservation.token;
@@ -149,7 +148,8 @@ export class BeanstalkdConnection implements Connection {
         const results = await reserver.renew(own, lease);
         own.forEach((one, index) => answers.set(one, results[index]!));
       });
-      await all(renewing);
+      await Promise.allSettled(renewing);
+      await Promise.all(renewing);
       return tokens.map((token) => answers.get(token) ?? 'lost');
     });
   }
@@ -158,7 +158,7 @@ export class BeanstalkdConnection implements Connection {
     return this.#do('counts', async () => {
       const tube = this.#tubes.of(queue);
       const consequence = `queue '${queue}' was not counted`;
-      const [reply] = await this.#caller.call(() => [`stats-tube ${tube}`], { consequence, again: true });
+      const [reply] = await this.#caller.call(() => [`stats-tube ${tube}`], { consequence, repeatable: true });
       const fields = fieldsOf(reply!.body);
       const count = (state: keyof Counts): number => Number(fields.get(`current-jobs-${state}`) ?? 0);
       return { ready: count('ready'), delayed: count('delayed'), reserved: count('reserved') };
@@ -170,15 +170,13 @@ export class BeanstalkdConnection implements Connection {
     return this.#do('clear', () => clearTube(this.#caller, this.#reservers, this.#tubes.of(queue)));
   }
 
-  peek(): Promise<readonly PeekedJob[]> {
-    return this.#do('peek', async () => {
-      throw new CapabilityError(this.name, this.driver, 'peek');
-    });
+  async peek(): Promise<readonly PeekedJob[]> {
+    throw this.lacks('peek', 'peek');
   }
 
   queues(): Promise<readonly string[]> {
     return this.#do('queues', async () => {
-      const question = { consequence: 'the queues were not read', again: true };
+      const question = { consequence: 'the queues were not read', repeatable: true };
       const [list] = await this.#caller.call(() => ['list-tubes'], question);
       const names = entriesOf(list!.body).flatMap((tube) => this.#tubes.queueOf(tube) ?? []);
       const states = await this.#caller.call(() => names.map((name) => `stats-tube ${this.#tubes.of(name)}`), question);
@@ -191,25 +189,19 @@ export class BeanstalkdConnection implements Connection {
   }
 
   waiter(queues: readonly string[]): Waiter {
-    this.#checkOpen('waiter');
+    this.checkOpen('waiter');
     const tubes = [...new Set(queues)].map((queue) => this.#tubes.of(queue));
-    return this.#waiters.add(new BeanstalkdWaiter(this.name, this.#context.clock, this.#reservers, tubes));
+    return this.#waiters.open(new TubeWait(this.#reservers, tubes));
   }
 
   diagnose(): Promise<readonly Diagnosis[]> {
     return this.#do('diagnose', () => diagnoseBeanstalkd(this.#caller, this.#context.maxPayload));
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-
-  async #close(): Promise<void> {
+  protected async end(): Promise<void> {
     const { clock, deadline } = this.#context;
     await this.#waiters.close();
-    const idle = Promise.allSettled(this.#underWay);
-    await patiently(clock, idle, deadline * 1000).catch(() => undefined);
+    await this.#underWay.idle(clock, deadline * 1000);
     this.#reservers.close();
     this.#caller.close();
   }
@@ -221,30 +213,8 @@ export class BeanstalkdConnection implements Connection {
     return forgotten ? { ...reply, forgotten } : reply;
   }
 
-  /** Sent at once. Those that are settled when another one fails are told by the call that follows. */
-  async #settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
-    const settling = settlements.map(async (settlement): Promise<SettleResult> => {
-      const held = settlement.reservation.token;
-      if (!(held instanceof Held)) return 'lost';
-      const { unheard } = held;
-      held.unheard = undefined;
-      return unheard ?? held.reserver.settle(held, settlement);
-    });
-    try {
-      return await all(settling);
-    } catch (error) {
-      settlements.forEach(({ reservation }, index) => {
-        void settling[index]!.then(
-          (result) => void ((reservation.token as Held).unheard = result),
-          () => undefined,
-        );
-      });
-      throw error;
-    }
-  }
-
   /** A server that was started anew without its jobs. */
-  #hear(facts: ServerFacts): void {
+  #hear(facts: Fields): void {
     if (this.#server !== undefined && this.#server.get('id') !== facts.get('id')) {
       this.#forgotten ||= !isDurable(this.#server) || !isDurable(facts);
     }
@@ -252,25 +222,9 @@ export class BeanstalkdConnection implements Connection {
   }
 
   async #do<T>(operation: string, act: () => Promise<T>): Promise<T> {
-    this.#checkOpen(operation);
-    const acting = act();
-    this.#underWay.add(acting);
-    try {
-      return await acting;
-    } finally {
-      this.#underWay.delete(acting);
-    }
+    this.checkOpen(operation);
+    return this.#underWay.track(act());
   }
-
-  #checkOpen(operation: string): void {
-    if (this.#closing !== undefined) throw new ConnectionClosedError(this.name, operation);
-  }
-}
-
-/** Waits for all, also when one fails. @throws what the first of those has thrown */
-async function all<T>(promises: readonly Promise<T>[]): Promise<T[]> {
-  await Promise.allSettled(promises);
-  return Promise.all(promises);
 }
 
 /** Connects with the first call, not before. */

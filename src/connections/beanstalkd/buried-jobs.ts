@@ -1,21 +1,21 @@
 /** Failed jobs of a server whose worker has no other place for them: buried, and kicked to be run again. */
 import type { Buried } from '../contract';
-import type { Caller } from './caller';
-import { fieldsOf } from './replies';
+import type { BeanstalkdCaller } from './caller';
+import { fieldsOf } from './protocol';
 
 export class BuriedJobs implements Buried {
-  readonly #caller: Caller;
+  readonly #caller: BeanstalkdCaller;
   readonly #tubeOf: (queue: string) => string;
   readonly #queues: () => Promise<readonly string[]>;
 
-  constructor(caller: Caller, tubeOf: (queue: string) => string, queues: () => Promise<readonly string[]>) {
+  constructor(caller: BeanstalkdCaller, tubeOf: (queue: string) => string, queues: () => Promise<readonly string[]>) {
     this.#caller = caller;
     this.#tubeOf = tubeOf;
     this.#queues = queues;
   }
 
   async count(queue: string): Promise<number> {
-    const question = { consequence: 'the buried jobs were not counted', again: true };
+    const question = { consequence: 'the buried jobs were not counted', repeatable: true };
     const [reply] = await this.#caller.call(() => [`stats-tube ${this.#tubeOf(queue)}`], question);
     return Number(fieldsOf(reply!.body).get('current-jobs-buried') ?? 0);
   }
@@ -30,7 +30,7 @@ export class BuriedJobs implements Buried {
   }
 
   async #each(command: string, done: string, queues: readonly string[]): Promise<number> {
-    const question = { consequence: 'not all buried jobs were reached', again: true };
+    const question = { consequence: 'not all buried jobs were reached', repeatable: true };
     let count = 0;
     for (const queue of queues) {
       const tube = this.#tubeOf(queue);

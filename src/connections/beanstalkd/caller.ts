@@ -1,39 +1,46 @@
 /** Opens connections to the server, and holds the one on which jobs are pushed and questions are asked. */
 import type { Milliseconds } from '../../base/clock';
-import { withConsequence } from '../../base/define-error';
-import { QueueUnavailableError } from '../errors';
+import { type CallerSettings, type CallFailure, type Purpose, StoreCaller, type Verdict } from '../kit/caller';
 import { isOlder } from '../kit/older-version';
+import { Silence, within } from '../kit/silence';
 import { isUnknownHost } from '../kit/unknown-host';
-import { BeanstalkdVersionError } from './errors';
-import { type Command, Link, LinkEnded, type LinkSettings, Overdue, type ServerFacts } from './link';
-import type { Reply } from './replies';
-import { isAway, unavailable } from './trouble';
-
-export interface Question {
-  /** What a failure means to the caller, as a clause: `2 jobs were not queued`. */
-  readonly consequence: string;
-  /** It may be carried out twice: it is asked again when its answer was lost. Default: false. */
-  readonly again?: boolean | undefined;
-}
-
-const FIRST_PAUSE: Milliseconds = 50;
-const LONGEST_PAUSE: Milliseconds = 1000;
+import { BeanstalkdReplyError, BeanstalkdVersionError } from './errors';
+import { type Command, Link, LinkEnded, type Place } from './link';
+import type { Fields, Reply } from './protocol';
 
 /** The oldest that this driver was made for. */
 const NEEDED_VERSION = '1.10';
 
-/** A connection that has died unnoticed is given up early enough for another one to answer within the deadline. */
-const ATTEMPTS_IN_SILENCE = 2;
+const REMEDIES: Readonly<Record<string, string>> = {
+  DRAINING: 'It was told to take no more jobs (SIGUSR1); start it anew, or send them to another one.',
+  OUT_OF_MEMORY: 'Give it more memory, or make room.',
+  BURIED: 'It has no memory left: give it more, or make room.',
+};
 
-export class Caller {
-  readonly settings: LinkSettings;
-  readonly #heard: (facts: ServerFacts) => void;
+/** No connection came about: nothing was sent. */
+class Unconnected extends Error {
+  /** Asking again is of no use. */
+  readonly isFinal: boolean;
+
+  constructor(cause: unknown, isFinal: boolean) {
+    super('no connection came about', { cause });
+    this.isFinal = isFinal;
+  }
+}
+
+class OldServer extends Error {}
+
+export class BeanstalkdCaller extends StoreCaller {
+  protected readonly store = 'beanstalkd';
+  readonly #place: Place;
+  readonly #heard: (facts: Fields) => void;
   #link: Promise<Link> | undefined;
   #closed = false;
 
   /** @param heard told what the server says of itself, for each connection that is made to it */
-  constructor(settings: LinkSettings, heard: (facts: ServerFacts) => void) {
-    this.settings = settings;
+  constructor(settings: CallerSettings, place: Place, heard: (facts: Fields) => void) {
+    super(settings);
+    this.#place = place;
     this.#heard = heard;
   }
 
@@ -41,65 +48,48 @@ export class Caller {
     return this.settings.deadline * 1000;
   }
 
-  /** A connection of one's own, after as many attempts as the deadline allows. @throws QueueUnavailableError */
-  async open(consequence: string, until = this.settings.clock.monotonic() + this.deadline): Promise<Link> {
-    const { clock } = this.settings;
-    for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
-      try {
-        if (this.#closed) throw new LinkEnded(new Error('the connection was closed'), false);
-        const link = await Link.open(this.settings, until - clock.monotonic());
-        this.#refuseOld(link, consequence);
-        this.#heard(link.facts);
-        return link;
-      } catch (error) {
-        if (error instanceof BeanstalkdVersionError) throw error;
-        const late = clock.monotonic() + pause + FIRST_PAUSE >= until;
-        const hopeless = this.#closed || isUnknownHost(error);
-        if (late || hopeless) throw unavailable(this.settings, error, { consequence, late: late && !hopeless });
-      }
-      await new Promise<void>((resolve) => void clock.after(pause, resolve, true));
-    }
-  }
-
-  #refuseOld(link: Link, consequence: string): void {
-    const { name: connection, address } = this.settings;
-    const found = link.facts.get('version') ?? '';
-    if (!isOlder(found, NEEDED_VERSION)) return;
-    link.close();
-    throw new BeanstalkdVersionError({ connection, address, found, needed: NEEDED_VERSION, consequence });
+  /** A connection of one's own. @throws QueueUnavailableError, BeanstalkdVersionError */
+  open(consequence: string): Promise<Link> {
+    return this.insist({ consequence }, (milliseconds) => this.#open(milliseconds));
   }
 
   /**
-   * Sends commands, connecting where there is no connection; gives a reply for each.
+   * Sends commands, connecting if there is no connection; gives a reply for each.
    *
    * @param commands what to send, on the link that they are sent on
-   * @throws QueueUnavailableError
+   * @throws QueueUnavailableError, BeanstalkdVersionError
    */
-  async call(
-    commands: (link: Link) => readonly Command[],
-    { consequence, again = false }: Question,
-  ): Promise<readonly Reply[]> {
+  call(commands: (link: Link) => readonly Command[], purpose: Purpose): Promise<readonly Reply[]> {
     const { clock } = this.settings;
-    const until = clock.monotonic() + this.deadline;
-    for (;;) {
-      const link = await this.#connected(consequence, until);
-      const left = until - clock.monotonic();
+    return this.insist(purpose, async (milliseconds) => {
+      const until = clock.monotonic() + milliseconds;
+      const link = await this.#connected(milliseconds);
       try {
-        return await link.call(commands(link), again ? Math.min(left, this.deadline / ATTEMPTS_IN_SILENCE) : left);
+        return await link.call(commands(link), until - clock.monotonic());
       } catch (error) {
-        if (!isAway(error)) throw error;
-        link.close();
-        const sent = error instanceof Overdue || (error as LinkEnded).sent;
-        if ((sent && !again) || clock.monotonic() + FIRST_PAUSE >= until) {
-          throw unavailable(this.settings, error, { consequence, uncertain: sent && !again });
-        }
+        if (isAway(error)) link.close();
+        throw error;
       }
-    }
+    });
   }
 
-  /** What the server said of itself when it was last connected to. @throws QueueUnavailableError */
-  async facts(consequence: string): Promise<ServerFacts> {
-    return (await this.#connected(consequence, this.settings.clock.monotonic() + this.deadline)).facts;
+  /** What the server said of itself when it was last connected to. @throws QueueUnavailableError, BeanstalkdVersionError */
+  async facts(consequence: string): Promise<Fields> {
+    return (await this.insist({ consequence }, (milliseconds) => this.#connected(milliseconds))).facts;
+  }
+
+  /** The error for an answer that is a refusal. */
+  refusal(command: string, { word, args }: Reply, consequence: string, uncertain: boolean): Error {
+    const { name: connection, address } = this.settings;
+    const reply = [word, ...args].join(' ');
+    const remedy = REMEDIES[word];
+    if (remedy === undefined) return new BeanstalkdReplyError({ connection, address, command, reply, consequence });
+    return this.unavailable({ consequence, uncertain, refused: true, reason: reply, remedy });
+  }
+
+  /** The error for a link that ended or was silent; another error stays as it is. */
+  explainLink(error: unknown, consequence: string, uncertain = false): unknown {
+    return isAway(error) ? this.unavailable({ consequence, error, uncertain }) : error;
   }
 
   close(): void {
@@ -110,19 +100,55 @@ export class Caller {
     );
   }
 
-  async #connected(consequence: string, until: Milliseconds): Promise<Link> {
+  protected verdictOn(error: unknown): Verdict {
+    if (error instanceof Unconnected) return error.isFinal ? 'final' : 'passing';
+    if (error instanceof LinkEnded && !error.sent) return 'passing';
+    return isAway(error) ? 'lost' : 'final';
+  }
+
+  protected explain({ error, late, uncertain }: CallFailure, { consequence, repeatable = false }: Purpose): Error {
+    const cause = error instanceof Unconnected ? error.cause : error;
+    const { name: connection, address } = this.settings;
+    if (cause instanceof OldServer) {
+      const versions = { found: cause.message, needed: NEEDED_VERSION };
+      return new BeanstalkdVersionError({ connection, address, ...versions, consequence });
+    }
+    if (!(error instanceof Unconnected) && !isAway(error)) return error as Error;
+    return this.unavailable({ consequence, error: cause, late, uncertain: uncertain && !repeatable });
+  }
+
+  async #open(milliseconds: Milliseconds): Promise<Link> {
+    if (this.#closed) throw new Unconnected(new Error('the connection was closed'), true);
+    try {
+      const link = await Link.open(this.#place, this.settings.clock, milliseconds);
+      const version = link.facts.get('version') ?? '';
+      if (isOlder(version, NEEDED_VERSION)) {
+        link.close();
+        throw new OldServer(version);
+      }
+      this.#heard(link.facts);
+      return link;
+    } catch (error) {
+      throw new Unconnected(error, error instanceof OldServer || isUnknownHost(error));
+    }
+  }
+
+  async #connected(milliseconds: Milliseconds): Promise<Link> {
     for (;;) {
       // Shared by all who ask meanwhile.
-      const opening = (this.#link ??= this.open(consequence, until));
+      const opening = (this.#link ??= this.#open(milliseconds));
       try {
-        const link = await opening;
+        const link = await within(this.settings.clock, milliseconds, opening);
         if (link.isOpen) return link;
       } catch (error) {
+        if (error instanceof Silence) throw new Unconnected(error, false);
         if (this.#link === opening) this.#link = undefined;
-        const isTold = error instanceof QueueUnavailableError || error instanceof BeanstalkdVersionError;
-        throw isTold ? withConsequence(error, consequence) : error;
+        throw error;
       }
       if (this.#link === opening) this.#link = undefined;
     }
   }
 }
+
+/** The link is of no use any more. */
+const isAway = (error: unknown): boolean => error instanceof LinkEnded || error instanceof Silence;

@@ -1,15 +1,14 @@
 /** Looks for what loses or stops jobs in a beanstalkd: what `onqueue check` prints of it. */
 import type { Diagnosis } from '../contract';
-import type { Caller } from './caller';
-import type { ServerFacts } from './link';
-import { fieldsOf } from './replies';
+import type { BeanstalkdCaller } from './caller';
+import { type Fields, fieldsOf } from './protocol';
 
 /** Milliseconds; every job takes two such round trips. */
 const SLOW = 20;
 
-export async function diagnoseBeanstalkd(caller: Caller, maxPayload: number): Promise<readonly Diagnosis[]> {
+export async function diagnoseBeanstalkd(caller: BeanstalkdCaller, maxPayload: number): Promise<readonly Diagnosis[]> {
   const { clock } = caller.settings;
-  const ask = () => caller.call(() => ['stats'], { consequence: 'its state was not read', again: true });
+  const ask = () => caller.call(() => ['stats'], { consequence: 'its state was not read', repeatable: true });
   await ask();
   const sentAt = clock.monotonic();
   const facts = fieldsOf((await ask())[0]!.body);
@@ -25,14 +24,14 @@ export async function diagnoseBeanstalkd(caller: Caller, maxPayload: number): Pr
 }
 
 // One that is too old does not get so far.
-function version(facts: ServerFacts): Diagnosis {
+function version(facts: Fields): Diagnosis {
   return { level: 'ok', subject: 'version', message: `beanstalkd ${facts.get('version')}` };
 }
 
 /** Whether a server keeps its jobs over a restart. */
-export const isDurable = (facts: ServerFacts): boolean => Number(facts.get('binlog-current-index')) > 0;
+export const isDurable = (facts: Fields): boolean => Number(facts.get('binlog-current-index')) > 0;
 
-function persistence(facts: ServerFacts): Diagnosis {
+function persistence(facts: Fields): Diagnosis {
   const subject = 'persistence';
   if (isDurable(facts)) return { level: 'ok', subject, message: 'binlog' };
   return {
@@ -43,7 +42,7 @@ function persistence(facts: ServerFacts): Diagnosis {
   };
 }
 
-function size(facts: ServerFacts, maxPayload: number): Diagnosis {
+function size(facts: Fields, maxPayload: number): Diagnosis {
   const limit = Number(facts.get('max-job-size'));
   const small = limit < maxPayload;
   const remedy = `; maxPayload is ${maxPayload}. Start it with -z ${maxPayload}, or lower maxPayload.`;
@@ -54,13 +53,13 @@ function size(facts: ServerFacts, maxPayload: number): Diagnosis {
   };
 }
 
-function draining(facts: ServerFacts): readonly Diagnosis[] {
+function draining(facts: Fields): readonly Diagnosis[] {
   if (facts.get('draining') !== 'true') return [];
   const message = 'it takes no more jobs, as it was told to by SIGUSR1. Start it anew.';
   return [{ level: 'error', subject: 'draining', message }];
 }
 
-function buried(facts: ServerFacts): readonly Diagnosis[] {
+function buried(facts: Fields): readonly Diagnosis[] {
   const count = Number(facts.get('current-jobs-buried') ?? 0);
   if (count === 0) return [];
   const message = `${count}: set aside by a worker, and run by nobody before they are kicked`;

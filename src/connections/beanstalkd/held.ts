@@ -2,8 +2,8 @@
 import type { Milliseconds } from '../../base/clock';
 import type { Counters } from '../../payload/counters';
 import type { SettleResult } from '../contract';
-import type { ServerFacts } from './link';
 import type { JobFacts } from './marks';
+import type { Fields } from './protocol';
 import type { Reserver } from './reserver';
 
 /** Fresh from the server. */
@@ -24,7 +24,7 @@ export interface KnownJob extends RawJob {
   readonly reserver: Reserver;
 }
 
-export function knownJob(job: RawJob, fields: ServerFacts, reserver: Reserver): KnownJob {
+export function knownJob(job: RawJob, fields: Fields, reserver: Reserver): KnownJob {
   const number = (name: string): number => Number(fields.get(name) ?? 0);
   const facts = { priority: number('pri'), reserves: number('reserves'), releases: number('releases') };
   return { ...job, facts, reserver, tube: fields.get('tube') ?? '', ttr: number('ttr') * 1000 };
@@ -43,12 +43,10 @@ export class Held {
   leaseEnd: Milliseconds = -Infinity;
   /** It has ended, or is somebody else's. */
   isOver = false;
-  /** What is asked of the server now: to be waited for, not to be asked again. */
+  /** A call settles it, and will tell what became of it. */
+  isClaimed = false;
+  /** What is asked of the server, or was and nobody has heard of: not to be asked again. */
   settling: Promise<SettleResult> | undefined;
-  /** Nobody waits for that any more. */
-  isAbandoned = false;
-  /** What came of it, where nobody has heard it: another one of the same call failed. */
-  unheard: SettleResult | undefined;
   touching: Promise<boolean> | undefined;
   /** The priority after a settlement whose answer was lost; 'gone': there would be none. */
   doubt: number | 'gone' | undefined;
@@ -72,5 +70,20 @@ export class Held {
   /** Whether the server may still have it with us. */
   mayLast(now: Milliseconds): boolean {
     return !this.isOver && now - this.keptAt < this.job.ttr;
+  }
+
+  /** False: it is no longer ours to settle, or another call settles it. */
+  claim(): boolean {
+    const isOurs = this.settling !== undefined || this.doubt !== undefined || this.reserver.holds(this);
+    if (this.isClaimed || !isOurs) return false;
+    this.isClaimed = true;
+    return true;
+  }
+
+  /** Whoever claimed it has heard what became of it. */
+  told(): void {
+    this.isClaimed = false;
+    this.settling = this.doubt = undefined;
+    this.reserver.drop(this);
   }
 }

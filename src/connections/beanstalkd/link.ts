@@ -4,23 +4,14 @@
  * It is opened once. What ends it ends all that is under way on it, and the server takes back what was reserved on it.
  */
 import { connect, type Socket } from 'node:net';
-import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../base/clock';
-import type { Logger } from '../../base/logger';
-import { fieldsOf, type Reply, ReplyReader } from './replies';
+import type { Clock, Milliseconds } from '../../base/clock';
+import { within } from '../kit/silence';
+import { type Fields, fieldsOf, type Reply, ReplyReader } from './protocol';
 
-export interface LinkSettings {
-  /** The connection's name in the configuration. */
-  readonly name: string;
+export interface Place {
   readonly host: string;
   readonly port: number;
-  readonly address: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly deadline: Seconds;
 }
-
-/** What a server says of itself. */
-export type ServerFacts = ReadonlyMap<string, string>;
 
 /** A line, or with the body of a job. Both end as the protocol wants it. */
 export type Command = string | Buffer;
@@ -35,9 +26,6 @@ export class LinkEnded extends Error {
     this.sent = sent;
   }
 }
-
-/** The answer is not there in time. It may come yet. */
-export class Overdue extends Error {}
 
 interface Call {
   readonly expected: number;
@@ -64,7 +52,7 @@ export class Link {
   readonly #watched = new Set([FIRST_TUBE]);
   #used = FIRST_TUBE;
   #end: Error | undefined;
-  #facts: ServerFacts = new Map();
+  #facts: Fields = new Map();
   /** Resolves when it has ended. */
   readonly ended: Promise<void>;
 
@@ -84,14 +72,14 @@ export class Link {
     });
   }
 
-  /** One attempt. @throws what the system says, `LinkEnded` or `Overdue` */
-  static async open({ host, port, clock }: LinkSettings, within: Milliseconds): Promise<Link> {
+  /** One attempt. @throws what the system says, LinkEnded, Silence */
+  static async open({ host, port }: Place, clock: Clock, milliseconds: Milliseconds): Promise<Link> {
     const since = clock.monotonic();
     const socket = connect({ host, port });
     const link = new Link(socket, clock);
     try {
-      await patiently(clock, connected(socket), within);
-      link.#facts = fieldsOf((await link.call(['stats'], within - (clock.monotonic() - since)))[0]!.body);
+      await within(clock, milliseconds, connected(socket));
+      link.#facts = fieldsOf((await link.call(['stats'], milliseconds - (clock.monotonic() - since)))[0]!.body);
       if (!link.#facts.has('max-job-size')) throw new Error('it does not answer as a beanstalkd does');
       return link;
     } catch (error) {
@@ -100,7 +88,8 @@ export class Link {
     }
   }
 
-  get facts(): ServerFacts {
+  /** What the server said of itself when it was connected to. */
+  get facts(): Fields {
     return this.#facts;
   }
 
@@ -117,17 +106,17 @@ export class Link {
   /**
    * Sends commands in one go; gives a reply for each. What is called in one turn of the event loop goes out together.
    *
-   * @throws Overdue after so many milliseconds: the replies come yet, or the link ends; LinkEnded
+   * @throws Silence after so many milliseconds: the replies may still come, or the link ends; LinkEnded
    */
-  call(commands: readonly Command[], within: Milliseconds): Promise<readonly Reply[]> {
-    return patiently(this.#clock, this.ask(commands, within), within);
+  call(commands: readonly Command[], milliseconds: Milliseconds): Promise<readonly Reply[]> {
+    return within(this.#clock, milliseconds, this.ask(commands, milliseconds));
   }
 
   /** Like `call`, for as long as the link lives. After so many milliseconds it is overdue. @throws LinkEnded */
-  ask(commands: readonly Command[], within: Milliseconds): Promise<readonly Reply[]> {
+  ask(commands: readonly Command[], milliseconds: Milliseconds): Promise<readonly Reply[]> {
     if (this.#end !== undefined) return Promise.reject(new LinkEnded(this.#end, false));
     if (commands.length === 0) return Promise.resolve([]);
-    const dueAt = this.#clock.monotonic() + within - EARLY;
+    const dueAt = this.#clock.monotonic() + milliseconds - EARLY;
     return new Promise((resolve, reject) => {
       this.#calls.push({ expected: commands.length, replies: [], resolve, reject, dueAt });
       if (this.#outgoing.length === 0) process.nextTick(() => this.#flush());
@@ -192,23 +181,6 @@ export class Link {
   #finish(error: Error): void {
     this.#end ??= error;
     for (const call of this.#calls.splice(0)) call.reject(new LinkEnded(this.#end, true));
-  }
-}
-
-/** @throws Overdue, and what the promise rejects with */
-export async function patiently<T>(clock: Clock, promise: Promise<T>, within: Milliseconds): Promise<T> {
-  let give: () => void = () => undefined;
-  const late = new Promise<never>((_, reject) => {
-    // What came while a job blocked the event loop is read before the silence is believed.
-    give = (): void => void endOfTurn().then(() => reject(new Overdue('no answer in time')));
-  });
-  // An unanswered call keeps the process alive, up to its deadline.
-  const timer = clock.after(Math.max(within, 0), give, true);
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    timer.cancel();
-    promise.catch(() => undefined);
   }
 }
 

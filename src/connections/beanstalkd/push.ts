@@ -1,13 +1,11 @@
 /** Puts jobs into a tube. */
 import type { Seconds } from '../../base/clock';
 import type { Entry } from '../contract';
-import type { Caller } from './caller';
-import { putCommand } from './commands';
+import type { BeanstalkdCaller } from './caller';
 import { JobTooBigError } from './errors';
 import type { Command, Link } from './link';
 import { freshPriority } from './marks';
-import type { Reply } from './replies';
-import { refusal } from './trouble';
+import { putCommand, type Reply } from './protocol';
 
 export interface PushTerms {
   readonly priority: number;
@@ -16,7 +14,7 @@ export interface PushTerms {
 
 /** @throws JobTooBigError, then nothing was sent; QueueUnavailableError */
 export async function push(
-  caller: Caller,
+  caller: BeanstalkdCaller,
   tube: string,
   entries: readonly Entry[],
   { priority, lease }: PushTerms,
@@ -36,22 +34,22 @@ export async function push(
   const replies = await caller.call(commands, { consequence });
   const refused = replies.find(({ word }) => word !== 'INSERTED' && word !== 'USING');
   if (refused === undefined) return;
-  // It goes on with the tube of before, in which nobody looks for these.
+  // The link still uses the tube of before, in which nobody looks for these.
   if (refused === replies[0] && replies.length > puts.length) used?.close();
   const left = await takeBack(caller, replies, consequence);
   const out = entries.length - left;
   const part = left === 0 ? consequence : `${out} of ${entries.length} jobs ${out === 1 ? 'was' : 'were'} not queued`;
-  throw refusal(caller.settings, 'put', refused, { consequence: part, uncertain: left > 0 });
+  throw caller.refusal('put', refused, part, left > 0);
 }
 
 /**
- * So that the rest can be sent again, or elsewhere, as a whole. Without memory the server may even take a job and bury it.
+ * So that the rest can be sent again, or elsewhere, as a whole. A server without memory may even take a job and bury it.
  *
  * @returns how many of the jobs somebody has already
  */
-async function takeBack(caller: Caller, replies: readonly Reply[], consequence: string): Promise<number> {
+async function takeBack(caller: BeanstalkdCaller, replies: readonly Reply[], consequence: string): Promise<number> {
   const taken = replies.filter(({ word }) => word === 'INSERTED' || word === 'BURIED');
   const deletes = taken.map(({ args }) => `delete ${args[0]}`);
-  const answers = await caller.call(() => deletes, { consequence, again: true });
+  const answers = await caller.call(() => deletes, { consequence, repeatable: true });
   return answers.filter(({ word }) => word !== 'DELETED').length;
 }

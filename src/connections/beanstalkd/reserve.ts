@@ -16,7 +16,7 @@ import type { Reservation, ReserveReply, ReserveRequest } from '../contract';
 import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
 import { Held, type KnownJob, type RawJob } from './held';
 import { pastOf } from './marks';
-import { fieldsOf, type Reply } from './replies';
+import { fieldsOf, type Reply } from './protocol';
 import type { Reserver } from './reserver';
 import type { Reservers } from './reservers';
 import type { Tubes } from './tubes';

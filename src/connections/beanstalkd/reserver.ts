@@ -5,14 +5,13 @@
  * Silence does not end one that holds jobs: as long as their leases may last, the server may come back, and they with it.
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
-import type { RenewResult, SettleResult, Settlement } from '../contract';
-import type { Caller } from './caller';
+import type { RenewResult } from '../contract';
+import { Silence, within } from '../kit/silence';
+import type { BeanstalkdCaller } from './caller';
 import { type Held, type KnownJob, knownJob, type RawJob } from './held';
-import { type Command, type Link, LinkEnded, Overdue, patiently } from './link';
+import { type Command, type Link, LinkEnded } from './link';
 import { unseenPriority } from './marks';
-import { fieldsOf, type Reply } from './replies';
-import { settleHeld } from './settle-held';
-import { isAway, unavailable } from './trouble';
+import { fieldsOf, type Reply } from './protocol';
 
 const NO_JOB = new Set(['TIMED_OUT', 'DEADLINE_SOON']);
 /** Part of the time that the server leaves a job with us after which we keep it, where nobody else does it as often. */
@@ -27,13 +26,13 @@ export interface Catch {
 
 export class Reserver {
   readonly link: Link;
-  readonly caller: Caller;
+  readonly caller: BeanstalkdCaller;
   /** A reserve waits on the server: nothing else can be asked. */
   isBlocked = false;
   readonly #held = new Map<string, Held>();
   #keeping: { cancel(): void } | undefined;
 
-  constructor(link: Link, caller: Caller) {
+  constructor(link: Link, caller: BeanstalkdCaller) {
     this.link = link;
     this.caller = caller;
     void link.ended.then(() => this.#end());
@@ -70,8 +69,8 @@ export class Reserver {
   async wait(tubes: readonly string[], seconds: Seconds): Promise<KnownJob | undefined> {
     this.isBlocked = true;
     try {
-      const within = this.caller.deadline + seconds * 1000;
-      const { jobs } = await this.#reserve(tubes, [`reserve-with-timeout ${seconds}`], [], within);
+      const longest = this.caller.deadline + seconds * 1000;
+      const { jobs } = await this.#reserve(tubes, [`reserve-with-timeout ${seconds}`], [], longest);
       return (await this.describe(jobs))[0];
     } finally {
       this.isBlocked = false;
@@ -121,28 +120,6 @@ export class Reserver {
     }
   }
 
-  /** @throws QueueUnavailableError; then it may be asked for again, and is not carried out twice */
-  async settle(held: Held, settlement: Settlement): Promise<SettleResult> {
-    const isSettledElsewhere = held.settling !== undefined && !held.isAbandoned;
-    if (isSettledElsewhere || (held.doubt === undefined && !this.holds(held))) return 'lost';
-    held.isAbandoned = false;
-    const settling = (held.settling ??= settleHeld(held, settlement));
-    try {
-      const result = await patiently(this.caller.settings.clock, settling, this.caller.deadline);
-      held.doubt = undefined;
-      this.drop(held);
-      return result;
-    } catch (error) {
-      if (!(error instanceof Overdue)) {
-        held.settling = undefined;
-        throw error;
-      }
-      held.isAbandoned = true;
-      this.#considerEnd();
-      throw this.#unavailable(error, 'the outcome of a job was not written', true);
-    }
-  }
-
   /** Deletes a job that it holds, whatever its holder thinks. False: it was gone. @throws QueueUnavailableError */
   async end(held: Held): Promise<boolean> {
     const [reply] = await this.#call([`delete ${held.job.id}`], 'a job that runs was not removed');
@@ -161,15 +138,14 @@ export class Reserver {
     const askedAt = clock.monotonic();
     const touching = Promise.all(held.map((one) => this.touch(one)));
     try {
-      const kept = await patiently(clock, touching, this.caller.deadline);
+      const kept = await within(clock, this.caller.deadline, touching);
       return held.map((one, index) => {
         if (!kept[index]!) return 'lost';
         one.leaseEnd = askedAt + lease * 1000;
         return 'renewed';
       });
     } catch (error) {
-      this.#considerEnd();
-      throw this.#unavailable(error, `the leases of ${held.length} jobs were not renewed`, false);
+      throw this.failed(error, `the leases of ${held.length} jobs were not renewed`);
     }
   }
 
@@ -202,12 +178,12 @@ export class Reserver {
     tubes: readonly string[],
     reserves: readonly string[],
     others: readonly Command[],
-    within: Milliseconds,
+    milliseconds: Milliseconds,
   ): Promise<Catch> {
     const { clock } = this.caller.settings;
     const watch = this.link.watch(tubes);
     const askedAt = clock.monotonic();
-    const asking = this.link.ask([...watch, ...reserves, ...others], within);
+    const asking = this.link.ask([...watch, ...reserves, ...others], milliseconds);
     const sorted = asking.then((replies): Catch => {
       const answers = replies.slice(watch.length, watch.length + reserves.length);
       const jobs = answers
@@ -216,12 +192,11 @@ export class Reserver {
       return { jobs, others: replies.slice(watch.length + reserves.length) };
     });
     try {
-      return await patiently(clock, sorted, within);
+      return await within(clock, milliseconds, sorted);
     } catch (error) {
       // What comes yet has nobody to run it.
-      if (error instanceof Overdue) sorted.then(({ jobs }) => this.giveBack(jobs)).catch(() => undefined);
-      this.#considerEnd();
-      throw this.#unavailable(error, 'no job was reserved', false);
+      if (error instanceof Silence) sorted.then(({ jobs }) => this.giveBack(jobs)).catch(() => undefined);
+      throw this.failed(error, 'no job was reserved');
     }
   }
 
@@ -229,19 +204,17 @@ export class Reserver {
     try {
       return await this.link.call(commands, this.caller.deadline);
     } catch (error) {
-      this.#considerEnd();
-      throw this.#unavailable(error, consequence, false);
+      throw this.failed(error, consequence);
     }
   }
 
-  #unavailable(error: unknown, consequence: string, uncertain: boolean): unknown {
-    return isAway(error) ? unavailable(this.caller.settings, error, { consequence, uncertain }) : error;
-  }
-
-  /** Gives up a silent connection, once none of its jobs can be ours any more. */
-  #considerEnd(): void {
+  /**
+   * What to throw for a link that ended or was silent. A silent one is given up, once none of its jobs can be ours any more.
+   */
+  failed(error: unknown, consequence: string, uncertain = false): unknown {
     const now = this.caller.settings.clock.monotonic();
     if (![...this.#held.values()].some((held) => held.mayLast(now))) this.link.close();
+    return this.caller.explainLink(error, consequence, uncertain);
   }
 
   #end(): void {

@@ -1,6 +1,6 @@
 /** The connections that hold jobs: one that reserves, one for each wait, and as many more as hold what a wait has brought. */
-import type { Milliseconds } from '../../base/clock';
-import type { Caller } from './caller';
+import type { Clock, Milliseconds } from '../../base/clock';
+import type { BeanstalkdCaller } from './caller';
 import type { Held, KnownJob } from './held';
 import { Reserver } from './reserver';
 
@@ -13,14 +13,18 @@ const LONGEST_KEPT: Milliseconds = 5000;
 const STALE = 1 / 3;
 
 export class Reservers {
-  readonly #caller: Caller;
+  readonly #caller: BeanstalkdCaller;
   readonly #all = new Set<Reserver>();
   /** What waits have brought, in the order in which it came. */
   readonly #awaited: KnownJob[] = [];
   #opening = 0;
 
-  constructor(caller: Caller) {
+  constructor(caller: BeanstalkdCaller) {
     this.#caller = caller;
+  }
+
+  get clock(): Clock {
+    return this.#caller.settings.clock;
   }
 
   /** One to reserve with. @throws QueueUnavailableError */
@@ -51,8 +55,7 @@ export class Reservers {
   /** A job that a wait has brought, for the next one who reserves from its tube. What nobody takes goes back, at no cost. */
   bring(job: KnownJob): void {
     this.#awaited.push(job);
-    const { clock } = this.#caller.settings;
-    clock.after(Math.min(LONGEST_KEPT, job.ttr * STALE), () => {
+    this.clock.after(Math.min(LONGEST_KEPT, job.ttr * STALE), () => {
       const at = this.#awaited.indexOf(job);
       if (at < 0) return;
       this.#awaited.splice(at, 1);
@@ -65,7 +68,7 @@ export class Reservers {
     const taken = this.#awaited.filter(({ tube }) => tubes.includes(tube));
     const left = this.#awaited.filter(({ tube }) => !tubes.includes(tube));
     this.#awaited.splice(0, Infinity, ...left);
-    const now = this.#caller.settings.clock.monotonic();
+    const now = this.clock.monotonic();
     // Others may have what the server has taken back, with its connection or at the end of its lease.
     return taken.filter(({ reserver, askedAt, ttr }) => reserver.link.isOpen && now < askedAt + ttr);
   }

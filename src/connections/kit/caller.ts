@@ -101,7 +101,15 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
   }
 
   /** The store is away, or does not serve us. */
-  unavailable({ consequence, error, late, uncertain = false, refused, reason, remedy }: Unserved): QueueUnavailableError {
+  unavailable({
+    consequence,
+    error,
+    late,
+    uncertain = false,
+    refused,
+    reason,
+    remedy,
+  }: Unserved): QueueUnavailableError {
     const { name, address, deadline, origin } = this.settings;
     const cause = error instanceof Silence ? undefined : error;
     const said = reason ?? wordsOf(cause);

@@ -11,7 +11,7 @@ export interface LaneSettings<Item> {
   readonly atOnce?: number | undefined;
 }
 
-export class Lane<Item extends { reject(error: unknown): void }> {
+export class Lane<Item extends { readonly reject: (error: unknown) => void }> {
   readonly #settings: LaneSettings<Item>;
   readonly #waiting: Item[] = [];
   #isGathering = false;

@@ -60,7 +60,7 @@ export class Waiters {
   ): Promise<void> {
     const span = Math.min(seconds, longest);
     return new Promise((resolve, reject) => {
-      let leave: (() => void) | undefined;
+      let leave = (): void => undefined;
       let isOver = false;
       const wake: Wake = (error) => {
         if (isOver) return;
@@ -68,7 +68,7 @@ export class Waiters {
         timer.cancel();
         signal.removeEventListener('abort', end);
         waits.delete(end);
-        leave?.();
+        leave();
         if (error === undefined) resolve();
         else reject(error as Error);
       };

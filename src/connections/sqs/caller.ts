@@ -1,6 +1,5 @@
 /** Asks SQS for something, and tells what it means where that fails. */
 import type { SQS } from '@aws-sdk/client-sqs';
-import type { Seconds } from '../../base/clock';
 import { foreignText } from '../../base/foreign-error';
 import { type CallerSettings, type CallFailure, type Purpose, StoreCaller, type Verdict } from '../kit/caller';
 import { within } from '../kit/silence';

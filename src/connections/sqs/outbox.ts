@@ -21,8 +21,8 @@ const SHORTER_THAN = /shorter than (\d+) bytes/;
 
 interface Push {
   readonly messages: readonly MessageEntry[];
-  resolve(results: readonly EntryResult[]): void;
-  reject(error: unknown): void;
+  readonly resolve: (results: readonly EntryResult[]) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 export class Outbox {

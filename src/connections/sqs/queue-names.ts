@@ -50,7 +50,12 @@ export class QueueNames {
 
   /** All queues that there are under prefix and suffix. */
   async all(): Promise<readonly string[]> {
-    const request = { operation: 'ListQueues', queue: '*', consequence: 'the queues were not listed', repeatable: true };
+    const request = {
+      operation: 'ListQueues',
+      queue: '*',
+      consequence: 'the queues were not listed',
+      repeatable: true,
+    };
     const names: string[] = [];
     let NextToken: string | undefined;
     do {

@@ -1,5 +1,4 @@
 import type { BeanstalkdConnection } from '../../../src/connections/beanstalkd/beanstalkd-connection';
-import { BeanstalkdWaiter } from '../../../src/connections/beanstalkd/beanstalkd-waiter';
 import { noCounters } from '../../../src/payload/counters';
 import { eventually } from '../../support/eventually';
 import { BeanstalkdWorld, callsOf, completed, probe } from './open-beanstalkd';
@@ -100,16 +99,4 @@ it('a job that waited in hand for a worker which ended is given back when its co
 
   await eventually(async () => (await connection.counts('default')).ready === 1);
   expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 1, releases: 1 });
-});
-
-it('a connection keeps none of the waiters that are closed, worker after worker', async () => {
-  const closed = jest.spyOn(BeanstalkdWaiter.prototype, 'close');
-  await connection.waiter(['default']).close();
-  connection.waiter(['default']);
-
-  await connection.close();
-
-  // The one by itself, the other one with the connection.
-  expect(closed).toHaveBeenCalledTimes(2);
-  closed.mockRestore();
 });

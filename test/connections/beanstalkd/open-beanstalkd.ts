@@ -9,8 +9,6 @@ import type { BeanstalkdConfig } from '../../../src/application/configuration/co
 import type { Reservation, Settlement } from '../../../src/connections/contract';
 import { type BeanstalkdOptions, type BeanstalkdServer, startBeanstalkd } from '../../support/beanstalkd-server';
 
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-
 export class BeanstalkdWorld {
   readonly server: BeanstalkdServer;
   readonly #connections: BeanstalkdConnection[] = [];
@@ -33,7 +31,6 @@ export class BeanstalkdWorld {
       {
         name: 'beanstalkd',
         clock: this.clock,
-        logger: silent,
         deadline: 5,
         retryAfter: 60,
         maxPayload: 65_535,

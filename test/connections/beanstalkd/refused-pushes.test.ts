@@ -50,7 +50,7 @@ beforeEach(async () => {
   answers = {};
   server = createServer(serve).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const facts = { name: 'tubes', clock: systemClock, logger: silentLogger, deadline: 5, retryAfter: 60 };
+  const facts = { name: 'tubes', clock: systemClock, deadline: 5, retryAfter: 60 };
   connection = connectBeanstalkd({ driver: 'beanstalkd', url: url() }, { ...facts, maxPayload: 65_535 });
 });
 

@@ -1,4 +1,4 @@
-import { loadPeer } from '../../src/connections/kit/peer';
+import { loadPeer } from '../../../src/connections/kit/peer';
 
 const need = { connection: 'main', driver: 'database on PostgreSQL', peer: 'pg' };
 

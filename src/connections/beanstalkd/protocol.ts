@@ -1,4 +1,25 @@
-/** Reads what a beanstalkd sends: a line of words for each command, and behind some of them a body of so many bytes. */
+/**
+ * The protocol of beanstalkd: what commands look like, and the replies. A reply is a line of words, in some cases with a body
+ * behind it of so many bytes.
+ */
+import type { Seconds } from '../../base/clock';
+
+const MOST_SECONDS = 2 ** 32 - 1;
+
+/** The protocol knows no part of a second: rounded up, so that nothing comes early. */
+export const wholeSeconds = (seconds: Seconds): Seconds => Math.min(Math.max(Math.ceil(seconds), 0), MOST_SECONDS);
+
+export interface Put {
+  readonly body: Buffer;
+  readonly priority: number;
+  readonly delay: Seconds;
+  readonly lease: Seconds;
+}
+
+export function putCommand({ body, priority, delay, lease }: Put): Buffer {
+  const line = `put ${priority} ${wholeSeconds(delay)} ${Math.max(wholeSeconds(lease), 1)} ${body.length}\r\n`;
+  return Buffer.concat([Buffer.from(line), body, Buffer.from('\r\n')]);
+}
 
 export interface Reply {
   /** `INSERTED`, `NOT_FOUND`, … */
@@ -10,14 +31,14 @@ export interface Reply {
 
 const WITH_BODY = new Set(['RESERVED', 'FOUND', 'OK']);
 const LINE_END = '\r\n';
-/** No reply has a longer line: what has is no beanstalkd. */
+/** Of a beanstalkd no line is longer. */
 const LONGEST_LINE = 1024;
 
 /** Cuts a stream of bytes into replies, wherever the network cut it. */
 export class ReplyReader {
   #chunks: Buffer[] = [];
   #length = 0;
-  /** Bytes without which no reply is whole. Until they are there, nothing is joined: a long body comes in many chunks. */
+  /** Bytes that the first reply needs. Nothing is joined before they are there: a long body comes in many chunks. */
   #needed = 1;
 
   /** @throws Error for what is no reply of a beanstalkd */
@@ -59,8 +80,11 @@ export class ReplyReader {
   }
 }
 
+/** What a server says of itself, of a tube or of a job. */
+export type Fields = ReadonlyMap<string, string>;
+
 /** The fields of a body like that of `stats`: one `name: value` on each line. */
-export function fieldsOf(body: Buffer | undefined): ReadonlyMap<string, string> {
+export function fieldsOf(body: Buffer | undefined): Fields {
   const fields = new Map<string, string>();
   for (const line of String(body).split('\n')) {
     const colon = line.indexOf(': ');

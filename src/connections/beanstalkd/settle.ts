@@ -1,21 +1,57 @@
-/** Ends one reservation on the connection that holds it; only its holder can. */
+/** Ends reservations, each on the connection that holds it: only its holder can. */
 import { type Counters, noCounters, withCounters } from '../../payload/counters';
 import type { Settlement, SettleResult } from '../contract';
-import { putCommand, wholeSeconds } from './commands';
-import type { Held } from './held';
+import { Silence, within } from '../kit/silence';
+import { Held } from './held';
 import { LinkEnded } from './link';
 import { buriedPriority, freshPriority, nearestPriority, releasedPriority, userPriority } from './marks';
-import { fieldsOf } from './replies';
+import { fieldsOf, putCommand, wholeSeconds } from './protocol';
 
 type Released = Extract<Settlement, { readonly outcome: 'released' }>;
 
 /**
- * Waits for as long as the connection lives. Where it ends before the answer is there, the server is asked on another one
+ * Sent at once. If one fails, those that are settled are told by the call that follows.
+ *
+ * @throws QueueUnavailableError; then it may be asked for again, and is not carried out twice
+ */
+export async function settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
+  const claimed = settlements.map(({ reservation: { token } }) =>
+    token instanceof Held && token.claim() ? token : undefined,
+  );
+  const settling = claimed.map(async (held, index) =>
+    held === undefined ? 'lost' : settleInTime(held, settlements[index]!),
+  );
+  await Promise.allSettled(settling);
+  try {
+    const results = await Promise.all(settling);
+    for (const held of claimed) held?.told();
+    return results;
+  } finally {
+    for (const held of claimed) if (held !== undefined) held.isClaimed = false;
+  }
+}
+
+async function settleInTime(held: Held, settlement: Settlement): Promise<SettleResult> {
+  const { caller } = held.reserver;
+  held.settling ??= settleHeld(held, settlement);
+  try {
+    const result = await within(caller.settings.clock, caller.deadline, held.settling);
+    held.reserver.drop(held);
+    return result;
+  } catch (error) {
+    if (error instanceof Silence) throw held.reserver.failed(error, 'the outcome of a job was not written', true);
+    held.settling = undefined;
+    throw error;
+  }
+}
+
+/**
+ * Waits for as long as the connection lives. If it ends before the answer is there, the server is asked on another one
  * what became of the job.
  *
- * @throws QueueUnavailableError where that one does not come about either
+ * @throws QueueUnavailableError if that one does not come about either
  */
-export async function settleHeld(held: Held, settlement: Settlement): Promise<SettleResult> {
+async function settleHeld(held: Held, settlement: Settlement): Promise<SettleResult> {
   if (held.doubt !== undefined) return foundOut(held);
   try {
     if (settlement.outcome === 'released') return await release(held, settlement);
@@ -88,7 +124,7 @@ async function answered(held: Held, command: string, word: string): Promise<Sett
 async function foundOut(held: Held): Promise<SettleResult> {
   const [reply] = await held.reserver.caller.call(() => [`stats-job ${held.job.id}`], {
     consequence: 'the outcome of a job was not written',
-    again: true,
+    repeatable: true,
   });
   if (held.doubt === 'gone') return reply!.word === 'NOT_FOUND' ? 'settled' : 'lost';
   return fieldsOf(reply!.body).get('pri') === String(held.doubt) ? 'settled' : 'lost';

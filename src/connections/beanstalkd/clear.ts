@@ -1,14 +1,13 @@
 /** Empties a tube, in pages. What other processes hold is out of reach: the server lets nobody else end it. */
-import type { Caller } from './caller';
+import type { BeanstalkdCaller } from './caller';
 import type { Command, Link } from './link';
-import type { Reply } from './replies';
+import type { Reply } from './protocol';
 import type { Reservers } from './reservers';
-import { isAway, unavailable } from './trouble';
 
 const PAGE = 100;
 
 /** @throws QueueUnavailableError */
-export async function clearTube(caller: Caller, reservers: Reservers, tube: string): Promise<number> {
+export async function clearTube(caller: BeanstalkdCaller, reservers: Reservers, tube: string): Promise<number> {
   const consequence = 'the queue was not cleared, or not all of it';
   // A connection of its own: what it reserves and does not come to delete goes back with it.
   const link = await caller.open(consequence);
@@ -23,7 +22,7 @@ export async function clearTube(caller: Caller, reservers: Reservers, tube: stri
     }
     return count + (await endDelayed(ask, link, tube));
   } catch (error) {
-    throw isAway(error) ? unavailable(caller.settings, error, { consequence, uncertain: true }) : error;
+    throw caller.explainLink(error, consequence, true);
   } finally {
     link.finish();
   }

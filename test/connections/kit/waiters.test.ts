@@ -1,5 +1,5 @@
-import { Waiters } from '../../src/connections/kit/waiters';
-import { systemClock } from '../../src/base/clock';
+import { Waiters } from '../../../src/connections/kit/waiters';
+import { systemClock } from '../../../src/base/clock';
 
 const never = new AbortController().signal;
 const listening = () => ({ listen: jest.fn(() => () => undefined), left: jest.fn() });

@@ -1,0 +1,96 @@
+import type { Clock } from '../../../src/base/clock';
+import { type CallFailure, type Purpose, StoreCaller, type Verdict } from '../../../src/connections/kit/caller';
+import { Silence } from '../../../src/connections/kit/silence';
+
+/** Time passes only while somebody waits for it. */
+class LeapingClock implements Clock {
+  #time = 0;
+  now = () => this.#time;
+  monotonic = () => this.#time;
+
+  after(milliseconds: number, callback: () => void) {
+    const end = this.#time + milliseconds;
+    const handle = setImmediate(() => {
+      this.#time = Math.max(this.#time, end);
+      callback();
+    });
+    return { cancel: () => clearImmediate(handle) };
+  }
+}
+
+class ProbeCaller extends StoreCaller {
+  protected readonly store = 'Probe';
+  failure: CallFailure | undefined;
+  /** How long each attempt could take. */
+  readonly spans: number[] = [];
+
+  ask(answers: readonly unknown[], purpose: Partial<Purpose> = {}): Promise<unknown> {
+    return this.insist({ consequence: 'nothing was asked', ...purpose }, async (milliseconds) => {
+      const answer = answers[Math.min(this.spans.push(milliseconds), answers.length) - 1];
+      if (typeof answer === 'string') return answer;
+      if (answer instanceof Silence)
+        await new Promise<void>((done) => void this.settings.clock.after(milliseconds, done));
+      throw answer;
+    });
+  }
+
+  protected verdictOn(error: unknown): Verdict {
+    return error instanceof Silence ? 'lost' : (error as { readonly verdict: Verdict }).verdict;
+  }
+
+  protected explain(failure: CallFailure, { consequence }: Purpose): Error {
+    this.failure = failure;
+    return this.unavailable({ consequence, ...failure });
+  }
+}
+
+const failing = (verdict: Verdict) => Object.assign(new Error(verdict), { verdict });
+
+let caller: ProbeCaller;
+
+beforeEach(() => {
+  caller = new ProbeCaller({ name: 'main', address: 'probe://here', clock: new LeapingClock(), deadline: 5 });
+});
+
+it('a store that refuses for the moment is asked until it serves', async () => {
+  expect(await caller.ask([failing('passing'), failing('passing'), 'served'])).toBe('served');
+});
+
+it('one that does so up to the deadline is unavailable, in its own words', async () => {
+  await expect(caller.ask([failing('passing')])).rejects.toMatchObject({
+    message: 'Probe at probe://here did not answer in 5 s (passing); nothing was asked. Is it running?',
+    facts: { uncertain: false, deadline: 5 },
+  });
+  expect(caller.settings.clock.monotonic()).toBeLessThan(5000);
+  expect(caller.spans.length).toBeGreaterThan(5);
+});
+
+it('what would be done twice is not asked again when its answer was lost', async () => {
+  await expect(caller.ask([failing('lost'), 'again'])).rejects.toMatchObject({ facts: { uncertain: true } });
+  expect(caller.failure!.late).toBe(false);
+});
+
+it('silence is waited for up to the deadline, or half of it if the call can be repeated', async () => {
+  await expect(caller.ask([new Silence(), 'again'])).rejects.toMatchObject({ facts: { uncertain: true, deadline: 5 } });
+  expect(await caller.ask([new Silence(), new Silence(), 'again'], { repeatable: true })).toBe('again');
+  expect(caller.spans).toEqual([5000, 2500]);
+});
+
+it('what no waiting mends is not asked again', async () => {
+  await expect(caller.ask([failing('final'), 'again'])).rejects.toMatchObject({ facts: { uncertain: false } });
+});
+
+it('a long poll has its time beside the deadline', async () => {
+  expect(await caller.ask(['polled'], { repeatable: true, waits: 20 })).toBe('polled');
+  expect(caller.spans).toEqual([22_500]);
+});
+
+it('whoever closes waits for what is under way', async () => {
+  let over = false;
+  const call = caller.ask([failing('passing'), 'served']).then(() => (over = true));
+
+  await caller.idle();
+
+  expect(over).toBe(true);
+  await call;
+});

@@ -1,0 +1,87 @@
+import { Lane, type LaneSettings } from '../../../src/connections/kit/lane';
+
+interface Item {
+  readonly name: string;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Records which items travel together, and lets each call end when the test says so. */
+function openLane(settings: Partial<LaneSettings<Item>> = {}) {
+  const calls: string[] = [];
+  const ends: (() => void)[] = [];
+  const lane = new Lane<Item>({
+    carry: async (items) => {
+      calls.push(items.map(({ name }) => name).join());
+      await new Promise<void>((resolve) => void ends.push(resolve));
+      for (const { name, resolve } of items) if (name !== 'bad') resolve();
+      if (items.some(({ name }) => name === 'bad')) throw new Error('refused');
+    },
+    ...settings,
+  });
+  const send = (name: string) => new Promise<void>((resolve, reject) => lane.send({ name, resolve, reject }));
+  return { lane, calls, ends, send };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+it('what comes while a call is under way travels in the next', async () => {
+  const { calls, ends, send, lane } = openLane();
+  const sent = [send('a'), send('b')];
+  await turn();
+  sent.push(send('c'), send('d'));
+  await turn();
+  expect(calls).toEqual(['a,b']);
+
+  ends.shift()!();
+  await turn();
+  ends.shift()!();
+  await Promise.all(sent);
+
+  expect(calls).toEqual(['a,b', 'c,d']);
+  await lane.settled;
+  expect(lane.isIdle).toBe(true);
+});
+
+it('a call takes no more than what fits', async () => {
+  const { calls, ends, send } = openLane({ fitting: (items) => Math.min(items.length, 2) });
+  const sent = [send('a'), send('b'), send('c')];
+  await turn();
+  ends.shift()!();
+  await turn();
+  ends.shift()!();
+  await Promise.all(sent);
+
+  expect(calls).toEqual(['a,b', 'c']);
+});
+
+it('a call that fails rejects what it has not settled, and the next goes out', async () => {
+  const { calls, ends, send } = openLane({ fitting: (items) => Math.min(items.length, 2) });
+  const [good, bad, next] = [send('good'), send('bad'), send('next')];
+  await turn();
+  ends.shift()!();
+  await good;
+  await expect(bad).rejects.toThrow('refused');
+  await turn();
+  ends.shift()!();
+  await next;
+
+  expect(calls).toEqual(['good,bad', 'next']);
+});
+
+it('several calls can be under way at once', async () => {
+  const { calls, ends, send } = openLane({ atOnce: 2 });
+  const sent = [send('a')];
+  await turn();
+  sent.push(send('b'));
+  await turn();
+  sent.push(send('c'));
+  await turn();
+  expect(calls).toEqual(['a', 'b']);
+
+  ends.splice(0).forEach((end) => end());
+  await turn();
+  ends.splice(0).forEach((end) => end());
+  await Promise.all(sent);
+  expect(calls).toEqual(['a', 'b', 'c']);
+});
