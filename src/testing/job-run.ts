@@ -1,7 +1,7 @@
 /** What became of one run, as a test reads it. */
 import type { Seconds } from '../base/clock';
 import type { JobContext } from '../job/job-context';
-import type { Outcome } from '../worker/outcome';
+import type { Outcome } from '../worker/running-job';
 import type { RunningJob } from '../worker/running-job';
 import { resolveWorkerOptions, type WorkerOptions } from '../worker/worker-options';
 import type { ExecutorSettings } from '../worker/executor';

@@ -1,30 +1,30 @@
 /** Tells a job and the hooks how its run went, and waits for them no longer than the job itself may take. */
 import type { Seconds } from '../base/clock';
+import { toError } from '../base/exception-text';
 import { callFrom } from '../container/scope';
 import type { HookEvents } from '../application/hooks/events';
 import type { HookName } from '../application/hooks/hooks';
 import { NOTHING_CHOSEN, type WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
 import { decodeJob } from '../payload/envelope';
-import { toError } from '../base/exception-text';
 import type { Application } from '../application/application';
-import { invokeFailed } from './invocation';
-import type { Outcome } from './outcome';
-import { Patience } from './patience';
-import type { RunningJob } from './running-job';
+import { Deadline, Deadlines } from './deadlines';
+import { CallbackTimedOutError } from './errors';
+import { callFailed } from './handler-calls';
+import type { Outcome, RunningJob } from './running-job';
 
 export class Announcer {
   readonly #application: Application;
   readonly #defaults: WorkerDefaults;
   readonly #caller: object | undefined;
-  readonly #patience: Patience;
+  readonly #deadlines: Deadlines;
 
   /** @param caller the worker that waits for those who are told; undefined: nobody but who waits for the run */
   constructor(application: Application, defaults: WorkerDefaults, caller?: object) {
     this.#application = application;
     this.#defaults = defaults;
     this.#caller = caller;
-    this.#patience = new Patience(application);
+    this.#deadlines = new Deadlines(application.clock);
   }
 
   /**
@@ -42,20 +42,9 @@ export class Announcer {
     return told === undefined ? tell() : told.then(tell);
   }
 
-  #announce(job: RunningJob, { settlement, error, reason, cancelReason }: Outcome): Promise<void> | undefined {
-    const { connectionName } = job;
-    if (settlement.outcome === 'completed') return this.tell(job, 'after', { connectionName, job });
-    if (settlement.outcome === 'cancelled')
-      return this.tell(job, 'cancelled', { connectionName, job, reason: cancelReason });
-    if (settlement.outcome === 'failed') return error === undefined ? undefined : this.#failed(job, error);
-    const { delay } = settlement;
-    return this.tell(job, 'released', { connectionName, job, delay, exception: error ?? reason });
-  }
-
   /** The store refused the outcome: somebody else has the job, or it is gone. */
   announceLost(job: RunningJob, { settlement }: Outcome): Promise<void> | undefined {
-    const { connectionName } = job;
-    return this.tell(job, 'lost', { connectionName, job, outcome: settlement.outcome });
+    return this.tell(job, 'lost', { connectionName: job.connectionName, job, outcome: settlement.outcome });
   }
 
   /** Undefined where nobody hears it, or none of those who do is async: then there is nothing to wait for. */
@@ -63,16 +52,27 @@ export class Announcer {
     const { hooks } = this.#application;
     if (!hooks.has(hook)) return undefined;
     const told = this.#call(() => hooks.emit(hook, event));
-    return told && this.#patience.while(job, `the hook ${hook}`, told, this.#limitOf(job));
+    return told && this.#within(job, `the hook ${hook}`, told);
   }
 
   /** Leaves no timer behind. */
   close(): void {
-    this.#patience.close();
+    this.#deadlines.close();
+  }
+
+  #announce(job: RunningJob, { settlement, error, reason, cancelReason }: Outcome): Promise<void> | undefined {
+    const { connectionName } = job;
+    if (settlement.outcome === 'completed') return this.tell(job, 'after', { connectionName, job });
+    if (settlement.outcome === 'failed') return error === undefined ? undefined : this.#failed(job, error);
+    if (settlement.outcome === 'cancelled') {
+      return this.tell(job, 'cancelled', { connectionName, job, reason: cancelReason });
+    }
+    const { delay } = settlement;
+    return this.tell(job, 'released', { connectionName, job, delay, exception: error ?? reason });
   }
 
   async #failed(job: RunningJob, error: Error): Promise<void> {
-    await this.#patience.while(job, 'failed()', this.#callFailed(job, error), this.#limitOf(job));
+    await this.#within(job, 'failed()', this.#callFailed(job, error));
     await this.tell(job, 'failing', { connectionName: job.connectionName, job, exception: error });
   }
 
@@ -87,10 +87,31 @@ export class Announcer {
     const { registry } = this.#application;
     try {
       const decode = (): object | undefined => freshInstance(() => decodeJob(envelope, definition, registry), error);
-      await this.#call(() => invokeFailed(this.#application, job, definition, decode, error));
+      await this.#call(() => callFailed(this.#application, job, definition, decode, error));
     } catch (thrown) {
       this.#application.report(thrown, { job, during: `failed() of ${job.name}` });
     }
+  }
+
+  /**
+   * Resolves when `call` is done, or has taken so long that it was reported: one that never comes back must not keep a slot.
+   *
+   * @param callback what is called, as the report says it: `the hook after`
+   * @param call never rejects; what it throws, however late, it has reported itself
+   */
+  async #within(job: RunningJob, callback: string, call: Promise<void>): Promise<void> {
+    const limit = this.#limitOf(job);
+    if (limit === 0) return call;
+    const deadline = new Deadline();
+    const late = new Promise<void>((resolve) => {
+      this.#deadlines.set(deadline, limit * 1000, () => {
+        const error = new CallbackTimedOutError(callback, job.name, job.id, limit);
+        this.#application.report(error, { job, during: callback });
+        resolve();
+      });
+    });
+    await Promise.race([call, late]);
+    this.#deadlines.remove(deadline);
   }
 
   /** How long a callback may take: as long as the job itself. 0: as long as it likes. */

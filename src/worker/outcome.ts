@@ -7,55 +7,36 @@ import type { Milliseconds } from '../base/clock';
 import { exceptionText } from '../base/exception-text';
 import { type Delay, durationSeconds, momentOf } from '../job/duration';
 import { backoffDelay, type ResolvedBackoff, resolveBackoff } from '../job/backoff';
-import type { RunOptions } from '../job/options';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
 import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import type { Application } from '../application/application';
 import { givenBack } from '../connections/given-back';
 import type { Settlement } from '../connections/contract';
-import { isLastAttempt } from './attempt';
+import { isLastAttempt } from './limits';
 import { JobCancelledError, JobTimedOutError, LaravelJobError, UnknownJobError } from './errors';
-import type { RunningJob } from './running-job';
-
-export interface Outcome {
-  readonly settlement: Settlement;
-  /** The error behind a failed attempt or a failed job. */
-  readonly error?: Error | undefined;
-  /** Why a job was given back for free, for the log. */
-  readonly reason?: Error | undefined;
-  /** Why it was cancelled, if somebody said so. */
-  readonly cancelReason?: string | undefined;
-  /** The log has said so of others of its name just now. */
-  readonly isKnown?: boolean | undefined;
-}
+import type { Outcome, RunningJob } from './running-job';
 
 const FOR_OTHERS = [LaravelJobError, UnknownJobError, PayloadVersionError, UnknownClassError];
 
 export type OutcomeEnvironment = Pick<Application, 'clock' | 'random' | 'report'>;
 
-/** The end of a run that was started. `thrown`: what `handle` threw; undefined also while it has not come back. */
-export function outcomeOf(
-  job: RunningJob,
-  options: RunOptions,
-  thrown: Error | undefined,
-  environment: OutcomeEnvironment,
-): Outcome {
-  const { reservation, ending, abortReason } = job;
-  const { counters } = reservation;
-  if (job.stray !== undefined) return attemptFailed(job, options, job.stray, environment);
+/** The end of a run that was started. */
+export function outcomeOf(job: RunningJob, environment: OutcomeEnvironment): Outcome {
+  const { reservation, ending, abortReason, thrown } = job;
+  if (job.stray !== undefined) return attemptFailed(job, job.stray, environment);
   if (ending !== undefined) return ownOutcome(job, environment);
   if (abortReason instanceof JobTimedOutError) {
     if (thrown !== undefined && thrown !== abortReason) abortReason.cause ??= thrown;
-    return attemptFailed(job, options, abortReason, environment);
+    return attemptFailed(job, abortReason, environment);
   }
   // A handler that came back by itself, and never looked at its signal, has done its work.
   const finished = job.handler === 'came-back' && thrown === undefined && !job.knowsItsSignal;
   if (abortReason !== undefined && !finished) {
     if (thrown !== undefined && thrown !== abortReason) abortReason.cause ??= thrown;
     if (abortReason instanceof JobCancelledError) return cancelled(job);
-    return releasedForFree(job, 0, counters, abortReason);
+    return releasedForFree(job, 0, reservation.counters, abortReason);
   }
-  if (thrown !== undefined) return attemptFailed(job, options, thrown, environment);
+  if (thrown !== undefined) return attemptFailed(job, thrown, environment);
   return { settlement: { outcome: 'completed', reservation } };
 }
 
@@ -122,26 +103,20 @@ function ownOutcome(job: RunningJob, environment: OutcomeEnvironment): Outcome {
   return { settlement: { outcome: 'completed', reservation } };
 }
 
-function attemptFailed(job: RunningJob, options: RunOptions, error: Error, environment: OutcomeEnvironment): Outcome {
+function attemptFailed(job: RunningJob, error: Error, environment: OutcomeEnvironment): Outcome {
   const { reservation } = job;
   const timedOut = error instanceof JobTimedOutError;
   const counters = timedOut ? afterTimedOut(reservation.counters) : afterFailedAttempt(reservation.counters);
-  if (isLastAttempt(reservation.counters, options, storeNow(job, environment), timedOut)) {
+  if (isLastAttempt(reservation.counters, job.options!, storeNow(job, environment), timedOut)) {
     return failed(job, error, counters);
   }
-  const when = nextTry(job, options, error, counters.exceptions, environment);
+  const when = nextTry(job, error, counters.exceptions, environment);
   return { settlement: { outcome: 'released', reservation, ...when, counters }, error };
 }
 
 // By failures, not by attempts: a release that the job asked for must not move it on in its list.
-function nextTry(
-  job: RunningJob,
-  options: RunOptions,
-  error: Error,
-  failures: number,
-  environment: OutcomeEnvironment,
-): When {
-  let { backoff } = options;
+function nextTry(job: RunningJob, error: Error, failures: number, environment: OutcomeEnvironment): When {
+  let { backoff } = job.options!;
   try {
     const own = ownBackoff(job, error);
     if (own instanceof Date) return whenOf(own, job, environment, `${job.name}.backoff()`);

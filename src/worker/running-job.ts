@@ -4,6 +4,8 @@ import type { StoreClock } from '../base/store-clock';
 import type { JobDefinition } from '../job/definition';
 import { checkDelay, type Delay } from '../job/duration';
 import { JobContext } from '../job/job-context';
+import type { Middleware } from '../job/middleware';
+import type { RunOptions } from '../job/options';
 import { toError } from '../base/exception-text';
 import { fenceOf } from '../payload/counters';
 import type { Envelope } from '../payload/envelope';
@@ -20,6 +22,19 @@ export type Ending =
   | { readonly kind: 'released'; readonly delay: Delay; readonly isDeferred: boolean }
   | { readonly kind: 'failed'; readonly error: Error }
   | { readonly kind: 'deleted' };
+
+/** What a run has come to. */
+export interface Outcome {
+  readonly settlement: Settlement;
+  /** The error behind a failed attempt or a failed job. */
+  readonly error?: Error | undefined;
+  /** Why a job was given back for free, for the log. */
+  readonly reason?: Error | undefined;
+  /** Why it was cancelled, if somebody said so. */
+  readonly cancelReason?: string | undefined;
+  /** The log has said so of others of its name just now. */
+  readonly isKnown?: boolean | undefined;
+}
 
 /** A number has 31 bits for other threads. */
 const LARGEST_NUMBER = 2 ** 31 - 1;
@@ -59,6 +74,18 @@ export class RunningJob extends JobContext implements Member {
   instance: object | undefined;
   /** The first of release, fail and delete; undefined while the job has said nothing. */
   ending: Ending | undefined;
+  /** Middleware that the dispatch gave. */
+  through: readonly Middleware[] | undefined;
+  /** Set once the class was found. */
+  options: RunOptions | undefined;
+  /** What `handle` threw; undefined also while it has not come back. */
+  thrown: Error | undefined;
+  /** Set once it is decided. */
+  outcome: Outcome | undefined;
+  /** The step of the run that comes next; the executor's. */
+  step = 0;
+  /** Called once with the outcome; the executor's. */
+  onDone: ((outcome: Outcome) => void) | undefined;
   /** What `handle` gave, for `dispatchSync`. */
   value: unknown;
   /** Why the run was aborted, if it was. */

@@ -14,9 +14,9 @@ import { WorkerStoppingError } from './errors';
 import type { Executor } from './executor';
 import { logStuck } from './job-log';
 import type { LeaseKeeper } from './lease/keeper';
-import { type Outcome, unstarted } from './outcome';
+import { unstarted } from './outcome';
 import { Roster } from './roster';
-import type { RunningJob } from './running-job';
+import type { Outcome, RunningJob } from './running-job';
 import { ABORT_GRACE } from './stopping';
 import type { ResolvedWorkerOptions } from './worker-options';
 

@@ -17,7 +17,7 @@ import { PROGRAM } from './lease-thread';
 import { FIRST_PAUSE, type Leased, LeaseRenewal, LONGEST_PAUSE, THIRD } from './renewal';
 import type { Place } from './place';
 import { LeaseTable } from './table';
-import type { Outcome } from '../outcome';
+import type { Outcome } from '../running-job';
 import type { Lease, RunningJob } from '../running-job';
 
 export interface LeaseKeeperSettings {

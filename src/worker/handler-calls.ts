@@ -4,11 +4,10 @@ import { methodArguments, openScope, resolveHandler, runInScope } from '../conta
 import type { Class, JobDefinition } from '../job/definition';
 import { NoHandlerError } from '../job/errors';
 import { JobContext } from '../job/job-context';
-import type { Middleware } from '../job/middleware';
 import { attachContext } from '../job/running';
 import { toError } from '../base/exception-text';
 import type { Application } from '../application/application';
-import { type Layer, layersOf, runThrough } from './layers';
+import { type Layer, layersOf, runThrough } from './middleware';
 import type { RunningJob } from './running-job';
 
 /**
@@ -17,16 +16,13 @@ import type { RunningJob } from './running-job';
  *
  * @param caller who waits for it; undefined: whoever waits for what runs now
  */
-export function invokeHandle(
+export function callHandle(
   application: Application,
   job: RunningJob,
-  definition: JobDefinition,
-  through: readonly Middleware[],
   caller: object | undefined,
   done: (thrown: Error | undefined) => void,
 ): void {
-  const instance = job.instance as object;
-  const scope = openRun(application, job, instance);
+  const scope = openRun(application, job, job.instance!);
   const end = (thrown: Error | undefined): void => {
     const disposal = scope.dispose();
     if (disposal === undefined) done(thrown);
@@ -39,12 +35,7 @@ export function invokeHandle(
   let result: unknown;
   let isAwaited: boolean;
   try {
-    const run = (): unknown => {
-      const handle = handleOf(application, job, instance, definition, scope);
-      const layers = middlewareOf(instance, definition, through, scope);
-      return layers.length === 0 ? handle() : wrap(application, job, layers, scope, handle);
-    };
-    result = runInScope(scope, run, caller);
+    result = runInScope(scope, () => callWithin(application, job, scope), caller);
     // A proxy may throw at the very question.
     isAwaited = isThenable(result);
   } catch (error) {
@@ -54,12 +45,8 @@ export function invokeHandle(
   else comeBack(result);
 }
 
-function isThenable(value: unknown): boolean {
-  return ((typeof value === 'object' && value !== null) || typeof value === 'function') && 'then' in value;
-}
-
 /** Tells a job that it has failed for good, on an instance that no run has touched. @throws what `failed()` throws */
-export async function invokeFailed(
+export async function callFailed(
   application: Application,
   job: RunningJob,
   { target }: JobDefinition,
@@ -84,6 +71,25 @@ export async function invokeFailed(
   }
 }
 
+function callWithin(application: Application, job: RunningJob, scope: Scope): unknown {
+  const { definition, through } = job;
+  const instance = job.instance!;
+  const { name, target } = definition!;
+  const handlerClass = application.registry.handlerOf(target);
+  if (handlerClass === undefined && !has(instance, 'handle')) throw new NoHandlerError(name);
+  const handle = (): unknown => {
+    job.isHandled = true;
+    if (handlerClass === undefined) return call(instance, target, 'handle', scope, []);
+    return call(resolveHandler(handlerClass, scope), handlerClass, 'handle', scope, [instance]);
+  };
+  const hasOwn = has(instance, 'middleware');
+  if (!hasOwn && through!.length === 0) return handle();
+  const own = hasOwn ? layersOf(name, call(instance, target, 'middleware', scope, [])) : [];
+  const enter = (layer: Layer, next: () => Promise<unknown>): unknown =>
+    typeof layer === 'function' ? layer(job, next) : call(layer, layer.constructor, 'handle', scope, [job, next]);
+  return runThrough({ application, job, layers: [...own, ...through!], call: enter, handle });
+}
+
 function openRun({ container }: Application, job: RunningJob, instance: object): Scope {
   attachContext(instance, job);
   const scope = openScope(container);
@@ -100,60 +106,15 @@ async function disposed(application: Application, job: RunningJob, disposal: Pro
   }
 }
 
-function handleOf(
-  { registry }: Application,
-  job: RunningJob,
-  instance: object,
-  { name, target }: JobDefinition,
-  scope: Scope,
-): () => unknown {
-  const handlerClass = registry.handlerOf(target);
-  if (handlerClass !== undefined) {
-    return () => {
-      job.isHandled = true;
-      return call(resolveHandler(handlerClass, scope), handlerClass, 'handle', scope, [instance]);
-    };
-  }
-  if (!has(instance, 'handle')) throw new NoHandlerError(name);
-  return () => {
-    job.isHandled = true;
-    return call(instance, target, 'handle', scope, []);
-  };
+function isThenable(value: unknown): boolean {
+  return ((typeof value === 'object' && value !== null) || typeof value === 'function') && 'then' in value;
 }
 
-function has<Name extends string>(target: object, name: Name): target is Record<Name, (...args: unknown[]) => unknown> {
+function has(target: object, name: string): boolean {
   return name in target && typeof (target as Record<string, unknown>)[name] === 'function';
 }
 
 function call(target: object, owner: Class, method: string, scope: Scope, leading: readonly unknown[]): unknown {
   const run = (target as Record<string, (...args: unknown[]) => unknown>)[method] as (...args: unknown[]) => unknown;
   return run.call(target, ...methodArguments(owner, method, scope, leading));
-}
-
-const NO_LAYERS: readonly Layer[] = [];
-
-function middlewareOf(
-  instance: object,
-  definition: JobDefinition,
-  through: readonly Middleware[],
-  scope: Scope,
-): readonly Layer[] {
-  const hasOwn = has(instance, 'middleware');
-  if (!hasOwn && through.length === 0) return NO_LAYERS;
-  const own = hasOwn
-    ? layersOf(definition.name, call(instance, definition.target, 'middleware', scope, []))
-    : NO_LAYERS;
-  return [...own, ...through];
-}
-
-function wrap(
-  application: Application,
-  job: RunningJob,
-  layers: readonly Layer[],
-  scope: Scope,
-  handle: () => unknown,
-): Promise<unknown> {
-  const enter = (layer: Layer, next: () => Promise<unknown>): unknown =>
-    typeof layer === 'function' ? layer(job, next) : call(layer, layer.constructor, 'handle', scope, [job, next]);
-  return runThrough({ application, job, layers, call: enter, handle });
 }

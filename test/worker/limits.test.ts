@@ -1,6 +1,6 @@
 import type { RunOptions } from '../../src/job/options';
 import { noCounters } from '../../src/payload/counters';
-import { isLastAttempt, refusalOf } from '../../src/worker/attempt';
+import { isLastAttempt, refusalOf } from '../../src/worker/limits';
 import {
   JobTimedOutError,
   MaxAttemptsExceededError,

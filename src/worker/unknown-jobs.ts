@@ -1,8 +1,9 @@
 /**
- * The jobs that a worker cannot run, as it does not know their name or version: how soon each goes back, and when one fails.
+ * The jobs that a worker cannot run because it does not know their name or version: how soon each goes back, and when one
+ * fails.
  *
- * In a rolling deploy a worker beside this one knows them, and is to meet them soon: so they come back after a second, and
- * later and later only where nobody takes them. In a deploy that went wrong they wait for about a day.
+ * In a rolling deploy another worker knows them, and should meet them soon: they come back after a second, and later and
+ * later only where nobody takes them. In a deploy that went wrong they wait for about a day.
  */
 import type { Clock, Milliseconds, Seconds } from '../base/clock';
 import { Recent } from '../base/recent';
@@ -14,7 +15,7 @@ const MOST_RELEASES = 288;
  * Nor sooner than this after the worker first met it: a job may have been given back for other reasons (`defer()`, a
  * limit, stops), and be known to the next worker.
  */
-const PATIENCE: Milliseconds = 3_600_000;
+const LEAST_WAIT: Milliseconds = 3_600_000;
 
 const SHORTEST: Seconds = 1;
 const LONGEST: Seconds = 300;
@@ -24,8 +25,8 @@ const SHORT_WAITS = 20;
 /** They come back one after another: a hundred thousand of them must not keep a worker from what it can run. */
 const SPACING: Milliseconds = 20;
 
-/** A line for each time that one is given back would be all that the log holds. */
-const SILENCE: Milliseconds = 60_000;
+/** Of each name the log says so once in this time. */
+const QUIET: Milliseconds = 60_000;
 
 const MOST_NAMES = 1000;
 const MOST_JOBS = 10_000;
@@ -38,22 +39,11 @@ export interface Meeting {
   readonly isKnown: boolean;
 }
 
-interface Stranger {
-  readonly metAt: Milliseconds;
-  toldAt: Milliseconds;
-}
-
-interface Met {
-  readonly at: Milliseconds;
-  /** How often it had been given back by then. */
-  readonly releases: number;
-}
-
-export class Strangers {
+export class UnknownJobs {
   readonly #clock: Clock;
-  readonly #names = new Recent<string, Stranger>(MOST_NAMES);
-  /** When each was first met. */
-  readonly #jobs = new Recent<string, Met>(MOST_JOBS);
+  readonly #names = new Recent<string, { readonly metAt: Milliseconds; toldAt: Milliseconds }>(MOST_NAMES);
+  /** When each was first met, and how often it had been given back by then. */
+  readonly #jobs = new Recent<string, { readonly metAt: Milliseconds; readonly releases: number }>(MOST_JOBS);
   #lastReturn: Milliseconds = -Infinity;
 
   constructor(clock: Clock) {
@@ -63,22 +53,18 @@ export class Strangers {
   /** @param releases how often it was given back at no cost, for whatever reason, since it was last retried */
   meet({ name, id }: { readonly name: string; readonly id: string }, releases: number): Meeting {
     const now = this.#clock.monotonic();
-    const stranger = entered(this.#names, name, { metAt: now, toldAt: -Infinity });
-    const isKnown = now - stranger.toldAt < SILENCE;
-    if (!isKnown) stranger.toldAt = now;
-    const met = entered(this.#jobs, id, { at: now, releases });
+    const ofName = entered(this.#names, name, { metAt: now, toldAt: -Infinity });
+    const isKnown = now - ofName.toldAt < QUIET;
+    if (!isKnown) ofName.toldAt = now;
+    const met = entered(this.#jobs, id, { metAt: now, releases });
     // Of more jobs than are remembered, each would be met for the first time again and again.
-    const since = this.#jobs.size < MOST_JOBS ? met.at : stranger.metAt;
-    const isOver = releases >= MOST_RELEASES && now - since >= PATIENCE;
-    const waits = releases - met.releases;
-    const back = Math.max(now + waitAfter(waits) * 1000, this.#lastReturn + SPACING);
+    const { metAt } = this.#jobs.size < MOST_JOBS ? met : ofName;
+    const isOver = releases >= MOST_RELEASES && now - metAt >= LEAST_WAIT;
+    const wait = Math.min(SHORTEST * 2 ** Math.max(releases - met.releases - SHORT_WAITS + 1, 0), LONGEST);
+    const back = Math.max(now + wait * 1000, this.#lastReturn + SPACING);
     this.#lastReturn = Math.min(back, now + LONGEST * 1000);
     return { isOver, delay: (this.#lastReturn - now) / 1000, isKnown };
   }
-}
-
-function waitAfter(waits: number): Seconds {
-  return Math.min(SHORTEST * 2 ** Math.max(waits - SHORT_WAITS + 1, 0), LONGEST);
 }
 
 /** What stands under a key; `first` where nothing does. */
