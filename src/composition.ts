@@ -1,6 +1,6 @@
 /** Puts the layers together: what the lower ones left open for the upper ones to fill. Loaded first by every entry point. */
 import 'reflect-metadata';
-import { Bus } from './dispatch/bus';
+import { Bus } from './application/bus';
 import { builtInConnectors } from './connections/built-in';
 import { offerEntries } from './copies';
 import { setJobDispatcher } from './job/dispatcher';

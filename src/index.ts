@@ -7,13 +7,10 @@ import { giveWay } from './copies';
 export { OnqueueError } from './base/onqueue-error';
 export * from './dispatch/errors';
 export * from './connections/errors';
-export * from './application/hooks/errors';
 export * from './application/failed/errors';
 export * from './job/errors';
-export * from './application/locks/errors';
 export * from './payload/errors';
 export * from './application/errors';
-export * from './dispatch/transaction/errors';
 export * from './worker/errors';
 
 export { Job, type JobBase } from './job/job';
@@ -30,34 +27,34 @@ export { Inject } from './container/inject';
 export { inject } from './container/scope';
 export type { Container, NamedToken, Scope, Token } from './container/container';
 
-export { Bus, dispatch, JobBus } from './dispatch/bus';
+export { Bus, dispatch } from './application/bus';
+export { JobBus } from './dispatch/bus';
 
 export { Queue } from './application/queue';
 export { QueueManager, type QueueEnvironment } from './application/queue-manager';
-export { type PauseOptions, QueueConnection, type QueuePause } from './application/queue-connection';
+export { type PauseOptions, QueueConnection, type QueuePause } from './dispatch/queue-connection';
 export { QueuePusher } from './dispatch/queue-pusher';
-export {
-  type BeanstalkdConfig,
-  type Configuration,
-  type ConnectionConfig,
-  type DatabaseConfig,
-  type DatabasePool,
-  defineConfig,
-  type Drivers,
-  type FailoverConfig,
-  type MemoryConfig,
-  type NullConfig,
-  type RedisConfig,
-  type SqsConfig,
-  type SqsCredentials,
-  type SqsPayload,
-  type StoreConfig,
-  type SyncConfig,
-} from './application/configuration/configuration';
-export type { ErrorContext } from './application/application';
+export { type Configuration, defineConfig } from './application/configuration/configuration';
+export type {
+  BeanstalkdConfig,
+  ConnectionConfig,
+  DatabaseConfig,
+  DatabasePool,
+  Drivers,
+  FailoverConfig,
+  MemoryConfig,
+  NullConfig,
+  RedisConfig,
+  SqsConfig,
+  SqsCredentials,
+  SqsPayload,
+  StoreConfig,
+  SyncConfig,
+} from './connections/configs';
+export type { ErrorContext } from './connections/application';
 export type { ErrorCallback } from './application/error-reports';
 export type { PayloadCreator } from './dispatch/job-encoder';
-export type { Size } from './dispatch/payload-size';
+export type { Size } from './connections/configs';
 export { builtInConnectors } from './connections/built-in';
 
 export type { Connector, ConnectorContext } from './connections/connector';
@@ -78,7 +75,7 @@ export {
 } from './payload/counters';
 export type { FailedFilter } from './application/failed/failed-filter';
 export { FailedJobs, type FailedJob, type FailedPlace } from './application/failed/failed-jobs';
-export { Lock } from './application/locks/lock';
+export { Lock, LockTimeoutError } from './application/locks/lock';
 
 export type {
   AfterEvent,
@@ -97,8 +94,8 @@ export type {
   ReleasedEvent,
   StartingEvent,
   StoppingEvent,
-} from './application/hooks/events';
-export type { Hook, HookName } from './application/hooks/hooks';
+} from './job/hook-events';
+export type { Hook, HookName } from './job/hooks';
 export type { Logger, LogLevel } from './base/logger';
 export type { JobRoute } from './dispatch/routes';
 export { ConsoleLogger, silentLogger } from './base/console-logger';

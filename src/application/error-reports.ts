@@ -1,10 +1,10 @@
 /** Where errors go that nobody awaits: to the callbacks of `Queue.onError`, or else to the log. */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { checkHook } from './hooks/hooks';
+import { checkHook } from '../job/hooks';
 import { errorRecord } from '../base/error-record';
 import { errorMessage, toError } from '../base/exception-text';
 import type { Logger } from '../base/logger';
-import type { ErrorContext } from './application';
+import type { ErrorContext } from '../connections/application';
 
 /** May be async. What it throws is logged. */
 export type ErrorCallback = (error: unknown, context: ErrorContext) => unknown;
@@ -24,7 +24,7 @@ export class ErrorReports {
     return this.#callbacks.size > 0;
   }
 
-  /** Gives the function that takes it off again. @throws InvalidHookError */
+  /** Gives the function that takes it off again. @throws E_INVALID_HOOK */
   on(callback: ErrorCallback): () => void {
     checkHook('onError', callback);
     this.#callbacks.add(callback);

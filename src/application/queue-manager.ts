@@ -6,7 +6,7 @@ import { types } from 'node:util';
 import { type Clock, systemClock } from '../base/clock';
 import { type Random, systemRandom } from '../base/random';
 import type { Container } from '../container/container';
-import { checkHook, Hooks } from './hooks/hooks';
+import { checkHook, Hooks } from '../job/hooks';
 import { FailedJobs } from './failed/failed-jobs';
 import type { FailedStore } from '../connections/failed-store';
 import type { Class } from '../job/definition';
@@ -16,23 +16,25 @@ import { type JobRegistry, registry } from '../job/registry';
 import { Lock } from './locks/lock';
 import { guarded } from '../base/guarded-logger';
 import type { Logger } from '../base/logger';
-import type { Application, ErrorContext } from './application';
+import type { ErrorContext } from '../connections/application';
+import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { checkedEnvironment } from './check-environment';
 import type { Closable } from './closable';
-import type { Configuration, Drivers } from './configuration/configuration';
+import type { Configuration } from './configuration/configuration';
+import type { Drivers } from '../connections/configs';
 import type { Connection } from '../connections/contract';
 import { settingsOf } from './configuration/connection-settings';
 import type { Connector, Connectors, ConnectionSettings } from '../connections/connector';
 import {
-  AlreadyConfiguredError,
-  ConfigFileError,
-  ConfigurationLoadingError,
-  CapabilityError,
-  ManagerClosedError,
-  MisnamedConnectionError,
-  UnknownConnectionError,
-  UnknownDriverError,
+  alreadyConfigured,
+  configFileFailed,
+  configurationLoading,
+  managerClosed,
+  misnamedConnection,
+  unknownConnection,
+  unknownDriver,
 } from './errors';
+import { CapabilityError } from '../connections/errors';
 import { type ErrorCallback, ErrorReports } from './error-reports';
 import { nameStore } from './configuration/implicit-store';
 import { JobEncoder, type PayloadCreator } from '../dispatch/job-encoder';
@@ -44,7 +46,7 @@ import {
   loadedConfiguration,
 } from './configuration/loaded-configuration';
 import { Outbox } from '../dispatch/outbox';
-import { QueueConnection } from './queue-connection';
+import { QueueConnection } from '../dispatch/queue-connection';
 import { Routes } from '../dispatch/routes';
 import { saysTheSame } from './configuration/same-configuration';
 import { Shutdown } from './shutdown';
@@ -71,7 +73,7 @@ const ONLY_COMMANDS_WAIT =
 /** Of each queue, where the configuration says nothing. */
 const KEPT_FAILURES = 10_000;
 
-export class QueueManager implements Application {
+export class QueueManager implements DispatchApplication {
   readonly registry: JobRegistry = registry();
   readonly clock: Clock;
   readonly random: Random;
@@ -128,14 +130,14 @@ export class QueueManager implements Application {
    * calls this is evaluated again, changes nothing.
    *
    * @throws ConfigurationError names every mistake
-   * @throws AlreadyConfiguredError
+   * @throws E_ALREADY_CONFIGURED
    */
   configure(configuration: Configuration): void {
     this.#checkOpen();
     if (this.#drivers.size > 0) {
       const { configuration: present, source } = this.#load();
       if (saysTheSame(present, configuration)) return;
-      throw new AlreadyConfiguredError([...this.#drivers.keys()], source);
+      throw alreadyConfigured([...this.#drivers.keys()], source);
     }
     // In JavaScript, a forgotten argument must not be taken for a call to look for a file.
     this.#loaded = this.#check(this.#find({ configuration }));
@@ -145,7 +147,7 @@ export class QueueManager implements Application {
   /**
    * Loads the configuration, and waits for one that an async function gives.
    *
-   * @throws ConfigurationError, ConfigFileError, TypeScriptLoaderError
+   * @throws ConfigurationError, E_CONFIG_FILE, E_TYPESCRIPT_LOADER
    */
   async ready(): Promise<void> {
     if (this.#loaded !== undefined) return;
@@ -193,7 +195,7 @@ export class QueueManager implements Application {
     return [...this.#load().settings.keys()];
   }
 
-  /** @throws UnknownConnectionError */
+  /** @throws E_UNKNOWN_CONNECTION */
   settings(name: string = this.defaultConnection): ConnectionSettings {
     const { settings, source, configuration } = this.#load();
     const known = settings.get(name);
@@ -201,7 +203,7 @@ export class QueueManager implements Application {
     // `dispatchSync` needs no connection of that name.
     if (name === 'sync') return settingsOf(name, { driver: 'sync' }, configuration.maxPayload);
     const names = [...settings.keys()];
-    throw new UnknownConnectionError(name, names, source, nearest(name, names)[0]);
+    throw unknownConnection(name, names, source, nearest(name, names)[0]);
   }
 
   connection(name: string = this.defaultConnection): QueueConnection {
@@ -216,20 +218,20 @@ export class QueueManager implements Application {
     return this.#drivers.values();
   }
 
-  /** @throws ManagerClosedError, UnknownConnectionError, UnknownDriverError, and what the connector throws */
+  /** @throws E_MANAGER_CLOSED, E_UNKNOWN_CONNECTION, E_UNKNOWN_DRIVER, and what the connector throws */
   driver(name: string = this.defaultConnection): Connection {
-    if (this.#closed) throw new ManagerClosedError();
+    if (this.#closed) throw managerClosed();
     const open = this.#drivers.get(name);
     if (open !== undefined) return open;
     const settings = this.settings(name);
     const { connections, root, origin, notice } = this.#load();
     const connector = this.#connectors.get(settings.driver);
-    if (connector === undefined) throw new UnknownDriverError(settings.driver, name, [...this.#connectors.keys()]);
+    if (connector === undefined) throw unknownDriver(settings.driver, name, [...this.#connectors.keys()]);
     const { clock, logger } = this;
     const context = { ...settings, clock, logger, root, origin, manager: this };
     const driver = connector(connections[name] ?? { driver: 'sync' }, context);
     // Settings and failed jobs are found by this name.
-    if (driver.name !== name) throw new MisnamedConnectionError(name, driver.name, settings.driver);
+    if (driver.name !== name) throw misnamedConnection(name, driver.name, settings.driver);
     this.#drivers.set(name, driver);
     // A store that nobody chose is named on its first use; `sync` is none.
     if (notice !== undefined && Object.hasOwn(connections, name)) this.#tellOfStore(notice);
@@ -303,7 +305,7 @@ export class QueueManager implements Application {
   /**
    * Has `close()` stop it. Returns the function that lets go of it.
    *
-   * @throws ManagerClosedError it came too late: nobody would stop it, and it would go on without its connections
+   * @throws E_MANAGER_CLOSED it came too late: nobody would stop it, and it would go on without its connections
    */
   track(closable: Closable): () => void {
     this.#checkOpen();
@@ -359,7 +361,7 @@ export class QueueManager implements Application {
       const found = this.#find();
       if (types.isPromise(found.configuration)) {
         found.configuration.catch(() => undefined);
-        throw new ConfigFileError(found.source, ONLY_COMMANDS_WAIT);
+        throw configFileFailed(found.source, ONLY_COMMANDS_WAIT);
       }
       return (this.#loaded = this.#check(found));
     } finally {
@@ -370,7 +372,7 @@ export class QueueManager implements Application {
   #beginLoading(): void {
     this.#checkOpen();
     // Half of a file would be taken for one that says nothing, and jobs for another store.
-    if (this.#loading) throw new ConfigurationLoadingError();
+    if (this.#loading) throw configurationLoading();
     this.#loading = true;
   }
 
@@ -389,7 +391,7 @@ export class QueueManager implements Application {
   }
 
   #checkOpen(): void {
-    if (this.#closing !== undefined) throw new ManagerClosedError();
+    if (this.#closing !== undefined) throw managerClosed();
   }
 }
 

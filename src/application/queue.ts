@@ -1,17 +1,18 @@
 /** `Queue`: a thin facade over the manager that a program has by default. */
-import { checkHook, type Hook, type HookName } from './hooks/hooks';
+import { checkHook, type Hook, type HookName } from '../job/hooks';
 import type { FailedJobs } from './failed/failed-jobs';
 import type { Class, JobInstance } from '../job/definition';
 import type { Delay, Duration } from '../job/duration';
 import type { Lock } from './locks/lock';
-import type { Configuration, Drivers } from './configuration/configuration';
+import type { Configuration } from './configuration/configuration';
+import type { Drivers } from '../connections/configs';
 import type { Counts } from '../connections/contract';
 import type { Connector } from '../connections/connector';
 import type { CancelOptions, CancelResult } from '../connections/control';
 import { addDefaultConnector, closeDefaultManager, configureDefaultManager, defaultManager } from './default-manager';
 import { fakeFactory, type FakeFunction } from './fake-slot';
 import type { PayloadCreator } from '../dispatch/job-encoder';
-import type { PauseOptions, QueueConnection, QueuePause } from './queue-connection';
+import type { PauseOptions, QueueConnection, QueuePause } from '../dispatch/queue-connection';
 import type { ErrorCallback } from './error-reports';
 import type { JobRoute } from '../dispatch/routes';
 import { Transaction } from '../dispatch/transaction/transaction';
@@ -35,7 +36,7 @@ export class Queue {
    * Says which connections there are. Nothing is opened before its first use.
    *
    * @throws ConfigurationError names every mistake
-   * @throws AlreadyConfiguredError connections of a configuration that says something else are in use; `await Queue.close()` first
+   * @throws E_ALREADY_CONFIGURED connections of a configuration that says something else are in use; `await Queue.close()` first
    */
   static configure<const Name extends string, const Default extends string = Name, const Failed extends string = Name>(
     configuration: Configuration<Name, Default, Failed>,
@@ -131,7 +132,7 @@ export class Queue {
    * within a second: its `signal` aborts. Failed jobs stay.
    *
    * @param options `connection`: the one that it was sent to, by default the default one: an id does not tell
-   * @throws InvalidJobIdError, InvalidQueueNameError, InvalidCancelReasonError, UnknownConnectionError, CapabilityError
+   * @throws E_INVALID_JOB_ID, InvalidQueueNameError, E_INVALID_CANCEL_REASON, E_UNKNOWN_CONNECTION, CapabilityError
    */
   static async cancel(
     id: string,

@@ -1,7 +1,7 @@
 /** Ends what a manager holds open, in order, each step within a deadline: a store that is away must not keep it. */
 import type { Clock, Seconds } from '../base/clock';
 import type { Logger } from '../base/logger';
-import type { ErrorContext } from './application';
+import type { ErrorContext } from '../connections/application';
 import type { Closable } from './closable';
 import type { Connection } from '../connections/contract';
 import type { Outbox } from '../dispatch/outbox';

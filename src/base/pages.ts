@@ -2,6 +2,9 @@
 export const MOST_JOBS = 100;
 export const MOST_BYTES = 1024 * 1024;
 
+/** Characters of a text, a hundred of which have no third of a MiB. */
+const SHORT = 1024;
+
 /** Cuts a list into calls: each has one item at least, however long. */
 export function* pagesOf<T>(
   items: readonly T[],
@@ -21,4 +24,12 @@ export function* pagesOf<T>(
     bytes += size;
   }
   if (start < items.length) yield items.slice(start);
+}
+
+/**
+ * Bytes of a text for a call that carries 100 of them, or 1 MiB. Of a short one, of which no 100 come near that, it is what
+ * it has at most: to count them all would cost as much as to write them.
+ */
+export function pageBytes(text: string): number {
+  return text.length <= SHORT ? text.length * 3 : Buffer.byteLength(text);
 }

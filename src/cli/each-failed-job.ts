@@ -1,5 +1,5 @@
 /** Does something to each of the failed jobs that a command line names; one that is not there keeps it from no other. */
-import { AmbiguousFailedJobError, FailedJobsOutOfReachError } from '../application/failed/errors';
+import { ambiguousFailedJob, failedJobsOutOfReach } from '../application/failed/errors';
 import { errorText } from './error-text';
 import { ExitCode } from './exit-codes';
 import type { Session } from './session';
@@ -21,7 +21,7 @@ export async function eachFailedJob(
       session.output.note(remark(id));
     } catch (error) {
       // The next one may be on a connection that can be asked, and there once.
-      if (!(error instanceof FailedJobsOutOfReachError || error instanceof AmbiguousFailedJobError)) throw error;
+      if (!(failedJobsOutOfReach.is(error) || ambiguousFailedJob.is(error))) throw error;
       session.output.note(errorText(error));
     }
     unknown.push(id);

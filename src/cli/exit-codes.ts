@@ -1,9 +1,6 @@
 /** What the command's exit codes mean; `docs/cli.md` and `--help` say the same. */
-import { InvalidDurationError, InvalidJobOptionError, InvalidQueueNameError } from '../job/errors';
-import { InvalidCancelReasonError, InvalidJobIdError, UnknownConnectionError } from '../application/errors';
-import { InvalidWorkerOptionError } from '../worker/errors';
+import { OnqueueError } from '../base/onqueue-error';
 import { BLOCKED } from '../worker/supervisor/supervision';
-import { InvalidOptionError, NothingMatchedError, UnconfirmedError } from './errors';
 
 export const ExitCode = {
   /** Done; for a worker: stopped by a signal or by one of its stop conditions. */
@@ -29,21 +26,22 @@ export function exitCodeOfSignal(signal: StopSignal): number {
   return 128 + SIGNAL_NUMBERS[signal];
 }
 
-const USAGE_ERRORS = [
-  InvalidOptionError,
-  NothingMatchedError,
-  UnconfirmedError,
-  InvalidDurationError,
-  InvalidJobOptionError,
-  InvalidQueueNameError,
-  InvalidJobIdError,
-  InvalidCancelReasonError,
-  InvalidWorkerOptionError,
-  UnknownConnectionError,
-];
+/** The errors of a command that was not understood. */
+const USAGE_ERRORS: ReadonlySet<string> = new Set([
+  'E_INVALID_OPTION',
+  'E_NOTHING_MATCHED',
+  'E_UNCONFIRMED',
+  'E_INVALID_DURATION',
+  'E_INVALID_JOB_OPTION',
+  'E_INVALID_QUEUE_NAME',
+  'E_INVALID_JOB_ID',
+  'E_INVALID_CANCEL_REASON',
+  'E_INVALID_WORKER_OPTION',
+  'E_UNKNOWN_CONNECTION',
+]);
 
 export function exitCodeOf(error: unknown): number {
-  return USAGE_ERRORS.some((kind) => error instanceof kind) ? ExitCode.usage : ExitCode.error;
+  return error instanceof OnqueueError && USAGE_ERRORS.has(error.code) ? ExitCode.usage : ExitCode.error;
 }
 
 /** The paragraph below every `--help`. */

@@ -1,7 +1,7 @@
 /** The registered jobs, as `work` opens with them and `jobs` lists them. */
 import type { Seconds } from '../base/clock';
 import { isMinified } from '../job/job-name';
-import { relativeFile } from '../job/declared-in';
+import { relativeFile } from '../base/declared-in';
 import { NOTHING_CHOSEN, type WorkerDefaults } from '../job/options';
 import { declaredRoute, resolveRun } from '../job/resolve-options';
 import type { QueueManager } from '../application/queue-manager';

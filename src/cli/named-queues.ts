@@ -2,8 +2,8 @@
 import type { Command } from 'commander';
 import { nearest } from '../base/nearest';
 import { checkQueueName } from '../job/queue-name';
-import { UnknownConnectionError } from '../application/errors';
-import type { QueueConnection } from '../application/queue-connection';
+import { unknownConnection } from '../application/errors';
+import type { QueueConnection } from '../dispatch/queue-connection';
 import type { QueueManager } from '../application/queue-manager';
 import { refuse } from './command';
 import { noteMemory } from './memory-remark';
@@ -32,7 +32,7 @@ export function addConnectionArgument(command: Command): Command {
 /**
  * Laravel's `redis:high` is the queue `high` of the connection `redis`.
  *
- * @throws InvalidQueueNameError, UnknownConnectionError
+ * @throws InvalidQueueNameError, E_UNKNOWN_CONNECTION
  */
 export function namedQueues(session: Session, manager: QueueManager, command: Command, { queue }: QueueFlags): Named {
   const [word] = command.args;
@@ -53,7 +53,7 @@ export function checkAll(command: Command, { all }: QueuesFlags, queues: readonl
   if (all === true && queues.length > 0) refuse(command, 'give either --all or queues, not both');
 }
 
-/** Says of a queue that stands where a connection belongs where it is to stand. @throws UnknownConnectionError */
+/** Says of a queue that stands where a connection belongs where it is to stand. @throws E_UNKNOWN_CONNECTION */
 export function checkConnection(
   manager: QueueManager,
   command: string,
@@ -63,7 +63,7 @@ export function checkConnection(
   if (name === undefined || isConnection(manager, name)) return;
   const known = manager.connectionNames();
   const line = `onqueue ${command} --queue=${[name, ...queues].join(',')}`;
-  throw new UnknownConnectionError(
+  throw unknownConnection(
     name,
     known,
     manager.configurationSource,

@@ -9,7 +9,7 @@ import { filesMatching } from './glob';
 /**
  * Loads all that the patterns name, in order.
  *
- * @throws NothingMatchedError, RequiredFileError, TypeScriptLoaderError
+ * @throws NothingMatchedError, RequiredFileError, E_TYPESCRIPT_LOADER
  */
 export function requireAll(patterns: readonly string[], folder: string): void {
   for (const file of patterns.flatMap((pattern) => filesOf(pattern, folder))) load(file);

@@ -93,7 +93,7 @@ export class Session {
    *
    * @param logs where log lines go that the configuration has no logger for; default: to standard error, from `info` on
    * @param tag facts that each of them gets
-   * @throws NothingMatchedError, RequiredFileError, ConfigurationError, ConfigFileError, TypeScriptLoaderError
+   * @throws NothingMatchedError, RequiredFileError, ConfigurationError, E_CONFIG_FILE, E_TYPESCRIPT_LOADER
    */
   async open(
     { config, require: required = [] }: ProjectFlags,

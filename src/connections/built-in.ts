@@ -9,7 +9,7 @@ import type {
   RedisConfig,
   SqsConfig,
   SyncConfig,
-} from '../application/configuration/configuration';
+} from './configs';
 
 /* oxlint-disable typescript/no-require-imports, typescript/consistent-type-imports -- a static import would load every driver with the package */
 export const builtInConnectors: Connectors = {

@@ -1,8 +1,8 @@
 /** What makes a connection from its part of the configuration. */
 import type { Clock, Seconds } from '../base/clock';
 import type { Logger } from '../base/logger';
-import type { Application } from '../application/application';
-import type { Drivers } from '../application/configuration/configuration';
+import type { Application } from './application';
+import type { Drivers } from './configs';
 import type { Connection } from './contract';
 
 /** A connection's settings with their defaults, durations in seconds. */

@@ -1,51 +1,175 @@
-/** What can go wrong between a connection and its store; the same classes whatever the driver. */
-import { OnqueueError } from '../base/onqueue-error';
+/** What can go wrong between a connection and its store; the same whatever the driver. */
+import type { Seconds } from '../base/clock';
+import { defineError, errorClass } from '../base/define-error';
+import { valueText } from '../base/value-text';
+import type { Capabilities } from './contract';
 
-export {
-  type Capability,
-  CapabilityError,
-  type Consequential,
-  QueueUnavailableError,
-  type Unavailability,
-} from '../application/errors';
+export interface Unavailability {
+  /** The connection's name in the configuration. */
+  readonly connection: string;
+  /** What it is, for people: `Redis`, `SQLite`, … */
+  readonly store: string;
+  /** `Connection.address`: without a password. */
+  readonly address: string;
+  /** What was not done for it, as a clause: `SendEmail was not queued`. */
+  readonly consequence: string;
+  /** How long was waited; absent: it refused at once. */
+  readonly deadline?: Seconds | undefined;
+  /** It answered, and would not serve; absent: it was silent. */
+  readonly refused?: boolean | undefined;
+  /** What the store or the system said, in its own words: `WRONGPASS invalid username-password pair`. */
+  readonly reason?: string | undefined;
+  /** The call was sent and its answer never came: what was not done may have been done all the same. */
+  readonly uncertain?: boolean | undefined;
+  /** Where the address came from, as a clause, if not from the configuration: `REDIS_URL came from the environment`. */
+  readonly origin?: string | undefined;
+  /** What to look at, as a sentence; absent: `Is it running?`. */
+  readonly remedy?: string | undefined;
+}
+
+/** The store did not answer in time, or not at all, or would not serve. */
+export class QueueUnavailableError extends errorClass(
+  'E_QUEUE_UNAVAILABLE',
+  (facts: Unavailability, options?: { cause?: unknown }) => {
+    const silence = facts.deadline === undefined ? 'cannot be reached' : `did not answer in ${facts.deadline} s`;
+    const state = facts.refused === true ? 'refused' : silence;
+    const reason = facts.reason === undefined ? '' : ` (${facts.reason})`;
+    const doubt = facts.uncertain === true ? ', unless only its answer was lost' : '';
+    const origin = facts.origin === undefined ? '' : ` ${facts.origin}.`;
+    const remedy = facts.remedy ?? 'Is it running?';
+    return {
+      message: `${facts.store} at ${facts.address} ${state}${reason}; ${facts.consequence}${doubt}. ${remedy}${origin}`,
+      facts,
+      cause: options?.cause,
+    };
+  },
+) {}
+
+/** The store serves nobody, or not us; otherwise it refused what it was sent. */
+export function isStoreAway(error: unknown): boolean {
+  return error instanceof QueueUnavailableError;
+}
+
+/** What a driver can do; `transactions`, where it has a `within`. */
+export type Capability = keyof Capabilities | 'transactions';
+
+const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
+  delay: 'hold jobs back until a moment',
+  moments: 'judge moments by the clock of its store',
+  reserve: 'hand jobs to a worker',
+  renew: 'renew leases',
+  counts: 'count jobs by state',
+  exactCounts: 'count jobs exactly',
+  order: 'hand jobs out in the order in which they were pushed',
+  requeue: 'give a job that comes back its place at the tail',
+  clear: 'clear a queue',
+  peek: 'show waiting jobs',
+  wake: 'wake a waiting worker',
+  failed: 'keep failed jobs',
+  locks: 'hold locks',
+  control: 'cancel jobs, pause queues or restart workers',
+  transactions: 'push within a transaction of yours',
+};
+
+/** The drivers of ours that keep jobs, and those among them that can do all that a store can. */
+const STORES = ['redis', 'database', 'beanstalkd', 'sqs', 'memory'] as const;
+const WHOLE_STORES = ['redis', 'database', 'memory'] as const;
+
+/** Where not all of `STORES` have it. */
+const CAPABLE_DRIVERS: Readonly<Partial<Record<Capability, readonly string[]>>> = {
+  exactCounts: ['redis', 'database', 'beanstalkd', 'memory'],
+  order: ['redis', 'database', 'beanstalkd', 'memory'],
+  requeue: WHOLE_STORES,
+  peek: WHOLE_STORES,
+  failed: WHOLE_STORES,
+  locks: WHOLE_STORES,
+  control: WHOLE_STORES,
+  transactions: ['database'],
+};
+
+/** A connection was asked for what its driver cannot do. */
+export class CapabilityError extends errorClass(
+  'E_CAPABILITY',
+  (connection: string, driver: string, capability: Capability) => {
+    const drivers = (CAPABLE_DRIVERS[capability] ?? STORES).filter((capable) => capable !== driver);
+    return {
+      message:
+        `Connection '${connection}' cannot ${CAPABILITY_MEANING[capability]}: the driver '${driver}' lacks the capability ` +
+        `'${capability}'. Drivers that have it: ${drivers.join(', ')}.`,
+      facts: { connection, driver, capability, drivers },
+    };
+  },
+) {}
 
 /** `laterRaw` was given a text that waits as delayed already: a sorted set would silently make one job of the two. */
-export class DuplicatePayloadError extends OnqueueError<{ connection: string; queue: string; bytes: number }> {
-  readonly code = 'E_DUPLICATE_PAYLOAD';
-
-  constructor(connection: string, queue: string, payload: string) {
+export class DuplicatePayloadError extends errorClass(
+  'E_DUPLICATE_PAYLOAD',
+  (connection: string, queue: string, payload: string) => {
     const bytes = Buffer.byteLength(payload);
-    super(
-      `Queue '${queue}' of connection '${connection}' already holds this very payload (${bytes} bytes) as delayed; it was ` +
+    return {
+      message:
+        `Queue '${queue}' of connection '${connection}' already holds this very payload (${bytes} bytes) as delayed; it was ` +
         'not queued a second time. Give each payload an "id" of its own, or send it with pushRaw.',
-      { connection, queue, bytes },
-    );
-  }
-}
+      facts: { connection, queue, bytes },
+    };
+  },
+) {}
 
 /** The connection was used after `close()`. */
-export class ConnectionClosedError extends OnqueueError<{ connection: string; operation: string }> {
-  readonly code = 'E_CONNECTION_CLOSED';
-
-  constructor(connection: string, operation: string) {
-    super(
+export class ConnectionClosedError extends errorClass(
+  'E_CONNECTION_CLOSED',
+  (connection: string, operation: string) => ({
+    message:
       `${operation} came after connection '${connection}' was closed; nothing was done. ` +
-        'Call Queue.close() last, when all that dispatches or works has ended.',
-      { connection, operation },
-    );
-  }
+      'Call Queue.close() last, when all that dispatches or works has ended.',
+    facts: { connection, operation },
+  }),
+) {}
+
+/** A job that carries more than its connection takes: refused when it is dispatched, or sent back from the failed jobs. */
+export class PayloadTooLargeError extends errorClass(
+  'E_PAYLOAD_TOO_LARGE',
+  (job: string, connection: string, size: number, limit: number) => ({
+    message:
+      `${job} was not queued: its text has ${sizeText(size)}, and connection '${connection}' takes up to ${sizeText(limit)}. ` +
+      'Pass an id and load the data in handle(), or raise maxPayload in the configuration.',
+    /** `size` and `limit` in bytes. */
+    facts: { job, connection, size, limit },
+  }),
+) {}
+
+function sizeText(bytes: number): string {
+  const [unit, divisor] = bytes < 1024 * 1024 ? ['kB', 1024] : ['MB', 1024 * 1024];
+  return `${bytes.toLocaleString('en-US')} bytes (${Math.round((bytes / divisor) * 10) / 10} ${unit})`;
 }
 
-/** The package that a driver speaks to its store by is not installed. */
-export class MissingPeerError extends OnqueueError<{ connection: string; driver: string; peer: string }> {
-  readonly code = 'E_MISSING_PEER';
+/** `driver` is what needs it, for people: `sqs`, `database on PostgreSQL`. */
+export const missingPeer = defineError(
+  'E_MISSING_PEER',
+  (connection: string, driver: string, peer: string, cause: unknown) => ({
+    message: `Connection '${connection}' (${driver}) needs the package ${peer}, which is not installed. Run: npm install ${peer}`,
+    facts: { connection, driver, peer },
+    cause,
+  }),
+);
 
-  /** @param driver what needs it, for people: `sqs`, `database on PostgreSQL` */
-  constructor(connection: string, driver: string, peer: string, options?: { cause?: unknown }) {
-    super(
-      `Connection '${connection}' (${driver}) needs the package ${peer}, which is not installed. Run: npm install ${peer}`,
-      { connection, driver, peer },
-      options,
-    );
-  }
+/** `using()` was given what is no transaction that the driver knows. */
+export const unknownTransaction = defineError('E_UNKNOWN_TRANSACTION', (connection: string, transaction: unknown) => {
+  // Never its fields: a client may hold a password.
+  const given =
+    typeof transaction === 'object' && transaction !== null
+      ? `an instance of ${transaction.constructor?.name ?? 'no class'}`
+      : valueText(transaction);
+  return {
+    message:
+      `Queue.connection('${connection}').using() was given ${given}, which is no transaction that is known. Give the client that ` +
+      'has begun it (not the pool), what Prisma, Drizzle, TypeORM, MikroORM, kysely, knex or postgres.js hands to the function of ' +
+      'a transaction, or an object with query(text, values) that runs a statement in it.',
+    facts: { connection, given },
+  };
+});
+
+/** An error that tells another consequence by itself. */
+export interface Consequential {
+  withConsequence(consequence: string): Error;
 }

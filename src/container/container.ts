@@ -1,5 +1,5 @@
 /** What Onqueue asks of a dependency injection container: one method. */
-import type { Class } from '../job/definition';
+import type { Class } from '../base/class';
 
 declare const produces: unique symbol;
 

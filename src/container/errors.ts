@@ -1,7 +1,7 @@
 /** What can be wrong with injection: a declaration that cannot be kept, or a dependency that cannot be made. */
 import { defineError } from '../base/define-error';
 import { valueText } from '../base/value-text';
-import { relativeFile } from '../job/declared-in';
+import { relativeFile } from '../base/declared-in';
 
 /** A parameter, as errors name it. */
 export interface ParameterPlace {

@@ -1,6 +1,6 @@
 /** A run's scope on a container of the user's own, which is asked for everything that the run did not register. */
 import { types } from 'node:util';
-import type { Class } from '../job/definition';
+import type { Class } from '../base/class';
 import type { Container, Scope } from './container';
 import { disposeOf } from './disposal';
 import { foreignDecorator, placeText, resolutionFailed } from './errors';

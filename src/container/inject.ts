@@ -1,6 +1,6 @@
 /** `@Inject()`: marks a parameter that the container fills, of `handle`, `failed`, `middleware` or a constructor. */
 import 'reflect-metadata';
-import type { Class } from '../job/definition';
+import type { Class } from '../base/class';
 import type { NamedToken } from './container';
 import { undefinedToken } from './errors';
 import { markForTsyringe } from './tsyringe-scope';

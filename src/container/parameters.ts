@@ -3,8 +3,8 @@
  * them. What a declaration can show is refused there, not in the first run.
  */
 import 'reflect-metadata';
-import type { Class } from '../job/definition';
-import { parameterNames } from '../job/source-text';
+import type { Class } from '../base/class';
+import { parameterNames } from '../base/source-text';
 import { foreignDecorator, misplacedInject, missingType, type ParameterPlace, uninjectedParameter } from './errors';
 import { BY_TYPE, CONSTRUCTOR, markedParameters } from './inject';
 

@@ -2,7 +2,7 @@
 import 'reflect-metadata';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { container as root } from 'tsyringe';
-import type { Class } from '../job/definition';
+import type { Class } from '../base/class';
 import type { Container, NamedToken, Scope } from './container';
 import { invalidContainer, outsideRun, placeText, resolutionFailed, tokenText } from './errors';
 import { GivenScope } from './given-scope';

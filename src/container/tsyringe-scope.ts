@@ -7,7 +7,7 @@
  */
 import 'reflect-metadata';
 import { type DependencyContainer, inject, injectable, type InjectionToken, Lifecycle } from 'tsyringe';
-import type { Class } from '../job/definition';
+import type { Class } from '../base/class';
 import type { Scope } from './container';
 import { disposeOf } from './disposal';
 

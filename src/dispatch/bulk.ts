@@ -1,6 +1,6 @@
 /** Many jobs on their way, and which of them are in when one fails: sent again, those would run twice. */
 import { withConsequence } from '../base/define-error';
-import { BulkInterruptedError } from '../application/errors';
+import { BulkInterruptedError } from './errors';
 import type { EncodedJob } from './job-encoder';
 import { sendPages, type Target } from './send';
 

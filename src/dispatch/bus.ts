@@ -9,9 +9,8 @@ import { InvalidHandlerError } from '../job/errors';
 import { hasHandle } from '../job/handles';
 import type { HandleResult, JobBase } from '../job/job';
 import { sendBulk } from './bulk';
-import { defaultManager } from '../application/default-manager';
 import { checkList, type EncodedJob } from './job-encoder';
-import type { QueueManager } from '../application/queue-manager';
+import type { DispatchApplication } from './dispatch-application';
 import { unmappedCommand } from './errors';
 import { PendingJob } from './pending-dispatch';
 import { runInPlace } from './run-in-place';
@@ -20,9 +19,9 @@ import { Undispatched } from './undispatched';
 
 /** For the manager behind `Queue`, use `Bus`; for one of your own, `new JobBus(() => manager)`. */
 export class JobBus implements JobDispatcher {
-  readonly #managerOf: () => QueueManager;
+  readonly #managerOf: () => DispatchApplication;
 
-  constructor(managerOf: () => QueueManager) {
+  constructor(managerOf: () => DispatchApplication) {
     this.#managerOf = managerOf;
   }
 
@@ -108,24 +107,16 @@ export class JobBus implements JobDispatcher {
     return new Undispatched();
   }
 
-  async #runCommand(manager: QueueManager, command: object): Promise<unknown> {
+  async #runCommand(manager: DispatchApplication, command: object): Promise<unknown> {
     const handler = manager.commandHandlers.get(command.constructor);
     if (handler === undefined) throw unmappedCommand(command.constructor.name);
     return runInPlace(manager, command, handler);
   }
 }
 
-/** Dispatches to the connections of `Queue`. */
-export const Bus = new JobBus(defaultManager);
-
-/** Sends a job that does not extend `Job`: `await dispatch(new Plain(1)).onQueue('x')`. */
-export function dispatch(job: JobInstance): PendingDispatch {
-  return Bus.dispatchToQueue(job);
-}
-
 // One that extends Job without a decorator is a job with a mistake, which its dispatch explains; so is a class in place
 // of an instance, and a plain object.
-function isJob(manager: QueueManager, job: object): boolean {
+function isJob(manager: DispatchApplication, job: object): boolean {
   const target = classOf(job);
   if (target === undefined || target === Object) return true;
   return manager.registry.definitionOf(target) !== undefined || extendsJob(target);

@@ -1,7 +1,7 @@
 /** Turns a job into the entry that a store takes: where it goes, when, and as which text. */
 import type { Seconds } from '../base/clock';
 import { OnqueueError } from '../base/onqueue-error';
-import type { Hooks } from '../application/hooks/hooks';
+import type { Hooks } from '../job/hooks';
 import { checkInstance } from '../job/check-instance';
 import { chosenOf } from '../job/chosen';
 import type { InstanceChoice } from '../job/chosen';
@@ -14,9 +14,10 @@ import { resolveChosen, resolveRoute, type RouteSources } from '../job/resolve-o
 import { encodePayload, encodeStringJob } from '../payload/envelope';
 import { uuidv7 } from '../payload/uuid';
 import type { Entry } from '../connections/contract';
+import type { Timed } from '../connections/due-entries';
 import type { ConnectionSettings } from '../connections/connector';
 import { NotAJobError } from '../job/errors';
-import { UnregisteredMiddlewareError } from '../application/errors';
+import { unregisteredMiddleware } from './errors';
 import { nextTurn } from '../base/next-turn';
 import { checkSize } from './payload-size';
 import type { Routes } from './routes';
@@ -33,18 +34,15 @@ export type PayloadCreator = (
 ) => Readonly<Record<string, unknown>> | undefined | void;
 
 /** A job on its way to a connection. */
-export interface EncodedJob {
+export interface EncodedJob extends Timed {
   /** Empty: a raw payload, which may have none. */
   readonly id: string;
   /** The job's name, for errors. */
   readonly name: string;
   readonly connection: string;
   readonly queue: string;
-  readonly entry: Entry;
   /** Those who hear of its push; undefined: nobody does. */
   readonly hooks?: Hooks | undefined;
-  /** A span from the push, after which no attempt starts; its end is written into the payload when it is sent. */
-  readonly retryWithin?: Seconds | undefined;
 }
 
 export interface EncoderParts {
@@ -52,7 +50,7 @@ export interface EncoderParts {
   readonly creators: Iterable<PayloadCreator>;
   readonly hooks: Hooks;
   readonly routes: Routes;
-  /** @throws UnknownConnectionError */
+  /** @throws E_UNKNOWN_CONNECTION */
   readonly settings: (connection?: string) => ConnectionSettings;
 }
 
@@ -79,7 +77,7 @@ export class JobEncoder {
     return definitionOfJob(job, this.#parts.registry);
   }
 
-  /** @throws UnknownConnectionError, InvalidDurationError, InvalidQueueNameError */
+  /** @throws E_UNKNOWN_CONNECTION, InvalidDurationError, InvalidQueueNameError */
   route(job: object, dispatch: InstanceChoice): Route {
     return this.#route(dispatch, chosenOf(job), this.definitionOf(job));
   }
@@ -164,7 +162,7 @@ export class JobEncoder {
   }
 }
 
-/** @throws UnregisteredMiddlewareError */
+/** @throws E_UNREGISTERED_MIDDLEWARE */
 function middlewareOf(
   dispatch: InstanceChoice,
   instance: InstanceChoice,
@@ -173,7 +171,7 @@ function middlewareOf(
   const middleware = [...(instance.middleware ?? []), ...(dispatch.middleware ?? [])];
   for (const layer of middleware) {
     if (typeof layer === 'object' && layer !== null && registry.nameOf(layer.constructor) !== undefined) continue;
-    throw new UnregisteredMiddlewareError(layer);
+    throw unregisteredMiddleware(layer);
   }
   return middleware;
 }

@@ -1,8 +1,5 @@
 /** How large a payload may be: the sizes that a configuration takes, and the one place that refuses what is larger. */
-import { PayloadTooLargeError } from '../application/errors';
-
-/** A number is bytes; a text carries its unit, of which a kilobyte has 1024. */
-export type Size = number | `${number}${'kb' | 'mb'}`;
+import { PayloadTooLargeError } from '../connections/errors';
 
 /** Bytes. A job is a message: what is larger fills the memory of a store that holds many. */
 export const DEFAULT_MAX_PAYLOAD = 1024 * 1024;
@@ -15,9 +12,6 @@ const MOST = 512 * 1024 * 1024;
 
 /** What Onqueue itself may write onto a text: counters, an id, a last moment that has passed. */
 const GROWTH = 1024;
-
-/** Characters of a text, a hundred of which have no third of a MiB. */
-const SHORT = 1024;
 
 const BYTES_IN = { kb: 1024, mb: 1024 * 1024 };
 
@@ -57,12 +51,4 @@ export function checkSize(payload: string, job: string, { name, maxPayload }: De
  */
 export function checkRetriedSize(payload: Buffer, job: string, { name, maxPayload }: Destination): void {
   if (payload.length > maxPayload + GROWTH) throw new PayloadTooLargeError(job, name, payload.length, maxPayload);
-}
-
-/**
- * Bytes of a text for a call that carries 100 of them, or 1 MiB. Of a short one, of which no 100 come near that, it is what
- * it has at most: to count them all would cost as much as to write them.
- */
-export function pageBytes(text: string): number {
-  return text.length <= SHORT ? text.length * 3 : Buffer.byteLength(text);
 }

@@ -13,7 +13,7 @@ import type { PendingDispatch } from '../job/dispatcher';
 import type { Delay } from '../job/duration';
 import type { Middleware } from '../job/middleware';
 import { declaredRoute } from '../job/resolve-options';
-import type { QueueManager } from '../application/queue-manager';
+import type { DispatchApplication } from './dispatch-application';
 import { Transaction } from './transaction/transaction';
 import { callersIn, type CallSite, callSite } from './call-site';
 import { AlreadyDispatchedError, unawaitedDispatch } from './errors';
@@ -21,7 +21,7 @@ import { type Detour, sendJob } from './send-job';
 
 export class PendingJob implements PendingDispatch {
   readonly [Symbol.toStringTag] = 'PendingDispatch';
-  readonly #manager: QueueManager;
+  readonly #manager: DispatchApplication;
   readonly #job: object;
   readonly #site: CallSite | undefined;
   #choice: InstanceChoice = {};
@@ -35,7 +35,7 @@ export class PendingJob implements PendingDispatch {
   /** The rejection that nobody handled; handled after all by an await in the same turn, as with any promise. */
   #unheard: Promise<never> | undefined;
 
-  constructor(manager: QueueManager, job: object) {
+  constructor(manager: DispatchApplication, job: object) {
     this.#manager = manager;
     this.#job = job;
     this.#site = callSite(PendingJob);

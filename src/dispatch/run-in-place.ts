@@ -7,8 +7,8 @@ import { NoHandlerError } from '../job/errors';
 import { JobContext } from '../job/job-context';
 import { attachContext, contextOf } from '../job/running';
 import { uuidv7 } from '../payload/uuid';
-import type { Application } from '../application/application';
-import { runFor } from '../application/default-manager';
+import type { Application } from '../connections/application';
+import { runFor } from '../connections/application';
 import { alreadyRunning, failedInPlace, notQueued } from './errors';
 
 /** Gives what `handle` gives. @throws what it throws, or what it failed itself with */

@@ -3,8 +3,8 @@ import type { Seconds } from '../base/clock';
 import type { InstanceChoice } from '../job/chosen';
 import type { Route } from '../job/options';
 import { waitsForCommit } from '../job/resolve-options';
-import type { QueueConnection } from '../application/queue-connection';
-import type { QueueManager } from '../application/queue-manager';
+import type { QueueConnection } from './queue-connection';
+import type { DispatchApplication } from './dispatch-application';
 import { send } from './send';
 import type { Keep } from './transaction/transaction';
 import { targetWithin } from './within';
@@ -34,7 +34,7 @@ export interface Detour {
 
 /** @throws what is wrong with the job, or what its driver throws */
 export async function sendJob(
-  manager: QueueManager,
+  manager: DispatchApplication,
   job: object,
   choice: InstanceChoice,
   detour: Detour = {},
@@ -59,7 +59,12 @@ export async function sendJob(
 }
 
 // Strongest first: the dispatch, `@Job()`, the connection.
-function keepOf(manager: QueueManager, job: object, connection: string, { keep, commit }: Detour): Keep | undefined {
+function keepOf(
+  manager: DispatchApplication,
+  job: object,
+  connection: string,
+  { keep, commit }: Detour,
+): Keep | undefined {
   if (keep === undefined || commit === 'after') return keep;
   const afterCommit = waitsForCommit(manager.encoder.definitionOf(job));
   return (afterCommit ?? manager.settings(connection).afterCommit ?? false) ? keep : undefined;
@@ -67,7 +72,7 @@ function keepOf(manager: QueueManager, job: object, connection: string, { keep, 
 
 /** @throws what is wrong with the job, or with where it goes; nothing was called yet */
 export function ownPush(
-  manager: QueueManager,
+  manager: DispatchApplication,
   job: PushesItself,
   choice: InstanceChoice,
   within?: Detour['within'],

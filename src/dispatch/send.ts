@@ -1,14 +1,13 @@
 /** Hands encoded jobs to a driver: one, or many in pages. */
 import { OnqueueError } from '../base/onqueue-error';
-import type { QueueingEvent } from '../application/hooks/events';
+import type { QueueingEvent } from '../job/hook-events';
 import type { Connection } from '../connections/contract';
-import { entriesFor, type TimedTarget } from './due-entries';
+import { entriesFor, type TimedTarget } from '../connections/due-entries';
 import { withConsequence } from '../base/define-error';
-import { QueueUnavailableError } from '../application/errors';
+import { QueueUnavailableError } from '../connections/errors';
 import type { EncodedJob } from './job-encoder';
 import { nextTurn } from '../base/next-turn';
-import { MOST_JOBS, pagesOf } from '../base/pages';
-import { pageBytes } from './payload-size';
+import { MOST_JOBS, pageBytes, pagesOf } from '../base/pages';
 
 /** What takes jobs. */
 export type Target = Pick<Connection, 'push'> & Partial<Pick<Connection, 'driver'>> & TimedTarget;

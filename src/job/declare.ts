@@ -1,6 +1,6 @@
 /** What `@Job()` does with a class: check all that a declaration can show, then make it known. */
 import { checkInjection } from '../container/parameters';
-import { declaredIn } from './declared-in';
+import { declaredIn } from '../base/declared-in';
 import type { Class, JobDefinition } from './definition';
 import { nearestParent, parentOf } from './definition-of';
 import { InvalidJobClassError, placed } from './errors';
@@ -8,7 +8,7 @@ import { isMinified } from './job-name';
 import type { JobOptions } from './options';
 import { registry } from './registry';
 import { checkJobOptions } from './resolve-options';
-import { privateMembers } from './source-text';
+import { privateMembers } from '../base/source-text';
 
 type Inherited = JobDefinition['options'];
 

@@ -1,9 +1,8 @@
 /** What the registry knows of one job class. */
+import type { Class } from '../base/class';
 import type { JobOptions } from './options';
 
-/** Any class, also with a protected constructor. */
-// oxlint-disable-next-line typescript/no-unsafe-function-type
-export type Class<T extends object = object> = Function & { readonly prototype: T };
+export type { Class };
 
 /** An instance of a job class, and not the class itself: of all objects, only functions have this member. */
 export type JobInstance = object & { readonly [Symbol.hasInstance]?: never };

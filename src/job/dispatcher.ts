@@ -26,7 +26,7 @@ export interface PendingDispatch<Id extends string | undefined = string> extends
    * never if it is not. Await it before you commit. Takes what `Queue.connection().using()` takes; of this and
    * `afterCommit()` the last call counts.
    *
-   * @throws CapabilityError, UnknownTransactionError when it is awaited
+   * @throws CapabilityError, E_UNKNOWN_TRANSACTION when it is awaited
    */
   using(transaction: unknown): this;
   /** Wraps this one run, inside the job's own middleware. */

@@ -1,7 +1,7 @@
 /** What can be wrong with a job: its declaration, its options, its names, an instance of it, or the use of `this`. */
 import { parse } from 'node:path';
 import { OnqueueError } from '../base/onqueue-error';
-import { relativeFile } from './declared-in';
+import { relativeFile } from '../base/declared-in';
 import { valueText } from '../base/value-text';
 
 /** A class as errors name it: with the file that declares it, where a stack could tell. */

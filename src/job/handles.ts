@@ -1,7 +1,7 @@
 /** `@Handles(SomeJob)`: the class below runs jobs that are kept free of behaviour. */
 import { checkInjection } from '../container/parameters';
 import { makeResolvable } from '../container/tsyringe-scope';
-import { declaredIn } from './declared-in';
+import { declaredIn } from '../base/declared-in';
 import type { Class } from './definition';
 import { InvalidHandlerError } from './errors';
 import { registry } from './registry';

@@ -3,7 +3,7 @@ import type { NamedToken } from '../container/container';
 import { RunnableJob } from './base';
 import type { Class } from './definition';
 import { declareJob } from './declare';
-import { declaredIn } from './declared-in';
+import { declaredIn } from '../base/declared-in';
 import { jobDispatcher, type PendingDispatch } from './dispatcher';
 import type { Delay } from './duration';
 import { InvalidJobClassError } from './errors';

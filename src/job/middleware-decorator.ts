@@ -1,6 +1,6 @@
 /** `Middleware`: what wraps a run, and the decorator that lets an instance of its class travel with a dispatch. */
 import { checkOwnName } from './declare';
-import { declaredIn } from './declared-in';
+import { declaredIn } from '../base/declared-in';
 import type { Class } from './definition';
 import { InvalidJobClassError } from './errors';
 import type { Middleware as Wrapper } from './middleware';

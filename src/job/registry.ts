@@ -1,6 +1,6 @@
 /** Knows every job class, its handler, and the names that stand for classes in payloads. One for each process. */
 import type { Class, JobDefinition } from './definition';
-import { isOneFile } from './declared-in';
+import { isOneFile } from '../base/declared-in';
 import { isMinified } from './job-name';
 import { VERSION } from '../version';
 import {

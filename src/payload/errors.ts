@@ -1,7 +1,7 @@
 /** What can be wrong with data on their way into a payload, and with a payload on its way back. */
 import { OnqueueError } from '../base/onqueue-error';
 import { oneLine } from '../base/plain-text';
-import { relativeFile } from '../job/declared-in';
+import { relativeFile } from '../base/declared-in';
 
 /** A value that a payload cannot hold: refused when the job is dispatched. */
 export class UnserializableValueError extends OnqueueError<{ readonly path: string; readonly kind: string }> {

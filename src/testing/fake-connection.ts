@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock';
 import { MemoryConnection } from '../connections/memory/memory-connection';
 import type { MemoryStore } from '../connections/memory/memory-store';
 import type { Connection, Entry } from '../connections/contract';
-import { entriesFor } from '../dispatch/due-entries';
+import { entriesFor } from '../connections/due-entries';
 import type { Target } from '../dispatch/send';
 import { targetWithin } from '../dispatch/within';
 import type { FakedJobs } from './faked-jobs';

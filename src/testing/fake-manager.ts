@@ -7,7 +7,7 @@ import { SyncConnection } from '../connections/sync/sync-connection';
 import type { Container } from '../container/container';
 import { type Stub, withStubs } from '../container/stubs';
 import { defaultLogger } from '../base/console-logger';
-import type { ErrorContext } from '../application/application';
+import type { ErrorContext } from '../connections/application';
 import type { Configuration } from '../application/configuration/configuration';
 import type { Connection } from '../connections/contract';
 import type { Connectors } from '../connections/connector';

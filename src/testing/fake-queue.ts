@@ -8,7 +8,8 @@ import { MemoryStore } from '../connections/memory/memory-store';
 import type { Class } from '../job/definition';
 import { definitionOfJob } from '../job/definition-of';
 import type { Duration } from '../job/duration';
-import { defaultManager, runFor, standIn } from '../application/default-manager';
+import { defaultManager, standIn } from '../application/default-manager';
+import { runFor } from '../connections/application';
 import { setFakeFactory } from '../application/fake-slot';
 import type { QueueManager } from '../application/queue-manager';
 import { Drain, type DrainOptions, type DrainReport } from './drain';
@@ -150,7 +151,7 @@ export class FakeQueue {
    * Runs what is ready, one job after another, through the executor of the worker, until nothing is; what jobs dispatch
    * on the way as well. A job that fails does not make it reject, unless `throwOnFailure` says so: look at the report.
    *
-   * @throws EndlessDrainError, InvalidJobOptionError, InvalidWorkerOptionError, InvalidDurationError, UnknownConnectionError
+   * @throws EndlessDrainError, InvalidJobOptionError, InvalidWorkerOptionError, InvalidDurationError, E_UNKNOWN_CONNECTION
    */
   async drain(options: DrainOptions = {}): Promise<DrainReport> {
     const manager = this.#current();

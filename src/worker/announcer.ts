@@ -2,12 +2,12 @@
 import type { Seconds } from '../base/clock';
 import { toError } from '../base/exception-text';
 import { callFrom } from '../container/scope';
-import type { HookEvents } from '../application/hooks/events';
-import type { HookName } from '../application/hooks/hooks';
+import type { HookEvents } from '../job/hook-events';
+import type { HookName } from '../job/hooks';
 import { NOTHING_CHOSEN, type WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
 import { decodeJob } from '../payload/envelope';
-import type { Application } from '../application/application';
+import type { Application } from '../connections/application';
 import { Deadline, Deadlines } from './deadlines';
 import { CallbackTimedOutError } from './errors';
 import { callFailed } from './handler-calls';

@@ -16,7 +16,7 @@ import { resolveRun } from '../job/resolve-options';
 import { decodeEnvelope, decodeJob, decodeMiddleware, type Envelope } from '../payload/envelope';
 import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import { releasesSinceRetry } from '../payload/retry-mark';
-import type { Application } from '../application/application';
+import type { Application } from '../connections/application';
 import { Announcer } from './announcer';
 import { Deadlines } from './deadlines';
 import { JobTimedOutError, LaravelJobError, PoisonJobError, UnknownJobError } from './errors';

@@ -6,7 +6,7 @@ import { NoHandlerError } from '../job/errors';
 import { JobContext } from '../job/job-context';
 import { attachContext } from '../job/running';
 import { toError } from '../base/exception-text';
-import type { Application } from '../application/application';
+import type { Application } from '../connections/application';
 import { type Layer, layersOf, runThrough } from './middleware';
 import type { RunningJob } from './running-job';
 

@@ -3,8 +3,8 @@
  * a slow one never delays a settle.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
-import type { LoopingEvent } from '../application/hooks/events';
-import type { Application } from '../application/application';
+import type { LoopingEvent } from '../job/hook-events';
+import type { Application } from '../connections/application';
 
 export class Looping {
   readonly #application: Application;

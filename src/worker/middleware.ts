@@ -4,7 +4,7 @@
  */
 import { toError } from '../base/exception-text';
 import type { Middleware, MiddlewareFunction } from '../job/middleware';
-import type { Application } from '../application/application';
+import type { Application } from '../connections/application';
 import { InvalidMiddlewareError, MiddlewareNextError } from './errors';
 import type { RunningJob } from './running-job';
 

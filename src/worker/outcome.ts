@@ -9,7 +9,7 @@ import { type Delay, durationSeconds, momentOf } from '../job/duration';
 import { backoffDelay, type ResolvedBackoff, resolveBackoff } from '../job/backoff';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
 import { PayloadVersionError, UnknownClassError } from '../payload/errors';
-import type { Application } from '../application/application';
+import type { Application } from '../connections/application';
 import { givenBack } from '../connections/given-back';
 import type { Settlement } from '../connections/contract';
 import { isLastAttempt } from './limits';

@@ -3,7 +3,7 @@ import type { Seconds } from '../base/clock';
 import { StoreClock } from '../base/store-clock';
 import type { FailedStore } from '../connections/failed-store';
 import type { Connection } from '../connections/contract';
-import type { Application } from '../application/application';
+import type { Application } from '../connections/application';
 import { Apart } from './apart';
 import { Emptiness } from './emptiness';
 import { Executor } from './executor';

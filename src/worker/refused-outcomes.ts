@@ -9,7 +9,7 @@ import type { Clock, Milliseconds, Seconds } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
 import type { Logger } from '../base/logger';
 import type { Connection, Settlement, SettleResult } from '../connections/contract';
-import { isStoreAway } from '../application/errors';
+import { isStoreAway } from '../connections/errors';
 import { OutcomeRefusedError } from './errors';
 import { logHeld, logLetGo, logRefused } from './job-log';
 import { failed } from './outcome';

@@ -20,7 +20,7 @@ import type {
   Settlement,
   SettleResult,
 } from '../connections/contract';
-import { isStoreAway } from '../application/errors';
+import { isStoreAway } from '../connections/errors';
 import { givenBack } from '../connections/given-back';
 import { logLost, logOutcome, logSetAside } from './job-log';
 import type { OutcomeCounts } from './health';

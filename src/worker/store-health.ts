@@ -8,7 +8,7 @@
  */
 import { type Clock, endOfTurn, type Milliseconds, type Seconds, type Timer } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
-import type { Application } from '../application/application';
+import type { Application } from '../connections/application';
 import type { Connection } from '../connections/contract';
 
 const FIRST_PAUSE: Milliseconds = 250;

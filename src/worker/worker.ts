@@ -1,10 +1,11 @@
 /** The public face of a worker: its options, and its life from `run()` to `stop()`. */
 import type { Seconds, Timer } from '../base/clock';
-import { NoFailedStoreError } from '../application/failed/errors';
+import { noFailedStore } from '../application/failed/errors';
 import type { JobContext } from '../job/job-context';
 import type { Closable } from '../application/closable';
-import { CapabilityError } from '../application/errors';
-import { defaultManager, runFor } from '../application/default-manager';
+import { CapabilityError } from '../connections/errors';
+import { defaultManager } from '../application/default-manager';
+import { runFor } from '../connections/application';
 import type { QueueManager } from '../application/queue-manager';
 import { WorkerAlreadyRunError } from './errors';
 import { UNBORN, type WorkerHealth } from './health';
@@ -48,7 +49,7 @@ export class Worker implements Closable {
    * Works until it is stopped or a stop condition holds; resolves with the reason when all is settled. A store that is
    * away is waited for. Installs no signal handlers, and never ends the process.
    *
-   * @throws WorkerAlreadyRunError; ManagerClosedError once `Queue.close()` was called, until that has resolved;
+   * @throws WorkerAlreadyRunError; E_MANAGER_CLOSED once `Queue.close()` was called, until that has resolved;
    *   ConfigurationError and UnknownConnectionError; CapabilityError on `sync` and `null`;
    *   NewerTablesError where a later version made the tables of a database, ForeignTableError where somebody else did;
    *   NoFailedStoreError where neither the connection nor the one that `failed` names keeps failed jobs, or buries them
@@ -99,7 +100,7 @@ export class Worker implements Closable {
     if (!connection.capabilities.reserve) throw new CapabilityError(connection.name, connection.driver, 'reserve');
     const failedStore = manager.failedStoreFor(connection);
     if (failedStore === undefined && connection.buried === undefined)
-      throw new NoFailedStoreError([...new Set([connection.name, manager.failedConnection])]);
+      throw noFailedStore([...new Set([connection.name, manager.failedConnection])]);
     const { queue, retryAfter } = manager.settings(connection.name);
     const queues = this.#options.queues ?? parseQueues([queue], false);
     const mistaken = this.#options.fair ? [] : namesLikeWeights(queues);

@@ -118,9 +118,3 @@ describe('the manager behind Queue', () => {
     expect(heard).toEqual(['error', 'empty']);
   });
 });
-
-describe('Queue.fake', () => {
-  it('says that it belongs to the test kit as long as that was not loaded', () => {
-    expect(() => Queue.fake()).toThrow(expect.objectContaining({ code: 'E_NO_FAKE' }));
-  });
-});

@@ -9,8 +9,11 @@ const page = readFileSync(join(root, 'docs/errors.md'), 'utf8');
 
 type ErrorClass = new (...parameters: readonly unknown[]) => OnqueueError;
 
+const definesErrors = (file: string): boolean =>
+  /\b(?:defineError\(|errorClass\(|extends OnqueueError)/.test(readFileSync(file, 'utf8'));
+
 const classes = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((file) => /(^|\/)errors\.ts$/.test(file))
+  .filter((file) => file.endsWith('.ts') && definesErrors(join(root, 'src', file)))
   .flatMap((file) => Object.values(jest.requireActual<object>(join(root, 'src', file))))
   .filter((value): value is ErrorClass => typeof value === 'function' && value.prototype instanceof OnqueueError);
 

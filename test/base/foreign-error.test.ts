@@ -4,7 +4,7 @@ import { redact } from '../../src/base/redact';
 import { learnSecrets } from '../../src/base/secrets';
 import { exceptionText } from '../../src/base/exception-text';
 import { guarded } from '../../src/base/guarded-logger';
-import { QueueUnavailableError } from '../../src/application/errors';
+import { QueueUnavailableError } from '../../src/connections/errors';
 import { RecordingLogger } from '../support/application';
 
 const CANARY = 'c4nary';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { errorText } from '../../src/cli/error-text';
-import { ConfigFileError } from '../../src/application/errors';
+import { configFileFailed } from '../../src/application/errors';
 
 function missing(name: string, from: string): Error {
   const message = `Cannot find module '${name}'\nRequire stack:\n- ${from}`;
@@ -31,7 +31,7 @@ describe('the text of an error', () => {
       '    at run (/srv/node_modules/commander/lib/command.js:568:17)',
       `    at load (${ours}:1:1)`,
     ].join('\n');
-    expect(errorText(new ConfigFileError('/srv/onqueue.config.js', 'vault', { cause }))).toBe(
+    expect(errorText(configFileFailed('/srv/onqueue.config.js', 'vault', cause))).toBe(
       '/srv/onqueue.config.js could not be loaded: vault (E_CONFIG_FILE)\n    at default (/srv/onqueue.config.js:3:9)',
     );
   });

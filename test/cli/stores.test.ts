@@ -2,7 +2,7 @@
 import { builtInConnectors } from '../../src/connections/built-in';
 import { Job } from '../../src/job/job';
 import { silentLogger } from '../../src/base/console-logger';
-import type { ConnectionConfig } from '../../src/application/configuration/configuration';
+import type { ConnectionConfig } from '../../src/connections/configs';
 import { QueueManager } from '../../src/application/queue-manager';
 import { Worker } from '../../src/worker/worker';
 import { eventually } from '../support/eventually';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Capabilities } from '../../src/connections/contract';
-import type { ConnectionConfig } from '../../src/application/configuration/configuration';
+import type { ConnectionConfig } from '../../src/connections/configs';
 import { QueueManager } from '../../src/application/queue-manager';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { silentLogger } from '../../src/base/console-logger';

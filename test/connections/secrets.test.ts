@@ -3,7 +3,7 @@ import { createConnection } from 'mysql2/promise';
 import { Client } from 'pg';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { Job } from '../../src/job/job';
-import type { ConnectionConfig } from '../../src/application/configuration/configuration';
+import type { ConnectionConfig } from '../../src/connections/configs';
 import { DRIVER_KEYS } from '../../src/application/configuration/configuration-keys';
 import { QueueManager } from '../../src/application/queue-manager';
 import { JobBus } from '../../src/dispatch/bus';

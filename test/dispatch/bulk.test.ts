@@ -1,7 +1,7 @@
 /** `Bus.bulk` that breaks off in the middle: what is in must not be sent again. */
 import { JobBus } from '../../src/dispatch/bus';
 import { Job } from '../../src/job/job';
-import type { BulkInterruptedError } from '../../src/application/errors';
+import type { BulkInterruptedError } from '../../src/dispatch/errors';
 import { watchedApplication } from '../support/watched-application';
 
 const ran: string[] = [];

@@ -5,7 +5,7 @@ import { Handles } from '../../src/job/handles';
 import { Job } from '../../src/job/job';
 import { JobContext } from '../../src/job/job-context';
 import type { Middleware } from '../../src/job/middleware';
-import type { QueueConnection } from '../../src/application/queue-connection';
+import type { QueueConnection } from '../../src/dispatch/queue-connection';
 import { watchedApplication } from '../support/watched-application';
 
 class Mailer {

@@ -1,7 +1,8 @@
 import { Job } from '../../src/job/job';
 import type { Configuration } from '../../src/application/configuration/configuration';
-import { PayloadTooLargeError } from '../../src/application/errors';
-import { bytesOfSize, checkSize, type Size } from '../../src/dispatch/payload-size';
+import { PayloadTooLargeError } from '../../src/connections/errors';
+import { bytesOfSize, checkSize } from '../../src/dispatch/payload-size';
+import type { Size } from '../../src/connections/configs';
 import { Worker } from '../../src/worker/worker';
 import { testApplication, type TestApplication } from '../support/application';
 

@@ -6,7 +6,7 @@ import { JobBus } from '../../src/dispatch/bus';
 import { Job } from '../../src/job/job';
 import type { JobContext } from '../../src/job/job-context';
 import { Middleware } from '../../src/job/middleware-decorator';
-import type { QueueConnection } from '../../src/application/queue-connection';
+import type { QueueConnection } from '../../src/dispatch/queue-connection';
 import { watchedApplication, type WatchedApplication } from '../support/watched-application';
 
 @Job({ delay: '1m' })

@@ -1,5 +1,5 @@
 /** What compiles, and what must not, where a job is dispatched. Checked by the compiler; never run. */
-import { Bus, dispatch } from '../../src/dispatch/bus';
+import { Bus, dispatch } from '../../src/application/bus';
 import type { PendingDispatch } from '../../src/job/dispatcher';
 import { Job } from '../../src/job/job';
 import { Queue } from '../../src/application/queue';

@@ -1,5 +1,5 @@
 import { Job } from '../../src/job/job';
-import type { ErrorContext } from '../../src/application/application';
+import type { ErrorContext } from '../../src/connections/application';
 import { CallbackTimedOutError } from '../../src/worker/errors';
 import { Worker } from '../../src/worker/worker';
 import { until } from '../support/application';

@@ -1,4 +1,4 @@
-import type { RecoveredEvent } from '../../src/application/hooks/events';
+import type { RecoveredEvent } from '../../src/job/hook-events';
 import { application, Note, ran, setTheScene } from './scene';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';

@@ -1,9 +1,9 @@
-import { NoFailedStoreError } from '../../src/application/failed/errors';
+import { noFailedStore } from '../../src/application/failed/errors';
 import type { FailedStore } from '../../src/connections/failed-store';
 import { Job } from '../../src/job/job';
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import type { Connection, Settlement } from '../../src/connections/contract';
-import { QueueUnavailableError } from '../../src/application/errors';
+import { QueueUnavailableError } from '../../src/connections/errors';
 import { Worker } from '../../src/worker/worker';
 import { elapse, testApplication, type TestApplication } from '../support/application';
 
@@ -313,5 +313,5 @@ it('jobs are settled without the reserve that is refused together with them', as
 });
 
 function raise(): never {
-  throw new NoFailedStoreError(['other']);
+  throw noFailedStore(['other']);
 }

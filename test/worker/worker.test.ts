@@ -1,5 +1,6 @@
 import { Job } from '../../src/job/job';
-import { CapabilityError, UnknownConnectionError } from '../../src/application/errors';
+import { CapabilityError } from '../../src/connections/errors';
+import { unknownConnection } from '../../src/application/errors';
 import { WorkerAlreadyRunError } from '../../src/worker/errors';
 import { processWorker, Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
@@ -191,7 +192,7 @@ describe('a worker', () => {
   it('touches nothing until it is run, and then refuses a connection that is not there', async () => {
     const astray = worker({ connection: 'elsewhere' });
 
-    await expect(astray.run()).rejects.toThrow(UnknownConnectionError);
+    await expect(astray.run()).rejects.toMatchObject({ code: 'E_UNKNOWN_CONNECTION' });
   });
 
   it('refuses a connection that hands out no jobs', async () => {

@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { types } from 'node:util';
 import type { Configuration } from './configuration';
-import { ConfigFileError, TypeScriptLoaderError } from '../errors';
+import { configFileFailed, noTypeScriptLoader } from '../errors';
 import { loadTypeScript } from './typescript-loader';
 
 const SOURCE = 'onqueue.config.ts';
@@ -24,7 +24,7 @@ export function projectFolder(start: string): string {
  * The configuration file of the project in `root`, if it has one. Of TypeScript and what was compiled from it beside it, it is
  * the latter: where that is, in production, nothing compiles.
  *
- * @throws ConfigFileError there are two, or one that is not read: another store would be taken than the one it names
+ * @throws E_CONFIG_FILE there are two, or one that is not read: another store would be taken than the one it names
  */
 export function findConfigFile(root: string): string | undefined {
   const present = [...CONFIG_FILES, ...UNREAD_FILES].filter((file) => existsSync(join(root, file)));
@@ -33,13 +33,13 @@ export function findConfigFile(root: string): string | undefined {
   if (name === undefined) return undefined;
   const file = join(root, name);
   if (other !== undefined) {
-    throw new ConfigFileError(
+    throw configFileFailed(
       file,
       `${other} stands beside it, and nothing says which of the two is meant. Remove one of them.`,
     );
   }
   if (UNREAD_FILES.includes(name)) {
-    throw new ConfigFileError(file, `no file of this ending is read. Make it one of ${CONFIG_FILES.join(', ')}.`);
+    throw configFileFailed(file, `no file of this ending is read. Make it one of ${CONFIG_FILES.join(', ')}.`);
   }
   return file;
 }
@@ -55,14 +55,14 @@ export function staleRemark(file: string): string | undefined {
  * What the file exports; a promise, where that is a function that gives one. A file that is there but cannot be loaded is an
  * error: another store in its place would take jobs that nobody runs.
  *
- * @throws ConfigFileError, TypeScriptLoaderError
+ * @throws E_CONFIG_FILE, E_TYPESCRIPT_LOADER
  */
 export function loadConfiguration(file: string): Configuration | Promise<Configuration> {
   const exported = unwrapped(load(file));
   if (typeof exported !== 'function') return configurationIn(file, exported, 'its default export is');
   const given = (value: unknown): Configuration => configurationIn(file, value, 'what its function gives is');
   const failed = (cause: unknown): never => {
-    throw new ConfigFileError(file, problemOf(cause), { cause });
+    throw configFileFailed(file, problemOf(cause), cause);
   };
   let result: unknown;
   try {
@@ -75,7 +75,7 @@ export function loadConfiguration(file: string): Configuration | Promise<Configu
 
 function configurationIn(file: string, value: unknown, subject: string): Configuration {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
-  throw new ConfigFileError(
+  throw configFileFailed(
     file,
     `${subject} ${Array.isArray(value) ? 'an array' : `of type ${typeof value}`}, and no configuration. ` +
       'Write: export default defineConfig({ … }), or module.exports = { … }.',
@@ -87,8 +87,8 @@ function load(file: string): unknown {
     if (file.endsWith('.ts')) loadTypeScript(file);
     return require(file) as unknown;
   } catch (cause) {
-    if (cause instanceof TypeScriptLoaderError) throw cause;
-    throw new ConfigFileError(file, problemOf(cause), { cause });
+    if (noTypeScriptLoader.is(cause)) throw cause;
+    throw configFileFailed(file, problemOf(cause), cause);
   }
 }
 

@@ -2,7 +2,8 @@
 import { redact } from '../../base/redact';
 import { durationSeconds } from '../../job/duration';
 import { checkQueueName } from '../../job/queue-name';
-import type { Configuration, Drivers, StoreConfig } from './configuration';
+import type { Configuration } from './configuration';
+import type { Drivers, StoreConfig } from '../../connections/configs';
 import { bytesOfSize } from '../../dispatch/payload-size';
 import { redisUrlProblem } from './redis-url';
 

@@ -1,10 +1,11 @@
 /** Fills in what a connection's configuration leaves out. */
 import type { Seconds } from '../../base/clock';
 import { durationSeconds } from '../../job/duration';
-import type { ConnectionConfig, StoreConfig } from './configuration';
+import type { ConnectionConfig, StoreConfig } from '../../connections/configs';
 import { DEFAULT_DEADLINE, DEFAULT_QUEUE, DEFAULT_RETRY_AFTER } from './configuration';
 import type { ConnectionSettings } from '../../connections/connector';
-import { bytesOfSize, DEFAULT_MAX_PAYLOAD, type Size } from '../../dispatch/payload-size';
+import { bytesOfSize, DEFAULT_MAX_PAYLOAD } from '../../dispatch/payload-size';
+import type { Size } from '../../connections/configs';
 
 /** @param maxPayload what the application says of connections that say nothing themselves */
 export function settingsOf(name: string, config: ConnectionConfig, maxPayload?: Size): ConnectionSettings {

@@ -4,7 +4,8 @@ import type { JobRegistry } from '../../job/registry';
 import type { Logger } from '../../base/logger';
 import { checkConfiguration, type KnownParts } from './check-configuration';
 import { findConfigFile, loadConfiguration, projectFolder, staleRemark } from './config-file';
-import type { Configuration, ConnectionConfig } from './configuration';
+import type { Configuration } from './configuration';
+import type { ConnectionConfig } from '../../connections/configs';
 import { allSettings } from './connection-settings';
 import type { ConnectionSettings } from '../../connections/connector';
 import { ConfigurationError } from '../errors';
@@ -49,7 +50,7 @@ export interface FoundConfiguration {
   readonly remark?: string | undefined;
 }
 
-/** @throws ConfigFileError, TypeScriptLoaderError */
+/** @throws E_CONFIG_FILE, E_TYPESCRIPT_LOADER */
 export function findConfiguration({ given, folder, configFile }: ConfigurationSources): FoundConfiguration {
   if (given !== undefined) return { ...given, source: 'given to Queue.configure' };
   const file = configFile ?? findConfigFile(projectFolder(folder));

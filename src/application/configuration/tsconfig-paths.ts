@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import Module, { createRequire } from 'node:module';
 import { dirname, join, resolve, sep } from 'node:path';
-import { ConfigFileError } from '../errors';
+import { configFileFailed } from '../errors';
 
 /** Of one tsconfig.json, with all that it extends. */
 interface Mapping {
@@ -36,7 +36,7 @@ const mappings = new Map<string, Mapping>();
  * Files that may be meant by `request`, without their endings, in the order in which they are to be tried; none: it is found
  * as any other.
  *
- * @throws ConfigFileError the tsconfig.json is no JSON
+ * @throws E_CONFIG_FILE the tsconfig.json is no JSON
  */
 export function mappedPaths(request: string, importer: string): readonly string[] {
   if (/^[./]/.test(request) || Module.isBuiltin(request) || importer.includes(`${sep}node_modules${sep}`)) return [];
@@ -115,6 +115,6 @@ function parsed(file: string): Tsconfig {
   try {
     return (JSON.parse(plain) ?? {}) as Tsconfig;
   } catch (cause) {
-    throw new ConfigFileError(file, cause instanceof Error ? cause.message : String(cause), { cause });
+    throw configFileFailed(file, cause instanceof Error ? cause.message : String(cause), cause);
   }
 }

@@ -8,7 +8,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import Module from 'node:module';
 import { dirname, resolve } from 'node:path';
-import { TypeScriptLoaderError } from '../errors';
+import { noTypeScriptLoader } from '../errors';
 import { mappedPaths } from './tsconfig-paths';
 
 /** The part of @swc/core that is used here; it is optional, so its types cannot be relied on. */
@@ -32,7 +32,7 @@ const loader = Module as unknown as Loader;
  * Makes `require` understand `.ts` and `.cts`. Does nothing where something else does already (tsx, ts-node, Jest).
  *
  * @param file the TypeScript file that is about to be loaded: @swc/core is looked for from its folder
- * @throws TypeScriptLoaderError
+ * @throws E_TYPESCRIPT_LOADER
  */
 export function loadTypeScript(file: string): void {
   if (isUnderstood()) return;
@@ -58,7 +58,7 @@ function findCompiler(file: string): Compiler {
     const path = require.resolve('@swc/core', { paths: [dirname(file), __dirname] });
     return require(path) as Compiler;
   } catch (cause) {
-    throw new TypeScriptLoaderError(file, { cause });
+    throw noTypeScriptLoader(file, cause);
   }
 }
 

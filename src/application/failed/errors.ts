@@ -1,25 +1,21 @@
 /** What can go wrong with failed jobs. */
 import { inspect } from 'node:util';
-import { OnqueueError } from '../../base/onqueue-error';
+import { defineError } from '../../base/define-error';
 
-/** Nobody keeps the failed jobs: not one of these connections does. */
-export class NoFailedStoreError extends OnqueueError<{ readonly connections: readonly string[] }> {
-  readonly code = 'E_NO_FAILED_STORE';
-
-  /** @param connections those that were to keep them: all that there are; or a worker's own and the one that `failed` means */
-  constructor(connections: readonly string[]) {
-    const [only] = connections;
-    const none =
-      connections.length === 1
-        ? `Connection '${only}' keeps no failed jobs.`
-        : `None of the connections ${connections.join(', ')} keeps failed jobs.`;
-    super(
+/** `connections`: those that were to keep them: all that there are; or a worker's own and the one that `failed` means. */
+export const noFailedStore = defineError('E_NO_FAILED_STORE', (connections: readonly string[]) => {
+  const [only] = connections;
+  const none =
+    connections.length === 1
+      ? `Connection '${only}' keeps no failed jobs.`
+      : `None of the connections ${connections.join(', ')} keeps failed jobs.`;
+  return {
+    message:
       `${none} Name one that does, such as one of driver \`redis\` or \`database\`, as \`failed\` in the ` +
-        'configuration; without that, it is the default connection.',
-      { connections },
-    );
-  }
-}
+      'configuration; without that, it is the default connection.',
+    facts: { connections },
+  };
+});
 
 /** A connection whose failed jobs could not be looked at, with what it rejected with. */
 export interface Unreachable {
@@ -36,50 +32,36 @@ interface Place {
 }
 
 /** Jobs of one id failed on several queues or connections, and nothing says which of them is meant. Nothing was done. */
-export class AmbiguousFailedJobError extends OnqueueError<{ readonly id: string; readonly places: readonly Place[] }> {
-  readonly code = 'E_AMBIGUOUS_FAILED_JOB';
-
-  constructor(id: string, found: readonly Place[]) {
-    const places = found.map(({ connection, queue }) => ({ connection, queue }));
-    const named = places.map(({ connection, queue }) => `queue '${queue}' of connection '${connection}'`);
-    super(
+export const ambiguousFailedJob = defineError('E_AMBIGUOUS_FAILED_JOB', (id: string, found: readonly Place[]) => {
+  const places = found.map(({ connection, queue }) => ({ connection, queue }));
+  const named = places.map(({ connection, queue }) => `queue '${queue}' of connection '${connection}'`);
+  return {
+    message:
       `Several failed jobs have the id '${id}': on ${named.join(', and on ')}. Nothing was done. Say which is meant: ` +
-        `{ queue: '${places[0]?.queue}', connection: '${places[0]?.connection}' }, or --queue and --connection.`,
-      { id, places },
-    );
-  }
-}
+      `{ queue: '${places[0]?.queue}', connection: '${places[0]?.connection}' }, or --queue and --connection.`,
+    facts: { id, places },
+  };
+});
 
-/** Not all connections could be asked; what the others had to say does not answer the question, or is not all. */
-export class FailedJobsOutOfReachError extends OnqueueError<{
-  readonly done: number;
-  readonly connections: readonly string[];
-}> {
-  readonly code = 'E_FAILED_JOBS_OUT_OF_REACH';
-
-  /** @param done what came of the others, as a clause: "3 failed jobs were removed" */
-  constructor(done: string, count: number, away: readonly Unreachable[]) {
-    super(
+/** `done`: what came of the connections that could be asked, as a clause: "3 failed jobs were removed". */
+export const failedJobsOutOfReach = defineError(
+  'E_FAILED_JOBS_OUT_OF_REACH',
+  (done: string, count: number, away: readonly Unreachable[]) => ({
+    message:
       `${done[0]?.toUpperCase()}${done.slice(1)}, but those of ${namesOf(away)} could not be looked at. ` +
-        `Ask again when they can be: ${away[0]?.error.message}`,
-      { done: count, connections: away.map(({ connection }) => connection) },
-      { cause: away[0]?.error },
-    );
-  }
-}
+      `Ask again when they can be: ${away[0]?.error.message}`,
+    facts: { done: count, connections: away.map(({ connection }) => connection) },
+    cause: away[0]?.error,
+  }),
+);
 
 /** What was to choose among the failed jobs does not: taken at its word, it would mean all of them. */
-export class FailedFilterError extends OnqueueError<{ readonly call: string; readonly filter: unknown }> {
-  readonly code = 'E_FAILED_FILTER';
-
-  constructor(call: string, filter: unknown, reason: string) {
-    super(
-      `${call} was given ${inspect(filter, { depth: 1, breakLength: Infinity })}, and ${reason}. Give one or more of queue, ` +
-        "name, error (a text in the exception) and olderThan; flush() and retry('all') take all.",
-      { call, filter },
-    );
-  }
-}
+export const invalidFailedFilter = defineError('E_FAILED_FILTER', (call: string, filter: unknown, reason: string) => ({
+  message:
+    `${call} was given ${inspect(filter, { depth: 1, breakLength: Infinity })}, and ${reason}. Give one or more of queue, ` +
+    "name, error (a text in the exception) and olderThan; flush() and retry('all') take all.",
+  facts: { call, filter },
+}));
 
 export interface LeftBehind {
   readonly id: string;
@@ -87,15 +69,9 @@ export interface LeftBehind {
 }
 
 /** `retry('all')` went through all failed jobs that it could look at, and could not send all of them back. */
-export class RetryIncompleteError extends OnqueueError<{
-  readonly retried: number;
-  readonly left: readonly LeftBehind[];
-  /** The connections that could not be asked. */
-  readonly connections: readonly string[];
-}> {
-  readonly code = 'E_RETRY_INCOMPLETE';
-
-  constructor(retried: number, left: readonly LeftBehind[], away: readonly Unreachable[], options: { cause: unknown }) {
+export const retryIncomplete = defineError(
+  'E_RETRY_INCOMPLETE',
+  (retried: number, left: readonly LeftBehind[], away: readonly Unreachable[], cause: unknown) => {
     const [first] = left;
     const stuck =
       first === undefined
@@ -104,10 +80,10 @@ export class RetryIncompleteError extends OnqueueError<{
     const [gone] = away;
     const unasked =
       gone === undefined ? '' : ` Those of ${namesOf(away)} could not be looked at: ${gone.error.message}`;
-    super(
-      `${retried} failed ${retried === 1 ? 'job was' : 'jobs were'} sent back.${stuck}${unasked}`,
-      { retried, left, connections: away.map(({ connection }) => connection) },
-      options,
-    );
-  }
-}
+    return {
+      message: `${retried} failed ${retried === 1 ? 'job was' : 'jobs were'} sent back.${stuck}${unasked}`,
+      facts: { retried, left, connections: away.map(({ connection }) => connection) },
+      cause,
+    };
+  },
+);

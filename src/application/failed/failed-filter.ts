@@ -1,7 +1,7 @@
 /** Which failed jobs are meant: those that fit all that is given. */
 import type { Milliseconds } from '../../base/clock';
 import { type Duration, durationSeconds } from '../../job/duration';
-import { FailedFilterError } from './errors';
+import { invalidFailedFilter } from './errors';
 import type { FailedEntry } from '../../connections/failed-store';
 
 export interface FailedFilter {
@@ -22,17 +22,17 @@ const TEXTS = ['queue', 'connection', 'name', 'error'] as const;
 /**
  * A slip in a filter would mean all failed jobs, so it is refused.
  *
- * @throws FailedFilterError, InvalidDurationError
+ * @throws E_FAILED_FILTER, InvalidDurationError
  */
 export function checkFilter(filter: FailedFilter, call: string): void {
   const given = Object.entries(filter).filter(([, value]) => value !== undefined);
-  if (given.length === 0) throw new FailedFilterError(call, filter, 'it chooses none');
+  if (given.length === 0) throw invalidFailedFilter(call, filter, 'it chooses none');
   for (const [field, value] of given) {
     if (field === 'olderThan') durationSeconds(value, `olderThan of ${call}`);
     else if (!(TEXTS as readonly string[]).includes(field))
-      throw new FailedFilterError(call, filter, `'${field}' is none of its fields`);
+      throw invalidFailedFilter(call, filter, `'${field}' is none of its fields`);
     else if (typeof value !== 'string' || value === '')
-      throw new FailedFilterError(call, filter, `'${field}' is no text`);
+      throw invalidFailedFilter(call, filter, `'${field}' is no text`);
   }
 }
 

@@ -5,14 +5,14 @@ import type { Duration } from '../../job/duration';
 import type { Logger } from '../../base/logger';
 import type { Buried, Connection } from '../../connections/contract';
 import type { ConnectionSettings } from '../../connections/connector';
-import { InvalidJobIdError } from '../errors';
+import { invalidJobId } from '../../dispatch/errors';
 import { checkRetriedSize } from '../../dispatch/payload-size';
 import { Lock } from '../locks/lock';
 import {
-  AmbiguousFailedJobError,
-  FailedFilterError,
-  FailedJobsOutOfReachError,
-  NoFailedStoreError,
+  ambiguousFailedJob,
+  invalidFailedFilter,
+  failedJobsOutOfReach,
+  noFailedStore,
   type Unreachable,
 } from './errors';
 import { errorMessage, toError } from '../../base/exception-text';
@@ -98,8 +98,8 @@ export class FailedJobs {
 
   /**
    * @param place where it failed; needed where jobs of this id failed on several queues or connections
-   * @throws AmbiguousFailedJobError several have this id, and `place` does not choose one of them
-   * @throws FailedJobsOutOfReachError it was not found, and not all connections could be asked
+   * @throws E_AMBIGUOUS_FAILED_JOB several have this id, and `place` does not choose one of them
+   * @throws E_FAILED_JOBS_OUT_OF_REACH it was not found, and not all connections could be asked
    */
   async get(id: string, place: FailedPlace = {}): Promise<FailedJob | undefined> {
     const found = await this.#find(id, place);
@@ -115,10 +115,10 @@ export class FailedJobs {
    *
    * @param place of one: where it failed; needed where jobs of this id failed on several queues or connections
    * @throws PayloadTooLargeError
-   * @throws AmbiguousFailedJobError several have this id, and `place` does not choose one of them
-   * @throws FailedFilterError the filter chooses nothing
-   * @throws FailedJobsOutOfReachError it was not found, and not all connections could be asked
-   * @throws RetryIncompleteError some could not be sent back, or not all connections be asked; the others were
+   * @throws E_AMBIGUOUS_FAILED_JOB several have this id, and `place` does not choose one of them
+   * @throws E_FAILED_FILTER the filter chooses nothing
+   * @throws E_FAILED_JOBS_OUT_OF_REACH it was not found, and not all connections could be asked
+   * @throws E_RETRY_INCOMPLETE some could not be sent back, or not all connections be asked; the others were
    */
   retry(which: 'all' | FailedFilter): Promise<number>;
   retry(id: string, place?: FailedPlace): Promise<boolean>;
@@ -135,9 +135,9 @@ export class FailedJobs {
    * False: there is no such job. Of many, how many were removed.
    *
    * @param place of one: where it failed; needed where jobs of this id failed on several queues or connections
-   * @throws AmbiguousFailedJobError several have this id, and `place` does not choose one of them
-   * @throws FailedFilterError the filter chooses nothing
-   * @throws FailedJobsOutOfReachError it was not found, and not all connections could be asked; or, of many,
+   * @throws E_AMBIGUOUS_FAILED_JOB several have this id, and `place` does not choose one of them
+   * @throws E_FAILED_FILTER the filter chooses nothing
+   * @throws E_FAILED_JOBS_OUT_OF_REACH it was not found, and not all connections could be asked; or, of many,
    * `facts.done` says how many it removed of the others
    */
   forget(which: FailedFilter): Promise<number>;
@@ -154,7 +154,7 @@ export class FailedJobs {
   /**
    * Forgets all, or all of a queue; says how many.
    *
-   * @throws FailedJobsOutOfReachError not all connections could be asked; `facts.done` says how many it removed of the others
+   * @throws E_FAILED_JOBS_OUT_OF_REACH not all connections could be asked; `facts.done` says how many it removed of the others
    */
   async flush(queue?: string): Promise<number> {
     return this.#remove(
@@ -167,15 +167,15 @@ export class FailedJobs {
    * Forgets what failed longer than `olderThan` ago, and of each store all but the newest `keep`; says how many. With
    * `queue`, `connection`, `name` or `error` only of those that fit them: the others neither go nor count.
    *
-   * @throws FailedFilterError neither `olderThan` nor `keep` is given, or what is given is no filter
-   * @throws FailedJobsOutOfReachError not all connections could be asked; `facts.done` says how many it removed of the others
+   * @throws E_FAILED_FILTER neither `olderThan` nor `keep` is given, or what is given is no filter
+   * @throws E_FAILED_JOBS_OUT_OF_REACH not all connections could be asked; `facts.done` says how many it removed of the others
    */
   async prune(options: FailedFilter & { readonly keep?: number | undefined } = {}): Promise<number> {
     const { keep, ...filter } = options;
     const { olderThan, queue, connection, name, error } = filter;
     if (Object.values(filter).some((value) => value !== undefined)) checkFilter(filter, 'failed.prune()');
     if (olderThan === undefined && keep === undefined)
-      throw new FailedFilterError('failed.prune()', options, 'neither olderThan nor keep is among it');
+      throw invalidFailedFilter('failed.prune()', options, 'neither olderThan nor keep is among it');
     const seconds = olderThan === undefined ? undefined : durationSeconds(olderThan, 'olderThan');
     if (connection === undefined && name === undefined && error === undefined) {
       return this.#remove(({ store }) => store.prune({ olderThan: seconds, keep, queue }));
@@ -197,7 +197,7 @@ export class FailedJobs {
   /**
    * Goes to one store after another. Gives those that could not be asked: one that is away must not hide the others.
    *
-   * @throws NoFailedStoreError; what the first rejected with, where all did
+   * @throws E_NO_FAILED_STORE; what the first rejected with, where all did
    */
   async #visit(
     ask: (open: OpenStore) => Promise<void>,
@@ -220,7 +220,7 @@ export class FailedJobs {
       }
     }
     if (reached > 0) return away;
-    throw away[0]?.error ?? new NoFailedStoreError(names);
+    throw away[0]?.error ?? noFailedStore(names);
   }
 
   async #remove(
@@ -248,7 +248,7 @@ export class FailedJobs {
     const [first, ...others] = found.all;
     if (first === undefined) checkAllReached(`no failed job '${id}' was found`, 0, away);
     if (others.length > 0)
-      throw new AmbiguousFailedJobError(
+      throw ambiguousFailedJob(
         id,
         found.all.map(({ entry }) => entry),
       );
@@ -347,11 +347,11 @@ function isFilter(which: unknown): which is FailedFilter {
 
 // From JavaScript, and of an id that was looked up in vain: each store would say something else of it.
 function checkId(id: unknown): void {
-  if (typeof id !== 'string') throw new InvalidJobIdError(id);
+  if (typeof id !== 'string') throw invalidJobId(id);
 }
 
 function checkAllReached(done: string, count: number, away: readonly Unreachable[]): void {
-  if (away.length > 0) throw new FailedJobsOutOfReachError(done, count, away);
+  if (away.length > 0) throw failedJobsOutOfReach(done, count, away);
 }
 
 function ownStore(connection: Connection): FailedStore | undefined {

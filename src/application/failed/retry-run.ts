@@ -1,5 +1,5 @@
 /** Sends back failed jobs, and remembers those that cannot be. */
-import { type LeftBehind, RetryIncompleteError, type Unreachable } from './errors';
+import { type LeftBehind, retryIncomplete, type Unreachable } from './errors';
 import { errorMessage } from '../../base/exception-text';
 import type { FailedEntry } from '../../connections/failed-store';
 import { nameOf, type OpenStore, type Sweep, sweep, type TakeOut } from './sweep';
@@ -26,11 +26,11 @@ export class RetryRun {
     await sweep(open, { ...which, takeOut: (entry) => this.#takeOut(open, entry) });
   }
 
-  /** @throws RetryIncompleteError */
+  /** @throws E_RETRY_INCOMPLETE */
   result(away: readonly Unreachable[]): number {
     if (this.#left.size + away.length === 0) return this.#retried;
     const left = [...this.#left.values()];
-    throw new RetryIncompleteError(this.#retried, left, away, { cause: this.#cause ?? away[0]?.error });
+    throw retryIncomplete(this.#retried, left, away, this.#cause ?? away[0]?.error);
   }
 
   async #takeOut(open: OpenStore, entry: FailedEntry): Promise<TakeOut> {

@@ -1,10 +1,20 @@
 /** A lock that one process at a time can hold, with an end of its own: whoever dies with it does not keep it. */
 import { randomUUID } from 'node:crypto';
 import type { Clock, Seconds } from '../../base/clock';
-import type { Duration } from '../../job/duration';
-import { durationSeconds } from '../../job/duration';
-import { InvalidLockError, LockTimeoutError } from './errors';
+import { defineError, errorClass } from '../../base/define-error';
+import { type Duration, durationSeconds } from '../../job/duration';
 import type { LockStore } from '../../connections/lock-store';
+
+/** The lock was held by somebody else for as long as one wanted to wait. */
+export class LockTimeoutError extends errorClass('E_LOCK_TIMEOUT', (lock: string, waited: number) => ({
+  message: `The lock '${lock}' was not free within ${waited} s; somebody else holds it. Wait longer, or come back later.`,
+  facts: { lock, waited },
+})) {}
+
+const invalidLock = defineError('E_INVALID_LOCK', (lock: unknown, ttl: unknown, problem: string) => ({
+  message: `Queue.lock(${JSON.stringify(lock)}, ${JSON.stringify(ttl)}): ${problem}.`,
+  facts: { lock, ttl },
+}));
 
 /** How long `block` waits before it asks again. */
 const ASK_AGAIN_SECONDS = 0.1;
@@ -17,9 +27,9 @@ export class Lock {
   readonly #clock: Clock;
   readonly #token = randomUUID();
 
-  /** @throws InvalidLockError, InvalidDurationError */
+  /** @throws E_INVALID_LOCK, InvalidDurationError */
   constructor(name: string, ttl: Duration, store: () => LockStore, clock: Clock) {
-    if (typeof name !== 'string' || name === '') throw new InvalidLockError(name, ttl, 'a lock needs a name');
+    if (typeof name !== 'string' || name === '') throw invalidLock(name, ttl, 'a lock needs a name');
     this.name = name;
     this.#ttl = checkedTtl(name, ttl);
     this.#store = store;
@@ -78,7 +88,6 @@ export class Lock {
 
 function checkedTtl(name: string, ttl: Duration): Seconds {
   const seconds = durationSeconds(ttl, `the time of lock '${name}'`);
-  if (seconds <= 0)
-    throw new InvalidLockError(name, ttl, 'it needs a time of more than 0, after which it is free by itself');
+  if (seconds <= 0) throw invalidLock(name, ttl, 'it needs a time of more than 0, after which it is free by itself');
   return seconds;
 }

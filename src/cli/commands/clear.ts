@@ -1,6 +1,6 @@
 /** `clear`: removes the jobs of queues, without running them. */
 import type { Command } from 'commander';
-import type { QueueConnection } from '../../application/queue-connection';
+import type { QueueConnection } from '../../dispatch/queue-connection';
 import { newCommand } from '../command';
 import { counted } from '../counted';
 import { addConnectionArgument, namedQueues, type QueueFlags } from '../named-queues';

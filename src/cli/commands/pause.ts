@@ -1,7 +1,7 @@
 /** `pause`: nothing more is taken from a queue, for a time or until it is resumed. */
 import type { Command } from 'commander';
 import { nearest } from '../../base/nearest';
-import type { PauseOptions, QueueConnection } from '../../application/queue-connection';
+import type { PauseOptions, QueueConnection } from '../../dispatch/queue-connection';
 import { newCommand } from '../command';
 import { addConnectionArgument, checkAll, namedQueues, type QueuesFlags } from '../named-queues';
 import { addJsonOption, addProjectOptions, durationOption, queueOption } from '../options';

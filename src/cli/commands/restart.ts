@@ -1,6 +1,6 @@
 /** `restart`: tells all workers to end, so that they are started anew with the code of today. */
 import type { Command } from 'commander';
-import { CapabilityError } from '../../application/errors';
+import { CapabilityError } from '../../connections/errors';
 import type { QueueManager } from '../../application/queue-manager';
 import { newCommand } from '../command';
 import { errorText } from '../error-text';

@@ -1,6 +1,6 @@
 /** The `beanstalkd` driver: a queue is a tube, a lease the time to run, a renewal a touch. */
 import type { Clock, Seconds } from '../../base/clock';
-import type { BeanstalkdConfig } from '../../application/configuration/configuration';
+import type { BeanstalkdConfig } from '../configs';
 import type {
   Capabilities,
   Connection,

@@ -2,7 +2,7 @@
 import type { Milliseconds } from '../../base/clock';
 import type { Connection, Entry } from '../contract';
 import type { ConnectorContext } from '../connector';
-import { entriesFor } from '../../dispatch/due-entries';
+import { entriesFor } from '../due-entries';
 import { CapabilityError, QueueUnavailableError } from '../errors';
 
 /** Between two looks at one that is away; where it answers and takes nothing, ever longer. */

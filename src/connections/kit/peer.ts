@@ -1,5 +1,5 @@
 /** Loads the package that a driver needs of its own, on the first use of a connection: nobody else has to install it. */
-import { MissingPeerError } from '../errors';
+import { missingPeer } from '../errors';
 
 export interface Need {
   /** The connection's name in the configuration. */
@@ -11,7 +11,7 @@ export interface Need {
 
 /**
  * @param load a literal `() => require('pg')`, so that a bundler sees which package it is
- * @throws MissingPeerError, and what the package throws while it loads
+ * @throws E_MISSING_PEER, and what the package throws while it loads
  */
 export function loadPeer<Package>({ connection, driver, peer }: Need, load: () => Package): Package {
   try {
@@ -20,6 +20,6 @@ export function loadPeer<Package>({ connection, driver, peer }: Need, load: () =
     // One that is there and lacks something of its own must say what.
     const { code, message } = error as NodeJS.ErrnoException;
     if (code !== 'MODULE_NOT_FOUND' || !message.includes(`'${peer}'`)) throw error;
-    throw new MissingPeerError(connection, driver, peer, { cause: error });
+    throw missingPeer(connection, driver, peer, error);
   }
 }

@@ -5,7 +5,7 @@
 import { ALL_CAPABLE } from '../kit/all-capable';
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import type { FailedEntry } from '../failed-store';
-import type { MemoryConfig } from '../../application/configuration/configuration';
+import type { MemoryConfig } from '../configs';
 import type {
   Connection,
   Counts,

@@ -1,6 +1,6 @@
 /** The `null` driver: takes every job and throws it away, for runs in which nothing may be queued. */
 import type { Seconds } from '../../base/clock';
-import type { NullConfig } from '../../application/configuration/configuration';
+import type { NullConfig } from '../configs';
 import type {
   Capabilities,
   Connection,

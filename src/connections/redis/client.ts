@@ -1,7 +1,7 @@
 /** Makes clients of ioredis, always with the options that the queue depends on: from an address, or from a user's client. */
 import { lookup } from 'node:dns';
 import Redis, { Cluster, type ClusterNode, type ClusterOptions, type RedisOptions } from 'ioredis';
-import type { RedisConfig, RedisNode } from '../../application/configuration/configuration';
+import type { RedisConfig, RedisNode } from '../configs';
 import { heardConnector } from './connector';
 
 export type Client = Redis | Cluster;

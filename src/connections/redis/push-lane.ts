@@ -1,12 +1,11 @@
 /** Pushes to one queue: dispatches that come while a call is under way travel together in the next. */
 import type { Milliseconds } from '../../base/clock';
 import type { Entry } from '../contract';
-import { pageBytes } from '../../dispatch/payload-size';
 import { DuplicatePayloadError } from '../errors';
 import type { RedisCaller } from './caller';
 import type { QueueKeys } from './keys';
 import { Lane } from './lane';
-import { MOST_BYTES, MOST_JOBS, pagesOf } from '../../base/pages';
+import { MOST_BYTES, MOST_JOBS, pageBytes, pagesOf } from '../../base/pages';
 import { script } from './scripts';
 import { whenOf } from './when';
 

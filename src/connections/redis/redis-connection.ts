@@ -4,7 +4,7 @@ import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
 import { wordsOf } from '../../base/foreign-error';
 import type { Logger } from '../../base/logger';
-import type { RedisConfig } from '../../application/configuration/configuration';
+import type { RedisConfig } from '../configs';
 import type {
   Answer,
   Connection,

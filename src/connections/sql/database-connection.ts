@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Clock, Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
-import type { DatabaseConfig, DatabasePool } from '../../application/configuration/configuration';
+import type { DatabaseConfig, DatabasePool } from '../configs';
 import { DatabaseUrlError } from './errors';
 import type { ServerConnection } from './server/server-connection';
 import type { ServerContext } from './server/server-context';
@@ -53,7 +53,7 @@ const SERVERS: ReadonlyMap<string, Server> = new Map([
  *
  * @throws DatabaseUrlError
  * @throws DatabaseTableNameError
- * @throws MissingPeerError
+ * @throws E_MISSING_PEER
  */
 export function connectDatabase(config: DatabaseConfig, context: DatabaseContext): SqliteConnection | ServerConnection {
   const { name, clock, logger, origin, offset, root = process.cwd(), deadline = DEFAULT_DEADLINE } = context;

@@ -2,7 +2,7 @@
 import type { MessageAttributeValue, SQS, SQSClientConfig } from '@aws-sdk/client-sqs';
 import { systemClock } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
-import type { SqsConfig } from '../../application/configuration/configuration';
+import type { SqsConfig } from '../configs';
 import { loadPeer } from '../kit/peer';
 
 export type Attributes = Readonly<Record<string, MessageAttributeValue>>;
@@ -16,7 +16,7 @@ export interface SqsLink {
 /**
  * Opens nothing yet.
  *
- * @throws MissingPeerError
+ * @throws E_MISSING_PEER
  */
 export function openLink(connection: string, { region, endpoint, credentials, options }: SqsConfig): SqsLink {
   const sdk = loadPeer(

@@ -1,7 +1,7 @@
 /** Where jobs go into one queue. What is dispatched in one turn of the event loop goes together: SQS bills each request. */
 import { createHash } from 'node:crypto';
-import type { SqsConfig, SqsPayload } from '../../application/configuration/configuration';
-import { PayloadTooLargeError } from '../../application/errors';
+import type { SqsConfig, SqsPayload } from '../configs';
+import { PayloadTooLargeError } from '../errors';
 import { endOfTurn } from '../../base/clock';
 import { fenceOf, readCounters, readCountersOfAny } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';

@@ -1,5 +1,5 @@
 /** The `sqs` driver: payloads as messages of Amazon SQS, in standard and FIFO queues, through the AWS SDK. */
-import type { SqsConfig } from '../../application/configuration/configuration';
+import type { SqsConfig } from '../configs';
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import { MOST_BYTES } from '../../base/pages';
 import { Recent } from '../../base/recent';
@@ -96,7 +96,7 @@ export class SqsConnection extends StoreConnection implements Connection {
   /** Bytes of a message at most. */
   readonly #room: number;
 
-  /** @throws MissingPeerError */
+  /** @throws E_MISSING_PEER */
   constructor(config: SqsConfig, context: SqsContext) {
     super(context.name);
     this.address = addressOf(config);
@@ -259,7 +259,7 @@ export class SqsConnection extends StoreConnection implements Connection {
   }
 }
 
-/** Connects with the first call, not before. @throws MissingPeerError */
+/** Connects with the first call, not before. @throws E_MISSING_PEER */
 export function connectSqs(config: SqsConfig, context: SqsContext): SqsConnection {
   return new SqsConnection(config, context);
 }

@@ -4,7 +4,7 @@
  * The payload is encoded and decoded as for any store, so that a job cannot work here and break there.
  */
 import { noCounters, withCounters } from '../../payload/counters';
-import type { SyncConfig } from '../../application/configuration/configuration';
+import type { SyncConfig } from '../configs';
 import type {
   Capabilities,
   Connection,
@@ -18,8 +18,8 @@ import type {
   Waiter,
 } from '../contract';
 import type { ConnectorContext } from '../connector';
-import { runFor } from '../../application/default-manager';
-import { type Capability, CapabilityError } from '../../application/errors';
+import { runFor } from '../application';
+import { type Capability, CapabilityError } from '../errors';
 import type { SyncRunner } from '../sync-runner';
 import { Executor } from '../../worker/executor';
 import { RunningJob } from '../../worker/running-job';

@@ -1,13 +1,13 @@
 /** Sends what was kept for a commit. */
 import type { EncodedJob } from '../job-encoder';
-import type { QueueManager } from '../../application/queue-manager';
+import type { DispatchApplication } from '../dispatch-application';
 import { withConsequence } from '../../base/define-error';
 import { sendPages } from '../send';
-import { AfterCommitError, type CommittedJob } from './errors';
+import { AfterCommitError, type CommittedJob } from '../errors';
 
 /** A job that was dispatched, and waits for the commit. */
 export interface Held {
-  readonly manager: QueueManager;
+  readonly manager: DispatchApplication;
   readonly job: CommittedJob;
   /** As it was at the dispatch: a duration in it counts from the commit. Or the push of its own. */
   readonly send: EncodedJob | (() => Promise<unknown>);
@@ -48,7 +48,7 @@ export async function deliver(held: ReadonlySet<Held>, result: unknown): Promise
 
 /** Never rejects. */
 async function sendOf(
-  manager: QueueManager,
+  manager: DispatchApplication,
   held: readonly Held[],
   { unsent, failed, errors }: Delivery,
 ): Promise<void> {

@@ -4,7 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { deliver, type Held } from './delivery';
-import { RolledBackError } from './errors';
+import { rolledBack } from '../errors';
 
 /** Asked by who dispatches with `afterCommit()`, and by nobody else. */
 const current = new AsyncLocalStorage<Transaction>();
@@ -63,7 +63,7 @@ export class Transaction {
     this.#held.clear();
     if (held.length === 0) return;
     // The one around it may be over, where it did not wait for this one.
-    if (this.#isRolledBack) throw new RolledBackError(held.map(([, { job }]) => job.name));
+    if (this.#isRolledBack) throw rolledBack(held.map(([, { job }]) => job.name));
     const open = openFrom(this);
     if (open === undefined) return deliver(new Set(held.map(([, one]) => one)), result);
     for (const [order, one] of held) open.#held.set(order, one);
@@ -82,5 +82,5 @@ function openFrom(transaction: Transaction | undefined): Transaction | undefined
 }
 
 function refuse({ job }: Held): never {
-  throw new RolledBackError([job.name]);
+  throw rolledBack([job.name]);
 }

@@ -1,4 +1,4 @@
-import { FailedJobsOutOfReachError } from '../../../src/application/failed/errors';
+import { failedJobsOutOfReach } from '../../../src/application/failed/errors';
 import type { FailedFilter } from '../../../src/application/failed/failed-filter';
 import type { FailedEntry } from '../../../src/connections/failed-store';
 import { Worker } from '../../../src/worker/worker';
@@ -294,7 +294,7 @@ describe('failed jobs, when one of the connections is away,', () => {
 
     await expect(failed.retry('all')).rejects.toThrow("1 failed job was sent back. Those of connection 'main'");
     const unreachable = ['main', 'third'].map((connection) => ({ connection, error: away }));
-    expect(new FailedJobsOutOfReachError('no job was removed', 0, unreachable).message).toBe(
+    expect(failedJobsOutOfReach('no job was removed', 0, unreachable).message).toBe(
       "No job was removed, but those of connections 'main', 'third' could not be looked at. Ask again when they can be: no answer",
     );
   });

@@ -3,7 +3,7 @@ import { MemoryConnection } from '../../../src/connections/memory/memory-connect
 import { CapabilityError, QueueUnavailableError } from '../../../src/connections/errors';
 import { Job } from '../../../src/job/job';
 import type { Connection, Entry } from '../../../src/connections/contract';
-import type { Size } from '../../../src/dispatch/payload-size';
+import type { Size } from '../../../src/connections/configs';
 import { QueueManager } from '../../../src/application/queue-manager';
 import { TestClock } from '../../../src/testing/test-clock';
 import { Worker } from '../../../src/worker/worker';

@@ -3,7 +3,7 @@ import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';
 import { silentLogger } from '../../../src/base/console-logger';
 import type { Entry } from '../../../src/connections/contract';
-import type { BulkInterruptedError } from '../../../src/application/errors';
+import type { BulkInterruptedError } from '../../../src/dispatch/errors';
 import { QueueManager } from '../../../src/application/queue-manager';
 import { Worker } from '../../../src/worker/worker';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';

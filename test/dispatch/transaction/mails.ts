@@ -2,9 +2,9 @@
 import { AssertionError } from 'node:assert';
 import { JobBus } from '../../../src/dispatch/bus';
 import { Job } from '../../../src/job/job';
-import { QueueUnavailableError } from '../../../src/application/errors';
-import type { QueueConnection } from '../../../src/application/queue-connection';
-import { AfterCommitError } from '../../../src/dispatch/transaction/errors';
+import { QueueUnavailableError } from '../../../src/connections/errors';
+import type { QueueConnection } from '../../../src/dispatch/queue-connection';
+import { AfterCommitError } from '../../../src/dispatch/errors';
 import { watchedApplication, type WatchedApplication, type WatchedConnection } from '../../support/watched-application';
 
 @Job()

@@ -10,7 +10,7 @@ import { readCounters } from '../../../src/payload/counters';
 import { encodePayload } from '../../../src/payload/envelope';
 import { uuidv7 } from '../../../src/payload/uuid';
 import type { Connection } from '../../../src/connections/contract';
-import { QueueUnavailableError } from '../../../src/application/errors';
+import { QueueUnavailableError } from '../../../src/connections/errors';
 import type { WorkerOptions } from '../../../src/worker/worker-options';
 import { eventually } from '../../support/eventually';
 import { startBeanstalkd } from '../../support/beanstalkd-server';

@@ -7,7 +7,7 @@ import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { connectDatabase } from '../../../src/connections/sql/database-connection';
 import { Job } from '../../../src/job/job';
-import type { ConnectionConfig, DatabaseConfig } from '../../../src/application/configuration/configuration';
+import type { ConnectionConfig, DatabaseConfig } from '../../../src/connections/configs';
 import { QueueManager } from '../../../src/application/queue-manager';
 import { WorkerStoppingError } from '../../../src/worker/errors';
 import { Worker } from '../../../src/worker/worker';

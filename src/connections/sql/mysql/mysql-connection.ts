@@ -1,7 +1,7 @@
 /** The `database` driver on MySQL and MariaDB. */
 import { ALL_CAPABLE } from '../../kit/all-capable';
 import type { Seconds } from '../../../base/clock';
-import type { DatabaseConfig } from '../../../application/configuration/configuration';
+import type { DatabaseConfig } from '../../configs';
 import { DatabaseUrlError } from '../errors';
 import type { Dialect } from '../server/dialect';
 import { ServerCaller } from '../server/server-caller';
@@ -26,7 +26,7 @@ const CONNECT_TIMEOUT: Seconds = 2;
 /** A worker, its leases, and what is dispatched meanwhile. */
 const MOST_CONNECTIONS = 5;
 
-/** Connects with the first call, not before. @throws MissingPeerError, DatabaseUrlError, DatabaseTableNameError */
+/** Connects with the first call, not before. @throws E_MISSING_PEER, DatabaseUrlError, DatabaseTableNameError */
 export function connectMysql(config: DatabaseConfig, context: ServerContext): ServerConnection {
   const { name, clock, deadline, origin, offset = () => 0 } = context;
   const mysql = loadMysql(name);

@@ -26,7 +26,7 @@ interface MysqlPackage {
   createConnection(options: MysqlOptions): MysqlConnection;
 }
 
-/** @param connection its name in the configuration @throws MissingPeerError */
+/** @param connection its name in the configuration @throws E_MISSING_PEER */
 export function loadMysql(connection: string): MysqlPackage {
   const need = { connection, driver: 'database on MySQL', peer: 'mysql2' };
   // oxlint-disable-next-line typescript/no-require-imports -- an optional peer, loaded by who uses it

@@ -53,7 +53,7 @@ interface PgPackage {
   readonly Pool: new (options: object) => PgPool;
 }
 
-/** @param connection its name in the configuration @throws MissingPeerError */
+/** @param connection its name in the configuration @throws E_MISSING_PEER */
 export function loadPg(connection: string): PgPackage {
   // oxlint-disable-next-line typescript/no-require-imports -- an optional peer, loaded by who uses it
   return loadPeer({ connection, driver: 'database on PostgreSQL', peer: 'pg' }, () => require('pg') as PgPackage);

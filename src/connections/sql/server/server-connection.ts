@@ -23,7 +23,7 @@ import type {
 } from '../../contract';
 import type { Clock, Milliseconds, Seconds } from '../../../base/clock';
 import { StoreClock } from '../../../base/store-clock';
-import { isStoreAway, UnknownTransactionError } from '../../../application/errors';
+import { isStoreAway, unknownTransaction } from '../../errors';
 import type { Migrations } from '../../migrations';
 import { ConnectionClosedError, DuplicatePayloadError } from '../../errors';
 import { pagesOf } from '../../../base/pages';
@@ -221,7 +221,7 @@ export class ServerConnection implements Connection {
       push: async (queue, entries) => {
         // It may be over by now.
         if (await this.#dialect.jobs.isWithin(session)) return this.#pushWithin(session, queue, entries);
-        throw new UnknownTransactionError(this.name, transaction);
+        throw unknownTransaction(this.name, transaction);
       },
     };
   }

@@ -1,7 +1,7 @@
 /** How another thread opens the same tables on a server, with what can be copied to it; see `ThreadAccess`. */
 import { type Seconds, systemClock } from '../../../base/clock';
 import { silentLogger } from '../../../base/console-logger';
-import type { DatabaseConfig } from '../../../application/configuration/configuration';
+import type { DatabaseConfig } from '../../configs';
 import type { StoreThread, ThreadAccess } from '../../contract';
 import { threadModule } from '../../../base/thread-module';
 import type { ServerContext } from './server-context';

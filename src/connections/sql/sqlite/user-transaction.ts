@@ -1,5 +1,5 @@
 /** Runs our statements within a transaction that the user has begun: on a handle of libsql, by kysely or by knex. */
-import { UnknownTransactionError } from '../../../application/errors';
+import { unknownTransaction } from '../../errors';
 import { ForeignEngineError } from '../errors';
 import { knex } from '../libraries/knex';
 import { kysely } from '../libraries/kysely';
@@ -39,7 +39,7 @@ function byHandle(handle: EngineHandle, connection: string): UserTransaction {
   return {
     query: async (sql, values) => {
       // It may be over by now, and each statement would be committed by itself.
-      if (!handle.inTransaction) throw new UnknownTransactionError(connection, handle);
+      if (!handle.inTransaction) throw unknownTransaction(connection, handle);
       const statement = handle.prepare(sql);
       if (statement.reader) return statement.raw().all(values);
       statement.run(values);

@@ -3,7 +3,7 @@ import { type Connection, createConnection, type QueryResult } from 'mysql2/prom
 import { connectMysql } from '../../../../src/connections/sql/mysql/mysql-connection';
 import type { ServerConnection } from '../../../../src/connections/sql/server/server-connection';
 import type { ServerContext } from '../../../../src/connections/sql/server/server-context';
-import type { DatabaseConfig } from '../../../../src/application/configuration/configuration';
+import type { DatabaseConfig } from '../../../../src/connections/configs';
 import { type MariadbServer, type MariadbServerOptions, startMariadbServer } from '../../../support/mariadb-server';
 import { type Row, ServerWorld } from '../server/server-world';
 

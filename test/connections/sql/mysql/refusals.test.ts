@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import type { BulkInterruptedError } from '../../../../src/application/errors';
+import type { BulkInterruptedError } from '../../../../src/dispatch/errors';
 import { startBeanstalkd } from '../../../support/beanstalkd-server';
 import { eventually } from '../../../support/eventually';
 import { describeRefusals, Ends, type Working, Workings } from '../refusals';

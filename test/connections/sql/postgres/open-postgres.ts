@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { connectPostgres } from '../../../../src/connections/sql/postgres/postgres-connection';
 import type { ServerConnection } from '../../../../src/connections/sql/server/server-connection';
 import type { ServerContext } from '../../../../src/connections/sql/server/server-context';
-import type { DatabaseConfig } from '../../../../src/application/configuration/configuration';
+import type { DatabaseConfig } from '../../../../src/connections/configs';
 import { type PostgresServer, type PostgresServerOptions, startPostgresServer } from '../../../support/postgres-server';
 import { type Row, ServerWorld } from '../server/server-world';
 

@@ -2,7 +2,7 @@
 import { systemClock } from '../../../../src/base/clock';
 import type { ServerConnection } from '../../../../src/connections/sql/server/server-connection';
 import type { ServerContext } from '../../../../src/connections/sql/server/server-context';
-import type { DatabaseConfig } from '../../../../src/application/configuration/configuration';
+import type { DatabaseConfig } from '../../../../src/connections/configs';
 import { FaultyProxy } from '../../../faults/kit/faulty-proxy';
 import { silent } from '../open-database';
 

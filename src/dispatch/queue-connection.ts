@@ -7,10 +7,11 @@ import type { Capabilities, Connection, Counts } from '../connections/contract';
 import type { ConnectionSettings } from '../connections/connector';
 import { checkCancelReason } from './cancel-reason';
 import type { CancelOptions, CancelResult, Control } from '../connections/control';
-import { CapabilityError, InvalidJobIdError } from './errors';
-import type { JobEncoder } from '../dispatch/job-encoder';
-import { QueuePusher } from '../dispatch/queue-pusher';
-import { targetWithin } from '../dispatch/within';
+import { CapabilityError } from '../connections/errors';
+import { invalidJobId } from './errors';
+import type { JobEncoder } from './job-encoder';
+import { QueuePusher } from './queue-pusher';
+import { targetWithin } from './within';
 
 const ONE_AT_A_TIME = 'name one queue at a time';
 
@@ -47,7 +48,7 @@ export class QueueConnection extends QueuePusher {
    * `query(text, values)`.
    *
    * @throws CapabilityError the store cannot do so
-   * @throws UnknownTransactionError
+   * @throws E_UNKNOWN_TRANSACTION
    */
   using(transaction: unknown): QueuePusher {
     const within = targetWithin(this.#driver(), transaction);
@@ -78,12 +79,12 @@ export class QueueConnection extends QueuePusher {
    * Cancels the job that `dispatch` or `push` gave this id for: one that waits is removed, one that runs is told to stop
    * within a second: its `signal` aborts. Failed jobs stay.
    *
-   * @throws InvalidJobIdError, InvalidQueueNameError, InvalidCancelReasonError, CapabilityError
+   * @throws E_INVALID_JOB_ID, InvalidQueueNameError, E_INVALID_CANCEL_REASON, CapabilityError
    */
   async cancel(id: string, options: CancelOptions = {}): Promise<CancelResult> {
     const { queue, reason } = options;
     // In JavaScript, a dispatch that was not awaited would be looked for as [object Promise].
-    if (typeof id !== 'string' || id === '') throw new InvalidJobIdError(id);
+    if (typeof id !== 'string' || id === '') throw invalidJobId(id);
     if (queue !== undefined) checkQueueName(queue, 'queue of cancel()', ONE_AT_A_TIME);
     if (reason !== undefined) checkCancelReason(reason);
     return this.#control().cancel(id, queue, reason);

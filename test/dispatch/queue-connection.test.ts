@@ -1,5 +1,6 @@
 import { Job } from '../../src/job/job';
-import { type BulkInterruptedError, QueueUnavailableError } from '../../src/application/errors';
+import type { BulkInterruptedError } from '../../src/dispatch/errors';
+import { QueueUnavailableError } from '../../src/connections/errors';
 import { watchedApplication } from '../support/watched-application';
 
 @Job({ queue: 'mails' })

@@ -1,4 +1,4 @@
-import { declaredIn, relativeFile } from '../../src/job/declared-in';
+import { declaredIn, relativeFile } from '../../src/base/declared-in';
 
 describe('the file of a declaration', () => {
   const decorate = (): string | undefined => declaredIn(decorate);

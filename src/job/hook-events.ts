@@ -1,5 +1,5 @@
 /** What hooks are told. */
-import type { JobContext } from '../../job/job-context';
+import type { JobContext } from './job-context';
 
 export interface BeforeEvent {
   readonly connectionName: string;

@@ -1,5 +1,5 @@
 /** The hooks that tell of a job's way, and of its worker's, in the order in which they are called. */
-import type { HookName } from '../../../src/application/hooks/hooks';
+import type { HookName } from '../../../src/job/hooks';
 import { Job } from '../../../src/job/job';
 import type { JobContext } from '../../../src/job/job-context';
 import { Worker } from '../../../src/worker/worker';

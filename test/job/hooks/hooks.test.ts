@@ -1,5 +1,5 @@
-import type { AfterEvent } from '../../../src/application/hooks/events';
-import { Hooks } from '../../../src/application/hooks/hooks';
+import type { AfterEvent } from '../../../src/job/hook-events';
+import { Hooks } from '../../../src/job/hooks';
 
 const event = { connectionName: 'memory' } as AfterEvent;
 const looping = { connectionName: 'memory', queue: 'default' };

@@ -1,10 +1,13 @@
 /** Entries as a driver takes them: its own clock judges moments where it can, and ours never does where it has told its own. */
-import { type Milliseconds, systemClock } from '../base/clock';
+import { type Milliseconds, type Seconds, systemClock } from '../base/clock';
 import { withRetryUntil } from '../payload/payload-text';
-import type { Connection, Entry } from '../connections/contract';
-import type { EncodedJob } from './job-encoder';
+import type { Connection, Entry } from './contract';
 
-export type Timed = Pick<EncodedJob, 'entry' | 'retryWithin'>;
+export interface Timed {
+  readonly entry: Entry;
+  /** A span from the push, after which no attempt starts; its end is written into the payload when it is sent. */
+  readonly retryWithin?: Seconds | undefined;
+}
 
 /** What takes jobs, as far as its clock is concerned. */
 export type TimedTarget = Partial<Pick<Connection, 'now' | 'capabilities'>>;

@@ -3,8 +3,8 @@
  *
  * A hook that throws is reported and never changes an outcome; only `looping` may answer `false`, which is a veto.
  */
-import { InvalidHookError } from './errors';
-import type { HookEvents } from './events';
+import { defineError } from '../base/define-error';
+import type { HookEvents } from './hook-events';
 
 export type HookName = keyof HookEvents;
 
@@ -40,7 +40,7 @@ export class Hooks {
   /**
    * Returns the function that takes the hook off again. The same callback added twice is called twice.
    *
-   * @throws InvalidHookError
+   * @throws E_INVALID_HOOK
    */
   on<Name extends HookName>(name: Name, hook: Hook<Name>): () => void {
     checkHook(name, hook);
@@ -118,7 +118,21 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
-/** @throws InvalidHookError */
+const invalidHook = defineError('E_INVALID_HOOK', (hook: string, value: unknown) => {
+  const given = kindOf(value);
+  return {
+    message: `Queue.${hook}() was given ${given} in place of a function. Write Queue.${hook}((…) => { … }).`,
+    facts: { hook, given },
+  };
+});
+
+function kindOf(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (value === null) return 'null';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
+/** @throws E_INVALID_HOOK: what is no function would be found out when the first job runs, or never */
 export function checkHook(hook: string, value: unknown): void {
-  if (typeof value !== 'function') throw new InvalidHookError(hook, value);
+  if (typeof value !== 'function') throw invalidHook(hook, value);
 }

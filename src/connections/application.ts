@@ -1,12 +1,13 @@
 /** What a connection and a worker may use of the application they belong to; a `QueueManager` is one. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from '../base/clock';
 import type { Random } from '../base/random';
 import type { Container } from '../container/container';
-import type { Hooks } from './hooks/hooks';
+import type { Hooks } from '../job/hooks';
 import type { JobContext } from '../job/job-context';
 import type { JobRegistry } from '../job/registry';
 import type { Logger } from '../base/logger';
-import type { Connection } from '../connections/contract';
+import type { Connection } from './contract';
 
 /** Where an error came from that had nobody to go to. */
 export interface ErrorContext {
@@ -35,4 +36,30 @@ export interface Application {
   readonly drivers: Iterable<Connection>;
   /** To `Queue.onError`, or the log: errors that must not change what goes on. Never throws. */
   report(error: unknown, context: ErrorContext): void;
+}
+
+/** For whom the present code runs, where that is not the usual one. */
+const inForce = new AsyncLocalStorage<Application>();
+let usual: Application | undefined;
+
+/** The application that stands behind `Queue` here and now. */
+export function currentApplication(): Application | undefined {
+  return inForce.getStore() ?? usual;
+}
+
+export function usualApplication(): Application | undefined {
+  return usual;
+}
+
+export function setUsualApplication(application: Application | undefined): void {
+  usual = application;
+}
+
+/**
+ * Has `application` stand behind `Queue` in `run` and in all that it starts: the jobs of what a worker runs would otherwise
+ * land where nobody looks for them. Costs nothing where it stands there anyway: an async context of its own would make each
+ * promise of the process dearer.
+ */
+export function runFor<Result>(application: Application, run: () => Result): Result {
+  return application === currentApplication() ? run() : inForce.run(application, run);
 }

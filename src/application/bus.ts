@@ -1,0 +1,12 @@
+/** `Bus` and `dispatch`: they dispatch to the connections of `Queue`. */
+import { JobBus } from '../dispatch/bus';
+import type { JobInstance } from '../job/definition';
+import type { PendingDispatch } from '../job/dispatcher';
+import { defaultManager } from './default-manager';
+
+export const Bus = new JobBus(defaultManager);
+
+/** Sends a job that does not extend `Job`: `await dispatch(new Plain(1)).onQueue('x')`. */
+export function dispatch(job: JobInstance): PendingDispatch {
+  return Bus.dispatchToQueue(job);
+}
