@@ -83,7 +83,6 @@ export class QueueManager implements DispatchApplication {
   readonly encoder: JobEncoder;
   /** What was dispatched and has not arrived. */
   readonly outbox: Outbox = new Outbox();
-  /** `Bus.map`: handlers of commands that are no jobs. */
   readonly commandHandlers = new Map<Class, Class>();
 
   readonly #environment: QueueEnvironment;
@@ -169,7 +168,6 @@ export class QueueManager implements DispatchApplication {
     return this.#load().source;
   }
 
-  /** Whether asking for the configuration would load nothing more. */
   get isConfigured(): boolean {
     return this.#loaded !== undefined;
   }
@@ -293,7 +291,6 @@ export class QueueManager implements DispatchApplication {
     return this.#errors.on(callback);
   }
 
-  /** Whether errors that nobody awaits are heard by more than the log. */
   get hearsErrors(): boolean {
     return this.#errors.areHeard;
   }

@@ -1,5 +1,4 @@
 /** Turns a job into the entry that a store takes: where it goes, when, and as which text. */
-import type { Seconds } from '../base/clock';
 import { OnqueueError } from '../base/onqueue-error';
 import type { Hooks } from '../job/hooks';
 import { checkInstance } from '../job/check-instance';

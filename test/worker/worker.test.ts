@@ -1,6 +1,5 @@
 import { Job } from '../../src/job/job';
 import { CapabilityError } from '../../src/connections/errors';
-import { unknownConnection } from '../../src/application/errors';
 import { WorkerAlreadyRunError } from '../../src/worker/errors';
 import { processWorker, Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
