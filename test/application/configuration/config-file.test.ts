@@ -29,6 +29,7 @@ const LOADER = [
   'base/redact',
   'base/foreign-error',
   'base/onqueue-error',
+  'base/define-error',
   'base/plain-text',
   'base/value-text',
   'application/errors',
