@@ -1,18 +1,8 @@
 import { execFile } from 'node:child_process';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { transformSync } from '@swc/core';
 import {
   findConfigFile,
   loadConfiguration,
@@ -23,22 +13,11 @@ import {
 const root = resolve(__dirname, '../../..');
 const run = promisify(execFile);
 
-/** What loads a file, compiled as in the package: Jest's own `require` would hide what Node.js does. */
-const LOADER = [
-  'base/secrets',
-  'base/redact',
-  'base/foreign-error',
-  'base/onqueue-error',
-  'base/define-error',
-  'base/plain-text',
-  'base/value-text',
-  'application/errors',
-  'application/configuration/tsconfig-paths',
-  'application/configuration/typescript-loader',
-  'application/configuration/config-file',
-];
+/** The package as built, since Jest's own `require` hides what Node.js does; in a folder that has no compiler. */
+const built = join(realpathSync(mkdtempSync(join(tmpdir(), 'onqueue-built-'))), 'dist');
 
-const COMPILED = { module: { type: 'commonjs' }, jsc: { target: 'es2022', parser: { syntax: 'typescript' } } } as const;
+beforeAll(() => cpSync(join(root, 'dist'), built, { recursive: true }));
+afterAll(() => rmSync(dirname(built), { recursive: true }));
 
 // Each process has to start and load a compiler, beside other tests that do the same.
 
@@ -59,13 +38,8 @@ function write(files: Readonly<Record<string, string>>): void {
 
 /** What a Node.js process of its own says of the configuration file in the folder. */
 async function loadedByNode(expression = 'loaded', ...options: string[]): Promise<unknown> {
-  for (const name of LOADER) {
-    const source = readFileSync(join(root, 'src', `${name}.ts`), 'utf8');
-    write({ [`loader/${name}.js`]: transformSync(source, COMPILED).code });
-  }
-  write({ 'loader/package.json': '{"type":"commonjs"}' });
   const program = `
-    const { findConfigFile, loadConfiguration } = require(${JSON.stringify(join(folder, 'loader/application/configuration/config-file'))});
+    const { findConfigFile, loadConfiguration } = require(${JSON.stringify(join(built, 'application/configuration/config-file'))});
     let loaded, error;
     try { loaded = loadConfiguration(findConfigFile(${JSON.stringify(folder)})); } catch (thrown) { error = thrown; }
     console.log(JSON.stringify(error ? { code: error.code, message: error.message } : ${expression}));`;
@@ -229,10 +203,10 @@ describe('a configuration file', () => {
     write({
       'package.json': '{}',
       'onqueue.config.ts': `this is for another compiler`,
-      'loader/register.cjs': `require.extensions['.ts'] = (module) => { module.exports = ${object}; };`,
+      'register.cjs': `require.extensions['.ts'] = (module) => { module.exports = ${object}; };`,
     });
 
-    expect(await loadedByNode('loaded', '--require', join(folder, 'loader/register.cjs'))).toEqual(expected);
+    expect(await loadedByNode('loaded', '--require', join(folder, 'register.cjs'))).toEqual(expected);
   });
 
   it('that throws, or waits at its top level, is an error with the file and the reason', async () => {
