@@ -9,7 +9,12 @@ export * from './dispatch/errors';
 export * from './connections/errors';
 export * from './application/failed/errors';
 export * from './job/errors';
-export * from './payload/errors';
+export {
+  InvalidPayloadError,
+  PayloadVersionError,
+  UnknownClassError,
+  UnserializableValueError,
+} from './payload/errors';
 export * from './application/errors';
 export * from './worker/errors';
 

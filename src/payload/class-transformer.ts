@@ -1,24 +1,24 @@
 /**
- * Finds class-transformer's own store of decorators and the class that carries a transformation out.
+ * Finds class-transformer's store of decorators, and the class that carries out a transformation.
  *
- * Neither is exported: both are read from inside the package, whose last release is 0.5.1. They are only worth anything
- * if they belong to the copy that the application's decorators write to, so that is tried out.
+ * Neither is exported, so both are read from inside the package, whose last release is 0.5.1. Whether they belong to the
+ * copy that the application's decorators write to is tried out: another copy would send what was excluded.
  */
-import { ClassTransformerError } from './errors';
+import { classTransformerMissing } from './errors';
 
 export interface Executor {
   transform(
-    source: object | undefined,
+    source: unknown,
     value: unknown,
     targetType: unknown,
     arrayType: unknown,
-    isMap: boolean | undefined,
+    isMap?: boolean,
     level?: number,
   ): unknown;
   getKeys(target: unknown, object: object, isMap: boolean | undefined): string[];
 }
 
-/** By class: what the decorators on it said. */
+/** What decorators said, by class. */
 type Metadata = ReadonlyMap<unknown, unknown>;
 
 interface Storage {
@@ -49,7 +49,7 @@ type Build = () => readonly [
   { TransformOperationExecutor: ClassTransformer['Executor'] },
 ];
 
-/** The first is what Node.js loads; the second what some bundlers put in. Written out, so that they find them. */
+/** Node.js loads the first, some bundlers put in the second. The names are written out for bundlers to find. */
 const BUILDS: readonly Build[] = [
   () => [require('class-transformer/cjs/storage'), require('class-transformer/cjs/TransformOperationExecutor')],
   () => [require('class-transformer/esm5/storage'), require('class-transformer/esm5/TransformOperationExecutor')],
@@ -57,9 +57,9 @@ const BUILDS: readonly Build[] = [
 
 let found: ClassTransformer | null | undefined;
 
-/** Null: it is not installed, so no class bears its decorators. @throws ClassTransformerError */
+/** Null: it is not installed, so no class bears its decorators. @throws E_CLASS_TRANSFORMER */
 export function classTransformer(): ClassTransformer | null {
-  // Only when first asked for: a program that never sends a job should not load it.
+  // A program that never sends a job should not load it.
   if (found === undefined) found = find();
   return found;
 }
@@ -84,5 +84,5 @@ function find(): ClassTransformer | null {
       cause ??= error;
     }
   }
-  throw new ClassTransformerError({ cause });
+  throw classTransformerMissing(cause);
 }

@@ -43,11 +43,11 @@ export function encodeValue(value: unknown, classes: CodecClasses, subject: stri
 /**
  * The data of an instance, without saying what it is an instance of.
  *
- * @param subject what the instance is called in errors
+ * @param subject what the instance is called in errors, which name `file` too
  * @throws UnserializableValueError with the path to what cannot be carried
  */
-export function encodeInstance(instance: object, classes: CodecClasses, subject: string): Encoded {
-  const encoder = new Encoder(classes, subject);
+export function encodeInstance(instance: object, classes: CodecClasses, subject: string, file?: string): Encoded {
+  const encoder = new Encoder(classes, subject, file);
   return encoded(encoder, encoder.encodeData(instance));
 }
 

@@ -1,42 +1,15 @@
 /** Puts in place what JSON could not hold: each value that `types` names, the innermost first. */
 import { oneLine } from '../base/plain-text';
-import { bigintOf } from './bigint-form';
-import { bufferOf, bytesOf, TYPED_ARRAYS } from './bytes';
+import type { JobDefinition } from '../job/definition';
+import { BUILT_INS, isRecord } from './built-ins';
 import type { CodecClasses, Types } from './codec';
-import { ERRORS, errorOf } from './error-form';
-import { InvalidPayloadError, UnknownClassError } from './errors';
-import { Limits } from './limits';
+import { InvalidPayloadError, PayloadVersionError, UnknownClassError } from './errors';
+import { isPlain } from './kinds';
+import { checkMade, Limits } from './limits';
 import { toInstance } from './mapping';
 import { depthOf, locate } from './pointer';
-import { upgraded } from './upgraded';
 
-/**
- * Gives undefined where the form is not that of the type; may throw a RangeError or SyntaxError for the same reason, and an
- * InvalidPayloadError where it would take too much.
- */
-type Build = (form: unknown, limits: Limits) => unknown;
-
-const NUMBERS: ReadonlyMap<unknown, number> = new Map([
-  ['NaN', NaN],
-  ['Infinity', Infinity],
-  ['-Infinity', -Infinity],
-  ['-0', -0],
-]);
-
-/** Every type but `undefined` and `class:…`; docs/format.md shows the form of each. */
-export const BUILDERS: ReadonlyMap<string, Build> = new Map<string, Build>([
-  ['Date', dateOf],
-  ['Map', mapOf],
-  ['Set', setOf],
-  ['RegExp', regExpOf],
-  ['URL', urlOf],
-  ['ArrayBuffer', ofBytes(bufferOf)],
-  ['bigint', bigintOf],
-  ['number', (form) => NUMBERS.get(form)],
-  ['string', ofBytes((bytes) => bytes.toString('utf16le'))],
-  ...[...TYPED_ARRAYS].map(([type, build]): [string, Build] => [type, ofBytes(build)]),
-  ...[...ERRORS.keys()].map((type): [string, Build] => [type, (form) => isRecord(form) && errorOf(type, form)]),
-]);
+type Data = Record<string, unknown>;
 
 const CLASS = 'class:';
 
@@ -44,10 +17,10 @@ export class Decoder {
   readonly #classes: CodecClasses;
   readonly #place: string;
   /** Of the data of jobs, by the pointers to them. */
-  readonly #versions: Readonly<Record<string, unknown>>;
+  readonly #versions: Readonly<Data>;
   readonly #limits = new Limits();
 
-  constructor(classes: CodecClasses, place: string, versions: Readonly<Record<string, unknown>> = {}) {
+  constructor(classes: CodecClasses, place: string, versions: Readonly<Data> = {}) {
     this.#classes = classes;
     this.#place = place;
     this.#versions = versions;
@@ -55,7 +28,7 @@ export class Decoder {
 
   decode(command: unknown, types: Types): unknown {
     const root = { value: command };
-    // What stands deeper first: it can only be found while all above it is still plain JSON.
+    // The deepest first: they can only be found while all above them is still plain JSON.
     const pointers = Object.keys(types).map((pointer) => ({ pointer, depth: depthOf(pointer) }));
     pointers.sort((a, b) => b.depth - a.depth);
     for (const { pointer } of pointers) {
@@ -69,27 +42,23 @@ export class Decoder {
     if (typeof type !== 'string') throw this.#refusal('the name of a type is a string', pointer);
     if (type.startsWith(CLASS)) return this.#instance(type.slice(CLASS.length), form, pointer);
     if (type === 'undefined' && form === null) return undefined;
-    const build = BUILDERS.get(type);
-    if (build === undefined && type !== 'undefined') {
+    const builtIn = BUILT_INS.get(type);
+    if (builtIn === undefined && type !== 'undefined') {
       throw this.#refusal(`there is no type '${oneLine(type, 40)}'`, pointer);
     }
-    const value = this.#built(build, form, pointer);
-    if (value === undefined || value === false) {
-      throw this.#refusal(`what stands there is not the JSON form of a ${type}`, pointer);
+    const excess = builtIn?.excess?.(form, this.#limits);
+    if (excess !== undefined) throw this.#refusal(`${excess} is not read`, pointer);
+    let value: unknown;
+    try {
+      value = builtIn?.read(form);
+    } catch {
+      // Not the form of the type, as below.
     }
+    if (value === undefined) throw this.#refusal(`what stands there is not the JSON form of a ${type}`, pointer);
     return value;
   }
 
-  #built(build: Build | undefined, form: unknown, pointer: string): unknown {
-    try {
-      return build?.(form, this.#limits);
-    } catch (error) {
-      if (error instanceof TooMuch) throw this.#refusal(`${error.message} is not read`, pointer);
-      return undefined;
-    }
-  }
-
-  // The place is put together only for an error: there may be very many.
+  // The place is put together only for an error: there may be very many values.
   #refusal(reason: string, pointer: string): InvalidPayloadError {
     return new InvalidPayloadError(reason, this.#place + pointer);
   }
@@ -105,60 +74,31 @@ export class Decoder {
   }
 }
 
-/** The form is right, and is not read all the same. */
-class TooMuch extends Error {}
-
-function checkLimit(excess: string | undefined): void {
-  if (excess !== undefined) throw new TooMuch(excess);
+/**
+ * Brings data that an older version of a class wrote to what the class expects today.
+ *
+ * @param data with its typed values in place
+ * @param from the version that the payload gives them; undefined: 0
+ * @param place JSON Pointer to the data, for errors
+ * @throws PayloadVersionError when they are of a later version than the class
+ * @throws InvalidPayloadError when `upgrade()` made no data of them, or `from` is no version
+ */
+export function upgraded(data: Data, from: unknown, definition: JobDefinition, place: string): Data {
+  const { name, version = 0, upgrade } = definition;
+  const written = checkedVersion(from, place) ?? 0;
+  if (written > version) throw new PayloadVersionError(name, written, version);
+  if (written === version || upgrade === undefined) return data;
+  const result: unknown = upgrade(data, written);
+  if (!isRecord(result) || !isPlain(result)) {
+    throw new InvalidPayloadError(`upgrade() of ${name} gave no plain object for version ${written}`, place);
+  }
+  checkMade(result, place);
+  return result;
 }
 
-function ofBytes(make: (bytes: Buffer) => unknown): Build {
-  return (form) => {
-    const bytes = bytesOf(form);
-    return bytes && make(bytes);
-  };
-}
-
-function dateOf(form: unknown): Date | undefined {
-  if (form === null) return new Date(NaN);
-  const date = new Date(typeof form === 'string' ? form : NaN);
-  return Number.isNaN(date.getTime()) ? undefined : date;
-}
-
-function mapOf(form: unknown, limits: Limits): Map<unknown, unknown> | undefined {
-  const entries = listOf(form);
-  if (entries?.every((entry) => Array.isArray(entry) && entry.length === 2) !== true) return undefined;
-  checkLimit(limits.ofKeys(entries.map((entry) => (entry as [unknown, unknown])[0])));
-  return new Map(entries as [unknown, unknown][]);
-}
-
-function setOf(form: unknown, limits: Limits): Set<unknown> | undefined {
-  const members = listOf(form);
-  if (members === undefined) return undefined;
-  checkLimit(limits.ofKeys(members));
-  return new Set(members);
-}
-
-function urlOf(form: unknown, limits: Limits): URL | undefined {
-  if (typeof form !== 'string') return undefined;
-  checkLimit(limits.ofUrl(form));
-  return new URL(form);
-}
-
-function regExpOf(form: unknown, limits: Limits): RegExp | undefined {
-  if (!isRecord(form)) return undefined;
-  const { source, flags, lastIndex = 0 } = form;
-  if (typeof source !== 'string' || typeof flags !== 'string' || !Number.isSafeInteger(lastIndex)) return undefined;
-  checkLimit(limits.ofPattern(source, flags));
-  return Object.assign(new RegExp(source, flags), { lastIndex });
-}
-
-// PHP and cjson write an empty list as {}, and cannot tell.
-function listOf(form: unknown): readonly unknown[] | undefined {
-  if (Array.isArray(form)) return form;
-  return isRecord(form) && Object.keys(form).length === 0 ? [] : undefined;
-}
-
-function isRecord(form: unknown): form is Record<string, unknown> {
-  return typeof form === 'object' && form !== null && !Array.isArray(form);
+/** @throws InvalidPayloadError */
+export function checkedVersion(version: unknown, place: string): number | undefined {
+  if (version === undefined || version === null) return undefined;
+  if (Number.isSafeInteger(version) && (version as number) >= 0) return version as number;
+  throw new InvalidPayloadError('expected a whole number from 0', place);
 }

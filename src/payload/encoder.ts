@@ -1,10 +1,7 @@
-/** Walks a value once and gives it back as JSON can hold it; what JSON has already is not copied. */
-import { types } from 'node:util';
+/** Walks a value once and gives it back as JSON can hold it. What JSON can hold as it is, is not copied. */
 import type { Class } from '../job/definition';
-import { bigintForm, MAX_DIGITS } from './bigint-form';
-import { base64, TYPED_ARRAYS, utf16 } from './bytes';
+import { bigintForm, BUILT_INS, isRecord, MAX_DIGITS, typeOf, utf16 } from './built-ins';
 import type { CodecClasses } from './codec';
-import { errorForm, isError } from './error-form';
 import { UnserializableValueError } from './errors';
 import { isForbiddenKey, Limits } from './limits';
 import { mapsByClassTransformer, toPlain } from './mapping';
@@ -18,15 +15,18 @@ export class Encoder {
   versions: Record<string, number> | undefined;
   readonly #classes: CodecClasses;
   readonly #subject: string;
+  readonly #file: string | undefined;
   /** The way to the value being encoded, as far as `#depth`; kept as it is so that a plain value costs nothing. */
   readonly #way: Segment[] = [];
   readonly #ancestors: object[] = [];
   readonly #limits = new Limits();
   #depth = 0;
 
-  constructor(classes: CodecClasses, subject: string) {
+  /** @param file that declares the job, for errors */
+  constructor(classes: CodecClasses, subject: string, file?: string) {
     this.#classes = classes;
     this.#subject = subject;
+    this.#file = file;
   }
 
   encode(value: unknown): unknown {
@@ -87,33 +87,17 @@ export class Encoder {
     return this.#typed(`class:${name}`, this.#data(instance, target));
   }
 
-  // By the name of its constructor, so that values of another realm are known, and so are those of a faked `Date`.
   #builtIn(value: object): unknown {
-    const type = value.constructor?.name ?? '';
-    if (ArrayBuffer.isView(value)) {
-      if (TYPED_ARRAYS.has(type)) return this.#typed(type, base64(value));
-    } else if (isError(value)) {
-      const { type, form } = errorForm(value);
-      return this.#typed(type, this.#record(form));
-    } else if (type === 'Date' && types.isDate(value)) {
-      return this.#bare(value, type, Number.isNaN(value.getTime()) ? null : value.toISOString());
-    } else if (type === 'Map' && types.isMap(value)) {
-      this.#within(this.#limits.ofKeys(value.keys()), 'Make them strings.');
-      return this.#bare(value, type, this.#entries(value));
-    } else if (type === 'Set' && types.isSet(value)) {
-      this.#within(this.#limits.ofKeys(value), 'Make them strings.');
-      return this.#bare(value, type, this.#items([...value]));
-    } else if (type === 'RegExp' && types.isRegExp(value)) {
-      const { source, flags, lastIndex } = value;
-      this.#within(this.#limits.ofPattern(source, flags), 'Make it in handle().');
-      return this.#bare(value, type, this.#record(lastIndex === 0 ? { source, flags } : { source, flags, lastIndex }));
-    } else if (type === 'ArrayBuffer' && types.isArrayBuffer(value)) {
-      return this.#bare(value, type, base64(new Uint8Array(value)));
-    } else if (type === 'URL' && value instanceof URL) {
-      this.#within(this.#limits.ofUrl(value.href), 'Write it as a string.');
-      return this.#bare(value, type, value.href);
-    }
-    return this.#refuse(described(value), remedyFor(value));
+    const type = typeOf(value);
+    if (type === undefined) return this.#refuse(described(value), remedyFor(value));
+    const builtIn = BUILT_INS.get(type)!;
+    const form = builtIn.write(value);
+    const excess = builtIn.excess?.(form, this.#limits);
+    if (excess !== undefined) this.#refuse(excess, builtIn.remedy!);
+    const written = Array.isArray(form) ? this.#items(form) : isRecord(form) ? this.#record(form) : form;
+    const own = builtIn.hasProperties ? undefined : Object.keys(value)[0];
+    if (own === undefined) return this.#typed(type, written);
+    return this.#refuse(`${described(value)} with the property \`${own}\``, LEAVE_OUT);
   }
 
   #data(instance: object, target: Class): object {
@@ -163,18 +147,6 @@ export class Encoder {
     return copy ?? source;
   }
 
-  #entries(map: ReadonlyMap<unknown, unknown>): readonly unknown[] {
-    const depth = this.#descend();
-    let index = 0;
-    const entries: unknown[] = [];
-    for (const entry of map) {
-      this.#way[depth] = index++;
-      entries.push(this.#items(entry));
-    }
-    this.#depth = depth;
-    return entries;
-  }
-
   #typed(type: string, form: unknown): unknown {
     (this.types ??= {})[this.#pointer()] = type;
     return form;
@@ -182,13 +154,6 @@ export class Encoder {
 
   #pointer(): string {
     return toPointer(this.#way.slice(0, this.#depth));
-  }
-
-  /** For types of which only the content travels. */
-  #bare(value: object, type: string, form: unknown): unknown {
-    const [own] = Object.keys(value);
-    if (own === undefined) return this.#typed(type, form);
-    return this.#refuse(`${described(value)} with the property \`${own}\``, LEAVE_OUT);
   }
 
   #descend(): number {
@@ -203,10 +168,6 @@ export class Encoder {
     this.#ancestors.push(value);
   }
 
-  #within(excess: string | undefined, remedy: string): void {
-    if (excess !== undefined) this.#refuse(excess, remedy);
-  }
-
   #refuseList(source: readonly unknown[], keys: readonly string[]): never {
     const hole = source.findIndex((_, index) => !Object.hasOwn(source, index));
     if (hole !== -1) return this.#refuse(`an array with a hole at [${hole}]`, 'Fill it with null or undefined.');
@@ -215,6 +176,6 @@ export class Encoder {
 
   #refuse(kind: string, remedy: string, further: readonly Segment[] = []): never {
     const way = [...this.#way.slice(0, this.#depth), ...further];
-    throw new UnserializableValueError(toPath(this.#subject, way), kind, remedy);
+    throw new UnserializableValueError(toPath(this.#subject, way), kind, remedy, this.#file);
   }
 }

@@ -4,13 +4,14 @@ import type { JobDefinition } from '../job/definition';
 import { isName, NAME_RULE } from '../job/job-name';
 import type { ChosenOptions } from '../job/options';
 import { readChosen } from './chosen-fields';
+import { isRecord } from './built-ins';
 import { decodeValue, type CodecClasses, type Types } from './codec';
+import { checkedVersion, upgraded } from './decoder';
 import { InvalidPayloadError } from './errors';
 import { classOf, isPlain } from './kinds';
+import { checkNesting } from './limits';
 import { toInstance } from './mapping';
-import { checkNesting } from './nesting';
 import { HANDLER } from './payload-text';
-import { checkedVersion, upgraded } from './upgraded';
 
 export { encodePayload, encodeStringJob, type PayloadParts } from './payload-text';
 
@@ -213,8 +214,4 @@ function parse(text: string): unknown {
     // Without the parser's message, which quotes the payload.
     throw new InvalidPayloadError('it is not JSON');
   }
-}
-
-function isRecord(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

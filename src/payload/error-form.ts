@@ -1,4 +1,4 @@
-/** Takes errors apart and puts them together again: their name, message, stack, cause and what else stands on them. */
+/** The form of errors: their name, message, stack, cause and all other properties. */
 import { types } from 'node:util';
 
 interface ErrorConstructor {
@@ -14,17 +14,17 @@ export const ERRORS: ReadonlyMap<string, ErrorConstructor> = new Map<string, Err
   ['AggregateError', AggregateError.bind(undefined, []) as unknown as ErrorConstructor],
 ]);
 
-/** Not enumerable on an error, and so in their places again. All others are ordinary properties. */
+/** Not enumerable on an error. All others are ordinary properties. */
 const HIDDEN = ['name', 'message', 'stack', 'cause'];
 
 export function isError(value: object): value is Error {
   return types.isNativeError(value) || value instanceof Error || value instanceof DOMException;
 }
 
-export function errorForm(error: Error): { readonly type: string; readonly form: object } {
+export function errorForm(error: Error): object {
   const type = nativeNameOf(error);
   const className = (error.constructor as { name?: string } | undefined)?.name ?? type;
-  // Anybody may have assigned anything to these; the form has texts.
+  // Programs may have assigned anything to these; the form has texts.
   const { name, message, stack } = error as { name: unknown; message: unknown; stack?: unknown };
   const form: [string, unknown][] = [];
   // A subclass that set no name would come back without its own.
@@ -38,7 +38,7 @@ export function errorForm(error: Error): { readonly type: string; readonly form:
   for (const key of Object.keys(error)) {
     if (!known.has(key)) form.push([key, (error as unknown as Record<string, unknown>)[key]]);
   }
-  return { type, form: Object.fromEntries(form) };
+  return Object.fromEntries(form);
 }
 
 /** Undefined: the form is not that of an error. */
@@ -47,7 +47,7 @@ export function errorOf(type: string, form: Readonly<Record<string, unknown>>): 
   if (Native === undefined || !['name', 'message', 'stack'].every((key) => isTextOrAbsent(form[key]))) return undefined;
   if (type === 'AggregateError' && !Array.isArray(form['errors'])) return undefined;
   const error = withoutStack(() => new Native(form['message'] as string | undefined));
-  // That of this place would tell nothing of the one where the error came from.
+  // The stack of this place would say nothing of where the error came from.
   hide(error, 'stack', `${(form['name'] as string | undefined) ?? type}: ${error.message}`);
   for (const [key, value] of Object.entries(form)) {
     if (HIDDEN.includes(key) || (key === 'errors' && type === 'AggregateError')) hide(error, key, value);
@@ -56,7 +56,7 @@ export function errorOf(type: string, form: Readonly<Record<string, unknown>>): 
   return error;
 }
 
-// A stack takes longer to record than all the rest, and there may be very many errors.
+// To record a stack takes longer than all the rest, and there may be very many errors.
 function withoutStack(make: () => Error): Error {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
@@ -67,7 +67,8 @@ function withoutStack(make: () => Error): Error {
   }
 }
 
-function nativeNameOf(error: Error): string {
+/** The nearest of the classes that an error can come back as. */
+export function nativeNameOf(error: Error): string {
   for (
     let prototype: object | null = Object.getPrototypeOf(error);
     prototype;

@@ -1,9 +1,13 @@
 /**
- * What a payload may not hold, because reading it would take long or much memory, however short it is.
+ * What a payload may not hold, because reading it would take long or much memory, however short it is, or would hurt
+ * whoever walks through it.
  *
- * The measure is a text of a megabyte: it must be read within a fraction of a second. Both sides ask the same, so that what
- * no worker would read is refused where it is dispatched.
+ * A text of a megabyte must be read within a fraction of a second. Both sides ask the same, so that what no worker would
+ * read is refused where it is dispatched.
  */
+import { types } from 'node:util';
+import { InvalidPayloadError } from './errors';
+import { MAX_DEPTH } from './pointer';
 
 /** A pattern is compiled when it is first used, and one of `(?:a{99}){99}…` for minutes, if it is long enough. */
 const LONGEST_PATTERN = 1000;
@@ -23,15 +27,6 @@ const FORBIDDEN: readonly string[] = ['__proto__', 'constructor', 'prototype'];
 
 export function isForbiddenKey(key: string): boolean {
   return key === '__proto__' || key === 'constructor' || key === 'prototype';
-}
-
-export function forbiddenKeyOf(holder: object): string | undefined {
-  return FORBIDDEN.find((key) => Object.hasOwn(holder, key));
-}
-
-/** Whether a text of JSON may have such a key: if it names it, or spells something by its code. */
-export function mayHoldForbiddenKey(text: string): boolean {
-  return text.includes('\\u') || FORBIDDEN.some((key) => text.includes(key));
 }
 
 /** What of a value is too much, with its article: "a RegExp with the flag v". Undefined: nothing. One for each payload. */
@@ -71,4 +66,54 @@ function hostOf(href: string): string | undefined {
   // oxlint-disable-next-line no-control-regex
   const authority = HOST.exec(href.replace(/^[\0-\x20]+|[\t\n\r]+/g, ''))?.[1];
   return authority?.slice(authority.lastIndexOf('@') + 1).replace(/:\d*$/, '');
+}
+
+/** The payload itself and `data` stand around what a job carries. */
+const LEVELS = MAX_DEPTH + 2;
+
+/** A text with as many brackets has at least this length; looking for them in shorter ones would be in vain. */
+const SHORTEST_DEEP_TEXT = 2 * LEVELS;
+
+/**
+ * @param fields what `text` was parsed to
+ * @throws InvalidPayloadError on a key such as `__proto__`, however it is spelled, and when values stand too deep in each other
+ */
+export function checkNesting(text: string, fields: object): void {
+  // A text may spell such a key by the codes of its characters.
+  const mayHoldForbidden = text.includes('\\u') || FORBIDDEN.some((key) => text.includes(key));
+  if (text.length > SHORTEST_DEEP_TEXT || mayHoldForbidden) walk(fields);
+}
+
+/**
+ * The same of what a function of the user's made of data.
+ *
+ * @throws InvalidPayloadError
+ */
+export function checkMade(value: object, place: string): void {
+  walk(value, place, new Set());
+}
+
+// Level by level: a walk that calls itself would overflow on the very payloads that it is to find.
+function walk(root: object, place?: string, seen?: Set<object>): void {
+  let level = [root];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth === LEVELS) throw new InvalidPayloadError(`its values stand more than ${MAX_DEPTH} levels deep`, place);
+    const next: object[] = [];
+    for (const holder of level) {
+      const key = FORBIDDEN.find((name) => Object.hasOwn(holder, name));
+      if (key !== undefined) throw new InvalidPayloadError(`it has a key ${key}`, place);
+      for (const value of seen === undefined ? Object.values(holder) : heldBy(holder)) {
+        if (typeof value !== 'object' || value === null || seen?.has(value) === true) continue;
+        seen?.add(value);
+        next.push(value);
+      }
+    }
+    level = next;
+  }
+}
+
+function heldBy(holder: object): readonly unknown[] {
+  if (ArrayBuffer.isView(holder)) return [];
+  if (types.isMap(holder)) return [...holder].flat();
+  return types.isSet(holder) ? [...holder] : Object.values(holder);
 }

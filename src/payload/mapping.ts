@@ -1,27 +1,48 @@
 /**
- * Between an instance and the plain data that stand for it: directly, or by way of class-transformer where the class
- * bears decorators of it.
+ * Between an instance and the plain data that stand for it: directly, or by class-transformer where the class has
+ * decorators of it. The instance is never made by its constructor; one that class-transformer builds for `@Type` is.
  *
- * The instance is never made by its constructor. One that class-transformer builds for a property with `@Type` is.
+ * Its inner executor is subclassed, because its public functions alone would spoil what no decorator concerns: they call
+ * functions that stand in properties, turn typed arrays and maps into plain objects and the keys of a map into strings,
+ * lose the class of what has no `@Type`, and overflow the stack on a cycle.
  */
+import { types } from 'node:util';
 import type { Class } from '../job/definition';
-import { classTransformer } from './class-transformer';
-import { createMapper, type Mapper, type RefuseValue } from './mapper';
-import { checkMade } from './nesting';
+import { type ClassTransformer, classTransformer, type Executor } from './class-transformer';
+import { isError } from './error-form';
+import { InvalidPayloadError } from './errors';
+import { described, remedyFor, strayChoice, symbolKeyOf } from './kinds';
+import { checkMade } from './limits';
+import { MAX_DEPTH, type Segment } from './pointer';
+
+/** Throws the error for a value that cannot be carried, which stands at `way` in the instance. */
+type RefuseValue = (kind: string, remedy: string, way: readonly Segment[]) => never;
+
+type Data = Readonly<Record<string, unknown>>;
 
 const known = new WeakMap<Class, boolean>();
-let mapper: Mapper | undefined;
 
-/** Whether the class or a parent of it bears `@Type`, `@Expose`, `@Exclude` or `@Transform`. @throws ClassTransformerError */
+/** Whether the class or a parent of it has `@Type`, `@Expose`, `@Exclude` or `@Transform`. */
 export function mapsByClassTransformer(target: Class): boolean {
   let maps = known.get(target);
-  if (maps === undefined) known.set(target, (maps = bearsDecorators(target)));
+  if (maps === undefined) known.set(target, (maps = hasDecorators(target)));
   return maps;
+}
+
+function hasDecorators(target: Class): boolean {
+  const storage = classTransformer()?.storage;
+  if (storage === undefined) return false;
+  const { _typeMetadatas, _transformMetadatas, _exposeMetadatas, _excludeMetadatas } = storage;
+  const decorated = [_typeMetadatas, _transformMetadatas, _exposeMetadatas, _excludeMetadatas];
+  for (let owner: unknown = target; typeof owner === 'function'; owner = Object.getPrototypeOf(owner)) {
+    if (decorated.some((classes) => classes.has(owner))) return true;
+  }
+  return false;
 }
 
 /** What class-transformer makes of the instance; what no decorator concerns is in it as it was. */
 export function toPlain(instance: object, target: Class, refuse: RefuseValue): object {
-  return loadedMapper().toPlain(instance, target, refuse);
+  return makeExecutor(refuse).transform(undefined, instance, target, undefined, false) as object;
 }
 
 /**
@@ -29,31 +50,159 @@ export function toPlain(instance: object, target: Class, refuse: RefuseValue): o
  *
  * @param place JSON Pointer to the data, for errors
  */
-export function toInstance(target: Class, data: Readonly<Record<string, unknown>>, place: string): object {
+export function toInstance(target: Class, data: Data, place: string): object {
   // Defines, never assigns: no setter of the class runs on data.
   if (!mapsByClassTransformer(target)) return { __proto__: target.prototype, ...data };
-  const instance = loadedMapper().toInstance(data, target);
+  const instance = Object.create(target.prototype) as Record<string, unknown>;
+  const covered = Object.keys(data)
+    .flatMap((key) => [key, propertyOf(target, key)])
+    .filter((name) => coverThrowing(instance, name));
+  makeExecutor().transform(instance, data, target, undefined, false);
+  for (const name of covered) if (instance[name] === undefined) delete instance[name];
   // A decorator names properties, and makes values of others.
   checkMade(instance, place);
   return instance;
 }
 
-function loadedMapper(): Mapper {
-  // Only asked for a class that bears decorators, so the library is there.
-  return (mapper ??= createMapper(classTransformer()!));
+/** The property that class-transformer reads or writes under this name. */
+function propertyOf(target: unknown, name: string): string {
+  return classTransformer()!.storage.findExposeMetadataByCustomName(target, name)?.propertyName ?? name;
 }
 
-function bearsDecorators(target: Class): boolean {
-  const storage = classTransformer()?.storage;
-  if (storage === undefined) return false;
-  const decorated = [
-    storage._typeMetadatas,
-    storage._transformMetadatas,
-    storage._exposeMetadatas,
-    storage._excludeMetadatas,
-  ];
-  for (let owner: unknown = target; typeof owner === 'function'; owner = Object.getPrototypeOf(owner)) {
-    if (decorated.some((classes) => classes.has(owner))) return true;
+/** A getter alone, which class-transformer would assign to where a parent class has it. */
+function isReadOnly(target: Class, property: string): boolean {
+  for (let owner: object | null = target.prototype; owner; owner = Object.getPrototypeOf(owner)) {
+    const descriptor = Object.getOwnPropertyDescriptor(owner, property);
+    if (descriptor !== undefined) return descriptor.get !== undefined && descriptor.set === undefined;
   }
   return false;
+}
+
+/** class-transformer reads what it is about to write, and `id` of a job that does not run is a getter that throws. */
+function coverThrowing(instance: object, name: string): boolean {
+  try {
+    Reflect.get(instance, name);
+    return false;
+  } catch {
+    const cover = { value: undefined, writable: true, enumerable: true, configurable: true };
+    return Reflect.defineProperty(instance, name, cover);
+  }
+}
+
+/** A `@Type` that asks for a conversion of whatever stands there. */
+const CONVERSIONS: ReadonlySet<unknown> = new Set([String, Number, Boolean]);
+
+/** A `@Type` that names the container instead of what is in it. */
+const CONTAINERS: ReadonlySet<unknown> = new Set([undefined, Array, Map, Object, Set]);
+
+/** Whether class-transformer is not shown the value: nothing is to be done with it, or it would spoil it. */
+function isHeldOut(value: object, targetType: unknown): boolean {
+  if (CONVERSIONS.has(targetType)) return false;
+  return (
+    CONTAINERS.has(targetType) ||
+    ArrayBuffer.isView(value) ||
+    types.isDate(value) ||
+    types.isAnyArrayBuffer(value) ||
+    types.isRegExp(value) ||
+    types.isPromise(value) ||
+    types.isBoxedPrimitive(value) ||
+    value instanceof URL ||
+    isError(value)
+  );
+}
+
+/** Of one object: class-transformer compares each key with all before it. */
+const MOST_KEYS = 10_000;
+
+type TransformArguments = Parameters<Executor['transform']>;
+type MakeExecutor = (refuse?: RefuseValue) => Executor;
+
+let make: MakeExecutor | undefined;
+
+// Only for a class that has decorators, so the library is there.
+const makeExecutor: MakeExecutor = (refuse) => (make ??= executorOn(classTransformer()!))(refuse);
+
+function executorOn({ Executor, storage, TransformationType }: ClassTransformer): MakeExecutor {
+  class CarefulExecutor extends Executor {
+    /** Undefined where instances are made. */
+    readonly #refuse: RefuseValue | undefined;
+    readonly #ancestors: object[] = [];
+    /** The values of properties with a discriminator, which class-transformer takes apart by their own classes. */
+    readonly #discriminated = new WeakSet<object>();
+
+    constructor(refuse?: RefuseValue) {
+      const { PLAIN_TO_CLASS, CLASS_TO_PLAIN } = TransformationType;
+      super(refuse === undefined ? PLAIN_TO_CLASS : CLASS_TO_PLAIN, { exposeUnsetFields: true });
+      this.#refuse = refuse;
+    }
+
+    override transform(...given: TransformArguments): unknown {
+      const [, value, targetType, , , level = 0] = given;
+      if (!isObject(value)) return super.transform(...given);
+      if (level > 0 && isHeldOut(value, targetType) && !this.#discriminated.has(value)) return value;
+      this.#enter(value, level);
+      const transformed = this.#transformItems(value, targetType, level) ?? super.transform(...given);
+      this.#ancestors.pop();
+      return transformed;
+    }
+
+    override getKeys(target: unknown, object: object, isMap: boolean | undefined): string[] {
+      const keys = super.getKeys(target, object, isMap);
+      if (this.#refuse === undefined) {
+        return keys.filter((key) => !isReadOnly(target as Class, propertyOf(target, key)));
+      }
+      const symbol = symbolKeyOf(object);
+      if (symbol !== undefined) this.#refuseHere(`an object with the property ${symbol}`, 'Name it by a string.');
+      for (const key of keys) {
+        if (!Object.hasOwn(object, key)) continue;
+        if (key === '__proto__') this.#refuseHere('a property of that name', 'Rename it.', key);
+        const value = (object as Record<string, unknown>)[key];
+        if (typeof value === 'function') this.#refuseHere(described(value), remedyFor(value), key);
+        const hasDiscriminator = storage.findTypeMetadata(target, key)?.options?.discriminator !== undefined;
+        if (hasDiscriminator) for (const item of [value].flat()) if (isObject(item)) this.#discriminated.add(item);
+      }
+      return keys;
+    }
+
+    #enter(value: object, level: number): void {
+      const isCycle = this.#ancestors.includes(value);
+      this.#ancestors.push(value);
+      if (isCycle) this.#refuseHere('a way back to an object that holds it', 'Carry an id instead.');
+      if (!Array.isArray(value) && Object.keys(value).length > MOST_KEYS) {
+        const excess = `an object with more than ${MOST_KEYS} properties that class-transformer goes through`;
+        this.#refuseHere(excess, 'Carry them in a Map.');
+        throw new InvalidPayloadError(`${excess} is not read`);
+      }
+      if (level > MAX_DEPTH) this.#refuseHere(`more than ${MAX_DEPTH} levels down`, 'Make the data flatter.');
+      const stray = level > 0 ? strayChoice(value) : undefined;
+      if (stray !== undefined) this.#refuseHere(...stray);
+    }
+
+    #transformItems(value: object, targetType: unknown, level: number): object | undefined {
+      const items = types.isMap(value) ? value.values() : types.isSet(value) ? value : undefined;
+      if (items === undefined) return undefined;
+      const transformed = super.transform(undefined, [...items], targetType, undefined, false, level) as unknown[];
+      if (!types.isMap(value)) return new Set(transformed);
+      return new Map([...value.keys()].map((key, index) => [key, transformed[index]]));
+    }
+
+    #refuseHere(kind: string, remedy: string, ...further: readonly Segment[]): void {
+      this.#refuse?.(kind, remedy, [...wayThrough(this.#ancestors), ...further]);
+    }
+  }
+  return (refuse) => new CarefulExecutor(refuse);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+/** The names by which each object is reached from the one before it; only looked for when an error must tell. */
+function wayThrough(objects: readonly object[]): readonly Segment[] {
+  return objects.slice(1).flatMap((object, index): readonly Segment[] => {
+    const holder = objects[index]!;
+    if (Array.isArray(holder)) return [holder.indexOf(object)];
+    const key = Object.keys(holder).find((key) => (holder as Record<string, unknown>)[key] === object);
+    return key === undefined ? [] : [key];
+  });
 }

@@ -7,7 +7,7 @@ import { CHOSEN_FIELDS, writeChosen } from './chosen-fields';
 import { encodeInstance, encodeValue, type CodecClasses, type Encoded } from './codec';
 import { noCounters } from './counters';
 import { isForbiddenKey } from './limits';
-import { InvalidJobNameError, ReservedFieldError, UnserializableValueError } from './errors';
+import { invalidJobName, reservedField, UnserializableValueError } from './errors';
 import { toPath } from './pointer';
 import { RETRY_MARK } from './retry-mark';
 
@@ -51,14 +51,14 @@ const NO_CLASSES: CodecClasses = {
  * The payload of a job of a class. Always well-formed Unicode.
  *
  * @throws UnserializableValueError with the path to what cannot be carried
- * @throws ReservedFieldError
+ * @throws E_RESERVED_FIELD
  */
 export function encodePayload(parts: PayloadParts): string {
   const { definition, job, chosen, id, extra, middleware = [], classes } = parts;
   const { name, version } = definition;
   return (
     beginning(definition) +
-    encodedMembers(encodeFields(job, definition, classes)) +
+    encodedMembers(encodeInstance(job, classes, definition.target.name, definition.file)) +
     (version === undefined ? '},' : `,"version":${version}},`) +
     writeChosen(chosen) +
     writeExtra(name, extra) +
@@ -70,12 +70,12 @@ export function encodePayload(parts: PayloadParts): string {
 /**
  * The payload of a job that is a name and JSON data, in the form that Laravel's workers understand.
  *
- * @throws InvalidJobNameError
+ * @throws E_INVALID_JOB_NAME
  * @throws UnserializableValueError with the path to what JSON has not
- * @throws ReservedFieldError
+ * @throws E_RESERVED_FIELD
  */
 export function encodeStringJob({ name, data, id, extra }: StringJobParts): string {
-  if (!isName(name) || !/^[^@]+(@[^@]+)?$/.test(name) || name === HANDLER) throw new InvalidJobNameError(name);
+  if (!isName(name) || !/^[^@]+(@[^@]+)?$/.test(name) || name === HANDLER) throw invalidJobName(name);
   const displayName = JSON.stringify(name.split('@')[0]);
   const shownData = data === undefined ? 'null' : encodeJson(data, `the data of ${name}`);
   return (
@@ -83,14 +83,6 @@ export function encodeStringJob({ name, data, id, extra }: StringJobParts): stri
     writeExtra(name, extra) +
     ending(id)
   );
-}
-
-function encodeFields(job: object, { target, file }: JobDefinition, classes: CodecClasses): Encoded {
-  try {
-    return encodeInstance(job, classes, target.name);
-  } catch (error) {
-    throw error instanceof UnserializableValueError && file !== undefined ? error.in(file) : error;
-  }
 }
 
 /** The same for all jobs of a class. */
@@ -122,7 +114,7 @@ function writeExtra(job: string, extra: PayloadParts['extra']): string {
   if (extra === undefined) return '';
   let members = '';
   for (const [field, value] of Object.entries(extra)) {
-    if (RESERVED.has(field) || isForbiddenKey(field)) throw new ReservedFieldError(job, field);
+    if (RESERVED.has(field) || isForbiddenKey(field)) throw reservedField(job, field);
     if (value === undefined) continue;
     members += `${JSON.stringify(field)}:${encodeJson(value, toPath('createPayloadUsing()', [field]))},`;
   }

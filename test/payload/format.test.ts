@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Class, JobDefinition } from '../../src/job/definition';
 import { decodeValue, encodeValue, type CodecClasses } from '../../src/payload/codec';
 import { noCounters, readCounters } from '../../src/payload/counters';
-import { BUILDERS } from '../../src/payload/decoder';
+import { BUILT_INS } from '../../src/payload/built-ins';
 import { decodeEnvelope, decodeJob, decodeMiddleware, encodePayload } from '../../src/payload/envelope';
 
 const page = readFileSync(join(__dirname, '../../docs/format.md'), 'utf8');
@@ -96,6 +96,6 @@ describe('the page on the data format', () => {
   it('leaves out no type', () => {
     const listed = rows.map(([type]) => type);
 
-    expect(listed.toSorted()).toEqual([...BUILDERS.keys(), 'undefined', 'class:RateLimited'].toSorted());
+    expect(listed.toSorted()).toEqual([...BUILT_INS.keys(), 'undefined', 'class:RateLimited'].toSorted());
   });
 });

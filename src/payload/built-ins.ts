@@ -1,0 +1,203 @@
+/** The values that JSON cannot hold, each with the form that stands for it in a payload: `docs/format.md` shows them all. */
+import { types } from 'node:util';
+import { ERRORS, errorForm, errorOf, isError, nativeNameOf } from './error-form';
+import type { Limits } from './limits';
+
+/** One type of values. */
+export interface BuiltIn {
+  /** Whether the value is one, whatever its constructor is called. */
+  is(value: object): boolean;
+  /** Its form. What is in a list or an object may need a form in turn. */
+  write(value: object): unknown;
+  /** Undefined, or any error: what stands there is not the form of this type. */
+  read(form: unknown): unknown;
+  /** What of the form is more than a payload may hold, with its article. */
+  excess?(form: unknown, limits: Limits): string | undefined;
+  /** What a user can do who tried to send that. */
+  readonly remedy?: string;
+  /** It has properties beside its content, which the form holds or which are the content. */
+  readonly hasProperties?: true;
+}
+
+/** To read ten times as many takes a hundred times as long: a single text of a megabyte would block the process. */
+export const MAX_DIGITS = 10_000;
+
+const WHOLE_NUMBER = new RegExp(`^-?\\d{1,${MAX_DIGITS}}$`);
+
+const LARGEST = 10n ** BigInt(MAX_DIGITS);
+
+/** Undefined: it has too many digits. */
+export function bigintForm(value: bigint): string | undefined {
+  // Compared, not written first: to write millions of digits takes as long as to read them.
+  return value < LARGEST && value > -LARGEST ? String(value) : undefined;
+}
+
+/** A text as UTF-16, lowest byte first, which can hold lone surrogates. */
+export function utf16(text: string): string {
+  return Buffer.from(text, 'utf16le').toString('base64');
+}
+
+const NUMBERS: ReadonlyMap<unknown, number> = new Map([
+  ['NaN', NaN],
+  ['Infinity', Infinity],
+  ['-Infinity', -Infinity],
+  ['-0', -0],
+]);
+
+/** A type of primitive values, which the encoder writes by itself. */
+function primitive(read: BuiltIn['read']): BuiltIn {
+  return { is: () => false, write: (value) => value, read };
+}
+
+function builtIn(
+  is: (value: object) => boolean,
+  write: (value: never) => unknown,
+  read: BuiltIn['read'],
+  more: Partial<BuiltIn> = {},
+): BuiltIn {
+  return { is, write: write as BuiltIn['write'], read, ...more };
+}
+
+/** @param make builds the value out of its bytes, lowest byte first; throws a RangeError where some are over */
+function typedArray(make: (bytes: Buffer) => ArrayBufferView): BuiltIn {
+  return builtIn((value) => ArrayBuffer.isView(value), base64, ofBytes(make), { hasProperties: true });
+}
+
+interface TypedArrayConstructor {
+  readonly name: string;
+  new (buffer: ArrayBuffer): ArrayBufferView;
+}
+
+const TYPED_ARRAYS = [
+  Int8Array,
+  Uint8Array,
+  Uint8ClampedArray,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  Float32Array,
+  Float64Array,
+  BigInt64Array,
+  BigUint64Array,
+] as unknown as readonly TypedArrayConstructor[];
+
+/**
+ * By the name of the constructor, so that values of another realm are known, and so are those of a faked `Date`; an error
+ * by the nearest native class.
+ */
+export const BUILT_INS: ReadonlyMap<string, BuiltIn> = new Map<string, BuiltIn>([
+  ['bigint', primitive((form) => (typeof form === 'string' && WHOLE_NUMBER.test(form) ? BigInt(form) : undefined))],
+  ['number', primitive((form) => NUMBERS.get(form))],
+  ['string', primitive(ofBytes((bytes) => bytes.toString('utf16le')))],
+  ['Date', builtIn(types.isDate, (date: Date) => (Number.isNaN(date.getTime()) ? null : date.toISOString()), dateOf)],
+  [
+    'Map',
+    builtIn(types.isMap, (map: ReadonlyMap<unknown, unknown>) => [...map], mapOf, {
+      excess: (form, limits) => limits.ofKeys(listOf(form)?.map((entry) => Array.isArray(entry) && entry[0]) ?? []),
+      remedy: 'Make them strings.',
+    }),
+  ],
+  [
+    'Set',
+    builtIn(types.isSet, (set: ReadonlySet<unknown>) => [...set], setOf, {
+      excess: (form, limits) => limits.ofKeys(listOf(form) ?? []),
+      remedy: 'Make them strings.',
+    }),
+  ],
+  [
+    'RegExp',
+    builtIn(types.isRegExp, regExpForm, regExpOf, {
+      excess: (form, limits) => (isPattern(form) ? limits.ofPattern(form.source, form.flags) : undefined),
+      remedy: 'Make it in handle().',
+    }),
+  ],
+  [
+    'URL',
+    builtIn(
+      (value) => value instanceof URL,
+      (url: URL) => url.href,
+      (form) => (typeof form === 'string' ? new URL(form) : undefined),
+      {
+        excess: (form, limits) => (typeof form === 'string' ? limits.ofUrl(form) : undefined),
+        remedy: 'Write it as a string.',
+      },
+    ),
+  ],
+  [
+    'ArrayBuffer',
+    builtIn(types.isArrayBuffer, (buffer: ArrayBuffer) => base64(new Uint8Array(buffer)), ofBytes(bufferOf)),
+  ],
+  ['Buffer', typedArray((bytes) => bytes)],
+  ...TYPED_ARRAYS.map((Typed): [string, BuiltIn] => [Typed.name, typedArray((bytes) => new Typed(bufferOf(bytes)))]),
+  ...[...ERRORS.keys()].map((type): [string, BuiltIn] => [
+    type,
+    builtIn(isError, errorForm, (form) => (isRecord(form) ? errorOf(type, form) : undefined), { hasProperties: true }),
+  ]),
+]);
+
+/** The type of a value, by its name; undefined: JSON cannot hold it, and no type does. */
+export function typeOf(value: object): string | undefined {
+  const name = value.constructor?.name ?? '';
+  if (BUILT_INS.get(name)?.is(value) === true) return name;
+  return isError(value) ? nativeNameOf(value) : undefined;
+}
+
+export function isRecord(form: unknown): form is Record<string, unknown> {
+  return typeof form === 'object' && form !== null && !Array.isArray(form);
+}
+
+function base64({ buffer, byteOffset, byteLength }: ArrayBufferView): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('base64');
+}
+
+function ofBytes(make: (bytes: Buffer) => unknown): BuiltIn['read'] {
+  return (form) => {
+    if (typeof form !== 'string') return undefined;
+    const bytes = Buffer.from(form, 'base64');
+    // Characters that are no digits are skipped without an error: the length tells.
+    return bytes.length === Buffer.byteLength(form, 'base64') ? make(bytes) : undefined;
+  };
+}
+
+/** A copy that begins at 0, as a typed array of wide elements needs it. */
+function bufferOf(bytes: Uint8Array): ArrayBuffer {
+  return new Uint8Array(bytes).buffer;
+}
+
+function dateOf(form: unknown): Date | undefined {
+  if (form === null) return new Date(NaN);
+  const date = new Date(typeof form === 'string' ? form : NaN);
+  return Number.isNaN(date.getTime()) ? undefined : date;
+}
+
+// PHP and cjson write an empty list as {}.
+function listOf(form: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(form)) return form;
+  return isRecord(form) && Object.keys(form).length === 0 ? [] : undefined;
+}
+
+function mapOf(form: unknown): Map<unknown, unknown> | undefined {
+  const entries = listOf(form);
+  const isMap = entries?.every((entry) => Array.isArray(entry) && entry.length === 2) === true;
+  return isMap ? new Map(entries as [unknown, unknown][]) : undefined;
+}
+
+function setOf(form: unknown): Set<unknown> | undefined {
+  const members = listOf(form);
+  return members && new Set(members);
+}
+
+function regExpForm({ source, flags, lastIndex }: RegExp): object {
+  return lastIndex === 0 ? { source, flags } : { source, flags, lastIndex };
+}
+
+function isPattern(form: unknown): form is { source: string; flags: string; lastIndex?: unknown } {
+  return isRecord(form) && typeof form['source'] === 'string' && typeof form['flags'] === 'string';
+}
+
+function regExpOf(form: unknown): RegExp | undefined {
+  if (!isPattern(form)) return undefined;
+  const { source, flags, lastIndex = 0 } = form;
+  return Number.isSafeInteger(lastIndex) ? Object.assign(new RegExp(source, flags), { lastIndex }) : undefined;
+}
