@@ -20,7 +20,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_ALREADY_DISPATCHED: ['SendEmail', 'onQueue', false],
   AlreadyFakedError: [cause],
   E_ALREADY_RUNNING: ['SendEmail'],
-  BeanstalkdReplyError: [
+  E_BEANSTALKD_REPLY: [
     {
       connection: 'main',
       address: 'beanstalk://127.0.0.1:11300',
@@ -95,7 +95,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   InvalidQueueNameError: ['high,low', 'queue on SendEmail', 'a job goes to one queue'],
   InvalidWorkerOptionError: ['concurrency', 0, 'give a whole number from 1'],
   JobTimedOutError: ['SendEmail', '1', 60],
-  JobTooBigError: [
+  E_BEANSTALKD_JOB_TOO_BIG: [
     {
       connection: 'main',
       address: 'beanstalk://127.0.0.1:11300',
@@ -156,7 +156,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
     },
     { cause },
   ],
-  BeanstalkdVersionError: [
+  E_BEANSTALKD_VERSION: [
     {
       connection: 'main',
       address: 'beanstalk://127.0.0.1:11300',
@@ -185,10 +185,10 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
     [{ connection: 'other', error: new Error('away') }],
     cause,
   ],
-  SqsFifoDelayError: ['main', 'orders.fifo'],
-  SqsPartialPushError: ['main', 'mail', 3, [1], cause],
-  SqsPurgeInProgressError: ['main', 'mail', cause],
-  SqsQueueMissingError: [
+  E_SQS_FIFO_DELAY: ['main', 'orders.fifo'],
+  E_SQS_PARTIAL_PUSH: ['main', 'mail', 3, [1], cause.cause],
+  E_SQS_PURGE_IN_PROGRESS: ['main', 'mail', cause.cause],
+  E_SQS_QUEUE_MISSING: [
     {
       connection: 'main',
       address: 'sqs.eu-west-1.amazonaws.com',
@@ -197,7 +197,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
     },
     cause,
   ],
-  SqsReplyError: [
+  E_SQS_REPLY: [
     {
       connection: 'main',
       address: 'sqs.eu-west-1.amazonaws.com',
@@ -213,7 +213,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   ServerVersionError: ['main', 'PostgreSQL 9.6', 'PostgreSQL 12', 'SendEmail was not queued'],
   E_TYPESCRIPT_LOADER: ['onqueue.config.ts', cause.cause],
   E_UNAWAITED_DISPATCH: ['SendEmail', cause.cause],
-  TubeNameError: ['main', 'a:b', 'a:b'],
+  E_BEANSTALKD_TUBE_NAME: ['main', 'a:b', 'a:b'],
   UnboundValueError: [true],
   UnconfirmedError: ['flush', 'There is no terminal to ask on.'],
   TwoVersionsError: [

@@ -4,7 +4,7 @@ import { type CallerSettings, type CallFailure, type Purpose, StoreCaller, type 
 import { isOlder } from '../kit/older-version';
 import { Silence, within } from '../kit/silence';
 import { isUnknownHost } from '../kit/unknown-host';
-import { BeanstalkdReplyError, BeanstalkdVersionError } from './errors';
+import { beanstalkdReply, beanstalkdVersion } from './errors';
 import { type Command, Link, LinkEnded, type Place } from './link';
 import type { Fields, Reply } from './protocol';
 
@@ -48,7 +48,7 @@ export class BeanstalkdCaller extends StoreCaller {
     return this.settings.deadline * 1000;
   }
 
-  /** A connection of one's own. @throws QueueUnavailableError, BeanstalkdVersionError */
+  /** A connection of one's own. @throws QueueUnavailableError, E_BEANSTALKD_VERSION */
   open(consequence: string): Promise<Link> {
     return this.insist({ consequence }, (milliseconds) => this.#open(milliseconds));
   }
@@ -57,7 +57,7 @@ export class BeanstalkdCaller extends StoreCaller {
    * Sends commands, connecting if there is no connection; gives a reply for each.
    *
    * @param commands what to send, on the link that they are sent on
-   * @throws QueueUnavailableError, BeanstalkdVersionError
+   * @throws QueueUnavailableError, E_BEANSTALKD_VERSION
    */
   call(commands: (link: Link) => readonly Command[], purpose: Purpose): Promise<readonly Reply[]> {
     const { clock } = this.settings;
@@ -73,7 +73,7 @@ export class BeanstalkdCaller extends StoreCaller {
     });
   }
 
-  /** What the server said of itself when it was last connected to. @throws QueueUnavailableError, BeanstalkdVersionError */
+  /** What the server said of itself when it was last connected to. @throws QueueUnavailableError, E_BEANSTALKD_VERSION */
   async facts(consequence: string): Promise<Fields> {
     return (await this.insist({ consequence }, (milliseconds) => this.#connected(milliseconds))).facts;
   }
@@ -83,7 +83,7 @@ export class BeanstalkdCaller extends StoreCaller {
     const { name: connection, address } = this.settings;
     const reply = [word, ...args].join(' ');
     const remedy = REMEDIES[word];
-    if (remedy === undefined) return new BeanstalkdReplyError({ connection, address, command, reply, consequence });
+    if (remedy === undefined) return beanstalkdReply({ connection, address, command, reply, consequence });
     return this.unavailable({ consequence, uncertain, refused: true, reason: reply, remedy });
   }
 
@@ -111,7 +111,7 @@ export class BeanstalkdCaller extends StoreCaller {
     const { name: connection, address } = this.settings;
     if (cause instanceof OldServer) {
       const versions = { found: cause.message, needed: NEEDED_VERSION };
-      return new BeanstalkdVersionError({ connection, address, ...versions, consequence });
+      return beanstalkdVersion({ connection, address, ...versions, consequence });
     }
     if (!(error instanceof Unconnected) && !isAway(error)) return error as Error;
     return this.unavailable({ consequence, error: cause, late, uncertain: uncertain && !repeatable });

@@ -2,7 +2,7 @@
 import type { Seconds } from '../../base/clock';
 import type { Entry } from '../contract';
 import type { BeanstalkdCaller } from './caller';
-import { JobTooBigError } from './errors';
+import { jobTooBig } from './errors';
 import type { Command, Link } from './link';
 import { freshPriority } from './marks';
 import { putCommand, type Reply } from './protocol';
@@ -12,7 +12,7 @@ export interface PushTerms {
   readonly lease: Seconds;
 }
 
-/** @throws JobTooBigError, then nothing was sent; QueueUnavailableError */
+/** @throws E_BEANSTALKD_JOB_TOO_BIG, then nothing was sent; QueueUnavailableError */
 export async function push(
   caller: BeanstalkdCaller,
   tube: string,
@@ -25,7 +25,7 @@ export async function push(
   const limit = Number((await caller.facts(consequence)).get('max-job-size'));
   const size = Math.max(...bodies.map(({ length }) => length));
   const { name: connection, address } = caller.settings;
-  if (size > limit) throw new JobTooBigError({ connection, address, size, limit, consequence });
+  if (size > limit) throw jobTooBig({ connection, address, size, limit, consequence });
   const puts = bodies.map((body, index) =>
     putCommand({ body, priority: freshPriority(priority), delay: entries[index]!.delay ?? 0, lease }),
   );

@@ -1,5 +1,5 @@
 /** What a queue is called in a beanstalkd. */
-import { TubeNameError } from './errors';
+import { tubeName } from './errors';
 
 const NAME = /^[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]{0,199}$/;
 
@@ -12,10 +12,10 @@ export class Tubes {
     this.#prefix = prefix;
   }
 
-  /** @throws TubeNameError */
+  /** @throws E_BEANSTALKD_TUBE_NAME */
   of(queue: string): string {
     const tube = this.#prefix + queue;
-    if (!NAME.test(tube)) throw new TubeNameError(this.#connection, queue, tube);
+    if (!NAME.test(tube)) throw tubeName(this.#connection, queue, tube);
     return tube;
   }
 

@@ -2,10 +2,8 @@
  * The `memory` driver: a whole store in this process. It is the executable model that the scripts of Redis are compared
  * with, and what tests run on; jobs end with the process.
  */
-import { ALL_CAPABLE } from '../kit/all-capable';
-import type { Clock, Milliseconds, Seconds } from '../../base/clock';
-import type { FailedEntry } from '../failed-store';
 import type { MemoryConfig } from '../configs';
+import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
 import type {
   Connection,
   Counts,
@@ -21,21 +19,16 @@ import type {
   Waiter,
   WaitingState,
 } from '../contract';
-import { ConnectionClosedError } from '../errors';
-import { OpenWaiters } from '../kit/open-waiters';
-import { MemoryControl } from './memory-control';
+import type { Control } from '../control';
+import type { FailedEntry } from '../failed-store';
+import { ALL_CAPABLE } from '../kit/all-capable';
+import { StoreConnection } from '../kit/store-connection';
+import { type Wake, Waiters } from '../kit/waiters';
 import { MemoryFailedStore } from './memory-failed-store';
-import type { Lock } from './memory-lock-store';
-import { MemoryLockStore } from './memory-lock-store';
+import { type Lock, MemoryLockStore } from './memory-lock-store';
 import type { MemoryQueueState } from './memory-queue';
 import { MemoryStore } from './memory-store';
-import { MemoryWaiter } from './memory-waiter';
-
-export interface MemoryContext {
-  /** The connection's name in the configuration. */
-  readonly name: string;
-  readonly clock: Clock;
-}
+import type { Text } from './texts';
 
 /** All of a store, for tests that compare whole states. */
 export interface MemorySnapshot {
@@ -45,27 +38,24 @@ export interface MemorySnapshot {
   readonly locks: ReadonlyMap<string, Lock>;
 }
 
-export class MemoryConnection implements Connection {
-  readonly name: string;
+export class MemoryConnection extends StoreConnection implements Connection {
   readonly driver = 'memory';
   readonly address = `memory of process ${process.pid}`;
   readonly capabilities = ALL_CAPABLE;
   readonly failed: MemoryFailedStore;
   readonly locks: MemoryLockStore;
-  readonly control: MemoryControl;
   /** It freezes with its worker. */
   readonly threadAccess = null;
   readonly #store: MemoryStore;
-  readonly #waiters = new OpenWaiters();
-  #closed = false;
+  readonly #waiters: Waiters;
 
   constructor(name: string, store: MemoryStore) {
-    this.name = name;
+    super(name);
     this.#store = store;
-    const checkOpen = (operation: string): void => this.#checkOpen(operation);
+    this.#waiters = new Waiters(name, store.clock);
+    const checkOpen = (operation: string): void => this.checkOpen(operation);
     this.failed = new MemoryFailedStore(store, checkOpen);
     this.locks = new MemoryLockStore(store, checkOpen);
-    this.control = new MemoryControl(store, checkOpen);
   }
 
   /** Another connection to the same store, as another process has one to the same Redis. */
@@ -74,7 +64,7 @@ export class MemoryConnection implements Connection {
   }
 
   async push(queue: string, entries: readonly Entry[]): Promise<void> {
-    this.#checkOpen('push');
+    this.checkOpen('push');
     this.#store.push(
       queue,
       entries.map((entry) => ({ ...entry, payload: Buffer.from(entry.payload) })),
@@ -82,12 +72,12 @@ export class MemoryConnection implements Connection {
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveReply> {
-    this.#checkOpen('reserve');
+    this.checkOpen('reserve');
     return this.#store.reserve(request);
   }
 
   async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
-    this.#checkOpen('settle');
+    this.checkOpen('settle');
     return this.#store.settle(settlements);
   }
 
@@ -95,33 +85,33 @@ export class MemoryConnection implements Connection {
     settlements: readonly Settlement[],
     request: ReserveRequest,
   ): Promise<{ readonly results: readonly SettleResult[]; readonly reply: ReserveReply }> {
-    this.#checkOpen('settleAndReserve');
+    this.checkOpen('settleAndReserve');
     const results = this.#store.settle(settlements);
     return { results, reply: this.#store.reserve(request) };
   }
 
   async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
-    this.#checkOpen('renew');
+    this.checkOpen('renew');
     return reservations.map((reservation) => this.#store.renew(reservation, lease));
   }
 
   async counts(queue: string): Promise<Counts> {
-    this.#checkOpen('counts');
+    this.checkOpen('counts');
     return this.#store.queue(queue).counts;
   }
 
   async clear(queue: string): Promise<number> {
-    this.#checkOpen('clear');
+    this.checkOpen('clear');
     return this.#store.clear(queue);
   }
 
   async peek(queue: string, state: WaitingState, limit: number): Promise<readonly PeekedJob[]> {
-    this.#checkOpen('peek');
+    this.checkOpen('peek');
     return this.#store.queue(queue).peek(state, limit);
   }
 
   async queues(): Promise<readonly string[]> {
-    this.#checkOpen('queues');
+    this.checkOpen('queues');
     return this.#store.queueNames;
   }
 
@@ -129,20 +119,41 @@ export class MemoryConnection implements Connection {
     return this.#store.clock.now();
   }
 
+  readonly control: Control = {
+    cancel: async (id, queue, reason) => {
+      this.checkOpen('control.cancel');
+      return this.#store.cancel(id, queue === undefined ? this.#store.queueNames : [queue], reason);
+    },
+    cancelled: async (reservations) => {
+      this.checkOpen('control.cancelled');
+      return reservations.map(({ queue, token }) => this.#store.queue(queue).cancelled(token as Text));
+    },
+    pause: async (queue, seconds) => {
+      this.checkOpen('control.pause');
+      return this.#store.pause(queue, seconds);
+    },
+    resume: async (queue) => {
+      this.checkOpen('control.resume');
+      return this.#store.resume(queue);
+    },
+    paused: async () => {
+      this.checkOpen('control.paused');
+      return this.#store.paused;
+    },
+    restart: async () => {
+      this.checkOpen('control.restart');
+      this.#store.restart();
+    },
+  };
+
   waiter(queues: readonly string[]): Waiter {
-    this.#checkOpen('waiter');
-    const waiter = new MemoryWaiter(this.name, this.#store, queues);
-    return this.#waiters.add(waiter);
+    this.checkOpen('waiter');
+    return this.#waiters.open({ listen: (wake) => this.#listen(queues, wake) });
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {
-    this.#checkOpen('diagnose');
+    this.checkOpen('diagnose');
     return [{ level: 'warning', subject: 'memory', message: 'Jobs are lost when the process ends.' }];
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    await this.#waiters.close();
   }
 
   snapshot(): MemorySnapshot {
@@ -151,12 +162,32 @@ export class MemoryConnection implements Connection {
     return { queues, failed: [...this.#store.failed.values()], locks: new Map(this.#store.locks) };
   }
 
-  #checkOpen(operation: string): void {
-    if (this.#closed) throw new ConnectionClosedError(this.name, operation);
+  protected async end(): Promise<void> {
+    await this.#waiters.close();
+  }
+
+  // Looks at the state itself: a change that came before the wait counts as well.
+  #listen(queues: readonly string[], wake: Wake): () => void {
+    let timer: Timer | undefined;
+    const look = (): void => {
+      timer?.cancel();
+      const left = this.#store.nextIn(queues);
+      if (left <= 0) wake();
+      else if (left < Infinity) timer = this.#store.clock.after(left * 1000, look, true);
+    };
+    const unwatch = this.#store.watch(look);
+    look();
+    return () => {
+      timer?.cancel();
+      unwatch();
+    };
   }
 }
 
 /** Each call makes a store of its own. */
-export function connectMemory(_config: MemoryConfig, context: MemoryContext): MemoryConnection {
-  return new MemoryConnection(context.name, new MemoryStore(context.name, context.clock));
+export function connectMemory(
+  _config: MemoryConfig,
+  { name, clock }: { readonly name: string; readonly clock: Clock },
+): MemoryConnection {
+  return new MemoryConnection(name, new MemoryStore(name, clock));
 }

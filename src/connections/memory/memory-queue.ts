@@ -3,21 +3,17 @@ import type { Seconds } from '../../base/clock';
 import {
   afterReclaim,
   afterReserve,
+  type Counters,
   hasId,
   readCounters,
   readCountersOfAny,
   withCounters,
   withId,
 } from '../../payload/counters';
-import type { Counters } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
 import type { Counts, PeekedJob, WaitingState } from '../contract';
 import type { CancelResult } from '../control';
-import type { Budget } from './budget';
-import { SortedTexts } from './sorted-texts';
-import { bytesOf, textOf } from './text';
-import type { Text } from './text';
-import { TextList } from './text-list';
+import { type Budget, bytesOf, SortedTexts, type Text, TextList, textOf } from './texts';
 
 export interface Taken {
   readonly text: Text;
@@ -43,7 +39,7 @@ export class MemoryQueue {
   readonly #ready = new TextList();
   readonly #delayed = new SortedTexts();
   readonly #reserved = new SortedTexts();
-  /** Ids of jobs that were cancelled while they ran: whoever holds them is told, also the next to reserve them. True, or why. */
+  /** Jobs that were cancelled while they ran, by id: true, or why. Whoever holds them is told, also the next to reserve them. */
   readonly #cancelled = new Map<string, true | string>();
   /** Counts the moves, so that of two jobs at one moment the one moved first comes up first. */
   #moves = 0;
@@ -66,7 +62,7 @@ export class MemoryQueue {
     return this.#delayed.has(text);
   }
 
-  /** Gives back what was reserved. A twin that waits already with the very same text would swallow it: it gets an id. */
+  /** Gives back what was reserved. A twin with the same text that waits already would swallow it: it gets another id. */
   delayReleased(text: Text, due: Seconds): void {
     this.delay(unlike(this.#delayed, text), due);
   }

@@ -17,11 +17,9 @@ import { Recent } from '../../base/recent';
 import type { CancelResult } from '../control';
 import { type Pause, pauseOf } from '../pause';
 import { DuplicatePayloadError } from '../errors';
-import { Budget } from './budget';
 import type { Lock } from './memory-lock-store';
 import { MemoryQueue } from './memory-queue';
-import { bytesOf, textOf } from './text';
-import type { Text } from './text';
+import { Budget, bytesOf, type Text, textOf } from './texts';
 
 export interface MemoryEntry {
   readonly payload: Buffer;
@@ -29,9 +27,6 @@ export interface MemoryEntry {
   readonly dueAt?: Milliseconds | undefined;
   readonly unique?: boolean | undefined;
 }
-
-/** What goes back to the head of its queue, in its order. */
-type Given = Map<MemoryQueue, readonly Text[]>;
 
 /** As fine as the scores that Redis keeps; unrounded, a job could be late by the error of a sum. */
 const toMicroseconds = (seconds: Seconds): Seconds => Math.round(seconds * 1e6) / 1e6;
@@ -121,42 +116,26 @@ export class MemoryStore {
   }
 
   settle(settlements: readonly Settlement[]): readonly SettleResult[] {
-    const given: Given = new Map();
-    const results = settlements.map((settlement) => this.#settle(settlement, given));
-    for (const [queue, texts] of given) queue.prepend(texts);
+    // What goes back to the head of its queue, in its order.
+    const front = new Map<MemoryQueue, Text[]>();
+    const results = settlements.map((settlement): SettleResult => {
+      const { reservation, outcome } = settlement;
+      const queue = this.queue(reservation.queue);
+      const reserved = reservation.token as Text;
+      if (!queue.drop(reserved)) return 'lost';
+      if (outcome !== 'released') queue.forgetCancelled(reserved);
+      if (outcome === 'failed') this.#fail(settlement);
+      if (outcome !== 'released') return 'settled';
+      const text = textOf(withCounters(reservation.payload, settlement.counters));
+      const due = this.#due(settlement);
+      if (settlement.front) front.set(queue, [...(front.get(queue) ?? []), text]);
+      else if (due === undefined) queue.append(text);
+      else queue.delayReleased(text, due);
+      return 'settled';
+    });
+    for (const [queue, texts] of front) queue.prepend(texts);
     this.#changed();
     return results;
-  }
-
-  #settle(settlement: Settlement, given: Given): SettleResult {
-    const { reservation } = settlement;
-    const queue = this.queue(reservation.queue);
-    if (!queue.drop(reservation.token as Text)) return 'lost';
-    if (settlement.outcome !== 'released') queue.forgetCancelled(reservation.token as Text);
-    if (settlement.outcome === 'released' || settlement.outcome === 'failed') {
-      const payload = withCounters(reservation.payload, settlement.counters);
-      if (settlement.outcome === 'failed') {
-        const { id, name, exception } = settlement.failure;
-        const { attempts } = settlement.counters;
-        const own = this.failed.has(id) ? uuidv7() : id;
-        this.putFailed({
-          id: own,
-          name,
-          exception,
-          connection: this.#name,
-          queue: reservation.queue,
-          payload,
-          attempts,
-        });
-      } else {
-        const text = textOf(payload);
-        const due = this.#due(settlement);
-        if (settlement.front) given.set(queue, [...(given.get(queue) ?? []), text]);
-        else if (due === undefined) queue.append(text);
-        else queue.delayReleased(text, due);
-      }
-    }
-    return 'settled';
   }
 
   renew(reservation: Reservation, lease: Seconds): RenewResult {
@@ -225,6 +204,18 @@ export class MemoryStore {
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher);
     return () => void this.#watchers.delete(watcher);
+  }
+
+  #fail({ reservation, counters, failure }: Extract<Settlement, { outcome: 'failed' }>): void {
+    const { queue, payload } = reservation;
+    this.putFailed({
+      ...failure,
+      id: this.failed.has(failure.id) ? uuidv7() : failure.id,
+      connection: this.#name,
+      queue,
+      payload: withCounters(payload, counters),
+      attempts: counters.attempts,
+    });
   }
 
   #isPaused(queue: string): boolean {

@@ -4,7 +4,7 @@ import { foreignText } from '../../base/foreign-error';
 import { type CallerSettings, type CallFailure, type Purpose, StoreCaller, type Verdict } from '../kit/caller';
 import { within } from '../kit/silence';
 import type { SqsLink } from './client';
-import { SqsQueueMissingError, SqsReplyError } from './errors';
+import { sqsQueueMissing, sqsReply } from './errors';
 import { codeOf, isMissingQueue, isReply, isUnusable, remedyOf, type Thrown, verdictOn } from './refusals';
 
 export interface Request extends Purpose {
@@ -31,7 +31,7 @@ export class SqsCaller extends StoreCaller<Request> {
     this.link = link;
   }
 
-  /** @throws QueueUnavailableError, SqsQueueMissingError, SqsReplyError */
+  /** @throws QueueUnavailableError, E_SQS_QUEUE_MISSING, E_SQS_REPLY */
   call<Output>(request: Request, send: Send<Output>): Promise<Output> {
     return this.insist(request, async (milliseconds) => {
       const ending = new AbortController();
@@ -53,10 +53,10 @@ export class SqsCaller extends StoreCaller<Request> {
   }
 
   /** An error of one entry of a batch, or of a whole call. */
-  replyError({ operation, queue, consequence }: Request, reply: string, said: string, cause?: unknown): SqsReplyError {
+  replyError({ operation, queue, consequence }: Request, reply: string, said: string, cause?: unknown): Error {
     const { name: connection, address } = this.settings;
     const message = foreignText(said);
-    return new SqsReplyError({ connection, address, operation, queue, consequence, reply, message }, { cause });
+    return sqsReply({ connection, address, operation, queue, consequence, reply, message }, { cause });
   }
 
   protected verdictOn(error: unknown, { signal }: Request): Verdict {
@@ -68,7 +68,7 @@ export class SqsCaller extends StoreCaller<Request> {
     const { queue, consequence } = request;
     const thrown = error as Thrown;
     if (isMissingQueue(thrown)) {
-      return new SqsQueueMissingError({ connection, address, queue, consequence }, { cause: thrown });
+      return sqsQueueMissing({ connection, address, queue, consequence }, { cause: thrown });
     }
     if (verdict === 'final' && isReply(thrown) && !isUnusable(thrown)) {
       return this.replyError(request, codeOf(thrown), thrown.message ?? '', thrown);

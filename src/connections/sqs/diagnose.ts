@@ -1,7 +1,7 @@
 /** Looks for settings of queues that lose jobs, or take them from their workers: what `onqueue check` prints of SQS. */
 import type { JobRegistry } from '../../job/registry';
 import type { Diagnosis } from '../contract';
-import { SqsQueueMissingError } from './errors';
+import { sqsQueueMissing } from './errors';
 import type { SqsQueue } from './sqs-queue';
 
 type Settings = Awaited<ReturnType<SqsQueue['attributes']>>;
@@ -23,31 +23,20 @@ export interface Expected {
 export async function diagnoseSqs(queues: readonly SqsQueue[], expected: Expected): Promise<readonly Diagnosis[]> {
   const found: Diagnosis[] = [];
   for (const queue of queues) {
-    const settings = await settingsOf(queue);
-    if (settings instanceof SqsQueueMissingError) {
-      found.push({ level: 'error', subject: queue.name, message: settings.message });
-      continue;
-    }
-    found.push(
-      ...[
-        about(settings),
-        retention(settings),
-        size(settings, expected.room),
-        deadLetters(settings, queue.isFifo, expected),
-      ]
-        .filter((line) => line !== undefined)
-        .map((line) => ({ ...line, subject: queue.name })),
-    );
+    const lines = await linesOf(queue, expected);
+    for (const line of lines) if (line !== undefined) found.push({ ...line, subject: queue.name });
   }
   return found;
 }
 
-async function settingsOf(queue: SqsQueue): Promise<Settings | SqsQueueMissingError> {
+async function linesOf(queue: SqsQueue, expected: Expected): Promise<readonly (Line | undefined)[]> {
   try {
-    return await queue.attributes('its settings were not read');
+    const settings = await queue.attributes('its settings were not read');
+    const { room } = expected;
+    return [about(settings), retention(settings), size(settings, room), deadLetters(settings, queue.isFifo, expected)];
   } catch (error) {
-    if (error instanceof SqsQueueMissingError) return error;
-    throw error;
+    if (!sqsQueueMissing.is(error)) throw error;
+    return [{ level: 'error', message: error.message }];
   }
 }
 

@@ -9,7 +9,7 @@ import type { Entry } from '../contract';
 import { QueueUnavailableError } from '../errors';
 import { Lane } from '../kit/lane';
 import type { EntryResult } from './batches';
-import { SqsFifoDelayError, SqsPartialPushError } from './errors';
+import { sqsFifoDelay, sqsPartialPush } from './errors';
 import { entryOf, type MessageEntry, sizeOf } from './message';
 import type { SqsQueue } from './sqs-queue';
 
@@ -69,7 +69,7 @@ export class Outbox {
     const told = refused.find((index) => isUncertain(results[index]!)) ?? first;
     const cause = this.#errorOf(results[told]!, messages[told]!);
     if (refused.length === entries.length) throw cause;
-    throw new SqsPartialPushError(this.#connection, this.#queue.name, entries.length, refused, { cause });
+    throw sqsPartialPush(this.#connection, this.#queue.name, entries.length, refused, cause);
   }
 
   async #send(pushes: readonly Push[]): Promise<void> {
@@ -81,7 +81,7 @@ export class Outbox {
   #message({ payload, delay = 0 }: Entry): MessageEntry {
     const { name, isFifo } = this.#queue;
     const { group: groupOf, deduplicate } = this.#config;
-    if (isFifo && delay > 0) throw new SqsFifoDelayError(this.#connection, name);
+    if (isFifo && delay > 0) throw sqsFifoDelay(this.#connection, name);
     const fields = groupOf === undefined && deduplicate === undefined ? {} : fieldsOf(payload);
     const group = groupOf?.(fields) ?? (isFifo ? name : undefined);
     const deduplication = isFifo ? this.#deduplication(payload, fields) : undefined;

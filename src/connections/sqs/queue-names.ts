@@ -26,7 +26,7 @@ export class QueueNames {
     this.#suffix = suffix;
   }
 
-  /** @throws InvalidQueueNameError, SqsQueueMissingError */
+  /** @throws InvalidQueueNameError, E_SQS_QUEUE_MISSING */
   async urlOf(queue: string): Promise<string> {
     const known = this.#urls.get(queue);
     if (known !== undefined) return known;

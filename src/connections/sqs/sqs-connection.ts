@@ -27,7 +27,7 @@ import { Waiters } from '../kit/waiters';
 import { SqsCaller } from './caller';
 import { addressOf, openLink } from './client';
 import { diagnoseSqs } from './diagnose';
-import { SqsPurgeInProgressError, SqsReplyError } from './errors';
+import { sqsPurgeInProgress, sqsReply } from './errors';
 import { sharedNow } from './holding';
 import { Inbox } from './inbox';
 import { Outbox } from './outbox';
@@ -186,8 +186,8 @@ export class SqsConnection extends StoreConnection implements Connection {
     try {
       await queue.purge();
     } catch (error) {
-      if (!(error instanceof SqsReplyError) || !error.facts.reply.includes('PurgeQueueInProgress')) throw error;
-      throw new SqsPurgeInProgressError(this.name, name, { cause: error });
+      if (!sqsReply.is(error) || !error.facts.reply.includes('PurgeQueueInProgress')) throw error;
+      throw sqsPurgeInProgress(this.name, name, error);
     }
     return ready + delayed + reserved;
   }

@@ -5,53 +5,23 @@
  */
 import { noCounters, withCounters } from '../../payload/counters';
 import type { SyncConfig } from '../configs';
-import type {
-  Capabilities,
-  Connection,
-  Counts,
-  Diagnosis,
-  Entry,
-  PeekedJob,
-  Reservation,
-  ReserveReply,
-  SettleResult,
-  Waiter,
-} from '../contract';
-import type { ConnectorContext } from '../connector';
 import { runFor } from '../application';
-import { type Capability, CapabilityError } from '../errors';
-import type { SyncRunner } from '../sync-runner';
 import { Executor } from '../../worker/executor';
 import { RunningJob } from '../../worker/running-job';
+import type { ConnectorContext } from '../connector';
+import type { Diagnosis, Entry } from '../contract';
+import { STORELESS, StorelessConnection } from '../kit/storeless-connection';
+import type { SyncRunner } from '../sync-runner';
 
-const NO_CAPABILITIES: Capabilities = {
-  delay: false,
-  reserve: false,
-  renew: false,
-  counts: true,
-  exactCounts: true,
-  order: false,
-  requeue: false,
-  clear: false,
-  peek: false,
-  wake: false,
-  failed: false,
-  locks: false,
-  control: false,
-};
-
-const NOTHING: Counts = { ready: 0, delayed: 0, reserved: 0 };
-
-export class SyncConnection implements Connection, SyncRunner {
-  readonly name: string;
+export class SyncConnection extends StorelessConnection implements SyncRunner {
   readonly driver = 'sync';
   readonly address = 'sync (in this process, at once)';
-  readonly capabilities = NO_CAPABILITIES;
+  readonly capabilities = STORELESS;
   readonly #context: ConnectorContext;
   readonly #executor: Executor;
 
   constructor(context: ConnectorContext) {
-    this.name = context.name;
+    super(context.name);
     this.#context = context;
     this.#executor = new Executor(context.manager, { defaults: {}, grace: 0, single: true });
   }
@@ -81,50 +51,12 @@ export class SyncConnection implements Connection, SyncRunner {
     return job.value;
   }
 
-  reserve(): Promise<ReserveReply> {
-    return this.#lacks('reserve');
+  async diagnose(): Promise<readonly Diagnosis[]> {
+    return [{ level: 'ok', subject: this.name, message: 'runs jobs at once, in the process that dispatches' }];
   }
 
-  settle(): Promise<readonly SettleResult[]> {
-    return this.#lacks('reserve');
-  }
-
-  renew(_reservations: readonly Reservation[]): Promise<readonly ('renewed' | 'lost')[]> {
-    return this.#lacks('renew');
-  }
-
-  counts(): Promise<Counts> {
-    return Promise.resolve(NOTHING);
-  }
-
-  clear(): Promise<number> {
-    return Promise.resolve(0);
-  }
-
-  peek(): Promise<readonly PeekedJob[]> {
-    return Promise.resolve([]);
-  }
-
-  queues(): Promise<readonly string[]> {
-    return Promise.resolve([]);
-  }
-
-  waiter(): Waiter {
-    throw new CapabilityError(this.name, this.driver, 'reserve');
-  }
-
-  diagnose(): Promise<readonly Diagnosis[]> {
-    return Promise.resolve([
-      { level: 'ok', subject: this.name, message: 'runs jobs at once, in the process that dispatches' },
-    ]);
-  }
-
-  async close(): Promise<void> {
+  protected async end(): Promise<void> {
     this.#executor.close();
-  }
-
-  #lacks(capability: Capability): Promise<never> {
-    return Promise.reject(new CapabilityError(this.name, this.driver, capability));
   }
 }
 

@@ -1,4 +1,4 @@
-import { TextList } from '../../../src/connections/memory/text-list';
+import { TextList } from '../../../src/connections/memory/texts';
 
 describe('a text list', () => {
   it('gives back in order what was appended, also past the closing of its gap', () => {

@@ -1,0 +1,77 @@
+/** A connection that keeps no jobs: it answers what is true of an empty store, and hands out nothing. */
+import type {
+  Capabilities,
+  Connection,
+  Counts,
+  Diagnosis,
+  Entry,
+  PeekedJob,
+  RenewResult,
+  ReserveReply,
+  ReserveRequest,
+  SettleResult,
+  Waiter,
+} from '../contract';
+import { StoreConnection } from './store-connection';
+
+export const STORELESS: Capabilities = {
+  delay: false,
+  reserve: false,
+  renew: false,
+  counts: true,
+  exactCounts: true,
+  order: false,
+  requeue: false,
+  clear: false,
+  peek: false,
+  wake: false,
+  failed: false,
+  locks: false,
+  control: false,
+};
+
+export abstract class StorelessConnection extends StoreConnection implements Connection {
+  abstract override readonly driver: string;
+  abstract readonly address: string;
+  abstract readonly capabilities: Capabilities;
+
+  abstract push(queue: string, entries: readonly Entry[]): Promise<void>;
+
+  abstract diagnose(): Promise<readonly Diagnosis[]>;
+
+  async reserve(_request?: ReserveRequest): Promise<ReserveReply> {
+    throw this.lacks('reserve', 'reserve');
+  }
+
+  async settle(): Promise<readonly SettleResult[]> {
+    throw this.lacks('settle', 'reserve');
+  }
+
+  async renew(): Promise<readonly RenewResult[]> {
+    throw this.lacks('renew', 'renew');
+  }
+
+  async counts(_queue: string): Promise<Counts> {
+    this.checkOpen('counts');
+    return { ready: 0, delayed: 0, reserved: 0 };
+  }
+
+  async clear(_queue: string): Promise<number> {
+    this.checkOpen('clear');
+    return 0;
+  }
+
+  async peek(): Promise<readonly PeekedJob[]> {
+    this.checkOpen('peek');
+    return [];
+  }
+
+  async queues(): Promise<readonly string[]> {
+    this.checkOpen('queues');
+    return [];
+  }
+
+  waiter(): Waiter {
+    throw this.lacks('waiter', 'reserve');
+  }
+}
