@@ -32,6 +32,8 @@ export class Calls {
   /** How many there may be at once, and how many jobs one of them moves at most. */
   readonly #most: number;
   readonly #share: number;
+  /** How many jobs one beside another has to move at least. */
+  readonly #worthwhile: number;
   #underWay = 0;
   /** Slots that those under way are to fill. */
   #asked = 0;
@@ -47,6 +49,7 @@ export class Calls {
     this.#isEnding = isEnding;
     this.#most = options.concurrency < SLOTS_FOR_TWO ? 1 : (connection.callsAtOnce ?? 1);
     this.#share = Math.min(MOST_JOBS, Math.ceil(options.concurrency / this.#most));
+    this.#worthwhile = Math.min(MOST_JOBS, Math.floor(options.concurrency / this.#most));
   }
 
   get underWay(): number {
@@ -74,8 +77,8 @@ export class Calls {
     while (this.#underWay < this.#most && !store.isPausing) {
       const limit = this.#limit();
       const ended = Math.min(runs.ended, this.#share);
-      // A second call costs as much as the first, and is worth it only where that has left it much.
-      if (Math.max(limit, ended) < (this.#underWay === 0 ? 1 : this.#share / 2)) return;
+      // A second call costs as much as the first: it goes out only once its share of the slots waits for it.
+      if (Math.max(limit, ended) < (this.#underWay === 0 ? 1 : this.#worthwhile)) return;
       void this.#call(limit);
     }
   }
@@ -120,7 +123,7 @@ export class Calls {
 
   async #sent(sent: Sent): Promise<{ readonly reply?: ReserveReply; readonly failure?: { readonly error: unknown } }> {
     const { finished, limit } = sent;
-    const { connection, options, application, lease, queues } = this.#settings;
+    const { options, application, lease, queues } = this.#settings;
     const { settler, leases, looping } = this.#parts;
     try {
       if (limit === 0) {
@@ -132,8 +135,7 @@ export class Calls {
       looping.use();
       const random = options.fair ? application.random : undefined;
       const request = { queues: reserveOrder(queues, random, this.#unasked), limit, lease };
-      const reply =
-        finished.length > 0 ? await settler.settleAndReserve(finished, request) : await connection.reserve(request);
+      const reply = await settler.settle(finished, request);
       return reply === undefined ? {} : { reply };
     } catch (error) {
       return { failure: { error } };

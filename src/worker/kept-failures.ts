@@ -6,13 +6,13 @@
  */
 import type { Seconds } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
-import type { FailedStore, Forgotten } from '../connections/failed-store';
 import type { Logger } from '../base/logger';
-import { bearsCounters, withCounters } from '../payload/counters';
+import { resultOf } from '../connections/answer';
 import type { Connection, Reservation, Settlement } from '../connections/contract';
-import { isStillOurs } from './still-ours';
+import type { FailedStore, Forgotten } from '../connections/failed-store';
+import { bearsCounters, withCounters } from '../payload/counters';
 
-export interface KeptFailuresEnvironment {
+export interface KeptFailuresSettings {
   readonly connection: Connection;
   /** Undefined: the connection buries them. */
   readonly failedStore: FailedStore | undefined;
@@ -21,30 +21,29 @@ export interface KeptFailuresEnvironment {
 }
 
 export class KeptFailures {
-  readonly #environment: KeptFailuresEnvironment;
+  readonly #settings: KeptFailuresSettings;
   readonly #kept = new WeakMap<Reservation, Forgotten>();
 
-  constructor(environment: KeptFailuresEnvironment) {
-    this.#environment = environment;
+  constructor(settings: KeptFailuresSettings) {
+    this.#settings = settings;
   }
 
   /** Whether there is anything to do: failures do not go to the store that the jobs are in. */
   get areElsewhere(): boolean {
-    const { connection, failedStore } = this.#environment;
+    const { connection, failedStore } = this.#settings;
     return !connection.capabilities.failed && failedStore !== undefined;
   }
 
   /** Keeps a failure; gives what is left to be settled. @throws what either store throws */
   async keep(settlement: Settlement): Promise<Settlement> {
-    const { connection, failedStore } = this.#environment;
     if (!this.areElsewhere || settlement.outcome !== 'failed') return settlement;
+    const { connection, failedStore, lease } = this.#settings;
     const { reservation, failure, counters } = settlement;
     const removed = { outcome: 'completed', reservation } as const;
     // A worker that was frozen may hold it no longer: a job that somebody else runs has not failed.
-    if (!(await isStillOurs(connection, reservation, this.#environment.lease))) return removed;
-    const { queue } = reservation;
+    if (!(await isStillOurs(connection, reservation, lease))) return removed;
+    const { queue, payload: given } = reservation;
     // What is no JSON object is kept with the bytes that it has.
-    const given = reservation.payload;
     const payload = bearsCounters(given) ? withCounters(given, counters) : given;
     const { attempts } = counters;
     const id = await failedStore!.put({ ...failure, connection: connection.name, queue, payload, attempts });
@@ -52,17 +51,14 @@ export class KeptFailures {
     return removed;
   }
 
-  /**
-   * The job turned out to be somebody else's: unless that one has failed it since, it has not failed. Undefined: nothing
-   * was kept. Never rejects.
-   */
+  /** The job turned out to be somebody else's, so it has not failed. Undefined: nothing was kept. Never rejects. */
   takeBack(reservation: Reservation): Promise<void> | undefined {
     const kept = this.#kept.get(reservation);
     return kept && this.#forget(kept);
   }
 
   async #forget(kept: Forgotten): Promise<void> {
-    const { connection, failedStore, logger } = this.#environment;
+    const { connection, failedStore, logger } = this.#settings;
     try {
       await failedStore!.forget(kept);
     } catch (error) {
@@ -72,4 +68,14 @@ export class KeptFailures {
       logger.warn({ connection: connection.name, id }, message);
     }
   }
+}
+
+/**
+ * Whether a job is still its worker's, by the word of the store, which renews its lease for it. True also where a store has
+ * no leases, and cannot tell. @throws what the store throws
+ */
+export async function isStillOurs(connection: Connection, reservation: Reservation, lease: Seconds): Promise<boolean> {
+  if (!connection.capabilities.renew) return true;
+  const [answer] = await connection.renew([reservation], lease);
+  return (await resultOf(answer!)) !== 'lost';
 }

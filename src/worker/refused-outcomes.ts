@@ -12,9 +12,9 @@ import type { Connection, Settlement, SettleResult } from '../connections/contra
 import { isStoreAway } from '../connections/errors';
 import { OutcomeRefusedError } from './errors';
 import { logHeld, logLetGo, logRefused } from './job-log';
+import { isStillOurs } from './kept-failures';
 import { failed } from './outcome';
 import type { Finished } from './runs';
-import { isStillOurs } from './still-ours';
 
 const FIRST_PAUSE: Milliseconds = 250;
 const LONGEST_PAUSE: Milliseconds = 60_000;
@@ -31,13 +31,13 @@ const MOST_HELD = 1000;
 /** Characters of an exception that was too long, or held what the store has no character for. */
 const SHORT = 500;
 
-export interface RefusedOutcomesEnvironment {
+export interface RefusedOutcomesSettings {
   readonly connection: Connection;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly lease: Seconds;
   readonly concurrency: number;
-  /** @throws what the store throws */
+  /** Settles it, and keeps a failure elsewhere before where it goes there. @throws what a store throws */
   readonly write: (settlement: Settlement) => Promise<SettleResult>;
   /** Where the store can set a failed job aside in itself, whatever the failed store says. @throws what the store throws */
   readonly bury: ((settlement: Settlement) => Promise<SettleResult>) | undefined;
@@ -48,15 +48,17 @@ export interface RefusedOutcomesEnvironment {
   readonly untaken: (finished: readonly Finished[], error: unknown) => void;
 }
 
+type Answered = { readonly result: SettleResult } | { readonly error: unknown };
+
 export class RefusedOutcomes {
-  readonly #environment: RefusedOutcomesEnvironment;
+  readonly #settings: RefusedOutcomesSettings;
   readonly #offered = new Set<Finished>();
   readonly #held = new Set<Finished>();
   #streak = 0;
   #lastMessage: string | undefined;
 
-  constructor(environment: RefusedOutcomesEnvironment) {
-    this.#environment = environment;
+  constructor(settings: RefusedOutcomesSettings) {
+    this.#settings = settings;
   }
 
   /** Those that may be taken yet, in one form or another, within a second or two. */
@@ -81,12 +83,10 @@ export class RefusedOutcomes {
 
   /** @param error what the store refused it with, alone or among others */
   take(one: Finished, error: unknown): void {
+    const { concurrency, untaken } = this.#settings;
     this.#lastMessage = errorMessage(error);
     this.#streak += 1;
-    if (this.#streak > Math.max(LEAST_STREAK, this.#environment.concurrency)) {
-      this.#environment.untaken([one], error);
-      return;
-    }
+    if (this.#streak > Math.max(LEAST_STREAK, concurrency)) return untaken([one], error);
     this.#offered.add(one);
     void this.#insist(one, error);
   }
@@ -98,52 +98,43 @@ export class RefusedOutcomes {
   }
 
   async #insist(one: Finished, error: unknown): Promise<void> {
+    const { clock, write } = this.#settings;
     let refusal = error;
     for (let offers = 1, pause = FIRST_PAUSE; ; offers += 1, pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       if (offers === OFFERS) {
-        const end = await this.#isOurs(one);
-        if (end !== true) return this.#end(one, end);
-        const kept = await this.#keepWhatFits(one, refusal);
-        if (kept !== undefined) return;
+        // A store that renews the lease of this very job serves: what it refuses is the outcome.
+        const end = await this.#isLost(one);
+        if (end !== undefined) return this.#end(one, end);
+        if (await this.#keepWhatFits(one, refusal)) return;
         this.#hold(one, refusal);
       }
-      await new Promise<void>((resolve) => void this.#environment.clock.after(pause, resolve));
+      await new Promise<void>((resolve) => void clock.after(pause, resolve));
       if (!this.#offered.has(one) && !this.#held.has(one)) return;
-      const answer = await this.#offer(one, this.#environment.write);
+      const answer = await answered(() => write(one.outcome.settlement));
       if ('result' in answer || isStoreAway(answer.error)) return this.#end(one, answer);
       refusal = answer.error;
     }
   }
 
-  async #offer(
-    { outcome: { settlement } }: Finished,
-    write: (settlement: Settlement) => Promise<SettleResult>,
-  ): Promise<Answered> {
+  /** Undefined: it is still ours. */
+  async #isLost({ job: { reservation } }: Finished): Promise<Answered | undefined> {
+    const { connection, lease } = this.#settings;
     try {
-      return { result: await write(settlement) };
+      return (await isStillOurs(connection, reservation, lease)) ? undefined : { result: 'lost' };
     } catch (error) {
       return { error };
     }
   }
 
-  /** A store that renews the lease of this very job serves: what it refuses is the outcome. */
-  async #isOurs({ job: { reservation } }: Finished): Promise<true | Answered> {
-    const { connection, lease } = this.#environment;
-    try {
-      return (await isStillOurs(connection, reservation, lease)) || { result: 'lost' };
-    } catch (error) {
-      return { error };
-    }
-  }
-
-  /** Undefined: the store takes it in no form. */
-  async #keepWhatFits(one: Finished, refusal: unknown): Promise<true | undefined> {
+  /** False: the store takes it in no form. */
+  async #keepWhatFits(one: Finished, refusal: unknown): Promise<boolean> {
     const fitting = fittingForm(one, refusal);
-    if (fitting === undefined) return undefined;
-    const { write, bury, logger, concluded } = this.#environment;
-    const kept = await this.#offer(fitting, write);
-    const answer = 'error' in kept && bury !== undefined ? await this.#offer(fitting, bury) : kept;
-    if ('error' in answer) return undefined;
+    if (fitting === undefined) return false;
+    const { write, bury, logger, concluded } = this.#settings;
+    const { settlement } = fitting.outcome;
+    const kept = await answered(() => write(settlement));
+    const answer = 'error' in kept && bury !== undefined ? await answered(() => bury(settlement)) : kept;
+    if ('error' in answer) return false;
     logRefused(logger, one, refusal, answer === kept ? 'kept' : 'buried');
     this.#offered.delete(one);
     concluded(fitting, answer.result);
@@ -151,20 +142,19 @@ export class RefusedOutcomes {
   }
 
   #hold(one: Finished, refusal: unknown): void {
-    const { logger, letGo } = this.#environment;
+    const { logger, letGo } = this.#settings;
     this.#offered.delete(one);
     this.#held.add(one);
     logHeld(logger, one, refusal);
     const [oldest] = this.#held;
-    if (this.#held.size > MOST_HELD && oldest !== undefined) {
-      this.#held.delete(oldest);
-      logLetGo(logger, oldest, MOST_HELD);
-      letGo(oldest);
-    }
+    if (this.#held.size <= MOST_HELD) return;
+    this.#held.delete(oldest!);
+    logLetGo(logger, oldest!, MOST_HELD);
+    letGo(oldest!);
   }
 
   #end(one: Finished, answer: Answered): void {
-    const { concluded, untaken } = this.#environment;
+    const { concluded, untaken } = this.#settings;
     this.#offered.delete(one);
     this.#held.delete(one);
     if ('result' in answer) concluded(one, answer.result);
@@ -172,17 +162,22 @@ export class RefusedOutcomes {
   }
 }
 
-type Answered = { readonly result: SettleResult } | { readonly error: unknown };
+async function answered(write: () => Promise<SettleResult>): Promise<Answered> {
+  try {
+    return { result: await write() };
+  } catch (error) {
+    return { error };
+  }
+}
 
 /** As a failed job, with texts that are short and plain; undefined: it did not fail, and was not to run again. */
 function fittingForm(one: Finished, refusal: unknown): Finished | undefined {
   const { job, outcome } = one;
   const { settlement } = outcome;
-  if (settlement.outcome !== 'failed' && settlement.outcome !== 'released') return undefined;
   const made =
-    settlement.outcome === 'failed'
-      ? { settlement, error: outcome.error }
-      : failed(job, new OutcomeRefusedError(job.name, job.id, settlement.outcome, refusal), settlement.counters);
+    settlement.outcome === 'released'
+      ? failed(job, new OutcomeRefusedError(job.name, job.id, settlement.outcome, refusal), settlement.counters)
+      : outcome;
   if (made.settlement.outcome !== 'failed') return undefined;
   const { failure } = made.settlement;
   const short = { ...failure, name: plain(failure.name), exception: plain(failure.exception) };

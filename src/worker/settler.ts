@@ -4,11 +4,9 @@
  * Where the driver can, the next reserve travels in the same round trip.
  */
 import type { Clock, Seconds } from '../base/clock';
-import type { Announcer } from './announcer';
 import { errorMessage } from '../base/exception-text';
-import { FailedCap } from '../application/failed/failed-cap';
-import type { FailedStore } from '../connections/failed-store';
 import type { Logger } from '../base/logger';
+import { FailedCap } from '../application/failed/failed-cap';
 import { resultOf } from '../connections/answer';
 import type {
   Answer,
@@ -21,15 +19,17 @@ import type {
   SettleResult,
 } from '../connections/contract';
 import { isStoreAway } from '../connections/errors';
+import type { FailedStore } from '../connections/failed-store';
 import { givenBack } from '../connections/given-back';
-import { logLost, logOutcome, logSetAside } from './job-log';
+import type { Announcer } from './announcer';
 import type { OutcomeCounts } from './health';
+import { logLost, logOutcome, logSetAside } from './job-log';
 import { KeptFailures } from './kept-failures';
-import type { Finished } from './runs';
 import { RefusedOutcomes } from './refused-outcomes';
+import type { Finished } from './runs';
 import type { RunningJob } from './running-job';
 
-export interface SettlerEnvironment {
+export interface SettlerSettings {
   readonly connection: Connection;
   readonly announcer: Announcer;
   /** Where failed jobs go of a connection that keeps none itself. Undefined: it buries them. */
@@ -48,8 +48,14 @@ export interface SettlerEnvironment {
   readonly announced: () => void;
 }
 
+/** What was sent along with some outcomes. */
+interface Answered {
+  readonly results: readonly Answer<SettleResult>[];
+  readonly reply?: ReserveReply;
+}
+
 export class Settler {
-  readonly #environment: SettlerEnvironment;
+  readonly #settings: SettlerSettings;
   readonly #announcements = new Set<Promise<void>>();
   readonly #failures: KeptFailures;
   readonly #cap: FailedCap | undefined;
@@ -57,16 +63,17 @@ export class Settler {
   #unanswered = 0;
   readonly #counts = { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 };
 
-  constructor(environment: SettlerEnvironment) {
-    this.#environment = environment;
-    this.#cap = capOf(environment);
-    this.#failures = new KeptFailures(environment);
+  constructor(settings: SettlerSettings) {
+    this.#settings = settings;
+    this.#cap = capOf(settings);
+    this.#failures = new KeptFailures(settings);
+    const { connection } = settings;
     this.#refused = new RefusedOutcomes({
-      ...environment,
+      ...settings,
       write: async (settlement) => this.#writeAlone(await this.#failures.keep(settlement)),
-      bury: environment.connection.buried === undefined ? undefined : (settlement) => this.#writeAlone(settlement),
+      bury: connection.buried === undefined ? undefined : (settlement) => this.#writeAlone(settlement),
       concluded: (one, result) => this.#conclude(one, result),
-      letGo: ({ job }) => environment.settled(job),
+      letGo: ({ job }) => settings.settled(job),
     });
   }
 
@@ -96,35 +103,32 @@ export class Settler {
 
   /** Whether the driver settles and reserves in one round trip. */
   get combines(): boolean {
-    return this.#environment.connection.settleAndReserve !== undefined;
+    return this.#settings.connection.settleAndReserve !== undefined;
   }
 
   /**
-   * Settles, then reserves. Undefined: some were refused, and what follows from it stands in the way of a reserve.
+   * Settles, and then reserves what `request` asks for. Undefined: nothing was asked for, or some outcomes were refused, and
+   * nothing was reserved.
    *
    * @throws what the store throws when it is away; then nothing of `finished` may be taken as settled
    */
-  async settleAndReserve(finished: readonly Finished[], request: ReserveRequest): Promise<ReserveReply | undefined> {
-    const { connection } = this.#environment;
-    if (connection.settleAndReserve === undefined) throw new TypeError(`${connection.driver} cannot do both at once`);
-    let reply: ReserveReply | undefined;
-    await this.#settle(finished, async (settlements) => {
-      if (settlements.length === 0) {
-        reply = await connection.reserve(request);
-        return [];
-      }
-      const both = await connection.settleAndReserve!(settlements, request);
-      reply = both.reply;
-      return both.results;
-    });
+  async settle(finished: readonly Finished[], request?: ReserveRequest): Promise<ReserveReply | undefined> {
+    if (!this.#failures.areElsewhere) {
+      return this.#send(
+        finished,
+        finished.map(({ outcome }) => outcome.settlement),
+        request,
+      );
+    }
+    // A failed store that is away, or refuses one, keeps no other outcome from being written.
+    const kept = await Promise.allSettled(finished.map(({ outcome }) => this.#failures.keep(outcome.settlement)));
+    const ready = finished.filter((_, index) => kept[index]!.status === 'fulfilled');
+    const settlements = kept.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    const reply = await this.#send(ready, settlements, request);
+    for (const [index, one] of kept.entries()) {
+      if (one.status === 'rejected') this.#notWritten(finished[index]!, one.reason);
+    }
     return reply;
-  }
-
-  /** Settles only. @throws what the store throws when it is away; then nothing of `finished` may be taken as settled */
-  async settle(finished: readonly Finished[]): Promise<void> {
-    await this.#settle(finished, async (settlements) =>
-      settlements.length === 0 ? [] : this.#environment.connection.settle(settlements),
-    );
   }
 
   /**
@@ -135,7 +139,7 @@ export class Settler {
   async giveBack(reservations: readonly Reservation[]): Promise<void> {
     if (reservations.length === 0) return;
     try {
-      await this.#environment.connection.settle(reservations.map(givenBack));
+      await this.#settings.connection.settle(reservations.map(givenBack));
     } catch (error) {
       if (isStoreAway(error) || reservations.length === 1) throw error;
       const back = await Promise.allSettled(reservations.map((reservation) => this.giveBack([reservation])));
@@ -145,7 +149,7 @@ export class Settler {
 
   /** What a reserve has met, and nobody can run, is among the failed jobs of its queue. */
   setAside(one: SetAside): void {
-    logSetAside(this.#environment.logger, one);
+    logSetAside(this.#settings.logger, one);
     void this.#cap?.kept(one.queue);
   }
 
@@ -160,71 +164,60 @@ export class Settler {
     this.#refused.close();
   }
 
-  async #settle(
+  async #send(
     finished: readonly Finished[],
-    send: (settlements: readonly Settlement[]) => Promise<readonly Answer<SettleResult>[]>,
-  ): Promise<void> {
-    const kept = this.#failures.areElsewhere ? await this.#withFailuresKept(finished) : undefined;
-    const ready = kept?.ready ?? finished;
-    const settlements = kept?.settlements ?? finished.map(({ outcome }) => outcome.settlement);
+    settlements: readonly Settlement[],
+    request: ReserveRequest | undefined,
+  ): Promise<ReserveReply | undefined> {
+    let answered: Answered;
     try {
-      this.#confirm(ready, await send(settlements));
+      answered = await this.#exchange(settlements, request);
     } catch (error) {
-      if (isStoreAway(error)) throw error;
-      await this.#settleOneByOne(ready, settlements);
+      if (isStoreAway(error) || finished.length === 0) throw error;
+      await this.#sendOneByOne(finished, settlements);
+      return undefined;
     }
-    for (const { one, error } of kept?.unkept ?? []) this.#setApart(one, error);
+    this.#confirm(finished, answered.results);
+    return answered.reply;
+  }
+
+  async #exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Answered> {
+    const { connection } = this.#settings;
+    if (request === undefined) {
+      return { results: settlements.length === 0 ? [] : await connection.settle(settlements) };
+    }
+    if (settlements.length === 0) return { results: [], reply: await connection.reserve(request) };
+    return connection.settleAndReserve!(settlements, request);
   }
 
   // One of them is the reason, or what was to be reserved is: alone each shows whether it is the one.
-  async #settleOneByOne(ready: readonly Finished[], settlements: readonly Settlement[]): Promise<void> {
-    for (const [index, one] of ready.entries()) {
+  async #sendOneByOne(finished: readonly Finished[], settlements: readonly Settlement[]): Promise<void> {
+    for (const [index, one] of finished.entries()) {
       try {
-        this.#confirm([one], await this.#environment.connection.settle([settlements[index]!]));
+        this.#confirm([one], await this.#settings.connection.settle([settlements[index]!]));
       } catch (error) {
-        if (isStoreAway(error)) return this.#environment.untaken(ready.slice(index), error);
+        if (isStoreAway(error)) return this.#settings.untaken(finished.slice(index), error);
         this.#refused.take(one, error);
       }
     }
   }
 
-  #setApart(one: Finished, error: unknown): void {
-    if (isStoreAway(error)) this.#environment.untaken([one], error);
+  #notWritten(one: Finished, error: unknown): void {
+    if (isStoreAway(error)) this.#settings.untaken([one], error);
     else this.#refused.take(one, error);
   }
 
   async #writeAlone(settlement: Settlement): Promise<SettleResult> {
-    const [answer] = await this.#environment.connection.settle([settlement]);
+    const [answer] = await this.#settings.connection.settle([settlement]);
     return resultOf(answer!);
   }
 
-  // A failed store that is away, or refuses one, keeps no other outcome from being written.
-  async #withFailuresKept(finished: readonly Finished[]): Promise<{
-    readonly ready: readonly Finished[];
-    readonly settlements: readonly Settlement[];
-    readonly unkept: readonly { readonly one: Finished; readonly error: unknown }[];
-  }> {
-    const ready: Finished[] = [];
-    const settlements: Settlement[] = [];
-    const unkept: { one: Finished; error: unknown }[] = [];
-    const kept = await Promise.allSettled(finished.map(({ outcome }) => this.#failures.keep(outcome.settlement)));
-    for (const [index, result] of kept.entries()) {
-      const one = finished[index]!;
-      if (result.status === 'rejected') unkept.push({ one, error: result.reason as unknown });
-      else {
-        ready.push(one);
-        settlements.push(result.value);
-      }
-    }
-    return { ready, settlements, unkept };
-  }
-
   #confirm(finished: readonly Finished[], answers: readonly Answer<SettleResult>[]): void {
-    finished.forEach((one, index) => {
+    for (let index = 0; index < finished.length; index += 1) {
       const answer = answers[index]!;
-      if (typeof answer === 'string') this.#conclude(one, answer);
-      else void this.#confirmLater(one, answer.later);
-    });
+      if (typeof answer === 'string') this.#conclude(finished[index]!, answer);
+      else void this.#confirmLater(finished[index]!, answer.later);
+    }
   }
 
   async #confirmLater(one: Finished, later: Promise<SettleResult>): Promise<void> {
@@ -232,45 +225,43 @@ export class Settler {
     const result = await later.catch((error: unknown) => ({ error }));
     this.#unanswered -= 1;
     if (typeof result === 'string') this.#conclude(one, result);
-    else this.#setApart(one, result.error);
+    else this.#notWritten(one, result.error);
   }
 
   #conclude(one: Finished, result: SettleResult): void {
-    const { announcer, logger, settled } = this.#environment;
+    const { job, outcome } = one;
+    const { announcer, logger, settled } = this.#settings;
     this.#refused.taken();
-    settled(one.job);
+    settled(job);
     if (result === 'lost') {
       this.#counts.lost += 1;
       logLost(logger, one);
-      this.#announce(this.#failures.takeBack(one.job.reservation));
-      return this.#announce(announcer.announceLost(one.job, one.outcome));
+      this.#announce(this.#failures.takeBack(job.reservation));
+      return this.#announce(announcer.announceLost(job, outcome));
     }
-    this.#counts[one.outcome.settlement.outcome] += 1;
+    this.#counts[outcome.settlement.outcome] += 1;
     logOutcome(logger, one);
     // It may take long, where very many are kept: no slot waits for it.
-    if (one.outcome.settlement.outcome === 'failed') void this.#cap?.kept(one.job.queue);
-    this.#announce(announcer.announce(one.job, one.outcome));
+    if (outcome.settlement.outcome === 'failed') void this.#cap?.kept(job.queue);
+    this.#announce(announcer.announce(job, outcome));
   }
 
   #announce(telling: Promise<void> | undefined): void {
     if (telling === undefined) return;
     const announcement = telling.finally(() => {
       this.#announcements.delete(announcement);
-      this.#environment.announced();
+      this.#settings.announced();
     });
     this.#announcements.add(announcement);
   }
 }
 
 // Buried jobs are for the store to keep.
-function capOf({ connection, failedStore, mostFailures, logger }: SettlerEnvironment): FailedCap | undefined {
+function capOf({ connection, failedStore, mostFailures, logger }: SettlerSettings): FailedCap | undefined {
   if (failedStore === undefined) return undefined;
   const failed = (error: unknown): void => {
-    const why = errorMessage(error);
-    logger.warn(
-      { connection: connection.name },
-      `Failed jobs beyond the newest ${mostFailures} were not removed: ${why}`,
-    );
+    const message = `Failed jobs beyond the newest ${mostFailures} were not removed: ${errorMessage(error)}`;
+    logger.warn({ connection: connection.name }, message);
   };
   return new FailedCap({ store: failedStore, keep: mostFailures, failed });
 }

@@ -1,0 +1,124 @@
+import { Job } from '../../src/job/job';
+import { Worker } from '../../src/worker/worker';
+import type { WorkerOptions } from '../../src/worker/worker-options';
+import { Gate, until as untilOn } from '../support/application';
+import { faultyApplication, type FaultyApplication } from '../faults/faulty-connection';
+
+let application: FaultyApplication;
+let gate: Gate;
+let held: Gate;
+let ran: number[];
+let running: Worker[];
+
+@Job()
+class Waits extends Job {
+  constructor(readonly number: number) {
+    super();
+  }
+  async handle(): Promise<void> {
+    ran.push(this.number);
+    await gate.opened;
+  }
+}
+
+beforeEach(() => {
+  application = faultyApplication();
+  Object.assign(application.connection, { callsAtOnce: 2 });
+  gate = new Gate();
+  held = new Gate();
+  ran = [];
+  running = [];
+});
+
+afterEach(async () => {
+  gate.open();
+  held.open();
+  for (const worker of running) await worker.stop();
+  await application.manager.close();
+});
+
+const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
+const fill = (count: number): Promise<unknown> =>
+  application.bus.bulk(Array.from({ length: count }, (_, number) => new Waits(number)));
+const counts = (): Promise<object> => application.connection.counts('default');
+
+/** Its first reserve is carried out, and answered only when `held` opens. */
+function work(options: WorkerOptions): { readonly worker: Worker; readonly ended: Promise<string> } {
+  application.faults.next('reserve', { kind: 'hold', until: held.opened });
+  const worker = new Worker(options, application.manager);
+  running.push(worker);
+  return { worker, ended: worker.run() };
+}
+
+describe('a worker on a connection that carries two calls at once', () => {
+  it('fills one half of its slots while the call for the other half is under way, and no slot twice', async () => {
+    await fill(20);
+    work({ concurrency: 8 });
+    await until(() => ran.length === 4);
+    expect(await counts()).toMatchObject({ reserved: 4 });
+
+    held.open();
+    await until(() => ran.length === 8);
+    expect(await counts()).toMatchObject({ reserved: 8, ready: 12 });
+  });
+
+  it('sends one call at a time where it has too few slots', async () => {
+    await fill(20);
+    work({ concurrency: 3 });
+    await application.clock.advance('2s');
+    expect(ran).toEqual([]);
+
+    held.open();
+    await until(() => ran.length === 3);
+  });
+
+  it('reserves no more than maxJobs leaves', async () => {
+    await fill(20);
+    const { ended } = work({ concurrency: 8, maxJobs: 6 });
+    held.open();
+    gate.open();
+
+    expect(await ended).toBe('max-jobs');
+    expect(ran).toHaveLength(6);
+    expect(await counts()).toEqual({ ready: 14, delayed: 0, reserved: 0 });
+  });
+
+  it('gives back what a call brings after the stop, and ends when both are answered', async () => {
+    await fill(20);
+    const { worker, ended } = work({ concurrency: 8 });
+    await until(() => ran.length === 4);
+    const stopped = worker.stop();
+    gate.open();
+    held.open();
+    await stopped;
+
+    expect(await ended).toBe('stopped');
+    expect(ran).toHaveLength(4);
+    expect(await counts()).toEqual({ ready: 16, delayed: 0, reserved: 0 });
+  });
+
+  it('does not end as empty while a call is under way that may bring jobs', async () => {
+    await fill(6);
+    const { ended } = work({ concurrency: 8, stopWhenEmpty: true });
+    gate.open();
+    await until(() => ran.length >= 4);
+    await application.clock.advance('5s');
+    held.open();
+
+    expect(await ended).toBe('empty');
+    expect(ran).toHaveLength(6);
+  });
+
+  it('settles the outcomes of a call that failed with the next one', async () => {
+    await fill(16);
+    gate.open();
+    application.faults.next('settleAndReserve', { kind: 'reject', error: new Error('away') });
+    const { ended } = work({ concurrency: 8, stopWhenEmpty: true });
+    held.open();
+    for (let second = 0; second < 5; second += 1) await application.clock.advance('1s');
+
+    expect(await ended).toBe('empty');
+    expect(ran.toSorted((one, other) => one - other)).toEqual(Array.from({ length: 16 }, (_, number) => number));
+    expect(await counts()).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+  });
+});
