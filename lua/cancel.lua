@@ -1,13 +1,15 @@
 -- cancel.lua: take a job out of a queue, or mark it as cancelled, so that who holds or meets it ends it.
 --
+--   parts    texts marks budget search
+--
 --   KEYS[1] client      string  the recorded answer of this client
 --   KEYS[2] ready       list    payloads ready to run
 --   KEYS[3] delayed     zset    payload -> due time (s)
 --   KEYS[4] reserved    zset    payload -> lease end (s)
 --   KEYS[5] cancelled   zset    id of a cancelled job -> when the mark may go (s)
 --   KEYS[6] reasons     hash    id of a cancelled job -> why
---   ARGV[1] offset      number  see prelude.lua
---   ARGV[2] sequence    number  see prelude.lua
+--   ARGV[1] offset      number  see parts/base.lua
+--   ARGV[2] sequence    number  see parts/base.lua
 --   ARGV[3] id          string
 --   ARGV[4] resort      string  'mark': what is not found where not all was looked at is marked; 'leave': it is not
 --   ARGV[5] reason      string  why it is cancelled; '': nobody said
@@ -38,7 +40,7 @@ local moment = clock()
 -- way, an escape.
 local plain = find(id, '^[%w_-]+$')
 local function is_meant(text)
-  return (find(text, id, 1, true) or (not plain and find(text, '\\', 1, true))) and texts().id_of(text) == id
+  return (find(text, id, 1, true) or (not plain and find(text, '\\', 1, true))) and id_of(text) == id
 end
 
 local function sorted(key)
@@ -78,29 +80,29 @@ end
 
 -- A mark from the time when it ran would end a later job of its id.
 local function removed()
-  texts().unmark(cancelled, reasons, id)
+  unmark(cancelled, reasons, id)
   return record(client, sequence, { 'removed' })
 end
 
-local running, reserved_seen = texts().look(sorted(reserved), is_meant)
+local running, reserved_seen = search(sorted(reserved), is_meant)
 if running then
   mark()
   return { 'signalled' }
 end
 
-local waiting, delayed_seen = texts().look(sorted(delayed), is_meant)
+local waiting, delayed_seen = search(sorted(delayed), is_meant)
 if waiting then
   call('ZREM', delayed, waiting)
   return removed()
 end
 
 local length = call('LLEN', ready)
-local first, head_seen = texts().look(head, is_meant)
+local first, head_seen = search(head, is_meant)
 if first then
   call('LREM', ready, 1, first)
   return removed()
 end
-local last, tail_seen = texts().look(tail_behind(head_seen, length), is_meant)
+local last, tail_seen = search(tail_behind(head_seen, length), is_meant)
 if last then
   call('LREM', ready, -1, last)
   return removed()

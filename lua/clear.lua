@@ -1,5 +1,7 @@
 -- clear.lua: remove all jobs of a queue that are ready, delayed or reserved. Failed ones stay.
 --
+--   parts    texts marks budget search
+--
 --   KEYS[1] client      string  the recorded answer of this client
 --   KEYS[2] ready       list    payloads ready to run
 --   KEYS[3] delayed     zset    payload -> due time (s)
@@ -7,8 +9,8 @@
 --   KEYS[5] notify      list    wake-up hints
 --   KEYS[6] cancelled   zset    id of a cancelled job -> when the mark may go (s)
 --   KEYS[7] reasons     hash    id of a cancelled job -> why
---   ARGV[1] offset      number  see prelude.lua
---   ARGV[2] sequence    number  see prelude.lua
+--   ARGV[1] offset      number  see parts/base.lua
+--   ARGV[2] sequence    number  see parts/base.lua
 --
 --   returns  {'cleared', count} | {'stale'}      ('stale' writes nothing)
 --   keeps    I3 I7 I9
@@ -30,9 +32,9 @@ local marked = {}
 if call('EXISTS', cancelled) == 1 then
   ask_to_remove(cancelled)
   local function page_from(start) return call('ZRANGE', reserved, start, start + PAGE - 1) end
-  texts().look(page_from, function(text) marked[#marked + 1] = texts().id_of(text) or '' end)
+  search(page_from, function(text) marked[#marked + 1] = id_of(text) or '' end)
 end
 
 call('UNLINK', ready, delayed, reserved, notify)
-for _, id in ipairs(marked) do texts().unmark(cancelled, reasons, id) end
+for _, id in ipairs(marked) do unmark(cancelled, reasons, id) end
 return record(client, sequence, { 'cleared', count })

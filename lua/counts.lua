@@ -3,7 +3,7 @@
 --   KEYS[1] ready       list    payloads ready to run
 --   KEYS[2] delayed     zset    payload -> due time (s)
 --   KEYS[3] reserved    zset    payload -> lease end (s)
---   ARGV[1] offset      number  see prelude.lua
+--   ARGV[1] offset      number  see parts/base.lua
 --
 --   returns  {'counted', ready, delayed, reserved}
 --   keeps    writes nothing

@@ -1,10 +1,12 @@
 -- forget.lua: remove one failed job.
 --
+--   parts    failed
+--
 --   KEYS[1] client        string  the recorded answer of this client
 --   KEYS[2] failed        zset    id -> when it failed (s)
 --   KEYS[3] failed_jobs   hash    id -> meta line, payload
---   ARGV[1] offset        number  see prelude.lua
---   ARGV[2] sequence      number  see prelude.lua
+--   ARGV[1] offset        number  see parts/base.lua
+--   ARGV[2] sequence      number  see parts/base.lua
 --   ARGV[3] id            string
 --   ARGV[4] payload       string  only if it is the text that is kept; absent: whatever is
 --

@@ -1,8 +1,10 @@
 -- keep.lua: keep the failed job of a connection that has no failed store of its own.
 --
+--   parts    texts failed
+--
 --   KEYS[1] failed        zset    id -> when it failed (s)
 --   KEYS[2] failed_jobs   hash    id -> meta line, payload
---   ARGV[1] offset        number  see prelude.lua
+--   ARGV[1] offset        number  see parts/base.lua
 --   ARGV[2] id            string
 --   ARGV[3] meta          string  one line of JSON: name, exception, connection
 --   ARGV[4] payload       string
@@ -21,7 +23,7 @@ local id, meta, payload, own_id = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 check_failed(failed, failed_jobs)
 -- What a text is without its counters, and its fence.
 local function told_apart(text)
-  local body_end, attempts, crashes, _, _, releases = texts().read_counters(text)
+  local body_end, attempts, crashes, _, _, releases = read_counters(text)
   if not body_end then return text, 0 end
   return sub(text, 1, body_end), attempts + crashes + releases
 end

@@ -1,7 +1,7 @@
 -- lock-acquire.lua: take a lock, or take it again.
 --
 --   KEYS[1] lock        string  the token of the lock's owner, until it expires
---   ARGV[1] offset      number  see prelude.lua; a lock's end is Redis's own
+--   ARGV[1] offset      number  see parts/base.lua; a lock's end is Redis's own
 --   ARGV[2] token       string
 --   ARGV[3] ttl         number  milliseconds from now
 --

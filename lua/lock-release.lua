@@ -2,7 +2,7 @@
 --
 --   KEYS[1] lock        string  the token of the lock's owner, until it expires
 --   KEYS[2] mark        string  is there when this very call was carried out before: its reply was lost
---   ARGV[1] offset      number  see prelude.lua; a lock's end is Redis's own
+--   ARGV[1] offset      number  see parts/base.lua; a lock's end is Redis's own
 --   ARGV[2] token       string
 --
 --   returns  {'released'} | {'lost'}      ('lost' writes nothing)

@@ -1,10 +1,12 @@
 -- pause.lua: hand out nothing of a queue until it is resumed, or for a time.
 --
+--   parts    pauses
+--
 --   KEYS[1] client      string  the recorded answer of this client
 --   KEYS[2] control     hash    restart -> token; paused:<key of ready> -> name of the queue, until:<…> -> its end (s)
 --   KEYS[3] ready       list    payloads ready to run: by its key the queue is told from others
---   ARGV[1] offset      number  see prelude.lua
---   ARGV[2] sequence    number  see prelude.lua
+--   ARGV[1] offset      number  see parts/base.lua
+--   ARGV[2] sequence    number  see parts/base.lua
 --   ARGV[3] name        string  the queue's
 --   ARGV[4] seconds     number  how long; 'ever': until it is resumed
 --

@@ -1,7 +1,7 @@
 -- permitted.lua: which commands the user of this connection may not give.
 --
 --   KEYS[1] ready       list    any key of ours: what the user may do with one, he may do with all
---   ARGV[1] offset      number  see prelude.lua
+--   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2..] names     string  the commands
 --
 --   returns  {'permitted', missing}      (missing: names; none where Redis is older than 7 and does not say)

@@ -3,8 +3,8 @@
 --   KEYS[1] client        string  the recorded answer of this client
 --   KEYS[2] failed        zset    id -> when it failed (s)
 --   KEYS[3] failed_jobs   hash    id -> meta line, payload
---   ARGV[1] offset        number  see prelude.lua
---   ARGV[2] sequence      number  see prelude.lua
+--   ARGV[1] offset        number  see parts/base.lua
+--   ARGV[2] sequence      number  see parts/base.lua
 --   ARGV[3] older_than    number  seconds since it failed, at least; 'any': whatever its age
 --   ARGV[4] keep          number  the newest so many stay
 --

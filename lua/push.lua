@@ -4,8 +4,8 @@
 --   KEYS[2] ready       list    payloads ready to run
 --   KEYS[3] delayed     zset    payload -> due time (s)
 --   KEYS[4] notify      list    wake-up hints
---   ARGV[1] offset      number  see prelude.lua
---   ARGV[2] sequence    number  see prelude.lua
+--   ARGV[1] offset      number  see parts/base.lua
+--   ARGV[2] sequence    number  see parts/base.lua
 --   ARGV[3] count       number  how many entries are ready at once
 --   ARGV[4..] entries           the payloads of those, then for each delayed one: rule, delay, payload
 --                               delay: seconds, or '@' and the moment; one that has passed makes it ready at once

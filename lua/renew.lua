@@ -1,8 +1,10 @@
 -- renew.lua: let the leases of running jobs start anew.
 --
+--   parts    texts marks
+--
 --   KEYS[1] reserved    zset    payload -> lease end (s)
 --   KEYS[2] cancelled   zset    id of a cancelled job -> when the mark may go (s)
---   ARGV[1] offset      number  see prelude.lua
+--   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] lease       number  seconds until a silent holder loses its job
 --   ARGV[3..] tokens            the reservations' exact texts
 --
@@ -33,6 +35,6 @@ for at = FIRST_TOKEN, #ARGV do
     renewed[#renewed + 1], places[#places + 1] = ARGV[at], place
   end
 end
-local ending = texts().cancelled_among(cancelled, nil, { renewed }, 1)
+local ending = cancelled_among(cancelled, nil, { renewed }, 1)
 for i, place in ipairs(ending) do ending[i] = places[place] end
 return { 'renewed', lost, ending }

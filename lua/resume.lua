@@ -1,12 +1,14 @@
 -- resume.lua: hand out the jobs of a paused queue again.
 --
+--   parts    pauses
+--
 --   KEYS[1] client      string  the recorded answer of this client
 --   KEYS[2] control     hash    restart -> token; paused:<key of ready> -> name of the queue, until:<…> -> its end (s)
 --   KEYS[3] ready       list    payloads ready to run
 --   KEYS[4] delayed     zset    payload -> due time (s)
 --   KEYS[5] notify      list    wake-up hints
---   ARGV[1] offset      number  see prelude.lua
---   ARGV[2] sequence    number  see prelude.lua
+--   ARGV[1] offset      number  see parts/base.lua
+--   ARGV[2] sequence    number  see parts/base.lua
 --
 --   returns  {'resumed'} | {'unchanged'} | {'stale'}      ('unchanged': it is not paused; 'stale' writes nothing)
 --   keeps    I5 I7 I10

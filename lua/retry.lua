@@ -1,5 +1,7 @@
 -- retry.lua: move a failed job back to its queue.
 --
+--   parts    texts failed marks
+--
 --   KEYS[1] client        string  the recorded answer of this client
 --   KEYS[2] failed        zset    id -> when it failed (s)
 --   KEYS[3] failed_jobs   hash    id -> meta line, payload
@@ -7,8 +9,8 @@
 --   KEYS[5] notify        list    wake-up hints
 --   KEYS[6] cancelled     zset    id of a cancelled job -> when the mark may go (s)
 --   KEYS[7] reasons       hash    id of a cancelled job -> why
---   ARGV[1] offset        number  see prelude.lua
---   ARGV[2] sequence      number  see prelude.lua
+--   ARGV[1] offset        number  see parts/base.lua
+--   ARGV[2] sequence      number  see parts/base.lua
 --   ARGV[3] id            string
 --   ARGV[4] expected      string  the payload as it was read: it may have failed again, or been retried, since
 --   ARGV[5] payload       string  what goes to the queue
@@ -34,7 +36,7 @@ call('LLEN', notify)
 
 call('RPUSH', ready, payload)
 -- A mark that was left because the job was not found where it waited: sending it back is the later order.
-texts().unmark(cancelled, reasons, id)
+unmark(cancelled, reasons, id)
 call('ZREM', failed, id)
 call('HDEL', failed_jobs, id)
 -- It is sent back, whatever becomes of the hint.

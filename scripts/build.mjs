@@ -8,7 +8,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { basename, join, relative, sep } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -41,7 +41,7 @@ function embedScripts(module) {
   const texts = Object.fromEntries(
     filesBelow('lua')
       .filter((file) => file.endsWith('.lua'))
-      .map((file) => [basename(file, '.lua'), readFileSync(join(root, file), 'utf8')]),
+      .map((file) => [relative('lua', file).slice(0, -'.lua'.length), readFileSync(join(root, file), 'utf8')]),
   );
   const lines = [
     '"use strict";',

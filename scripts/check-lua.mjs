@@ -12,7 +12,7 @@ const problems = [];
 
 const tests = readTree(join(root, 'test/lua'), '.test.ts');
 const names = readdirSync(join(root, 'lua'))
-  .filter((file) => file.endsWith('.lua') && file !== 'prelude.lua')
+  .filter((file) => file.endsWith('.lua'))
   .map((file) => file.slice(0, -'.lua'.length));
 
 /** Script → the words that `src/connections/redis/scripts.ts` takes for its answer. */
@@ -24,7 +24,11 @@ const answersKnown = new Map(
 const known = [...answersKnown.keys()];
 const invariants = new Set(read('lua/README.md').match(/\bI\d+\b/g));
 
+const parts = readdirSync(join(root, 'lua/parts')).map((file) => file.slice(0, -'.lua'.length));
+const used = new Set(['base']);
+
 for (const name of names) check(name);
+for (const name of parts) checkPart(name);
 
 for (const name of known.filter((one) => !names.includes(one))) report(name, 'is in scripts.ts, but not in lua/');
 for (const name of names.filter((one) => !known.includes(one))) report(name, 'is in lua/, but not in scripts.ts');
@@ -50,6 +54,12 @@ function check(name) {
   }
   if (body.length > 0 && lines.some((line) => line.length > 120)) complain('it has a line of more than 120 characters');
 
+  for (const [, list] of header.matchAll(/^-- {3}(?:parts|rarely) +(.*)$/gm)) {
+    for (const part of list.split(' ')) {
+      used.add(part);
+      if (!parts.includes(part)) complain(`it names the part ${part}, which lua/parts does not have`);
+    }
+  }
   checkSlots(header, body, complain);
   for (const invariant of /keeps {4}(.*)/.exec(header)?.[1].match(/\bI\d+\b/g) ?? []) {
     if (!invariants.has(invariant)) complain(`it keeps ${invariant}, which lua/README.md does not have`);
@@ -66,6 +76,14 @@ function check(name) {
   if (!new RegExp(`['\`]${name}['\`]|lock-\\$\\{`).test(tests)) complain('no test in test/lua runs it');
 }
 
+/** A part says what it is for, and stands before some script. */
+function checkPart(name) {
+  const lines = read(`lua/parts/${name}.lua`).split('\n');
+  if (!lines[0].startsWith(`-- ${name}.lua: `)) report(`parts/${name}`, 'its first line does not say what it is for');
+  if (lines.some((line) => line.length > 120)) report(`parts/${name}`, 'it has a line of more than 120 characters');
+  if (!used.has(name)) report(`parts/${name}`, 'no script names it');
+}
+
 /** Each slot is declared, is bound to the name that the header gives it, in the first lines, and is not named again. */
 function checkSlots(header, body, complain) {
   const declared = [...header.matchAll(/^-- {3}(KEYS|ARGV)\[([^\]]+)\] (\w+)/gm)].map(([, table, slot, name]) => ({
@@ -76,7 +94,7 @@ function checkSlots(header, body, complain) {
   const binding = body.filter((line) => /^local .*\b(KEYS|ARGV)\[\d+\]/.test(line));
   const bound = new Map(binding.flatMap(pairs));
   for (const { slot, name, single } of declared) {
-    // The clock of the prelude reads it. Groups are read in a loop, which binds them to these names.
+    // The clock in parts/base.lua reads it. Groups are read in a loop, which binds them to these names.
     if (slot === 'ARGV[1]') {
       if (name !== 'offset') complain('ARGV[1] is the offset of the clock in every script');
     } else if (single && bound.get(slot) !== name) {

@@ -1,7 +1,7 @@
 /**
  * The counters that stand at the very end of every payload, and how a text is given new ones without re-encoding it.
  *
- * The rule, which `lua/prelude.lua` follows in Redis:
+ * The rule, which `lua/parts/texts.lua` follows in Redis:
  *
  * 1. The canonical tail ends the text, to the byte: `,"crashes":1,"exceptions":2,"timeouts":1,"releases":3,"attempts":4}`. The order
  *    is fixed, no white space stands in it, and those but `attempts` are there only when above 0. It is looked for in

@@ -135,7 +135,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_QUEUE_UNAVAILABLE: [
     { connection: 'main', store: 'Redis', address: 'redis://127.0.0.1:6379', consequence: 'SendEmail was not queued' },
   ],
-  ForeignKeyError: [
+  E_REDIS_FOREIGN_KEY: [
     {
       connection: 'main',
       address: 'redis://127.0.0.1:6379',
@@ -146,7 +146,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
     },
     { cause },
   ],
-  RedisVersionError: [
+  E_REDIS_VERSION: [
     {
       connection: 'main',
       address: 'redis://127.0.0.1:6379',
@@ -165,7 +165,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
       consequence: 'SendEmail was not queued',
     },
   ],
-  RedisReplyError: [
+  E_REDIS_REPLY: [
     {
       connection: 'main',
       address: 'redis://127.0.0.1:6379',

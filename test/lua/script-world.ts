@@ -112,7 +112,8 @@ export class ScriptWorld {
       keys.push(ready, delayed, reserved, notify, failed, failedJobs);
     }
     const args = [sequence, client, lease, limit, sources, ...outcomes];
-    const [word, lost, jobs, aside, nextIn, news] = await this.run('exchange', keys, args);
+    const [word, jobs, nextIn, , words] = await this.run('exchange', keys, args);
+    const { lost, aside, news } = apart((words ?? []) as readonly unknown[]);
     return { word, lost, jobs, aside, nextIn, news } as Exchange;
   }
 
@@ -182,6 +183,17 @@ export interface Exchange {
   readonly nextIn: string;
   /** Words, each with what belongs to it. */
   readonly news: readonly unknown[];
+}
+
+/** What is nearly always there in a test, apart from the other news. */
+function apart(words: readonly unknown[]): { lost: unknown; aside: unknown; news: readonly unknown[] } {
+  const known: Record<string, unknown> = { lost: [], aside: [] };
+  const news: unknown[] = [];
+  for (let at = 0; at < words.length; at += 2) {
+    if (String(words[at]) in known) known[String(words[at])] = words[at + 1];
+    else news.push(words[at], words[at + 1]);
+  }
+  return { lost: known['lost'], aside: known['aside'], news };
 }
 
 function texts(reply: unknown): unknown {

@@ -5,14 +5,15 @@
  * What may have been carried out unseen is asked again, so that its answer is not lost with the reply.
  */
 import { wordsOf } from '../../base/foreign-error';
+import type { OnqueueError } from '../../base/onqueue-error';
+import { Recent } from '../../base/recent';
 import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import { QueueUnavailableError } from '../errors';
-import { RedisReplyError, RedisVersionError } from './errors';
-import { withForeignKey } from './foreign-keys';
+import { oldRedis, redisRefused } from './errors';
+import { explained } from './explanations';
 import type { LinkCall, RedisLink } from './link';
 import { isPassing, isReply, isUnavailable, isUnknownScript, remedyOf } from './refusals';
-import { withMissingRights } from './permissions';
 import type { Script } from './scripts';
 import { NEEDED_VERSION, OldServer } from './server-version';
 
@@ -48,6 +49,10 @@ type Arguments = readonly (string | Buffer | number)[];
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 1000;
 
+/** Between two lines about one subject: whoever is to mend it may not have seen the first. */
+const TOLD_AGAIN: Milliseconds = 60_000;
+const MOST_TOLD = 1000;
+
 /** A connection that has died unnoticed is given up early enough for another one to answer within the deadline. */
 const ATTEMPTS_IN_SILENCE = 2;
 
@@ -82,6 +87,7 @@ export class RedisCaller {
   #answeredAt: Milliseconds = -Infinity;
   /** Calls that have had no answer by their deadlines, each with the address that it waits for. */
   readonly #unanswered = new Map<Patience, string>();
+  readonly #toldAt = new Recent<string, Milliseconds>(MOST_TOLD);
   #underWay = 0;
   #onDone: (() => void) | undefined;
 
@@ -100,7 +106,7 @@ export class RedisCaller {
     return this.#unanswered.size > 0;
   }
 
-  /** Only for commands that may be carried out twice. @throws QueueUnavailableError, RedisReplyError */
+  /** Only for commands that may be carried out twice. @throws QueueUnavailableError, `redisRefused` */
   command(command: string, args: Arguments, patience: Patience): Promise<unknown> {
     return this.#carryOut(command, () => [command, args], patience);
   }
@@ -108,7 +114,7 @@ export class RedisCaller {
   /**
    * Asked once, and missed by nobody: it is not repeated, and neither the process nor who closes waits for its answer.
    *
-   * @throws QueueUnavailableError, RedisReplyError
+   * @throws QueueUnavailableError, `redisRefused`
    */
   glance(command: string, args: Arguments, consequence: string): Promise<unknown> {
     const { clock, deadline } = this.settings;
@@ -121,7 +127,7 @@ export class RedisCaller {
     });
   }
 
-  /** @throws QueueUnavailableError, ForeignKeyError, RedisReplyError */
+  /** @throws QueueUnavailableError, `foreignKey`, `redisRefused` */
   async script(
     script: Script,
     keys: readonly string[],
@@ -135,8 +141,7 @@ export class RedisCaller {
     try {
       reply = (await this.#carryOut(operation, form, patience)) as [Buffer, ...unknown[]];
     } catch (error) {
-      if (script.name === 'permitted') throw error;
-      throw await withMissingRights(this, keys.at(-1)!, await withForeignKey(this, keys, error));
+      throw script.name === 'permitted' ? error : await explained(this, keys, error);
     }
     const word = String(reply[0]);
     // `stale` is one such word: what another call under our name has done would be taken for ours.
@@ -150,9 +155,22 @@ export class RedisCaller {
   }
 
   /** What a call fails with that Redis has refused in these words. */
-  refusal(words: string, consequence: string): Error {
+  errorOf(words: string, consequence: string): Error {
     const error = Object.assign(new Error(words), { name: 'ReplyError' });
     return this.#failure('script', { error, late: false, uncertain: false }, { consequence });
+  }
+
+  /**
+   * Says in the log what Redis has refused, once a minute for each subject: where all else goes on, nobody else would say it.
+   * Never rejects.
+   */
+  async tellOfRefusal(subject: string, keys: readonly string[], refusal: unknown): Promise<void> {
+    const { clock, logger } = this.settings;
+    const now = clock.monotonic();
+    if (now - (this.#toldAt.get(subject) ?? -Infinity) < TOLD_AGAIN) return;
+    this.#toldAt.set(subject, now);
+    const error = (await explained(this, keys, refusal)) as OnqueueError;
+    logger.error({ queue: subject, ...error.facts, code: error.code }, error.message);
   }
 
   /** Resolves when nothing is under way any more, at the latest after `milliseconds`. */
@@ -224,7 +242,7 @@ export class RedisCaller {
         const failure = this.#failure(operation, { error, refusal, late, uncertain, node }, patience);
         const insists = patience.insist === 'always' || (patience.insist === 'once-sent' && uncertain);
         // A script that ran and failed left no record of an earlier run: there was none, and asking again changes nothing.
-        if (failure instanceof RedisReplyError || !insists) throw failure;
+        if (redisRefused.is(failure) || !insists) throw failure;
         this.#complain(patience, failure, node);
         if (late) until = clock.monotonic() + pause + deadline * 1000;
       }
@@ -280,7 +298,7 @@ export class RedisCaller {
     if (failure instanceof OldServer) {
       const { consequence } = patience;
       const versions = { found: failure.found, needed: `Redis ${NEEDED_VERSION}` };
-      return new RedisVersionError({ connection: name, address, ...versions, consequence }, { cause: failure });
+      return oldRedis({ connection: name, address, ...versions, consequence }, { cause: failure });
     }
     const said = failure ?? refusal ?? (error === SILENCE ? undefined : error);
     const cause = isReply(error) ? error : said;
@@ -303,10 +321,10 @@ export class RedisCaller {
     );
   }
 
-  #replyError(operation: string, consequence: string, cause: Error): RedisReplyError {
+  #replyError(operation: string, consequence: string, cause: Error): Error {
     const { name: connection, address } = this.settings;
     const reply = wordsOf(cause) ?? '';
-    return new RedisReplyError({ connection, address, operation, reply, consequence }, { cause });
+    return redisRefused({ connection, address, operation, reply, consequence }, { cause });
   }
 
   // Others may be answered meanwhile, by other masters of a cluster.

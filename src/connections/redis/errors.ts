@@ -1,91 +1,64 @@
 /** What only Redis can answer. That it does not answer is `QueueUnavailableError`, as with every store. */
-import { OnqueueError } from '../../base/onqueue-error';
-import { type Consequential, QueueUnavailableError } from '../errors';
+import { defineError } from '../../base/define-error';
+import { QueueUnavailableError } from '../errors';
 import type { OldVersion } from '../kit/older-version';
 
-export interface Reply {
+interface Refused {
   /** The connection's name in the configuration. */
   readonly connection: string;
   /** `Connection.address`: without a password. */
   readonly address: string;
-  readonly operation: string;
-  /** What Redis answered, in its own words. */
-  readonly reply: string;
   /** What was not done for it, as a clause: `SendEmail was not queued`. */
   readonly consequence: string;
 }
 
-/** Redis answered with an error that waiting does not mend. */
-export class RedisReplyError extends OnqueueError<Reply> implements Consequential {
-  readonly code = 'E_REDIS_REPLY';
-
-  constructor(facts: Reply, options: { cause: unknown }) {
-    super(
-      `Redis at ${facts.address} refused ${facts.operation} with '${facts.reply}'; ${facts.consequence}. ` +
-        `Look at what else uses the keys of connection '${facts.connection}', and run \`onqueue check\`.`,
-      facts,
-      options,
-    );
-  }
-
-  withConsequence(consequence: string): RedisReplyError {
-    return new RedisReplyError({ ...this.facts, consequence }, { cause: this.cause });
-  }
+export interface Reply extends Refused {
+  readonly operation: string;
+  /** What Redis answered, in its own words. */
+  readonly reply: string;
 }
 
-export interface ForeignKey {
-  /** The connection's name in the configuration. */
-  readonly connection: string;
-  /** `Connection.address`: without a password. */
-  readonly address: string;
+interface Cause {
+  readonly cause?: unknown;
+}
+
+/** Redis answered with an error that waiting does not mend. */
+export const redisRefused = defineError('E_REDIS_REPLY', (facts: Reply, { cause }: Cause = {}) => ({
+  message:
+    `Redis at ${facts.address} refused ${facts.operation} with '${facts.reply}'; ${facts.consequence}. ` +
+    `Look at what else uses the keys of connection '${facts.connection}', and run \`onqueue check\`.`,
+  facts,
+  cause,
+}));
+
+export interface ForeignKey extends Refused {
   readonly key: string;
   /** As Redis calls it: `string`, `hash`, … */
   readonly type: string;
   /** The type of what Onqueue keeps there. */
   readonly expected: string;
-  /** What was not done for it, as a clause: `SendEmail was not queued`. */
-  readonly consequence: string;
 }
 
-/** A key of Onqueue's holds something of another type: somebody else uses it. It is left as it is. */
-export class ForeignKeyError extends OnqueueError<ForeignKey> implements Consequential {
-  readonly code = 'E_REDIS_FOREIGN_KEY';
+/** One of our keys holds something of another type: somebody else uses it. It is left as it is. */
+export const foreignKey = defineError('E_REDIS_FOREIGN_KEY', (facts: ForeignKey, { cause }: Cause = {}) => ({
+  message:
+    `The key '${facts.key}' of Redis at ${facts.address} is a ${facts.type}, where Onqueue keeps a ${facts.expected}: ` +
+    `somebody else uses it; ${facts.consequence}. Rename or remove it, or give connection '${facts.connection}' a prefix ` +
+    'or a db of its own.',
+  facts,
+  cause,
+}));
 
-  constructor(facts: ForeignKey, options: { cause: unknown }) {
-    const { connection, address, key, type, expected, consequence } = facts;
-    super(
-      `The key '${key}' of Redis at ${address} is a ${type}, where Onqueue keeps a ${expected}: somebody else uses it; ` +
-        `${consequence}. Rename or remove it, or give connection '${connection}' a prefix or a db of its own.`,
-      facts,
-      options,
-    );
-  }
-
-  withConsequence(consequence: string): ForeignKeyError {
-    return new ForeignKeyError({ ...this.facts, consequence }, { cause: this.cause });
-  }
-}
-
-/** The server lacks commands that Onqueue needs. It is told by what it says of itself when a connection is made. */
-export class RedisVersionError extends OnqueueError<OldVersion> implements Consequential {
-  readonly code = 'E_REDIS_VERSION';
-
-  constructor(facts: OldVersion, options: { cause: unknown }) {
-    const { connection, address, found, needed, consequence } = facts;
-    super(
-      `Connection '${connection}' leads to ${found} at ${address}, which lacks commands that Onqueue needs; ${consequence}. ` +
-        `Install ${needed} or newer, or Valkey.`,
-      facts,
-      options,
-    );
-  }
-
-  withConsequence(consequence: string): RedisVersionError {
-    return new RedisVersionError({ ...this.facts, consequence }, { cause: this.cause });
-  }
-}
+/** The server lacks commands that Onqueue needs. It says so itself when a connection is made. */
+export const oldRedis = defineError('E_REDIS_VERSION', (facts: OldVersion, { cause }: Cause = {}) => ({
+  message:
+    `Connection '${facts.connection}' leads to ${facts.found} at ${facts.address}, which lacks commands that Onqueue needs; ` +
+    `${facts.consequence}. Install ${facts.needed} or newer, or Valkey.`,
+  facts,
+  cause,
+}));
 
 /** Redis has answered, and does not do it. */
 export function isRefusal(error: unknown): boolean {
-  return error instanceof RedisReplyError || (error instanceof QueueUnavailableError && error.facts.refused === true);
+  return redisRefused.is(error) || (error instanceof QueueUnavailableError && error.facts.refused === true);
 }

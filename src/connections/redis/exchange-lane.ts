@@ -5,28 +5,19 @@
  * until their leases end, and a settle would end as `lost` when it is asked again under another number.
  */
 import type { Milliseconds } from '../../base/clock';
+import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
 import { type Counters, countersTail, noCounters, readCounters, readCountersOfAny } from '../../payload/counters';
-import type {
-  Answer,
-  Reservation,
-  ReserveReply,
-  ReserveRequest,
-  SetAside,
-  Settlement,
-  SettleResult,
-} from '../contract';
+import type { Reservation, ReserveReply, ReserveRequest, SetAside, Settlement, SettleResult } from '../contract';
 import type { RedisCaller } from './caller';
+import { explained } from './explanations';
 import { failureMeta } from './failed-meta';
-import { ForeignKeys } from './foreign-keys';
 import type { Keys } from './keys';
 import { Lane } from './lane';
-import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
-import { withMissingRights } from './permissions';
 import { script } from './scripts';
 import { whenOf } from './when';
 
 export interface Exchanged {
-  readonly results: readonly Answer<SettleResult>[];
+  readonly results: readonly SettleResult[];
   /** Where nothing was asked for: nothing. */
   readonly reply: ReserveReply;
 }
@@ -47,23 +38,46 @@ type Argument = string | number | Buffer;
 /** For each queue that gave some: its place from 1, and the texts. */
 type Jobs = readonly (readonly [place: number, ...texts: Buffer[]])[];
 
-/** Outcomes of one kind on one queue, as the script takes them. */
-interface Group {
-  readonly kind: 'completed' | 'released' | 'failed';
-  readonly queue: number;
-  readonly args: Argument[];
-  /** Whose outcomes they are. */
-  readonly origins: { readonly results: Answer<SettleResult>[]; readonly index: number }[];
+/** What a script says beside the jobs: a word, and what belongs to it. */
+interface News {
+  /** Places, from 1, of outcomes whose reservation is no longer there. */
+  readonly lost?: readonly number[];
+  /** What Redis said, and the places of outcomes that it refused; the others are written. */
+  readonly unsettled?: readonly [words: Buffer, ...places: number[]];
+  /** Places of queues that gave nothing, 0 for the orders, each with what Redis said. */
+  readonly skipped?: readonly (number | Buffer)[];
+  /** Triples: the place of a queue, an id, a reason. */
+  readonly aside?: readonly (number | Buffer)[];
+  /** A place, from 1 in the whole of the reply, and why, and so on. */
+  readonly cancelled?: readonly (number | Buffer)[];
+  readonly restart?: Buffer;
+  readonly paused?: readonly number[];
+  readonly unrecorded?: 1;
+}
+
+const NOTHING: ReserveReply = { reservations: [], setAside: [], nextIn: Infinity };
+
+/**
+ * What was written of calls that were refused in part: whoever sent them is told of the refusal alone, and sends each outcome
+ * again.
+ */
+const written = new WeakMap<Reservation, SettleResult>();
+
+export function rememberWritten(
+  settlements: readonly Settlement[],
+  results: readonly (SettleResult | 'unsettled')[],
+): void {
+  results.forEach((result, at) => {
+    if (result !== 'unsettled') written.set(settlements[at]!.reservation, result);
+  });
 }
 
 export class ExchangeLane extends Lane<Exchange> {
   readonly #keys: Keys;
-  readonly #foreign: ForeignKeys;
   #forgotten = false;
 
   constructor(caller: RedisCaller, keys: Keys) {
     super(caller);
-    this.#foreign = new ForeignKeys(caller);
     this.#keys = keys;
   }
 
@@ -72,12 +86,37 @@ export class ExchangeLane extends Lane<Exchange> {
     return super.isIdle && !this.#forgotten;
   }
 
-  /** At most 100 settlements of 1 MiB in all; one may be longer. */
-  exchange(
+  /** Whether such an exchange would travel in the next call. */
+  takes(request: ReserveRequest | undefined): boolean {
+    return !this.isSending && (request === undefined || this.waiting.every((one) => one.request === undefined));
+  }
+
+  /**
+   * At most 100 settlements of 1 MiB in all; one may be longer.
+   *
+   * @throws what Redis has refused one of them with; the others may be written, and are told so when they are sent again
+   */
+  async exchange(
     settlements: readonly Settlement[],
     request: ReserveRequest | undefined,
     insists: boolean,
   ): Promise<Exchanged> {
+    if (!settlements.some(({ reservation }) => written.has(reservation))) {
+      return this.#send(settlements, request, insists);
+    }
+    const left = settlements.filter(({ reservation }) => !written.has(reservation));
+    const { results, reply } =
+      left.length === 0 && request === undefined
+        ? { results: [], reply: NOTHING }
+        : await this.#send(left, request, insists);
+    const told = results.values();
+    return {
+      results: settlements.map(({ reservation }) => written.get(reservation) ?? (told.next().value as SettleResult)),
+      reply,
+    };
+  }
+
+  #send(settlements: readonly Settlement[], request: ReserveRequest | undefined, insists: boolean): Promise<Exchanged> {
     const bytes = settlements.reduce((sum, { reservation }) => sum + reservation.payload.length, 0);
     const since = this.caller.settings.clock.monotonic();
     return new Promise((resolve, reject) => {
@@ -86,10 +125,7 @@ export class ExchangeLane extends Lane<Exchange> {
   }
 
   protected fitting(exchanges: readonly Exchange[]): number {
-    let jobs = 0;
-    let bytes = 0;
-    let requests = 0;
-    let count = 0;
+    let [jobs, bytes, requests, count] = [0, 0, 0, 0];
     for (const exchange of exchanges) {
       jobs += exchange.settlements.length;
       bytes += exchange.bytes;
@@ -104,172 +140,161 @@ export class ExchangeLane extends Lane<Exchange> {
     const request = exchanges.find((exchange) => exchange.request !== undefined)?.request;
     const queues = [...new Set(request?.queues)];
     const sources = queues.length;
-    const results = exchanges.map(({ settlements }) => settlements.map((): Answer<SettleResult> => 'settled'));
-    const groups = grouped(exchanges, results, queues);
-    const { id } = this;
+    const settlements = exchanges.flatMap((exchange) => exchange.settlements);
+    const order = orderOf(settlements);
+    const outcomes = outcomesOf(settlements, order, queues);
     const { client, control, cancelled, reasons } = this.#keys.queue(queues[0]!);
-    const keys = [client(id), control, cancelled, reasons];
+    const keys = [client(this.id), control, cancelled, reasons];
     for (const queue of queues) keys.push(...this.#keysOf(queue));
-    const sentAt = this.moment;
     const limit = Math.min(request?.limit ?? 0, MOST_JOBS);
-    const args: Argument[] = [sequence, id, request?.lease ?? 0, limit, sources];
-    for (const { kind, queue, args: outcomes, origins } of groups) {
-      args.push(kind, queue, origins.length);
-      for (const outcome of outcomes) args.push(outcome);
-    }
-    const [, lost, jobs, aside, nextIn, words, now] = (await this.caller.script(script('exchange'), keys, args, {
-      consequence: consequenceOf(exchanges),
-      since: this.waitingSince(exchanges),
-      insist: exchanges.some(({ insists }) => insists) ? 'always' : 'once-sent',
-    })) as [Buffer, readonly number[], Jobs, readonly (number | Buffer)[], Buffer, readonly unknown[], Buffer];
-    const { cancelled: ending, unrecorded, foreign, refused, unwritable, ...news } = newsOf(words, queues);
-    if (lost.length > 0) mark(groups, lost, 'lost');
-    const refusal = refused && this.caller.refusal(refused.words, consequenceOf(exchanges));
-    const explained = refusal && ((await withMissingRights(this.caller, control, refusal)) as Error);
-    if (refused !== undefined) mark(groups, refused.places, refusedWith(explained));
-    for (const queue of foreign) {
-      const places = placesOn(groups, queues.indexOf(queue) + 1).filter((place) => unwritable.includes(place));
-      if (places.length > 0) mark(groups, places, refusedWith(await this.#foreign.errorOf(queue, this.#keysOf(queue))));
-    }
-    this.#forgotten = this.forgot(keys[0]!, sentAt, unrecorded) || this.#forgotten;
-    const reply: ReserveReply = {
-      reservations: reservationsOf(jobs, queues, ending),
-      setAside: setAside(aside, queues),
-      nextIn: secondsOf(nextIn.toString()),
-      now: Number(now.toString()) * 1000,
-      ...news,
-      ...(this.#forgotten && { forgotten: true }),
-    };
-    for (const queue of foreign) void this.#foreign.tell(queue, this.#keysOf(queue));
-    const unwritten = unwritable.length + (refused?.places.length ?? 0);
-    const outcomes = groups.reduce((sum, { origins }) => sum + origins.length, -unwritten);
-    const answered = outcomes + reply.reservations.length + reply.setAside.length > 0;
-    if (!answered && foreign.length > 0 && (foreign.includes(ORDERS) || foreign.length === queues.length))
-      throw await this.#foreign.errorOf(foreign[0]!, this.#keysOf(foreign[0]!));
+    const sentAt = this.moment;
+    const reply = await this.caller.script(
+      script('exchange'),
+      keys,
+      [sequence, this.id, request?.lease ?? 0, limit, sources, ...outcomes],
+      {
+        consequence: consequenceOf(settlements.length),
+        since: this.waitingSince(exchanges),
+        insist: exchanges.some(({ insists }) => insists) ? 'always' : 'once-sent',
+      },
+    );
+    const [, jobs, nextIn, now, words] = reply as readonly [Buffer, Jobs, Buffer, number, readonly unknown[]];
+    const news = newsOf(words);
+    this.#forgotten = this.forgot(keys[0]!, sentAt, news.unrecorded !== undefined) || this.#forgotten;
+    this.#tellOfSkipped(news.skipped ?? [], queues);
+    const results = settlements.map((): SettleResult | 'unsettled' => 'settled');
+    for (const place of news.lost ?? []) results[order[place - 1]!] = 'lost';
+    for (const place of news.unsettled?.slice(1) ?? []) results[order[Number(place) - 1]!] = 'unsettled';
+    const refusal = news.unsettled && this.caller.errorOf(String(news.unsettled[0]), consequenceOf(settlements.length));
+    const told = replyOf(jobs, nextIn, now, news, queues, this.#forgotten);
     // A settle has nobody to tell it to: the next reserve has.
     if (request !== undefined) this.#forgotten = false;
-    exchanges.forEach((exchange, index) => exchange.resolve({ results: results[index]!, reply }));
+    const error = refusal && (await explained(this.caller, keys.slice(1), refusal));
+    this.#answer(exchanges, results, told, error);
+  }
+
+  #answer(
+    exchanges: readonly Exchange[],
+    results: readonly (SettleResult | 'unsettled')[],
+    reply: ReserveReply,
+    error: unknown,
+  ): void {
+    let start = 0;
+    for (const exchange of exchanges) {
+      const { settlements } = exchange;
+      const own = results.slice(start, (start += settlements.length));
+      if (!own.includes('unsettled')) {
+        exchange.resolve({ results: own as readonly SettleResult[], reply });
+        continue;
+      }
+      rememberWritten(settlements, own);
+      exchange.reject(error);
+    }
+  }
+
+  #tellOfSkipped(skipped: readonly (number | Buffer)[], queues: readonly string[]): void {
+    for (let at = 0; at < skipped.length; at += 2) {
+      const queue = queues[Number(skipped[at]) - 1];
+      const { control, cancelled, reasons } = this.#keys.queue(queues[0]!);
+      const keys = queue === undefined ? [control, cancelled, reasons] : this.#keysOf(queue);
+      const consequence = queue === undefined ? 'no jobs are reserved' : `queue '${queue}' is left as it is`;
+      const refusal = this.caller.errorOf(String(skipped[at + 1]), consequence);
+      void this.caller.tellOfRefusal(queue ?? control, keys, refusal);
+    }
   }
 
   #keysOf(queue: string): readonly string[] {
-    if (queue === ORDERS) {
-      const { control, cancelled, reasons } = this.#keys.queue(queue);
-      return [control, cancelled, reasons];
-    }
     const { ready, delayed, reserved, notify, failed, failedJobs } = this.#keys.queue(queue);
     return [ready, delayed, reserved, notify, failed, failedJobs];
   }
 }
 
-// Adds to `queues` those that are only settled on: the ones to reserve from stand first.
-function grouped(
-  exchanges: readonly Exchange[],
-  results: readonly Answer<SettleResult>[][],
+/** In which order outcomes are written: of those that go to the head of their queue, each is put before all others. */
+function orderOf(settlements: readonly Settlement[]): readonly number[] {
+  const places = settlements.map((_, at) => at);
+  const isFront = (at: number): boolean => isFirst(settlements[at]!);
+  if (!places.some(isFront)) return places;
+  return [...places.filter((at) => !isFront(at)), ...places.filter(isFront).toReversed()];
+}
+
+function isFirst(settlement: Settlement): boolean {
+  return settlement.outcome === 'released' && settlement.front === true;
+}
+
+/** Groups of outcomes of one kind on one queue. Adds to `queues` those that are only settled on. */
+function outcomesOf(
+  settlements: readonly Settlement[],
+  order: readonly number[],
   queues: string[],
-): readonly Group[] {
-  const groups = new Map<string, Group>();
-  exchanges.forEach(({ settlements }, number) => {
-    settlements.forEach((settlement, index) => {
-      const { queue } = settlement.reservation;
-      // To the store the two are one: the job is gone, and so is a mark that it was cancelled.
-      const kind = settlement.outcome === 'cancelled' ? 'completed' : settlement.outcome;
-      const isFront = settlement.outcome === 'released' && settlement.front === true;
-      const name = `${isFront ? 'front' : kind}:${queue}`;
-      let group = groups.get(name);
-      if (group === undefined) {
-        if (!queues.includes(queue)) queues.push(queue);
-        group = { kind, queue: queues.indexOf(queue) + 1, args: [], origins: [] };
-        groups.set(name, group);
-      }
-      const origin = { results: results[number]!, index };
-      // Each is put before all others: the last one first.
-      if (isFront) {
-        group.args.unshift(...argsOf(settlement));
-        group.origins.unshift(origin);
-      } else {
-        group.args.push(...argsOf(settlement));
-        group.origins.push(origin);
-      }
-    });
-  });
-  return [...groups.values()];
-}
-
-function argsOf(settlement: Settlement): readonly Argument[] {
-  const { payload } = settlement.reservation;
-  if (settlement.outcome === 'completed' || settlement.outcome === 'cancelled') return [payload];
-  const text = [payload, bodyEndOf(payload), countersTail(settlement.counters)];
-  if (settlement.outcome === 'failed') return [...text, settlement.failure.id, failureMeta(settlement.failure)];
-  return [...text, settlement.front ? 'front' : whenOf(settlement.delay, settlement.dueAt)];
-}
-
-/** @param places from 1 */
-function mark(groups: readonly Group[], places: readonly number[], answer: Answer<SettleResult>): void {
-  const origins = groups.flatMap((group) => group.origins);
-  for (const place of places) {
-    const { results, index } = origins[place - 1]!;
-    results[index] = answer;
+): readonly Argument[] {
+  const args: Argument[] = [];
+  let count = 0;
+  let countAt = -1;
+  let [lastKind, lastQueue]: (string | undefined)[] = [];
+  for (const at of order) {
+    const settlement = settlements[at]!;
+    const { queue } = settlement.reservation;
+    // To the store the two are one: the job is gone, and so is a mark that it was cancelled.
+    const kind = settlement.outcome === 'cancelled' ? 'completed' : settlement.outcome;
+    if (kind !== lastKind || queue !== lastQueue) {
+      if (!queues.includes(queue)) queues.push(queue);
+      args.push(kind, queues.indexOf(queue) + 1, (count = 0));
+      countAt = args.length - 1;
+      [lastKind, lastQueue] = [kind, queue];
+    }
+    args[countAt] = count += 1;
+    pushArguments(args, settlement);
   }
+  return args;
 }
 
-/** From 1, of outcomes on the queue at this place. */
-function placesOn(groups: readonly Group[], queue: number): readonly number[] {
-  const queues = groups.flatMap((group) => group.origins.map(() => group.queue));
-  return queues.flatMap((one, index) => (one === queue ? [index + 1] : []));
+function pushArguments(args: Argument[], settlement: Settlement): void {
+  const { payload } = settlement.reservation;
+  args.push(payload);
+  if (settlement.outcome === 'completed' || settlement.outcome === 'cancelled') return;
+  args.push(bodyEndOf(payload), countersTail(settlement.counters));
+  if (settlement.outcome === 'failed') args.push(settlement.failure.id, failureMeta(settlement.failure));
+  else args.push(settlement.front ? 'front' : whenOf(settlement.delay, settlement.dueAt));
 }
 
-/** It is settled again: Redis may take it then. */
-function refusedWith(refusal: unknown): Answer<SettleResult> {
-  const later = Promise.reject<SettleResult>(refusal);
-  later.catch(() => undefined);
-  return { later };
+function newsOf(words: readonly unknown[]): News {
+  const news: Record<string, unknown> = {};
+  for (let at = 0; at < words.length; at += 2) news[String(words[at])] = words[at + 1];
+  return news;
 }
 
-function reservationsOf(jobs: Jobs, queues: readonly string[], cancelled: News['cancelled']): readonly Reservation[] {
+function replyOf(
+  jobs: Jobs,
+  nextIn: Buffer,
+  now: number,
+  { aside = [], cancelled = [], restart, paused }: News,
+  queues: readonly string[],
+  forgotten: boolean,
+): ReserveReply {
   const reservations = jobs.flatMap(([place, ...texts]) => texts.map((text) => reservation(queues[place - 1]!, text)));
   for (let at = 0; at < cancelled.length; at += 2) {
     const place = Number(cancelled[at]) - 1;
     reservations[place] = { ...reservations[place]!, cancelled: String(cancelled[at + 1]) || true };
   }
-  return reservations;
+  const setAside: SetAside[] = [];
+  for (let at = 0; at < aside.length; at += 3) {
+    const queue = queues[Number(aside[at]) - 1]!;
+    setAside.push({ queue, id: String(aside[at + 1]), reason: String(aside[at + 2]) });
+  }
+  const next = nextIn.toString();
+  return {
+    reservations,
+    setAside,
+    nextIn: next === 'never' ? Infinity : Number(next),
+    now: now / 1000,
+    ...(restart !== undefined && { restart: String(restart) }),
+    ...(paused !== undefined && { paused: paused.map((place) => queues[place - 1]!) }),
+    ...(forgotten && { forgotten }),
+  };
 }
 
 function reservation(queue: string, payload: Buffer): Reservation {
   return { queue, payload, counters: countersOf(payload), token: undefined };
-}
-
-type News = Pick<ReserveReply, 'restart' | 'paused'> & {
-  /** A place from 1, in the whole of the reply, and why, and so on. */
-  readonly cancelled: readonly (number | Buffer)[];
-  readonly unrecorded: boolean;
-  /** Queues of which a key is of another type. */
-  readonly foreign: readonly string[];
-  /** What Redis said, and the places from 1 of outcomes that were not written for it. */
-  readonly refused: { readonly words: string; readonly places: readonly number[] } | undefined;
-  /** Places from 1 of outcomes that would go to such a key. */
-  readonly unwritable: readonly number[];
-};
-
-const NO_NEWS: News = { cancelled: [], unrecorded: false, foreign: [], refused: undefined, unwritable: [] };
-/** In the place of a queue: the keys in which orders stand. */
-const ORDERS = '';
-
-/** The script's words, each with what belongs to it. */
-function newsOf(words: readonly unknown[], queues: readonly string[]): News {
-  if (words.length === 0) return NO_NEWS;
-  const told = new Map<string, unknown>();
-  for (let at = 0; at < words.length; at += 2) told.set(String(words[at]), words[at + 1]);
-  const paused = told.get('paused') as readonly number[] | undefined;
-  const refused = told.get('refused') as readonly [words: Buffer, ...places: number[]] | undefined;
-  return {
-    cancelled: (told.get('cancelled') as News['cancelled'] | undefined) ?? [],
-    unrecorded: told.has('unrecorded'),
-    foreign: ((told.get('foreign') as readonly number[] | undefined) ?? []).map((place) => queues[place - 1] ?? ORDERS),
-    unwritable: (told.get('unwritable') as readonly number[] | undefined) ?? [],
-    refused: refused && { words: String(refused[0]), places: refused.slice(1) as number[] },
-    ...(told.has('restart') && { restart: String(told.get('restart')) }),
-    ...(paused !== undefined && { paused: paused.map((place) => queues[place - 1]!) }),
-  };
 }
 
 // The script that reserves a text puts our counters at its end. They are not found so only where white space leads, or
@@ -282,22 +307,7 @@ function bodyEndOf(payload: Buffer): number {
   return readCounters(payload)?.bodyEnd ?? payload.lastIndexOf('}');
 }
 
-function setAside(aside: readonly (number | Buffer)[], queues: readonly string[]): readonly SetAside[] {
-  const found: SetAside[] = [];
-  for (let at = 0; at < aside.length; at += 3) {
-    const [place, id, reason] = aside.slice(at, at + 3);
-    found.push({ queue: queues[Number(place) - 1]!, id: String(id), reason: String(reason) });
-  }
-  return found;
-}
-
-function secondsOf(nextIn: string): number {
-  return nextIn === 'never' ? Infinity : Number(nextIn);
-}
-
-function consequenceOf(exchanges: readonly Exchange[]): string {
-  const outcomes = exchanges.reduce((sum, { settlements }) => sum + settlements.length, 0);
-  return outcomes === 0
-    ? 'no jobs were reserved'
-    : `${outcomes === 1 ? 'an outcome was' : `${outcomes} outcomes were`} not written`;
+function consequenceOf(outcomes: number): string {
+  if (outcomes === 0) return 'no jobs were reserved';
+  return `${outcomes === 1 ? 'an outcome was' : `${outcomes} outcomes were`} not written`;
 }

@@ -1,7 +1,7 @@
 /** Settles and reserves, in as many calls as it takes: mostly one, in a cluster one for each queue. */
-import type { Answer, ReserveRequest, Settlement, SettleResult } from '../contract';
+import type { ReserveRequest, Settlement, SettleResult } from '../contract';
 import type { RedisCaller } from './caller';
-import { type Exchanged, ExchangeLane } from './exchange-lane';
+import { type Exchanged, ExchangeLane, rememberWritten } from './exchange-lane';
 import type { Keys } from './keys';
 import { pagesOf } from '../../base/pages';
 import type { QueueNames } from './queue-names';
@@ -19,15 +19,15 @@ export class Exchanger {
   readonly #names: QueueNames;
   readonly #keys: Keys;
   readonly #cluster: ClusterQueues | undefined;
-  /** All queues of a server that is no cluster share it. */
-  readonly #lane: ExchangeLane;
+  /** Two calls may be under way: while Redis answers one, the jobs of the other run. */
+  readonly #lanes: readonly [ExchangeLane, ExchangeLane];
   readonly #slots: SlotExchanger | undefined;
 
   constructor(caller: RedisCaller, keys: Keys, names: QueueNames, cluster: ClusterQueues | undefined) {
     this.#names = names;
     this.#keys = keys;
     this.#cluster = cluster;
-    this.#lane = new ExchangeLane(caller, keys);
+    this.#lanes = [new ExchangeLane(caller, keys), new ExchangeLane(caller, keys)];
     this.#slots = cluster && new SlotExchanger(caller, keys, cluster.ordered, cluster.masters);
   }
 
@@ -52,17 +52,33 @@ export class Exchanger {
 
   #together(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Exchanged> {
     const pages = [...pagesOf(settlements, ({ reservation }) => reservation.payload.length)];
-    return pages.length > 1 ? this.#oneByOne(pages, request) : this.#lane.exchange(pages[0] ?? [], request, false);
+    const lane = this.#freeLane(request);
+    return pages.length > 1 ? oneByOne(lane, pages, request) : lane.exchange(pages[0] ?? [], request, false);
   }
 
-  /** The last page reserves as well. Once one was answered, the others must be: the caller takes all or nothing. */
-  async #oneByOne(pages: readonly (readonly Settlement[])[], request: ReserveRequest | undefined): Promise<Exchanged> {
-    const results: Answer<SettleResult>[] = [];
-    const last = pages.length - 1;
+  #freeLane(request: ReserveRequest | undefined): ExchangeLane {
+    const [first, second] = this.#lanes;
+    if (first.takes(request) || !second.takes(request)) return first;
+    return second;
+  }
+}
+
+/** The last page reserves as well. Once one was answered, the others must be: the caller takes all or nothing. */
+async function oneByOne(
+  lane: ExchangeLane,
+  pages: readonly (readonly Settlement[])[],
+  request: ReserveRequest | undefined,
+): Promise<Exchanged> {
+  const results: SettleResult[] = [];
+  const last = pages.length - 1;
+  try {
     for (let at = 0; at < last; at += 1) {
-      results.push(...(await this.#lane.exchange(pages[at]!, undefined, at > 0)).results);
+      results.push(...(await lane.exchange(pages[at]!, undefined, at > 0)).results);
     }
-    const exchanged = await this.#lane.exchange(pages[last]!, request, true);
+    const exchanged = await lane.exchange(pages[last]!, request, true);
     return { results: [...results, ...exchanged.results], reply: exchanged.reply };
+  } catch (error) {
+    rememberWritten(pages.flat(), results);
+    throw error;
   }
 }

@@ -25,11 +25,13 @@ export abstract class Lane<Item extends Waiting> {
   /** Under this name Redis records the answers of this lane. */
   protected readonly id = clientId();
   protected readonly caller: RedisCaller;
-  readonly #waiting: Item[] = [];
+  /** What travels in the next calls. */
+  protected readonly waiting: Item[] = [];
   /** When the last call was sent that Redis answered, by the key of its record. */
   readonly #recorded = new Recent<string, Moment>(MOST_RECORDS);
   #sequence = 0;
   #busy = false;
+  #sending = false;
 
   constructor(caller: RedisCaller) {
     this.caller = caller;
@@ -38,6 +40,11 @@ export abstract class Lane<Item extends Waiting> {
   /** Nothing is under way, and nothing waits. */
   get isIdle(): boolean {
     return !this.#busy;
+  }
+
+  /** A call is under way. */
+  protected get isSending(): boolean {
+    return this.#sending;
   }
 
   /** From when the deadline of a call counts: a long line is no silence, so it is from the last answer. */
@@ -72,7 +79,7 @@ export abstract class Lane<Item extends Waiting> {
   }
 
   protected enqueue(item: Item): void {
-    this.#waiting.push(item);
+    this.waiting.push(item);
     if (this.#busy) return;
     this.#busy = true;
     // Not at once: what is sent in the same turn of the microtasks travels along.
@@ -80,18 +87,19 @@ export abstract class Lane<Item extends Waiting> {
   }
 
   async #work(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const items = this.#waiting.splice(0, this.fitting(this.#waiting));
+    while (this.waiting.length > 0) {
+      const items = this.waiting.splice(0, this.fitting(this.waiting));
       this.#sequence += 1;
+      this.#sending = true;
       try {
         await this.carry(items, this.#sequence);
       } catch (error) {
         const again = this.#within(error, items);
         for (const item of items) if (!again.includes(item)) item.reject(error);
-        this.#waiting.unshift(...again);
+        this.waiting.unshift(...again);
       }
     }
-    this.#busy = false;
+    this.#busy = this.#sending = false;
   }
 
   // The deadline of a call is that of its oldest item; those that came later have time left, where nothing was done.

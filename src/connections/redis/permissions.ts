@@ -1,7 +1,5 @@
 /** Which commands that the queue needs the user may not give. */
-import { QueueUnavailableError } from '../errors';
 import type { RedisCaller } from './caller';
-import { isForbidden, isReply } from './refusals';
 import { script } from './scripts';
 
 /** What the scripts call. */
@@ -24,14 +22,4 @@ export async function missingPermissions(
     consequence: 'its permissions were not read',
   })) as [word: Buffer, missing: readonly Buffer[]];
   return missing.map(String);
-}
-
-/** What a script was refused with for a right that is missing, by the names of the commands: Redis does not always tell. */
-export async function withMissingRights(caller: RedisCaller, key: string, error: unknown): Promise<unknown> {
-  if (!(error instanceof QueueUnavailableError) || !isReply(error.cause) || !isForbidden(error.cause)) return error;
-  const missing = await missingPermissions(caller, key, SCRIPTED).catch(() => []);
-  if (missing.length === 0) return error;
-  // Worded as Redis words it, for the same remedy.
-  const words = `NOPERM this user may not call ${missing.join(', ')}`;
-  return caller.refusal(words, error.facts.consequence);
 }

@@ -3,7 +3,7 @@ import { QueueUnavailableError } from '../errors';
 import { Recent } from '../../base/recent';
 import type { RedisCaller } from './caller';
 import { isRefusal } from './errors';
-import { ForeignKeys, withForeignKey } from './foreign-keys';
+import { explained } from './explanations';
 
 /** A name that is met again after so many others is added again, which changes nothing. */
 const MOST_NAMES = 10_000;
@@ -11,13 +11,11 @@ const MOST_NAMES = 10_000;
 export class QueueNames {
   readonly #caller: RedisCaller;
   readonly #key: string;
-  readonly #foreign: ForeignKeys;
   readonly #added = new Recent<string, Promise<unknown>>(MOST_NAMES);
 
   constructor(caller: RedisCaller, key: string) {
     this.#caller = caller;
     this.#key = key;
-    this.#foreign = new ForeignKeys(caller);
   }
 
   /** Once for a process and queue; an attempt that failed is made again. */
@@ -46,7 +44,7 @@ export class QueueNames {
       if (!isRefusal(error)) throw error;
       // What holds for all that is written is said by that.
       if (error instanceof QueueUnavailableError) return;
-      await this.#foreign.say(this.#key, () => withForeignKey(this.#caller, [this.#key], error));
+      await this.#caller.tellOfRefusal(this.#key, [this.#key], error);
     }
   }
 
@@ -62,7 +60,7 @@ export class QueueNames {
   async all(): Promise<readonly string[]> {
     const asked = this.#caller.command('smembers', [this.#key], { consequence: 'the queues were not read' });
     const names = await asked.catch(async (error: unknown) => {
-      throw await withForeignKey(this.#caller, [this.#key], error);
+      throw await explained(this.#caller, [this.#key], error);
     });
     return (names as readonly Buffer[]).map(String).toSorted();
   }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 const FOLDER = join(__dirname, '..', '..', '..', 'lua');
 
-/** @param name `prelude`, or that of a script */
+/** @param name of a script, or of a part: `parts/base` */
 export function scriptText(name: string): string {
   return readFileSync(join(FOLDER, `${name}.lua`), 'utf8');
 }

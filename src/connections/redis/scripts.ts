@@ -1,4 +1,4 @@
-/** Reads the Lua scripts, once for a process and script, each with the prelude before it. */
+/** Reads the Lua scripts, once for a process and script, each with its parts before it: `base`, and those that its header names. */
 import { createHash } from 'node:crypto';
 import { scriptText } from './script-text';
 
@@ -37,10 +37,26 @@ const scripts = new Map<ScriptName, Script>();
 export function script(name: ScriptName): Script {
   let found = scripts.get(name);
   if (found === undefined) {
-    const source = `${scriptText('prelude')}\n${scriptText(name)}`;
+    const source = sourceOf(name);
     const sha = createHash('sha1').update(source).digest('hex');
     found = { name, source, sha, answers: ANSWERS[name] };
     scripts.set(name, found);
   }
   return found;
+}
+
+/**
+ * The parts that the header names stand before the script: `parts` as they are, `rarely` in a function `rarely()` that makes
+ * their functions when it is first called and gives them by name. To make a function costs every call of a script.
+ */
+function sourceOf(name: ScriptName): string {
+  const text = scriptText(name);
+  const named = (word: string): string =>
+    (new RegExp(`^-- {3}${word} +(.*)$`, 'm').exec(text)?.[1]?.split(' ') ?? [])
+      .map((part) => scriptText(`parts/${part}`))
+      .join('\n');
+  const rare = named('rarely');
+  const functions = [...rare.matchAll(/^local function (\w+)/gm)].map(([, made]) => `${made} = ${made}`);
+  const rarely = `local made\nlocal function rarely()\nif made then return made end\n${rare}\nmade = { ${functions.join(', ')} }\nreturn made\nend`;
+  return [scriptText('parts/base'), ...(rare === '' ? [] : [rarely]), named('parts'), text].join('\n');
 }

@@ -31,7 +31,7 @@ class Ended extends Job {
 const request = { queues: ['q'], limit: 10, lease: 600 };
 
 it('the commands that are asked for are those that the scripts call', () => {
-  const scripts = readdirSync(LUA).filter((file) => file.endsWith('.lua'));
+  const scripts = readdirSync(LUA, { encoding: 'utf8', recursive: true }).filter((file) => file.endsWith('.lua'));
   const texts = scripts.map((file) => readFileSync(join(LUA, file), 'utf8')).join('\n');
   const called = [...texts.matchAll(/\bp?call\('(\w+)'/g)].map(([, name]) => name!.toLowerCase());
   expect([...SCRIPTED].toSorted()).toEqual([...new Set(called)].toSorted());

@@ -14,7 +14,7 @@ function exchangerOf(script: (name: unknown, keys: readonly string[]) => Promise
   return new SlotExchanger(caller, new Keys('laravel:queues:', true), ordered, masters);
 }
 
-const NOTHING = [never, [], [], [], never, [], Buffer.from('1')];
+const NOTHING = [Buffer.from('exchanged'), [], never, 1, []];
 
 it('a cluster keeps a lane for each of the last thousand queues, not for each that there ever was', async () => {
   const clients = new Set<string>();

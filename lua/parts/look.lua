@@ -1,0 +1,53 @@
+-- look.lua: hints for other workers, and when this one should look again.
+
+-- Laravel leaves a hint for each job. SKIPPED: seconds until a queue that was skipped is looked at again.
+local MOST_HINTS, SKIPPED = 1000, 1
+
+-- Leaves a hint where somebody else should look, and removes those of an empty queue. A hint on a paused queue would
+-- wake those who wait, again and again: `resume` leaves one.
+local function adjust_hints(turn, queue)
+  if queue.paused or queue.skipped or not (queue.visited or queue.filled or queue.first_due) then return end
+  local exist = call('EXISTS', queue.ready, queue.notify)
+  queue.any = exist == 2 or (exist == 1 and call('EXISTS', queue.ready) == 1)
+  if exist == 2 then return end
+  -- This caller will not look at what comes due: it got all it may have, or does not look at the queue at all.
+  local is_ignored = turn.taken == turn.limit or not queue.visited
+  if queue.any or (queue.first_due and is_ignored) then
+    leave_hint(queue.notify)
+  elseif exist == 1 then
+    -- Not DEL, which would take along what is not ours.
+    call('LPOP', queue.notify, MOST_HINTS)
+  end
+end
+
+-- When a job of this queue becomes due, or the first lease ends. 0: jobs are ready.
+local function look(_, queue)
+  if not queue.visited and call('EXISTS', queue.ready) == 1 then
+    queue.due = 0
+    return
+  end
+  local due = call('ZRANGE', queue.delayed, 0, 0, 'WITHSCORES')[2]
+  local ending = call('ZRANGE', queue.reserved, 0, 0, 'WITHSCORES')[2]
+  queue.due = math.min(tonumber(due or math.huge), tonumber(ending or math.huge))
+end
+
+-- In how many seconds another look is worth while; '0' now, 'never'.
+local function next_look(turn, queues, sources)
+  if turn.limit > 0 then
+    for place = 1, sources do
+      if queues[place].any then return '0' end
+    end
+  end
+  local first = math.huge
+  for place = 1, turn.limit > 0 and sources or 0 do
+    local queue = queues[place]
+    if queue.resumes then first = math.min(first, queue.resumes / 1000000) end
+    if not queue.paused and not queue.skipped then
+      try(look, turn, queues, place)
+      if queue.due == 0 then return '0' end
+      first = math.min(first, queue.due or math.huge)
+    end
+  end
+  if turn.skipped then first = math.min(first, turn.moment / 1000000 + SKIPPED) end
+  return first == math.huge and 'never' or format('%.6f', math.max(first - turn.moment / 1000000, 0))
+end

@@ -1,0 +1,33 @@
+-- marks.lua: the marks of jobs that were cancelled and have not ended yet.
+--
+--   after texts.lua
+
+-- Places (from 1, in all groups together) of texts whose jobs were cancelled; in each group texts stand from `first`
+-- on. With `reasons`, behind each place why, '' where nobody said.
+local function cancelled_among(cancelled, reasons, groups, first)
+  local ids, places = {}, {}
+  for _, group in ipairs(groups) do
+    for i = first, #group do ids[#ids + 1] = id_of(group[i]) or '' end
+  end
+  if #ids == 0 then return places end
+  for place, marked in ipairs(call('ZMSCORE', cancelled, unpack(ids))) do
+    if marked then places[#places + 1] = place end
+    if marked and reasons then
+      local why = redis.pcall('HGET', reasons, ids[place])
+      places[#places + 1] = type(why) == 'string' and why or ''
+    end
+  end
+  return places
+end
+
+-- The job has ended, or is to run again: its mark is not meant for a later job of the same id.
+local function unmark(cancelled, reasons, id)
+  redis.pcall('ZREM', cancelled, id)
+  redis.pcall('HDEL', reasons, id)
+end
+
+-- Adds to the news which of the jobs that are handed out were cancelled.
+local function tell_cancelled(news, cancelled, reasons, jobs)
+  local told, places = pcall(cancelled_among, cancelled, reasons, jobs, 2)
+  if told and #places > 0 then news[#news + 1], news[#news + 2] = 'cancelled', places end
+end

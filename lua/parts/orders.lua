@@ -1,0 +1,32 @@
+-- orders.lua: what workers were told to do.
+--
+--   after pauses.lua, refusals.lua
+
+-- Tells whoever reserves of the last order to start anew and of the queues that are paused, which are marked so.
+local function heed_orders(turn, control, queues, sources)
+  local news, fields, paused = turn.news, { 'restart' }, {}
+  for place = 1, sources do fields[place + 1] = 'paused:' .. queues[place].ready end
+  local values = call('HMGET', control, unpack(fields))
+  for place = 1, sources do
+    local queue = queues[place]
+    queue.paused, queue.resumes = is_paused(values[place + 1], control, queue.ready, turn.moment)
+    if queue.paused then paused[#paused + 1] = place end
+  end
+  if values[1] then news[#news + 1], news[#news + 2] = 'restart', values[1] end
+  if #paused > 0 then news[#news + 1], news[#news + 2] = 'paused', paused end
+end
+
+-- Whether any job is cancelled. Orders that cannot be read may be to take nothing: then only what has ended is
+-- settled.
+local function read_orders(turn, control, cancelled, queues, sources)
+  local any_cancelled = false
+  local done, problem = pcall(function()
+    any_cancelled = call('ZCARD', cancelled) > 0
+    if turn.limit > 0 then heed_orders(turn, control, queues, sources) end
+  end)
+  if not done then
+    turn.limit = 0
+    skip(turn, {}, 0, problem)
+  end
+  return any_cancelled
+end

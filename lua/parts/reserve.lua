@@ -1,0 +1,79 @@
+-- reserve.lua: hands out the head of a ready list under a lease.
+--
+--   rarely aside.lua, refresh.lua
+
+-- What we write ends in `,"id":"`, a UUID of 36 characters and `","attempts":0}`: one look at the end tells.
+local OURS, OUR_TAIL, OPENING = '^,"id":"[%w-]+","attempts":(%d)}$', -58, 123
+
+local function reserve(turn, queue, place)
+  local ready, reserved, limit = queue.ready, queue.reserved, turn.limit - turn.taken
+  local fitting, unreadable = 1, nil
+  repeat
+    local found, members, count, full = { place }, {}, 0, false
+    unreadable = nil
+    repeat
+      -- A page of long texts would be read for nothing: the first says how many may fit.
+      local wanted = math.min(PAGE, limit - count, fitting)
+      local page = call('LRANGE', ready, count, count + wanted - 1)
+      for _, text in ipairs(page) do
+        full = turn.moved == MOST_JOBS or (turn.moved > 0 and #text > turn.bytes)
+        if full then break end
+        turn.moved, turn.bytes = turn.moved + 1, turn.bytes - #text
+        local start, _, attempts = find(text, OURS, OUR_TAIL)
+        local reservation
+        if start and byte(text, 1) == OPENING then reservation = sub(text, 1, -3) .. (attempts + 1) .. '}'
+        else reservation = rarely().reserved_text(turn, text) end
+        if not reservation then
+          unreadable = text
+          break
+        end
+        count = count + 1
+        found[count + 1], members[2 * count] = reservation, reservation
+      end
+      if page[1] then fitting = math.max(math.floor(turn.bytes / #page[#page]), 1) end
+    until full or unreadable or #page < wanted or count == limit
+
+    if count > 0 then
+      local lease_end = free_score(reserved, turn.lease_end)
+      for i = 1, count do members[2 * i - 1] = lease_end end
+      if call('ZADD', reserved, 'NX', unpack(members)) < count then
+        rarely().tell_twins_apart(turn, queue, found, lease_end)
+      end
+      -- To ask beforehand whether this may be done would cost every job: it is taken back instead.
+      local gone = redis.pcall('LPOP', ready, count)
+      if gone and gone.err then
+        call('ZREM', reserved, unpack(found, 2))
+        error(gone)
+      end
+      limit, turn.taken = limit - count, turn.taken + count
+      local ends = turn.lease_ends
+      ends[#ends + 1], ends[#ends + 2] = place, lease_end
+      turn.jobs[#turn.jobs + 1] = found
+    end
+    if unreadable then
+      rarely().set_aside(turn, queue, place, unreadable)
+      call('LPOP', ready, 1)
+    end
+  until not unreadable or limit == 0
+end
+
+-- Has what is due become ready, and takes what it may from the queue. A caller that was given all it wants a moment
+-- ago (`is_early`) asks what is due only where it would get less this time.
+local function visit(turn, queue, place)
+  queue.visited = not queue.paused and turn.taken < turn.limit
+  if queue.visited and turn.is_early then
+    reserve(turn, queue, place)
+    if turn.taken == turn.limit then return end
+  end
+  turn.is_early, queue.refreshed = false, true
+  local now = score(turn.moment)
+  if call('ZCOUNT', queue.delayed, '-inf', now) > 0 then rarely().promote(queue, now) end
+  if call('ZCOUNT', queue.reserved, '-inf', now) > 0 then rarely().reclaim(turn, queue, place, now) end
+  if queue.visited then reserve(turn, queue, place) end
+end
+
+-- Does a step of one queue. Refused, it does no harm to the others.
+local function try(step, turn, queues, place)
+  local done, problem = pcall(step, turn, queues[place], place)
+  if not done then rarely().skip(turn, queues[place], place, problem) end
+end

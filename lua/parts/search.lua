@@ -1,0 +1,18 @@
+-- search.lua: looks through a list or a sorted set, without blocking the server.
+--
+--   after budget.lua
+
+-- The first text that `is_meant` is true of, and how many were looked at before it: 100 or 1 MiB at most. `page_from`
+-- reads some, from a place on.
+local function search(page_from, is_meant)
+  local budget, looked = new_budget(), 0
+  repeat
+    local page = page_from(looked)
+    for _, text in ipairs(page) do
+      if not charge(budget, text) then return nil, looked end
+      if is_meant(text) then return text, looked end
+      looked = looked + 1
+    end
+  until #page == 0
+  return nil, looked
+end
