@@ -7,16 +7,15 @@
  * event loop renews all.
  */
 import { existsSync } from 'node:fs';
-import { type Clock, type Milliseconds, type Moment, type Seconds, systemClock } from '../../base/clock';
+import { type Clock, type Milliseconds, type Moment, momentOf, type Seconds, systemClock } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import type { Connection, Reservation } from '../../connections/contract';
 import { CancelWatch } from '../cancel-watch';
 import { JobCancelledError, LeaseLostError } from '../errors';
-import { type Heard, LeaseChannel, type Placed } from './channel';
 import { PROGRAM } from './lease-thread';
-import { FIRST_PAUSE, type Leased, LeaseRenewal, LONGEST_PAUSE, THIRD } from './renewal';
-import type { Place } from './place';
-import { LeaseTable } from './table';
+import { type Heard, LeaseLink } from './link';
+import { type LeaseRecord, LeaseTable } from './record';
+import { FIRST_PAUSE, type Held, LeaseRenewal, LONGEST_PAUSE, THIRD } from './renewal';
 import type { Outcome } from '../running-job';
 import type { Lease, RunningJob } from '../running-job';
 
@@ -43,22 +42,22 @@ export class LeaseKeeper {
   readonly #table: LeaseTable;
   readonly #renewal: LeaseRenewal<HeldJob>;
   readonly #cancels: CancelWatch<HeldJob> | undefined;
-  #channel: LeaseChannel | undefined;
+  #link: LeaseLink | undefined;
   #confirming: Promise<unknown> | undefined;
 
   constructor(settings: LeaseKeeperSettings) {
     const { connection, lease, clock, report, recovered } = settings;
     this.#settings = settings;
-    this.#table = new LeaseTable(clock.monotonic());
-    this.#channel = this.#newChannel();
+    this.#table = new LeaseTable(momentOf(clock));
+    this.#link = this.#newLink();
     this.#renewal = new LeaseRenewal<HeldJob>({
       lease,
-      after: this.#channel === undefined ? THIRD : HALF,
+      after: this.#link === undefined ? THIRD : HALF,
       clock,
       renew: (reservations, seconds) => connection.renew(reservations, seconds),
       lost: (held) => this.#lose(held),
       cancelled: (held) => this.#hearCancelled(held),
-      // Somebody else may have it from here on. It is renewed all the same: as long as nobody has, it is ours.
+      // Somebody else may take the job from here on. It is renewed all the same: until somebody has, it is ours.
       // One that has not started waits until the store has said whose it is.
       ended: ({ job }) => {
         if (job.handler !== 'not-called') abortAsLost(job);
@@ -70,23 +69,21 @@ export class LeaseKeeper {
   }
 
   /**
-   * All jobs of one reserve, before the first of their handlers starts: it may block the event loop at once.
+   * Takes all jobs of one reserve, before the first of their handlers starts: it may block the event loop at once.
    *
-   * `reservedAt`: from before the reserve was sent, so that our end is never later than the store's.
+   * `reservedAt`: from before the reserve was sent, so that the end we know is never later than the store's.
    */
   keep(jobs: readonly RunningJob[], reservedAt: Moment): void {
     if (!this.#settings.connection.capabilities.renew || jobs.length === 0) return;
     const { clock } = this.#settings;
-    const { monotonic, wall } = reservedAt;
-    const held = jobs.map((job) => (job.lease = new HeldJob(job, this.#table.take(monotonic), clock, this.#confirm)));
-    for (const one of held) one.ahead = wall - monotonic;
+    const held = jobs.map((job) => (job.lease = new HeldJob(job, this.#table.take(reservedAt), clock, this.#confirm)));
     this.#renewal.keep(held);
-    this.#channel?.keep(held);
+    this.#link?.keep(held);
     this.#cancels?.start();
   }
 
   /**
-   * Renews those whose lease has ended, as after an outage. To be awaited before a reserve, which would reclaim them and
+   * Renews the leases that have ended, as after an outage. To be awaited before a reserve, which would reclaim the jobs and
    * hand them out a second time: gives the queues where that may still be, and waits where it may on all `queues` of them.
    * Undefined: there are none.
    *
@@ -103,7 +100,7 @@ export class LeaseKeeper {
 
   /** The run is over; it is held until its outcome is stored. */
   ended(job: RunningJob, { settlement }: Outcome): void {
-    heldOf(job)?.place.end(settlement.outcome === 'completed');
+    heldOf(job)?.record.end(settlement.outcome === 'completed');
   }
 
   /** The job is settled: from here on nobody needs its lease. */
@@ -116,72 +113,7 @@ export class LeaseKeeper {
   async close(): Promise<void> {
     this.#renewal.close();
     this.#cancels?.close();
-    await this.#channel?.close();
-  }
-
-  #newWatch(): CancelWatch<HeldJob> | undefined {
-    const { connection, clock } = this.#settings;
-    const { control } = connection;
-    if (control?.cancelled === undefined) return undefined;
-    return new CancelWatch<HeldJob>({
-      clock,
-      ask: (reservations) => control.cancelled!(reservations),
-      held: () => this.#renewal.held,
-      cancelled: (held, reason) => this.#cancel(held, reason),
-    });
-  }
-
-  #newChannel(): LeaseChannel | undefined {
-    const { connection, lease, clock, logger, endsProcess = false } = this.#settings;
-    const { capabilities, threadAccess } = connection;
-    // A store in this thread (null) stands still with its workers. A clock that somebody moves does not move a thread's.
-    if (!capabilities.renew || threadAccess === null || clock !== systemClock) return undefined;
-    const missing = threadAccess && [PROGRAM, threadAccess.module].find((file) => !existsSync(file));
-    if (threadAccess !== undefined && missing === undefined) {
-      const heard = (message: Heard): void => this.#hear(message);
-      const gone = (why: string): void => this.#doWithout(why);
-      return new LeaseChannel({ threadAccess, lease, table: this.#table, endsProcess, heard, gone });
-    }
-    const why = missing === undefined ? 'the driver gives a thread no access' : `${missing} is not there`;
-    logger.info(
-      { connection: connection.name, driver: connection.driver },
-      `Leases on ${connection.name} are renewed from the event loop (${why}): ` +
-        'a handler that blocks it for longer than retryAfter loses its lease.',
-    );
-    return undefined;
-  }
-
-  #hear(message: Heard): void {
-    const { connection, logger, report, recovered } = this.#settings;
-    if (message.kind === 'failed') return report(new Error(message.message));
-    if (message.kind === 'recovered') return recovered?.();
-    if (message.kind === 'blocked') {
-      const { account, numbers } = message;
-      if (account !== undefined) logger.error({ connection: connection.name, jobs: numbers.length }, account);
-      for (const number of numbers) this.#lose(this.#find(number));
-      return;
-    }
-    // It may have been settled meanwhile.
-    const held = this.#find(message.number);
-    if (message.kind === 'lost') this.#lose(held);
-    else if (held !== undefined) this.#hearCancelled(held);
-  }
-
-  #doWithout(why: string): void {
-    const { connection, logger } = this.#settings;
-    this.#channel = undefined;
-    logger.warn(
-      { connection: connection.name },
-      `The thread that renewed the leases on ${connection.name} is gone (${why}). They are renewed from the event loop ` +
-        'from here on: a handler that blocks it for longer than retryAfter loses its lease.',
-    );
-    this.#renewal.renewAfter(THIRD);
-  }
-
-  #lose(held: HeldJob | undefined): void {
-    if (held === undefined) return;
-    this.#forget(held);
-    abortAsLost(held.job);
+    await this.#link?.close();
   }
 
   // One for all jobs: it is handed to each.
@@ -202,9 +134,90 @@ export class LeaseKeeper {
     }
   }
 
-  // A renewal tells that it is so, and the watch why.
-  #hearCancelled(held: HeldJob): void {
-    if (held.isCancelled) return;
+  #newWatch(): CancelWatch<HeldJob> | undefined {
+    const { connection, clock } = this.#settings;
+    const { control } = connection;
+    if (control?.cancelled === undefined) return undefined;
+    return new CancelWatch<HeldJob>({
+      clock,
+      ask: (reservations) => control.cancelled!(reservations),
+      held: () => this.#renewal.held,
+      cancelled: (held, reason) => this.#cancel(held, reason),
+    });
+  }
+
+  #newLink(): LeaseLink | undefined {
+    const { connection, lease, clock, logger, endsProcess = false } = this.#settings;
+    const { capabilities, threadAccess } = connection;
+    // A store in this thread (memory) stands still with its workers. A clock that a test moves does not move a thread's.
+    if (!capabilities.renew || threadAccess === null || clock !== systemClock) return undefined;
+    const missing = threadAccess && [PROGRAM, threadAccess.module].find((file) => !existsSync(file));
+    if (threadAccess !== undefined && missing === undefined) {
+      const heard = (message: Heard): void => this.#hear(message);
+      const gone = (why: string): void => this.#doWithout(why);
+      return new LeaseLink({ threadAccess, lease, table: this.#table, endsProcess, heard, gone });
+    }
+    const why = missing === undefined ? 'the driver gives a thread no access' : `${missing} is not there`;
+    logger.info(
+      { connection: connection.name, driver: connection.driver },
+      `Leases on ${connection.name} are renewed from the event loop (${why}): ` +
+        'a handler that blocks it for longer than retryAfter loses its lease.',
+    );
+    return undefined;
+  }
+
+  #hear(message: Heard): void {
+    const { connection, logger, report, recovered } = this.#settings;
+    switch (message.kind) {
+      case 'failed':
+        return report(new Error(message.message));
+      case 'recovered':
+        return recovered?.();
+      case 'lost':
+        return this.#lose(this.#find(message.number));
+      case 'cancelled':
+        return this.#hearCancelled(this.#find(message.number));
+      case 'blocked': {
+        const { account, numbers } = message;
+        if (account !== undefined) logger.error({ connection: connection.name, jobs: numbers.length }, account);
+        for (const number of numbers) this.#lose(this.#find(number));
+      }
+    }
+  }
+
+  #doWithout(why: string): void {
+    const { connection, logger } = this.#settings;
+    this.#link = undefined;
+    logger.warn(
+      { connection: connection.name },
+      `The thread that renewed the leases on ${connection.name} is gone (${why}). They are renewed from the event loop ` +
+        'from here on: a handler that blocks it for longer than retryAfter loses its lease.',
+    );
+    this.#renewal.renewAfter(THIRD);
+  }
+
+  // The thread's word may come after the job was settled.
+  #find(number: number): HeldJob | undefined {
+    for (const held of this.#renewal.held) if (held.number === number) return held;
+    return undefined;
+  }
+
+  #lose(held: HeldJob | undefined): void {
+    if (held === undefined) return;
+    this.#forget(held);
+    abortAsLost(held.job);
+  }
+
+  #forget(held: HeldJob): void {
+    // Its record may be another job's from here on.
+    held.job.lease = undefined;
+    this.#renewal.drop(held);
+    this.#table.leave(held.record);
+  }
+
+  // A renewal says that it is so, and the watch why.
+  #hearCancelled(held: HeldJob | undefined): void {
+    if (held === undefined || held.isCancelled) return;
     if (this.#cancels === undefined) this.#cancel(held);
     else void this.#cancels.hear(held);
   }
@@ -216,37 +229,28 @@ export class LeaseKeeper {
     held.isCancelled = true;
     job.abort(new JobCancelledError(job.name, job.id, reason), this.#settings.grace);
   }
-
-  #find(number: number): HeldJob | undefined {
-    for (const held of this.#renewal.held) if (held.number === number) return held;
-    return undefined;
-  }
-
-  #forget(held: HeldJob): void {
-    // Its place may be another job's from here on.
-    held.job.lease = undefined;
-    this.#renewal.drop(held);
-    this.#table.leave(held.place);
-    this.#channel?.drop(held.number);
-  }
 }
 
-function heldOf(job: RunningJob): HeldJob | undefined {
-  return job.lease as HeldJob | undefined;
-}
-
-class HeldJob implements Placed, Leased, Lease {
+class HeldJob implements Held, Lease {
   position: number | undefined;
-  ahead: Milliseconds | undefined;
   readonly job: RunningJob;
-  readonly place: Place;
+  readonly number: number;
+  readonly reservation: Reservation;
+  readonly record: LeaseRecord;
   isCancelled = false;
   readonly #clock: Clock;
   readonly #confirm: (held: HeldJob) => Promise<void> | undefined;
 
-  constructor(job: RunningJob, place: Place, clock: Clock, confirm: (held: HeldJob) => Promise<void> | undefined) {
+  constructor(
+    job: RunningJob,
+    record: LeaseRecord,
+    clock: Clock,
+    confirm: (held: HeldJob) => Promise<void> | undefined,
+  ) {
     this.job = job;
-    this.place = place;
+    this.number = job.number;
+    this.reservation = job.reservation;
+    this.record = record;
     this.#clock = clock;
     this.#confirm = confirm;
   }
@@ -256,24 +260,12 @@ class HeldJob implements Placed, Leased, Lease {
   }
 
   foresee(within: Milliseconds, delay: Seconds): void {
-    this.place.foresee(this.#clock.monotonic() + within, delay);
+    this.record.foresee(this.#clock.monotonic() + within, delay);
   }
+}
 
-  get number(): number {
-    return this.job.number;
-  }
-
-  get reservation(): Reservation {
-    return this.job.reservation;
-  }
-
-  get leasedAt(): Milliseconds {
-    return this.place.leasedAt;
-  }
-
-  set leasedAt(moment: Milliseconds) {
-    this.place.leasedAt = moment;
-  }
+function heldOf(job: RunningJob): HeldJob | undefined {
+  return job.lease as HeldJob | undefined;
 }
 
 // The handler is waited for: its outcome is refused by the store if the job is somebody else's now, and right if not.

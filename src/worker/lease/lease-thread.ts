@@ -1,25 +1,26 @@
 /**
- * The thread that keeps leases, as its workers see it: one for all workers of the process.
+ * The lease thread as its workers see it: one for all workers of the process.
  *
  * It starts with the first job, keeps no process alive, and ends with the last worker that has had a job.
  */
-import { isMainThread, type MessagePort, Worker } from 'node:worker_threads';
+import { isMainThread, Worker } from 'node:worker_threads';
 import { monotonicOrigin } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import { threadModule } from '../../base/thread-module';
-import { type Admission, HERE, type ThreadData, type WorkerData } from './messages';
+import { type FromThread, type FromWorker, HERE, type ThreadData, type ToThread, type ToWorker } from './messages';
 
 /** The path of the thread's program. */
 export const PROGRAM = threadModule('worker/lease/thread/program');
 
-/** Called when the thread has ended, with the reason. */
-type Gone = (why: string) => void;
+/** Hears what the thread tells one worker: `gone` and `closed` also when it has ended. */
+export type Hear = (message: ToWorker) => void;
 
 let running: LeaseThread | undefined;
 
 export class LeaseThread {
   readonly #thread: Worker;
-  readonly #workers = new Set<Gone>();
+  readonly #workers = new Map<number, Hear>();
+  #numbers = 0;
 
   /** The one that runs; where none does, it is started. @throws where it cannot be */
   static current(): LeaseThread {
@@ -32,39 +33,53 @@ export class LeaseThread {
       ofMainThread: isMainThread,
       isDebugged: isDebugged(),
     };
-    const thread = new Worker(PROGRAM, {
+    this.#thread = new Worker(PROGRAM, {
       workerData,
       name: 'onqueue leases',
       // What the application is loaded with, such as a compiler, would only make the thread slow and large.
       execArgv: [],
       env: { ...process.env, NODE_OPTIONS: '' },
     });
-    thread.unref();
-    // It asks whether the event loop moves.
-    thread.on('message', () => thread.postMessage(HERE, []));
-    thread.on('error', (error) => this.#end(errorMessage(error)));
-    thread.on('exit', (code) => this.#end(`it exited with ${code}`));
-    this.#thread = thread;
+    this.#thread.unref();
+    this.#thread.on('message', (message: FromThread) => {
+      if (message.kind === 'ask') this.#post(HERE);
+      else this.#workers.get(message.worker)?.(message);
+    });
+    this.#thread.on('error', (error) => this.#end(errorMessage(error)));
+    this.#thread.on('exit', (code) => this.#end(`it exited with ${code}`));
   }
 
-  admit(worker: WorkerData, port: MessagePort, gone: Gone): void {
-    this.#workers.add(gone);
-    const admission: Admission = { worker, port };
-    this.#thread.postMessage(admission, [port]);
+  /** Gives the worker's number here. */
+  join(hear: Hear): number {
+    this.#numbers += 1;
+    this.#workers.set(this.#numbers, hear);
+    return this.#numbers;
+  }
+
+  /** @throws where the message cannot be handed over */
+  tell(worker: number, message: FromWorker, handedOver: readonly ArrayBuffer[] = []): void {
+    this.#post({ worker, ...message }, handedOver);
   }
 
   /** To be called once the thread has closed what it has opened for the worker. The last one ends it. */
-  async leave(gone: Gone): Promise<void> {
-    if (!this.#workers.delete(gone) || this.#workers.size > 0) return;
+  async leave(worker: number): Promise<void> {
+    if (!this.#workers.delete(worker) || this.#workers.size > 0) return;
     if (running === this) running = undefined;
     await this.#thread.terminate();
   }
 
+  #post(message: ToThread, handedOver: readonly ArrayBuffer[] = []): void {
+    this.#thread.postMessage(message, handedOver);
+  }
+
   #end(why: string): void {
     if (running === this) running = undefined;
-    const left = [...this.#workers];
+    const left = [...this.#workers.values()];
     this.#workers.clear();
-    for (const gone of left) gone(why);
+    for (const hear of left) {
+      hear({ kind: 'gone', why });
+      hear({ kind: 'closed' });
+    }
   }
 }
 

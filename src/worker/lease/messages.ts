@@ -1,8 +1,7 @@
-/** What workers and the thread that keeps their leases tell each other beside the memory that they share. */
-import type { MessagePort } from 'node:worker_threads';
-import type { Milliseconds, Seconds } from '../../base/clock';
+/** What the two sides of the lease tell each other beside the records that they share. */
+import type { Milliseconds, Moment, Seconds } from '../../base/clock';
 import type { Reservation, ThreadAccess } from '../../connections/contract';
-import type { Page } from './place';
+import type { Page } from './record';
 
 /** What the thread is started with. */
 export interface ThreadData {
@@ -14,78 +13,60 @@ export interface ThreadData {
   readonly isDebugged: boolean;
 }
 
-/** One worker, and its port: all that concerns its jobs goes by that. */
-export interface Admission {
-  readonly worker: WorkerData;
-  readonly port: MessagePort;
-}
-
 export interface WorkerData {
   readonly threadAccess: ThreadAccess;
   readonly lease: Seconds;
-  /** From which moment by the worker's clock the times in its pages count. */
-  readonly origin: Milliseconds;
-  /** What both ends say about themselves: `STORE` and `LOOKING`. */
+  /** The moment, by the worker's clocks, from which those in its records count. */
+  readonly origin: Moment;
+  /** What both sides say about themselves: `STORE` and `LOOKING`. */
   readonly state: Int32Array;
   /** Whether the process may be ended when a job blocks its event loop past timeout and grace. */
   readonly endsProcess: boolean;
 }
 
-/** Whether the thread has opened the worker's store: one of the three below. */
+/** In `state`, whether the thread has opened the worker's store: one of the three below. */
 export const STORE = 0;
 export const NOTHING_OPEN = 0;
 export const STORE_OPEN = 1;
-/** The worker has ended: nothing may be opened for it any more. */
+/** The worker has ended, and nothing may be opened for it any more. */
 export const ENDED = 2;
 
-/** Whether the thread looks at the pages by itself: 1, or 0 when it has found nothing for a while. */
+/** In `state`, whether the thread looks at the records by itself: 1, or 0 when it has found none for a while. */
 export const LOOKING = 1;
 
-/** How many numbers the state has. */
+/** How many numbers `state` has. */
 export const STATES = 2;
 
-/** The thread asks whether the event loop moves. */
-export const ASK = 'ask';
-
-/** It does. */
+/** The event loop moves: the answer to `ask`. */
 export const HERE = 'here';
 
-/** The worker ends. The thread closes its store, unless another one has it too, and then the port. */
-export const CLOSE = 'close';
-
-/** The thread is to look at the pages again. */
-export const LOOK = 'look';
+/** `worker`: its number among those of the thread. */
+export type ToThread = typeof HERE | ({ readonly worker: number } & FromWorker);
 
 export type FromWorker =
-  | typeof CLOSE
-  | typeof LOOK
-  /** One more page. */
-  | { readonly page: Page }
-  /** A reservation that has no room in a place. */
-  | { readonly number: number; readonly reservation: SentReservation }
-  /** Such a one is needed no more. */
-  | { readonly settled: number };
+  | { readonly kind: 'join'; readonly data: WorkerData }
+  /** One more page of records. */
+  | { readonly kind: 'page'; readonly page: Page }
+  /** A reservation that has no room in its record, which is the one at this place. */
+  | { readonly kind: 'large'; readonly at: number; readonly number: number; readonly reservation: SentReservation }
+  /** The thread is to look at the records again. */
+  | { readonly kind: 'look' }
+  /** The worker ends: the thread closes its store, unless another worker has it too, and answers `closed`. */
+  | { readonly kind: 'close' };
+
+/** `ask`: does the event loop move? */
+export type FromThread = { readonly kind: 'ask' } | ({ readonly worker: number } & ToWorker);
 
 export type ToWorker =
   | { readonly kind: 'lost' | 'cancelled'; readonly number: number }
   | { readonly kind: 'failed'; readonly message: string }
   /** The store takes renewals again. */
   | { readonly kind: 'recovered' }
+  | { readonly kind: 'closed' }
   /** The thread cannot open the store, and has given the worker up. */
   | { readonly kind: 'gone'; readonly why: string }
-  /** The event loop stood still; these were recorded as timed out without it, or found lost. */
-  | {
-      readonly kind: 'blocked';
-      readonly numbers: readonly number[];
-      /** What was said of it. One of the workers concerned is told. */
-      readonly account: string | undefined;
-    };
+  /** The event loop stood still. These were recorded as timed out without it, or found lost; `account`: what was said of it. */
+  | { readonly kind: 'blocked'; readonly numbers: readonly number[]; readonly account: string | undefined };
 
-/** Memory that was handed over comes as what it is, and not as a Buffer. */
+/** Memory that was handed over arrives as what it is, and not as a Buffer. */
 export type SentReservation = Omit<Reservation, 'payload'> & { readonly payload: Uint8Array<ArrayBuffer> };
-
-/** A job that a worker runs, and the number by which the thread knows it. */
-export interface Numbered {
-  readonly number: number;
-  readonly reservation: Reservation;
-}

@@ -1,121 +1,117 @@
 /**
- * Renews the leases of running jobs, on whichever thread it is, and says what the store answered.
+ * Renews the leases of running jobs, on either side, and says what the store answered.
  *
  * The first renewal comes when a third of the lease is over, so that short jobs never send their text again. One that the
- * store did not answer is repeated after short growing pauses, also beyond the end of the lease: as long as nobody else
- * has taken the job, it is ours.
+ * store does not answer is repeated after short growing pauses, also beyond the end of the lease: the job is ours until
+ * somebody else has taken it.
  */
 import { type Clock, type Milliseconds, type Moment, momentOf, type Seconds, type Timer } from '../../base/clock';
 import type { Connection, RenewResult, Reservation } from '../../connections/contract';
 import { pagesOf } from '../../base/pages';
 import { type Member, Roster } from '../roster';
+import type { LeaseRecord } from './record';
 
 export const FIRST_PAUSE: Milliseconds = 50;
 export const LONGEST_PAUSE: Milliseconds = 1000;
 
-/** Part of a lease between two looks: what falls due until the next one is renewed with this one. */
-export const LOOK = 1 / 12;
+/** Part of a lease between two looks. A renewal takes along what falls due within it. */
+const LOOK = 1 / 12;
 
 /** Part of a lease after which it is renewed. */
 export const THIRD = 1 / 3;
 
-/** One reservation under a lease. */
-export interface Leased extends Member {
+/** A job that is held under a lease. */
+export interface Held extends Member {
+  /** The number of its run, by which both sides know it. */
+  readonly number: number;
   readonly reservation: Reservation;
-  /** When the lease last began, by the clock of the renewal. */
-  leasedAt: Milliseconds;
-  /**
-   * How far the wall clock was ahead of the monotonic one when the lease began, as far as this renewal knows; undefined: it does
-   * not. The monotonic clock stands still while a machine sleeps: by it a lease would not have ended that is over.
-   */
-  ahead?: Milliseconds | undefined;
+  readonly record: LeaseRecord;
 }
 
-export interface LeaseRenewalSettings<L extends Leased> {
+export interface LeaseRenewalSettings<H extends Held> {
   readonly lease: Seconds;
   /** Part of the lease after which it is renewed. Default: a third. */
   readonly after?: number | undefined;
   readonly clock: Clock;
+  /** Longest pause between two looks at what is held. */
+  readonly lookEvery?: Milliseconds | undefined;
   readonly renew: Connection['renew'];
-  /** Called before each look at what is held: to drop what is not any more. */
-  readonly refresh?: (() => void) | undefined;
+  /** Called with each look, to bring what is held up to date. False: there is nothing to look for any more. */
+  readonly refresh?: (() => boolean) | undefined;
   /** It is no longer ours. */
-  readonly lost: (leased: L) => void;
+  readonly lost: (held: H) => void;
   /** It is ours, and is to end. Said with each renewal. */
-  readonly cancelled: (leased: L) => void;
+  readonly cancelled: (held: H) => void;
   /** Its lease is over, and the store has not answered yet. Said with each look. */
-  readonly ended: (leased: L) => void;
+  readonly ended: (held: H) => void;
   /** Called once for each streak of failures. */
   readonly failed: (error: unknown) => void;
   /** Called when such a streak ends by an answer. */
   readonly recovered?: (() => void) | undefined;
 }
 
-export class LeaseRenewal<L extends Leased> {
-  readonly #settings: LeaseRenewalSettings<L>;
+export class LeaseRenewal<H extends Held> {
+  readonly #settings: LeaseRenewalSettings<H>;
   readonly #span: Milliseconds;
-  readonly #held = new Roster<L>();
+  readonly #lookEvery: Milliseconds;
+  readonly #held = new Roster<H>();
   /** Those that a part of the store has left unanswered so far: asked for once. */
-  readonly #unanswered = new Map<L, Promise<RenewResult>>();
+  readonly #unanswered = new Map<H, Promise<RenewResult>>();
   #after: number;
   #timer: Timer | undefined;
   #pause: Timer | undefined;
   #renewing = false;
   #failing = false;
 
-  constructor(settings: LeaseRenewalSettings<L>) {
+  constructor(settings: LeaseRenewalSettings<H>) {
+    const { lease, after = THIRD, lookEvery = Infinity } = settings;
     this.#settings = settings;
-    this.#span = settings.lease * 1000;
-    this.#after = settings.after ?? THIRD;
+    this.#span = lease * 1000;
+    this.#lookEvery = Math.min(lookEvery, LOOK * this.#span);
+    this.#after = after;
   }
 
-  /** Reservations of one call. They may come late, to a thread that was not up yet. */
-  keep(leased: readonly L[]): void {
-    const [first] = leased;
-    if (first === undefined) return;
-    for (const one of leased) this.#held.add(one);
-    const left = first.leasedAt + this.#after * this.#span - this.#settings.clock.monotonic();
-    // What is held already began before these.
-    if (this.#timer === undefined || left <= 0) this.#lookIn(left);
+  keep(held: readonly H[]): void {
+    for (const one of held) this.#held.add(one);
+    if (held.length > 0) this.start();
+  }
+
+  /** Looks from here on, as long as something is held. */
+  start(within: Milliseconds = Infinity): void {
+    this.#timer ??= this.#settings.clock.after(Math.min(within, this.#lookEvery), () => this.#look());
   }
 
   /** All of them. */
-  get held(): Iterable<L> {
+  get held(): Iterable<H> {
     return this.#held;
   }
 
-  /** Nobody needs the lease from here on. */
-  drop(leased: L): void {
-    this.#held.delete(leased);
+  /** Nobody needs the lease any more. */
+  drop(held: H): void {
+    this.#held.delete(held);
   }
 
-  /** From here on leases are renewed after this part of them; what is due is renewed at once. */
+  /** From here on leases are renewed after this part of them. */
   renewAfter(part: number): void {
     this.#after = part;
-    if (this.#held.size > 0) this.#lookIn(0);
+    this.#timer?.cancel();
+    if (this.#held.size > 0) this.#look();
   }
 
   /**
-   * Renews those whose lease has ended; gives the queues of those that stay unanswered, and waits where these are all
-   * there are. Undefined: none has.
+   * Renews those whose lease may have ended; gives the queues of those that stay unanswered, and waits where these are all
+   * there are. Undefined: there are none.
    *
    * @param queues how many there are
    * @throws what the store throws
    */
   renewEnded(queues: number): Promise<ReadonlySet<string>> | undefined {
-    // Once for all: a worker asks on each turn, and may hold thousands.
-    const now = momentOf(this.#settings.clock);
-    const ended: L[] = [];
-    for (const leased of this.#held) if (this.#mayHaveEndedBy(now, leased)) ended.push(leased);
+    const ended = this.#olderThan(this.#span);
     return ended.length === 0 ? undefined : this.#renewPages(ended, queues);
   }
 
-  /**
-   * By one clock or the other. It is enough to ask the store again, and no reason to abort anything: somebody may have set the
-   * wall clock.
-   */
-  mayHaveEnded(leased: Leased): boolean {
-    return this.#mayHaveEndedBy(momentOf(this.#settings.clock), leased);
+  mayHaveEnded({ record }: H): boolean {
+    return record.age(momentOf(this.#settings.clock)) >= this.#span;
   }
 
   /** How many leases are more than half over. */
@@ -130,42 +126,35 @@ export class LeaseRenewal<L extends Leased> {
     this.#pause?.cancel();
   }
 
-  #mayHaveEndedBy({ monotonic, wall }: Moment, { leasedAt, ahead }: Leased): boolean {
-    const slept = ahead === undefined ? 0 : wall - monotonic - ahead;
-    return monotonic - leasedAt + Math.max(slept, 0) >= this.#span;
-  }
-
-  #olderThan(age: Milliseconds): readonly L[] {
-    const youngest = this.#settings.clock.monotonic() - age;
-    const found: L[] = [];
-    for (const leased of this.#held) if (leased.leasedAt <= youngest) found.push(leased);
+  // The clocks are read once for all: a worker asks before each reserve, and may hold thousands.
+  #olderThan(age: Milliseconds): readonly H[] {
+    const now = momentOf(this.#settings.clock);
+    const found: H[] = [];
+    for (const held of this.#held) if (held.record.age(now) >= age) found.push(held);
     return found;
   }
 
-  #lookIn(milliseconds: Milliseconds): void {
-    this.#timer?.cancel();
-    this.#timer = this.#settings.clock.after(Math.max(0, milliseconds), () => this.#look());
-  }
-
   #look(): void {
+    const { clock, refresh, ended } = this.#settings;
     this.#timer = undefined;
-    this.#settings.refresh?.();
-    if (this.#held.size === 0) return;
-    let oldest = Infinity;
-    for (const { leasedAt } of this.#held) oldest = Math.min(oldest, leasedAt);
-    const left = oldest + this.#after * this.#span - this.#settings.clock.monotonic();
-    this.#lookIn(Math.max(left, LOOK * this.#span));
-    for (const leased of this.#olderThan(this.#span)) this.#settings.ended(leased);
-    if (!this.#renewing) void this.#renewDue();
+    const goesOn = refresh?.() ?? this.#held.size > 0;
+    if (!goesOn) return;
+    const now = momentOf(clock);
+    let left = this.#after * this.#span;
+    for (const held of this.#held) {
+      left = Math.min(left, this.#after * this.#span - held.record.age(now));
+      // By this clock alone: somebody who sets the other one must not have all jobs aborted.
+      if (now.monotonic - held.record.leasedAt >= this.#span) ended(held);
+    }
+    this.start(left > 0 ? left : Infinity);
+    if (left <= 0 && !this.#renewing) void this.#renewDue();
   }
 
   // Each round asks for all that are due: leases that the store does not take must not keep others waiting.
   async #renewDue(): Promise<void> {
     this.#renewing = true;
     for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
-      this.#settings.refresh?.();
-      const due = this.#olderThan((this.#after - LOOK) * this.#span);
-      if (await this.#renewAll(due)) break;
+      if (await this.#renewAll(this.#olderThan((this.#after - LOOK) * this.#span))) break;
       await new Promise<void>((resolve) => {
         this.#pause = this.#settings.clock.after(pause, resolve);
       });
@@ -174,7 +163,7 @@ export class LeaseRenewal<L extends Leased> {
   }
 
   // False: some were not renewed.
-  async #renewAll(due: readonly L[]): Promise<boolean> {
+  async #renewAll(due: readonly H[]): Promise<boolean> {
     let failure: { readonly error: unknown } | undefined;
     for (const page of pagesOf(due, bytesOf)) {
       try {
@@ -200,55 +189,52 @@ export class LeaseRenewal<L extends Leased> {
     this.#settings.recovered?.();
   }
 
-  async #renewPages(due: readonly L[], queues: number): Promise<ReadonlySet<string>> {
+  async #renewPages(due: readonly H[], queues: number): Promise<ReadonlySet<string>> {
     for (const page of pagesOf(due, bytesOf)) await this.#renewPage(page);
     const left = new Set<string>();
-    for (const leased of due) if (this.#unanswered.has(leased)) left.add(leased.reservation.queue);
+    for (const held of due) if (this.#unanswered.has(held)) left.add(held.reservation.queue);
     if (left.size < queues) return left;
     await Promise.all(this.#unanswered.values());
     return new Set();
   }
 
-  async #renewPage(page: readonly L[]): Promise<void> {
+  async #renewPage(page: readonly H[]): Promise<void> {
     const { clock, lease, renew } = this.#settings;
     // Some may have ended while the page before was asked for.
-    const held = page.filter((leased) => this.#held.has(leased) && !this.#unanswered.has(leased));
-    if (held.length === 0) return;
+    const asked = page.filter((held) => this.#held.has(held) && !this.#unanswered.has(held));
+    if (asked.length === 0) return;
     const askedAt = momentOf(clock);
     const answers = await renew(
-      held.map(({ reservation }) => reservation),
+      asked.map(({ reservation }) => reservation),
       lease,
     );
-    held.forEach((leased, index) => {
+    asked.forEach((held, index) => {
       const answer = answers[index]!;
-      if (typeof answer === 'string') this.#heed(leased, answer, askedAt);
-      else void this.#heedLater(leased, answer.later, askedAt);
+      if (typeof answer === 'string') this.#answered(held, answer, askedAt);
+      else void this.#answeredLater(held, answer.later, askedAt);
     });
   }
 
   // One that fails is due with the next look.
-  async #heedLater(leased: L, later: Promise<RenewResult>, askedAt: Moment): Promise<void> {
-    this.#unanswered.set(leased, later);
+  async #answeredLater(held: H, later: Promise<RenewResult>, askedAt: Moment): Promise<void> {
+    this.#unanswered.set(held, later);
     const result = await later.catch((error: unknown) => ({ error }));
-    this.#unanswered.delete(leased);
+    this.#unanswered.delete(held);
     if (typeof result === 'string') {
-      this.#heed(leased, result, askedAt);
+      this.#answered(held, result, askedAt);
       this.#recover();
-    } else if (this.#held.has(leased)) this.#fail(result.error);
+    } else if (this.#held.has(held)) this.#fail(result.error);
   }
 
-  #heed(leased: L, result: RenewResult, askedAt: Moment): void {
+  #answered(held: H, result: RenewResult, askedAt: Moment): void {
     const { lost, cancelled } = this.#settings;
-    if (!this.#held.has(leased)) return;
+    if (!this.#held.has(held)) return;
     if (result === 'lost') {
-      this.#held.delete(leased);
-      lost(leased);
-      return;
+      this.#held.delete(held);
+      return lost(held);
     }
-    // An answer that comes late may be older than what another thread was told, or than the job that has the place since.
-    leased.leasedAt = Math.max(leased.leasedAt, askedAt.monotonic);
-    leased.ahead = askedAt.wall - askedAt.monotonic;
-    if (result === 'cancelled') cancelled(leased);
+    held.record.renew(askedAt);
+    if (result === 'cancelled') cancelled(held);
   }
 }
 

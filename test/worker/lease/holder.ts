@@ -1,6 +1,6 @@
 /** A job as the keepers of leases see it. */
 import { noCounters, type Counters } from '../../../src/payload/counters';
-import type { Numbered } from '../../../src/worker/lease/messages';
+import type { Held } from '../../../src/worker/lease/renewal';
 
 export interface HolderFacts {
   readonly text?: string | Buffer;
@@ -11,7 +11,10 @@ export interface HolderFacts {
 
 let number = 0;
 
-export function holderOf({ text = '{}', queue = 'default', counters, token }: HolderFacts = {}): Numbered {
+export function holderOf({ text = '{}', queue = 'default', counters, token }: HolderFacts = {}): Pick<
+  Held,
+  'number' | 'reservation'
+> {
   number += 1;
   const reservation = {
     queue,

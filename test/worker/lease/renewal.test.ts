@@ -1,25 +1,34 @@
+import { momentOf } from '../../../src/base/clock';
 import { noCounters } from '../../../src/payload/counters';
 import type { Answer, RenewResult, Reservation } from '../../../src/connections/contract';
 import { TestClock } from '../../../src/testing/test-clock';
-import { type Leased, LeaseRenewal } from '../../../src/worker/lease/renewal';
+import { LeaseTable } from '../../../src/worker/lease/record';
+import { type Held, LeaseRenewal } from '../../../src/worker/lease/renewal';
 
 let clock: TestClock;
+let table: LeaseTable;
 let asked: (readonly Reservation[])[];
-let lost: Leased[];
-let cancelled: Leased[];
-let ended: Leased[];
+let lost: Held[];
+let cancelled: Held[];
+let ended: Held[];
 let said: string[];
 let answer: (reservations: readonly Reservation[]) => Promise<readonly Answer<RenewResult>[]>;
 let recoveries: number;
-let renewal: LeaseRenewal<Leased>;
+let renewal: LeaseRenewal<Held>;
 
-const many = (count: number, text = 'x'): readonly Leased[] =>
-  Array.from({ length: count }, () => ({
+const many = (count: number, text = 'x', queue = 'default'): readonly Held[] =>
+  Array.from({ length: count }, (_, index) => ({
     position: undefined,
-    reservation: { queue: 'default', payload: Buffer.from(text), counters: noCounters, token: undefined },
-    leasedAt: clock.monotonic(),
+    number: index + 1,
+    reservation: { queue, payload: Buffer.from(text), counters: noCounters, token: undefined },
+    record: table.take(momentOf(clock)),
   }));
-const one = (): Leased => many(1)[0]!;
+const one = (): Held => many(1)[0]!;
+/** One whose lease began a while ago. */
+const begun = (ago: number): Held => {
+  const { monotonic, wall } = momentOf(clock);
+  return { ...one(), record: table.take({ monotonic: monotonic - ago, wall: wall - ago }) };
+};
 const always =
   (result: RenewResult) =>
   async (reservations: readonly Reservation[]): Promise<readonly RenewResult[]> =>
@@ -28,6 +37,7 @@ const away = (): Promise<never> => Promise.reject(new Error('away'));
 
 beforeEach(() => {
   clock = new TestClock();
+  table = new LeaseTable(momentOf(clock));
   asked = [];
   lost = [];
   cancelled = [];
@@ -35,7 +45,7 @@ beforeEach(() => {
   said = [];
   recoveries = 0;
   answer = always('renewed');
-  renewal = new LeaseRenewal<Leased>({
+  renewal = new LeaseRenewal<Held>({
     lease: 36,
     clock,
     renew: (reservations) => {
@@ -77,7 +87,7 @@ it('renews at a third of the lease, again and again', async () => {
 });
 
 it('renews no lease later than at a third, whenever it began', async () => {
-  const leases: Leased[] = [];
+  const leases: Held[] = [];
   for (let second = 0; second < 10; second += 1) {
     const next = one();
     leases.push(next);
@@ -87,7 +97,7 @@ it('renews no lease later than at a third, whenever it began', async () => {
 
   for (let second = 0; second < 30; second += 1) {
     await clock.advance('1s');
-    const oldest = Math.min(...leases.map(({ leasedAt }) => leasedAt));
+    const oldest = Math.min(...leases.map(({ record }) => record.leasedAt));
     expect(clock.monotonic() - oldest).toBeLessThanOrEqual(12_000);
   }
 });
@@ -129,7 +139,7 @@ it('says that a lease has ended, and goes on asking for it', async () => {
   answer = always('renewed');
   await clock.advance('2s');
 
-  expect(job.leasedAt).toBeGreaterThan(36_000);
+  expect(job.record.leasedAt).toBeGreaterThan(36_000);
   expect(lost).toEqual([]);
 });
 
@@ -152,7 +162,7 @@ it('says with each renewal that a job is cancelled, and keeps its lease', async 
   await clock.advance('24s');
 
   expect(cancelled).toEqual([job, job]);
-  expect(job.leasedAt).toBe(24_000);
+  expect(job.record.leasedAt).toBe(24_000);
 });
 
 it('does not report as lost what ended while the store was asked', async () => {
@@ -179,11 +189,24 @@ it('a page that the store does not take keeps no other waiting', async () => {
   expect(ended).not.toContain(jobs[100]);
 });
 
-it('renews at once what it is given late', async () => {
+it('renews with the next look what it is given late', async () => {
   renewal.keep([one()]);
-  renewal.keep([{ ...one(), leasedAt: clock.monotonic() - 15_000 }]);
+  renewal.keep([begun(15_000)]);
 
-  await clock.advance(0);
+  await clock.advance('3s');
+
+  expect(asked).toHaveLength(1);
+});
+
+it('renews what may have ended while the machine slept with the next look, and aborts nothing for it', async () => {
+  const job = one();
+  renewal.keep([job]);
+  const { now } = clock;
+  clock.now = () => now.call(clock) + 60_000;
+
+  await clock.advance('3s');
+  expect([asked.length, ended]).toEqual([1, []]);
+  await clock.advance('11s');
 
   expect(asked).toHaveLength(1);
 });
@@ -195,7 +218,7 @@ it('leaves to another thread what that renews in time', async () => {
 
   for (let third = 0; third < 6; third += 1) {
     await clock.advance('12s');
-    job.leasedAt = clock.monotonic();
+    job.record.renew(momentOf(clock));
   }
   expect(asked).toEqual([]);
   await clock.advance('18s');
@@ -206,7 +229,7 @@ it('leaves to another thread what that renews in time', async () => {
 describe('before a reserve', () => {
   it('only what has ended is renewed', async () => {
     answer = away;
-    const [old, young] = [{ ...one(), leasedAt: -36_000 }, one()];
+    const [old, young] = [begun(36_000), one()];
     renewal.keep([young, old]);
     answer = always('renewed');
 
@@ -226,7 +249,7 @@ describe('before a reserve', () => {
 
   it('a store that does not answer is heard of', async () => {
     answer = away;
-    renewal.keep([{ ...one(), leasedAt: -36_000 }]);
+    renewal.keep([begun(36_000)]);
 
     await expect(renewal.renewEnded(1)).rejects.toThrow('away');
   });
@@ -263,11 +286,11 @@ class Later {
 
 describe('what a part of the store leaves unanswered', () => {
   let later: Later;
-  let silent: Leased;
-  let other: Leased;
+  let silent: Held;
+  let other: Held;
 
   beforeEach(() => {
-    silent = { ...one(), reservation: { ...one().reservation, queue: 'silent' } };
+    silent = many(1, 'x', 'silent')[0]!;
     other = one();
     later = new Later();
     answer = async (reservations) =>
@@ -281,7 +304,7 @@ describe('what a part of the store leaves unanswered', () => {
     await clock.advance('60s');
 
     expect([askedOfSilent(), ended.includes(other), ended.includes(silent)]).toEqual([1, false, true]);
-    expect(clock.monotonic() - other.leasedAt).toBeLessThanOrEqual(12_000);
+    expect(clock.monotonic() - other.record.leasedAt).toBeLessThanOrEqual(12_000);
   });
 
   it('counts from when it was asked for, once the answer comes', async () => {
@@ -291,17 +314,17 @@ describe('what a part of the store leaves unanswered', () => {
     later.resolve('renewed');
     await clock.advance(0);
 
-    expect(silent.leasedAt).toBe(askedAt);
+    expect(silent.record.leasedAt).toBe(askedAt);
   });
 
   it('sets back no lease that began later: of its own, or of the job that has its place since', async () => {
     await clock.advance('12s');
     await clock.advance('60s');
-    silent.leasedAt = clock.monotonic();
+    silent.record.renew(momentOf(clock));
     later.resolve('renewed');
     await clock.advance(0);
 
-    expect(silent.leasedAt).toBe(clock.monotonic());
+    expect(silent.record.leasedAt).toBe(clock.monotonic());
   });
 
   it('is not told of when it fails once nobody needs the lease any more', async () => {
@@ -335,7 +358,7 @@ describe('what a part of the store leaves unanswered', () => {
   });
 
   it('is named before a reserve, and waited for where there is nothing else', async () => {
-    silent.leasedAt = -36_000;
+    await clock.advance('40s');
 
     expect(await renewal.renewEnded(2)).toEqual(new Set(['silent']));
     const waiting = renewal.renewEnded(1);

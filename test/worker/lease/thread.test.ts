@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import threads from 'node:worker_threads';
 import { JobBus } from '../../../src/dispatch/bus';
-import { monotonicOrigin, systemClock } from '../../../src/base/clock';
+import { momentOf, monotonicOrigin, systemClock } from '../../../src/base/clock';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { connectDatabase } from '../../../src/connections/sql/database-connection';
 import { Job } from '../../../src/job/job';
@@ -14,8 +14,15 @@ import { noCounters } from '../../../src/payload/counters';
 import { threadModule } from '../../../src/base/thread-module';
 import { QueueManager } from '../../../src/application/queue-manager';
 import { JobCancelledError, LeaseLostError } from '../../../src/worker/errors';
-import { type Admission, LOOKING, STATES, type ThreadData, type ToWorker } from '../../../src/worker/lease/messages';
-import { LeaseTable } from '../../../src/worker/lease/table';
+import {
+  type FromThread,
+  LOOKING,
+  STATES,
+  type ThreadData,
+  type ToThread,
+  type WorkerData,
+} from '../../../src/worker/lease/messages';
+import { LeaseTable } from '../../../src/worker/lease/record';
 import { Worker } from '../../../src/worker/worker';
 import { Gate, RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';
@@ -33,7 +40,7 @@ let worker: Worker;
 /** The threads that were started. */
 let started: threads.Worker[];
 /** The workers that they were given. */
-let given: Admission[];
+let given: WorkerData[];
 
 @Job({ timeout: 0 })
 class Held extends Job {
@@ -82,8 +89,8 @@ beforeEach(() => {
   jest.spyOn(threads, 'Worker').mockImplementation((program, options) => {
     const thread = new Thread(program, options);
     const post = thread.postMessage.bind(thread);
-    jest.spyOn(thread, 'postMessage').mockImplementation((message: Admission | string, handedOver) => {
-      if (typeof message !== 'string') given.push(message);
+    jest.spyOn(thread, 'postMessage').mockImplementation((message: ToThread, handedOver) => {
+      if (message !== 'here' && message.kind === 'join') given.push(message.data);
       post(message, handedOver as []);
     });
     started.push(thread);
@@ -216,7 +223,7 @@ it('a thread that has had nothing to do for a while rests, and keeps the lease o
   leaveItToTheThread();
   await runHeld();
   gate.open();
-  await eventually(() => given[0] !== undefined && Atomics.load(given[0].worker.state, LOOKING) === 0);
+  await eventually(() => given[0] !== undefined && Atomics.load(given[0].state, LOOKING) === 0);
   gate = new Gate();
   ran = [];
 
@@ -275,34 +282,35 @@ describe('where no thread can do it, the event loop renews, and that is said onc
 
 it('a part of the store that does not answer keeps nobody from hearing of a blocked event loop, or of the others', async () => {
   open(onSqlite());
-  const table = new LeaseTable(systemClock.monotonic());
+  const now = momentOf(systemClock);
+  const table = new LeaseTable(now);
   for (const [at, queue] of ['silent', 'open'].entries()) {
-    const place = table.take(systemClock.monotonic());
+    const record = table.take(now);
     const reservation = { queue, payload: Buffer.from(`{"id":"${queue}"}`), counters: noCounters, token: undefined };
-    place.write(reservation);
-    place.foresee(systemClock.monotonic(), 0);
-    place.show(at + 1);
+    record.write(reservation);
+    record.foresee(now.monotonic + 1, 0);
+    record.show(at + 1);
   }
   const later = `all.map((one) => (one.reservation.queue === 'silent' ? { later: new Promise(() => {}) } : 'settled'))`;
   const workerData: ThreadData = { clockOrigin: monotonicOrigin(), ofMainThread: false, isDebugged: false };
   const thread = new threads.Worker(threadModule('worker/lease/thread/program'), { workerData });
-  const { port1, port2 } = new threads.MessageChannel();
-  const worker = {
+  const data = {
     threadAccess: accessThat(`return { settle: async (all) => ${later}, close: async () => {} };`),
     lease: 60,
     origin: table.origin,
     state: new Int32Array(new SharedArrayBuffer(STATES * Int32Array.BYTES_PER_ELEMENT)),
     endsProcess: false,
   };
-  thread.postMessage({ worker, port: port2 } satisfies Admission, [port2]);
-  const told: ToWorker[] = [];
-  port1.on('message', (message: ToWorker) => told.push(message));
-  for (const page of table.pages) port1.postMessage({ page }, []);
+  const told: FromThread[] = [];
+  thread.on('message', (message: FromThread) => told.push(message));
+  const tell = (message: ToThread): void => thread.postMessage(message, []);
+  tell({ worker: 1, kind: 'join', data });
+  for (const page of table.pages) tell({ worker: 1, kind: 'page', page });
 
   // Nobody answers what it asks.
   await eventually(() => told.some(({ kind }) => kind === 'blocked'), { of: 'an account' });
   await thread.terminate();
 
   const account = expect.stringContaining('1 recorded as timed out, 1 not recorded (the store has not answered)');
-  expect(told).toContainEqual({ kind: 'blocked', numbers: [2], account });
+  expect(told).toContainEqual({ worker: 1, kind: 'blocked', numbers: [2], account });
 });

@@ -2,35 +2,35 @@
 import { writeSync } from 'node:fs';
 import { type Milliseconds, systemClock } from '../../../base/clock';
 import { errorMessage } from '../../../base/exception-text';
-import type { Settlement, SettleResult } from '../../../connections/contract';
 import { pagesOf } from '../../../base/pages';
+import { resultOf } from '../../../connections/answer';
+import type { Settlement, SettleResult } from '../../../connections/contract';
+import { afterFreeRelease, afterTimedOut } from '../../../payload/counters';
 import { BLOCKED } from '../../supervisor/supervision';
-import { bytesOf } from '../renewal';
+import { bytesOf, type Held } from '../renewal';
 import { blockedAccount } from './blocked-account';
 import { BlockedLoop } from './blocked-loop';
-import type { HeldReservation } from './held-reservation';
+import type { HeldJobs } from './held-jobs';
 import { OverdueWatch } from './overdue-watch';
-import type { WorkerJobs } from './worker-jobs';
 
-/** For the store to take the outcomes of a process that is about to end. */
+/** For the stores to take the outcomes. */
 const SETTLE_DEADLINE: Milliseconds = 5000;
-
-const UNANSWERED = 'the store has not answered';
 
 /** What the stores have said to each. */
 type Results = Map<Settlement, SettleResult>;
 
 /** What is to be recorded for one worker. */
 interface Share {
-  readonly worker: WorkerJobs;
-  readonly overdue: readonly HeldReservation[];
+  readonly worker: HeldJobs;
+  readonly overdue: readonly Held[];
+  /** Of those that are overdue, in their order. */
   readonly timeouts: readonly Settlement[];
-  /** Given back, where the process ends. */
+  /** Of those that are given back, where the process ends: otherwise they go on with the event loop. */
   readonly others: readonly Settlement[];
 }
 
 export interface BlockedJobsSettings {
-  readonly workers: ReadonlySet<WorkerJobs>;
+  readonly workers: ReadonlyMap<number, HeldJobs>;
   /** Whether the event loop is that of the main thread, which can be looked into. */
   readonly ofMainThread: boolean;
   /** Asks the event loop for an answer. */
@@ -39,7 +39,7 @@ export interface BlockedJobsSettings {
 
 export class BlockedJobs {
   readonly #settings: BlockedJobsSettings;
-  readonly #watch: OverdueWatch<HeldReservation>;
+  readonly #watch: OverdueWatch;
   /** The event loop stands still, and that was said. */
   #told = false;
   /** What is to be done about it is being done. */
@@ -51,7 +51,10 @@ export class BlockedJobs {
     this.#settings = settings;
     this.#watch = new OverdueWatch({
       clock: systemClock,
-      held: () => [...settings.workers].flatMap(({ held }) => held),
+      overdue: () => {
+        const held = this.#workers.flatMap(({ all }) => all);
+        return held.length === 0 ? undefined : held.some(isOverdue);
+      },
       ask: () => {
         this.#silent = true;
         settings.ask();
@@ -72,105 +75,105 @@ export class BlockedJobs {
     this.#watch.answered();
   }
 
+  get #workers(): readonly HeldJobs[] {
+    return [...this.#settings.workers.values()];
+  }
+
   async #act(): Promise<void> {
     if (this.#acting) return;
     this.#acting = true;
     const loop = new BlockedLoop();
     // Whoever looks at a breakpoint must not have the process end under their hands; it is asked again with the next look.
     const debugged = await loop.isDebugged();
-    const shares = this.#silent && !debugged ? this.#shares() : [];
-    if (shares.length === 0) loop.letGo();
-    else await this.#record(shares, loop);
+    const ends = this.#workers.some(({ endsProcess }) => endsProcess);
+    const shares = this.#silent && !debugged ? this.#workers.map((worker) => shareOf(worker, ends)) : [];
+    if (shares.some(({ overdue }) => overdue.length > 0)) await this.#record(shares, loop, ends);
+    else loop.letGo();
     this.#acting = false;
   }
 
-  /** Of those whose jobs are overdue. Other jobs are given up only if the process ends: else they go on with the event loop. */
-  #shares(): readonly Share[] {
-    const workers = [...this.#settings.workers];
-    const now = systemClock.monotonic();
-    const ends = workers.some(({ endsProcess }) => endsProcess);
-    const shares = workers.map((worker): Share => {
-      const { held } = worker;
-      const overdue = held.filter(({ overdueAt }) => overdueAt <= now);
-      const others = ends ? held.filter((one) => !overdue.includes(one)) : [];
-      const timeouts = overdue.map(({ timedOut }) => timedOut);
-      return { worker, overdue, timeouts, others: others.map(({ givenUp }) => givenUp) };
-    });
-    return shares.some(({ overdue }) => overdue.length > 0) ? shares : [];
-  }
-
-  async #record(shares: readonly Share[], loop: BlockedLoop): Promise<void> {
-    const ends = shares.some(({ worker }) => worker.endsProcess);
+  async #record(shares: readonly Share[], loop: BlockedLoop, ends: boolean): Promise<void> {
     // Nobody may renew what is about to be given back.
-    if (ends) for (const { worker } of shares) for (const one of worker.held) worker.drop(one);
+    if (ends) for (const { worker } of shares) for (const held of worker.all) worker.drop(held);
     const frames = this.#settings.ofMainThread ? await loop.hold() : [];
     if (!ends) loop.letGo();
     const results: Results = new Map();
-    const conclude = (why: string | undefined): string => {
-      const others = shares.flatMap((share) => share.others);
-      const back = others.filter((one) => one.outcome === 'released' && results.get(one) === 'settled').length;
-      const timeouts = shares.flatMap((share) => share.timeouts);
-      const left = timeouts.length + others.length - results.size;
-      const account = blockedAccount({
-        pid: process.pid,
-        overdue: shares.flatMap(({ overdue }) => overdue.map(({ reservation }) => reservation)),
-        results: timeouts.flatMap((one) => results.get(one) ?? []),
-        why,
-        end: ends ? { returned: back, left } : undefined,
-        frames,
-      });
-      if (!this.#told) say(account);
-      this.#told = true;
-      return account;
-    };
-    const end = (why: string | undefined): void => {
-      conclude(why);
-      loop.endProcess(BLOCKED);
-    };
-    // A store that does not answer is no reason to leave the process as it is: the leases end by themselves then.
-    if (ends) systemClock.after(SETTLE_DEADLINE, () => end(UNANSWERED), true);
-    const [why] = (await Promise.all(shares.map((share) => settle(share, results)))).flatMap((reason) => reason ?? []);
-    if (ends) return end(why);
-    let account: string | undefined = conclude(why);
-    for (const { worker, overdue, timeouts } of shares) {
-      const recorded = overdue.filter((_, at) => results.has(timeouts[at]!));
-      for (const one of recorded) worker.drop(one);
-      if (overdue.length === 0) continue;
-      worker.tell({ kind: 'blocked', numbers: recorded.map(({ number }) => number), account });
-      account = undefined;
-    }
+    const why = await settleWithin(shares, results);
+    const timeouts = shares.flatMap((share) => share.timeouts);
+    const others = shares.flatMap((share) => share.others);
+    const returned = others.filter((one) => one.outcome === 'released' && results.get(one) === 'settled').length;
+    const account = blockedAccount({
+      pid: process.pid,
+      overdue: shares.flatMap(({ overdue }) => overdue.map(({ reservation }) => reservation)),
+      results: timeouts.flatMap((one) => results.get(one) ?? []),
+      why,
+      end: ends ? { returned, left: timeouts.length + others.length - results.size } : undefined,
+      frames,
+    });
+    if (!this.#told) say(account);
+    this.#told = true;
+    if (ends) loop.endProcess(BLOCKED);
+    else tellWorkers(shares, results, account);
   }
 }
 
-/** Notes what the store says to each, for as long as it answers; gives the reason why it does not. */
+const isOverdue = ({ record }: Held): boolean => record.overdueAt <= systemClock.monotonic();
+
+function shareOf(worker: HeldJobs, ends: boolean): Share {
+  const held = worker.all;
+  const overdue = held.filter(isOverdue);
+  const others = ends ? held.filter((one) => !overdue.includes(one)) : [];
+  return { worker, overdue, timeouts: overdue.map(timedOut), others: others.map(givenUp) };
+}
+
+/** A timed out attempt, as the worker would record it. Whether it was the last is seen by whoever meets the job next. */
+function timedOut({ reservation, record: { delay } }: Held): Settlement {
+  return { outcome: 'released', reservation, delay, counters: afterTimedOut(reservation.counters) };
+}
+
+/** What was done is done; all else goes back at no cost in tries. */
+function givenUp({ reservation, record }: Held): Settlement {
+  if (record.isCompleted) return { outcome: 'completed', reservation };
+  return { outcome: 'released', reservation, delay: 0, counters: afterFreeRelease(reservation.counters) };
+}
+
+/**
+ * Notes what the stores say to each, for as long as they answer; gives the reason why one does not. A store without an answer
+ * is no reason to leave the process as it is: the leases end by themselves then.
+ */
+async function settleWithin(shares: readonly Share[], results: Results): Promise<string | undefined> {
+  const settling = Promise.all(shares.map((share) => settle(share, results)));
+  return new Promise((resolve) => {
+    const timer = systemClock.after(SETTLE_DEADLINE, () => resolve('the store has not answered'), true);
+    void settling.then((reasons) => {
+      timer.cancel();
+      resolve(reasons.find((reason) => reason !== undefined));
+    });
+  });
+}
+
 async function settle({ worker, timeouts, others }: Share, results: Results): Promise<string | undefined> {
-  const settlements = [...timeouts, ...others];
-  if (settlements.length === 0) return undefined;
   try {
-    const recorder = await worker.store();
-    const waits: Promise<unknown>[] = [];
-    for (const page of pagesOf(settlements, bytesOf)) {
-      const answers = await recorder.settle(page);
-      page.forEach((one, at) => {
-        const answer = answers[at]!;
-        if (typeof answer === 'string') results.set(one, answer);
-        else waits.push(answer.later.then((result) => results.set(one, result)));
-      });
+    for (const page of pagesOf([...timeouts, ...others], bytesOf)) {
+      const answers = await (await worker.store()).settle(page);
+      await Promise.all(page.map(async (one, at) => results.set(one, await resultOf(answers[at]!))));
     }
-    return waits.length === 0 ? undefined : await unanswered(waits);
+    return undefined;
   } catch (error) {
     return errorMessage(error);
   }
 }
 
-// A part of the store that is silent keeps nobody from hearing of the others.
-function unanswered(waits: readonly Promise<unknown>[]): Promise<string | undefined> {
-  return new Promise((resolve, reject) => {
-    const timer = systemClock.after(SETTLE_DEADLINE, () => resolve(UNANSWERED));
-    Promise.all(waits)
-      .finally(() => timer.cancel())
-      .then(() => resolve(undefined), reject);
-  });
+/** They wait for what was recorded no longer. One of them is given the account, for the log. */
+function tellWorkers(shares: readonly Share[], results: Results, account: string): void {
+  let said: string | undefined = account;
+  for (const { worker, overdue, timeouts } of shares) {
+    if (overdue.length === 0) continue;
+    const recorded = overdue.filter((_, at) => results.has(timeouts[at]!));
+    for (const held of recorded) worker.drop(held);
+    worker.tell({ kind: 'blocked', numbers: recorded.map(({ number }) => number), account: said });
+    said = undefined;
+  }
 }
 
 // Not by process.stderr, which goes by way of the event loop that stands still.

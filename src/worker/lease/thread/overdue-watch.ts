@@ -1,29 +1,30 @@
 /**
- * Finds, from the thread, that the event loop of the worker stands still: a job is past its timeout and grace, and the
- * worker, which should have recorded that, does not even answer.
+ * Finds that the event loop of the workers stands still: a job is past its timeout and grace, and the worker, which should
+ * have recorded that, does not even answer.
  */
 import type { Clock, Milliseconds, Timer } from '../../../base/clock';
 
 const LOOK_EVERY: Milliseconds = 500;
-/** Looks without an answer. Counted, not timed: when the whole process was stopped, the worker gets its time after that. */
+/** Looks without an answer. Counted, not timed: after the whole process was stopped, the worker gets its time again. */
 const SILENT_LOOKS = 4;
 
-export interface OverdueWatchSettings<H extends { readonly overdueAt: Milliseconds }> {
+export interface OverdueWatchSettings {
   readonly clock: Clock;
-  readonly held: () => Iterable<H>;
-  /** Asks the worker for an answer. */
+  /** Whether there is such a job; undefined: there are no jobs at all. */
+  readonly overdue: () => boolean | undefined;
+  /** Asks the event loop for an answer. */
   readonly ask: () => void;
-  /** Called with the overdue jobs of a worker that gave none; again after a while, for those that are still held then. */
-  readonly blocked: (overdue: readonly H[]) => void;
+  /** Called when it gave none; again after a while, as long as there is such a job. */
+  readonly blocked: () => void;
 }
 
-export class OverdueWatch<H extends { readonly overdueAt: Milliseconds }> {
-  readonly #settings: OverdueWatchSettings<H>;
+export class OverdueWatch {
+  readonly #settings: OverdueWatchSettings;
   #timer: Timer | undefined;
-  /** Looks since the worker was asked; undefined: it owes no answer. */
+  /** Looks since the event loop was asked; undefined: it owes no answer. */
   #silence: number | undefined;
 
-  constructor(settings: OverdueWatchSettings<H>) {
+  constructor(settings: OverdueWatchSettings) {
     this.#settings = settings;
   }
 
@@ -32,7 +33,7 @@ export class OverdueWatch<H extends { readonly overdueAt: Milliseconds }> {
     this.#timer ??= this.#settings.clock.after(LOOK_EVERY, () => this.#look());
   }
 
-  /** The worker has answered. */
+  /** The event loop has answered. */
   answered(): void {
     this.#silence = undefined;
   }
@@ -43,20 +44,17 @@ export class OverdueWatch<H extends { readonly overdueAt: Milliseconds }> {
   }
 
   #look(): void {
+    const { overdue, ask, blocked } = this.#settings;
     this.#timer = undefined;
-    const held = [...this.#settings.held()];
-    if (held.length > 0) this.start();
-    const now = this.#settings.clock.monotonic();
-    const overdue = held.filter(({ overdueAt }) => overdueAt <= now);
-    if (overdue.length === 0) this.#silence = undefined;
+    const isOverdue = overdue();
+    if (isOverdue !== undefined) this.start();
+    if (isOverdue !== true) this.#silence = undefined;
     else if (this.#silence === undefined) {
       this.#silence = 0;
-      this.#settings.ask();
-    } else {
-      this.#silence += 1;
-      if (this.#silence < SILENT_LOOKS) return;
+      ask();
+    } else if ((this.#silence += 1) >= SILENT_LOOKS) {
       this.#silence = undefined;
-      this.#settings.blocked(overdue);
+      blocked();
     }
   }
 }

@@ -1,20 +1,30 @@
 /** The program of the thread that keeps the leases of all workers of a process. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { monotonicOrigin } from '../../../base/clock';
-import { ASK, type Admission, HERE, type ThreadData } from '../messages';
+import { type FromThread, HERE, type ThreadData, type ToThread, type ToWorker } from '../messages';
 import { BlockedJobs } from './blocked-jobs';
-import { WorkerJobs } from './worker-jobs';
+import { HeldJobs } from './held-jobs';
 
 const { clockOrigin, ofMainThread, isDebugged } = workerData as ThreadData;
+/** From the clock of the workers to that of this thread. */
 const shift = clockOrigin - monotonicOrigin();
-const workers = new Set<WorkerJobs>();
-const blocked = new BlockedJobs({ workers, ofMainThread, ask: () => parentPort!.postMessage(ASK, []) });
+const workers = new Map<number, HeldJobs>();
+const tell = (message: FromThread): void => parentPort!.postMessage(message, []);
+const blocked = new BlockedJobs({ workers, ofMainThread, ask: () => tell({ kind: 'ask' }) });
 
-parentPort!.on('message', (message: Admission | typeof HERE) => {
+parentPort!.on('message', (message: ToThread) => {
   if (message === HERE) return blocked.answered();
-  const found = (): void => {
-    if (!isDebugged) blocked.watch();
-  };
-  const worker: WorkerJobs = new WorkerJobs({ ...message, shift, found, ended: () => void workers.delete(worker) });
-  workers.add(worker);
+  const { worker } = message;
+  if (message.kind !== 'join') return workers.get(worker)?.hear(message);
+  const { origin } = message.data;
+  const jobs = new HeldJobs({
+    ...message.data,
+    origin: { monotonic: origin.monotonic + shift, wall: origin.wall },
+    tell: (news: ToWorker) => tell({ worker, ...news }),
+    found: () => {
+      if (!isDebugged) blocked.watch();
+    },
+    ended: () => void workers.delete(worker),
+  });
+  workers.set(worker, jobs);
 });

@@ -14,12 +14,7 @@ export interface SharedStore {
   readonly close: () => Promise<void>;
 }
 
-interface OpenStore {
-  readonly opened: Promise<StoreThread>;
-  users: number;
-}
-
-const stores = new Map<string, OpenStore>();
+const stores = new Map<string, { readonly opened: Promise<StoreThread>; users: number }>();
 
 export function openStore(access: ThreadAccess, lease: Seconds): SharedStore {
   const key = serialize([access, lease]).toString('latin1');

@@ -1,0 +1,113 @@
+/** A worker's link to the lease thread: it writes jobs into the records they share, and hears what becomes of them. */
+import { type Milliseconds, type Seconds, systemClock } from '../../base/clock';
+import { errorMessage } from '../../base/exception-text';
+import type { ThreadAccess } from '../../connections/contract';
+import { LeaseThread } from './lease-thread';
+import { ENDED, type FromWorker, LOOKING, NOTHING_OPEN, STATES, STORE, type ToWorker } from './messages';
+import type { LeaseTable } from './record';
+import type { Held } from './renewal';
+
+export type Heard = Exclude<ToWorker, { readonly kind: 'gone' | 'closed' }>;
+
+export interface LeaseLinkSettings {
+  readonly threadAccess: ThreadAccess;
+  readonly lease: Seconds;
+  readonly table: LeaseTable;
+  readonly endsProcess: boolean;
+  readonly heard: (message: Heard) => void;
+  /** The thread has ended, or is of no use to this worker. Called once, and not after `close`. */
+  readonly gone: (why: string) => void;
+}
+
+/** For the thread to close the store. */
+const CLOSE_DEADLINE: Milliseconds = 2000;
+
+export class LeaseLink {
+  readonly #settings: LeaseLinkSettings;
+  readonly #state = new Int32Array(new SharedArrayBuffer(STATES * Int32Array.BYTES_PER_ELEMENT));
+  #thread: LeaseThread | undefined;
+  /** Among those of the thread. */
+  #worker = 0;
+  /** How many pages the thread was given. */
+  #given = 0;
+  #isOver = false;
+  #closed: () => void = () => undefined;
+
+  constructor(settings: LeaseLinkSettings) {
+    this.#settings = settings;
+  }
+
+  /** Jobs of one reserve. */
+  keep(jobs: readonly Held[]): void {
+    try {
+      if (this.#thread === undefined) this.#join();
+      const { pages } = this.#settings.table;
+      for (; this.#given < pages.length; this.#given += 1) this.#tell({ kind: 'page', page: pages[this.#given]! });
+      for (const one of jobs) {
+        if (!one.record.write(one.reservation)) this.#send(one);
+        one.record.show(one.number);
+      }
+      // Whoever sets it first tells the thread, which says there that it rests before it looks for the last time.
+      if (Atomics.compareExchange(this.#state, LOOKING, 0, 1) === 0) this.#tell({ kind: 'look' });
+    } catch (error) {
+      // No thread can be started, or a token cannot be handed over. The jobs are ours, and must run all the same.
+      this.#lose(errorMessage(error));
+    }
+  }
+
+  /** Ends within a deadline. */
+  async close(): Promise<void> {
+    if (this.#isOver || this.#thread === undefined) return;
+    this.#isOver = true;
+    // Where nothing is open, the thread need not come up only to be told that nothing is to be closed.
+    const isOpen = Atomics.compareExchange(this.#state, STORE, NOTHING_OPEN, ENDED) !== NOTHING_OPEN;
+    this.#tell({ kind: 'close' });
+    if (isOpen) await this.#untilClosed();
+    await this.#thread.leave(this.#worker);
+  }
+
+  #untilClosed(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = systemClock.after(CLOSE_DEADLINE, resolve, true);
+      this.#closed = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+  }
+
+  #join(): void {
+    const { threadAccess, lease, table, endsProcess } = this.#settings;
+    // It looks as soon as it is up.
+    Atomics.store(this.#state, LOOKING, 1);
+    this.#thread = LeaseThread.current();
+    this.#worker = this.#thread.join((message) => this.#hear(message));
+    const data = { threadAccess, lease, origin: table.origin, state: this.#state, endsProcess };
+    this.#tell({ kind: 'join', data });
+  }
+
+  #send({ number, record, reservation: { queue, payload, counters, token } }: Held): void {
+    // Memory of its own, which is handed over: a small Buffer shares its memory with others, and all of it would be sent.
+    const bytes = new Uint8Array(payload);
+    const reservation = { queue, payload: bytes, counters, token };
+    this.#tell({ kind: 'large', at: record.at, number, reservation }, [bytes.buffer]);
+  }
+
+  #tell(message: FromWorker, handedOver?: readonly ArrayBuffer[]): void {
+    this.#thread!.tell(this.#worker, message, handedOver);
+  }
+
+  #hear(message: ToWorker): void {
+    if (message.kind === 'closed') this.#closed();
+    else if (this.#isOver) return;
+    else if (message.kind === 'gone') this.#lose(message.why);
+    else this.#settings.heard(message);
+  }
+
+  #lose(why: string): void {
+    if (this.#isOver) return;
+    void this.close();
+    this.#isOver = true;
+    this.#settings.gone(why);
+  }
+}

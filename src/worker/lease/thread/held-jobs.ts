@@ -1,0 +1,159 @@
+/**
+ * The jobs of one worker, in the thread: finds them in the records that both share, and renews their leases. The worker's
+ * store is opened when the first of them has run for a while.
+ */
+import { type Milliseconds, systemClock } from '../../../base/clock';
+import { errorMessage } from '../../../base/exception-text';
+import type { Reservation, StoreThread } from '../../../connections/contract';
+import { ENDED, type FromWorker, LOOKING, NOTHING_OPEN, STORE, STORE_OPEN, type ToWorker } from '../messages';
+import type { WorkerData } from '../messages';
+import { type LeaseRecord, recordsOf } from '../record';
+import { type Held, LeaseRenewal } from '../renewal';
+import { openStore, type SharedStore } from './stores';
+
+/** Longest pause between two looks at the records. */
+const LOOK_EVERY: Milliseconds = 500;
+
+/** Looks that found nothing, after which the worker has to say that there is something. */
+const EMPTY_LOOKS = 4;
+
+export interface HeldJobsSettings extends WorkerData {
+  readonly tell: (message: ToWorker) => void;
+  /** Called for each job that is found. */
+  readonly found: () => void;
+  /** Called once the worker has ended. */
+  readonly ended: () => void;
+}
+
+/** A record, and the job that was last seen there. */
+interface Seen {
+  readonly record: LeaseRecord;
+  held: Held | undefined;
+  /** The last reservation that had no room in it. */
+  large: { readonly number: number; readonly reservation: Reservation } | undefined;
+}
+
+export class HeldJobs {
+  readonly #settings: HeldJobsSettings;
+  readonly #renewal: LeaseRenewal<Held>;
+  readonly #seen: Seen[] = [];
+  #store: SharedStore | undefined;
+  #emptyLooks = 0;
+  #closed = false;
+
+  constructor(settings: HeldJobsSettings) {
+    const { lease, tell } = settings;
+    this.#settings = settings;
+    this.#renewal = new LeaseRenewal<Held>({
+      lease,
+      clock: systemClock,
+      lookEvery: LOOK_EVERY,
+      renew: async (reservations, seconds) => (await this.store()).renew(reservations, seconds),
+      refresh: () => this.#looksOn(),
+      lost: ({ number }) => tell({ kind: 'lost', number }),
+      cancelled: ({ number }) => tell({ kind: 'cancelled', number }),
+      // The worker sees it by itself.
+      ended: () => undefined,
+      failed: (error) => tell({ kind: 'failed', message: errorMessage(error) }),
+      recovered: () => tell({ kind: 'recovered' }),
+    });
+  }
+
+  get endsProcess(): boolean {
+    return this.#settings.endsProcess;
+  }
+
+  get tell(): (message: ToWorker) => void {
+    return this.#settings.tell;
+  }
+
+  /** All that the worker holds now. */
+  get all(): readonly Held[] {
+    this.#look();
+    return [...this.#renewal.held];
+  }
+
+  /** Its lease is renewed no more. */
+  drop(held: Held): void {
+    this.#renewal.drop(held);
+  }
+
+  /** Opens the worker's store where it is not open yet. @throws what its module throws */
+  store(): Promise<StoreThread> {
+    if (this.#store === undefined) {
+      const { state, threadAccess, lease, tell } = this.#settings;
+      // The worker has ended, and is about to say so.
+      if (Atomics.compareExchange(state, STORE, NOTHING_OPEN, STORE_OPEN) === ENDED)
+        return new Promise(() => undefined);
+      this.#store = openStore(threadAccess, lease);
+      // Where it cannot even be opened, this thread is of no use to the worker: the event loop takes its place.
+      this.#store.opened.catch((error: unknown) => {
+        tell({ kind: 'gone', why: errorMessage(error) });
+        void this.#close();
+      });
+    }
+    return this.#store.opened;
+  }
+
+  hear(message: FromWorker): void {
+    if (message.kind === 'close') return void this.#close();
+    if (message.kind === 'page') {
+      const records = recordsOf(message.page, this.#seen.length, this.#settings.origin);
+      for (const record of records) this.#seen.push({ record, held: undefined, large: undefined });
+    } else if (message.kind === 'large') {
+      const { at, number, reservation } = message;
+      const payload = Buffer.from(reservation.payload.buffer);
+      this.#seen[at]!.large = { number, reservation: { ...reservation, payload } };
+    }
+    this.#renewal.start();
+  }
+
+  /** False: there was nothing for a while. The thread of workers that wait has no timer. */
+  #looksOn(): boolean {
+    const { state } = this.#settings;
+    this.#emptyLooks = this.#look() ? 0 : this.#emptyLooks + 1;
+    if (this.#emptyLooks <= EMPTY_LOOKS) return true;
+    // Said before the last look: what comes after that is seen by it, or the worker reads this.
+    Atomics.store(state, LOOKING, 0);
+    if (!this.#look()) return false;
+    Atomics.store(state, LOOKING, 1);
+    this.#emptyLooks = 0;
+    return true;
+  }
+
+  // True: there are jobs.
+  #look(): boolean {
+    let some = false;
+    for (const seen of this.#seen) {
+      const { number } = seen.record;
+      some ||= number !== 0;
+      if (number === (seen.held?.number ?? 0)) continue;
+      if (seen.held !== undefined) this.#renewal.drop(seen.held);
+      seen.held = number === 0 ? undefined : this.#find(seen, number);
+      if (seen.held === undefined) continue;
+      this.#renewal.keep([seen.held]);
+      this.#settings.found();
+    }
+    return some;
+  }
+
+  // Undefined where the worker is writing there: the next look finds it.
+  #find(seen: Seen, number: number): Held | undefined {
+    const { record, large } = seen;
+    const reservation = record.read() ?? (large?.number === number ? large.reservation : undefined);
+    if (reservation === undefined || !record.isOf(number)) return undefined;
+    seen.large = undefined;
+    return { position: undefined, number, reservation, record };
+  }
+
+  async #close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    const { ended, tell } = this.#settings;
+    ended();
+    this.#seen.length = 0;
+    this.#renewal.close();
+    await this.#store?.close().catch(() => undefined);
+    tell({ kind: 'closed' });
+  }
+}
