@@ -15,7 +15,7 @@ export const FIRST_PAUSE: Milliseconds = 50;
 export const LONGEST_PAUSE: Milliseconds = 1000;
 
 /** Part of a lease between two looks. A renewal takes along what falls due within it. */
-const LOOK = 1 / 12;
+export const LOOK = 1 / 12;
 
 /** Part of a lease after which it is renewed. */
 export const THIRD = 1 / 3;
@@ -33,7 +33,7 @@ export interface LeaseRenewalSettings<H extends Held> {
   /** Part of the lease after which it is renewed. Default: a third. */
   readonly after?: number | undefined;
   readonly clock: Clock;
-  /** Longest pause between two looks at what is held. */
+  /** Longest pause between two looks at what is held. Default: none. */
   readonly lookEvery?: Milliseconds | undefined;
   readonly renew: Connection['renew'];
   /** Called with each look, to bring what is held up to date. False: there is nothing to look for any more. */
@@ -53,7 +53,6 @@ export interface LeaseRenewalSettings<H extends Held> {
 export class LeaseRenewal<H extends Held> {
   readonly #settings: LeaseRenewalSettings<H>;
   readonly #span: Milliseconds;
-  readonly #lookEvery: Milliseconds;
   readonly #held = new Roster<H>();
   /** Those that a part of the store has left unanswered so far: asked for once. */
   readonly #unanswered = new Map<H, Promise<RenewResult>>();
@@ -64,21 +63,21 @@ export class LeaseRenewal<H extends Held> {
   #failing = false;
 
   constructor(settings: LeaseRenewalSettings<H>) {
-    const { lease, after = THIRD, lookEvery = Infinity } = settings;
     this.#settings = settings;
-    this.#span = lease * 1000;
-    this.#lookEvery = Math.min(lookEvery, LOOK * this.#span);
-    this.#after = after;
+    this.#span = settings.lease * 1000;
+    this.#after = settings.after ?? THIRD;
   }
 
+  /** Jobs of one call. They may come late, to a thread that was not up yet. */
   keep(held: readonly H[]): void {
     for (const one of held) this.#held.add(one);
-    if (held.length > 0) this.start();
+    const [first] = held;
+    if (first !== undefined) this.#lookIn(this.#left(first, momentOf(this.#settings.clock)));
   }
 
-  /** Looks from here on, as long as something is held. */
-  start(within: Milliseconds = Infinity): void {
-    this.#timer ??= this.#settings.clock.after(Math.min(within, this.#lookEvery), () => this.#look());
+  /** Looks from here on, if it does not. */
+  start(): void {
+    this.#lookIn(Infinity);
   }
 
   /** All of them. */
@@ -94,8 +93,7 @@ export class LeaseRenewal<H extends Held> {
   /** From here on leases are renewed after this part of them. */
   renewAfter(part: number): void {
     this.#after = part;
-    this.#timer?.cancel();
-    if (this.#held.size > 0) this.#look();
+    if (this.#held.size > 0) this.#lookIn(0);
   }
 
   /**
@@ -134,19 +132,32 @@ export class LeaseRenewal<H extends Held> {
     return found;
   }
 
+  // What is held already began before what comes: a look that is due stays, unless it would be late.
+  #lookIn(milliseconds: Milliseconds): void {
+    if (this.#timer !== undefined && milliseconds > 0) return;
+    this.#timer?.cancel();
+    const { clock, lookEvery = Infinity } = this.#settings;
+    this.#timer = clock.after(Math.max(0, Math.min(milliseconds, lookEvery)), () => this.#look());
+  }
+
+  // Until it is to be renewed.
+  #left({ record }: H, now: Moment): Milliseconds {
+    return this.#after * this.#span - record.age(now);
+  }
+
   #look(): void {
     const { clock, refresh, ended } = this.#settings;
     this.#timer = undefined;
     const goesOn = refresh?.() ?? this.#held.size > 0;
     if (!goesOn) return;
     const now = momentOf(clock);
-    let left = this.#after * this.#span;
+    let left = Infinity;
     for (const held of this.#held) {
-      left = Math.min(left, this.#after * this.#span - held.record.age(now));
+      left = Math.min(left, this.#left(held, now));
       // By this clock alone: somebody who sets the other one must not have all jobs aborted.
       if (now.monotonic - held.record.leasedAt >= this.#span) ended(held);
     }
-    this.start(left > 0 ? left : Infinity);
+    this.#lookIn(left > 0 ? left : LOOK * this.#span);
     if (left <= 0 && !this.#renewing) void this.#renewDue();
   }
 

@@ -8,7 +8,7 @@ import type { Reservation, StoreThread } from '../../../connections/contract';
 import { ENDED, type FromWorker, LOOKING, NOTHING_OPEN, STORE, STORE_OPEN, type ToWorker } from '../messages';
 import type { WorkerData } from '../messages';
 import { type LeaseRecord, recordsOf } from '../record';
-import { type Held, LeaseRenewal } from '../renewal';
+import { type Held, LeaseRenewal, LOOK } from '../renewal';
 import { openStore, type SharedStore } from './stores';
 
 /** Longest pause between two looks at the records. */
@@ -47,7 +47,7 @@ export class HeldJobs {
     this.#renewal = new LeaseRenewal<Held>({
       lease,
       clock: systemClock,
-      lookEvery: LOOK_EVERY,
+      lookEvery: Math.min(LOOK * lease * 1000, LOOK_EVERY),
       renew: async (reservations, seconds) => (await this.store()).renew(reservations, seconds),
       refresh: () => this.#looksOn(),
       lost: ({ number }) => tell({ kind: 'lost', number }),
