@@ -1,101 +1,229 @@
-/** What `new Worker()` takes, checked and with its defaults. */
-import type { Seconds } from '../base/clock';
-import { type Duration, durationSeconds, warnOfManySeconds } from '../job/duration';
+/**
+ * The options of a worker: what `new Worker()` takes, and one table that says of each how it is checked, what holds without
+ * it, and how `onqueue work` takes it. The command line's flags and their help come from it.
+ *
+ * A new option needs its line in `WorkerOptions`, its row in the table, and the place that acts on it.
+ */
 import { nearest } from '../base/nearest';
-import { type Backoff, resolveBackoff, warnOfSeconds } from '../job/backoff';
-import type { WorkerDefaults } from '../job/options';
+import { type Backoff, warnOfSeconds } from '../job/backoff';
+import type { Duration } from '../job/duration';
 import { meantInWorker } from '../job/foreign-words';
+import { backoff, count, flag, type Kind, type Place, seconds } from '../job/option-kinds';
+import type { WorkerDefaults } from '../job/options';
 import { InvalidWorkerOptionError } from './errors';
 import { parseQueues, type WeightedQueue } from './queue-order';
 
 export interface WorkerOptions {
-  /** Default: the configuration's default connection. */
+  /** The connection to work on. Default: the configuration's `default`. */
   connection?: string | undefined;
-  /** One name, names separated by commas, or a list: emptied in this order. Default: the connection's queue. */
+  /** Queues, emptied in this order: one name, names with commas between them, or a list. Default: the connection's `queue`. */
   queue?: string | readonly string[] | undefined;
-  /** Draw the order anew for each reserve, by weights (`high:3,default:1`), so that none starves. Default false. */
+  /** Draw the order of queues anew for each reserve, by weights (`high:3,default:1`), so that none starves. Default: `false`. */
   fair?: boolean | undefined;
-  /** Jobs at once. Default 1. */
+  /** Jobs at once. Default: 1. */
   concurrency?: number | undefined;
-  /** For jobs that say nothing themselves. Default 1; 0: no limit. */
+  /** Attempts of jobs that say nothing themselves; 0: no limit. Default: 1. */
   tries?: number | undefined;
-  /** For jobs that say nothing themselves. Default 0. */
+  /** Wait before the next attempt of jobs that say nothing themselves. Default: 0. */
   backoff?: Backoff | undefined;
-  /** For jobs that say nothing themselves. Default 60 s; 0: none. */
+  /** Time for one attempt of jobs that say nothing themselves; 0: no limit. Default: 60 s. */
   timeout?: Duration | undefined;
-  /** Stop after so many jobs. Default 0: never. */
+  /** Stop after so many jobs; 0: never. Default: 0. */
   maxJobs?: number | undefined;
-  /** Stop after this time. Default 0: never. */
+  /** Stop after this time; 0: never. Default: 0. */
   maxTime?: Duration | undefined;
-  /** Stop when the process's resident memory is over so many MB. Default 0: off. */
+  /** Stop when the process holds more than so many MB of resident memory; 0: never. Default: 0. */
   memory?: number | undefined;
-  /** Pause when there is no work and the store cannot wake us, and after a veto of `looping`. Default 1 s. */
+  /** Pause when there is no work and the store cannot wake the worker, and after a veto of `looping`. Default: 1 s. */
   sleep?: Duration | undefined;
-  /** Pause of a slot after each job. Default 0. */
+  /** Pause of a slot after each job. Default: 0. */
   rest?: Duration | undefined;
-  /** One job at most, waiting at most `sleep` for it. Default false. */
+  /** Run one job at most, and wait at most `sleep` for it. Default: `false`. */
   once?: boolean | undefined;
-  /** Stop when nothing is ready and nothing runs here, as in Laravel: what is delayed is left for the next worker. Default false. */
+  /** Stop when nothing is ready and nothing runs here, as in Laravel: what is delayed is left for the next worker. Default: `false`. */
   stopWhenEmpty?: boolean | undefined;
   /**
    * Stop when nothing is left that this worker can run, now or later: it waits for what is delayed, but not for what others
-   * have reserved, for paused queues, or for jobs whose names it does not know. Goes before `stopWhenEmpty`. Default false.
+   * have reserved, for paused queues, or for jobs whose names it does not know. Goes before `stopWhenEmpty`. Default: `false`.
    */
   drain?: boolean | undefined;
-  /** Time for running jobs to finish when the worker stops, and for one past its timeout. Default 30 s. */
+  /** Time for running jobs to finish when the worker stops, and for one past its timeout. Default: 30 s. */
   grace?: Duration | undefined;
 }
 
-export interface ResolvedWorkerOptions {
-  readonly connection: string | undefined;
-  readonly queues: readonly WeightedQueue[] | undefined;
-  readonly fair: boolean;
-  readonly concurrency: number;
-  readonly defaults: WorkerDefaults;
-  readonly maxJobs: number;
-  readonly maxTime: Seconds;
-  /** Bytes. */
-  readonly memory: number;
-  readonly sleep: Seconds;
-  readonly rest: Seconds;
-  readonly once: boolean;
-  /** Also under `drain`. */
-  readonly stopWhenEmpty: boolean;
-  readonly drain: boolean;
-  readonly grace: Seconds;
+/** How `onqueue work` takes an option. */
+export interface WorkerFlag {
+  /** What its value is called, such as `<count>`; absent: it takes none. */
+  readonly value?: string;
+  readonly help: string;
 }
 
-const KNOWN = [
-  'connection',
-  'queue',
-  'fair',
-  'concurrency',
-  'tries',
-  'backoff',
-  'timeout',
-  'maxJobs',
-  'maxTime',
-  'memory',
-  'sleep',
-  'rest',
-  'once',
-  'stopWhenEmpty',
-  'drain',
-  'grace',
-];
+interface WorkerOption<Value, Default> {
+  readonly read: Kind<Value>;
+  /** What holds where the option is not given. */
+  readonly default: Default;
+  /** What people who come from other queues write. */
+  readonly otherNames?: readonly string[];
+  /** A bare number of 1000 and more is probably meant as milliseconds. */
+  readonly isShort?: true;
+  readonly flag?: WorkerFlag;
+}
 
-/** What users of other queues call our options, where no spelling leads there. */
-const MEANT: Readonly<Record<string, string>> = {
-  attempts: 'tries',
-  maxTries: 'tries',
-  delay: 'backoff',
-  limit: 'maxJobs',
+const name: Kind<string> = (value, place) => {
+  if (typeof value === 'string' && value !== '') return value;
+  throw place.refuse(value, 'give a name');
 };
+
+/** `parseQueues` checks it: what it may be depends on `fair`. */
+const queues: Kind<string | readonly string[]> = (value) => value as string | readonly string[];
 
 const MEGABYTE = 1024 * 1024;
 
+/** A limit that 0 switches off, as in Laravel. */
+function limit(read: Kind<number>, unit = 1): Kind<number> {
+  return (value, place) => {
+    const most = read(value, place) * unit;
+    return most === 0 ? Infinity : most;
+  };
+}
+
+export const WORKER_OPTIONS = {
+  connection: option({ read: name, default: undefined }),
+  queue: option({
+    read: queues,
+    default: undefined,
+    flag: { value: '<names>', help: "queues to work on, in this order: high,default (default: the connection's)" },
+  }),
+  fair: option({
+    read: flag,
+    default: false,
+    flag: { help: 'draw the order of queues for each job, by weight: --queue=high:3,default:1' },
+  }),
+  concurrency: option({
+    read: count(1),
+    default: 1,
+    flag: { value: '<count>', help: 'jobs at once (default: 1)' },
+  }),
+  tries: option({
+    read: count(0),
+    default: undefined,
+    otherNames: ['attempts', 'maxTries'],
+    flag: { value: '<count>', help: 'attempts of jobs that say nothing themselves; 0: no limit (default: 1)' },
+  }),
+  backoff: option({
+    read: backoff,
+    default: undefined,
+    otherNames: ['delay'],
+    isShort: true,
+    flag: {
+      value: '<times>',
+      help: 'wait before the next attempt: 10s, or 10s,1m,5m, whose last repeats, or doubled each time: 1s..10m (default: 0)',
+    },
+  }),
+  timeout: option({
+    read: seconds,
+    default: undefined,
+    isShort: true,
+    flag: {
+      value: '<time>',
+      help: 'time for one attempt of jobs that say nothing themselves; 0: no limit (default: 60s)',
+    },
+  }),
+  maxJobs: option({
+    read: limit(count(0)),
+    default: Infinity,
+    otherNames: ['limit'],
+    flag: { value: '<count>', help: 'stop after so many jobs; each process counts its own' },
+  }),
+  maxTime: option({
+    read: limit(seconds),
+    default: Infinity,
+    flag: { value: '<time>', help: 'stop after this time' },
+  }),
+  /** In bytes. */
+  memory: option({
+    read: limit(count(0), MEGABYTE),
+    default: Infinity,
+    flag: { value: '<MB>', help: 'replace a process that uses more than so many megabytes after a job' },
+  }),
+  sleep: option({
+    read: seconds,
+    default: 1,
+    isShort: true,
+    flag: { value: '<time>', help: 'pause when there is no work and the store cannot wake the worker (default: 1s)' },
+  }),
+  rest: option({
+    read: seconds,
+    default: 0,
+    isShort: true,
+    flag: { value: '<time>', help: 'pause after each job (default: 0)' },
+  }),
+  once: option({
+    read: flag,
+    default: false,
+    flag: { help: 'run one job at most; wait for it as long as --sleep says' },
+  }),
+  stopWhenEmpty: option({
+    read: flag,
+    default: false,
+    flag: { help: 'stop when nothing is ready and nothing runs here; what is delayed is left for later' },
+  }),
+  drain: option({
+    read: flag,
+    default: false,
+    flag: { help: 'stop when nothing is left; what is delayed is waited for' },
+  }),
+  grace: option({
+    read: seconds,
+    default: 30,
+    isShort: true,
+    flag: { value: '<time>', help: 'time for running jobs to finish when the worker stops (default: 30s)' },
+  }),
+} as const satisfies { readonly [Option in keyof Required<WorkerOptions>]: unknown };
+
+function option<Value, Default>(row: WorkerOption<Value, Default>): WorkerOption<Value, Default> {
+  return row;
+}
+
+type Table = typeof WORKER_OPTIONS;
+
+type Read = { readonly [Option in keyof Table]: ReturnType<Table[Option]['read']> | Table[Option]['default'] };
+
+export type ResolvedWorkerOptions = Omit<Read, 'queue' | keyof WorkerDefaults> & {
+  readonly queues: readonly WeightedQueue[] | undefined;
+  readonly defaults: WorkerDefaults;
+};
+
+const OPTIONS = Object.keys(WORKER_OPTIONS) as (keyof WorkerOptions)[];
+
 /** @throws InvalidWorkerOptionError, InvalidDurationError, InvalidQueueNameError */
 export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOptions {
+  checkNames(options);
+  const values = OPTIONS.map((option) => [option, readOption(option, options[option])]);
+  const { queue, tries, backoff, timeout, ...others } = Object.fromEntries(values) as Read;
+  const { once, drain, fair } = others;
+  return {
+    ...others,
+    queues: queue === undefined ? undefined : parseQueues(queue, fair),
+    defaults: { tries, backoff, timeout },
+    maxJobs: once ? 1 : others.maxJobs,
+    stopWhenEmpty: others.stopWhenEmpty || drain,
+  };
+}
+
+function readOption(option: keyof WorkerOptions, value: unknown): unknown {
+  const row: WorkerOption<unknown, unknown> = WORKER_OPTIONS[option];
+  if (value === undefined) return row.default;
+  const place: Place = {
+    subject: `${option} of a worker`,
+    refuse: (given, remedy) => new InvalidWorkerOptionError(option, given, remedy),
+  };
+  const read = row.read(value, place);
+  if (row.isShort === true) warnOfSeconds(value, place.subject);
+  return read;
+}
+
+function checkNames(options: WorkerOptions): void {
   if (typeof options !== 'object' || options === null) {
     throw new InvalidWorkerOptionError(
       'the first argument',
@@ -103,63 +231,15 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
       "give an object: new Worker({ queue: 'mail' }). What is to be done stands in the job's handle(), and `await worker.run()` works",
     );
   }
-  for (const option of Object.keys(options)) {
-    if (KNOWN.includes(option)) continue;
+  for (const [option, value] of Object.entries(options)) {
+    if (Object.hasOwn(WORKER_OPTIONS, option)) continue;
     const said = meantInWorker(option);
-    const meant = Object.hasOwn(MEANT, option) ? MEANT[option] : nearest(option, KNOWN, 1)[0];
-    const remedy = said === undefined ? meant && `; did you mean ${meant}?` : `: ${said}`;
-    const value = (options as Readonly<Record<string, unknown>>)[option];
+    const known = OPTIONS.find((each) => otherNamesOf(each).includes(option)) ?? nearest(option, OPTIONS, 1)[0];
+    const remedy = said === undefined ? known && `; did you mean ${known}?` : `: ${said}`;
     throw new InvalidWorkerOptionError(option, value, `there is no such option${remedy ?? ''}`, 'set');
   }
-  const seconds = (option: 'maxTime' | 'sleep' | 'rest' | 'grace', otherwise: number): number =>
-    options[option] === undefined ? otherwise : durationSeconds(options[option], `${option} of a worker`);
-  for (const option of ['timeout', 'sleep', 'rest', 'grace'] as const) {
-    warnOfManySeconds(options[option], `${option} of a worker`);
-  }
-  warnOfSeconds(options.backoff, 'backoff of a worker');
-  const fair = flag('fair', options.fair);
-  const once = flag('once', options.once);
-  const drain = flag('drain', options.drain);
-  return {
-    connection: name('connection', options.connection),
-    queues: options.queue === undefined ? undefined : parseQueues(options.queue, fair),
-    fair,
-    concurrency: whole('concurrency', options.concurrency, 1, 1),
-    defaults: {
-      tries: options.tries === undefined ? undefined : whole('tries', options.tries, 0, 1),
-      backoff: options.backoff === undefined ? undefined : resolveBackoff(options.backoff, 'backoff of a worker'),
-      timeout: options.timeout === undefined ? undefined : durationSeconds(options.timeout, 'timeout of a worker'),
-    },
-    maxJobs: once ? 1 : orNever(whole('maxJobs', options.maxJobs, 0, 0)),
-    maxTime: orNever(seconds('maxTime', 0)),
-    memory: orNever(whole('memory', options.memory, 0, 0) * MEGABYTE),
-    sleep: seconds('sleep', 1),
-    rest: seconds('rest', 0),
-    once,
-    stopWhenEmpty: flag('stopWhenEmpty', options.stopWhenEmpty) || drain,
-    drain,
-    grace: seconds('grace', 30),
-  };
 }
 
-// The text 'false', as it comes from a variable of the environment, would count as true.
-function flag(option: string, value: boolean | undefined): boolean {
-  if (value === undefined || typeof value === 'boolean') return value ?? false;
-  throw new InvalidWorkerOptionError(option, value, 'give true or false');
-}
-
-function name(option: string, value: string | undefined): string | undefined {
-  if (value === undefined || (typeof value === 'string' && value !== '')) return value;
-  throw new InvalidWorkerOptionError(option, value, 'give a name');
-}
-
-// 0 is off, as in Laravel.
-function orNever(limit: number): number {
-  return limit === 0 ? Infinity : limit;
-}
-
-function whole(option: string, value: number | undefined, least: number, otherwise: number): number {
-  if (value === undefined) return otherwise;
-  if (Number.isInteger(value) && value >= least) return value;
-  throw new InvalidWorkerOptionError(option, value, `give a whole number from ${least}`);
+function otherNamesOf(option: keyof WorkerOptions): readonly string[] {
+  return WORKER_OPTIONS[option].otherNames ?? [];
 }
