@@ -4,9 +4,8 @@ import { fork } from 'node:child_process';
 import { createInterface } from 'node:readline/promises';
 import { systemClock } from '../base/clock';
 import { builtInConnectors } from '../connections/built-in';
-import { watchForDesertion } from './deserted-watch';
 import { STOP_SIGNALS, type StopSignal } from './exit-codes';
-import { watchForOrphaning } from './orphan-watch';
+import { watchForDesertion, watchForOrphaning } from './parent-watch';
 import { run } from './program';
 import type { Surroundings } from './session';
 
@@ -61,6 +60,9 @@ const surroundings: Surroundings = {
   onExit(hear) {
     process.on('exit', hear);
     return () => process.off('exit', hear);
+  },
+  setTitle(title) {
+    process.title = title;
   },
   exit: (code) => process.exit(code),
 };

@@ -1,18 +1,136 @@
-/** How each command of the tree is made: its name, what it does, examples, and the exit codes that all share. */
-import { Command, type ErrorOptions } from 'commander';
+/** How a command is declared, and how its command line is read: its name and help, its flags, and what it does. */
+import { Command, type ErrorOptions, Option } from 'commander';
+import type { QueueManager } from '../application/queue-manager';
 import { nearest } from '../base/nearest';
+import { type Duration, isSuspiciouslyManySeconds } from '../job/duration';
 import { EXIT_CODES_HELP, ExitCode } from './exit-codes';
+import { type Flag, flagName, type Flags, type Given, type ProjectFlags } from './flags';
+import type { Output } from './output';
+import type { Session } from './session';
 
 export interface CommandText {
+  readonly name: string;
+  readonly alias?: string;
   readonly summary: string;
   /** Further sentences, above the options. */
-  readonly description?: string | undefined;
+  readonly description?: string;
   /** Whole command lines, each with what it does. */
   readonly examples: readonly (readonly [line: string, meaning: string])[];
+  /** The words without a flag, such as `[ids...]`, and what they mean. */
+  readonly words?: readonly [usage: string, meaning: string];
+}
+
+export interface CommandDeclaration<Table> extends CommandText {
+  readonly flags: Table;
+  run(call: Call<Given<Table>>): Promise<void> | void;
+}
+
+/** Makes a command that prints to a session. */
+export type CommandOf = (session: Session) => Command;
+
+/** One command line that was understood. */
+export class Call<GivenFlags = object> {
+  readonly session: Session;
+  readonly output: Output;
+  readonly flags: GivenFlags;
+  /** What stands on the line without a flag. */
+  readonly words: readonly string[];
+  readonly #command: Command;
+
+  constructor(session: Session, command: Command, flags: GivenFlags, words: readonly string[]) {
+    this.session = session;
+    this.output = session.output;
+    this.flags = flags;
+    this.words = words;
+    this.#command = command;
+  }
+
+  get command(): string {
+    return this.#command.name();
+  }
+
+  /** Loads the project. */
+  open(this: Call<ProjectFlags>): Promise<QueueManager> {
+    return this.session.open(this.flags);
+  }
+
+  /** Refuses a command line that commander itself lets pass. */
+  refuse(sentence: string): never {
+    return this.#command.error(`error: ${sentence}`, { exitCode: ExitCode.usage, code: 'onqueue.usage' });
+  }
+
+  /** Tells of something that did not work; the rest goes on, and the exit code says so. */
+  fail(note: string): void {
+    this.output.note(note);
+    this.session.exitCode = ExitCode.error;
+  }
+}
+
+export function defineCommand<const Table extends Flags>(declaration: CommandDeclaration<Table>): CommandOf {
+  return (session) => {
+    const command = newCommand(declaration);
+    for (const [name, flag] of Object.entries(declaration.flags)) {
+      for (const option of optionsOf(name, flag)) command.addOption(option);
+    }
+    return command.action(() => {
+      const flags = withNewNames(declaration.flags, command.opts(), session.output) as Given<Table>;
+      session.output.isJson = (flags as ProjectFlags).json === true;
+      return declaration.run(new Call(session, command, flags, command.args));
+    });
+  };
 }
 
 /** The width that examples are padded to, so that their meanings stand below each other. */
 const EXAMPLE_WIDTH = 52;
+
+export function newCommand({ name, alias, summary, description, examples, words }: CommandText): Command {
+  const lines = examples.map(([line, meaning]) => `  ${line.padEnd(EXAMPLE_WIDTH)}  ${meaning}`);
+  const command = new HelpfulCommand(name)
+    // Nothing of commander's may end the process: what was printed must reach its reader first.
+    .exitOverride()
+    .allowExcessArguments(false)
+    .showSuggestionAfterError(false)
+    .summary(summary)
+    .description([`${summary[0]?.toUpperCase()}${summary.slice(1)}.`, description].filter(Boolean).join('\n\n'))
+    .addHelpText('after', `\nExamples:\n${lines.join('\n')}\n\n${EXIT_CODES_HELP}`);
+  if (alias !== undefined) command.alias(alias);
+  return words === undefined ? command : command.argument(...words);
+}
+
+function optionsOf(name: string, flag: Flag<unknown>): Option[] {
+  const { value, help, letter, isHidden, isNegative, conflicts } = flag;
+  const written = flagName(name);
+  // Without the positive form, commander counts the flag as given always.
+  if (isNegative === true) return [new Option(written).hideHelp(), new Option(flagName(`no-${name}`), help)];
+  const usage = [...(letter === undefined ? [] : [`-${letter}`]), [written, value].join(' ').trim()].join(', ');
+  const option = new Option(usage, help).hideHelp(isHidden === true);
+  if (conflicts !== undefined) option.conflicts(conflicts);
+  if (flag.read !== undefined) option.argParser((text, before: unknown) => flag.read?.(text, written, before));
+  return [option];
+}
+
+/** Says of old names and of numbers that look like milliseconds what they mean, and gives them as they are meant. */
+function withNewNames(table: Flags, given: Readonly<Record<string, unknown>>, output: Output): object {
+  const flags: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(given)) {
+    const { newName, isShort = false } = table[name] ?? { help: '' };
+    if (newName !== undefined) {
+      output.note(`${flagName(name)} is the old name of ${flagName(newName)}; please write ${flagName(newName)}.`);
+      if (newName in given) continue;
+    }
+    flags[newName ?? name] = isShort ? withUnits(name, value, output) : value;
+  }
+  return flags;
+}
+
+function withUnits(name: string, value: unknown, output: Output): unknown {
+  if (Array.isArray(value)) return value.map((each) => withUnits(name, each, output));
+  if (!isSuspiciouslyManySeconds(value)) return value;
+  output.note(
+    `${flagName(name)}: ${value} means ${value} seconds. If milliseconds were meant, write ${value}ms; if not, ${value}s says so.`,
+  );
+  return `${value}s` satisfies Duration;
+}
 
 /** Says of a command line that was not understood what was probably meant, and where to read on. */
 class HelpfulCommand extends Command {
@@ -46,25 +164,6 @@ class HelpfulCommand extends Command {
     }
     return didYouMean(flag, namesOf(this.createHelp().visibleOptions(this)), '--');
   }
-}
-
-export function newCommand(name: string, { summary, description, examples }: CommandText): Command {
-  const lines = examples.map(([line, meaning]) => `  ${line.padEnd(EXAMPLE_WIDTH)}  ${meaning}`);
-  return (
-    new HelpfulCommand(name)
-      // Nothing of commander's may end the process: what was printed must reach its reader first.
-      .exitOverride()
-      .allowExcessArguments(false)
-      .showSuggestionAfterError(false)
-      .summary(summary)
-      .description([`${summary[0]?.toUpperCase()}${summary.slice(1)}.`, description].filter(Boolean).join('\n\n'))
-      .addHelpText('after', `\nExamples:\n${lines.join('\n')}\n\n${EXIT_CODES_HELP}`)
-  );
-}
-
-/** Refuses a command line that commander itself would let pass. */
-export function refuse(command: Command, sentence: string): never {
-  return command.error(`error: ${sentence}`, { exitCode: ExitCode.usage, code: 'onqueue.usage' });
 }
 
 /** @param name of a command; empty: the program */

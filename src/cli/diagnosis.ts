@@ -7,10 +7,10 @@ import { placed } from '../job/errors';
 import { declaredRoute } from '../job/resolve-options';
 import type { Connection, Diagnosis } from '../connections/contract';
 import type { QueueManager } from '../application/queue-manager';
-import { counted } from './counted';
 import { errorText } from './error-text';
 import { NO_JOBS, shortNamesRemark } from './job-list';
 import { dependenciesOf, installedPackage, ownPackage } from './package-versions';
+import { counted } from './table';
 
 const OLDEST_NODE = [20, 19] as const;
 

@@ -3,7 +3,7 @@ import { dirname, join, sep } from 'node:path';
 import { OnqueueError } from '../base/onqueue-error';
 import { redact } from '../base/redact';
 import { configFileFailed } from '../application/errors';
-import { RequiredFileError } from './errors';
+import { requiredFileFailed } from './errors';
 
 /** The folder that this package's compiled files, or its sources, lie in. */
 const OURS = `${dirname(__dirname)}${sep}`;
@@ -19,7 +19,7 @@ export function errorText(error: unknown): string {
   }
   const told = `${error.message} (${error.code})`;
   // The mistake is in a file of the user's: its stack leads there.
-  const isTheirs = configFileFailed.is(error) || error instanceof RequiredFileError;
+  const isTheirs = configFileFailed.is(error) || requiredFileFailed.is(error);
   const frames = isTheirs && error.cause instanceof Error ? framesOf(error.cause) : [];
   return [told, ...frames].join('\n');
 }

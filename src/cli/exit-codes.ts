@@ -1,5 +1,5 @@
 /** What the command's exit codes mean; `docs/cli.md` and `--help` say the same. */
-import { OnqueueError } from '../base/onqueue-error';
+import { type ErrorCode, OnqueueError } from '../base/onqueue-error';
 import { BLOCKED } from '../worker/supervisor/supervision';
 
 export const ExitCode = {
@@ -26,8 +26,8 @@ export function exitCodeOfSignal(signal: StopSignal): number {
   return 128 + SIGNAL_NUMBERS[signal];
 }
 
-/** The errors of a command that was not understood. */
-const USAGE_ERRORS: ReadonlySet<string> = new Set([
+/** Errors in what was written on the command line. */
+const USAGE_ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'E_INVALID_OPTION',
   'E_NOTHING_MATCHED',
   'E_UNCONFIRMED',

@@ -2,11 +2,20 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { SupervisorHealth } from '../worker/supervisor/supervisor-health';
-import { HealthPortError } from './errors';
-import type { HealthFlags } from './worker-flags';
+import { healthPortTaken } from './errors';
 
 /** Probes come from the machine itself, unless it is said otherwise: who may read the names of queues is the user's to say. */
 const DEFAULT_HOST = '127.0.0.1';
+
+/** Where an orchestrator asks how the workers are. */
+export interface HealthFlags {
+  readonly healthPort?: number | undefined;
+  readonly healthHost?: string | undefined;
+  /** Stands in `/health`. */
+  readonly name?: string | undefined;
+}
+
+type NamedHealth = SupervisorHealth & Pick<HealthFlags, 'name'>;
 
 interface Answer {
   readonly status: number;
@@ -20,14 +29,14 @@ export class HealthServer {
     this.#server = server;
   }
 
-  /** @throws HealthPortError */
+  /** @throws E_HEALTH_PORT */
   static open(
-    { healthPort, healthHost = DEFAULT_HOST }: HealthFlags,
+    { healthPort, healthHost = DEFAULT_HOST, name }: HealthFlags,
     health: () => SupervisorHealth,
   ): Promise<HealthServer> {
-    const server = createServer((request, response) => answer(request, response, health));
+    const server = createServer((request, response) => answer(request, response, () => ({ name, ...health() })));
     return new Promise((resolve, reject) => {
-      server.once('error', (cause) => reject(new HealthPortError(healthHost, healthPort ?? 0, cause)));
+      server.once('error', (cause) => reject(healthPortTaken(healthHost, healthPort ?? 0, cause)));
       server.listen(healthPort, healthHost, () => resolve(new HealthServer(server)));
     });
   }
@@ -44,17 +53,13 @@ export class HealthServer {
   }
 }
 
-function answer(
-  { method = '', url = '' }: IncomingMessage,
-  response: ServerResponse,
-  health: () => SupervisorHealth,
-): void {
+function answer({ method = '', url = '' }: IncomingMessage, response: ServerResponse, health: () => NamedHealth): void {
   const { status, body } = method === 'GET' || method === 'HEAD' ? answerTo(url, health()) : { status: 405, body: {} };
   response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
   response.end(`${JSON.stringify(body)}\n`);
 }
 
-function answerTo(url: string, health: SupervisorHealth): Answer {
+function answerTo(url: string, health: NamedHealth): Answer {
   const { live, ready } = health;
   switch (url.split('?', 1)[0]) {
     case '/live':

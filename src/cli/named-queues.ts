@@ -1,59 +1,62 @@
-/** The connection and the queues that a command line names, in Laravel's manner: `clear redis --queue=high,default`. */
-import type { Command } from 'commander';
+/** The connections and the queues that a command line names, in Laravel's manner: `clear redis --queue=high,default`. */
 import { nearest } from '../base/nearest';
 import { checkQueueName } from '../job/queue-name';
 import { unknownConnection } from '../application/errors';
 import type { QueueConnection } from '../dispatch/queue-connection';
 import type { QueueManager } from '../application/queue-manager';
-import { refuse } from './command';
-import { noteMemory } from './memory-remark';
-import { namesIn, type ProjectFlags } from './options';
-import type { Session } from './session';
+import type { Call } from './command';
+import type { ProjectFlags } from './flags';
+
+/** The optional word of commands that look at one connection. */
+export const CONNECTION_WORD = ['[connection]', 'connection of the configuration (default: its default)'] as const;
 
 export interface QueueFlags extends ProjectFlags {
   readonly queue?: string | undefined;
+  readonly all?: boolean | undefined;
 }
 
+/** What a command line names. */
 export interface Named {
+  readonly manager: QueueManager;
   readonly connection: QueueConnection;
   /** Those of `--queue`, each once; none: it was not given. */
   readonly queues: readonly string[];
 }
 
-/** What `--all` or the names of queues say. */
-export interface QueuesFlags extends QueueFlags {
-  readonly all?: true | undefined;
-}
-
-export function addConnectionArgument(command: Command): Command {
-  return command.argument('[connection]', 'connection of the configuration (default: its default)');
-}
-
 /**
- * Laravel's `redis:high` is the queue `high` of the connection `redis`.
+ * Opens the project. Laravel's `redis:high` is the queue `high` of the connection `redis`.
  *
  * @throws InvalidQueueNameError, E_UNKNOWN_CONNECTION
  */
-export function namedQueues(session: Session, manager: QueueManager, command: Command, { queue }: QueueFlags): Named {
-  const [word] = command.args;
+export async function openNamed(call: Call<QueueFlags>): Promise<Named> {
+  const manager = await call.open();
+  const [word] = call.words;
   const [before = '', ...behind] = word?.split(':') ?? [];
   const isPair = behind.length > 0 && isConnection(manager, before) && !isConnection(manager, word!);
   const name = isPair ? before : word;
-  const queues = [...(isPair ? [behind.join(':')] : []), queue ?? ''].flatMap(namesIn);
-  checkConnection(manager, command.name(), name, queues);
-  const names = [...new Set(queues)];
+  const queues = [...new Set([...(isPair ? [behind.join(':')] : []), call.flags.queue ?? ''].flatMap(namesIn))];
+  checkConnection(manager, call.command, name, queues);
   // All of them before anything is done to the first.
-  for (const each of names) checkQueueName(each, 'queue');
-  noteMemory(session, manager, name);
-  return { connection: manager.connection(name), queues: names };
+  for (const queue of queues) checkQueueName(queue, 'queue');
+  if (call.flags.all === true && queues.length > 0) call.refuse('give either --all or queues, not both');
+  noteMemory(call, manager, [name]);
+  return { manager, connection: manager.connection(name), queues };
 }
 
-/** Refuses `--all` beside queues: which of them is meant? */
-export function checkAll(command: Command, { all }: QueuesFlags, queues: readonly string[]): void {
-  if (all === true && queues.length > 0) refuse(command, 'give either --all or queues, not both');
+/** Those that were named, or the connection's own. */
+export function queuesOrOwn({ connection, queues }: Named): readonly string[] {
+  return queues.length === 0 ? [connection.defaultQueue] : queues;
 }
 
-/** Says of a queue that stands where a connection belongs where it is to stand. @throws E_UNKNOWN_CONNECTION */
+/** The names in `high,default`. */
+function namesIn(text: string): string[] {
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+}
+
+/** Says of a queue that stands in the place of a connection where it belongs. @throws E_UNKNOWN_CONNECTION */
 export function checkConnection(
   manager: QueueManager,
   command: string,
@@ -74,4 +77,26 @@ export function checkConnection(
 
 function isConnection(manager: QueueManager, name: string): boolean {
   return name === 'sync' || manager.connectionNames().includes(name);
+}
+
+/** The connections that keep jobs for other processes, or might. */
+export function keepingConnections(manager: QueueManager): string[] {
+  return manager.connectionNames().filter((name) => !['sync', 'null'].includes(manager.settings(name).driver));
+}
+
+/** Says so where each of the connections is a store that no other process could have put anything into. */
+export function noteMemory(call: Call, manager: QueueManager, connections: readonly (string | undefined)[]): void {
+  const remarks = connections.map((name) => memoryRemark(manager, name));
+  const [first] = remarks;
+  if (first !== undefined && !remarks.includes(undefined)) call.output.note(first);
+}
+
+/** Undefined: the connection keeps its jobs where other processes reach them. */
+export function memoryRemark(manager: QueueManager, connection?: string): string | undefined {
+  const { driver, name } = manager.settings(connection);
+  if (driver !== 'memory') return undefined;
+  return (
+    `The driver memory lives in one process: this one starts with an empty store (connection ${name}), ` +
+    'and sees no job of any other. Use redis or database where processes share jobs.'
+  );
 }

@@ -2,11 +2,11 @@
 import type { QueueManager } from '../application/queue-manager';
 import { resolveWorkerOptions } from '../worker/worker-options';
 import { JOB_HEADINGS, jobRow, listedJobs, shortNamesRemark } from './job-list';
-import { memoryRemark } from './memory-remark';
+import { memoryRemark } from './named-queues';
 import { logFormat, type Session } from './session';
 import { formatTable } from './table';
 import { strangeQueuesRemark, waitingElsewhereRemark } from './useless-worker';
-import { type WorkFlags, workerOptions } from './worker-flags';
+import { type WorkFlags, workerOptions } from './work-flags';
 
 export function printOpening(
   session: Session,

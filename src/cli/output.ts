@@ -22,6 +22,8 @@ export class Output {
   readonly #stdout: OutputStream;
   readonly #stderr: OutputStream;
   readonly #clock: Clock;
+  /** The command was asked for one JSON document: `result` prints, and `line`, `table` and `list` do not. */
+  isJson = false;
 
   constructor(stdout: OutputStream, stderr: OutputStream, clock: Clock) {
     this.#stdout = stdout;
@@ -34,14 +36,16 @@ export class Output {
   }
 
   line(text: string): void {
-    this.#stdout.write(`${text}\n`);
+    if (!this.isJson) this.#stdout.write(`${text}\n`);
   }
 
-  /** One document: laid out for people on a terminal, on one line elsewhere. */
-  json(value: unknown): void {
+  /** The whole of what a command has found, for `--json`: laid out for people on a terminal, on one line elsewhere. */
+  result(value: unknown): void {
+    if (!this.isJson) return;
     const text = JSON.stringify(value, undefined, this.#stdout.isTTY === true ? 2 : undefined);
     // JSON lets these pass, and some terminals take them for the beginning of a command.
-    this.line(text.replace(/[\u007f-\u009f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`));
+    const escaped = text.replace(/[\u007f-\u009f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
+    this.#stdout.write(`${escaped}\n`);
   }
 
   table(headings: readonly string[], rows: readonly (readonly Cell[])[]): void {

@@ -1,46 +1,23 @@
 /** The command line as a whole: the tree of commands, and one run of it from arguments to exit code. */
-import { Command, CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { helpHint, newCommand } from './command';
-import { cancelCommand } from './commands/cancel';
-import { checkCommand } from './commands/check';
-import { clearCommand } from './commands/clear';
-import { failedCommand } from './commands/failed';
-import { flushCommand } from './commands/flush';
-import { forgetCommand } from './commands/forget';
-import { helpCommand } from './commands/help';
-import { jobsCommand } from './commands/jobs';
-import { listenCommand } from './commands/listen';
-import { migrateCommand } from './commands/migrate';
-import { pauseCommand } from './commands/pause';
-import { pruneCommand } from './commands/prune';
-import { restartCommand } from './commands/restart';
-import { resumeCommand } from './commands/resume';
-import { retryCommand } from './commands/retry';
-import { sizeCommand } from './commands/size';
-import { workCommand } from './commands/work';
+import { failed } from './commands/failed';
+import { flush, forget, prune, retry } from './commands/failed-jobs';
+import { listen } from './commands/listen';
+import { cancel, restart } from './commands/orders';
+import { check, jobs, migrate } from './commands/project';
+import { clear, pause, resume, size } from './commands/queues';
+import { work } from './commands/work';
 import { errorText } from './error-text';
 import { ExitCode, exitCodeOf } from './exit-codes';
 import { ownPackage } from './package-versions';
 import { Session, type Surroundings } from './session';
 
+/** In the order in which they are listed. */
 const COMMANDS = [
-  workCommand,
-  listenCommand,
-  restartCommand,
-  pauseCommand,
-  resumeCommand,
-  sizeCommand,
-  jobsCommand,
-  cancelCommand,
-  failedCommand,
-  retryCommand,
-  forgetCommand,
-  flushCommand,
-  pruneCommand,
-  clearCommand,
-  migrateCommand,
-  checkCommand,
-] as const;
+  ...[work, listen, restart, pause, resume, size, jobs, cancel],
+  ...[failed, retry, forget, flush, prune, clear, migrate, check],
+];
 
 /**
  * Carries one command line out, and gives its exit code; whatever went wrong has been told by then.
@@ -66,7 +43,8 @@ export async function run(line: readonly string[], surroundings: Surroundings): 
 
 function commandTree(session: Session): Command {
   const { stdout, stderr } = session.surroundings;
-  const program = newCommand('onqueue', {
+  const program = newCommand({
+    name: 'onqueue',
     summary: 'run and look after the jobs of a project',
     description:
       'The configuration is read from the onqueue.config.ts (or .js, .cjs, .mjs) beside the nearest package.json. Without one, ' +
@@ -90,4 +68,19 @@ function commandTree(session: Session): Command {
   const commands = [...COMMANDS.map((command) => command(session)), helpCommand(program)];
   for (const command of commands) program.addCommand(command.copyInheritedSettings(program));
   return program;
+}
+
+/** Commander's own would show everything for a mistyped name, as if nothing were wrong. */
+function helpCommand(program: Command): Command {
+  const command = newCommand({
+    name: 'help',
+    summary: 'show the options of a command',
+    examples: [['onqueue help work', 'all that work takes']],
+    words: ['[command]', 'name of the command (default: all are listed)'],
+  });
+  return command.action((name?: string) => {
+    const found = name === undefined ? program : program.commands.find((one) => one.name() === name);
+    if (found === undefined) program.error(`error: unknown command '${name}'`, { code: 'commander.unknownCommand' });
+    else found.help();
+  });
 }

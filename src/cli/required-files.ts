@@ -3,13 +3,13 @@ import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { loadTypeScript } from '../application/configuration/typescript-loader';
-import { NothingMatchedError, RequiredFileError } from './errors';
+import { nothingMatched, requiredFileFailed } from './errors';
 import { filesMatching } from './glob';
 
 /**
  * Loads all that the patterns name, in order.
  *
- * @throws NothingMatchedError, RequiredFileError, E_TYPESCRIPT_LOADER
+ * @throws E_NOTHING_MATCHED, E_REQUIRED_FILE, E_TYPESCRIPT_LOADER
  */
 export function requireAll(patterns: readonly string[], folder: string): void {
   for (const file of patterns.flatMap((pattern) => filesOf(pattern, folder))) load(file);
@@ -21,7 +21,7 @@ function filesOf(pattern: string, folder: string): readonly string[] {
   const found = packageFile(pattern, folder);
   if (found !== undefined) return [found];
   const isFolder = statSync(resolve(folder, pattern), { throwIfNoEntry: false })?.isDirectory() === true;
-  throw new NothingMatchedError(
+  throw nothingMatched(
     '--require',
     pattern,
     folder,
@@ -46,6 +46,6 @@ function load(file: string): void {
   try {
     require(file);
   } catch (cause) {
-    throw new RequiredFileError(file, cause);
+    throw requiredFileFailed(file, cause);
   }
 }

@@ -8,10 +8,10 @@ import { tagged } from '../base/tagged-logger';
 import type { Connectors } from '../connections/connector';
 import type { QueueManager } from '../application/queue-manager';
 import type { WatchUncaught } from '../worker/uncaught';
-import { NothingMatchedError, UnconfirmedError } from './errors';
+import { nothingMatched, unconfirmed } from './errors';
 import { ExitCode, type StopSignal } from './exit-codes';
+import type { ProjectFlags } from './flags';
 import { filesMatching } from './glob';
-import type { ProjectFlags } from './options';
 import { Output, type OutputStream } from './output';
 import { requireAll } from './required-files';
 
@@ -42,6 +42,8 @@ export interface Surroundings {
   readonly onStray: WatchUncaught;
   /** Calls back when the process ends by itself, with what is left of its time: nothing async. Returns the function that stops it. */
   readonly onExit: (hear: () => void) => () => void;
+  /** Names the process, for `ps` and `top`. */
+  readonly setTitle: (title: string) => void;
   /** Ends the process at once. */
   readonly exit: (code: number) => void;
 }
@@ -93,7 +95,7 @@ export class Session {
    *
    * @param logs where log lines go that the configuration has no logger for; default: to standard error, from `info` on
    * @param tag facts that each of them gets
-   * @throws NothingMatchedError, RequiredFileError, ConfigurationError, E_CONFIG_FILE, E_TYPESCRIPT_LOADER
+   * @throws E_NOTHING_MATCHED, E_REQUIRED_FILE, ConfigurationError, E_CONFIG_FILE, E_TYPESCRIPT_LOADER
    */
   async open(
     { config, require: required = [] }: ProjectFlags,
@@ -120,16 +122,16 @@ export class Session {
   /**
    * In production, what removes jobs is asked about first.
    *
-   * @throws UnconfirmedError
+   * @throws E_UNCONFIRMED
    */
   async confirm(action: string, force: boolean | undefined): Promise<void> {
     const { environment, ask } = this.surroundings;
     if (force === true || environment['NODE_ENV'] !== 'production') return;
     if (ask === undefined) {
-      throw new UnconfirmedError(action, 'NODE_ENV is production, and there is no terminal to ask on.');
+      throw unconfirmed(action, 'NODE_ENV is production, and there is no terminal to ask on.');
     }
     const answer = await ask(`${action}? NODE_ENV is production. [y/N] `);
-    if (!/^y(es)?$/i.test(answer.trim())) throw new UnconfirmedError(action, 'it was not confirmed.');
+    if (!/^y(es)?$/i.test(answer.trim())) throw unconfirmed(action, 'it was not confirmed.');
   }
 
   async close(): Promise<void> {
@@ -148,7 +150,7 @@ export function logFormat(stream: OutputStream, { log, json = false }: LogFlags)
 function existing(config: string, folder: string): string {
   const path = resolve(folder, config);
   if (filesMatching(path, folder).length > 0) return path;
-  throw new NothingMatchedError('--config', config, folder, 'Name the file that exports the configuration.');
+  throw nothingMatched('--config', config, folder, 'Name the file that exports the configuration.');
 }
 
 function framework(): typeof import('./framework') {

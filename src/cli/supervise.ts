@@ -6,11 +6,11 @@ import { Supervisor } from '../worker/supervisor/supervisor';
 import { resolveWorkerOptions } from '../worker/worker-options';
 import { exitCodeOfSignal } from './exit-codes';
 import { HealthServer } from './health-server';
-import { commandLineOf } from './options';
+import { commandLineOf } from './flags';
 import type { Session } from './session';
 import { STOP_REASONS } from './stop-reasons';
 import { hearStopSignals } from './stop-signals';
-import { type WorkFlags, workerOptions } from './worker-flags';
+import { type WorkFlags, workerOptions } from './work-flags';
 
 /** Beyond the grace, for a process that stops to write its outcomes and to close; then it is blocked, and killed. */
 const STOP_MARGIN: Seconds = 10;
@@ -36,7 +36,9 @@ export async function supervise(session: Session, connection: string | undefined
   });
   // Before any process: a port that is taken should be told at once.
   const server =
-    healthPort === undefined ? undefined : await HealthServer.open({ healthPort, healthHost }, () => supervisor.health);
+    healthPort === undefined
+      ? undefined
+      : await HealthServer.open({ healthPort, healthHost, name: flags.name }, () => supervisor.health);
   if (server !== undefined) logger.info({}, `Health is told at ${server.address}/health.`);
   const stopListening = stopAtSignals(session, logger, supervisor);
   try {

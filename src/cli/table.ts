@@ -1,5 +1,10 @@
 /** Lays out a table for a terminal: columns aligned by visible width, numbers to the right. */
 
+/** `1 job`, `2 jobs`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 export type Cell = string | number | undefined;
 
 export interface TableOptions {

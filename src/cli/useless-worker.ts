@@ -1,10 +1,10 @@
 /** What to say of a worker that cannot help: it knows no job, or jobs wait on queues that it was not told of. */
 import type { QueueManager } from '../application/queue-manager';
-import { counted } from './counted';
-import { NoJobsError } from './errors';
+import { noJobs } from './errors';
 import { listedJobs } from './job-list';
-import { commandLineOf } from './options';
-import type { WorkFlags } from './worker-flags';
+import { commandLineOf } from './flags';
+import { counted } from './table';
+import type { WorkFlags } from './work-flags';
 
 /** Of a store with more queues than this only the first are looked at: a start is no inspection. */
 const MOST_QUEUES = 50;
@@ -18,9 +18,9 @@ export interface Work {
   readonly queues: readonly string[];
 }
 
-/** Every job that comes would be given back to its queue. @throws NoJobsError */
+/** Every job that comes would be given back to its queue. @throws E_NO_JOBS */
 export function checkJobs({ registry, configurationSource }: QueueManager): void {
-  if (registry.all().length === 0) throw new NoJobsError(configurationSource);
+  if (registry.all().length === 0) throw noJobs(configurationSource);
 }
 
 /** Undefined: some job that is registered here goes to one of the worker's queues. */

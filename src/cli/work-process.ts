@@ -16,7 +16,7 @@ import { STOP_REASONS } from './stop-reasons';
 import { hearStopSignals } from './stop-signals';
 import { SupervisorLink } from './supervisor-link';
 import { checkJobs } from './useless-worker';
-import { type WorkFlags, workerOptions } from './worker-flags';
+import { type WorkFlags, workerOptions } from './work-flags';
 
 /** Beyond the grace, for a process that was left alone by the one that started it; then it is blocked, and killed. */
 const ORPHAN_MARGIN: Seconds = 2;
@@ -113,10 +113,9 @@ export class WorkProcess {
   }
 
   async #serveHealth(): Promise<string | undefined> {
-    const { healthPort, healthHost, processNumber } = this.#flags;
-    if (healthPort === undefined || processNumber !== undefined) return undefined;
+    if (this.#flags.healthPort === undefined || this.#flags.processNumber !== undefined) return undefined;
     const health = () => lonelyHealth(this.#worker?.health() ?? UNBORN, process.pid);
-    const server = await HealthServer.open({ healthPort, healthHost }, health);
+    const server = await HealthServer.open(this.#flags, health);
     this.#undo.push(() => server.close());
     return server.address;
   }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { UnconfirmedError } from '../../src/cli/errors';
+import { unconfirmed } from '../../src/cli/errors';
 import { CommandKit } from './kit/command-kit';
 
 let kit: CommandKit;
@@ -104,7 +104,7 @@ describe('clear', () => {
     const { stderr, code } = await kit.run('clear');
 
     expect(stderr).toContain('--force');
-    expect(stderr).toContain(new UnconfirmedError('', '').code);
+    expect(stderr).toContain(unconfirmed.code);
     expect(code).toBe(2);
     expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
   });

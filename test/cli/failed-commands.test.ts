@@ -1,5 +1,5 @@
 /** What is done to failed jobs: `failed`, `retry`, `forget`, `flush`, `prune`. */
-import { UnconfirmedError } from '../../src/cli/errors';
+import { unconfirmed } from '../../src/cli/errors';
 import { CommandKit } from './kit/command-kit';
 
 let kit: CommandKit;
@@ -190,7 +190,7 @@ describe('forget, flush and prune', () => {
 
   it('flush asks in production, and refuses where there is nobody to ask', async () => {
     kit.environment = { NODE_ENV: 'production' };
-    expect((await kit.run('flush')).stderr).toContain(new UnconfirmedError('', '').code);
+    expect((await kit.run('flush')).stderr).toContain(unconfirmed.code);
     kit.answer = 'n';
     expect((await kit.run('flush', '--queue=mail')).code).toBe(2);
     expect(kit.asked).toEqual([expect.stringContaining('Remove failed jobs of the queue mail for good (2 jobs)?')]);

@@ -47,11 +47,14 @@ describe('the health of work', () => {
   });
 
   it('is told by the process itself where there is no supervisor', async () => {
-    const worker = work('--no-supervisor', '--health-port=0');
+    const worker = work('--no-supervisor', '--health-port=0', '--name=mails');
 
     await eventually(async () => (await asked(worker, '/ready')).status === 200);
 
-    expect((await asked(worker, '/health')).body).toMatchObject({ processes: [{ pid: worker.pid }] });
+    expect((await asked(worker, '/health')).body).toMatchObject({
+      name: 'mails',
+      processes: [{ pid: worker.pid }],
+    });
     worker.kill('SIGTERM');
     expect(await worker.ended).toEqual(CLEAN);
   });

@@ -1,12 +1,30 @@
-import { Command } from 'commander';
-import { InvalidOptionError } from '../../src/cli/errors';
-import { commandLineOf } from '../../src/cli/options';
-import { addWorkOptions, remarksOn, renamed, type WorkFlags, workerOptions } from '../../src/cli/worker-flags';
+import { TestClock } from '../../src/testing/test-clock';
+import { defineCommand } from '../../src/cli/command';
+import { invalidOption } from '../../src/cli/errors';
+import { commandLineOf } from '../../src/cli/flags';
+import { Output } from '../../src/cli/output';
+import type { Session } from '../../src/cli/session';
+import { WORK_FLAGS, type WorkFlags, workerOptions } from '../../src/cli/work-flags';
 import { InvalidDurationError } from '../../src/job/errors';
 
+interface Parsed {
+  readonly flags: WorkFlags;
+  readonly notes: string;
+}
+
+function parsed(...line: string[]): Parsed {
+  let notes = '';
+  let flags: WorkFlags = {};
+  const stream = { write: (text: string) => (notes += text) };
+  const session = { output: new Output(stream, stream, new TestClock()) } as Session;
+  const run = (call: { readonly flags: WorkFlags }): void => void (flags = call.flags);
+  const command = defineCommand({ name: 'work', summary: 'work', examples: [], flags: WORK_FLAGS, run })(session);
+  command.parse(line, { from: 'user' });
+  return { flags, notes };
+}
+
 function parse(...line: string[]): WorkFlags {
-  const command = addWorkOptions(new Command('work')).exitOverride();
-  return command.parse(line, { from: 'user' }).opts();
+  return parsed(...line).flags;
 }
 
 describe('the options of a worker', () => {
@@ -16,7 +34,7 @@ describe('the options of a worker', () => {
       ...`--queue=high,default --tries=3 --timeout=60 --backoff=10 --sleep=3 --rest=0.5 ${stops}`.split(' '),
     );
 
-    expect(workerOptions('redis', renamed(flags))).toEqual({
+    expect(workerOptions('redis', flags)).toEqual({
       connection: 'redis',
       queue: 'high,default',
       tries: 3,
@@ -47,22 +65,23 @@ describe('the options of a worker', () => {
   });
 
   it('take --delay as the old name of --backoff, and say so', () => {
-    const flags = parse('--delay=5s');
-
-    expect(remarksOn(flags)).toEqual([expect.stringContaining('--backoff')]);
-    expect(renamed(flags)).toEqual({ backoff: ['5s'] });
-    expect(renamed(parse('--delay=5s', '--backoff=1s'))).toEqual({ backoff: ['1s'] });
+    expect(parsed('--delay=5s')).toEqual({
+      flags: { backoff: ['5s'] },
+      notes: '--delay is the old name of --backoff; please write --backoff.\n',
+    });
+    expect(parse('--delay=5s', '--backoff=1s')).toEqual({ backoff: ['1s'] });
   });
 
-  it('say what a number means that was probably thought of as milliseconds', () => {
-    expect(remarksOn(parse('--timeout=60000', '--backoff=1s,5000'))).toEqual([
-      expect.stringContaining('--timeout: 60000 means 60000 seconds'),
-      expect.stringContaining('--backoff: 5000 means'),
-    ]);
+  it('say what a number means that was probably thought of as milliseconds, and mean it', () => {
+    const { flags, notes } = parsed('--timeout=60000', '--backoff=1s,5000');
+
+    expect(notes).toContain('--timeout: 60000 means 60000 seconds');
+    expect(notes).toContain('--backoff: 5000 means');
+    expect(flags).toEqual({ timeout: '60000s', backoff: ['1s', '5000s'] });
   });
 
   it("leave --max-time=3600 alone, which Laravel's own pages use", () => {
-    expect(remarksOn(parse('--max-time=3600'))).toEqual([]);
+    expect(parsed('--max-time=3600').notes).toBe('');
   });
 
   it.each([['--tries=many'], ['--tries=-1'], ['--tries=1.5'], ['--tries='], ['--concurrency=0'], ['--memory=128MB']])(
@@ -70,7 +89,7 @@ describe('the options of a worker', () => {
     (option) => {
       const [name, value] = option.split('=');
 
-      expect(() => parse(option)).toThrow(InvalidOptionError);
+      expect(() => parse(option)).toThrow(expect.objectContaining({ code: invalidOption.code }));
       expect(() => parse(option)).toThrow(`${name}: '${value}' will not do. Give a whole number from`);
     },
   );

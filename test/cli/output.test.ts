@@ -13,12 +13,30 @@ class Stream {
   }
 }
 
+function jsonTo(stream: Stream): Output {
+  const output = new Output(stream, new Stream(), new TestClock());
+  output.isJson = true;
+  return output;
+}
+
 describe('the output', () => {
+  it('is either one JSON document, or lines and tables', () => {
+    const json = new Stream();
+    const text = new Stream();
+    for (const output of [jsonTo(json), new Output(text, new Stream(), new TestClock())]) {
+      output.line('a');
+      output.table(['b'], [['c']]);
+      output.result(['d']);
+    }
+
+    expect([json.text, text.text]).toEqual(['["d"]\n', 'a\nb\nc\n']);
+  });
+
   it('lays JSON out on a terminal, and keeps it on one line elsewhere', () => {
     const terminal = new Stream(true);
     const pipe = new Stream();
-    new Output(terminal, new Stream(), new TestClock()).json({ a: 1 });
-    new Output(pipe, new Stream(), new TestClock()).json({ a: 1 });
+    jsonTo(terminal).result({ a: 1 });
+    jsonTo(pipe).result({ a: 1 });
 
     expect(terminal.text).toBe('{\n  "a": 1\n}\n');
     expect(pipe.text).toBe('{"a":1}\n');
@@ -26,7 +44,7 @@ describe('the output', () => {
 
   it('writes JSON in which no character is a command to a terminal', () => {
     const pipe = new Stream();
-    new Output(pipe, new Stream(), new TestClock()).json({ a: '\u001b[2J\u009b2J\u007f' });
+    jsonTo(pipe).result({ a: '\u001b[2J\u009b2J\u007f' });
 
     expect(pipe.text).toBe('{"a":"\\u001b[2J\\u009b2J\\u007f"}\n');
   });

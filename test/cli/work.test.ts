@@ -39,6 +39,12 @@ describe('work', () => {
     expect(code).toBe(0);
   });
 
+  it('names its process where it has a name', async () => {
+    await kit.work('--stop-when-empty', '--name=mails');
+
+    expect(kit.title).toBe('onqueue mails');
+  });
+
   it('runs jobs until the queues are empty, and logs each', async () => {
     let runs = 0;
     handle = () => void runs++;

@@ -1,19 +1,16 @@
 /** `listen`: like `work`, with a fresh process for each job, so that changed code is picked up. For development. */
 import { fork } from 'node:child_process';
-import { type Command, Option } from 'commander';
 import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
 import { durationSeconds } from '../../job/duration';
 import { resolveWorkerOptions } from '../../worker/worker-options';
-import { newCommand } from '../command';
-import { InvalidOptionError } from '../errors';
+import { defineCommand } from '../command';
+import { invalidOption } from '../errors';
 import { ExitCode, exitCodeOfSignal, type StopSignal } from '../exit-codes';
-import { commandLineOf } from '../options';
+import { commandLineOf, type Flag } from '../flags';
+import { CONNECTION_WORD } from '../named-queues';
 import type { Session } from '../session';
 import { hearStopSignals } from '../stop-signals';
-import { addListenOptions, type ListenFlags, remarksOn, renamed, workerOptions } from '../worker-flags';
-
-/** How long a process waits for its job before a new one takes its place. Its code is not old for that: see `--fresh`. */
-const DEFAULT_SLEEP: Seconds = 10;
+import { LISTEN_FLAGS, LISTEN_SLEEP, type ListenFlags, workerOptions } from '../work-flags';
 
 /** Beyond the grace, for a process that stops to write its outcome; then it is blocked, and killed. */
 const STOP_MARGIN: Seconds = 10;
@@ -25,33 +22,31 @@ const HASTE: Milliseconds = 1000;
 const FIRST_PAUSE: Milliseconds = 500;
 const LONGEST_PAUSE: Milliseconds = 5000;
 
-export function listenCommand(session: Session): Command {
-  const command = newCommand('listen', {
-    summary: 'like work, with a fresh process for each job, so that changed code is picked up',
-    description:
-      'For development: starting a process for each job costs some hundred milliseconds. It runs one job at a time.',
-    examples: [
-      ['onqueue listen', 'the default connection and its queue'],
-      ['onqueue listen --queue=high,default --tries=3', 'two queues'],
-      ["onqueue listen --require 'src/jobs/**/*.ts'", 'jobs in TypeScript (needs @swc/core)'],
-    ],
-  });
-  return addListenOptions(
-    command
-      .argument('[connection]', 'connection of the configuration (default: its default)')
-      .addOption(new Option('--concurrency <count>').argParser(refuseConcurrency).hideHelp()),
-    `how long a process waits for its job before the next takes its place (default: ${DEFAULT_SLEEP}s)`,
-  ).action((connection: string | undefined, flags: ListenFlags) => new Listener(session, connection, flags).run());
-}
-
 // Whoever comes from `work` should learn why, and not only that there is no such flag.
-function refuseConcurrency(value: string): never {
-  throw new InvalidOptionError(
-    '--concurrency',
-    value,
-    'onqueue listen runs one job at a time, each in a fresh process; onqueue work takes --concurrency.',
-  );
-}
+const concurrency: Flag<never> = {
+  value: '<count>',
+  help: '',
+  isHidden: true,
+  read(value, flag) {
+    const reason = 'onqueue listen runs one job at a time, each in a fresh process; onqueue work takes --concurrency.';
+    throw invalidOption(flag, value, reason);
+  },
+};
+
+export const listen = defineCommand({
+  name: 'listen',
+  summary: 'like work, with a fresh process for each job, so that changed code is picked up',
+  description:
+    'For development: starting a process for each job costs some hundred milliseconds. It runs one job at a time.',
+  examples: [
+    ['onqueue listen', 'the default connection and its queue'],
+    ['onqueue listen --queue=high,default --tries=3', 'two queues'],
+    ["onqueue listen --require 'src/jobs/**/*.ts'", 'jobs in TypeScript (needs @swc/core)'],
+  ],
+  words: CONNECTION_WORD,
+  flags: { ...LISTEN_FLAGS, concurrency },
+  run: ({ session, flags, words: [connection] }) => new Listener(session, connection, flags).run(),
+});
 
 class Listener {
   readonly #session: Session;
@@ -63,8 +58,7 @@ class Listener {
   #passOn: (signal: StopSignal, patience: Milliseconds) => void = () => undefined;
 
   constructor(session: Session, connection: string | undefined, given: ListenFlags) {
-    for (const remark of remarksOn(given)) session.output.note(remark);
-    const { sleep = DEFAULT_SLEEP, rest = 0, ...flags } = renamed(given);
+    const { sleep = LISTEN_SLEEP, rest = 0, ...flags } = given;
     const { grace } = resolveWorkerOptions(workerOptions(connection, { ...flags, sleep, rest }));
     this.#session = session;
     this.#clock = session.surroundings.clock;

@@ -24,6 +24,8 @@ export class CommandKit {
   readonly clock = new TestClock();
   /** What the command would have ended the process with. */
   readonly exits: number[] = [];
+  /** What the command has named the process. */
+  title: string | undefined;
   environment: NodeJS.ProcessEnv = {};
   /** Answers questions; undefined: there is no terminal. */
   answer: string | undefined;
@@ -120,6 +122,7 @@ export class CommandKit {
       channel: undefined,
       onStray: () => () => undefined,
       onExit: () => () => undefined,
+      setTitle: (title) => (this.title = title),
       exit: (code) => void this.exits.push(code),
     };
   }

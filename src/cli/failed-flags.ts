@@ -1,0 +1,79 @@
+/** What the commands for failed jobs share: how jobs are chosen, and how each of them is reached. */
+import { ambiguousFailedJob, failedJobsOutOfReach } from '../application/failed/errors';
+import type { FailedFilter } from '../application/failed/failed-filter';
+import type { QueueManager } from '../application/queue-manager';
+import type { Call } from './command';
+import { errorText } from './error-text';
+import { type Given, PROJECT_FLAGS, text, time } from './flags';
+import { keepingConnections, noteMemory } from './named-queues';
+
+/** Of failed jobs, which may have come from any. */
+export const FROM_CONNECTION = text('<name>', 'only of those that came from this connection');
+
+export const FILTER_FLAGS = {
+  queue: text('<name>', 'only those of this queue'),
+  connection: FROM_CONNECTION,
+  name: text('<name>', 'only jobs of this name'),
+  error: text('<text>', 'only those with this text in their error'),
+  olderThan: time('only those that failed longer ago than this'),
+  ...PROJECT_FLAGS,
+};
+
+export type FailedFlags = Given<typeof FILTER_FLAGS>;
+
+/** Undefined: all are meant. */
+export function filterOf({ queue, connection, name, error, olderThan }: FailedFlags): FailedFilter | undefined {
+  const filter = { queue, connection, name, error, olderThan };
+  return Object.values(filter).some((value) => value !== undefined) ? filter : undefined;
+}
+
+/** Refuses a line that says nothing, and one that gives ids and flags to choose by: each queue has one job of an id at most. */
+export function checkChoice(call: Call<FailedFlags>, ids: readonly string[]): void {
+  const { name, error, olderThan } = call.flags;
+  if (ids.length === 0 && filterOf(call.flags) === undefined) {
+    call.refuse('say which: ids, as onqueue failed lists them, or --queue=mail, --error=ECONNREFUSED and the like.');
+  }
+  const isChosen = [name, error, olderThan].some((value) => value !== undefined);
+  if (ids.length > 0 && isChosen) call.refuse('give ids, or flags that choose among all: not both.');
+}
+
+/** Opens the project for failed jobs, which are those of all connections. */
+export async function openForFailed(call: Call<FailedFlags>): Promise<QueueManager> {
+  const manager = await call.open();
+  noteMemory(call, manager, keepingConnections(manager));
+  return manager;
+}
+
+/** How many all connections keep, for a counter line. */
+export async function failedCount(manager: QueueManager, queue?: string): Promise<number> {
+  const stores = new Set(manager.connectionNames().map((name) => manager.failedStoreFor(manager.driver(name))));
+  const counts = await Promise.all([...stores].map(async (store) => store?.count(queue) ?? 0));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/**
+ * Does something to each of the failed jobs that a command line names; one that is not there keeps it from no other.
+ *
+ * @param act gives false where there is no such job
+ * @param remark what to say of an id that is not there
+ */
+export async function eachFailedJob(
+  call: Call,
+  ids: readonly string[],
+  act: (id: string) => Promise<boolean>,
+  remark: (id: string) => string,
+): Promise<{ readonly done: number; readonly unknown: readonly string[] }> {
+  const unknown: string[] = [];
+  for (const id of ids) {
+    try {
+      if (await act(id)) continue;
+      call.fail(remark(id));
+    } catch (error) {
+      // The next one may be on a connection that can be asked, and there once.
+      if (!(failedJobsOutOfReach.is(error) || ambiguousFailedJob.is(error))) throw error;
+      call.fail(errorText(error));
+    }
+    unknown.push(id);
+  }
+  return { done: ids.length - unknown.length, unknown };
+}

@@ -1,0 +1,65 @@
+/** Notices that the process which started this one has gone. */
+import { Worker } from 'node:worker_threads';
+import { type Clock, type Milliseconds, systemClock, type Timer } from '../base/clock';
+
+const LOOK_EVERY: Milliseconds = 1000;
+
+export interface DesertedWatchSettings {
+  readonly environment: Readonly<NodeJS.ProcessEnv>;
+  readonly clock?: Clock | undefined;
+  /** The process that this one is a child of: another one, once the one that started it has gone. */
+  readonly parent?: (() => number) | undefined;
+}
+
+/** Of the start: npm may go while the project is being loaded. */
+const STARTER = process.ppid;
+
+/**
+ * Calls `hear` once when npm has left this process alone: npx and `npm run` end at a SIGTERM and do not pass it on, so
+ * whoever sent it takes the worker for stopped. Only where npm has started the command: elsewhere a process may outlive its
+ * parent, and under nohup it shall. Returns the function that stops watching.
+ */
+export function watchForDesertion(
+  hear: () => void,
+  { environment, clock = systemClock, parent = () => process.ppid }: DesertedWatchSettings,
+  starter = STARTER,
+): () => void {
+  if (environment['npm_command'] === undefined && environment['npm_lifecycle_event'] === undefined)
+    return () => undefined;
+  let timer: Timer;
+  const look = (): void => {
+    if (parent() === starter) timer = clock.after(LOOK_EVERY, look);
+    else hear();
+  };
+  timer = clock.after(LOOK_EVERY, look);
+  return () => timer.cancel();
+}
+
+/** In a thread, because a process whose event loop is blocked notices nothing. */
+const WATCH = `
+const { workerData: { parent, patience } } = require('node:worker_threads');
+let orphanedAt;
+setInterval(() => {
+  if (process.ppid === parent) return;
+  orphanedAt ??= performance.now();
+  if (performance.now() - orphanedAt >= patience) process.kill(process.pid, 'SIGKILL');
+}, 250);
+`;
+
+/**
+ * For a process that must not outlive the one that started it, even if that one was killed by SIGKILL. Calls `hear` when
+ * the other end of the channel has gone, so that this process can stop cleanly; kills it when it has not stopped after
+ * `patience`. Returns the function that stops watching.
+ */
+export function watchForOrphaning(hear: () => void, patience: Milliseconds): () => void {
+  // What the process itself was told to load (`node --require`) is not for this thread.
+  const watch = new Worker(WATCH, { eval: true, execArgv: [], workerData: { parent: process.ppid, patience } });
+  watch.unref();
+  process.on('disconnect', hear);
+  // It may have gone while this process was starting; the channel tells of that once only.
+  if (!process.connected) hear();
+  return () => {
+    process.off('disconnect', hear);
+    void watch.terminate();
+  };
+}
