@@ -8,7 +8,6 @@ export { OnqueueError } from './base/onqueue-error';
 export * from './dispatch/errors';
 export * from './connections/errors';
 export * from './application/failed/errors';
-export * from './job/errors';
 export {
   InvalidPayloadError,
   PayloadVersionError,

@@ -107,7 +107,7 @@ export class Queue {
    * Says where jobs of a class, and of those that extend it, go if they say nothing themselves: `Queue.route(Report, { queue: 'slow' })`.
    * A dispatch, an instance and `@Job()` are stronger, the connection's own queue is weaker.
    *
-   * @throws InvalidJobOptionError, InvalidQueueNameError
+   * @throws E_INVALID_JOB_OPTION, E_INVALID_QUEUE_NAME
    */
   static route(job: Class, route: JobRoute): void {
     defaultManager().routes.set(job, route);
@@ -132,7 +132,7 @@ export class Queue {
    * within a second: its `signal` aborts. Failed jobs stay.
    *
    * @param options `connection`: the one that it was sent to, by default the default one: an id does not tell
-   * @throws E_INVALID_JOB_ID, InvalidQueueNameError, E_INVALID_CANCEL_REASON, E_UNKNOWN_CONNECTION, CapabilityError
+   * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_INVALID_CANCEL_REASON, E_UNKNOWN_CONNECTION, CapabilityError
    */
   static async cancel(
     id: string,
@@ -146,7 +146,7 @@ export class Queue {
    * when that ends is what is said here.
    *
    * @param options `for`: how long, by the clock of the store: then it goes on by itself; by default until it is resumed
-   * @throws InvalidQueueNameError, InvalidDurationError, CapabilityError
+   * @throws E_INVALID_QUEUE_NAME, E_INVALID_DURATION, CapabilityError
    */
   static pause(queue?: string, options?: PauseOptions): Promise<boolean> {
     return connection().pause(queue, options);

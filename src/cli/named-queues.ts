@@ -26,7 +26,7 @@ export interface Named {
 /**
  * Opens the project. Laravel's `redis:high` is the queue `high` of the connection `redis`.
  *
- * @throws InvalidQueueNameError, E_UNKNOWN_CONNECTION
+ * @throws E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION
  */
 export async function openNamed(call: Call<QueueFlags>): Promise<Named> {
   const manager = await call.open();

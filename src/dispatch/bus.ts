@@ -5,7 +5,7 @@ import { extendsJob } from '../job/base';
 import type { Class, JobInstance } from '../job/definition';
 import { classOf } from '../job/definition-of';
 import type { JobDispatcher, PendingDispatch } from '../job/dispatcher';
-import { InvalidHandlerError } from '../job/errors';
+import { invalidHandler } from '../job/errors';
 import { hasHandle } from '../job/handles';
 import type { HandleResult, JobBase } from '../job/job';
 import { sendBulk } from './bulk';
@@ -81,20 +81,14 @@ export class JobBus implements JobDispatcher {
   /**
    * Says which handler runs a command. Where the command is a job, its workers call the handler, as with `@Handles`.
    *
-   * @throws InvalidHandlerError, and the errors of injection
+   * @throws E_INVALID_HANDLER, and the errors of injection
    */
   map(handlers: Iterable<readonly [command: Class, handler: Class]>): void {
     const manager = this.#managerOf();
     for (const [command, handler] of handlers) {
       if (typeof handler !== 'function' || !hasHandle(handler)) {
         const problem = 'it is no class with a method handle(). (An arrow function in a field is none.)';
-        throw new InvalidHandlerError(
-          handler?.name ?? String(handler),
-          command?.name,
-          undefined,
-          problem,
-          'Bus.map to',
-        );
+        throw invalidHandler(handler?.name ?? String(handler), command?.name, undefined, problem, 'Bus.map to');
       }
       checkInjection(handler, 'handler');
       makeResolvable(handler);

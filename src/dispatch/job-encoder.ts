@@ -15,7 +15,7 @@ import { uuidv7 } from '../payload/uuid';
 import type { Entry } from '../connections/contract';
 import type { Timed } from '../connections/due-entries';
 import type { ConnectionSettings } from '../connections/connector';
-import { NotAJobError } from '../job/errors';
+import { notAJob } from '../job/errors';
 import { unregisteredMiddleware } from './errors';
 import { nextTurn } from '../base/next-turn';
 import { checkSize } from './payload-size';
@@ -71,12 +71,12 @@ export class JobEncoder {
     };
   }
 
-  /** @throws UndecoratedJobError */
+  /** @throws E_UNDECORATED_JOB */
   definitionOf(job: object): JobDefinition {
     return definitionOfJob(job, this.#parts.registry);
   }
 
-  /** @throws E_UNKNOWN_CONNECTION, InvalidDurationError, InvalidQueueNameError */
+  /** @throws E_UNKNOWN_CONNECTION, E_INVALID_DURATION, E_INVALID_QUEUE_NAME */
   route(job: object, dispatch: InstanceChoice): Route {
     return this.#route(dispatch, chosenOf(job), this.definitionOf(job));
   }
@@ -185,8 +185,8 @@ function positioned(error: unknown, position: string): unknown {
   return error;
 }
 
-/** @throws NotAJobError */
+/** @throws E_NOT_A_JOB */
 export function checkList(jobs: unknown): void {
   if (typeof (jobs as Partial<Iterable<object>> | undefined)?.[Symbol.iterator] === 'function') return;
-  throw new NotAJobError(jobs, 'a list of jobs');
+  throw notAJob(jobs, 'a list of jobs');
 }

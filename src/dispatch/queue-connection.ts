@@ -1,7 +1,7 @@
 /** The public face of one connection: Laravel's names, over a driver that knows only payloads. */
 import type { Seconds } from '../base/clock';
 import { type Duration, durationSeconds } from '../job/duration';
-import { InvalidDurationError } from '../job/errors';
+import { invalidDuration } from '../job/errors';
 import { checkQueueName } from '../job/queue-name';
 import type { Capabilities, Connection, Counts } from '../connections/contract';
 import type { ConnectionSettings } from '../connections/connector';
@@ -79,7 +79,7 @@ export class QueueConnection extends QueuePusher {
    * Cancels the job that `dispatch` or `push` gave this id for: one that waits is removed, one that runs is told to stop
    * within a second: its `signal` aborts. Failed jobs stay.
    *
-   * @throws E_INVALID_JOB_ID, InvalidQueueNameError, E_INVALID_CANCEL_REASON, CapabilityError
+   * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_INVALID_CANCEL_REASON, CapabilityError
    */
   async cancel(id: string, options: CancelOptions = {}): Promise<CancelResult> {
     const { queue, reason } = options;
@@ -95,7 +95,7 @@ export class QueueConnection extends QueuePusher {
    * False: it was paused already; when that ends is what is said here.
    *
    * @param options `for`: how long, by the clock of the store: then it goes on by itself; by default until it is resumed
-   * @throws InvalidQueueNameError, InvalidDurationError, CapabilityError
+   * @throws E_INVALID_QUEUE_NAME, E_INVALID_DURATION, CapabilityError
    */
   async pause(queue: string = this.defaultQueue, options: PauseOptions = {}): Promise<boolean> {
     checkQueueName(queue, 'queue of pause()', ONE_AT_A_TIME);
@@ -106,7 +106,7 @@ export class QueueConnection extends QueuePusher {
    * Pauses all queues that were ever used, and the connection's own; a queue that is first used later is not paused. Gives
    * their names.
    *
-   * @throws InvalidDurationError, CapabilityError
+   * @throws E_INVALID_DURATION, CapabilityError
    */
   async pauseAll(options: PauseOptions = {}): Promise<string[]> {
     const [control, seconds] = [this.#control(), secondsOf(options)];
@@ -123,13 +123,13 @@ export class QueueConnection extends QueuePusher {
     return queues;
   }
 
-  /** Workers take jobs of the queue again. False: it was not paused. @throws InvalidQueueNameError, CapabilityError */
+  /** Workers take jobs of the queue again. False: it was not paused. @throws E_INVALID_QUEUE_NAME, CapabilityError */
   async resume(queue: string = this.defaultQueue): Promise<boolean> {
     checkQueueName(queue, 'queue of resume()', ONE_AT_A_TIME);
     return this.#control().resume(queue);
   }
 
-  /** Whether nothing is taken from the queue. @throws InvalidQueueNameError, CapabilityError */
+  /** Whether nothing is taken from the queue. @throws E_INVALID_QUEUE_NAME, CapabilityError */
   async isPaused(queue: string = this.defaultQueue): Promise<boolean> {
     checkQueueName(queue, 'queue of isPaused()', ONE_AT_A_TIME);
     return (await this.pausedQueues()).includes(queue);
@@ -172,7 +172,6 @@ export class QueueConnection extends QueuePusher {
 function secondsOf({ for: time }: PauseOptions): Seconds | undefined {
   if (time === undefined) return undefined;
   const seconds = durationSeconds(time, 'the time of a pause');
-  if (seconds === 0)
-    throw new InvalidDurationError(time, 'the time of a pause, which is longer than nothing', undefined);
+  if (seconds === 0) throw invalidDuration(time, 'the time of a pause, which is longer than nothing', undefined);
   return seconds;
 }

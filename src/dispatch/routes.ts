@@ -1,6 +1,6 @@
 /** Where jobs go that say nothing themselves, by their classes: `Queue.route(SendMail, { queue: 'mail' })`. */
 import type { Class } from '../job/definition';
-import { InvalidJobOptionError } from '../job/errors';
+import { invalidJobOption } from '../job/errors';
 import { checkQueueName } from '../job/queue-name';
 
 export interface JobRoute {
@@ -14,17 +14,16 @@ const KNOWN = ['connection', 'queue'];
 export class Routes {
   readonly #routes = new Map<unknown, JobRoute>();
 
-  /** Holds for a class and those that extend it; the last call for a class counts. @throws InvalidJobOptionError, InvalidQueueNameError */
+  /** Holds for a class and those that extend it; the last call for a class counts. @throws E_INVALID_JOB_OPTION, E_INVALID_QUEUE_NAME */
   set(job: Class, route: JobRoute): void {
-    if (typeof job !== 'function')
-      throw new InvalidJobOptionError('Queue.route()', job, 'Give the class of a job first.');
+    if (typeof job !== 'function') throw invalidJobOption('Queue.route()', job, 'Give the class of a job first.');
     const subject = `Queue.route(${job.name})`;
     if (typeof route !== 'object' || route === null || Object.keys(route).some((key) => !KNOWN.includes(key))) {
-      throw new InvalidJobOptionError(subject, route, 'Give { connection, queue }, or one of the two.');
+      throw invalidJobOption(subject, route, 'Give { connection, queue }, or one of the two.');
     }
     const { connection, queue } = route;
     if (connection !== undefined && (typeof connection !== 'string' || connection === '')) {
-      throw new InvalidJobOptionError(`the connection of ${subject}`, connection, 'Name a connection.');
+      throw invalidJobOption(`the connection of ${subject}`, connection, 'Name a connection.');
     }
     if (queue !== undefined) checkQueueName(queue, `the queue of ${subject}`);
     this.#routes.set(job, { connection, queue });

@@ -3,7 +3,7 @@ import type { Scope } from '../container/container';
 import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
 import { extendsJob } from '../job/base';
 import type { Class } from '../job/definition';
-import { NoHandlerError } from '../job/errors';
+import { noHandler } from '../job/errors';
 import { JobContext } from '../job/job-context';
 import { attachContext, contextOf } from '../job/running';
 import { uuidv7 } from '../payload/uuid';
@@ -18,7 +18,7 @@ export function runInPlace(application: Application, job: object, handler: Class
 
 async function run(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
   const target = job.constructor;
-  if (handler === undefined && !hasHandle(job)) throw new NoHandlerError(target.name);
+  if (handler === undefined && !hasHandle(job)) throw noHandler(target.name);
   if (extendsJob(target) && isRunning(job)) throw alreadyRunning(target.name);
   const context = new InPlaceContext(target.name);
   const scope = openScope(application.container);
@@ -89,7 +89,7 @@ class InPlaceContext extends JobContext {
 }
 
 function call(target: object, owner: Class, scope: Scope, leading: readonly unknown[]): unknown {
-  if (!hasHandle(target)) throw new NoHandlerError(owner.name);
+  if (!hasHandle(target)) throw noHandler(owner.name);
   return target.handle(...methodArguments(owner, 'handle', scope, leading));
 }
 

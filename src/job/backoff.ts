@@ -2,7 +2,7 @@
 import type { Seconds } from '../base/clock';
 import type { Random } from '../base/random';
 import { type Duration, durationSeconds, warnOfManySeconds } from './duration';
-import { InvalidJobOptionError } from './errors';
+import { invalidJobOption } from './errors';
 
 /**
  * Waits between attempts: one for all, or a list whose last value repeats, or one that doubles each time. `jitter` spreads
@@ -31,7 +31,7 @@ export const NO_BACKOFF: ResolvedBackoff = Object.freeze({ delays: [0], jitter: 
 /** A wait of days is as good as none; and a list that travels should not be long. */
 const LONGEST: Seconds = 86_400;
 
-/** @throws InvalidDurationError, InvalidJobOptionError */
+/** @throws E_INVALID_DURATION, E_INVALID_JOB_OPTION */
 export function resolveBackoff(value: unknown, subject: string): ResolvedBackoff {
   if (typeof value !== 'object' || value === null) return { delays: [durationSeconds(value, subject)], jitter: 0 };
   if (Array.isArray(value)) {
@@ -64,11 +64,11 @@ function jitterOf(jitter: unknown, subject: string): number {
   if (jitter === undefined || jitter === false) return 0;
   if (jitter === true) return 0.5;
   if (typeof jitter === 'number' && jitter >= 0 && jitter <= 1) return jitter;
-  throw new InvalidJobOptionError(subject, jitter, 'jitter is a share from 0 to 1, or true, for 0.5.');
+  throw invalidJobOption(subject, jitter, 'jitter is a share from 0 to 1, or true, for 0.5.');
 }
 
 function demand(holds: boolean, value: unknown, subject: string, remedy: string): void {
-  if (!holds) throw new InvalidJobOptionError(subject, value, remedy);
+  if (!holds) throw invalidJobOption(subject, value, remedy);
 }
 
 /** `warnOfManySeconds` for a duration that was checked, or for each of the delays of a backoff. */

@@ -3,11 +3,12 @@
  *
  * Nothing of it is kept on the instance: an own property is data, and travels.
  */
+import type { OnqueueError } from '../base/onqueue-error';
 import { inject } from '../container/scope';
 import { choose, chosenOf } from './chosen';
 import type { Class } from './definition';
 import { checkDelay, type Delay } from './duration';
-import { InvalidJobOptionError, NotRunningError, ReservedPropertyError } from './errors';
+import { invalidJobOption, notRunning, reservedProperty } from './errors';
 import type { JobContext } from './job-context';
 import type { Middleware } from './middleware';
 import { checkQueueName } from './queue-name';
@@ -75,7 +76,7 @@ export class RunnableJob {
 
   onConnection(connection: string): this {
     if (typeof connection !== 'string' || connection === '') {
-      throw new InvalidJobOptionError(`onConnection() of ${nameOf(this)}`, connection, 'Name a connection.');
+      throw invalidJobOption(`onConnection() of ${nameOf(this)}`, connection, 'Name a connection.');
     }
     choose(this, { connection });
     return this;
@@ -115,9 +116,9 @@ export function hidesMember(property: string): boolean {
   return RESERVED.has(property);
 }
 
-export function hiddenMember(job: string, member: string, file: string | undefined): ReservedPropertyError {
+export function hiddenMember(job: string, member: string, file: string | undefined): OnqueueError {
   const meanings = `On a job, this.${member} belongs to the running job; give your data another name.`;
-  return new ReservedPropertyError(job, member, meanings, file);
+  return reservedProperty(job, member, meanings, file);
 }
 
 function nameOf(job: object): string {
@@ -126,7 +127,7 @@ function nameOf(job: object): string {
 
 function running(job: object, member: string): JobContext {
   const context = contextOf(job);
-  if (context === undefined) throw new NotRunningError(nameOf(job), member);
+  if (context === undefined) throw notRunning(nameOf(job), member);
   return context;
 }
 

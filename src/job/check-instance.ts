@@ -1,7 +1,7 @@
 /** What can only be seen on an instance, when it is dispatched: fields that mean something else than data. */
 import { extendsJob, hiddenMember, hidesMember } from './base';
 import type { JobDefinition } from './definition';
-import { MethodInFieldError, ReservedPropertyError } from './errors';
+import { methodInField, reservedProperty } from './errors';
 import { JOB_OPTIONS, type JobOptions } from './options';
 
 const METHODS: ReadonlySet<string> = new Set([
@@ -11,19 +11,19 @@ const METHODS: ReadonlySet<string> = new Set([
   ...Object.entries(JOB_OPTIONS).flatMap(([option, { hasMethod }]) => (hasMethod === true ? [option] : [])),
 ]);
 
-/** @throws ReservedPropertyError, MethodInFieldError */
+/** @throws E_RESERVED_PROPERTY, E_METHOD_IN_FIELD */
 export function checkInstance(job: object, definition: JobDefinition): void {
   const { file, target } = definition;
   const { name } = target;
   const inherits = extendsJob(target);
   for (const property of Object.keys(job)) {
     if (METHODS.has(property) && typeof Reflect.get(job, property) === 'function') {
-      throw new MethodInFieldError(name, property, file);
+      throw methodInField(name, property, file);
     }
     const ways = waysToSay(property);
     if (ways !== undefined) {
       const meanings = `If it is the job's option, write ${ways} instead; if it is data, give it another name.`;
-      throw new ReservedPropertyError(name, property, meanings, file);
+      throw reservedProperty(name, property, meanings, file);
     }
     if (inherits && hidesMember(property)) throw hiddenMember(name, property, file);
   }

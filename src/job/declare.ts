@@ -3,7 +3,7 @@ import { checkInjection } from '../container/parameters';
 import { declaredIn } from '../base/declared-in';
 import type { Class, JobDefinition } from './definition';
 import { nearestParent, parentOf } from './definition-of';
-import { InvalidJobClassError, placed } from './errors';
+import { invalidJobClass, placed } from './errors';
 import { isMinified } from './job-name';
 import type { JobOptions } from './options';
 import { registry } from './registry';
@@ -20,12 +20,12 @@ type Inherited = JobDefinition['options'];
 export function declareJob(target: Class, options: JobOptions, decorator: Function): void {
   const file = declaredIn(decorator);
   if (typeof target !== 'function' || target.prototype === undefined) {
-    throw new InvalidJobClassError(String(target), file, 'is no class. Write @Job() above a class.');
+    throw invalidJobClass(String(target), file, 'is no class. Write @Job() above a class.');
   }
   checkJobOptions(options, placed(target.name === '' ? 'a class without a name' : target.name, file));
   const { name = target.name, aliases = [], version, upgrade, ...own } = options;
   if (name === '') {
-    throw new InvalidJobClassError('A class', file, "has no name of its own. Give the job one: @Job({ name: '…' }).");
+    throw invalidJobClass('A class', file, "has no name of its own. Give the job one: @Job({ name: '…' }).");
   }
   if (options.name === undefined) checkOwnName(name, file);
   checkPrivateMembers(target, file);
@@ -39,14 +39,14 @@ export function declareJob(target: Class, options: JobOptions, decorator: Functi
 /**
  * In production, where code is minified: waiting jobs would run as another class after the next build.
  *
- * @throws InvalidJobClassError
+ * @throws E_INVALID_JOB_CLASS
  */
 export function checkOwnName(name: string, file: string | undefined): void {
   if (process.env['NODE_ENV'] !== 'production' || !isMinified(name)) return;
   const problem =
     'has a name that a minifier seems to have made: the next build may give it to another class, and jobs that wait would ' +
     "run as that. Name it: name: 'SendMail' in its decorator, or have the bundler keep the names of classes.";
-  throw new InvalidJobClassError(name, file, problem);
+  throw invalidJobClass(name, file, problem);
 }
 
 // An option that is there as undefined says nothing, and must not hide the parent's.
@@ -60,6 +60,6 @@ function checkPrivateMembers(target: Class, file: string | undefined): void {
     if (members.length === 0) continue;
     const whose = holder === target ? 'has' : `inherits from ${holder.name}`;
     const problem = `${whose} private #fields (${members.join(', ')}), which cannot be restored; use \`private\`.`;
-    throw new InvalidJobClassError(target.name, file, problem);
+    throw invalidJobClass(target.name, file, problem);
   }
 }

@@ -1,21 +1,17 @@
 /** Finds the definition behind an instance, and refuses what was never declared as a job. */
 import { extendsJob } from './base';
 import type { Class, JobDefinition } from './definition';
-import { NotAJobError, UndecoratedJobError } from './errors';
+import { notAJob, undecoratedJob } from './errors';
 import { type JobRegistry, registry } from './registry';
 
-/** @throws UndecoratedJobError, NotAJobError */
+/** @throws E_UNDECORATED_JOB, E_NOT_A_JOB */
 export function definitionOfJob(job: object, jobs: JobRegistry = registry()): JobDefinition {
   const target = classOf(job);
-  if (target === undefined || target === Object) throw new NotAJobError(job);
+  if (target === undefined || target === Object) throw notAJob(job);
   const definition = jobs.definitionOf(target);
   if (definition !== undefined) return definition;
   const parent = nearestParent(target, jobs);
-  throw new UndecoratedJobError(
-    target.name,
-    extendsJob(target),
-    parent && { name: parent.target.name, file: parent.file },
-  );
+  throw undecoratedJob(target.name, extendsJob(target), parent && { name: parent.target.name, file: parent.file });
 }
 
 /** The nearest decorated class above `target`. */

@@ -1,6 +1,6 @@
 /** Where the statics of `Job` send what they make: the bus fills this slot, so that jobs need not know it. */
 import type { Delay } from './duration';
-import { NoDispatcherError } from './errors';
+import { noDispatcher } from './errors';
 import type { Middleware } from './middleware';
 
 /**
@@ -47,8 +47,8 @@ export function setJobDispatcher(dispatcher: JobDispatcher): void {
   current = dispatcher;
 }
 
-/** @throws NoDispatcherError */
+/** @throws E_NO_DISPATCHER */
 export function jobDispatcher(): JobDispatcher {
-  if (current === undefined) throw new NoDispatcherError();
+  if (current === undefined) throw noDispatcher();
   return current;
 }

@@ -1,6 +1,6 @@
 /** Durations as users write them, and the one parser that turns them into seconds. */
 import type { Milliseconds, Seconds } from '../base/clock';
-import { InvalidDurationError } from './errors';
+import { invalidDuration } from './errors';
 
 export type DurationUnit = 'ms' | 's' | 'm' | 'h' | 'd';
 
@@ -23,31 +23,30 @@ const SUSPICIOUS: Seconds = 1000;
 /**
  * Seconds, with a fraction.
  * @param subject what the duration is for, as the error says it: "timeout on SendEmail"
- * @throws InvalidDurationError
+ * @throws E_INVALID_DURATION
  */
 export function durationSeconds(value: unknown, subject: string): Seconds {
   const seconds = secondsOf(value);
-  if (seconds === undefined || seconds > LONGEST_DURATION)
-    throw new InvalidDurationError(value, subject, meantBy(value));
+  if (seconds === undefined || seconds > LONGEST_DURATION) throw invalidDuration(value, subject, meantBy(value));
   return seconds;
 }
 
-/** @throws InvalidDurationError neither a duration nor a moment */
+/** @throws E_INVALID_DURATION neither a duration nor a moment */
 export function checkDelay(value: unknown, subject: string): void {
   if (value instanceof Date) momentOf(value, subject);
   else durationSeconds(value, subject);
 }
 
-/** @throws InvalidDurationError the date is invalid */
+/** @throws E_INVALID_DURATION the date is invalid */
 export function momentOf(date: Date, subject: string): Milliseconds {
   const moment = date.getTime();
-  if (Number.isNaN(moment)) throw new InvalidDurationError(date, subject, undefined);
+  if (Number.isNaN(moment)) throw invalidDuration(date, subject, undefined);
   return moment;
 }
 
 /**
  * Checks a plain string, from the environment say: `duration(process.env.TIMEOUT ?? '30s')`.
- * @throws InvalidDurationError
+ * @throws E_INVALID_DURATION
  */
 export function duration(text: string): Duration {
   durationSeconds(text, 'duration()');

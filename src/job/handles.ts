@@ -1,9 +1,10 @@
 /** `@Handles(SomeJob)`: the class below runs jobs that are kept free of behaviour. */
+import type { OnqueueError } from '../base/onqueue-error';
 import { checkInjection } from '../container/parameters';
 import { makeResolvable } from '../container/tsyringe-scope';
 import { declaredIn } from '../base/declared-in';
 import type { Class } from './definition';
-import { InvalidHandlerError } from './errors';
+import { invalidHandler } from './errors';
 import { registry } from './registry';
 
 /** What a handler of `J` looks like; injected parameters come after the job. */
@@ -14,7 +15,7 @@ export interface HandlerOf<J> {
 }
 
 /**
- * @throws InvalidHandlerError, and the errors of injection
+ * @throws E_INVALID_HANDLER, and the errors of injection
  */
 export function Handles<J extends object>(
   job: Class<J>,
@@ -22,8 +23,7 @@ export function Handles<J extends object>(
 ): (target: Class<HandlerOf<J>>, context?: ClassDecoratorContext<any>) => void {
   return function decorate(target) {
     const file = declaredIn(decorate);
-    const refuse = (problem: string): InvalidHandlerError =>
-      new InvalidHandlerError(target.name, job?.name, file, problem);
+    const refuse = (problem: string): OnqueueError => invalidHandler(target.name, job?.name, file, problem);
     if (job === undefined) {
       throw refuse('the job class is undefined. Two files import each other: move the job into a file of its own.');
     }

@@ -6,7 +6,7 @@ import { declareJob } from './declare';
 import { declaredIn } from '../base/declared-in';
 import { jobDispatcher, type PendingDispatch } from './dispatcher';
 import type { Delay } from './duration';
-import { InvalidJobClassError } from './errors';
+import { invalidJobClass } from './errors';
 import type { JobContext } from './job-context';
 import type { Middleware } from './middleware';
 import type { JobOptions } from './options';
@@ -19,7 +19,7 @@ export interface JobBase {
    */
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly [id: `id${Uppercase<string>}`]: any;
-  /** The running reservation. This and its shorts throw `NotRunningError` while the job does not run. */
+  /** The running reservation. This and its shorts throw `E_NOT_RUNNING` while the job does not run. */
   readonly job: JobContext;
   /** 1 in the first run. */
   readonly attempts: number;
@@ -67,8 +67,8 @@ type Condition<J> = boolean | ((job: J) => boolean);
 export interface JobStatic {
   /**
    * Declares the class below as a job.
-   * @throws UnknownJobOptionError, InvalidJobOptionError, InvalidDurationError, InvalidQueueNameError,
-   *   InvalidJobClassError, DuplicateJobError, and the errors of injection
+   * @throws E_UNKNOWN_JOB_OPTION, E_INVALID_JOB_OPTION, E_INVALID_DURATION, E_INVALID_QUEUE_NAME,
+   *   E_INVALID_JOB_CLASS, E_DUPLICATE_JOB, and the errors of injection
    */
   (options?: JobOptions): JobDecorator;
   new (): JobBase;
@@ -101,7 +101,7 @@ function JobFactory(this: unknown, options: JobOptions = {}): JobDecorator | und
   if (new.target !== undefined) return undefined;
   if (typeof options === 'function') {
     const problem = 'bears @Job without brackets. Write @Job().';
-    throw new InvalidJobClassError((options as Class).name, declaredIn(JobFactory), problem);
+    throw invalidJobClass((options as Class).name, declaredIn(JobFactory), problem);
   }
   return function decorate(target) {
     declareJob(target, options, decorate);

@@ -2,7 +2,7 @@
 import { checkOwnName } from './declare';
 import { declaredIn } from '../base/declared-in';
 import type { Class } from './definition';
-import { InvalidJobClassError } from './errors';
+import { invalidJobClass } from './errors';
 import type { Middleware as Wrapper } from './middleware';
 import { registry } from './registry';
 
@@ -16,8 +16,8 @@ export interface Middleware extends Wrapper {}
  * Lets instances of the class below travel in payloads. Their fields are data, as a job's are.
  *
  * @param options.name what the class is called in payloads; by default its name
- * @throws DuplicateJobError jobs and middleware share one space of names
- * @throws InvalidJobClassError it has no `handle()`, or the options are none
+ * @throws E_DUPLICATE_JOB jobs and middleware share one space of names
+ * @throws E_INVALID_JOB_CLASS it has no `handle()`, or the options are none
  */
 export function Middleware(
   options: { readonly name?: string | undefined } = {},
@@ -26,11 +26,11 @@ export function Middleware(
 ): <C extends Class<Wrapper>>(target: C, context?: ClassDecoratorContext<any>) => C {
   if (typeof options === 'function') {
     const problem = 'bears @Middleware without brackets. Write @Middleware().';
-    throw new InvalidJobClassError((options as Class).name, declaredIn(Middleware), problem);
+    throw invalidJobClass((options as Class).name, declaredIn(Middleware), problem);
   }
   return function decorate(target) {
     const problem = problemOf(target, options);
-    if (problem !== undefined) throw new InvalidJobClassError(target.name, declaredIn(decorate), problem);
+    if (problem !== undefined) throw invalidJobClass(target.name, declaredIn(decorate), problem);
     if (options.name === undefined) checkOwnName(target.name, declaredIn(decorate));
     registry().registerMiddleware(options.name ?? target.name, target, declaredIn(decorate));
     return target;

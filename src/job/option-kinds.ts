@@ -11,7 +11,7 @@ export interface Place {
   refuse(value: unknown, remedy: string): Error;
 }
 
-/** @throws what `place` makes of a value that will not do, or InvalidDurationError */
+/** @throws what `place` makes of a value that will not do, or E_INVALID_DURATION */
 export type Kind<Value> = (value: unknown, place: Place) => Value;
 
 export const flag: Kind<boolean> = (value, place) => {

@@ -1,5 +1,5 @@
 /** Which names a queue may bear, so that no store confuses it with a key of its own. */
-import { InvalidQueueNameError } from './errors';
+import { invalidQueueName } from './errors';
 
 /** Endings and parts of the keys that stand beside a queue's list. */
 const RESERVED =
@@ -11,11 +11,11 @@ const ONE_QUEUE = "a job goes to one queue; a list of queues is the worker's";
 /**
  * @param subject whose queue it is, as the error says it: "queue on SendEmail"
  * @param listed what to say of a name with a comma
- * @throws InvalidQueueNameError
+ * @throws E_INVALID_QUEUE_NAME
  */
 export function checkQueueName(name: unknown, subject: string, listed = ONE_QUEUE): asserts name is string {
   const problem = problemOf(name, listed);
-  if (problem !== undefined) throw new InvalidQueueNameError(name, subject, problem);
+  if (problem !== undefined) throw invalidQueueName(name, subject, problem);
 }
 
 function problemOf(name: unknown, listed: string): string | undefined {

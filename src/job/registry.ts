@@ -3,14 +3,7 @@ import type { Class, JobDefinition } from './definition';
 import { isOneFile } from '../base/declared-in';
 import { isMinified } from './job-name';
 import { VERSION } from '../version';
-import {
-  DuplicateJobError,
-  InvalidHandlerError,
-  InvalidJobClassError,
-  type NamedClass,
-  placed,
-  TwoVersionsError,
-} from './errors';
+import { duplicateJob, invalidHandler, invalidJobClass, type NamedClass, placed, twoVersions } from './errors';
 
 const SLOT = Symbol.for('onqueue.registry');
 
@@ -35,11 +28,11 @@ export class JobRegistry {
   readonly #handlers = new Map<string, Handler>();
   readonly #handlerClasses = new WeakSet<Class>();
 
-  /** @throws DuplicateJobError, InvalidJobClassError */
+  /** @throws E_DUPLICATE_JOB, E_INVALID_JOB_CLASS */
   register(definition: JobDefinition): void {
     const { name, aliases, target, file } = definition;
     if (this.#definitions.has(target)) {
-      throw new InvalidJobClassError(target.name, file, 'bears @Job() twice. Put all options into one.');
+      throw invalidJobClass(target.name, file, 'bears @Job() twice. Put all options into one.');
     }
     const before = this.find(name);
     this.#claim([name, ...aliases], { target, name: target.name, file, decorator: 'Job', definition });
@@ -71,7 +64,7 @@ export class JobRegistry {
 
   /**
    * @param job a class with a definition
-   * @throws InvalidHandlerError when the job has another one
+   * @throws E_INVALID_HANDLER when the job has another one
    */
   setHandler(job: Class, handler: Class, file?: string): void {
     const { name = '' } = this.#definitions.get(job) ?? {};
@@ -82,7 +75,7 @@ export class JobRegistry {
       other.target !== handler &&
       !isEvaluatedAgain({ ...other, name: other.target.name }, claim)
     ) {
-      throw new InvalidHandlerError(
+      throw invalidHandler(
         handler.name,
         job.name,
         file,
@@ -93,7 +86,7 @@ export class JobRegistry {
     this.#handlerClasses.add(handler);
   }
 
-  /** Makes a class of middleware one that payloads may name. @throws DuplicateJobError */
+  /** Makes a class of middleware one that payloads may name. @throws E_DUPLICATE_JOB */
   registerMiddleware(name: string, target: Class, file?: string): void {
     this.#claim([name], { target, name: target.name, file, decorator: 'Middleware' });
     this.#names.set(target, name);
@@ -120,7 +113,7 @@ export class JobRegistry {
       const first = this.#claims.get(name);
       if (first === undefined || first.target === claim.target) continue;
       if (first.decorator !== claim.decorator || !isEvaluatedAgain(first, claim)) {
-        throw new DuplicateJobError(name, first, claim);
+        throw duplicateJob(name, first, claim);
       }
       before.add(first);
     }
@@ -154,11 +147,11 @@ interface Slot {
 /**
  * On `globalThis`, for modules that are loaded again: they must find the same jobs.
  *
- * @throws TwoVersionsError
+ * @throws E_TWO_VERSIONS
  */
 export function registry(): JobRegistry {
   const slots = globalThis as { [SLOT]?: Slot };
   const slot = (slots[SLOT] ??= { version: VERSION, file: __filename, registry: new JobRegistry() });
-  if (slot.version !== VERSION) throw new TwoVersionsError(slot, { version: VERSION, file: __filename });
+  if (slot.version !== VERSION) throw twoVersions(slot, { version: VERSION, file: __filename });
   return slot.registry;
 }

@@ -8,7 +8,7 @@ import { warnOfSeconds } from './backoff';
 import type { InstanceChoice } from './chosen';
 import type { JobDefinition } from './definition';
 import { durationSeconds, momentOf, warnOfManySeconds } from './duration';
-import { InvalidJobOptionError, UnknownJobOptionError } from './errors';
+import { invalidJobOption, unknownJobOption } from './errors';
 import { meantInJob } from './foreign-words';
 import type { Place } from './option-kinds';
 import {
@@ -35,17 +35,17 @@ export const DEFAULT_MAX_CRASHES = RUN_OPTIONS.maxCrashes.default;
 /**
  * Refuses what `@Job()` does not know, or cannot mean.
  * @param job the class as errors name it
- * @throws UnknownJobOptionError, InvalidJobOptionError, InvalidDurationError, InvalidQueueNameError
+ * @throws E_UNKNOWN_JOB_OPTION, E_INVALID_JOB_OPTION, E_INVALID_DURATION, E_INVALID_QUEUE_NAME
  */
 export function checkJobOptions(options: unknown, job: string): asserts options is JobOptions {
   if (typeof options !== 'object' || options === null) {
-    throw new InvalidJobOptionError(`@Job on ${job}`, options, 'Give an object with options.');
+    throw invalidJobOption(`@Job on ${job}`, options, 'Give an object with options.');
   }
   for (const [option, value] of Object.entries(options)) {
     if (!isOption(option)) {
       const meant = OPTIONS.filter((each) => JOB_OPTIONS[each].otherNames?.includes(option));
       const suggestions = meant.length > 0 ? meant : nearest(option, OPTIONS);
-      throw new UnknownJobOptionError(job, option, suggestions, OPTIONS, meantInJob(option));
+      throw unknownJobOption(job, option, suggestions, OPTIONS, meantInJob(option));
     }
     if (value !== undefined) {
       const place = placeOf(`${option} on ${job}`);
@@ -60,7 +60,7 @@ function isOption(name: string): name is OptionName {
 }
 
 function placeOf(subject: string): Place {
-  return { subject, refuse: (value, remedy) => new InvalidJobOptionError(subject, value, sentence(remedy)) };
+  return { subject, refuse: (value, remedy) => invalidJobOption(subject, value, sentence(remedy)) };
 }
 
 function sentence(phrase: string): string {
@@ -82,7 +82,7 @@ export interface RouteSources {
 
 /**
  * Where and when a dispatch goes.
- * @throws InvalidDurationError, InvalidQueueNameError
+ * @throws E_INVALID_DURATION, E_INVALID_QUEUE_NAME
  */
 export function resolveRoute(sources: RouteSources): Route {
   const { dispatch, instance, definition, routed, connectionDefaults } = sources;
@@ -119,7 +119,7 @@ export function waitsForCommit({ options }: JobDefinition): boolean | undefined 
 /**
  * What the instance's methods `tries()`, `timeout()` and `retryUntil()` say, to travel in its payload. A span of
  * `retryUntil` counts from the push, so it travels as well where `@Job()` says it.
- * @throws InvalidJobOptionError, InvalidDurationError
+ * @throws E_INVALID_JOB_OPTION, E_INVALID_DURATION
  */
 export function resolveChosen(job: object, { name, options }: JobDefinition): ChosenOptions {
   let chosen: ChosenOptions = NOTHING_CHOSEN;

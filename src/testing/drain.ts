@@ -1,6 +1,6 @@
 /** Runs what waits on the connections of a fake, one job after another, until nothing is left to run. */
 import { momentOf } from '../base/clock';
-import { InvalidJobOptionError } from '../job/errors';
+import { invalidJobOption } from '../job/errors';
 import { InvalidPayloadError } from '../payload/errors';
 import { UNREADABLE_NAME } from '../payload/unreadable';
 import type { Connection, Reservation, SetAside } from '../connections/contract';
@@ -52,7 +52,7 @@ export class Drain {
 
   /**
    * @param used by the names of the connections that may hold jobs
-   * @throws InvalidJobOptionError, InvalidWorkerOptionError, InvalidDurationError
+   * @throws E_INVALID_JOB_OPTION, InvalidWorkerOptionError, E_INVALID_DURATION
    */
   constructor(manager: FakeManager, clock: TestClock, used: ReadonlyMap<string, unknown>, options: DrainOptions) {
     this.#manager = manager;
@@ -167,7 +167,7 @@ export class Drain {
 
 function limitOf({ limit = DEFAULT_LIMIT }: DrainOptions): number {
   if (Number.isInteger(limit) && limit > 0) return limit;
-  throw new InvalidJobOptionError('limit of drain()', limit, 'Give a whole number from 1.');
+  throw invalidJobOption('limit of drain()', limit, 'Give a whole number from 1.');
 }
 
 function unreadable(connection: Connection, { queue, id }: SetAside): JobRun {

@@ -97,7 +97,7 @@ export class FakeQueue {
   /**
    * The jobs of this very class that were pushed, in order, as a worker would get them.
    *
-   * @throws UndecoratedJobError; InvalidPayloadError, UnknownClassError: a worker could not make the job
+   * @throws E_UNDECORATED_JOB; InvalidPayloadError, UnknownClassError: a worker could not make the job
    */
   pushed<J extends object>(job: Class<J>, predicate?: PushedPredicate<J>): Pushed<J>[] {
     // A class that is no job would never be found, and assertNotPushed never fail.
@@ -151,7 +151,7 @@ export class FakeQueue {
    * Runs what is ready, one job after another, through the executor of the worker, until nothing is; what jobs dispatch
    * on the way as well. A job that fails does not make it reject, unless `throwOnFailure` says so: look at the report.
    *
-   * @throws EndlessDrainError, InvalidJobOptionError, InvalidWorkerOptionError, InvalidDurationError, E_UNKNOWN_CONNECTION
+   * @throws EndlessDrainError, E_INVALID_JOB_OPTION, InvalidWorkerOptionError, E_INVALID_DURATION, E_UNKNOWN_CONNECTION
    */
   async drain(options: DrainOptions = {}): Promise<DrainReport> {
     const manager = this.#current();

@@ -16,7 +16,7 @@ export class FakedJobs {
   readonly #only: readonly Class[] | undefined;
   readonly #except: readonly Class[];
 
-  /** @throws UndecoratedJobError a class that is no job would never be met */
+  /** @throws E_UNDECORATED_JOB a class that is no job would never be met */
   constructor({ only, except = [] }: FakedJobsOptions) {
     for (const job of [...(only ?? []), ...except]) definitionOfJob(Object.create(job.prototype) as object);
     this.#only = only;

@@ -3,7 +3,7 @@ import type { Stub } from '../container/stubs';
 import { MemoryConnection } from '../connections/memory/memory-connection';
 import { MemoryStore } from '../connections/memory/memory-store';
 import type { JobInstance } from '../job/definition';
-import { InvalidJobOptionError } from '../job/errors';
+import { invalidJobOption } from '../job/errors';
 import type { HandleResult } from '../job/job';
 import { noCounters, withCounters } from '../payload/counters';
 import { defaultManager } from '../application/default-manager';
@@ -37,12 +37,12 @@ export interface RunJobResult<J extends object> extends JobRun {
  * Encodes the job, decodes it, and runs it through the worker's executor: with injection, middleware, hooks and, where it
  * fails for good, `failed()`. Never rejects for what the job throws.
  *
- * @throws what is wrong with the job or its data, as its dispatch would; InvalidJobOptionError, InvalidWorkerOptionError
+ * @throws what is wrong with the job or its data, as its dispatch would; E_INVALID_JOB_OPTION, InvalidWorkerOptionError
  */
 export async function runJob<J extends JobInstance>(job: J, options: RunJobOptions = {}): Promise<RunJobResult<J>> {
   const { attempts = 1 } = options;
   if (!Number.isInteger(attempts) || attempts < 1) {
-    throw new InvalidJobOptionError('attempts of runJob()', attempts, 'Give a whole number from 1.');
+    throw invalidJobOption('attempts of runJob()', attempts, 'Give a whole number from 1.');
   }
   const manager = managerOf(options);
   const { connection, queue, entry } = manager.encoder.encode(job, {});

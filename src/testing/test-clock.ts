@@ -52,7 +52,7 @@ export class TestClock implements Clock {
    * moments, at that very moment. Between two of them what was woken gets a turn of the event loop, so that timers it
    * arms in turn are met as well.
    *
-   * @throws InvalidDurationError
+   * @throws E_INVALID_DURATION
    */
   async advance(duration: Duration): Promise<void> {
     this.#goal += durationSeconds(duration, 'TestClock.advance') * 1000;

@@ -2,7 +2,7 @@
 import type { Scope } from '../container/container';
 import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
 import type { Class, JobDefinition } from '../job/definition';
-import { NoHandlerError } from '../job/errors';
+import { noHandler } from '../job/errors';
 import { JobContext } from '../job/job-context';
 import { attachContext } from '../job/running';
 import { toError } from '../base/exception-text';
@@ -76,7 +76,7 @@ function callWithin(application: Application, job: RunningJob, scope: Scope): un
   const instance = job.instance!;
   const { name, target } = definition!;
   const handlerClass = application.registry.handlerOf(target);
-  if (handlerClass === undefined && !has(instance, 'handle')) throw new NoHandlerError(name);
+  if (handlerClass === undefined && !has(instance, 'handle')) throw noHandler(name);
   const handle = (): unknown => {
     job.isHandled = true;
     if (handlerClass === undefined) return call(instance, target, 'handle', scope, []);

@@ -81,7 +81,7 @@ export function storeNow(job: RunningJob, { clock }: Pick<OutcomeEnvironment, 'c
 
 type When = Pick<Extract<Settlement, { outcome: 'released' }>, 'delay' | 'dueAt'>;
 
-/** @throws InvalidDurationError */
+/** @throws E_INVALID_DURATION */
 function whenOf(delay: Delay, job: RunningJob, environment: OutcomeEnvironment, subject: string): When {
   if (!(delay instanceof Date)) return { delay: durationSeconds(delay, subject) };
   const dueAt = momentOf(delay, subject);

@@ -196,7 +196,7 @@ export type ResolvedWorkerOptions = Omit<Read, 'queue' | keyof WorkerDefaults> &
 
 const OPTIONS = Object.keys(WORKER_OPTIONS) as (keyof WorkerOptions)[];
 
-/** @throws InvalidWorkerOptionError, InvalidDurationError, InvalidQueueNameError */
+/** @throws InvalidWorkerOptionError, E_INVALID_DURATION, E_INVALID_QUEUE_NAME */
 export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOptions {
   checkNames(options);
   const values = OPTIONS.map((option) => [option, readOption(option, options[option])]);

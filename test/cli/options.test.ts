@@ -5,7 +5,6 @@ import { commandLineOf } from '../../src/cli/flags';
 import { Output } from '../../src/cli/output';
 import type { Session } from '../../src/cli/session';
 import { WORK_FLAGS, type WorkFlags, workerOptions } from '../../src/cli/work-flags';
-import { InvalidDurationError } from '../../src/job/errors';
 
 interface Parsed {
   readonly flags: WorkFlags;
@@ -100,7 +99,7 @@ describe('the options of a worker', () => {
     ['--backoff=10s,soon', "--backoff: 'soon' is no duration"],
     ['--sleep=-1', "--sleep: '-1' is no duration"],
   ])('%s is refused with the option, the value and the remedy', (option, message) => {
-    expect(() => parse(option)).toThrow(InvalidDurationError);
+    expect(() => parse(option)).toThrow(expect.objectContaining({ code: 'E_INVALID_DURATION' }));
     expect(() => parse(option)).toThrow(message);
   });
 

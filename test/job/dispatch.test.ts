@@ -1,5 +1,4 @@
 import { type JobDispatcher, jobDispatcher, type PendingDispatch, setJobDispatcher } from '../../src/job/dispatcher';
-import { NoDispatcherError } from '../../src/job/errors';
 import { Job } from '../../src/job/job';
 
 @Job()
@@ -17,7 +16,7 @@ const nothing = Promise.resolve(undefined) as PendingDispatch<undefined>;
 
 describe('the statics of a job', () => {
   it('say what to import as long as there is nobody to send to', () => {
-    expect(() => jobDispatcher()).toThrow(NoDispatcherError);
+    expect(() => jobDispatcher()).toThrow(expect.objectContaining({ code: 'E_NO_DISPATCHER' }));
   });
 
   describe('with somebody to send to', () => {

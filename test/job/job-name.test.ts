@@ -1,11 +1,10 @@
 import { Job } from '../../src/job/job';
-import { InvalidJobOptionError } from '../../src/job/errors';
 import { testApplication } from '../support/application';
 
 const WRONG = ['a'.repeat(256), 'Send\nMail', 'Send\u001b[2JMail', 'Send\u202eliaM'];
 
 it.each(WRONG)('a job cannot be declared under a name that no worker would take: %j', (name) => {
-  expect(() => Job({ name })(class {})).toThrow(InvalidJobOptionError);
+  expect(() => Job({ name })(class {})).toThrow(expect.objectContaining({ code: 'E_INVALID_JOB_OPTION' }));
   expect(() => Job({ aliases: [name] })(class {})).toThrow('A name has 1 to 255 characters, none of them a control');
 });
 

@@ -1,4 +1,3 @@
-import { InvalidQueueNameError } from '../../src/job/errors';
 import { checkQueueName } from '../../src/job/queue-name';
 import { parseQueues } from '../../src/worker/queue-order';
 
@@ -37,7 +36,7 @@ describe('a queue name', () => {
     null,
     ['a'],
   ])('may not be %p', (name) => {
-    expect(() => check(name)).toThrow(InvalidQueueNameError);
+    expect(() => check(name)).toThrow(expect.objectContaining({ code: 'E_INVALID_QUEUE_NAME' }));
   });
 
   it('with a comma does not send the reader after an array that no job takes', () => {

@@ -1,7 +1,6 @@
 import { container } from 'tsyringe';
 import { endOfTurn } from '../../src/base/clock';
 import { Inject } from '../../src/container/inject';
-import { NoHandlerError } from '../../src/job/errors';
 import { Handles } from '../../src/job/handles';
 import { Job } from '../../src/job/job';
 import { JobContext } from '../../src/job/job-context';
@@ -252,7 +251,7 @@ describe('a handler class', () => {
     @Job()
     class Idle {}
 
-    expect((await run(new Idle())).error).toBeInstanceOf(NoHandlerError);
+    expect((await run(new Idle())).error).toMatchObject({ code: 'E_NO_HANDLER' });
   });
 });
 

@@ -1,4 +1,3 @@
-import { InvalidDurationError } from '../../src/job/errors';
 import { InvalidWorkerOptionError } from '../../src/worker/errors';
 import { resolveWorkerOptions, type WorkerOptions } from '../../src/worker/worker-options';
 
@@ -76,7 +75,9 @@ describe('the options of a worker', () => {
   );
 
   it('refuse a duration that is none, with the option in the message', () => {
-    expect(() => resolveWorkerOptions({ grace: '30 seconds' as '30s' })).toThrow(InvalidDurationError);
+    expect(() => resolveWorkerOptions({ grace: '30 seconds' as '30s' })).toThrow(
+      expect.objectContaining({ code: 'E_INVALID_DURATION' }),
+    );
     expect(() => resolveWorkerOptions({ grace: '30 seconds' as '30s' })).toThrow(/grace of a worker/);
   });
 

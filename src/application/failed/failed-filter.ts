@@ -22,7 +22,7 @@ const TEXTS = ['queue', 'connection', 'name', 'error'] as const;
 /**
  * A slip in a filter would mean all failed jobs, so it is refused.
  *
- * @throws E_FAILED_FILTER, InvalidDurationError
+ * @throws E_FAILED_FILTER, E_INVALID_DURATION
  */
 export function checkFilter(filter: FailedFilter, call: string): void {
   const given = Object.entries(filter).filter(([, value]) => value !== undefined);

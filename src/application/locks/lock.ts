@@ -27,7 +27,7 @@ export class Lock {
   readonly #clock: Clock;
   readonly #token = randomUUID();
 
-  /** @throws E_INVALID_LOCK, InvalidDurationError */
+  /** @throws E_INVALID_LOCK, E_INVALID_DURATION */
   constructor(name: string, ttl: Duration, store: () => LockStore, clock: Clock) {
     if (typeof name !== 'string' || name === '') throw invalidLock(name, ttl, 'a lock needs a name');
     this.name = name;

@@ -1,7 +1,7 @@
 /** What a queue is called in SQS: its name with prefix and suffix is its URL, or SQS is asked for that. */
 import type { SqsConfig } from '../configs';
 import { Recent } from '../../base/recent';
-import { InvalidQueueNameError } from '../../job/errors';
+import { invalidQueueName } from '../../job/errors';
 import type { SqsCaller } from './caller';
 
 const FIFO = '.fifo';
@@ -26,14 +26,14 @@ export class QueueNames {
     this.#suffix = suffix;
   }
 
-  /** @throws InvalidQueueNameError, E_SQS_QUEUE_MISSING */
+  /** @throws E_INVALID_QUEUE_NAME, E_SQS_QUEUE_MISSING */
   async urlOf(queue: string): Promise<string> {
     const known = this.#urls.get(queue);
     if (known !== undefined) return known;
     const name = this.#fullName(queue);
     if (URL_NAME.test(name)) return name;
     if (!NAME.test(name)) {
-      throw new InvalidQueueNameError(
+      throw invalidQueueName(
         queue,
         `connection '${this.#caller.settings.name}'`,
         'SQS takes up to 80 letters, digits, - and _, and .fifo at the end of a FIFO queue',

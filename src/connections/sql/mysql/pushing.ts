@@ -1,5 +1,5 @@
 /** How jobs come into the tables. */
-import { InvalidQueueNameError } from '../../../job/errors';
+import { invalidQueueName } from '../../../job/errors';
 import type { QueuedJob } from '../server/dialect';
 import { availableAt, COUNTERS, dueOf, MOST_PLACE, READY } from './job-rows';
 import { keyOf, type MysqlNames } from './mysql-names';
@@ -8,11 +8,11 @@ import { type Sql, sql } from './sql';
 /** Characters, as in Laravel's tables. */
 const LONGEST_NAME = 255;
 
-/** @throws InvalidQueueNameError the column does not hold it */
+/** @throws E_INVALID_QUEUE_NAME the column does not hold it */
 export function checkNames(jobs: readonly QueuedJob[]): void {
   for (const { queue } of jobs) {
     if (queue.length > LONGEST_NAME) {
-      throw new InvalidQueueNameError(queue, 'push', `the tables hold names of ${LONGEST_NAME} characters at most`);
+      throw invalidQueueName(queue, 'push', `the tables hold names of ${LONGEST_NAME} characters at most`);
     }
   }
 }
