@@ -58,7 +58,8 @@ describe('the tables of options in the documentation', () => {
         file,
         text.replace(found, () => table),
       );
-    else expect(found).toBe(table);
+
+    expect(process.env['WRITE_DOCS'] ?? found).toBe(process.env['WRITE_DOCS'] ?? table);
   });
 
   it('tell of each option what holds without it', () => {
