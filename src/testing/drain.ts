@@ -19,7 +19,7 @@ export interface DrainOptions extends WorkerFlags {
   readonly queue?: string | readonly string[] | undefined;
   /** Also what is delayed: the clock is moved to each moment in turn, until nothing waits any more. Default false. */
   readonly delayed?: boolean | undefined;
-  /** Runs after which a drain is taken for endless. Default 1000. */
+  /** A drain that has run so many jobs is taken for endless. Default 1000. */
   readonly limit?: number | undefined;
   /** Reject with the error of the first job that fails for good, and leave the rest where it is. Default false. */
   readonly throwOnFailure?: boolean | undefined;
@@ -32,10 +32,10 @@ export interface DrainReport {
   readonly released: readonly JobRun[];
   /** Out of tries. `Queue.failed` has them. */
   readonly failed: readonly JobRun[];
-  /** By `Queue.cancel(id)` while they ran. What was cancelled before has not run, and is in none of the lists. */
+  /** By `Queue.cancel(id)` while they ran. A job that was cancelled before did not run, and is in none of the lists. */
   readonly cancelled: readonly JobRun[];
   readonly lost: readonly JobRun[];
-  /** Errors that changed no outcome: thrown by a hook, by `failed()`, or by `handle` after its outcome stood. */
+  /** Errors that changed no outcome: of a hook, of `failed()`, or of `handle` after its outcome was decided. */
   readonly reported: readonly unknown[];
 }
 
@@ -138,7 +138,7 @@ export class Drain {
       }
     }
     if (next === Infinity) return false;
-    // Rounded, because sums of fractions may come out a hair too early; and never by nothing, which would be for ever.
+    // Rounded, because a sum of fractions may come out slightly too early; and at least 1, or this would never end.
     await this.#clock.advance(Math.max(Math.round(next - this.#clock.now()), 1) / 1000);
     return true;
   }

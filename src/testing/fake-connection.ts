@@ -1,53 +1,91 @@
-/** A memory connection that remembers what was pushed. */
+/** A memory connection that remembers what was pushed, and passes on the jobs that are not faked. */
 import type { Clock } from '../base/clock';
-import { MemoryConnection } from '../connections/memory/memory-connection';
-import type { MemoryStore } from '../connections/memory/memory-store';
 import type { Connection, Entry } from '../connections/contract';
 import { entriesFor } from '../connections/due-entries';
+import { MemoryConnection } from '../connections/memory/memory-connection';
+import type { MemoryStore } from '../connections/memory/memory-store';
 import type { Target } from '../dispatch/send';
 import { targetWithin } from '../dispatch/within';
-import type { FakedJobs } from './faked-jobs';
+import type { Class } from '../job/definition';
+import { definitionOfJob } from '../job/definition-of';
+import { registry } from '../job/registry';
+import { decodeEnvelope } from '../payload/envelope';
 import type { PushLog } from './push-log';
 
-/** The jobs that are not faked. */
-export interface Others {
+export interface FakedJobsOptions {
+  /** These, and classes that extend them, are faked; all others go where they go without a fake. Default: all. */
+  readonly only?: readonly Class[] | undefined;
+  /** These, and classes that extend them, go where they go without a fake. Default: none. */
+  readonly except?: readonly Class[] | undefined;
+}
+
+/** Which jobs a fake keeps. */
+export class FakedJobs {
+  readonly areAll: boolean;
+  readonly #only: readonly Class[] | undefined;
+  readonly #except: readonly Class[];
+
+  /** @throws E_UNDECORATED_JOB: a class that is no job would never be met */
+  constructor({ only, except = [] }: FakedJobsOptions) {
+    for (const job of [...(only ?? []), ...except]) definitionOfJob(Object.create(job.prototype) as object);
+    this.areAll = only === undefined && except.length === 0;
+    this.#only = only;
+    this.#except = except;
+  }
+
+  /** A payload whose job is not registered here is faked, unless `only` says which are. */
+  has({ payload }: Entry): boolean {
+    if (this.areAll) return true;
+    const job = classOf(payload);
+    const isAmong = (classes: readonly Class[]): boolean =>
+      classes.some((one) => job !== undefined && (job === one || job.prototype instanceof one));
+    return (this.#only === undefined || isAmong(this.#only)) && !isAmong(this.#except);
+  }
+}
+
+function classOf(text: string): Class | undefined {
+  try {
+    const { names } = decodeEnvelope(Buffer.from(text));
+    return names.map((name) => registry().classOf(name)).find((found) => found !== undefined);
+  } catch {
+    // `pushRaw` takes any text.
+    return undefined;
+  }
+}
+
+export interface FakeConnectionParts {
+  readonly log: PushLog;
   readonly faked: FakedJobs;
-  /** Where they go. */
-  readonly connection: () => Connection;
+  /** Where jobs go that are not faked. */
+  readonly real: () => Connection;
 }
 
 export class FakeConnection extends MemoryConnection {
-  readonly #log: PushLog;
+  readonly #parts: FakeConnectionParts;
   readonly #clock: Clock;
-  readonly #others: Others | undefined;
 
-  /** @param others absent: there are none */
-  constructor(name: string, store: MemoryStore, log: PushLog, others?: Others) {
+  constructor(name: string, store: MemoryStore, parts: FakeConnectionParts) {
     super(name, store);
-    this.#log = log;
+    this.#parts = parts;
     this.#clock = store.clock;
-    this.#others = others;
   }
 
-  /** A fake has no transactions that could be taken back: what is pushed within one is pushed. */
+  /** What is faked takes no part in the transaction: it is pushed at once. */
   within(transaction: unknown): Pick<Connection, 'push'> {
-    const others = this.#others;
-    if (others === undefined) return this;
     return {
-      push: (queue, entries) => this.#split(queue, entries, () => targetWithin(others.connection(), transaction)),
+      push: (queue, entries) => this.#split(queue, entries, () => targetWithin(this.#parts.real(), transaction)),
     };
   }
 
-  override async push(queue: string, entries: readonly Entry[]): Promise<void> {
-    const others = this.#others;
-    await (others === undefined ? this.#keep(queue, entries) : this.#split(queue, entries, () => others.connection()));
+  override push(queue: string, entries: readonly Entry[]): Promise<void> {
+    return this.#split(queue, entries, this.#parts.real);
   }
 
   async #split(queue: string, entries: readonly Entry[], target: () => Target): Promise<void> {
-    const isFaked = (entry: Entry): boolean => this.#others?.faked.has(entry) !== false;
-    const kept = entries.filter(isFaked);
-    const rest = entries.filter((entry) => !isFaked(entry));
-    const keeping = kept.length === 0 ? undefined : this.#keep(queue, kept);
+    const { faked } = this.#parts;
+    const kept = entries.filter((entry) => faked.has(entry));
+    const rest = faked.areAll ? [] : entries.filter((entry) => !kept.includes(entry));
+    const keeping = kept.length === 0 && rest.length > 0 ? undefined : this.#keep(queue, kept);
     if (rest.length > 0) {
       const real = target();
       const timed = rest.map((entry) => ({ entry, retryWithin: undefined }));
@@ -56,10 +94,10 @@ export class FakeConnection extends MemoryConnection {
     await keeping;
   }
 
-  // Logged before anything is awaited: an assertion sends what was dispatched and looks at once.
+  // Logged before anything is awaited: an assertion sends what was dispatched, and looks at once.
   async #keep(queue: string, entries: readonly Entry[]): Promise<void> {
     const pushing = super.push(queue, entries);
-    const takeOff = this.#log.add(this.name, queue, entries, this.#clock.now());
+    const takeOff = this.#parts.log.add(this.name, queue, entries, this.#clock.now());
     try {
       await pushing;
     } catch (error) {

@@ -1,7 +1,8 @@
 /**
- * The manager behind a fake: the program's own in all but its connections, which are kept in memory, whatever their
- * drivers, and its clock, which the test moves.
+ * The manager behind a fake: the program's own but for its connections, which are kept in memory whatever their drivers,
+ * and its clock, which the test moves.
  */
+import { AsyncResource } from 'node:async_hooks';
 import { builtInConnectors } from '../connections/built-in';
 import { SyncConnection } from '../connections/sync/sync-connection';
 import type { Container } from '../container/container';
@@ -11,10 +12,31 @@ import type { ErrorContext } from '../connections/application';
 import type { Configuration } from '../application/configuration/configuration';
 import type { Connection } from '../connections/contract';
 import type { Connectors } from '../connections/connector';
+import { Outbox } from '../dispatch/outbox';
 import { QueueManager } from '../application/queue-manager';
 import type { SyncRunner } from '../connections/sync-runner';
-import { FakeOutbox } from './fake-outbox';
 import type { TestClock } from './test-clock';
+
+/** What a test has dispatched can be asserted at once, before its microtask has come. */
+class FakeOutbox extends Outbox {
+  readonly #waiting = new Set<() => unknown>();
+
+  override send<T>(begin: () => Promise<T>): Promise<T> {
+    let begun: Promise<T> | undefined;
+    const beginOnce = AsyncResource.bind(() => (begun ??= begin()));
+    this.#waiting.add(beginOnce);
+    return super.send(() => {
+      this.#waiting.delete(beginOnce);
+      return beginOnce();
+    });
+  }
+
+  /** Begins what waits for its microtask. */
+  sendNow(): void {
+    for (const begin of this.#waiting) begin();
+    this.#waiting.clear();
+  }
+}
 
 export interface FakeManagerParts {
   readonly clock: TestClock;
@@ -45,16 +67,14 @@ export class FakeManager extends QueueManager {
 
   override get container(): Container | undefined {
     const given = super.container;
-    if (this.#stubbed?.given !== given || this.#stubbed === undefined) {
+    if (this.#stubbed === undefined || this.#stubbed.given !== given) {
       this.#stubbed = { given, container: withStubs(given, this.#parts.stubs) };
     }
     return this.#stubbed.container;
   }
 
   override driver(name: string = this.defaultConnection): Connection {
-    const known = this.#opened.get(name);
-    if (known !== undefined) return known;
-    const connection = this.#parts.connect(this.settings(name).name);
+    const connection = this.#opened.get(name) ?? this.#parts.connect(this.settings(name).name);
     this.#opened.set(name, connection);
     return connection;
   }
@@ -85,8 +105,7 @@ export class FakeManager extends QueueManager {
   }
 }
 
-// Only which there are matters, since none is asked: a driver that is not known, and nearly named like one that is, would
-// be taken for a slip.
+// The fake asks no connector. It only names them, since an unknown driver would be taken for a slip.
 function connectorsFor(configuration: Configuration | undefined): Connectors {
   const used = Object.values(configuration?.connections ?? {}).map(({ driver }) => driver);
   const own = Object.fromEntries(used.map((driver) => [driver, builtInConnectors.memory]));

@@ -11,11 +11,11 @@ import type { Duration } from '../job/duration';
 import { defaultManager, standIn } from '../application/default-manager';
 import { runFor } from '../connections/application';
 import { setFakeFactory } from '../application/fake-slot';
+import type { Connection } from '../connections/contract';
 import type { QueueManager } from '../application/queue-manager';
 import { Drain, type DrainOptions, type DrainReport } from './drain';
 import { AlreadyFakedError } from './errors';
-import { FakeConnection, type Others } from './fake-connection';
-import { FakedJobs, type FakedJobsOptions } from './faked-jobs';
+import { FakeConnection, FakedJobs, type FakedJobsOptions } from './fake-connection';
 import { FakeManager } from './fake-manager';
 import { type Push, type Pushed, PushLog } from './push-log';
 import { TestClock } from './test-clock';
@@ -40,15 +40,9 @@ declare module '../application/fake-slot' {
   }
 }
 
-interface Active {
-  readonly queue: FakeQueue;
-  /** Its stack leads to who made it. */
-  readonly made: Error;
-}
+/** The fake in place, and an error whose stack leads to where it was made. */
+let active: { readonly queue: FakeQueue; readonly made: Error } | undefined;
 
-let active: Active | undefined;
-
-/** The one that is in place. */
 export function activeFake(): FakeQueue | undefined {
   return active?.queue;
 }
@@ -59,10 +53,10 @@ export class FakeQueue {
   /** Those it was made with. */
   readonly stubs: readonly Stub[];
   readonly #faked: FakedJobs;
-  /** The program's own; absent: all jobs are faked. */
+  /** The program's own manager; absent: all jobs are faked. */
   readonly #real: QueueManager | undefined;
   readonly #log = new PushLog();
-  /** They outlive `Queue.close()`, as the store of a program does. */
+  /** Stores outlive `Queue.close()`, as the store of a program does. */
   readonly #stores = new Map<string, MemoryStore>();
   readonly #standDown: () => void;
   #manager: FakeManager | undefined;
@@ -70,14 +64,14 @@ export class FakeQueue {
 
   /** What `Queue.fake` calls. @throws AlreadyFakedError */
   static install(options: FakeOptions = {}): FakeQueue {
-    if (active !== undefined) throw new AlreadyFakedError({ cause: active.made });
+    if (active !== undefined) throw new AlreadyFakedError(active.made);
     active = { queue: new FakeQueue(options), made: new Error('The fake that is in place was made here.') };
     return active.queue;
   }
 
   private constructor({ clock = new TestClock(), stubs = [], ...jobs }: FakeOptions) {
     this.#faked = new FakedJobs(jobs);
-    // What is not faked needs it, and it is closed by who closes the program.
+    // The program closes it.
     if (!this.#faked.areAll) this.#real = defaultManager();
     this.clock = clock;
     this.stubs = stubs;
@@ -114,7 +108,7 @@ export class FakeQueue {
   assertPushed<J extends object>(job: Class<J>, expected?: PushedPredicate<J> | number): void {
     if (typeof expected === 'number') return this.#assertTimes(job, expected, 'assertPushed');
     const how = expected === undefined ? '' : ', or none that the predicate accepts';
-    this.#assertSome(job, expected, how, 'assertPushed');
+    this.#assert(this.pushed(job, expected).length > 0, `${job.name} was not pushed${how}.`, 'assertPushed');
   }
 
   /** @throws AssertionError */
@@ -126,25 +120,26 @@ export class FakeQueue {
   assertPushedOn<J extends object>(queue: string, job: Class<J>, predicate?: PushedPredicate<J>): void {
     const fits: PushedPredicate<J> = (one, pushed) =>
       pushed.queue === queue && (predicate === undefined || predicate(one, pushed));
-    this.#assertSome(job, fits, ` on the queue '${queue}'`, 'assertPushedOn');
+    const isThere = this.pushed(job, fits).length > 0;
+    this.#assert(isThere, `${job.name} was not pushed on the queue '${queue}'.`, 'assertPushedOn');
   }
 
   /** No job of this class was pushed; with a predicate, none that it accepts. @throws AssertionError */
   assertNotPushed<J extends object>(job: Class<J>, predicate?: PushedPredicate<J>): void {
     const { length } = this.pushed(job, predicate);
-    if (length > 0) this.#fail(`${job.name} was pushed ${times(length)}, and should not be.`, 'assertNotPushed');
+    this.#assert(length === 0, `${job.name} was pushed ${times(length)}, and should not be.`, 'assertNotPushed');
   }
 
   /** @throws AssertionError */
   assertNothingPushed(): void {
-    const { length } = this.pushes;
-    if (length > 0) this.#fail('Something was pushed, and nothing should be.', 'assertNothingPushed');
+    const isRight = this.pushes.length === 0;
+    this.#assert(isRight, 'Something was pushed, and nothing should be.', 'assertNothingPushed');
   }
 
   /** So many jobs were pushed, of whatever class. @throws AssertionError */
   assertCount(count: number): void {
     const { length } = this.pushes;
-    if (length !== count) this.#fail(`The number of jobs that were pushed is ${length}, not ${count}.`, 'assertCount');
+    this.#assert(length === count, `The number of jobs that were pushed is ${length}, not ${count}.`, 'assertCount');
   }
 
   /**
@@ -155,7 +150,7 @@ export class FakeQueue {
    */
   async drain(options: DrainOptions = {}): Promise<DrainReport> {
     const manager = this.#current();
-    // Also once the program's own is back: what these jobs dispatch must not reach its store.
+    // What these jobs dispatch must not reach the program's own store, even after the fake was restored.
     return runFor(manager, () => new Drain(manager, this.clock, this.#stores, options).run());
   }
 
@@ -190,22 +185,20 @@ export class FakeQueue {
       stubs: this.stubs,
       program,
       configuration: known?.isConfigured === true ? known.configuration : undefined,
-      connect: (name) => new FakeConnection(name, this.#store(name), this.#log, this.#others(name)),
+      connect: (name) => {
+        const parts = { log: this.#log, faked: this.#faked, real: () => this.#realConnection(name) };
+        return new FakeConnection(name, this.#store(name), parts);
+      },
     });
     return this.#manager;
   }
 
-  #others(name: string): Others | undefined {
-    const real = this.#real;
-    if (real === undefined) return undefined;
-    return { faked: this.#faked, connection: () => this.#configured(real).driver(name) };
-  }
-
-  /** With what was given to `Queue.configure` under the fake. */
-  #configured(real: QueueManager): QueueManager {
+  #realConnection(name: string): Connection {
+    const real = this.#real!;
+    // `Queue.configure` under the fake holds for what is not faked, too.
     const { configuration } = this.#current();
     if (!real.isConfigured || real.configuration !== configuration) real.configure(configuration);
-    return real;
+    return real.driver(name);
   }
 
   #store(name: string): MemoryStore {
@@ -214,28 +207,20 @@ export class FakeQueue {
     return store;
   }
 
-  /** With all in it that was dispatched and not awaited: a fake has sent it before the call comes back. */
+  /** Sends first what was dispatched and not awaited. */
   #sent(): PushLog {
     this.#manager?.outbox.sendNow();
     return this.#log;
   }
 
-  #assertSome<J extends object>(
-    job: Class<J>,
-    predicate: PushedPredicate<J> | undefined,
-    how: string,
-    assertion: Assertion,
-  ): void {
-    if (this.pushed(job, predicate).length === 0) this.#fail(`${job.name} was not pushed${how}.`, assertion);
-  }
-
-  #assertTimes(job: Class, expected: number, assertion: Assertion): void {
+  #assertTimes(job: Class, expected: number, assertion: keyof FakeQueue): void {
     const { length } = this.pushed(job);
-    if (length !== expected) this.#fail(`${job.name} was pushed ${times(length)}, not ${expected}.`, assertion);
+    this.#assert(length === expected, `${job.name} was pushed ${times(length)}, not ${expected}.`, assertion);
   }
 
-  // Without the values compared, which runners would print again below. The stack begins at the test.
-  #fail(problem: string, assertion: Assertion): never {
+  // Without the compared values, which a test runner would print again. The stack begins at the test.
+  #assert(isRight: boolean, problem: string, assertion: keyof FakeQueue): void {
+    if (isRight) return;
     const message = `${problem} ${this.#log.describe()}`;
     const stackStartFn = Reflect.get(this, assertion) as (...parameters: never[]) => void;
     throw new AssertionError({ message, operator: 'fail', stackStartFn });
@@ -243,14 +228,6 @@ export class FakeQueue {
 }
 
 setFakeFactory((options) => FakeQueue.install(options));
-
-type Assertion =
-  | 'assertPushed'
-  | 'assertPushedTimes'
-  | 'assertPushedOn'
-  | 'assertNotPushed'
-  | 'assertNothingPushed'
-  | 'assertCount';
 
 function times(count: number): string {
   return count === 1 ? 'once' : `${count} times`;

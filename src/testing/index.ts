@@ -4,7 +4,7 @@ import { giveWay } from '../copies';
 
 export { AlreadyFakedError, EndlessDrainError } from './errors';
 export type { DrainOptions, DrainReport } from './drain';
-export type { FakedJobsOptions } from './faked-jobs';
+export type { FakedJobsOptions } from './fake-connection';
 export type { FakeOptions, FakeQueue, PushedPredicate } from './fake-queue';
 export type { JobRun } from './job-run';
 export type { Push, Pushed } from './push-log';

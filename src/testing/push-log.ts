@@ -44,7 +44,7 @@ export class PushLog {
     return this.#logged.map(({ push }) => push);
   }
 
-  /** Gives the function that takes them off again: the store refused them. */
+  /** Gives a function that takes them off again, for when the store refuses them. */
   add(connection: string, queue: string, entries: readonly Entry[], now: Milliseconds): () => void {
     const added = entries.map((entry) => logged(connection, queue, entry, now));
     this.#logged.push(...added);
@@ -74,14 +74,11 @@ export class PushLog {
 function logged(connection: string, queue: string, entry: Entry, now: Milliseconds): Logged {
   const { payload: text, dueAt } = entry;
   const delay = dueAt === undefined ? (entry.delay ?? 0) : Math.max(0, (dueAt - now) / 1000);
-  const route = { connection, queue, delay, text };
   const envelope = readable(text);
-  if (envelope === undefined) {
-    return { push: { id: '', name: '', ...route, payload: {} }, envelope, definition: undefined };
-  }
-  const { id = '', names, name, fields } = envelope;
-  const definition = names.map((known) => registry().find(known)).find((found) => found !== undefined);
-  return { push: { id, name: definition?.name ?? name, ...route, payload: fields }, envelope, definition };
+  const definition = envelope?.names.map((known) => registry().find(known)).find((found) => found !== undefined);
+  const name = definition?.name ?? envelope?.name ?? '';
+  const push = { id: envelope?.id ?? '', name, connection, queue, delay, payload: envelope?.fields ?? {}, text };
+  return { push, envelope, definition };
 }
 
 function readable(text: string): Envelope | undefined {

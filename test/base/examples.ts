@@ -18,7 +18,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   ],
   E_ALREADY_CONFIGURED: [['redis'], 'onqueue.config.ts'],
   E_ALREADY_DISPATCHED: ['SendEmail', 'onQueue', false],
-  AlreadyFakedError: [cause],
+  E_ALREADY_FAKED: [cause.cause],
   E_ALREADY_RUNNING: ['SendEmail'],
   E_BEANSTALKD_REPLY: [
     {
@@ -71,7 +71,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
     { name: 'SendEmail', file: 'b.ts', decorator: 'Job' },
   ],
   E_DUPLICATE_PAYLOAD: ['main', 'mail', '{}'],
-  EndlessDrainError: [1000, 'SendEmail', 999],
+  E_ENDLESS_DRAIN: [1000, 'SendEmail', 999],
   E_FAILED_FILTER: ['retry', { olderThen: '1d' }, 'olderThen is no field'],
   E_FAILED_JOBS_OUT_OF_REACH: ['3 failed jobs were removed', 3, [{ connection: 'other', error: new Error('away') }]],
   E_FAILED_IN_PLACE: ['SendEmail', undefined],
