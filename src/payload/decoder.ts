@@ -2,7 +2,7 @@
 import { oneLine } from '../base/plain-text';
 import type { JobDefinition } from '../job/definition';
 import { BUILT_INS, isRecord } from './built-ins';
-import type { CodecClasses, Types } from './codec';
+import type { CodecClasses, Types } from './encoder';
 import { InvalidPayloadError, PayloadVersionError, UnknownClassError } from './errors';
 import { isPlain } from './kinds';
 import { checkMade, Limits } from './limits';
@@ -13,7 +13,26 @@ type Data = Record<string, unknown>;
 
 const CLASS = 'class:';
 
-export class Decoder {
+/**
+ * The value that was encoded. Builds it out of `command`, which must not be used any more.
+ *
+ * @param place JSON Pointer to `command`, for errors
+ * @param versions of the jobs in it, as they were read
+ * @throws InvalidPayloadError when `types` and `command` do not fit each other
+ * @throws UnknownClassError when a class is not registered here
+ * @throws PayloadVersionError when the data of a job are of a later version than its class
+ */
+export function decodeValue(
+  command: unknown,
+  types: Types | undefined,
+  classes: CodecClasses,
+  place = '',
+  versions?: Readonly<Data>,
+): unknown {
+  return types === undefined ? command : new Decoder(classes, place, versions).decode(command, types);
+}
+
+class Decoder {
   readonly #classes: CodecClasses;
   readonly #place: string;
   /** Of the data of jobs, by the pointers to them. */

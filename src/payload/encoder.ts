@@ -1,19 +1,71 @@
-/** Walks a value once and gives it back as JSON can hold it. What JSON can hold as it is, is not copied. */
-import type { Class } from '../job/definition';
+/**
+ * Writes values as JSON can hold them, exactly or not at all.
+ *
+ * What JSON can hold is not copied. All else is written in the form that `docs/format.md` gives for its type, and `types`
+ * names that type by a JSON Pointer to the place. Shared references become copies.
+ */
+import type { Class, JobDefinition } from '../job/definition';
 import { bigintForm, BUILT_INS, isRecord, MAX_DIGITS, typeOf, utf16 } from './built-ins';
-import type { CodecClasses } from './codec';
 import { UnserializableValueError } from './errors';
 import { isForbiddenKey, Limits } from './limits';
 import { mapsByClassTransformer, toPlain } from './mapping';
 import { MAX_DEPTH, toPath, toPointer, type Segment } from './pointer';
 import { classOf, described, isPlain, LEAVE_OUT, remedyFor, strayChoice, symbolKeyOf } from './kinds';
 
-export class Encoder {
-  /** What JSON could not hold so far. */
-  types: Record<string, string> | undefined;
-  /** Of the jobs in it so far. */
-  versions: Record<string, number> | undefined;
-  readonly #classes: CodecClasses;
+/** The classes whose instances may travel, by the names that stand for them in payloads. */
+export interface CodecClasses {
+  nameOf(target: Class): string | undefined;
+  classOf(name: string): Class | undefined;
+  /** Of a class of jobs: its data have a version. */
+  definitionOf(target: Class): JobDefinition | undefined;
+}
+
+/** JSON Pointer to the name of the type there. */
+export type Types = Readonly<Record<string, string>>;
+
+export interface Encoded {
+  /** Only what `JSON.stringify` writes exactly. May share parts with the value: write it before anything changes. */
+  readonly command: unknown;
+  /** Absent where JSON can hold all of it. */
+  readonly types?: Types | undefined;
+  /** JSON Pointer to the version of the data of the job there; absent where no job in it has one. */
+  readonly versions?: Readonly<Record<string, number>> | undefined;
+}
+
+/**
+ * @param subject what the value is called in errors
+ * @throws UnserializableValueError with the path to what cannot be carried
+ */
+export function encodeValue(value: unknown, classes: CodecClasses, subject: string): Encoded {
+  const encoder = new Encoder(subject, classes);
+  return encoder.encoded(encoder.encode(value));
+}
+
+/**
+ * The data of an instance, without its class.
+ *
+ * @param subject what the instance is called in errors, which name `file` too
+ * @throws UnserializableValueError with the path to what cannot be carried
+ */
+export function encodeInstance(instance: object, classes: CodecClasses, subject: string, file?: string): Encoded {
+  const encoder = new Encoder(subject, classes, file);
+  return encoder.encoded(encoder.encodeData(instance));
+}
+
+/**
+ * The text of a value that JSON can hold.
+ *
+ * @throws UnserializableValueError with the path to what it cannot hold
+ */
+export function encodeJson(value: unknown, subject: string): string {
+  return JSON.stringify(new Encoder(subject).encode(value));
+}
+
+class Encoder {
+  #types: Record<string, string> | undefined;
+  #versions: Record<string, number> | undefined;
+  /** Undefined: JSON alone is to be written. */
+  readonly #classes: CodecClasses | undefined;
   readonly #subject: string;
   readonly #file: string | undefined;
   /** The way to the value being encoded, as far as `#depth`; kept as it is so that a plain value costs nothing. */
@@ -23,10 +75,14 @@ export class Encoder {
   #depth = 0;
 
   /** @param file that declares the job, for errors */
-  constructor(classes: CodecClasses, subject: string, file?: string) {
+  constructor(subject: string, classes?: CodecClasses, file?: string) {
     this.#classes = classes;
     this.#subject = subject;
     this.#file = file;
+  }
+
+  encoded(command: unknown): Encoded {
+    return { command, types: this.#types, versions: this.#versions };
   }
 
   encode(value: unknown): unknown {
@@ -74,7 +130,7 @@ export class Encoder {
     if (Array.isArray(value) && value.constructor?.name === 'Array') return this.#list(value);
     if (isPlain(value)) return this.#record(value);
     const target = classOf(value);
-    const name = target && this.#classes.nameOf(target);
+    const name = target && this.#classes?.nameOf(target);
     if (target !== undefined && name !== undefined) return this.#instance(value, target, name);
     return this.#builtIn(value);
   }
@@ -82,8 +138,8 @@ export class Encoder {
   #instance(instance: object, target: Class, name: string): unknown {
     const stray = strayChoice(instance);
     if (stray !== undefined) this.#refuse(...stray);
-    const version = this.#classes.definitionOf(target)?.version;
-    if (version !== undefined) (this.versions ??= {})[this.#pointer()] = version;
+    const version = this.#classes?.definitionOf(target)?.version;
+    if (version !== undefined) (this.#versions ??= {})[this.#pointer()] = version;
     return this.#typed(`class:${name}`, this.#data(instance, target));
   }
 
@@ -148,7 +204,8 @@ export class Encoder {
   }
 
   #typed(type: string, form: unknown): unknown {
-    (this.types ??= {})[this.#pointer()] = type;
+    if (this.#classes === undefined) this.#refuse(`of type ${type}`, 'Only JSON goes here: write a string.');
+    (this.#types ??= {})[this.#pointer()] = type;
     return form;
   }
 

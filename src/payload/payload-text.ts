@@ -4,10 +4,10 @@ import type { JobDefinition } from '../job/definition';
 import { isName } from '../job/job-name';
 import type { ChosenOptions } from '../job/options';
 import { CHOSEN_FIELDS, writeChosen } from './chosen-fields';
-import { encodeInstance, encodeValue, type CodecClasses, type Encoded } from './codec';
+import { type CodecClasses, type Encoded, encodeInstance, encodeJson, encodeValue } from './encoder';
 import { noCounters } from './counters';
 import { isForbiddenKey } from './limits';
-import { invalidJobName, reservedField, UnserializableValueError } from './errors';
+import { invalidJobName, reservedField } from './errors';
 import { toPath } from './pointer';
 import { RETRY_MARK } from './retry-mark';
 
@@ -40,12 +40,6 @@ const COUNTERS = Object.keys(noCounters);
 const RESERVED: ReadonlySet<string> = new Set<string>(
   ['displayName', 'job', 'data', 'middleware', 'uuid', 'id', RETRY_MARK].concat(CHOSEN_FIELDS, COUNTERS),
 );
-
-const NO_CLASSES: CodecClasses = {
-  nameOf: () => undefined,
-  classOf: () => undefined,
-  definitionOf: () => undefined,
-};
 
 /**
  * The payload of a job of a class. Always well-formed Unicode.
@@ -119,17 +113,6 @@ function writeExtra(job: string, extra: PayloadParts['extra']): string {
     members += `${JSON.stringify(field)}:${encodeJson(value, toPath('createPayloadUsing()', [field]))},`;
   }
   return members;
-}
-
-function encodeJson(value: unknown, subject: string): string {
-  const { command, types } = encodeValue(value, NO_CLASSES, subject);
-  if (types === undefined) return JSON.stringify(command);
-  const [[pointer, type]] = Object.entries(types) as [[string, string]];
-  const way = pointer
-    .split('/')
-    .slice(1)
-    .map((step) => (/^\d+$/.test(step) ? Number(step) : step));
-  throw new UnserializableValueError(toPath(subject, way), `of type ${type}`, 'Only JSON goes here: write a string.');
 }
 
 const ENDING = '"id":';

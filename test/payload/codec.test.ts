@@ -1,6 +1,7 @@
 import * as fc from '../support/properties';
 import type { Class } from '../../src/job/definition';
-import { decodeValue, encodeInstance, encodeValue, type CodecClasses, type Types } from '../../src/payload/codec';
+import { decodeValue } from '../../src/payload/decoder';
+import { encodeInstance, encodeValue, type CodecClasses, type Types } from '../../src/payload/encoder';
 import { InvalidPayloadError, UnknownClassError, UnserializableValueError } from '../../src/payload/errors';
 import { differences } from './exactly';
 import { anyValue } from './values';

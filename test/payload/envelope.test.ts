@@ -1,5 +1,5 @@
 import type { Class, JobDefinition } from '../../src/job/definition';
-import type { CodecClasses } from '../../src/payload/codec';
+import type { CodecClasses } from '../../src/payload/encoder';
 import { decodeEnvelope, decodeJob, decodeMiddleware, encodePayload } from '../../src/payload/envelope';
 import { InvalidPayloadError, PayloadVersionError, UnknownClassError } from '../../src/payload/errors';
 

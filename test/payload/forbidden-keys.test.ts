@@ -1,6 +1,6 @@
 import { Expose, Transform, Type } from 'class-transformer';
 import type { Class, JobDefinition } from '../../src/job/definition';
-import type { CodecClasses } from '../../src/payload/codec';
+import type { CodecClasses } from '../../src/payload/encoder';
 import { decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/envelope';
 import { InvalidPayloadError, UnserializableValueError } from '../../src/payload/errors';
 import { encodePayload, encodeStringJob } from '../../src/payload/payload-text';

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Class, JobDefinition } from '../../src/job/definition';
-import { decodeValue, encodeValue, type CodecClasses } from '../../src/payload/codec';
+import { decodeValue } from '../../src/payload/decoder';
+import { encodeValue, type CodecClasses } from '../../src/payload/encoder';
 import { noCounters, readCounters } from '../../src/payload/counters';
 import { BUILT_INS } from '../../src/payload/built-ins';
 import { decodeEnvelope, decodeJob, decodeMiddleware, encodePayload } from '../../src/payload/envelope';

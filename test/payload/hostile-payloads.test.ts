@@ -1,5 +1,5 @@
 import type { Class, JobDefinition } from '../../src/job/definition';
-import { encodeValue, type CodecClasses } from '../../src/payload/codec';
+import { encodeValue, type CodecClasses } from '../../src/payload/encoder';
 import { decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/envelope';
 import { InvalidPayloadError, UnknownClassError } from '../../src/payload/errors';
 

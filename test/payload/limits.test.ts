@@ -1,6 +1,6 @@
 import { Exclude } from 'class-transformer';
 import type { JobDefinition } from '../../src/job/definition';
-import { encodeInstance, encodeValue, type CodecClasses } from '../../src/payload/codec';
+import { encodeInstance, encodeValue, type CodecClasses } from '../../src/payload/encoder';
 import { decodeEnvelope, decodeJob } from '../../src/payload/envelope';
 import { InvalidPayloadError, UnserializableValueError } from '../../src/payload/errors';
 import * as fc from '../support/properties';

@@ -1,7 +1,8 @@
 import { Exclude, Expose, Transform, Type } from 'class-transformer';
 import * as fc from '../support/properties';
 import type { Class } from '../../src/job/definition';
-import { decodeValue, encodeInstance, type CodecClasses } from '../../src/payload/codec';
+import { decodeValue } from '../../src/payload/decoder';
+import { encodeInstance, type CodecClasses } from '../../src/payload/encoder';
 import { UnserializableValueError } from '../../src/payload/errors';
 import { toInstance } from '../../src/payload/mapping';
 import { differences } from './exactly';

@@ -1,7 +1,7 @@
 import * as fc from '../support/properties';
 import type { JobDefinition } from '../../src/job/definition';
 import type { ChosenOptions } from '../../src/job/options';
-import type { CodecClasses } from '../../src/payload/codec';
+import type { CodecClasses } from '../../src/payload/encoder';
 import { decodeEnvelope, decodeJob, encodePayload, encodeStringJob } from '../../src/payload/envelope';
 import type { PayloadParts } from '../../src/payload/envelope';
 import { UnserializableValueError } from '../../src/payload/errors';
