@@ -35,7 +35,7 @@ it('jobs of a worker that is killed run elsewhere, in their first try, and none 
 });
 
 it('jobs that take longer than their leases run once, also when their event loop stands still as long', async () => {
-  await stage.dispatch([new Take(2.5 * LEASE * 1000), new Take(500), new Block(2 * LEASE * 1000)]);
+  await stage.dispatch([new Take(1.6 * LEASE * 1000), new Take(500), new Block(1.4 * LEASE * 1000)]);
   stage.hire({ concurrency: 3 });
   await started(3);
   stage.hire({ concurrency: 3 });

@@ -7,8 +7,17 @@ import { SqsServer } from '../support/sqs-server';
 const CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
 const MEMORY = "connections: { memory: { driver: 'memory' } }";
 
+const samples = [
+  ['hooks', 'pictures'],
+  ['injection', 'orders'],
+] as const;
+
+type Run = Awaited<ReturnType<Project['run']>>;
+
 let server: SqsServer;
 let project: Project;
+/** All at once: a worker on SQS waits for seconds before it takes a queue for empty. */
+let runs: ReadonlyMap<string, readonly [elsewhere: Promise<Run>, onSqs: Promise<Run>]>;
 
 beforeAll(async () => {
   requireBuild();
@@ -16,29 +25,30 @@ beforeAll(async () => {
   project = new Project();
   project.linkPackage();
   project.copy(join(root, 'build/samples'), 'samples');
+  runs = new Map(samples.map(([name, queue]) => [name, start(name, queue)]));
 });
 afterAll(async () => {
   project.remove();
   await server.stop();
 });
 
-it.each([
-  ['hooks', 'pictures'],
-  ['injection', 'orders'],
-])('the sample %s says on SQS what it says elsewhere', async (name, queue) => {
-  const model = server.createQueue(queue);
+function start(name: string, queue: string): readonly [Promise<Run>, Promise<Run>] {
+  server.createQueue(queue);
   const program = join('samples', name, 'main.js');
-  const elsewhere = await project.run([program]);
   const { endpoint, prefix } = server;
   const sqs = { driver: 'sqs', region: 'eu-west-1', endpoint, prefix, credentials: CREDENTIALS };
   const configuration = { default: 'sqs', failed: 'memory', connections: { sqs, memory: { driver: 'memory' } } };
   const source = readFileSync(join(project.folder, program), 'utf8');
   expect(source).toContain(MEMORY);
-  project.write(program, source.replace(MEMORY, JSON.stringify(configuration).slice(1, -1)));
+  const changed = join('samples', name, 'main-on-sqs.js');
+  project.write(changed, source.replace(MEMORY, JSON.stringify(configuration).slice(1, -1)));
+  return [project.run([program]), project.run([changed])];
+}
 
-  const { code, stdout } = await project.run([program]);
+it.each(samples)('the sample %s says on SQS what it says elsewhere', async (name, queue) => {
+  const [elsewhere, onSqs] = await Promise.all(runs.get(name)!);
 
-  expect({ code, stdout }).toEqual({ code: 0, stdout: elsewhere.stdout });
+  expect(onSqs).toMatchObject({ code: 0, stdout: elsewhere.stdout });
   expect(server.count('SendMessageBatch')).toBeGreaterThan(0);
-  expect(model.bodies).toEqual([]);
+  expect(server.queues.get(queue)!.bodies).toEqual([]);
 });

@@ -54,6 +54,8 @@ export interface CallFailure {
 
 export interface Unserved extends Partial<Pick<CallFailure, 'error' | 'late' | 'uncertain'>> {
   readonly consequence: string;
+  /** How long was waited, if that is late. Default: the deadline of the connection. */
+  readonly deadline?: Seconds | undefined;
   /** The store answered, and would not serve. */
   readonly refused?: boolean | undefined;
   /** What the store said. Default: what the error says. */
@@ -61,7 +63,7 @@ export interface Unserved extends Partial<Pick<CallFailure, 'error' | 'late' | '
   readonly remedy?: string | undefined;
 }
 
-const BACKOFF = { first: 50, longest: 1000 };
+const BACKOFF = { first: 20, longest: 1000 };
 
 /** A connection that died unnoticed is given up early enough for another one to answer within the deadline. */
 const ATTEMPTS_IN_SILENCE = 2;
@@ -101,16 +103,10 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
   }
 
   /** The store is away, or does not serve us. */
-  unavailable({
-    consequence,
-    error,
-    late,
-    uncertain = false,
-    refused,
-    reason,
-    remedy,
-  }: Unserved): QueueUnavailableError {
-    const { name, address, deadline, origin } = this.settings;
+  unavailable(unserved: Unserved): QueueUnavailableError {
+    const { name, address, origin } = this.settings;
+    const { consequence, error, late, uncertain = false, refused, reason, remedy } = unserved;
+    const deadline = unserved.deadline ?? this.settings.deadline;
     const cause = error instanceof Silence ? undefined : error;
     const said = reason ?? wordsOf(cause);
     const help = isUnknownHost(cause) ? UNKNOWN_HOST_REMEDY : remedy;

@@ -1,7 +1,11 @@
 /** Sends what comes in as one call at a time: what comes while a call is under way travels in the next. */
+import { QueueUnavailableError } from '../errors';
 
 export interface LaneSettings<Item> {
-  /** Sends the items in one call, and settles each. If it rejects, so does each that is not settled yet. */
+  /**
+   * Sends the items in one call, and settles each. If it rejects, so does each that is not settled yet. If the store was
+   * silent up to the deadline, so do those that stood in line: call after call, the last would wait for many times that.
+   */
   readonly carry: (items: readonly Item[]) => Promise<void>;
   /** How many of the waiting items travel in the next call: one at least. Default: all. */
   readonly fitting?: ((items: readonly Item[]) => number) | undefined;
@@ -46,12 +50,21 @@ export class Lane<Item extends { readonly reject: (error: unknown) => void }> {
     this.#isGathering = false;
     while (this.#waiting.length > 0) {
       const items = this.#waiting.splice(0, fitting?.(this.#waiting) ?? Infinity);
+      const behind = this.#waiting.length;
       try {
         await carry(items);
       } catch (error) {
         for (const item of items) item.reject(error);
+        if (!hasWaited(error)) continue;
+        const unsent = new QueueUnavailableError({ ...error.facts, uncertain: false }, { cause: error.cause });
+        for (const item of this.#waiting.splice(0, behind)) item.reject(unsent);
       }
     }
     this.#running -= 1;
   }
+}
+
+/** The store was asked until the deadline. */
+function hasWaited(error: unknown): error is QueueUnavailableError {
+  return error instanceof QueueUnavailableError && error.facts.deadline !== undefined;
 }

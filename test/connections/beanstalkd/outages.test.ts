@@ -14,7 +14,7 @@ import { type BeanstalkdServer, startBeanstalkd } from '../../support/beanstalkd
 import { eventually } from '../../support/eventually';
 import { BeanstalkdWorld } from './open-beanstalkd';
 
-const DEADLINE = 1;
+const DEADLINE = 0.3;
 
 const probe = (id: string) => ({ payload: `{"id":"${id}","attempts":0}` });
 const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
@@ -98,7 +98,7 @@ describe('an answer that is lost with its connection', () => {
     await expect(connection.push('default', [probe('b')])).rejects.toMatchObject({
       code: 'E_QUEUE_UNAVAILABLE',
       message: expect.stringMatching(
-        /^beanstalkd at beanstalk:\/\/127.0.0.1:\d+ did not answer in 1 s; 1 job was not queued, unless only its answer/,
+        /^beanstalkd at beanstalk:\/\/127.0.0.1:\d+ did not answer in 0.3 s; 1 job was not queued, unless only its answer/,
       ),
     });
     await connection.push('default', [probe('c')]);
@@ -107,7 +107,7 @@ describe('an answer that is lost with its connection', () => {
 
   it('for one outcome of a call keeps the others, which are told by the call that follows', async () => {
     await openBehindProxy('delete ');
-    const pusher = world.connect({}, { retryAfter: 4 });
+    const pusher = world.connect({}, { retryAfter: 2 });
     await pusher.push('default', [probe('a'), probe('b')]);
     const first = await reserveOne(connection);
     proxy.goHalfOpen();
@@ -201,7 +201,7 @@ describe('a server that stands still for longer than the deadline', () => {
 });
 
 it.each([
-  ['nobody listens', (port: number) => `beanstalk://127.0.0.1:${port}`, /did not answer in 1 s \(.*ECONNREFUSED/],
+  ['nobody listens', (port: number) => `beanstalk://127.0.0.1:${port}`, /did not answer in 0.3 s \(.*ECONNREFUSED/],
   [
     'no such host is known',
     () => 'beanstalk://nowhere.invalid',

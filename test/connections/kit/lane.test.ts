@@ -1,3 +1,4 @@
+import { QueueUnavailableError } from '../../../src/connections/errors';
 import { Lane, type LaneSettings } from '../../../src/connections/kit/lane';
 
 interface Item {
@@ -84,4 +85,25 @@ it('several calls can be under way at once', async () => {
   ends.splice(0).forEach((end) => end());
   await Promise.all(sent);
   expect(calls).toEqual(['a', 'b', 'c']);
+});
+
+it('those in line are not sent one after the other to a store that was silent up to the deadline', async () => {
+  const calls: string[] = [];
+  let fail!: (error: Error) => void;
+  const lane = new Lane<Item>({
+    fitting: () => 1,
+    carry: (items) => {
+      calls.push(items.map(({ name }) => name).join());
+      return new Promise((_, reject) => void (fail = reject));
+    },
+  });
+  const send = (name: string) => new Promise<void>((resolve, reject) => lane.send({ name, resolve, reject }));
+  const sent = [send('a'), send('b'), send('c')];
+  await turn();
+  const facts = { connection: 'main', store: 'Probe', address: 'here', consequence: 'nothing was sent', deadline: 5 };
+  fail(new QueueUnavailableError({ ...facts, uncertain: true }));
+
+  const refused = await Promise.all(sent.map((each) => each.catch((error: unknown) => error)));
+  expect(refused).toMatchObject([{ facts: { uncertain: true } }, { facts: { uncertain: false } }, {}]);
+  expect(calls).toEqual(['a']);
 });

@@ -1,6 +1,7 @@
 import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';
+import { type Clock, systemClock } from '../../../src/base/clock';
 import { silentLogger } from '../../../src/base/console-logger';
 import type { Entry } from '../../../src/connections/contract';
 import type { BulkInterruptedError } from '../../../src/dispatch/errors';
@@ -65,7 +66,7 @@ it.each(['lose', 'hang'] as const)(
   async (kind) => {
     world.server.fail({ action: 'SendMessageBatch', kind });
 
-    await expect(world.connect({}, { deadline: 1 }).push('default', entries)).rejects.toMatchObject({
+    await expect(world.connect({}, { deadline: 0.4 }).push('default', entries)).rejects.toMatchObject({
       code: 'E_QUEUE_UNAVAILABLE',
       facts: { uncertain: true, store: 'SQS', address: world.server.endpoint },
     });
@@ -90,7 +91,7 @@ it('a push of which one batch may be there, and the others are not, is a doubt',
   world.server.fail({ ...throttled, calls: 99 });
   const many = Array.from({ length: 20 }, () => entries[0]!);
 
-  await expect(world.connect({}, { deadline: 1 }).push('default', many)).rejects.toMatchObject({
+  await expect(world.connect({}, { deadline: 0.5 }).push('default', many)).rejects.toMatchObject({
     facts: { uncertain: true },
   });
 });
@@ -115,7 +116,7 @@ it('what SQS took of many jobs is not among those to be sent again', async () =>
 });
 
 it.each(['lose', 'hang'] as const)('an outcome without an answer (%s) is written again', async (kind) => {
-  const connection = world.connect({}, { deadline: 1 });
+  const connection = world.connect({}, { deadline: 0.4 });
   await connection.push('default', entries);
   const [job] = (await connection.reserve(request)).reservations;
   world.server.fail({ action: 'DeleteMessageBatch', kind });
@@ -127,7 +128,7 @@ it.each(['lose', 'hang'] as const)('an outcome without an answer (%s) is written
 it('a service that is away is waited for until the deadline, and served again when it is back', async () => {
   const { server } = world;
   await server.stop();
-  const connection = world.connect({}, { deadline: 1 });
+  const connection = world.connect({}, { deadline: 0.4 });
 
   await expect(connection.push('default', entries)).rejects.toMatchObject({
     code: 'E_QUEUE_UNAVAILABLE',
@@ -144,7 +145,7 @@ it('a service that is away is waited for until the deadline, and served again wh
 it('a connection whose other end is gone is left for another in time', async () => {
   const proxy = await FaultyProxy.start(world.server.port);
   const endpoint = `http://127.0.0.1:${new URL(proxy.url).port}`;
-  const connection = world.connect({ endpoint, prefix: `${endpoint}/1` }, { deadline: 2 });
+  const connection = world.connect({ endpoint, prefix: `${endpoint}/1` }, { deadline: 0.6 });
   await connection.push('default', entries);
   const [job] = (await connection.reserve(request)).reservations;
 
@@ -253,6 +254,13 @@ describe('a program', () => {
 });
 
 describe('a worker', () => {
+  /** A worker waits for seconds before it takes a queue of SQS for empty. */
+  const hurried: Clock = {
+    now: () => systemClock.now(),
+    monotonic: () => systemClock.monotonic() * 20,
+    after: (milliseconds, callback, keepAlive) => systemClock.after(milliseconds / 20, callback, keepAlive),
+  };
+
   @Job({ tries: 2, backoff: 0 })
   class Stumble extends Job {
     constructor(readonly times: number) {
@@ -271,15 +279,15 @@ describe('a worker', () => {
   beforeEach(() => {
     runs = [];
     const { endpoint, prefix } = world.server;
-    const sqs = { driver: 'sqs', region: 'eu-west-1', endpoint, prefix, credentials } as const;
+    const sqs = { driver: 'sqs', region: 'eu-west-1', endpoint, prefix, credentials, deadline: '60s' } as const;
     manager = new QueueManager(
-      { connectors: builtInConnectors, logger: silentLogger },
+      { connectors: builtInConnectors, logger: silentLogger, clock: hurried },
       { connections: { sqs, memory: { driver: 'memory' } }, default: 'sqs', failed: 'memory' },
     );
   });
   afterEach(() => manager.close());
 
-  const work = (): Promise<unknown> => new Worker({ drain: true }, manager).run();
+  const work = (): Promise<unknown> => new Worker({ drain: true, sleep: 0.05 }, manager).run();
 
   it('tries a job again that throws, and fails it where another connection keeps it, to be retried from there', async () => {
     const id = await new JobBus(() => manager).dispatch(new Stumble(3));
