@@ -15,7 +15,13 @@ export {
   UnserializableValueError,
 } from './payload/errors';
 export * from './application/errors';
-export * from './worker/errors';
+export {
+  InvalidWorkerOptionError,
+  JobCancelledError,
+  JobTimedOutError,
+  LeaseLostError,
+  WorkerStoppingError,
+} from './worker/errors';
 
 export { Job, type JobBase } from './job/job';
 export type { JobInstance } from './job/definition';

@@ -9,7 +9,7 @@ import { resolveRun } from '../job/resolve-options';
 import { decodeJob } from '../payload/envelope';
 import type { Application } from '../connections/application';
 import { Deadline, Deadlines } from './deadlines';
-import { CallbackTimedOutError } from './errors';
+import { callbackTimedOut } from './errors';
 import { callFailed } from './handler-calls';
 import type { Outcome, RunningJob } from './running-job';
 
@@ -105,7 +105,7 @@ export class Announcer {
     const deadline = new Deadline();
     const late = new Promise<void>((resolve) => {
       this.#deadlines.set(deadline, limit * 1000, () => {
-        const error = new CallbackTimedOutError(callback, job.name, job.id, limit);
+        const error = callbackTimedOut(callback, job.name, job.id, limit);
         this.#application.report(error, { job, during: callback });
         resolve();
       });

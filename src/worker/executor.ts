@@ -19,7 +19,7 @@ import { releasesSinceRetry } from '../payload/retry-mark';
 import type { Application } from '../connections/application';
 import { Announcer } from './announcer';
 import { Deadlines } from './deadlines';
-import { JobTimedOutError, LaravelJobError, PoisonJobError, UnknownJobError } from './errors';
+import { JobTimedOutError, laravelJob, poisonJob, unknownJob } from './errors';
 import { callHandle } from './handler-calls';
 import { logApart, logRecovered, logStart } from './job-log';
 import { isPoisonForAll, mayBePoisonNext, refusalOf } from './limits';
@@ -177,7 +177,7 @@ export class Executor {
     const { counters } = job.reservation;
     if (this.#settings.single === true || !isPoisonForAll(counters, this.#application.registry)) return undefined;
     if (isCancelled(job)) return cancelled(job);
-    return failed(job, new PoisonJobError(job.name, job.id, counters.crashes));
+    return failed(job, poisonJob(job.name, job.id, counters.crashes));
   }
 
   #readEnvelope(job: RunningJob): undefined {
@@ -325,10 +325,10 @@ export class Executor {
 
   #ofUnknownName(job: RunningJob, { kind, name }: Envelope): Outcome {
     // For Laravel's workers: a shared queue is no reason to fail it.
-    if (kind === 'illuminate') return this.#notYet(job, new LaravelJobError(job.name, job.id), false);
+    if (kind === 'illuminate') return this.#notYet(job, laravelJob(job.name, job.id), false);
     const jobs = this.#application.registry.all();
     const names = jobs.map((known) => known.name);
-    return this.#notYet(job, new UnknownJobError(name, nearest(name, names), jobs));
+    return this.#notYet(job, unknownJob(name, nearest(name, names), jobs));
   }
 
   // A worker of another deploy may know the name or the version; give it the time of a bad one to be noticed.

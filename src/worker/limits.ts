@@ -8,7 +8,7 @@ import type { RunOptions } from '../job/options';
 import type { JobRegistry } from '../job/registry';
 import { DEFAULT_MAX_CRASHES } from '../job/resolve-options';
 import type { Counters } from '../payload/counters';
-import { JobTimedOutError, MaxAttemptsExceededError, MaxExceptionsExceededError, PoisonJobError } from './errors';
+import { JobTimedOutError, maxAttemptsExceeded, maxExceptionsExceeded, poisonJob } from './errors';
 
 interface Identity {
   readonly name: string;
@@ -22,14 +22,14 @@ export function refusalOf(
   { tries, maxCrashes, maxExceptions, failOnTimeout, timeout, retryUntil }: RunOptions,
   now: Milliseconds,
 ): Error | undefined {
-  if (maxCrashes > 0 && crashes >= maxCrashes) return new PoisonJobError(name, id, crashes);
+  if (maxCrashes > 0 && crashes >= maxCrashes) return poisonJob(name, id, crashes);
   // An attempt whose worker could not record its end itself was only released: whether it was the last is seen here.
   if (failOnTimeout && timeouts > 0) return new JobTimedOutError(name, id, timeout);
   if (maxExceptions !== undefined && exceptions >= maxExceptions) {
-    return new MaxExceptionsExceededError(name, id, exceptions, maxExceptions);
+    return maxExceptionsExceeded(name, id, exceptions, maxExceptions);
   }
   const isExhausted = retryUntil === undefined ? tries > 0 && attempts > tries : now > retryUntil;
-  return isExhausted ? new MaxAttemptsExceededError(name, id, attempts, tries, retryUntil, timeouts) : undefined;
+  return isExhausted ? maxAttemptsExceeded(name, id, attempts, tries, retryUntil, timeouts) : undefined;
 }
 
 /** Whether a throw was the last that the job may allow itself. `counters` are those of the attempt that threw. */

@@ -5,7 +5,7 @@
 import { toError } from '../base/exception-text';
 import type { Middleware, MiddlewareFunction } from '../job/middleware';
 import type { Application } from '../connections/application';
-import { InvalidMiddlewareError, MiddlewareNextError } from './errors';
+import { invalidMiddleware, middlewareNext } from './errors';
 import type { RunningJob } from './running-job';
 
 export type Layer = Middleware | MiddlewareFunction;
@@ -21,9 +21,9 @@ export interface LayersSettings {
 
 /** What a job's `middleware()` gave, checked: no compiler looks at it. */
 export function layersOf(job: string, given: unknown): readonly Layer[] {
-  if (!Array.isArray(given)) throw new InvalidMiddlewareError(job, given);
+  if (!Array.isArray(given)) throw invalidMiddleware(job, given);
   const strange = given.findIndex((layer) => !isLayer(layer));
-  if (strange !== -1) throw new InvalidMiddlewareError(job, given[strange], strange);
+  if (strange !== -1) throw invalidMiddleware(job, given[strange], strange);
   return given as readonly Layer[];
 }
 
@@ -91,7 +91,7 @@ class Passage {
   #refuse(): Error {
     const { application, job } = this.#settings;
     const { name } = typeof this.#layer === 'function' ? this.#layer : this.#layer.constructor;
-    const error = new MiddlewareNextError(job.name, job.id, name, this.#isClosed);
+    const error = middlewareNext(job.name, job.id, name, this.#isClosed);
     // The outcome stands by now: there is nobody else to tell.
     if (this.#isClosed) application.report(error, { job, during: 'next() of middleware that had come back' });
     else this.#misuse ??= error;

@@ -13,10 +13,8 @@ import type { Application } from '../connections/application';
 import { givenBack } from '../connections/given-back';
 import type { Settlement } from '../connections/contract';
 import { isLastAttempt } from './limits';
-import { JobCancelledError, JobTimedOutError, LaravelJobError, UnknownJobError } from './errors';
+import { JobCancelledError, JobTimedOutError, laravelJob, unknownJob } from './errors';
 import type { Outcome, RunningJob } from './running-job';
-
-const FOR_OTHERS = [LaravelJobError, UnknownJobError, PayloadVersionError, UnknownClassError];
 
 export type OutcomeEnvironment = Pick<Application, 'clock' | 'random' | 'report'>;
 
@@ -71,7 +69,8 @@ export function releasedForFree(job: RunningJob, delay: number, counters: Counte
 
 /** Given back as this worker cannot run it: one of another deploy, or Laravel's, may. */
 export function isForOthers({ reason }: Outcome): boolean {
-  return FOR_OTHERS.some((kind) => reason instanceof kind);
+  if (reason instanceof PayloadVersionError || reason instanceof UnknownClassError) return true;
+  return laravelJob.is(reason) || unknownJob.is(reason);
 }
 
 /** Now, by the clock that moments are judged by. */

@@ -10,7 +10,7 @@ import { errorMessage } from '../base/exception-text';
 import type { Logger } from '../base/logger';
 import type { Connection, Settlement, SettleResult } from '../connections/contract';
 import { isStoreAway } from '../connections/errors';
-import { OutcomeRefusedError } from './errors';
+import { outcomeRefused } from './errors';
 import { logHeld, logLetGo, logRefused } from './job-log';
 import { isStillOurs } from './kept-failures';
 import { failed } from './outcome';
@@ -176,7 +176,7 @@ function fittingForm(one: Finished, refusal: unknown): Finished | undefined {
   const { settlement } = outcome;
   const made =
     settlement.outcome === 'released'
-      ? failed(job, new OutcomeRefusedError(job.name, job.id, settlement.outcome, refusal), settlement.counters)
+      ? failed(job, outcomeRefused(job.name, job.id, settlement.outcome, refusal), settlement.counters)
       : outcome;
   if (made.settlement.outcome !== 'failed') return undefined;
   const { failure } = made.settlement;

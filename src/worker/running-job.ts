@@ -14,7 +14,7 @@ import { UNREADABLE_NAME } from '../payload/unreadable';
 import { uuidv7 } from '../payload/uuid';
 import type { Reservation, Settlement } from '../connections/contract';
 import { Deadline } from './deadlines';
-import { ManuallyFailedError } from './errors';
+import { manuallyFailed } from './errors';
 import type { Member } from './roster';
 
 /** How the job itself ended its run. */
@@ -197,7 +197,7 @@ export class RunningJob extends JobContext implements Member {
   fail(error?: Error | string): void {
     this.#end({
       kind: 'failed',
-      error: error === undefined || typeof error === 'string' ? new ManuallyFailedError(error) : toError(error),
+      error: error === undefined || typeof error === 'string' ? manuallyFailed(error) : toError(error),
     });
   }
 

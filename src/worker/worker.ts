@@ -7,7 +7,7 @@ import { CapabilityError } from '../connections/errors';
 import { defaultManager } from '../application/default-manager';
 import { runFor } from '../connections/application';
 import type { QueueManager } from '../application/queue-manager';
-import { WorkerAlreadyRunError } from './errors';
+import { workerAlreadyRun } from './errors';
 import { UNBORN, type WorkerHealth } from './health';
 import type { WorkersProcess } from './parts';
 import { namesLikeWeights, parseQueues } from './queue-order';
@@ -49,13 +49,13 @@ export class Worker implements Closable {
    * Works until it is stopped or a stop condition holds; resolves with the reason when all is settled. A store that is
    * away is waited for. Installs no signal handlers, and never ends the process.
    *
-   * @throws WorkerAlreadyRunError; E_MANAGER_CLOSED once `Queue.close()` was called, until that has resolved;
+   * @throws E_WORKER_ALREADY_RUN; E_MANAGER_CLOSED once `Queue.close()` was called, until that has resolved;
    *   ConfigurationError and UnknownConnectionError; CapabilityError on `sync` and `null`;
    *   NewerTablesError where a later version made the tables of a database, ForeignTableError where somebody else did;
    *   NoFailedStoreError where neither the connection nor the one that `failed` names keeps failed jobs, or buries them
    */
   run(): Promise<StopReason> {
-    if (this.#ended !== undefined) return Promise.reject(new WorkerAlreadyRunError());
+    if (this.#ended !== undefined) return Promise.reject(workerAlreadyRun());
     this.#ended = this.#stopped ? Promise.resolve('stopped') : this.#run();
     return this.#ended;
   }

@@ -1,12 +1,7 @@
 import type { RunOptions } from '../../src/job/options';
 import { noCounters } from '../../src/payload/counters';
 import { isLastAttempt, refusalOf } from '../../src/worker/limits';
-import {
-  JobTimedOutError,
-  MaxAttemptsExceededError,
-  MaxExceptionsExceededError,
-  PoisonJobError,
-} from '../../src/worker/errors';
+import { JobTimedOutError } from '../../src/worker/errors';
 
 const options: RunOptions = {
   tries: 3,
@@ -23,7 +18,7 @@ const counters = (some: Partial<typeof noCounters>): typeof noCounters => ({ ...
 describe('a reserved job is refused', () => {
   it('when this would be one attempt more than its tries', () => {
     expect(refusalOf(job, counters({ attempts: 3 }), options, 0)).toBeUndefined();
-    expect(refusalOf(job, counters({ attempts: 4 }), options, 0)).toBeInstanceOf(MaxAttemptsExceededError);
+    expect(refusalOf(job, counters({ attempts: 4 }), options, 0)).toMatchObject({ code: 'E_MAX_ATTEMPTS_EXCEEDED' });
   });
 
   it('with a word on its timeouts, which its last worker may have had no time to tell', () => {
@@ -40,12 +35,12 @@ describe('a reserved job is refused', () => {
     const until = { ...options, retryUntil: 1000 };
 
     expect(refusalOf(job, counters({ attempts: 9 }), until, 1000)).toBeUndefined();
-    expect(refusalOf(job, counters({ attempts: 1 }), until, 1001)).toBeInstanceOf(MaxAttemptsExceededError);
+    expect(refusalOf(job, counters({ attempts: 1 }), until, 1001)).toMatchObject({ code: 'E_MAX_ATTEMPTS_EXCEEDED' });
   });
 
   it('as poison when its leases ran out maxCrashes times', () => {
     expect(refusalOf(job, counters({ attempts: 1, crashes: 2 }), options, 0)).toBeUndefined();
-    expect(refusalOf(job, counters({ attempts: 1, crashes: 3 }), options, 0)).toBeInstanceOf(PoisonJobError);
+    expect(refusalOf(job, counters({ attempts: 1, crashes: 3 }), options, 0)).toMatchObject({ code: 'E_POISON_JOB' });
   });
 
   it('when an attempt that timed out was only released, and a timeout is the end', () => {
@@ -59,9 +54,9 @@ describe('a reserved job is refused', () => {
     const unlimited = { ...options, tries: 0, maxExceptions: 2 };
 
     expect(refusalOf(job, counters({ attempts: 9, exceptions: 1 }), unlimited, 0)).toBeUndefined();
-    expect(refusalOf(job, counters({ attempts: 9, exceptions: 2 }), unlimited, 0)).toBeInstanceOf(
-      MaxExceptionsExceededError,
-    );
+    expect(refusalOf(job, counters({ attempts: 9, exceptions: 2 }), unlimited, 0)).toMatchObject({
+      code: 'E_MAX_EXCEPTIONS_EXCEEDED',
+    });
   });
 
   it('never as poison when maxCrashes is 0', () => {

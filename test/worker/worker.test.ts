@@ -1,6 +1,5 @@
 import { Job } from '../../src/job/job';
 import { CapabilityError } from '../../src/connections/errors';
-import { WorkerAlreadyRunError } from '../../src/worker/errors';
 import { processWorker, Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { until as untilOn } from '../support/application';
@@ -185,7 +184,7 @@ describe('a worker', () => {
     const once = worker({ stopWhenEmpty: true });
     await once.run();
 
-    await expect(once.run()).rejects.toThrow(WorkerAlreadyRunError);
+    await expect(once.run()).rejects.toMatchObject({ code: 'E_WORKER_ALREADY_RUN' });
   });
 
   it('touches nothing until it is run, and then refuses a connection that is not there', async () => {
