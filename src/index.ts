@@ -15,13 +15,7 @@ export {
   UnserializableValueError,
 } from './payload/errors';
 export * from './application/errors';
-export {
-  InvalidWorkerOptionError,
-  JobCancelledError,
-  JobTimedOutError,
-  LeaseLostError,
-  WorkerStoppingError,
-} from './worker/errors';
+export { JobCancelledError, JobTimedOutError, LeaseLostError, WorkerStoppingError } from './worker/errors';
 
 export { Job, type JobBase } from './job/job';
 export type { JobInstance } from './job/definition';

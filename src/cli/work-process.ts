@@ -35,7 +35,7 @@ export class WorkProcess {
   #link: SupervisorLink | undefined;
   #orphaned = false;
 
-  /** @throws InvalidWorkerOptionError, E_INVALID_QUEUE_NAME */
+  /** @throws E_INVALID_WORKER_OPTION, E_INVALID_QUEUE_NAME */
   constructor(session: Session, connection: string | undefined, flags: WorkFlags) {
     this.#session = session;
     this.#connection = connection;

@@ -52,7 +52,7 @@ export class Drain {
 
   /**
    * @param used by the names of the connections that may hold jobs
-   * @throws E_INVALID_JOB_OPTION, InvalidWorkerOptionError, E_INVALID_DURATION
+   * @throws E_INVALID_JOB_OPTION, E_INVALID_WORKER_OPTION, E_INVALID_DURATION
    */
   constructor(manager: FakeManager, clock: TestClock, used: ReadonlyMap<string, unknown>, options: DrainOptions) {
     this.#manager = manager;

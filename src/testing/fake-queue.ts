@@ -146,7 +146,7 @@ export class FakeQueue {
    * Runs what is ready, one job after another, through the executor of the worker, until nothing is; what jobs dispatch
    * on the way as well. A job that fails does not make it reject, unless `throwOnFailure` says so: look at the report.
    *
-   * @throws EndlessDrainError, E_INVALID_JOB_OPTION, InvalidWorkerOptionError, E_INVALID_DURATION, E_UNKNOWN_CONNECTION
+   * @throws EndlessDrainError, E_INVALID_JOB_OPTION, E_INVALID_WORKER_OPTION, E_INVALID_DURATION, E_UNKNOWN_CONNECTION
    */
   async drain(options: DrainOptions = {}): Promise<DrainReport> {
     const manager = this.#current();

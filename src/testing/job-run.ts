@@ -28,7 +28,7 @@ export interface JobRun {
 /** What a worker's flags say for jobs that say nothing themselves. */
 export type WorkerFlags = Pick<WorkerOptions, 'tries' | 'backoff' | 'timeout'>;
 
-/** @throws InvalidWorkerOptionError, E_INVALID_DURATION */
+/** @throws E_INVALID_WORKER_OPTION, E_INVALID_DURATION */
 export function executorSettings({ tries, backoff, timeout }: WorkerFlags): ExecutorSettings {
   const { defaults, grace } = resolveWorkerOptions({ tries, backoff, timeout });
   return { defaults, grace };

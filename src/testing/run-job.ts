@@ -37,7 +37,7 @@ export interface RunJobResult<J extends object> extends JobRun {
  * Encodes the job, decodes it, and runs it through the worker's executor: with injection, middleware, hooks and, where it
  * fails for good, `failed()`. Never rejects for what the job throws.
  *
- * @throws what is wrong with the job or its data, as its dispatch would; E_INVALID_JOB_OPTION, InvalidWorkerOptionError
+ * @throws what is wrong with the job or its data, as its dispatch would; E_INVALID_JOB_OPTION, E_INVALID_WORKER_OPTION
  */
 export async function runJob<J extends JobInstance>(job: J, options: RunJobOptions = {}): Promise<RunJobResult<J>> {
   const { attempts = 1 } = options;

@@ -171,13 +171,13 @@ export const laravelJob = defineError('E_LARAVEL_JOB', (job: string, id: string)
 }));
 
 /** An option of a worker that cannot be. `said` stands in the message in place of the value. */
-export class InvalidWorkerOptionError extends errorClass(
+export const invalidWorkerOption = defineError(
   'E_INVALID_WORKER_OPTION',
   (option: string, value: unknown, expected: string, said: string = toldOf(value)) => ({
     message: `Worker: ${option} is ${said}; ${expected}${expected.endsWith('?') ? '' : '.'}`,
     facts: { option, value },
   }),
-) {}
+);
 
 // Of an object nothing is quoted: a connection of BullMQ's manner holds a password.
 function toldOf(value: unknown): string {

@@ -1,7 +1,7 @@
 /** In which order a worker's queues are emptied: as listed, or drawn anew for each reserve by weight. */
 import type { Random } from '../base/random';
 import { checkQueueName } from '../job/queue-name';
-import { InvalidWorkerOptionError } from './errors';
+import { invalidWorkerOption } from './errors';
 
 export interface WeightedQueue {
   readonly name: string;
@@ -11,15 +11,15 @@ export interface WeightedQueue {
 /** `high:3,default:1` under `fair`, plain names otherwise (a queue name may hold a colon). */
 export function parseQueues(queue: string | readonly string[], fair: boolean): readonly WeightedQueue[] {
   if (typeof queue !== 'string' && !Array.isArray(queue)) {
-    throw new InvalidWorkerOptionError('queue', queue, 'give a name, or a list of names');
+    throw invalidWorkerOption('queue', queue, 'give a name, or a list of names');
   }
   const parts = typeof queue === 'string' ? queue.split(',').map((name) => name.trim()) : queue;
-  if (parts.length === 0) throw new InvalidWorkerOptionError('queue', [], 'name at least one queue');
+  if (parts.length === 0) throw invalidWorkerOption('queue', [], 'name at least one queue');
   const queues = parts.map((part) => (fair ? weighted(part) : { name: part, weight: 1 }));
   for (const { name } of queues) checkQueueName(name, 'the queue of a worker', 'give its queues as separate entries');
   const names = queues.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new InvalidWorkerOptionError('queue', twice, 'name each queue once');
+  if (twice !== undefined) throw invalidWorkerOption('queue', twice, 'name each queue once');
   return queues;
 }
 
@@ -30,7 +30,7 @@ function weighted(part: string): WeightedQueue {
   if (match === null) return { name: part, weight: 1 };
   const weight = Number(match[2]);
   if (!Number.isInteger(weight) || weight < 1)
-    throw new InvalidWorkerOptionError('queue', part, 'a weight is a whole number from 1');
+    throw invalidWorkerOption('queue', part, 'a weight is a whole number from 1');
   return { name: match[1] ?? '', weight };
 }
 

@@ -10,7 +10,7 @@ import type { Duration } from '../job/duration';
 import { meantInWorker } from '../job/foreign-words';
 import { backoff, count, flag, type Kind, type Place, seconds } from '../job/option-kinds';
 import type { WorkerDefaults } from '../job/options';
-import { InvalidWorkerOptionError } from './errors';
+import { invalidWorkerOption } from './errors';
 import { parseQueues, type WeightedQueue } from './queue-order';
 
 export interface WorkerOptions {
@@ -196,7 +196,7 @@ export type ResolvedWorkerOptions = Omit<Read, 'queue' | keyof WorkerDefaults> &
 
 const OPTIONS = Object.keys(WORKER_OPTIONS) as (keyof WorkerOptions)[];
 
-/** @throws InvalidWorkerOptionError, E_INVALID_DURATION, E_INVALID_QUEUE_NAME */
+/** @throws E_INVALID_WORKER_OPTION, E_INVALID_DURATION, E_INVALID_QUEUE_NAME */
 export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOptions {
   checkNames(options);
   const values = OPTIONS.map((option) => [option, readOption(option, options[option])]);
@@ -216,7 +216,7 @@ function readOption(option: keyof WorkerOptions, value: unknown): unknown {
   if (value === undefined) return row.default;
   const place: Place = {
     subject: `${option} of a worker`,
-    refuse: (given, remedy) => new InvalidWorkerOptionError(option, given, remedy),
+    refuse: (given, remedy) => invalidWorkerOption(option, given, remedy),
   };
   const read = row.read(value, place);
   if (row.isShort === true) warnOfSeconds(value, place.subject);
@@ -225,7 +225,7 @@ function readOption(option: keyof WorkerOptions, value: unknown): unknown {
 
 function checkNames(options: WorkerOptions): void {
   if (typeof options !== 'object' || options === null) {
-    throw new InvalidWorkerOptionError(
+    throw invalidWorkerOption(
       'the first argument',
       options,
       "give an object: new Worker({ queue: 'mail' }). What is to be done stands in the job's handle(), and `await worker.run()` works",
@@ -236,7 +236,7 @@ function checkNames(options: WorkerOptions): void {
     const said = meantInWorker(option);
     const known = OPTIONS.find((each) => otherNamesOf(each).includes(option)) ?? nearest(option, OPTIONS, 1)[0];
     const remedy = said === undefined ? known && `; did you mean ${known}?` : `: ${said}`;
-    throw new InvalidWorkerOptionError(option, value, `there is no such option${remedy ?? ''}`, 'set');
+    throw invalidWorkerOption(option, value, `there is no such option${remedy ?? ''}`, 'set');
   }
 }
 

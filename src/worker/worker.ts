@@ -32,7 +32,7 @@ export class Worker implements Closable {
    * Checks the options, and touches nothing until `run()`.
    *
    * @param manager the application it works for; by default the one behind `Queue`
-   * @throws InvalidWorkerOptionError, E_INVALID_DURATION, E_INVALID_QUEUE_NAME
+   * @throws E_INVALID_WORKER_OPTION, E_INVALID_DURATION, E_INVALID_QUEUE_NAME
    */
   constructor(options?: WorkerOptions, manager?: QueueManager);
   constructor(options: WorkerOptions = {}, manager?: QueueManager, ofProcess: WorkersProcess = {}) {

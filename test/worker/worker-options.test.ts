@@ -1,4 +1,3 @@
-import { InvalidWorkerOptionError } from '../../src/worker/errors';
 import { resolveWorkerOptions, type WorkerOptions } from '../../src/worker/worker-options';
 
 describe('the options of a worker', () => {
@@ -70,7 +69,7 @@ describe('the options of a worker', () => {
   it.each<WorkerOptions>([{ concurrency: 0 }, { concurrency: 1.5 }, { tries: -1 }, { maxJobs: NaN }, { memory: -5 }])(
     'refuse what is no whole number in range: %p',
     (options) => {
-      expect(() => resolveWorkerOptions(options)).toThrow(InvalidWorkerOptionError);
+      expect(() => resolveWorkerOptions(options)).toThrow(expect.objectContaining({ code: 'E_INVALID_WORKER_OPTION' }));
     },
   );
 
