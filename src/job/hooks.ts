@@ -13,24 +13,10 @@ export type Hook<Name extends HookName> = (event: HookEvents[Name]) => unknown;
 
 export type ReportHookError = (error: unknown, context: { readonly hook: HookName }) => void;
 
+const NONE: readonly never[] = [];
+
 export class Hooks {
-  readonly #hooks: { [Name in HookName]: readonly Hook<Name>[] } = {
-    queueing: [],
-    queued: [],
-    before: [],
-    after: [],
-    exceptionOccurred: [],
-    failing: [],
-    released: [],
-    cancelled: [],
-    lost: [],
-    recovered: [],
-    attempted: [],
-    starting: [],
-    looping: [],
-    idle: [],
-    stopping: [],
-  };
+  readonly #hooks: { [Name in HookName]?: readonly Hook<Name>[] } = {};
   readonly #report: ReportHookError;
 
   constructor(report: ReportHookError) {
@@ -45,24 +31,24 @@ export class Hooks {
   on<Name extends HookName>(name: Name, hook: Hook<Name>): () => void {
     checkHook(name, hook);
     const own: Hook<Name> = (event) => hook(event);
-    this.#set(name, [...this.#hooks[name], own]);
+    this.#set(name, [...this.#of(name), own]);
     return () =>
       this.#set(
         name,
-        this.#hooks[name].filter((other) => other !== own),
+        this.#of(name).filter((other) => other !== own),
       );
   }
 
   /** Calls those of `other` as well, as they are now; what they throw is reported here. */
   adopt(other: Hooks): void {
-    for (const name of Object.keys(this.#hooks) as HookName[]) {
-      this.#set(name, [...this.#hooks[name], ...other.#hooks[name]]);
+    for (const name of Object.keys(other.#hooks) as HookName[]) {
+      this.#set(name, [...this.#of(name), ...other.#of(name)]);
     }
   }
 
   /** Lets the hot path skip the building of an event that nobody hears. */
   has(name: HookName): boolean {
-    return this.#hooks[name].length > 0;
+    return this.#of(name).length > 0;
   }
 
   /**
@@ -70,7 +56,7 @@ export class Hooks {
    * the hot path a promise for each job and hook would cost more than the hooks do.
    */
   emit<Name extends HookName>(name: Name, event: HookEvents[Name]): Promise<void> | undefined {
-    const hooks: readonly Hook<Name>[] = this.#hooks[name];
+    const hooks = this.#of(name);
     for (let place = 0; place < hooks.length; place += 1) {
       const answer = this.#call(name, hooks[place]!, event);
       if (answer instanceof Promise) return this.#goOn(name, event, hooks, place + 1, answer);
@@ -80,7 +66,7 @@ export class Hooks {
 
   /** Asks the `looping` hooks; the first `false` vetoes, and those behind it are not asked. */
   async allowsReserve(event: HookEvents['looping']): Promise<boolean> {
-    for (const hook of this.#hooks.looping) {
+    for (const hook of this.#of('looping')) {
       if ((await this.#call('looping', hook, event)) === false) return false;
     }
     return true;
@@ -106,6 +92,10 @@ export class Hooks {
     } catch (error) {
       return failed(error);
     }
+  }
+
+  #of<Name extends HookName>(name: Name): readonly Hook<Name>[] {
+    return this.#hooks[name] ?? NONE;
   }
 
   // A new list each time: a hook that takes itself off must not shift the others under a loop that is under way.
