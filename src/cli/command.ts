@@ -4,7 +4,7 @@ import type { QueueManager } from '../application/queue-manager';
 import { nearest } from '../base/nearest';
 import { type Duration, isSuspiciouslyManySeconds } from '../job/duration';
 import { EXIT_CODES_HELP, ExitCode } from './exit-codes';
-import { type Flag, flagName, type Flags, type Given, type ProjectFlags } from './flags';
+import { type Flag, flagName, type Flags, type Given, PROJECT_FLAGS, type ProjectFlags } from './flags';
 import type { Output } from './output';
 import type { Session } from './session';
 
@@ -21,8 +21,9 @@ export interface CommandText {
 }
 
 export interface CommandDeclaration<Table> extends CommandText {
-  readonly flags: Table;
-  run(call: Call<Given<Table>>): Promise<void> | void;
+  /** Besides those of each command that opens a project, or in place of one of them. */
+  readonly flags?: Table;
+  run(call: Call<Given<Table> & ProjectFlags>): Promise<void> | void;
 }
 
 /** Makes a command that prints to a session. */
@@ -67,14 +68,16 @@ export class Call<GivenFlags = object> {
 }
 
 export function defineCommand<const Table extends Flags>(declaration: CommandDeclaration<Table>): CommandOf {
+  const table: Flags = { ...PROJECT_FLAGS, ...declaration.flags };
+  const own = Object.keys(declaration.flags ?? {});
   return (session) => {
     const command = newCommand(declaration);
-    for (const [name, flag] of Object.entries(declaration.flags)) {
-      for (const option of optionsOf(name, flag)) command.addOption(option);
+    for (const name of new Set([...own, ...Object.keys(table)])) {
+      for (const option of optionsOf(name, table[name]!)) command.addOption(option);
     }
     return command.action(() => {
-      const flags = withNewNames(declaration.flags, command.opts(), session.output) as Given<Table>;
-      session.output.isJson = (flags as ProjectFlags).json === true;
+      const flags = withNewNames(table, command.opts(), session.output) as Given<Table> & ProjectFlags;
+      session.output.isJson = flags.json === true;
       return declaration.run(new Call(session, command, flags, command.args));
     });
   };

@@ -4,7 +4,7 @@ import type { FailedFilter } from '../application/failed/failed-filter';
 import type { QueueManager } from '../application/queue-manager';
 import type { Call } from './command';
 import { errorText } from './error-text';
-import { type Given, PROJECT_FLAGS, text, time } from './flags';
+import { type Given, text, time, type ProjectFlags } from './flags';
 import { keepingConnections, noteMemory } from './named-queues';
 
 /** Of failed jobs, which may have come from any. */
@@ -16,10 +16,9 @@ export const FILTER_FLAGS = {
   name: text('<name>', 'only jobs of this name'),
   error: text('<text>', 'only those with this text in their error'),
   olderThan: time('only those that failed longer ago than this'),
-  ...PROJECT_FLAGS,
 };
 
-export type FailedFlags = Given<typeof FILTER_FLAGS>;
+export type FailedFlags = Given<typeof FILTER_FLAGS> & ProjectFlags;
 
 /** Undefined: all are meant. */
 export function filterOf({ queue, connection, name, error, olderThan }: FailedFlags): FailedFilter | undefined {

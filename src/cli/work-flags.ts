@@ -1,6 +1,6 @@
 /** The flags of `work` and `listen`, under Laravel's names: those of a worker's options, and those of the command itself. */
 import { WORKER_OPTIONS, type WorkerOptions } from '../worker/worker-options';
-import { count, type Flag, type Given, names, ofKind, on, port, PROJECT_FLAGS, text, time, word } from './flags';
+import { count, type Flag, type Given, names, ofKind, on, port, text, time, word, type ProjectFlags } from './flags';
 
 type FlagOption = Exclude<keyof WorkerOptions, 'connection'>;
 
@@ -21,7 +21,6 @@ const LISTENED = ['queue', 'fair', 'tries', 'backoff', 'timeout', 'rest', 'grace
 
 const SHARED_FLAGS = {
   delay: { ...flagsOf(['backoff']).backoff, newName: 'backoff', isHidden: true },
-  ...PROJECT_FLAGS,
   json: on('the same as --log=json'),
   log: word(
     '<format>',
@@ -65,8 +64,8 @@ export const WORK_FLAGS = {
   afterCrash: on('', { isHidden: true }),
 };
 
-export type ListenFlags = Given<typeof LISTEN_FLAGS>;
-export type WorkFlags = Given<typeof WORK_FLAGS>;
+export type ListenFlags = Given<typeof LISTEN_FLAGS> & ProjectFlags;
+export type WorkFlags = Given<typeof WORK_FLAGS> & ProjectFlags;
 
 /** Which of the flags are options of the worker. */
 export function workerOptions(connection: string | undefined, flags: WorkFlags): WorkerOptions {

@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Flag, flagName } from '../../src/cli/flags';
+import { type Flag, flagName, PROJECT_FLAGS } from '../../src/cli/flags';
 import { LISTEN_FLAGS, WORK_FLAGS } from '../../src/cli/work-flags';
 
 const root = join(__dirname, '../..');
@@ -44,7 +44,7 @@ function tableOf(rows: readonly Row[]): string {
 const tables: readonly (readonly [page: string, rows: readonly Row[]])[] = [
   ['jobs.md', rowsOfInterface('job/options.ts', 'JobOptions')],
   ['workers.md', rowsOfInterface('worker/worker-options.ts', 'WorkerOptions')],
-  ['cli.md', rowsOfFlags(WORK_FLAGS)],
+  ['cli.md', rowsOfFlags({ ...PROJECT_FLAGS, ...WORK_FLAGS })],
 ];
 
 describe('the tables of options in the documentation', () => {
@@ -69,7 +69,9 @@ describe('the tables of options in the documentation', () => {
   it('name every flag of listen in its section', () => {
     const [section = ''] =
       readFileSync(join(root, 'docs/cli.md'), 'utf8').split('\n## listen\n')[1]?.split('\n## ') ?? [];
-    const shown = Object.entries<Flag<unknown>>(LISTEN_FLAGS).filter(([, { isHidden }]) => isHidden !== true);
+    const shown = Object.entries<Flag<unknown>>({ ...PROJECT_FLAGS, ...LISTEN_FLAGS }).filter(
+      ([, { isHidden }]) => isHidden !== true,
+    );
     const names = shown.map(([name, { letter }]) => (letter === undefined ? flagName(name) : `-${letter}`));
 
     expect(names.filter((name) => !section.includes(name))).toEqual([]);

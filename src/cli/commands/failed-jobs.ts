@@ -12,7 +12,7 @@ import {
   filterOf,
   openForFailed,
 } from '../failed-flags';
-import { count, type Flag, on, PROJECT_FLAGS, text } from '../flags';
+import { count, type Flag, on, text } from '../flags';
 import { counted } from '../table';
 
 interface Range {
@@ -129,7 +129,6 @@ export const flush = defineCommand({
     queue: text('<name>', 'only those of this queue'),
     hours,
     force: on('do not ask, also in production'),
-    ...PROJECT_FLAGS,
   },
   async run(call) {
     const { queue, hours: olderThan, force } = call.flags;

@@ -2,7 +2,7 @@
 import { manyLines } from '../../base/plain-text';
 import { type Call, defineCommand } from '../command';
 import { type FailedFlags, FROM_CONNECTION, openForFailed } from '../failed-flags';
-import { count, names, PROJECT_FLAGS } from '../flags';
+import { count, names } from '../flags';
 import { counted } from '../table';
 
 const DEFAULT_LIMIT = 100;
@@ -23,7 +23,6 @@ export const failed = defineCommand({
     queue: names('only of this queue'),
     connection: FROM_CONNECTION,
     limit: count('<count>', `at most so many (default: ${DEFAULT_LIMIT})`, 1),
-    ...PROJECT_FLAGS,
   },
   run(call) {
     const [id] = call.words;

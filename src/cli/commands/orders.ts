@@ -4,7 +4,7 @@ import { CapabilityError } from '../../connections/errors';
 import type { QueueManager } from '../../application/queue-manager';
 import { type Call, defineCommand } from '../command';
 import { errorText } from '../error-text';
-import { PROJECT_FLAGS, text } from '../flags';
+import { text } from '../flags';
 import { keepingConnections, memoryRemark, noteMemory } from '../named-queues';
 
 const MEANING: Readonly<Record<Exclude<CancelResult, 'unknown'>, string>> = {
@@ -30,7 +30,6 @@ export const cancel = defineCommand({
     queue: text('<name>', 'where they are (default: all queues of the connection are looked at)'),
     reason: text('<text>', 'why, in one line, for those who hear of it'),
     connection: text('<name>', 'connection to use in place of the default one'),
-    ...PROJECT_FLAGS,
   },
   async run(call) {
     const { flags, output } = call;
@@ -61,7 +60,7 @@ export const restart = defineCommand({
     ['onqueue restart', 'all workers'],
     ['onqueue restart --connection=redis', 'those of one connection'],
   ],
-  flags: { connection: text('<name>', 'connection to use in place of the default one'), ...PROJECT_FLAGS },
+  flags: { connection: text('<name>', 'connection to use in place of the default one') },
   async run(call) {
     const { connection } = call.flags;
     const manager = await call.open();

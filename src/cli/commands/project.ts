@@ -6,7 +6,7 @@ import type { QueueManager } from '../../application/queue-manager';
 import { type Call, defineCommand } from '../command';
 import { errorText } from '../error-text';
 import { ExitCode } from '../exit-codes';
-import { on, PROJECT_FLAGS, type ProjectFlags, text } from '../flags';
+import { on, type ProjectFlags, text } from '../flags';
 import { JOB_HEADINGS, jobRow, listedJobs, NO_JOBS } from '../job-list';
 
 export const jobs = defineCommand({
@@ -16,7 +16,6 @@ export const jobs = defineCommand({
     ['onqueue jobs', 'those that onqueue.config.* imports'],
     ["onqueue jobs --require 'dist/jobs/**/*.js'", 'and those of these files'],
   ],
-  flags: PROJECT_FLAGS,
   async run(call) {
     const listed = listedJobs(await call.open());
     call.output.result(listed);
@@ -39,7 +38,6 @@ export const migrate = defineCommand({
   flags: {
     print: on('print the statements, and run none'),
     connection: text('<name>', 'connection to use in place of the default one'),
-    ...PROJECT_FLAGS,
   },
   async run(call) {
     const { flags, output } = call;
@@ -89,7 +87,6 @@ export const check = defineCommand({
     ['onqueue check', 'before a deploy, with its environment'],
     ['onqueue check --json | jq \'.[] | select(.level != "ok")\'', 'for a program'],
   ],
-  flags: PROJECT_FLAGS,
   async run(call) {
     const { output, session } = call;
     // It looks into containers: other commands are spared them.

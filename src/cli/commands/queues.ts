@@ -2,7 +2,7 @@
 import { nearest } from '../../base/nearest';
 import type { QueueConnection } from '../../dispatch/queue-connection';
 import { defineCommand } from '../command';
-import { names, on, PROJECT_FLAGS, time } from '../flags';
+import { names, on, time } from '../flags';
 import { CONNECTION_WORD, openNamed, queuesOrOwn } from '../named-queues';
 import { counted } from '../table';
 
@@ -15,7 +15,7 @@ export const size = defineCommand({
     ['onqueue size redis --json', 'of another connection, for a program'],
   ],
   words: CONNECTION_WORD,
-  flags: { queue: names('queues to show: high,default (default: all that were ever used)'), ...PROJECT_FLAGS },
+  flags: { queue: names('queues to show: high,default (default: all that were ever used)') },
   async run(call) {
     const { manager, connection, queues } = await openNamed(call);
     const driver = manager.driver(connection.name);
@@ -66,7 +66,6 @@ export const clear = defineCommand({
   flags: {
     queue: names("queues to clear: high,default (default: the connection's own)"),
     force: on('do not ask, also in production'),
-    ...PROJECT_FLAGS,
   },
   async run(call) {
     const named = await openNamed(call);
@@ -107,7 +106,6 @@ export const pause = defineCommand({
     queue: names("queues to pause: high,default (default: the connection's own)"),
     all: on('all queues of the connection that were ever used, and its own'),
     for: time('how long: 30s, 10m (default: until they are resumed)', { isShort: true }),
-    ...PROJECT_FLAGS,
   },
   async run(call) {
     const named = await openNamed(call);
@@ -157,7 +155,6 @@ export const resume = defineCommand({
   flags: {
     queue: names("queues to resume: high,default (default: the connection's own)"),
     all: on('all queues of the connection that are paused'),
-    ...PROJECT_FLAGS,
   },
   async run(call) {
     const named = await openNamed(call);
