@@ -1,5 +1,6 @@
 /** What the command's exit codes mean; `docs/cli.md` and `--help` say the same. */
 import { type ErrorCode, OnqueueError } from '../base/onqueue-error';
+import type { StopReason } from '../worker/stopping';
 import { BLOCKED } from '../worker/supervisor/supervision';
 
 export const ExitCode = {
@@ -55,3 +56,17 @@ export const EXIT_CODES_HELP = [
   '       came back held all its slots',
   '  130, 131, 143   ended at once by a second SIGINT, SIGQUIT or SIGTERM',
 ].join('\n');
+
+/** What the reasons for a worker's end are called in the log. */
+export const STOP_REASONS: Readonly<Record<StopReason | 'recycle', string>> = {
+  stopped: 'it was told to',
+  empty: 'its queues are empty',
+  once: 'its one job is done',
+  'max-jobs': '--max-jobs is reached',
+  'max-time': '--max-time is over',
+  memory: 'the process uses more than --memory',
+  restart: 'all workers were told to start anew',
+  stuck: 'each of its slots was held by a job that had been given up',
+  uncaught: 'it has met an error that nobody caught',
+  recycle: 'it has worked for as long as --recycle says',
+};

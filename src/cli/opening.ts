@@ -1,40 +1,111 @@
 /** What `work` opens with: the store, the queues, the jobs that it knows, and what there is to say of them. */
 import type { QueueManager } from '../application/queue-manager';
 import { resolveWorkerOptions } from '../worker/worker-options';
-import { JOB_HEADINGS, jobRow, listedJobs, shortNamesRemark } from './job-list';
+import { noJobs } from './errors';
+import { commandLineOf, type Flag } from './flags';
+import { JOB_HEADINGS, jobRow, type ListedJob, listedJobs, shortNamesRemark } from './job-list';
 import { memoryRemark } from './named-queues';
 import { logFormat, type Session } from './session';
-import { formatTable } from './table';
-import { strangeQueuesRemark, waitingElsewhereRemark } from './useless-worker';
-import { type WorkFlags, workerOptions } from './work-flags';
+import { counted, formatTable } from './table';
+import { WORK_FLAGS, type WorkFlags, workerOptions } from './work-flags';
+
+/** What a worker was told to do. */
+interface Work {
+  /** The connection, as it was named, or not. */
+  readonly given: string | undefined;
+  readonly flags: WorkFlags;
+  /** The one that it works on. */
+  readonly connection: string;
+  readonly queues: readonly string[];
+}
+
+/** Without a job, all that comes would be given back to its queue. @throws E_NO_JOBS */
+export function checkJobs({ registry, configurationSource }: QueueManager): void {
+  if (registry.all().length === 0) throw noJobs(configurationSource);
+}
 
 export function printOpening(
   session: Session,
   manager: QueueManager,
-  connection: string | undefined,
+  given: string | undefined,
   flags: WorkFlags,
 ): void {
-  const { name, driver, address } = manager.driver(connection);
-  const { queues, defaults } = resolveWorkerOptions(workerOptions(connection, flags));
-  const queueNames = queues?.map((queue) => queue.name) ?? [manager.settings(name).queue];
-  const jobs = listedJobs(manager, defaults);
-  const store = `${address} (connection ${name}, driver ${driver})`;
+  const { name: connection, driver, address } = manager.driver(given);
+  const options = resolveWorkerOptions(workerOptions(given, flags));
+  const queues = options.queues?.map((queue) => queue.name) ?? [manager.settings(connection).queue];
+  const jobs = listedJobs(manager, options.defaults);
+  const store = `${address} (connection ${connection}, driver ${driver})`;
   if (logFormat(session.surroundings.stderr, flags) === 'json') {
-    const facts = { connection: name, driver, store: address, queues: queueNames, jobs };
-    manager.logger.info(facts, `The worker starts. Store: ${store}. Queues: ${queueNames.join(', ')}.`);
+    const facts = { connection, driver, store: address, queues, jobs };
+    manager.logger.info(facts, `The worker starts. Store: ${store}. Queues: ${queues.join(', ')}.`);
   } else if (flags.quiet !== true) {
     const table = jobs.length === 0 ? [] : ['', formatTable(JOB_HEADINGS, jobs.map(jobRow), {})];
-    const lines = [`Store    ${store}`, `Queues   ${queueNames.join(', ')}`, ...table, ''];
-    session.output.note(lines.join('\n'));
+    session.output.note([`Store    ${store}`, `Queues   ${queues.join(', ')}`, ...table, ''].join('\n'));
   }
-  const work = { given: connection, flags, connection: name, queues: queueNames };
-  const remarks = [memoryRemark(manager, name), shortNamesRemark(manager), strangeQueuesRemark(manager, work)];
-  for (const remark of remarks) {
+  const warn = (remark: string | undefined): void => {
     if (remark !== undefined) manager.logger.warn({}, remark);
-  }
-  // The store may be away, which holds up no worker: it says so itself.
-  void waitingElsewhereRemark(manager, work).then(
-    (remark) => remark !== undefined && manager.logger.warn({}, remark),
-    () => undefined,
+  };
+  const work = { given, flags, connection, queues };
+  warn(memoryRemark(manager, connection));
+  warn(shortNamesRemark(manager));
+  warn(strangeQueuesRemark(jobs, work));
+  // A store that is away holds up no worker, and is told of by the worker itself.
+  void waitingElsewhereRemark(manager, jobs, work).then(warn, () => undefined);
+}
+
+/** Undefined: some job that is registered here goes to one of the worker's queues. */
+export function strangeQueuesRemark(jobs: readonly ListedJob[], work: Work): string | undefined {
+  const here = jobs.filter(({ connection }) => connection === work.connection);
+  const [first] = here.length > 0 ? here : jobs;
+  if (first === undefined || here.some(({ queue }) => work.queues.includes(queue))) return undefined;
+  const { connection } = first;
+  const queues = [...new Set(jobs.filter((job) => job.connection === connection).map(({ queue }) => queue))];
+  const isElsewhere = connection !== work.connection;
+  const [ofThis, ofOther] = isElsewhere ? [` of the connection '${work.connection}'`, ` of '${connection}'`] : ['', ''];
+  return (
+    `No job that is registered here goes to ${work.queues.join(', ')}${ofThis} by itself; they go to ${queues.join(', ')}${ofOther}. ` +
+    `To work those: ${commandWith(work, queues, connection)}`
   );
+}
+
+/** Of a store with more queues than this only the first are looked at: a start is no inspection. */
+const MOST_QUEUES = 50;
+
+/** Undefined: nothing waits elsewhere, or the store does not say. */
+async function waitingElsewhereRemark(
+  manager: QueueManager,
+  jobs: readonly ListedJob[],
+  work: Work,
+): Promise<string | undefined> {
+  const driver = manager.driver(work.connection);
+  if (!driver.capabilities.counts) return undefined;
+  const mine = new Set(jobs.filter(({ connection }) => connection === work.connection).map(({ queue }) => queue));
+  const others = (await driver.queues()).filter((queue) => mine.has(queue) && !work.queues.includes(queue));
+  const pauses = others.length > 0 ? ((await driver.control?.paused()) ?? []) : [];
+  const paused = new Set(pauses.map(({ queue }) => queue));
+  const waiting: { readonly queue: string; readonly ready: number }[] = [];
+  for (const queue of others.filter((name) => !paused.has(name)).slice(0, MOST_QUEUES)) {
+    const { ready } = await driver.counts(queue);
+    if (ready > 0) waiting.push({ queue, ready });
+  }
+  if (waiting.length === 0) return undefined;
+  const told = waiting.map(({ queue, ready }) => `${queue} (${counted(ready, 'job')})`).join(', ');
+  const queues = [...work.queues, ...waiting.map(({ queue }) => queue)];
+  return `Jobs wait on ${told}, which this worker was not told to work. If no other does: ${commandWith(work, queues)}`;
+}
+
+/** The command line that was given, with these queues. */
+function commandWith({ given, flags, connection: own }: Work, queues: readonly string[], connection = own): string {
+  const table: Readonly<Record<string, Flag<unknown>>> = WORK_FLAGS;
+  const shown = Object.entries(flags).filter(([name]) => table[name]?.isHidden !== true);
+  const where = connection === own ? given : connection;
+  // A supervisor gives its processes what is left of --max-time.
+  const processes = flags.processes === 1 ? undefined : flags.processes;
+  const line = commandLineOf({ ...Object.fromEntries(shown), processes, maxTime: undefined, queue: queues });
+  return ['onqueue', 'work', ...(where === undefined ? [] : [where]), ...line.map(quoted)].join(' ');
+}
+
+// Patterns are to reach the command, and not the shell.
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

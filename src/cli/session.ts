@@ -153,6 +153,12 @@ function existing(config: string, folder: string): string {
   throw nothingMatched('--config', config, folder, 'Name the file that exports the configuration.');
 }
 
-function framework(): typeof import('./framework') {
-  return require('./framework') as typeof import('./framework');
+/** Loaded with the first project: a supervisor, which opens none, stays small. */
+function framework(): typeof import('../application/queue-manager') & typeof import('../application/default-manager') {
+  require('../composition');
+  const manager = require('../application/queue-manager') as typeof import('../application/queue-manager');
+  return {
+    ...manager,
+    ...(require('../application/default-manager') as typeof import('../application/default-manager')),
+  };
 }

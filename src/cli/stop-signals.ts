@@ -1,6 +1,7 @@
 /** Tells the first wish that the process should stop from the second, which is in a hurry. */
 import type { Milliseconds } from '../base/clock';
-import type { StopSignal } from './exit-codes';
+import type { Logger } from '../base/logger';
+import { exitCodeOfSignal, type StopSignal } from './exit-codes';
 import type { Surroundings } from './session';
 
 /**
@@ -12,12 +13,13 @@ const ECHO: Milliseconds = 200;
 export interface StopWishes {
   /** `said`: what the log is to say of it. */
   readonly first: (signal: StopSignal, said: string) => void;
-  readonly again: (signal: StopSignal) => void;
+  /** `code`: what the process is to end with. */
+  readonly again: (signal: StopSignal, code: number) => void;
 }
 
 /**
- * Each wish is told once. That npm has gone which started this process is a first wish, like a SIGTERM, and never a second
- * one. Returns the function that stops listening.
+ * Each wish is told once. When npm has started this process and is gone, that is a first wish, like a SIGTERM, and never a
+ * second one. Returns the function that stops listening.
  */
 export function hearStopSignals(
   { clock, onStopSignal, onDeserted }: Surroundings,
@@ -32,7 +34,7 @@ export function hearStopSignals(
       first(signal, `${signal}: running jobs may finish; a second signal ends them.`);
     } else if (now - firstAt > ECHO && !isHurried) {
       isHurried = true;
-      again(signal);
+      again(signal, exitCodeOfSignal(signal));
     }
   });
   const stopWatching = onDeserted(() => {
@@ -44,4 +46,23 @@ export function hearStopSignals(
     stopListening();
     stopWatching();
   };
+}
+
+/** The same for workers, whose log tells of each wish. */
+export function stopAtSignals(
+  surroundings: Surroundings,
+  logger: Logger,
+  stop: (signal: StopSignal) => void,
+  end: (code: number) => void,
+): () => void {
+  return hearStopSignals(surroundings, {
+    first(signal, said) {
+      logger.info({ signal }, said);
+      stop(signal);
+    },
+    again(signal, code) {
+      logger.warn({ signal }, `${signal} again: ending at once. Running jobs run again when their leases end.`);
+      end(code);
+    },
+  });
 }

@@ -1,15 +1,13 @@
 /** `work` as a supervisor: it keeps processes at work that run the jobs, and loads neither jobs nor a driver itself. */
 import type { Seconds } from '../base/clock';
 import { durationSeconds } from '../job/duration';
-import type { Logger } from '../base/logger';
 import { Supervisor } from '../worker/supervisor/supervisor';
 import { resolveWorkerOptions } from '../worker/worker-options';
-import { exitCodeOfSignal } from './exit-codes';
-import { HealthServer } from './health-server';
+import { STOP_REASONS, type StopSignal } from './exit-codes';
 import { commandLineOf } from './flags';
+import { serveHealth } from './health-server';
 import type { Session } from './session';
-import { STOP_REASONS } from './stop-reasons';
-import { hearStopSignals } from './stop-signals';
+import { stopAtSignals } from './stop-signals';
 import { type WorkFlags, workerOptions } from './work-flags';
 
 /** Beyond the grace, for a process that stops to write its outcomes and to close; then it is blocked, and killed. */
@@ -38,9 +36,13 @@ export async function supervise(session: Session, connection: string | undefined
   const server =
     healthPort === undefined
       ? undefined
-      : await HealthServer.open({ healthPort, healthHost, name: flags.name }, () => supervisor.health);
+      : await serveHealth({ healthPort, healthHost, name: flags.name }, () => supervisor.health);
   if (server !== undefined) logger.info({}, `Health is told at ${server.address}/health.`);
-  const stopListening = stopAtSignals(session, logger, supervisor);
+  const stop = (signal: StopSignal): void => supervisor.stop(signal);
+  const stopListening = stopAtSignals(session.surroundings, logger, stop, (code) => {
+    session.exitCode = code;
+    supervisor.hasten(code);
+  });
   try {
     const code = await supervisor.run();
     // A second signal has said already what this process ends with.
@@ -50,19 +52,4 @@ export async function supervise(session: Session, connection: string | undefined
     stopListening();
     server?.close();
   }
-}
-
-/** Returns the function that stops listening. */
-function stopAtSignals(session: Session, logger: Logger, supervisor: Supervisor): () => void {
-  return hearStopSignals(session.surroundings, {
-    first(signal, said) {
-      logger.info({ signal }, said);
-      supervisor.stop(signal);
-    },
-    again(signal) {
-      logger.warn({ signal }, `${signal} again: ending at once. Running jobs run again when their leases end.`);
-      session.exitCode = exitCodeOfSignal(signal);
-      supervisor.hasten(session.exitCode);
-    },
-  });
 }

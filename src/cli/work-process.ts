@@ -3,19 +3,18 @@ import type { Seconds } from '../base/clock';
 import type { Logger } from '../base/logger';
 import type { QueueManager } from '../application/queue-manager';
 import { UNBORN } from '../worker/health';
+import type { StopReason } from '../worker/stopping';
 import { lonelyHealth } from '../worker/supervisor/supervisor-health';
 import { processWorker, type Worker } from '../worker/worker';
 import { type ResolvedWorkerOptions, resolveWorkerOptions } from '../worker/worker-options';
-import { ExitCode, exitCodeOfSignal } from './exit-codes';
-import { HealthServer } from './health-server';
+import { ExitCode, STOP_REASONS } from './exit-codes';
+import { serveHealth } from './health-server';
 import { LoadedFiles } from './loaded-files';
 import { checkConnection } from './named-queues';
-import { printOpening } from './opening';
+import { checkJobs, printOpening } from './opening';
 import type { Session } from './session';
-import { STOP_REASONS } from './stop-reasons';
-import { hearStopSignals } from './stop-signals';
+import { stopAtSignals } from './stop-signals';
 import { SupervisorLink } from './supervisor-link';
-import { checkJobs } from './useless-worker';
 import { type WorkFlags, workerOptions } from './work-flags';
 
 /** Beyond the grace, for a process that was left alone by the one that started it; then it is blocked, and killed. */
@@ -68,7 +67,7 @@ export class WorkProcess {
     this.#worker = worker;
     if (this.#orphaned) void worker.stop();
     // Before anything is told: who reads that it works may stop it.
-    this.#stopAtSignals(logger, worker);
+    this.#stopAtSignals(logger);
     if (fresh !== 'again' && !opened) printOpening(this.#session, manager, this.#connection, this.#flags);
     if (address !== undefined) logger.info({}, `Health is told at ${address}/health.`);
     if (processNumber !== undefined) return this.#runSupervised(worker);
@@ -77,8 +76,7 @@ export class WorkProcess {
     const reason = await worker.run();
     if (fresh === undefined) logger.info({ reason }, `The worker stopped: ${STOP_REASONS[reason]}.`);
     if (reason === 'memory') this.#session.exitCode = ExitCode.memory;
-    if (reason === 'stuck') this.#session.exitCode = ExitCode.blocked;
-    if (reason === 'uncaught') this.#session.exitCode = ExitCode.error;
+    this.#endedBy(reason);
   }
 
   async #runSupervised(worker: Worker): Promise<void> {
@@ -88,6 +86,10 @@ export class WorkProcess {
     link.begin();
     const reason = await running;
     link.end();
+    this.#endedBy(reason);
+  }
+
+  #endedBy(reason: StopReason): void {
     if (reason === 'stuck') this.#session.exitCode = ExitCode.blocked;
     if (reason === 'uncaught') this.#session.exitCode = ExitCode.error;
   }
@@ -115,28 +117,19 @@ export class WorkProcess {
   async #serveHealth(): Promise<string | undefined> {
     if (this.#flags.healthPort === undefined || this.#flags.processNumber !== undefined) return undefined;
     const health = () => lonelyHealth(this.#worker?.health() ?? UNBORN, process.pid);
-    const server = await HealthServer.open(this.#flags, health);
+    const server = await serveHealth(this.#flags, health);
     this.#undo.push(() => server.close());
     return server.address;
   }
 
-  #stopAtSignals(logger: Logger, worker: Worker): void {
+  #stopAtSignals(logger: Logger): void {
     const { surroundings } = this.#session;
     if (this.#flags.processNumber !== undefined) {
       // Signals that reach it are wishes to stop and no more: who is in a hurry says so to the supervisor.
       this.#undo.push(surroundings.onStopSignal(() => this.#stop()));
       return;
     }
-    const stopListening = hearStopSignals(surroundings, {
-      first(signal, said) {
-        logger.info({ signal }, said);
-        void worker.stop();
-      },
-      again(signal) {
-        logger.warn({ signal }, `${signal} again: ending at once. Running jobs run again when their leases end.`);
-        surroundings.exit(exitCodeOfSignal(signal));
-      },
-    });
+    const stopListening = stopAtSignals(surroundings, logger, () => this.#stop(), surroundings.exit);
     this.#undo.push(stopListening);
   }
 

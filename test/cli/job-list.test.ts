@@ -1,7 +1,7 @@
 /** What commands say of where jobs go. */
 import { builtInConnectors, Job, QueueManager, silentLogger } from '../../src/index';
 import { listedJobs } from '../../src/cli/job-list';
-import { strangeQueuesRemark } from '../../src/cli/useless-worker';
+import { strangeQueuesRemark } from '../../src/cli/opening';
 
 @Job({ queue: 'mail' })
 class Notify extends Job {}
@@ -25,7 +25,7 @@ it('a job is listed where the application routes it', () => {
 it('a worker on a connection that no job goes to is not told that they go to its queue', () => {
   manager.routes.set(Report, { connection: 'main', queue: 'slow' });
 
-  const remark = strangeQueuesRemark(manager, {
+  const remark = strangeQueuesRemark(listedJobs(manager), {
     given: 'other',
     flags: {} as never,
     connection: 'other',

@@ -5,7 +5,7 @@ import { durationSeconds } from '../../job/duration';
 import { resolveWorkerOptions } from '../../worker/worker-options';
 import { defineCommand } from '../command';
 import { invalidOption } from '../errors';
-import { ExitCode, exitCodeOfSignal, type StopSignal } from '../exit-codes';
+import { ExitCode, type StopSignal } from '../exit-codes';
 import { commandLineOf, type Flag } from '../flags';
 import { CONNECTION_WORD } from '../named-queues';
 import type { Session } from '../session';
@@ -71,9 +71,9 @@ class Listener {
   async run(): Promise<void> {
     const stopListening = hearStopSignals(this.#session.surroundings, {
       first: (signal) => this.#stop(signal, this.#patience),
-      again: (signal) => {
+      again: (signal, code) => {
         this.#session.output.note(`${signal} again: ending at once. The running job runs again when its lease ends.`);
-        this.#session.exitCode = exitCodeOfSignal(signal);
+        this.#session.exitCode = code;
         this.#stop(signal, HASTE);
       },
     });
