@@ -19,7 +19,7 @@ export class GivenScope implements Scope {
     if (this.#values.has(token)) return this.#values.get(token);
     const value = this.#container.resolve(token, this);
     if (value === undefined) throw new TypeError('The container of the configuration gave undefined for it.');
-    // Not whatever has a then(): a service may have one, such as a query that is run by await.
+    // Not everything that has a then(): a service may have one, such as a query that await runs.
     if (types.isPromise(value)) {
       // Nobody else handles its rejection.
       value.catch(() => undefined);
@@ -30,7 +30,7 @@ export class GivenScope implements Scope {
     return value;
   }
 
-  // Made here, afresh for each run: the container need not know the handlers, only what they need.
+  // Made here, anew for each run: the container need only know what the handlers need.
   construct(handler: Class): object {
     const place = placesIn(handler, 'constructor', constructorOwner(handler), undefined);
     const values = constructorInjections(handler).map(({ position, token }) => {
@@ -49,7 +49,7 @@ export class GivenScope implements Scope {
     this.#values.set(token, value);
   }
 
-  // What the container gave is the container's to dispose.
+  // The container disposes of what it gave.
   dispose(): Promise<void> | undefined {
     const made = this.#made.toReversed();
     this.#made = [];
@@ -57,7 +57,7 @@ export class GivenScope implements Scope {
   }
 }
 
-// tsyringe's decorators wrap the token; those that ask for more than it need tsyringe itself.
+// tsyringe's decorators wrap the token. Those that ask for more than a token need tsyringe itself.
 function plainToken(handler: Class, token: unknown): unknown {
   if (typeof token !== 'object' || token === null || !('token' in token)) return token;
   if (('multiple' in token && token.multiple === true) || 'transform' in token) {

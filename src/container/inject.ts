@@ -42,7 +42,7 @@ type Injector<Given> = <Target extends object, Key extends PropertyKey | undefin
 ) => void;
 
 /**
- * Without a token the parameter's type is the token; that needs `emitDecoratorMetadata`, which tsx and esbuild lack.
+ * Without a token, the parameter's type is the token. That needs `emitDecoratorMetadata`, which tsx and esbuild lack.
  * @throws E_UNDEFINED_TOKEN when the class is declared
  */
 export function Inject(): Injector<unknown>;

@@ -1,6 +1,6 @@
 /**
- * Which parameters are injected, and by which token: read once for each class, and refused where nothing could fill
- * them. What a declaration can show is refused there, not in the first run.
+ * Which parameters are injected, and by which token: read once for each class. A parameter that nothing could fill is
+ * refused when the class is declared, not in the first run.
  */
 import 'reflect-metadata';
 import type { Class } from '../base/class';
@@ -72,7 +72,7 @@ function readMethod(target: Class, method: string, leading: number, file: string
       if (marked === undefined) continue;
       throw misplacedInject(place(position), leadingReason(leading));
     }
-    // One with a default of its own stays out of `length`, and may do without.
+    // A parameter with a default is not counted by `length`, and needs no @Inject().
     if (marked === undefined && position >= run.length) continue;
     if (marked === undefined) throw uninjectedParameter(place(position));
     plan.push({ position, token: marked === BY_TYPE ? emitted(types, place(position)) : marked });
@@ -119,7 +119,7 @@ function checkDataConstructor(target: Class, file: string | undefined): void {
 }
 
 function refuseForeign(prototype: object, target: Class, method: string): void {
-  // Neither says which method it stands on, but on a prototype both mean a parameter of one.
+  // Neither records the method, but on a prototype both mean a parameter of some method.
   if (Reflect.hasOwnMetadata('injectionTokens', prototype)) {
     throw foreignDecorator(target.name, method, 'tsyringe', 'inject, which serves constructors only');
   }
@@ -131,7 +131,7 @@ function refuseForeign(prototype: object, target: Class, method: string): void {
 function emitted(types: readonly unknown[], place: ParameterPlace): unknown {
   const type = types[place.position];
   if (typeof type === 'function' && !NO_DEPENDENCIES.has(type)) return type;
-  // tsyringe's @injectable() writes its own descriptors over the types.
+  // tsyringe's @injectable() replaces types by descriptors.
   if (typeof type === 'object' && type !== null) return type;
   throw missingType(place, typeof type === 'function' ? type.name : undefined);
 }

@@ -30,7 +30,7 @@ export function openScope(container?: Container | object): Scope {
 }
 
 /**
- * Makes `scope` the one that `inject()` asks, in `run` and in all that it starts.
+ * Runs `run` with `scope` as the one that `inject()` asks, in all that it starts, too.
  * @param caller who waits for the run; default: whoever waits for what runs now
  */
 export function runInScope<Result>(scope: Scope, run: () => Result, caller = callerOf()): Result {
@@ -83,7 +83,7 @@ export function methodArguments(
 
 /** @throws E_RESOLUTION */
 export function resolveHandler(target: Class, scope: Scope): object {
-  // Also for callers outside of the run's own turn: field initialisers of the handler may inject.
+  // Field initialisers of the handler may call inject().
   return runInScope(scope, () => {
     try {
       return scope.construct(target);

@@ -3,23 +3,22 @@ import { types } from 'node:util';
 import { ERRORS, errorForm, errorOf, isError, nativeNameOf } from './error-form';
 import type { Limits } from './limits';
 
-/** One type of values. */
 export interface BuiltIn {
   /** Whether the value is one, whatever its constructor is called. */
   is(value: object): boolean;
   /** Its form. What is in a list or an object may need a form in turn. */
   write(value: object): unknown;
-  /** Undefined, or any error: what stands there is not the form of this type. */
+  /** Undefined, or throws: what stands there is not a form of this type. */
   read(form: unknown): unknown;
-  /** What of the form is more than a payload may hold, with its article. */
+  /** What in the form is more than a payload may hold, with its article. */
   excess?(form: unknown, limits: Limits): string | undefined;
   /** What a user can do who tried to send that. */
   readonly remedy?: string;
-  /** It has properties beside its content, which the form holds or which are the content. */
+  /** Its own properties are its content, or the form holds them. */
   readonly hasProperties?: true;
 }
 
-/** To read ten times as many takes a hundred times as long: a single text of a megabyte would block the process. */
+/** Ten times as many take a hundred times as long to read: one text of a megabyte would block the process. */
 export const MAX_DIGITS = 10_000;
 
 const WHOLE_NUMBER = new RegExp(`^-?\\d{1,${MAX_DIGITS}}$`);
@@ -58,7 +57,7 @@ function builtIn(
   return { is, write: write as BuiltIn['write'], read, ...more };
 }
 
-/** @param make builds the value out of its bytes, lowest byte first; throws a RangeError where some are over */
+/** @param make builds the value from its bytes, lowest byte first; throws a RangeError where bytes are left over */
 function typedArray(make: (bytes: Buffer) => ArrayBufferView): BuiltIn {
   return builtIn((value) => ArrayBuffer.isView(value), base64, ofBytes(make), { hasProperties: true });
 }
@@ -83,8 +82,8 @@ const TYPED_ARRAYS = [
 ] as unknown as readonly TypedArrayConstructor[];
 
 /**
- * By the name of the constructor, so that values of another realm are known, and so are those of a faked `Date`; an error
- * by the nearest native class.
+ * By the name of the constructor, so that values of another realm and of a faked `Date` are known; errors by the nearest
+ * native class.
  */
 export const BUILT_INS: ReadonlyMap<string, BuiltIn> = new Map<string, BuiltIn>([
   ['bigint', primitive((form) => (typeof form === 'string' && WHOLE_NUMBER.test(form) ? BigInt(form) : undefined))],
@@ -136,7 +135,7 @@ export const BUILT_INS: ReadonlyMap<string, BuiltIn> = new Map<string, BuiltIn>(
   ]),
 ]);
 
-/** The type of a value, by its name; undefined: JSON cannot hold it, and no type does. */
+/** The name of the type of a value; undefined: no type holds it. */
 export function typeOf(value: object): string | undefined {
   const name = value.constructor?.name ?? '';
   if (BUILT_INS.get(name)?.is(value) === true) return name;

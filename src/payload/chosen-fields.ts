@@ -1,4 +1,4 @@
-/** The fields of a payload that say how the dispatch wants a job to be run: Laravel's, and some of our own. */
+/** The fields of a payload that say how the dispatch wants the job to be run: Laravel's, and some of our own. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { ResolvedBackoff } from '../job/backoff';
 import { LONGEST_DURATION } from '../job/duration';
@@ -91,7 +91,7 @@ function count(fields: Fields, field: string): number | undefined {
   throw refusal(field, 'a whole number');
 }
 
-// The largest number of its language is how others may say that there is no end; no store could count so far.
+// Other producers may write their largest number for no limit; no store counts so far.
 function seconds(fields: Fields, field: string): Seconds | undefined {
   const value = amount(fields, field);
   return value === undefined ? undefined : Math.min(value, LONGEST_DURATION);

@@ -24,7 +24,7 @@ export interface Counters {
   readonly crashes: number;
   /** Attempts that ended by a throw or a timeout. */
   readonly exceptions: number;
-  /** Attempts that ended by a timeout: what was recorded without its worker must not be tried where a timeout is the end. */
+  /** Attempts that ended by a timeout. With failOnTimeout, a job whose worker died of one must not run again. */
   readonly timeouts: number;
   /** Reservations that were given back at no cost in tries. */
   readonly releases: number;
@@ -77,17 +77,17 @@ export function readCountersOfAny(payload: Buffer | string): Counters | undefine
   };
 }
 
-/** Whether both are texts of one job, as it was at two moments: they differ in nothing but the counters. */
+/** Whether both are texts of one job at two moments: they differ only in their counters. */
 export function isSameJob(one: Buffer, other: Buffer): boolean {
   return one.equals(other) || (bearsCounters(one) && bearsCounters(other) && bodyOf(one).equals(bodyOf(other)));
 }
 
-/** 0 of what is no JSON object. */
+/** 0 where the text is no JSON object. */
 export function fenceIn(payload: Buffer): number {
   return fenceOf(readCounters(payload)?.counters ?? readCountersOfAny(payload) ?? noCounters);
 }
 
-/** Whether it is a JSON object, which alone has counters. */
+/** Whether it is a JSON object: nothing else has counters. */
 export function bearsCounters(payload: Buffer): boolean {
   return readCounters(payload) !== undefined || readCountersOfAny(payload) !== undefined;
 }
@@ -127,11 +127,11 @@ export function hasId(payload: Buffer): boolean {
   return readId(payload) !== undefined;
 }
 
-/** The payload's `id`; undefined where it is no text, or empty. `canonical`: what `readCounters` says of it. */
+/** The payload's `id`; undefined where it is no text, or empty. `canonical`: what `readCounters` gives for it. */
 export function readId(payload: Buffer, canonical = readCounters(payload)): string | undefined {
   const found = canonical && idBefore(payload, canonical.bodyEnd);
   if (found !== undefined) return found;
-  // As UTF-8 here: an id in Latin-1 would be another one.
+  // As UTF-8: read as Latin-1, it would be another id.
   const id = parseObject(payload.toString())?.['id'];
   return typeof id === 'string' && id !== '' ? id : undefined;
 }
@@ -179,14 +179,14 @@ export const afterReclaim = (counters: Counters): Counters => ({
   crashes: counters.crashes + 1,
 });
 
-/** A failed job starts anew; `releases` takes over what was there, so that neither text nor fence ever returns. */
+/** A failed job starts anew; `releases` takes over the sum, so that neither text nor fence ever returns. */
 export const afterRetry = (counters: Counters): Counters => ({ ...noCounters, releases: fenceOf(counters) });
 
 function counted(value: unknown): number {
   return typeof value === 'number' && value >= 0 && value < LARGEST ? Math.floor(value) : 0;
 }
 
-// As Latin-1: all that JSON is made of is ASCII, and a text that is not UTF-8 still has its counters.
+// As Latin-1: the syntax of JSON is ASCII, and a text that is not UTF-8 still has its counters.
 function parseObject(payload: Buffer | string): Record<string, unknown> | undefined {
   try {
     const parsed: unknown = JSON.parse(typeof payload === 'string' ? payload : payload.toString('latin1'));
@@ -197,7 +197,7 @@ function parseObject(payload: Buffer | string): Record<string, unknown> | undefi
   }
 }
 
-/** All before the counters, or, without a canonical tail, before the final brace. */
+/** What stands before the counters, or, without a canonical tail, before the final brace. */
 function bodyOf(payload: Buffer): Buffer {
   const canonical = readCounters(payload);
   if (canonical !== undefined) return payload.subarray(0, canonical.bodyEnd);
@@ -206,13 +206,13 @@ function bodyOf(payload: Buffer): Buffer {
   return payload.subarray(0, end);
 }
 
-// A body that is only a brace is that of an object without members: nothing stands there for a comma to separate.
+// An object without members takes no comma.
 function joined(body: Buffer, members: string): Buffer {
   const isEmpty = body[lastOther(body, body.length)] === OPENING;
   return Buffer.concat([body, Buffer.from(isEmpty ? members.slice(1) : members)]);
 }
 
-/** Where the last byte before `end` stands that is no white space. */
+/** The place of the last byte before `end` that is no white space. */
 function lastOther(text: Buffer, end: number): number {
   let place = end - 1;
   while (place >= 0 && isWhiteSpace(text[place])) place--;

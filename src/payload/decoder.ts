@@ -35,7 +35,7 @@ export function decodeValue(
 class Decoder {
   readonly #classes: CodecClasses;
   readonly #place: string;
-  /** Of the data of jobs, by the pointers to them. */
+  /** Of the data of jobs, by their pointers. */
   readonly #versions: Readonly<Data>;
   readonly #limits = new Limits();
 

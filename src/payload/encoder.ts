@@ -24,7 +24,7 @@ export interface CodecClasses {
 export type Types = Readonly<Record<string, string>>;
 
 export interface Encoded {
-  /** Only what `JSON.stringify` writes exactly. May share parts with the value: write it before anything changes. */
+  /** What `JSON.stringify` writes exactly. May share parts with the value, so write it before anything changes. */
   readonly command: unknown;
   /** Absent where JSON can hold all of it. */
   readonly types?: Types | undefined;
@@ -68,7 +68,7 @@ class Encoder {
   readonly #classes: CodecClasses | undefined;
   readonly #subject: string;
   readonly #file: string | undefined;
-  /** The way to the value being encoded, as far as `#depth`; kept as it is so that a plain value costs nothing. */
+  /** The way to the value being encoded, up to `#depth`. Never cut, so that a plain value costs nothing. */
   readonly #way: Segment[] = [];
   readonly #ancestors: object[] = [];
   readonly #limits = new Limits();
@@ -105,7 +105,7 @@ class Encoder {
     }
   }
 
-  /** The own properties of an instance, by way of class-transformer where its class asks for that. */
+  /** The own properties of an instance, by class-transformer where its class has decorators of it. */
   encodeData(instance: object): unknown {
     this.#enter(instance);
     const data = this.#data(instance, classOf(instance)!);
@@ -161,7 +161,7 @@ class Encoder {
       return this.#record(toPlain(instance, target, (kind, remedy, way) => this.#refuse(kind, remedy, way)));
     }
     const plain = this.#record(instance);
-    // JSON.stringify would call it, and write what it gives.
+    // JSON.stringify would call toJSON() of the instance; a copy has none.
     return plain === instance && 'toJSON' in instance ? { ...instance } : plain;
   }
 

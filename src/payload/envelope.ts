@@ -34,7 +34,7 @@ export class Envelope {
   /** Undefined where the payload has none that is a text. */
   readonly id: string | undefined;
   readonly kind: PayloadKind;
-  /** Under which the job is registered; of a string job the part before `@`. */
+  /** The name of the job; of a string job the part before `@`. */
   readonly name: string;
   /** The names to look a job up by, in order: `App\Jobs\SendEmail` is a `SendEmail` too. */
   readonly names: readonly string[];
@@ -47,7 +47,7 @@ export class Envelope {
   /** What `through()` gave the dispatch, encoded; undefined: nothing. `decodeMiddleware` reads it. */
   readonly middleware: unknown;
   readonly #text: string;
-  /** What is taken out of it belongs to the job, which may change it. */
+  /** A job may change what was taken from here. */
   readonly #parsed: Fields;
   readonly #taken = { data: false, middleware: false };
   #fields: Fields | undefined;
@@ -71,7 +71,7 @@ export class Envelope {
     this.middleware = middleware ?? undefined;
   }
 
-  /** All that the payload says, for reading. A copy of its own: `handle` changing its data changes nothing here. */
+  /** All fields, for reading. A copy: a job that changes its data changes nothing here. */
   get fields(): Readonly<Fields> {
     return (this.#fields ??= JSON.parse(this.#text) as Fields);
   }
@@ -80,7 +80,7 @@ export class Envelope {
     return this.fields['data'];
   }
 
-  /** A field for the taker to change; parsed anew when it was taken before. */
+  /** A field that the taker may change; parsed anew where it was taken before. */
   take(field: 'data' | 'middleware'): unknown {
     if (this.#taken[field]) return (JSON.parse(this.#text) as Fields)[field];
     this.#taken[field] = true;
@@ -99,7 +99,7 @@ export function decodeEnvelope(payload: Buffer): Envelope {
 }
 
 /**
- * The job itself, anew at each call. Its constructor is not run, and its class's field initialisers are not either.
+ * The job itself, made anew by each call, without its constructor and its field initialisers.
  *
  * @throws InvalidPayloadError, UnknownClassError
  * @throws PayloadVersionError when the data are of a later version than the class
@@ -115,7 +115,7 @@ export function decodeJob(envelope: Envelope, definition: JobDefinition, classes
   return jobOf(definition, upgraded(data, envelope.version, definition, '/data/command'), '/data/command');
 }
 
-/** What a run calls on a job. Data of that name would hide it, and a job run without its middleware, say. */
+/** What a run calls on a job. Data of such a name would hide the method: a job would run without its middleware. */
 const CALLED = ['handle', 'failed', 'middleware', 'backoff'];
 
 function jobOf({ name, target }: JobDefinition, data: Fields, place: string): object {
@@ -129,7 +129,7 @@ function jobOf({ name, target }: JobDefinition, data: Fields, place: string): ob
 }
 
 /**
- * What `through()` gave the dispatch, anew at each call.
+ * What `through()` gave the dispatch, made anew by each call.
  *
  * @throws InvalidPayloadError, UnknownClassError
  */

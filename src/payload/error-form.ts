@@ -6,7 +6,7 @@ interface ErrorConstructor {
   readonly prototype: Error;
 }
 
-/** A subclass comes back as the nearest of these, with its name kept: nothing else is built from a payload. */
+/** A subclass comes back as the nearest of these, and keeps its name: nothing else is built from a payload. */
 export const ERRORS: ReadonlyMap<string, ErrorConstructor> = new Map<string, ErrorConstructor>([
   ...[Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map(
     (Native): [string, ErrorConstructor] => [Native.name, Native],

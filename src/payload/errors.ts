@@ -16,7 +16,7 @@ export class UnserializableValueError extends errorClass(
   }),
 ) {}
 
-/** An error shows so many characters of what a payload names: its writer may have made that as long as he liked. */
+/** Characters that an error shows of a name or a pointer: a payload may make them as long as it likes. */
 const LONGEST_POINTER = 200;
 const LONGEST_NAME = 100;
 

@@ -1,4 +1,4 @@
-/** What a text says at its ends of the job that it is: for the log, where it must not be parsed, as it may kill the parser. */
+/** Name and id of a job, read from the ends of its text: for the log of a text that may kill the parser. */
 import { idAtEnd } from './counters';
 
 export interface Glimpse {
@@ -8,7 +8,7 @@ export interface Glimpse {
 
 const WINDOW = 512;
 
-/** As we begin a text, and Laravel does. */
+/** How we and Laravel begin a text. */
 const NAME = /^\{(?:"uuid":"[^"\\]*",)?"(?:displayName|job)":("(?:[^"\\]|\\["\\/])+")/;
 
 export function glimpseOf(payload: Buffer): Glimpse {

@@ -1,4 +1,4 @@
-/** Tells what kind of value something is, and what a user can do who tried to send it. */
+/** What kind of value something is, and what users can do who tried to send it. */
 import { types } from 'node:util';
 import { choiceCalls } from '../job/chosen';
 import type { Class } from '../job/definition';
@@ -19,7 +19,7 @@ export function classOf(value: object): Class | undefined {
   return typeof target === 'function' && target.prototype === prototype ? target : undefined;
 }
 
-/** A property that is named by a symbol, which JSON would leave out without a word. */
+/** A property that is named by a symbol: JSON would silently leave it out. */
 export function symbolKeyOf(value: object): string | undefined {
   const symbols = Object.getOwnPropertySymbols(value);
   if (symbols.length === 0) return undefined;
@@ -28,8 +28,7 @@ export function symbolKeyOf(value: object): string | undefined {
 }
 
 /**
- * What is wrong with a job that is the data of another one: it was told where and when to go, and only data travel.
- * Undefined: nothing.
+ * Why a job cannot be the data of another: it was told where and when to go, which does not travel. Undefined: it can.
  */
 export function strayChoice(value: object): readonly [kind: string, remedy: string] | undefined {
   const calls = choiceCalls(value);
@@ -59,7 +58,7 @@ export function remedyFor(value: unknown): string {
   return `Make it static, or inject it in handle().${asData}`;
 }
 
-// Not one that the engine brings: class-transformer cannot make a WeakMap either.
+// Only of a user's own class: class-transformer cannot make a WeakMap either.
 function ownClassOf(value: unknown): string | undefined {
   const target = typeof value === 'object' && value !== null ? classOf(value) : undefined;
   if (target === undefined || target.name === '') return undefined;

@@ -1,6 +1,5 @@
 /**
- * What a payload may not hold, because reading it would take long or much memory, however short it is, or would hurt
- * whoever walks through it.
+ * What a payload may not hold: it may be short and yet take long to read or much memory, or hurt whoever walks through it.
  *
  * A text of a megabyte must be read within a fraction of a second. Both sides ask the same, so that what no worker would
  * read is refused where it is dispatched.
@@ -9,32 +8,32 @@ import { types } from 'node:util';
 import { InvalidPayloadError } from './errors';
 import { MAX_DEPTH } from './pointer';
 
-/** A pattern is compiled when it is first used, and one of `(?:a{99}){99}…` for minutes, if it is long enough. */
+/** A pattern is compiled when it is first used. A long one of `(?:a{99}){99}…` would take minutes. */
 const LONGEST_PATTERN = 1000;
 
-/** `\p{…}` in all patterns of a payload: each is looked up when its pattern is made, in a tenth of a millisecond. */
+/** `\p{…}` in all patterns of a payload: to look one up takes a tenth of a millisecond. */
 const MOST_PROPERTIES = 500;
 
-/** As DNS has it. What is not ASCII is turned into digits in a time that grows with the square of its length. */
+/** As in DNS. To encode a host that is not ASCII takes a time that grows with the square of its length. */
 const LONGEST_HOST = 255;
 const LONGEST_LABEL = 63;
 
-/** Keys of one Map, members of one Set. The engine looks at the lowest 64 bits alone, so that all of them may be in one place. */
+/** In one Map or Set. The engine hashes only the lowest 64 bits, so that all of them may collide. */
 const MOST_LONG_INTEGERS = 1000;
 
-/** Names that reach a prototype where somebody copies or merges data by assigning. */
+/** Names that reach a prototype where a program copies or merges data by assignment. */
 const FORBIDDEN: readonly string[] = ['__proto__', 'constructor', 'prototype'];
 
 export function isForbiddenKey(key: string): boolean {
   return key === '__proto__' || key === 'constructor' || key === 'prototype';
 }
 
-/** What of a value is too much, with its article: "a RegExp with the flag v". Undefined: nothing. One for each payload. */
+/** Says what is too much, with its article: "a RegExp with the flag v". One for each payload. */
 export class Limits {
   #properties = 0;
 
   ofPattern(source: string, flags: string): string | undefined {
-    // A set of texts, such as all emoji, takes half a megabyte for each time that it is named.
+    // With it a pattern may name a set of texts, such as all emoji, which takes half a megabyte each time.
     if (flags.includes('v')) return 'a RegExp with the flag v';
     if (source.length > LONGEST_PATTERN) return `a RegExp of more than ${LONGEST_PATTERN} characters`;
     this.#properties += source.split(/\\p/i).length - 1;
@@ -58,20 +57,20 @@ export class Limits {
   }
 }
 
-/** Of the schemes whose hosts are domain names; the parser leaves those of others as they are. */
+/** The schemes whose hosts are domain names; the parser leaves other hosts as they are. */
 const HOST = /^(?:https?|wss?|ftp|file):[/\\]*([^/\\?#]*)/i;
 
 function hostOf(href: string): string | undefined {
-  // The parser takes no notice of them, wherever they stand.
+  // The parser skips these characters wherever they stand.
   // oxlint-disable-next-line no-control-regex
   const authority = HOST.exec(href.replace(/^[\0-\x20]+|[\t\n\r]+/g, ''))?.[1];
   return authority?.slice(authority.lastIndexOf('@') + 1).replace(/:\d*$/, '');
 }
 
-/** The payload itself and `data` stand around what a job carries. */
+/** The payload and its `data` are two levels around what a job carries. */
 const LEVELS = MAX_DEPTH + 2;
 
-/** A text with as many brackets has at least this length; looking for them in shorter ones would be in vain. */
+/** A shorter text has too few brackets. */
 const SHORTEST_DEEP_TEXT = 2 * LEVELS;
 
 /**
@@ -79,13 +78,13 @@ const SHORTEST_DEEP_TEXT = 2 * LEVELS;
  * @throws InvalidPayloadError on a key such as `__proto__`, however it is spelled, and when values stand too deep in each other
  */
 export function checkNesting(text: string, fields: object): void {
-  // A text may spell such a key by the codes of its characters.
+  // An escape may spell such a key.
   const mayHoldForbidden = text.includes('\\u') || FORBIDDEN.some((key) => text.includes(key));
   if (text.length > SHORTEST_DEEP_TEXT || mayHoldForbidden) walk(fields);
 }
 
 /**
- * The same of what a function of the user's made of data.
+ * The same for what a user's function made of data.
  *
  * @throws InvalidPayloadError
  */
@@ -93,7 +92,7 @@ export function checkMade(value: object, place: string): void {
   walk(value, place, new Set());
 }
 
-// Level by level: a walk that calls itself would overflow on the very payloads that it is to find.
+// Level by level: a recursive walk would overflow the stack on the very payloads that it is to find.
 function walk(root: object, place?: string, seen?: Set<object>): void {
   let level = [root];
   for (let depth = 0; level.length > 0; depth++) {

@@ -51,7 +51,7 @@ export function toPlain(instance: object, target: Class, refuse: RefuseValue): o
  * @param place JSON Pointer to the data, for errors
  */
 export function toInstance(target: Class, data: Data, place: string): object {
-  // Defines, never assigns: no setter of the class runs on data.
+  // Defined, not assigned, so that no setter of the class runs on data.
   if (!mapsByClassTransformer(target)) return { __proto__: target.prototype, ...data };
   const instance = Object.create(target.prototype) as Record<string, unknown>;
   const covered = Object.keys(data)
@@ -59,7 +59,7 @@ export function toInstance(target: Class, data: Data, place: string): object {
     .filter((name) => coverThrowing(instance, name));
   makeExecutor().transform(instance, data, target, undefined, false);
   for (const name of covered) if (instance[name] === undefined) delete instance[name];
-  // A decorator names properties, and makes values of others.
+  // Decorators may rename properties and make new values.
   checkMade(instance, place);
   return instance;
 }
@@ -69,7 +69,7 @@ function propertyOf(target: unknown, name: string): string {
   return classTransformer()!.storage.findExposeMetadataByCustomName(target, name)?.propertyName ?? name;
 }
 
-/** A getter alone, which class-transformer would assign to where a parent class has it. */
+/** A getter without a setter: class-transformer would assign to one that a parent class has. */
 function isReadOnly(target: Class, property: string): boolean {
   for (let owner: object | null = target.prototype; owner; owner = Object.getPrototypeOf(owner)) {
     const descriptor = Object.getOwnPropertyDescriptor(owner, property);
@@ -95,7 +95,7 @@ const CONVERSIONS: ReadonlySet<unknown> = new Set([String, Number, Boolean]);
 /** A `@Type` that names the container instead of what is in it. */
 const CONTAINERS: ReadonlySet<unknown> = new Set([undefined, Array, Map, Object, Set]);
 
-/** Whether class-transformer is not shown the value: nothing is to be done with it, or it would spoil it. */
+/** Whether class-transformer must not see the value: it has nothing to do there, or would spoil it. */
 function isHeldOut(value: object, targetType: unknown): boolean {
   if (CONVERSIONS.has(targetType)) return false;
   return (
@@ -111,7 +111,7 @@ function isHeldOut(value: object, targetType: unknown): boolean {
   );
 }
 
-/** Of one object: class-transformer compares each key with all before it. */
+/** Of one object. class-transformer compares each key with all before it. */
 const MOST_KEYS = 10_000;
 
 type TransformArguments = Parameters<Executor['transform']>;
@@ -119,7 +119,7 @@ type MakeExecutor = (refuse?: RefuseValue) => Executor;
 
 let make: MakeExecutor | undefined;
 
-// Only for a class that has decorators, so the library is there.
+// Only called for a class that has decorators, so the library is there.
 const makeExecutor: MakeExecutor = (refuse) => (make ??= executorOn(classTransformer()!))(refuse);
 
 function executorOn({ Executor, storage, TransformationType }: ClassTransformer): MakeExecutor {
@@ -197,7 +197,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** The names by which each object is reached from the one before it; only looked for when an error must tell. */
+/** The names by which each object is reached from the one before it. Only for errors. */
 function wayThrough(objects: readonly object[]): readonly Segment[] {
   return objects.slice(1).flatMap((object, index): readonly Segment[] => {
     const holder = objects[index]!;

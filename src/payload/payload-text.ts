@@ -29,7 +29,7 @@ export interface PayloadParts {
 export interface StringJobParts {
   /** `Class@method`, or the name of a job. */
   readonly name: string;
-  /** JSON alone: whoever reads it knows nothing of other types. Undefined: null. */
+  /** JSON alone: its reader knows no other types. Undefined: null. */
   readonly data: unknown;
   readonly id: string;
   readonly extra?: Readonly<Record<string, unknown>> | undefined;
@@ -79,7 +79,7 @@ export function encodeStringJob({ name, data, id, extra }: StringJobParts): stri
   );
 }
 
-/** The same for all jobs of a class. */
+/** The beginning is the same for all jobs of a class. */
 const beginnings = new WeakMap<JobDefinition, string>();
 
 function beginning(definition: JobDefinition): string {
@@ -121,7 +121,7 @@ function ending(id: string): string {
   return `${ENDING}${JSON.stringify(id)},"attempts":0}`;
 }
 
-/** A payload that `encodePayload` gave, with the moment after which no attempt starts. */
+/** Adds the moment after which no attempt starts to a payload that `encodePayload` gave. */
 export function withRetryUntil(payload: string, moment: Milliseconds): string {
   const end = payload.lastIndexOf(ENDING);
   return payload.slice(0, end) + writeChosen({ retryUntil: Math.round(moment) }) + payload.slice(end);

@@ -3,10 +3,10 @@ import { InvalidPayloadError } from './errors';
 
 export type Segment = string | number;
 
-/** How deep values may stand in each other: far more than data need, far less than a stack holds. */
+/** How deep values may be nested: far more than data need, far less than a stack holds. */
 export const MAX_DEPTH = 512;
 
-/** Steps that an error shows of a path; of a longer one its beginning and its end. */
+/** Steps of a path that an error shows: of a longer one its beginning and its end. */
 const LONGEST_PATH = 16;
 
 /** A container and the place in it that a pointer names. */
@@ -64,7 +64,7 @@ export function locate(root: { value: unknown }, pointer: string, place: string)
   return { parent, key };
 }
 
-/** Undefined: it is not escaped as it has to be. */
+/** Undefined: it is not escaped properly. */
 function unescaped(segment: string): string | undefined {
   if (!segment.includes('~')) return segment;
   if (/~(?![01])/.test(segment)) return undefined;

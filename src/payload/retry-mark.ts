@@ -1,17 +1,18 @@
 /**
- * What a job that is sent back from the failed jobs bears of its past: its fence at that time.
+ * A job that is sent back from the failed jobs is marked with its fence at that time.
  *
- * `releases` takes that fence over, so that no text returns; the mark says how much of it was there before, and a name that
- * no worker knows has its full time again. It stands before the `id`, which a store finds without parsing where it is last.
+ * `releases` takes over that fence, so that no text returns. The mark says how much of it was there before the retry, so
+ * that a job whose name no worker knows has its full time again. It stands before the `id`, which a store finds without
+ * parsing only where it is last.
  */
 import { type Counters, countersTail, readCounters } from './counters';
 
 export const RETRY_MARK = 'fenceAtRetry';
 
-/** The mark of an earlier retry, and the id, at the end of a body; or only where that ends. */
+/** The end of a body: the mark of an earlier retry and the id, where they are there. */
 const PLACE = new RegExp(String.raw`(?:,"${RETRY_MARK}":\d{1,15})?((?:,"id":"[^"\\]+")?)$`);
 
-/** The same payload with this mark; it has counters of ours at its end, and other members. */
+/** The same payload with this mark. It ends in our counters, and has other members. */
 export function withRetryMark(payload: Buffer, fence: number): Buffer {
   const canonical = readCounters(payload);
   if (canonical === undefined) return payload;

@@ -9,7 +9,7 @@ import { systemClock } from '../base/clock';
 const POOL_BYTES = 8192;
 /** 4 for a new start of the counter, 6 for the random end. */
 const DRAWN_BYTES = 10;
-/** A start below half of the range leaves half of a billion ids for one millisecond. */
+/** Starts lie in the lower half of the range, which leaves half a billion ids for each millisecond. */
 const COUNTER_START = 2 ** 29;
 const COUNTER_END = 2 ** 30;
 
@@ -21,7 +21,7 @@ let milliseconds = 0;
 let prefix = '';
 let counter = 0;
 
-/** Greater, as a text, than every one that this process made before, also when the clock goes back. */
+/** Greater, as a text, than all that this process made before, also when the clock goes back. */
 export function uuidv7(): string {
   if (place + DRAWN_BYTES > POOL_BYTES) {
     randomFillSync(pool);

@@ -13,9 +13,9 @@ import { decodeEnvelope } from '../payload/envelope';
 import type { PushLog } from './push-log';
 
 export interface FakedJobsOptions {
-  /** These, and classes that extend them, are faked; all others go where they go without a fake. Default: all. */
+  /** These and their subclasses are faked; all others go to the real connections. Default: all. */
   readonly only?: readonly Class[] | undefined;
-  /** These, and classes that extend them, go where they go without a fake. Default: none. */
+  /** These and their subclasses go to the real connections. Default: none. */
   readonly except?: readonly Class[] | undefined;
 }
 

@@ -17,7 +17,7 @@ import { QueueManager } from '../application/queue-manager';
 import type { SyncRunner } from '../connections/sync-runner';
 import type { TestClock } from './test-clock';
 
-/** What a test has dispatched can be asserted at once, before its microtask has come. */
+/** Lets a test assert what it has dispatched at once, before the microtask that sends it. */
 class FakeOutbox extends Outbox {
   readonly #waiting = new Set<() => unknown>();
 
@@ -31,7 +31,7 @@ class FakeOutbox extends Outbox {
     });
   }
 
-  /** Begins what waits for its microtask. */
+  /** Sends what waits for its microtask. */
   sendNow(): void {
     for (const begin of this.#waiting) begin();
     this.#waiting.clear();
@@ -41,15 +41,15 @@ class FakeOutbox extends Outbox {
 export interface FakeManagerParts {
   readonly clock: TestClock;
   readonly stubs: readonly Stub[];
-  /** Whose hooks, payload fields, callbacks for errors and mapped commands stay in force. */
+  /** Its hooks, payload fields, error callbacks and mapped commands stay in force. */
   readonly program: QueueManager | undefined;
-  /** Undefined: what the program's file or the environment says, on first use. */
+  /** Undefined: what the project's file or the environment says, on first use. */
   readonly configuration: Configuration | undefined;
   readonly connect: (name: string) => Connection;
 }
 
 export class FakeManager extends QueueManager {
-  /** Errors that changed nothing: of hooks, of `failed()`, of a handler whose outcome stood already. */
+  /** Errors that changed no outcome: of hooks, of `failed()`, of a handler whose outcome was decided. */
   readonly reported: unknown[] = [];
   override readonly outbox = new FakeOutbox();
   readonly #parts: FakeManagerParts;

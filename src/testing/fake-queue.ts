@@ -30,7 +30,7 @@ export interface FakeOptions extends FakedJobsOptions {
   readonly clock?: TestClock | undefined;
 }
 
-/** Says which of the jobs of a class are meant. */
+/** Chooses among the pushed jobs of a class. */
 export type PushedPredicate<J extends object> = (job: J, pushed: Pushed<J>) => boolean;
 
 declare module '../application/fake-slot' {
@@ -48,9 +48,8 @@ export function activeFake(): FakeQueue | undefined {
 }
 
 export class FakeQueue {
-  /** Moved by `advance`; what is delayed, backs off or holds a lease goes by it. */
+  /** Moved by `advance`. Delays, backoffs and leases go by it. */
   readonly clock: TestClock;
-  /** Those it was made with. */
   readonly stubs: readonly Stub[];
   readonly #faked: FakedJobs;
   /** The program's own manager; absent: all jobs are faked. */

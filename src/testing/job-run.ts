@@ -15,7 +15,7 @@ export interface JobRun {
   readonly queue: string;
   /** 1 in the first run. */
   readonly attempts: number;
-  /** The instance that ran, as `handle` left it; undefined where it never came to be. */
+  /** The instance that ran, as `handle` left it; undefined where none was made. */
   readonly job: object | undefined;
   /** What `handle` gave. */
   readonly value: unknown;
@@ -25,7 +25,7 @@ export interface JobRun {
   readonly error: Error | undefined;
 }
 
-/** What a worker's flags say for jobs that say nothing themselves. */
+/** A worker's flags, for jobs that say nothing themselves. */
 export type WorkerFlags = Pick<WorkerOptions, 'tries' | 'backoff' | 'timeout'>;
 
 /** @throws E_INVALID_WORKER_OPTION, E_INVALID_DURATION */

@@ -19,17 +19,17 @@ export interface RunJobOptions extends WorkerFlags {
   readonly stubs?: readonly Stub[] | undefined;
   /** Which run this is: 3 stands for two failed attempts before it. Default 1. */
   readonly attempts?: number | undefined;
-  /** By which timeouts and moments go. Default: the fake's where one is in place, otherwise one that stands still. */
+  /** For timeouts and moments. Default: that of the fake in place, otherwise one that stands still. */
   readonly clock?: TestClock | undefined;
 }
 
 /** What became of the run. */
 export interface RunJobResult<J extends object> extends JobRun {
   readonly outcome: 'completed' | 'released' | 'failed';
-  /** The instance that ran, as `handle` left it, made from the payload; the one given, where none came to run. */
+  /** The instance that ran, made from the payload, as `handle` left it; the one given, where none ran. */
   readonly job: J;
   readonly value: HandleResult<J> | undefined;
-  /** Errors that changed nothing: thrown by a hook, by `failed()`, or by `handle` after its outcome stood. */
+  /** Errors that changed no outcome: of a hook, of `failed()`, or of `handle` after its outcome was decided. */
   readonly reported: readonly unknown[];
 }
 
@@ -60,7 +60,7 @@ export async function runJob<J extends JobInstance>(job: J, options: RunJobOptio
   }
 }
 
-// One of its own, so that the clock and the stubs are those of this run alone.
+// Made for this run alone, and its clock and stubs with it.
 function managerOf({ clock, stubs = [] }: RunJobOptions): FakeManager {
   const fake = activeFake();
   const program = defaultManager();

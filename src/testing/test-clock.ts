@@ -17,11 +17,11 @@ interface Armed {
 export class TestClock implements Clock {
   readonly #start: Milliseconds;
   #now: Milliseconds;
-  /** Where all calls of `advance` together lead. */
+  /** Where the clock stands once all calls of `advance` are through. */
   #goal: Milliseconds;
   readonly #timers = new Set<Armed>();
 
-  /** `start`: where the clock stands; by default at the present moment. */
+  /** @param start where the clock stands; default: the present moment */
   constructor(start: Date | Milliseconds = systemClock.now()) {
     this.#start = Number(start);
     this.#now = this.#start;

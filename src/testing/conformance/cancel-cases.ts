@@ -1,18 +1,18 @@
-/** A job that is cancelled ends as cancelled, wherever it is; no other one does. */
+/** A job that is cancelled ends as cancelled, wherever it is, and no other job does. */
 import assert from 'node:assert/strict';
 import type { Reservation } from '../../connections/contract';
 import { cases, type CaseDefinition } from './cases';
 import { cancelled, completed, failed, idOf, idsOf, isToRun, probe, released, releasedForFree } from './world';
 import type { World } from './world';
 
-/** Holds the job that is pushed with it, and is told to stop it. */
+/** Pushes and reserves a job that is then cancelled. */
 async function holdCancelled(world: World, id: string): Promise<Reservation> {
   const reservation = await world.hold(id);
   assert.equal(await world.control.cancel(id), 'signalled');
   return reservation;
 }
 
-/** A store need not search a long list: what it only marked must come out as cancelled, and end so. */
+/** Cancels a waiting job. A store need not search for it: one that it only marked must come out as cancelled. */
 async function endsCancelled(world: World, id: string): Promise<void> {
   const result = await world.control.cancel(id);
   if (result === 'marked') {
@@ -45,7 +45,6 @@ export const cancelCases: readonly CaseDefinition[] = [
       assert(!idsOf(left).includes('b'), 'it is not handed out again');
       assert(left.every(isToRun), 'no other one was cancelled');
     },
-
     async 'an id that is not there is unknown: never pushed, done, or cancelled before'(world) {
       assert.equal(await world.control.cancel('nobody'), 'unknown');
       await world.push('done', 'a');
@@ -54,14 +53,12 @@ export const cancelCases: readonly CaseDefinition[] = [
       await endsCancelled(world, 'a');
       assert.equal(await world.control.cancel('a'), 'unknown');
     },
-
     async 'a job is known by its own id, wherever that stands, and not by what else its text holds'(world) {
       await world.pushText('{"id":"front","data":{"id":"inner","name":"\\"id\\":\\"quoted\\""},"attempts":0}');
       for (const id of ['inner', 'quoted', 'fron']) assert.equal(await world.control.cancel(id), 'unknown', id);
       await endsCancelled(world, 'front');
       await world.handsOut();
     },
-
     async 'with a queue named, only that queue is looked at'(world) {
       await world.pushTo(world.secondQueue, 'a');
       await world.push('b');
@@ -70,7 +67,6 @@ export const cancelCases: readonly CaseDefinition[] = [
       assert(isToRun(await world.reserveOne({ queues: [world.secondQueue] })), 'it was not cancelled');
       assert.equal(await world.control.cancel('a', world.secondQueue), 'signalled');
     },
-
     async 'who holds jobs can ask which of them were cancelled, without renewing them'(world) {
       const first = await holdCancelled(world, 'a');
       const second = await world.hold('b');
@@ -78,14 +74,12 @@ export const cancelCases: readonly CaseDefinition[] = [
       await world.settle([cancelled(first)]);
       assert.deepEqual(await world.control.cancelled?.([second]), [false]);
     },
-
     async 'a job that was cancelled while it ran, and is given back, is handed out as cancelled'(world) {
       const reservation = await holdCancelled(world, 'a');
       await world.push('b');
       await world.settle([released(reservation)]);
       await handsOutCancelled(world, ['b', 'a'], ['a']);
     },
-
     async 'a job that was cancelled while it ran, and again when it waited, leaves nothing for a later one of its id'(
       world,
     ) {
@@ -103,7 +97,6 @@ export const cancelCases: readonly CaseDefinition[] = [
       await world.advance(61);
       assert.deepEqual(idsOf((await world.reserveAll()).filter(isToRun)), ['b']);
     },
-
     async 'cancelling changes no other job'(world) {
       await world.push('held', 'a', 'b', 'c');
       await world.pushTo(world.secondQueue, 'elsewhere');
@@ -123,7 +116,6 @@ export const cancelCases: readonly CaseDefinition[] = [
       assert.deepEqual(await world.renew(reservations, 600), ['renewed', 'cancelled', 'renewed']);
       assert.deepEqual(await world.renew(reservations, 600), ['renewed', 'cancelled', 'renewed']);
     },
-
     async 'a renewal that tells of a cancellation renews all the same'(world) {
       const reservation = await holdCancelled(world, 'a');
       await world.advance(500);
@@ -132,7 +124,6 @@ export const cancelCases: readonly CaseDefinition[] = [
       await world.handsOut();
       await world.settles(cancelled(reservation));
     },
-
     async 'a job that was cancelled while it ran, and whose lease has ended, is handed out as cancelled'(world) {
       const stale = await holdCancelled(world, 'a');
       await world.push('b');

@@ -5,7 +5,7 @@ import type { World } from './world';
 export interface CaseDefinition {
   readonly name: string;
   readonly requires: readonly Capability[];
-  /** The promise concerns only drivers that cannot do these. */
+  /** The promise is only for drivers that cannot do these. */
   readonly lacks: readonly Capability[];
   readonly run: (world: World) => Promise<void>;
 }

@@ -8,7 +8,7 @@ import { completed, probe, rejectsWithCode } from './world';
 
 type Call = (connection: Connection) => unknown;
 
-/** Nobody holds it: a driver that hands out no jobs refuses it before it looks. */
+/** Of no job in the store: a driver that hands out no jobs refuses it before it looks. */
 const NO_RESERVATION: Reservation = {
   queue: 'probes',
   payload: Buffer.from(probe('a')),
@@ -48,30 +48,25 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
         assert(text.length > 0, 'name, driver and address are texts');
       }
     },
-
     async 'a driver declares the capabilities that the suite was told'({ connection }) {
       assert.deepEqual({ moments: false, ...connection.capabilities }, { ...capabilities });
     },
-
     async 'a driver has a failed store, a lock store and a control exactly where it declares them'({ connection }) {
       for (const part of ['failed', 'locks', 'control'] as const) {
         assert.equal(connection[part] !== undefined, capabilities[part], part);
       }
     },
-
     async 'a diagnosis is some lines for people'({ connection }) {
       for (const { level, subject, message } of await connection.diagnose()) {
         assert(['ok', 'warning', 'error'].includes(level), `${level} is a level`);
         assert(subject.length > 0 && message.length > 0, 'a line has a subject and a message');
       }
     },
-
     async 'a connection may be closed any number of times, also at once, also unused'(world) {
       const { connection } = world;
       await world.soon(Promise.all([connection.close(), connection.close()]), 'the close of a connection');
       await world.soon(connection.close(), 'the close of a closed connection');
     },
-
     async 'a closed connection refuses whatever is asked of it'({ connection }) {
       await connection.push('probes', [{ payload: probe('a') }]);
       await connection.close();
@@ -111,7 +106,6 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
       await world.soon(world.connection.close(), 'the close of a connection that is waited on');
       await world.soon(wait, 'the end of a wait on a closed connection');
     },
-
     async 'closing one client leaves the others, and the jobs, as they are'(world) {
       if (world.other === world.connection) return;
       await world.otherPushes('a');

@@ -1,4 +1,4 @@
-/** Orders reach every worker through the store: a queue is paused, all are told to start anew. */
+/** Orders reach every worker through the store: to pause a queue, to start anew. */
 import assert from 'node:assert/strict';
 import { cases, type CaseDefinition } from './cases';
 import { completed, idsOf, isToRun, released } from './world';
@@ -32,7 +32,6 @@ export const controlCases: readonly CaseDefinition[] = [
       const after = await world.reserve({}, world.other);
       assert.deepEqual([idsOf(after.reservations), after.paused ?? []], [['a'], []]);
     },
-
     async 'other queues of the same request are served while one is paused'(world) {
       await world.push('a');
       await world.pushTo(world.secondQueue, 'b');
@@ -41,7 +40,6 @@ export const controlCases: readonly CaseDefinition[] = [
       assert.deepEqual([idsOf(reservations), paused], [['b'], [world.queue]]);
       assert.equal(nextIn > 0, true, 'what is paused is nothing that could be had now');
     },
-
     async 'a job in a paused queue can be cancelled'(world) {
       await world.push('a', 'b');
       await world.control.pause(world.queue);
@@ -49,7 +47,6 @@ export const controlCases: readonly CaseDefinition[] = [
       await world.control.resume(world.queue);
       assert.deepEqual(idsOf((await world.reserveAll()).filter(isToRun)), ['b']);
     },
-
     async 'a pause for a time is told with its end, and is over by itself, though nobody looked meanwhile'(world) {
       await world.push('a');
       await world.pushTo(world.secondQueue, 'b');
@@ -71,7 +68,6 @@ export const controlCases: readonly CaseDefinition[] = [
       assert.deepEqual([idsOf(after.reservations), after.paused ?? []], [['a'], []]);
       assert.deepEqual(await world.control.paused(), [{ queue: world.secondQueue }]);
     },
-
     async 'the last word says how long a queue is paused'(world) {
       const { control, queue } = world;
       await world.push('a');
@@ -93,13 +89,11 @@ export const controlCases: readonly CaseDefinition[] = [
       await world.advance(61);
       await world.handsOut('a');
     },
-
     async 'a store in which nobody asked for a restart says nothing of one'(world) {
       await world.push('a');
       assert.equal((await world.reserve()).restart, undefined);
       assert.equal((await world.reserve()).restart, undefined);
     },
-
     async 'every reserve of every client says the same of a restart, until the next one'(world) {
       await world.reserve();
       const restarts = async (): Promise<ReadonlySet<string | undefined>> => {
@@ -143,7 +137,6 @@ export const controlCases: readonly CaseDefinition[] = [
       await world.control.resume(world.queue);
       await world.handsOut('b');
     },
-
     async 'a job whose lease ends in a paused queue is kept, and runs again after it'(world) {
       await world.hold('a', 60);
       await world.control.pause(world.queue);
@@ -165,7 +158,6 @@ export const controlCases: readonly CaseDefinition[] = [
       assert.equal(await control.resume('b'), false);
       assert.deepEqual(await control.paused(), [{ queue: 'a' }, { queue: 'c' }]);
     },
-
     async 'a queue that was only paused is none that was pushed to'(world) {
       await world.control.pause('never-pushed-to');
       assert.deepEqual(await world.connection.queues(), []);

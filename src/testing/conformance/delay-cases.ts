@@ -1,4 +1,4 @@
-/** Jobs that wait for a moment: never early, then in order. */
+/** Delayed jobs come up at their moments, never earlier, and in order. */
 import assert from 'node:assert/strict';
 import { cases, type CaseDefinition } from './cases';
 import type { Seconds } from '../../base/clock';
@@ -19,19 +19,16 @@ export const delayCases: readonly CaseDefinition[] = [
       assert.deepEqual(reservations, []);
       assert(nextIn > 80 && nextIn <= 100, `it is due in 100 s, not in ${nextIn} s`);
     },
-
     async 'a delayed job is handed out from its moment on'(world) {
       await world.pushLater('a', 600);
       await world.advance(601);
       await world.handsOut('a');
     },
-
     async 'a delay of 0 or less is none'(world) {
       await world.pushLater('a', 0);
       await world.pushLater('b', -5);
       world.handedOut(await world.reserveAll(), ['a', 'b']);
     },
-
     async 'one push may hold jobs that are ready and jobs that wait'(world) {
       const entries = [{ payload: probe('a'), delay: 60 }, { payload: probe('b') }, { payload: probe('c') }];
       await world.pushEntries(entries);
@@ -39,7 +36,6 @@ export const delayCases: readonly CaseDefinition[] = [
       await world.advance(61);
       await world.handsOut('a');
     },
-
     async 'of many jobs due at once each is handed out, once'(world) {
       await world.pushEntries(numbered(MANY).map((id) => ({ payload: probe(id), delay: 60 })));
       await world.advance(61);
@@ -47,7 +43,6 @@ export const delayCases: readonly CaseDefinition[] = [
       assert.equal(ids.length, MANY);
       assert.equal(new Set(ids).size, MANY);
     },
-
     async 'a text that must be unique is refused while it waits as delayed, and nothing changes'(world) {
       await world.pushEntries(uniqueIn(60));
       const before = await world.state();
@@ -56,7 +51,6 @@ export const delayCases: readonly CaseDefinition[] = [
       await world.advance(61);
       await world.handsOut('a');
     },
-
     async 'a text that must be unique may wait again once the first has become ready'(world) {
       await world.pushEntries(uniqueIn(60));
       await world.advance(61);
@@ -65,7 +59,6 @@ export const delayCases: readonly CaseDefinition[] = [
       await world.advance(61);
       await world.handsOut('a');
     },
-
     async 'a job released with a delay waits for it'(world) {
       await world.settle([released(await world.hold('a'), 600)]);
       await world.advance(500);
@@ -111,7 +104,6 @@ export const delayCases: readonly CaseDefinition[] = [
       await world.advance(101);
       await world.handsOut('a');
     },
-
     async 'a job that is given back until a moment comes up at that moment, by the clock of the store'(world) {
       await world.push('a');
       const dueAt = (await world.now()) + 600_000;
@@ -122,7 +114,6 @@ export const delayCases: readonly CaseDefinition[] = [
       await world.advance(1.5);
       await world.handsOut('a');
     },
-
     async 'a reply says what time it is for the store'(world) {
       await world.push('a');
       const before = await world.now();
@@ -153,7 +144,6 @@ export const delayCases: readonly CaseDefinition[] = [
       await world.advance(400);
       await world.handsOut('first', 'second', 'third');
     },
-
     async 'a job that becomes due stands behind those that are ready already'(world) {
       await world.pushLater('late', 60);
       await world.push('a', 'b');

@@ -45,7 +45,6 @@ export const failedCases: readonly CaseDefinition[] = [
       });
       assert(Number.isInteger(failedAt) && failedAt > 1e12, `${failedAt} is a moment in milliseconds`);
     },
-
     async 'failed jobs are listed newest first, in pages, of one queue or of all'(world) {
       await failInOrder(world, 'a', 'b', 'more-probes/other', 'c');
       const store = world.failedStore;
@@ -56,7 +55,6 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.deepEqual(idsOf(await store.list({ queue: world.queue, limit: 2, offset: 1 })), ['b', 'a']);
       assert.deepEqual([await store.count(), await store.count(world.queue), await store.count('none')], [4, 3, 0]);
     },
-
     async 'the moment of a failure is the store’s, in milliseconds'(world) {
       const first = await world.failProbe('a');
       await world.advance(600);
@@ -64,14 +62,12 @@ export const failedCases: readonly CaseDefinition[] = [
       const apart = second.failedAt - first.failedAt;
       assert(apart >= 600_000 && apart < 620_000, `600 s apart, not ${apart} ms`);
     },
-
     async 'a failed job that is retried goes back to its queue, and out of the failed store'(world) {
       const entry = await world.failProbe('a');
       assert.equal(await world.failedStore.retry(entry, Buffer.from(probe('a'))), true);
       assert.deepEqual(await world.failedStore.find('a'), []);
       await world.handsOut('a');
     },
-
     async 'a retry starts the counters anew, and neither text nor fence of the job returns'(world) {
       await world.push('a');
       const texts: string[] = [];
@@ -89,7 +85,6 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.equal(new Set(texts).size, 3);
       assert.deepEqual(fences, [1, 2, 3]);
     },
-
     async 'a failed job is retried once, however many try'(world) {
       const entry = await world.failProbe('a');
       const payload = Buffer.from(probe('a'));
@@ -99,7 +94,6 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.equal(await world.failedStore.retry(entry, payload), false);
       assert.equal((await world.reserveAll()).length, 1);
     },
-
     async 'an entry that has failed again since it was read is not retried as it was'(world) {
       const stale = await world.failProbe('a');
       const counters = afterRetry({ ...noCounters, attempts: 1, exceptions: 1 });
@@ -109,21 +103,18 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.equal(await world.failedStore.retry(stale, stale.payload), false);
       assert.deepEqual(await world.state(), before);
     },
-
     async 'an entry that was forgotten since it was read is not retried'(world) {
       const entry = await world.failProbe('a');
       assert.equal(await world.failedStore.forget({ id: 'a', queue: world.queue }), true);
       assert.equal(await world.failedStore.retry(entry, entry.payload), false);
       await world.handsOut();
     },
-
     async 'a forgotten job is gone, the others stay'(world) {
       await failInOrder(world, 'a', 'b');
       assert.equal(await world.failedStore.forget({ id: 'a', queue: world.queue }), true);
       assert.equal(await world.failedStore.forget({ id: 'a', queue: world.queue }), false);
       await world.hasFailed('b');
     },
-
     async 'a flush removes the failed jobs of one queue, or all'(world) {
       await failInOrder(world, 'a', 'b', 'more-probes/other');
       assert.equal(await world.failedStore.flush(world.queue), 2);
@@ -132,7 +123,6 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.equal(await world.failedStore.flush(), 0);
       assert.equal(await world.failedStore.count(), 0);
     },
-
     async 'a flush removes also what takes several calls'(world) {
       await world.push(...numbered(230));
       await world.settle((await world.reserveAll()).map(failed));
@@ -140,7 +130,6 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.equal(await world.failedStore.flush(), 230);
       assert.equal(await world.failedStore.count(), 0);
     },
-
     async 'pruning by age removes what is older'(world) {
       await failInOrder(world, 'old', 'older');
       await world.advance(600);
@@ -149,13 +138,11 @@ export const failedCases: readonly CaseDefinition[] = [
       await world.hasFailed('new');
       assert.equal(await world.failedStore.prune({ olderThan: 300 }), 0);
     },
-
     async 'pruning by count keeps the newest, whichever queue they are of'(world) {
       await failInOrder(world, 'a', 'b', 'more-probes/c', 'd');
       assert.equal(await world.failedStore.prune({ keep: 2 }), 2);
       await world.hasFailed('d', 'c');
     },
-
     async 'pruning by age and count removes what either names'(world) {
       await failInOrder(world, 'old');
       await world.advance(600);
@@ -163,7 +150,6 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.equal(await world.failedStore.prune({ olderThan: 300, keep: 2 }), 2);
       await world.hasFailed('c', 'b');
     },
-
     async 'pruning one queue leaves the others alone, and does not count them'(world) {
       await failInOrder(world, 'a', 'b', 'more-probes/other', 'c');
       const { queue } = world;
@@ -173,13 +159,11 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.equal(await world.failedStore.prune({ queue, olderThan: 300 }), 2);
       await world.hasFailed('other');
     },
-
     async 'pruning by nothing removes nothing'(world) {
       await world.failProbe('a');
       assert.equal(await world.failedStore.prune({}), 0);
       assert.equal(await world.failedStore.count(), 1);
     },
-
     async 'the failed job of another connection is kept as it is given, and can be retried here'(world) {
       await world.failedStore.put(foreign('a'));
       const { failedAt, ...kept } = await world.failedEntry('a');
@@ -188,7 +172,6 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.equal(await world.failedStore.retry({ ...kept, failedAt }, kept.payload), true);
       await world.handsOut('a');
     },
-
     async 'jobs of one id that fail are kept beside each other, also where their texts are the same'(world) {
       const first = await world.failProbe('a');
       const texts = [probe('a'), ANOTHER];
@@ -202,7 +185,6 @@ export const failedCases: readonly CaseDefinition[] = [
       for (const entry of kept) assert.equal(await world.failedStore.retry(entry, entry.payload), true);
       assert.equal((await world.reserveAll()).length, 3);
     },
-
     async 'jobs of one id that fail on two queues are two, and each of them is forgotten or retried by itself'(world) {
       for (const queue of world.queues) await world.failProbe('a', queue);
       const kept = await world.failedStore.list({ limit: 10 });
@@ -227,7 +209,6 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.deepEqual(await world.failedStore.list({ limit: 10 }), []);
       assert.equal(await world.failedStore.count(), 0);
     },
-
     async 'the same id put twice is one entry, the later one'(world) {
       await world.failedStore.put(foreign('a'));
       await world.failedStore.put(foreign('b'));
@@ -238,7 +219,6 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.deepEqual({ exception, attempts }, { exception: 'Error: again', attempts: 4 });
       assert.equal(await world.failedStore.count(), 2);
     },
-
     async 'another job of the same id that is put is kept beside it'(world) {
       const other = foreign('a', { payload: Buffer.from(ANOTHER) });
       await world.failedStore.put(foreign('a'));
@@ -249,7 +229,6 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.deepEqual(kept[1]?.payload, other.payload);
       assert.deepEqual((await world.failedEntry('a')).payload, foreign('a').payload);
     },
-
     async 'the same job put for another queue, or another connection, is kept beside it'(world) {
       await world.failedStore.put(foreign('a'));
       await world.failedStore.put(foreign('a', { queue: world.secondQueue }));
@@ -260,7 +239,6 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.equal(kept.filter(({ connection }) => connection === 'another').length, 1);
       assert.equal(kept.filter(({ queue }) => queue === world.secondQueue).length, 1);
     },
-
     async 'the same job put again after another attempt is one entry'(world) {
       const again = Buffer.from(probeWith('"exceptions":1,"attempts":4'));
       await world.failedStore.put(foreign('a'));
@@ -268,7 +246,6 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.equal(await world.failedStore.count(), 1);
       assert.deepEqual((await world.failedEntry('a')).payload, again);
     },
-
     async 'an earlier attempt that is put late does not take the place of a later one, and is not taken back in its stead'(
       world,
     ) {

@@ -2,7 +2,7 @@
 import type { Seconds } from '../../base/clock';
 import type { Capabilities, Connection } from '../../connections/contract';
 
-/** One open store. Each case opens its own, and disposes of it. */
+/** One open store. Each case opens a new one, and disposes of it. */
 export interface ConformanceHarness {
   /** A connection to an empty store: to a fresh schema, key prefix, file, … */
   readonly connection: Connection;
@@ -12,7 +12,7 @@ export interface ConformanceHarness {
    * suite calls it only where the driver can delay, renew, lock or keep failed jobs.
    */
   advance(seconds: Seconds): void | Promise<void>;
-  /** Another client of the same store, as another process has one. Left out: the same connection plays both parts. */
+  /** Another client of the same store, as another process has. Left out: the same connection plays both parts. */
   second?(): Connection | Promise<Connection>;
   /** Closes the connections, and removes what the case left in the store. */
   dispose(): Promise<void>;

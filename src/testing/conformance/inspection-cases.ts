@@ -1,4 +1,4 @@
-/** Looking at a queue is exact and changes nothing; clearing it takes what waits and runs, and no failed job. */
+/** Looking at a queue is exact and changes nothing. Clearing it removes what waits and runs, but no failed job. */
 import assert from 'node:assert/strict';
 import type { Reservation } from '../../connections/contract';
 import { cases, type CaseDefinition } from './cases';
@@ -109,7 +109,6 @@ export const inspectionCases: readonly CaseDefinition[] = [
       assert.equal(await world.connection.clear(world.queue), 230);
       await world.handsOut();
     },
-
     async 'a cleared queue can be used again'(world) {
       await world.push('a');
       await world.connection.clear(world.queue);

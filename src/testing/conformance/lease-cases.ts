@@ -1,4 +1,4 @@
-/** What happens to the jobs of a worker that goes silent, and what it can still do when it comes back. */
+/** What happens to the jobs of a worker that goes silent, and what it can do when it comes back. */
 import assert from 'node:assert/strict';
 import { cases, type CaseDefinition } from './cases';
 import { answered, completed, counted, failed, idOf, idsOf, probeWith, released, releasedForFree } from './world';
@@ -12,7 +12,6 @@ export const leaseCases: readonly CaseDefinition[] = [
       assert.deepEqual(reservations, []);
       assert(nextIn > 80 && nextIn <= 100, `its lease ends in 100 s, not in ${nextIn} s`);
     },
-
     async 'a job whose lease has ended is handed out again: the crash is counted and costs no try'(world) {
       await world.hold('a', 60);
       await world.advance(61);
@@ -22,7 +21,6 @@ export const leaseCases: readonly CaseDefinition[] = [
       await world.advance(61);
       counted(await world.reserveOne(), { crashes: 2 });
     },
-
     async 'a holder that was too late cannot touch the job while it waits to be handed out again'(world) {
       await world.push('a', 'b');
       const both = [await world.reserveOne({ lease: 60 }), await world.reserveOne({ lease: 60 })];
@@ -32,7 +30,6 @@ export const leaseCases: readonly CaseDefinition[] = [
       await world.loses(completed(stale));
       assert.deepEqual(await world.renew([stale], 600), ['lost']);
     },
-
     async 'a lease that has ended is still its holder’s until the job is handed on: it can be renewed'(world) {
       const reservation = await world.hold('a', 60);
       await world.advance(61);
@@ -40,7 +37,6 @@ export const leaseCases: readonly CaseDefinition[] = [
       await world.handsOut();
       await world.settles(completed(reservation));
     },
-
     async 'a lease that has ended is still its holder’s until the job is handed on: it can be settled'(world) {
       const [a, b] = await world.holdAll(['a', 'b'], 60);
       await world.advance(61);
@@ -49,7 +45,6 @@ export const leaseCases: readonly CaseDefinition[] = [
       assert.deepEqual(more, []);
       counted(again, { releases: 1 });
     },
-
     async 'a renewed lease starts anew: the job stays with its holder past the first end, and no further than the new'(
       world,
     ) {
@@ -61,7 +56,6 @@ export const leaseCases: readonly CaseDefinition[] = [
       await world.advance(101);
       counted(await world.reserveOne(), { crashes: 1 });
     },
-
     async 'a call renews many leases of several queues, and answers for each in its place'(world) {
       const [a, b, c] = await world.holdAll(['a', 'b', 'c']);
       await world.pushTo(world.secondQueue, 'd');
@@ -69,7 +63,6 @@ export const leaseCases: readonly CaseDefinition[] = [
       await world.settle([completed(b)]);
       assert.deepEqual(await world.renew([a, b, d, c], 60), ['renewed', 'lost', 'renewed', 'renewed']);
     },
-
     async 'nothing to renew is renewed at once'(world) {
       assert.deepEqual(await world.renew([], 60), []);
     },

@@ -10,12 +10,10 @@ export const lockCases: readonly CaseDefinition[] = [
       const results = await Promise.all([world.lockStore.acquire('l', 'mine', 60), other.acquire('l', 'theirs', 60)]);
       assert.deepEqual(results.toSorted(), [false, true]);
     },
-
     async 'locks of different names do not meet'(world) {
       assert.equal(await world.lockStore.acquire('a', 'mine', 60), true);
       assert.equal(await world.lockStore.acquire('b', 'theirs', 60), true);
     },
-
     async 'an owner that asks again holds the lock from now on'(world) {
       await world.lockStore.acquire('l', 'mine', 60);
       await world.advance(50);
@@ -23,7 +21,6 @@ export const lockCases: readonly CaseDefinition[] = [
       await world.advance(20);
       assert.equal(await world.lockStore.acquire('l', 'theirs', 60), false);
     },
-
     async 'a lock that was not renewed ends, and another may have it'(world) {
       await world.lockStore.acquire('l', 'mine', 0.2);
       await world.advance(0.2);
@@ -32,7 +29,6 @@ export const lockCases: readonly CaseDefinition[] = [
       assert.equal(await world.lockStore.release('l', 'mine'), false);
       assert.equal(await world.lockStore.acquire('l', 'mine', 60), false);
     },
-
     async 'a renewed lock lasts from the renewal on'(world) {
       await world.lockStore.acquire('l', 'mine', 60);
       await world.advance(50);
@@ -40,14 +36,12 @@ export const lockCases: readonly CaseDefinition[] = [
       await world.advance(20);
       assert.equal(await world.lockStore.acquire('l', 'theirs', 60), false);
     },
-
     async 'only its owner renews or releases a lock'(world) {
       await world.lockStore.acquire('l', 'mine', 60);
       assert.equal(await world.lockStore.renew('l', 'theirs', 60), false);
       assert.equal(await world.lockStore.release('l', 'theirs'), false);
       assert.equal(await world.lockStore.acquire('l', 'theirs', 60), false);
     },
-
     async 'a released lock is free, and cannot be renewed or released again'(world) {
       await world.lockStore.acquire('l', 'mine', 60);
       assert.equal(await world.lockStore.release('l', 'mine'), true);

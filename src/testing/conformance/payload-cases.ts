@@ -1,4 +1,4 @@
-/** Payloads of every kind come through with all their bytes; what is none is set aside and kept. */
+/** Payloads of every kind keep all their bytes. What is no payload is set aside and kept. */
 import assert from 'node:assert/strict';
 import type { WaitingState } from '../../connections/contract';
 import type { Counters } from '../../payload/counters';
@@ -8,7 +8,7 @@ import type { World } from './world';
 
 const body = (data: string, id = 'probe'): string => `{"job":"probe","data":${data},"id":"${id}"`;
 
-/** What naive drivers break: by decoding and encoding, by patterns, by counting characters instead of bytes. */
+/** What naive drivers break, by decoding and encoding, by patterns, or by counting characters instead of bytes. */
 const DATA: readonly (readonly [what: string, data: string])[] = [
   ['empty lists and objects', '{"list":[],"object":{},"nested":[[],{}]}'],
   ['numbers of 20 digits', '{"id":12345678901234567890,"small":-0.0,"exact":0.30000000000000004,"huge":1e400}'],
@@ -38,10 +38,10 @@ const FOREIGN: readonly (readonly [what: string, text: string, attempts: number]
   ['attempts of an inner object at the end', '{"id":"foreign","data":{"attempts":7}}', 0],
 ];
 
-/** As long as one call moves at most, and as a dispatch may be where nothing else is configured. */
+/** The most that one call moves, and by default the longest payload of a dispatch. */
 const LONGEST = 1024 * 1024;
 
-/** Characters of one to four bytes, and an escape, so that no place at which somebody cuts is harmless. */
+/** Characters of one to four bytes, and an escape: a text that is cut anywhere is broken. */
 const PIECE = 'xé漢😀\\u0000';
 
 /** A body that, with `,"attempts":0}` behind it, has exactly so many bytes. */
@@ -75,7 +75,7 @@ const NO_OBJECTS = [
   '{"a":1} x',
 ];
 
-/** Where a parser may end that takes the character for the end of the text. */
+/** A parser may take the character for the end of the text. */
 const WITH_NUL = ['{"job":"a"}\0', '{"job":"b"}\0{}', '\0{"job":"c"}', '{"job":"\0"}', '{"job":"e"\0}'];
 
 export const payloadCases: readonly CaseDefinition[] = [
@@ -189,7 +189,6 @@ export const payloadCases: readonly CaseDefinition[] = [
       for (const [index, [, read]] of tails.entries()) counted(taken[index], read);
       await world.settles(...taken.map((one) => released(one)));
     },
-
     async 'the same text without an id pushed twice is two jobs, also when both are handed out by one call'(world) {
       await world.pushText('{"job":"probe"}', '{"job":"probe"}', '{"job":"probe"}');
       const taken = await world.reserveAll();
@@ -205,7 +204,6 @@ export const payloadCases: readonly CaseDefinition[] = [
       assert.deepEqual(await world.settle([completed(first), released(second)]), ['lost', 'settled']);
       await world.holds({ ready: 1 });
     },
-
     async 'a text with a NUL in it is refused by the push, or kept with all its bytes, and the jobs around it run'(
       world,
     ) {

@@ -1,4 +1,4 @@
-/** The order in which jobs are handed out, and that each is handed to one worker alone. */
+/** Jobs are handed out in order, each to one worker alone. */
 import assert from 'node:assert/strict';
 import { fenceOf } from '../../payload/counters';
 import { cases, type CaseDefinition } from './cases';
@@ -18,17 +18,14 @@ export const reserveCases: readonly CaseDefinition[] = [
       await world.push(...numbered(250));
       world.handedOut(await world.reserveAll(), numbered(250));
     },
-
     async 'a push of nothing puts in nothing'(world) {
       await world.push();
       await world.handsOut();
     },
-
     async 'an empty queue gives no job, and no moment to look again'(world) {
       const { now: _now, ...reply } = await world.reserve();
       assert.deepEqual(reply, { reservations: [], setAside: [], nextIn: Infinity });
     },
-
     async 'a reserve hands out no more than its limit, and says that jobs are left'(world) {
       await world.push(...numbered(5));
       const { reservations, nextIn } = await world.reserve({ limit: 3 });
@@ -36,7 +33,6 @@ export const reserveCases: readonly CaseDefinition[] = [
       assert.equal(nextIn, 0);
       assert.equal((await world.reserveAll()).length, 5 - reservations.length);
     },
-
     async 'several queues are emptied strictly in the order in which they are named'(world) {
       await world.pushTo(world.secondQueue, ...numbered(3, 'low'));
       await world.pushTo(world.queue, ...numbered(2, 'high'));
@@ -46,7 +42,6 @@ export const reserveCases: readonly CaseDefinition[] = [
       const from = taken.map(({ queue }) => queue);
       assert.deepEqual(from, [high, high, low, low, low]);
     },
-
     async 'one reserve may take from several queues, the first named first'(world) {
       await world.pushTo(world.secondQueue, ...numbered(3, 'low'));
       await world.pushTo(world.queue, ...numbered(2, 'high'));
@@ -54,20 +49,17 @@ export const reserveCases: readonly CaseDefinition[] = [
       world.handedOut(taken, ['high-1', 'high-2', 'low-1', 'low-2', 'low-3']);
       assert.deepEqual(new Set(taken.slice(0, 2).map(({ queue }) => queue)), new Set([world.queue]));
     },
-
     async 'a queue that was not asked for keeps its jobs'(world) {
       await world.pushTo(world.secondQueue, ...numbered(1));
       await world.handsOut();
       assert.equal((await world.reserveAll({ queues: [world.secondQueue] })).length, 1);
     },
-
     async 'a reserved job is hidden from every other worker'(world) {
       await world.hold('a');
       const { reservations, nextIn } = await world.reserve({}, world.other);
       assert.deepEqual(reservations, []);
       assert(nextIn > 0, 'nothing can be had now');
     },
-
     async 'workers that reserve at the same time share the jobs: each goes to one of them'(world) {
       await world.push(...numbered(60));
       const clients = Array.from({ length: 6 }, () => [world.connection, world.other]).flat();
@@ -77,14 +69,12 @@ export const reserveCases: readonly CaseDefinition[] = [
       assert.equal(ids.length, 60);
       assert.equal(new Set(ids).size, 60);
     },
-
     async 'a reservation carries its queue, and its text with this attempt counted'(world) {
       const reservation = await world.hold('a');
       assert.equal(reservation.queue, world.queue);
       counted(reservation, {});
       assert.equal(reservation.payload.toString(), probeWith('"attempts":1'));
     },
-
     async 'a released job keeps the tries, exceptions and timeouts that it is given back with'(world) {
       const first = await world.hold('a');
       const counters = { ...first.counters, exceptions: 2, timeouts: 1 };
@@ -93,7 +83,6 @@ export const reserveCases: readonly CaseDefinition[] = [
       counted(second, { attempts: 2, exceptions: 2, timeouts: 1 });
       assert.equal(second.payload.toString(), probeWith('"exceptions":2,"timeouts":1,"attempts":2'));
     },
-
     async 'a free release gives the try back and is counted apart'(world) {
       await world.settle([releasedForFree(await world.hold('a'))]);
       counted(await world.reserveOne(), { releases: 1 });

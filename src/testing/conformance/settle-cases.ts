@@ -1,4 +1,4 @@
-/** How reservations end: each once, by its holder, and together in one call as well as alone. */
+/** Reservations end once, by their holder, many in one call as well as one. */
 import assert from 'node:assert/strict';
 import type { Reservation, Settlement } from '../../connections/contract';
 import { noCounters } from '../../payload/counters';
@@ -55,7 +55,6 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
       await world.settle([completed(await world.hold('a'))], way);
       await world.holds({});
     },
-
     async [`more reservations than one call moves are settled by one (by ${way})`](world) {
       await world.push(...numbered(150));
       const results = await world.settle((await world.reserveAll()).map(completed), way);
@@ -138,7 +137,6 @@ export const settleCases: readonly CaseDefinition[] = [
         ]),
       );
     },
-
     async 'a settle with a reserve hands out no more than the limit'(world) {
       await world.push(...numbered(4));
       const { results, reply } = await world.settleAndReserve([completed(await world.reserveOne())], 2);
@@ -146,7 +144,6 @@ export const settleCases: readonly CaseDefinition[] = [
       assert.equal(reply.reservations.length, 2);
       assert.equal(reply.nextIn, 0);
     },
-
     async 'the same reservation settled by two clients at once ends once'(world) {
       const end = [released(await world.hold('a'))];
       const results = await Promise.all([world.settle(end), answered(world.other.settle(end))]);

@@ -1,10 +1,10 @@
-/** Idle workers wake for new work, and never sleep over it. */
+/** Idle workers wake for new work, and never miss it. */
 import assert from 'node:assert/strict';
 import { cases, type CaseDefinition } from './cases';
 import { idOf, idsOf, probe, released } from './world';
 import type { World } from './world';
 
-/** Longer than a case may take: a wait that is not woken fails it. */
+/** Longer than a case may take, so that a wait that nobody wakes fails it. */
 const LONG = 30;
 
 const never = (): AbortSignal => new AbortController().signal;
@@ -26,13 +26,11 @@ export const waitCases: readonly CaseDefinition[] = [
       await world.otherPushes('a');
       assert.equal(idOf(await world.soon(job, 'a wake-up by a push')), 'a');
     },
-
     async 'a waiting worker wakes for any of its queues'(world) {
       const job = firstJob(world, world.queues);
       await world.other.push(world.secondQueue, [{ payload: probe('a') }]);
       assert.equal(idOf(await world.soon(job, 'a wake-up by a push to the second queue')), 'a');
     },
-
     async 'a push between the last reserve and the wait is not missed'(world) {
       const waiter = world.connection.waiter([world.queue]);
       await world.handsOut();
@@ -40,14 +38,12 @@ export const waitCases: readonly CaseDefinition[] = [
       await world.soon(waiter.wait(LONG, never()), 'a wait that starts after the push');
       await world.handsOut('a');
     },
-
     async 'each of two waiting workers gets one of two jobs'(world) {
       const jobs = Promise.all([firstJob(world), firstJob(world)]);
       await world.otherPushes('a', 'b');
       const ids = idsOf(await world.soon(jobs, 'a wake-up of both'));
       assert.deepEqual(new Set(ids), new Set(['a', 'b']));
     },
-
     async 'a waiting worker wakes for a job that another gives back'(world) {
       const reservation = await world.hold('a');
       const waiter = world.connection.waiter([world.queue]);
@@ -56,7 +52,6 @@ export const waitCases: readonly CaseDefinition[] = [
       await world.soon(wait, 'a wake-up by a release');
       await world.handsOut('a');
     },
-
     async 'a waiter can wait again after it was aborted'(world) {
       const abort = new AbortController();
       const waiter = world.connection.waiter([world.queue]);
@@ -90,7 +85,6 @@ export const waitCases: readonly CaseDefinition[] = [
       await world.advance(0.05);
       await world.soon(wait, 'the end of a wait of 50 ms');
     },
-
     async 'a wait ends at once when it is aborted, and is not begun when it was aborted before'(world) {
       const abort = new AbortController();
       const waiter = world.connection.waiter([world.queue]);
@@ -99,7 +93,6 @@ export const waitCases: readonly CaseDefinition[] = [
       await world.soon(wait, 'the end of an aborted wait');
       await world.soon(waiter.wait(LONG, abort.signal), 'the end of a wait that was aborted before');
     },
-
     async 'closing a waiter ends its wait, and may be repeated'(world) {
       const waiter = world.connection.waiter([world.queue]);
       const wait = waiter.wait(LONG, never());

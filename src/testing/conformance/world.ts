@@ -24,8 +24,8 @@ import type { LockStore } from '../../connections/lock-store';
 import { afterFailedAttempt, afterFreeRelease, type Counters, noCounters } from '../../payload/counters';
 import type { ConformanceHarness } from './harness';
 
-/** Long enough for a slow machine, and shorter than the limit of a test runner, so that the case names what hangs. */
-const PATIENCE_MS = 4_000;
+/** Long enough for a slow machine, and shorter than the limit of a test runner, so that a case can say what hangs. */
+const LONGEST_WAIT_MS = 4_000;
 
 /** More calls than any case needs to empty a queue page by page. */
 const MOST_CALLS = 50;
@@ -287,7 +287,7 @@ export class World {
     return present(this.other.control, 'control');
   }
 
-  /** The first queue as far as the driver can show it, to be compared with what it is later. */
+  /** All that the driver can show of the first queue, to be compared with later. */
   async state(): Promise<object> {
     const { capabilities } = this.connection;
     const counts = capabilities.exactCounts ? await this.connection.counts(this.queue) : undefined;
@@ -299,11 +299,11 @@ export class World {
     return { counts, jobs, entries };
   }
 
-  /** For what a store may end by real time alone. */
+  /** For what only real time may end. */
   async eventually(holds: () => Promise<boolean>, what: string): Promise<void> {
-    const end = systemClock.monotonic() + PATIENCE_MS;
+    const end = systemClock.monotonic() + LONGEST_WAIT_MS;
     while (!(await holds())) {
-      assert(systemClock.monotonic() < end, `${what}: nothing happened in ${PATIENCE_MS} ms`);
+      assert(systemClock.monotonic() < end, `${what}: nothing happened in ${LONGEST_WAIT_MS} ms`);
       await new Promise<void>((resolve) => void systemClock.after(20, resolve, true));
     }
   }
@@ -312,10 +312,10 @@ export class World {
   async soon<T>(promise: Promise<T>, what: string): Promise<T> {
     let end: () => void = () => undefined;
     const late = new Promise<never>((_, reject) => {
-      const message = `${what}: nothing happened in ${PATIENCE_MS} ms`;
+      const message = `${what}: nothing happened in ${LONGEST_WAIT_MS} ms`;
       end = (): void => reject(new assert.AssertionError({ message }));
     });
-    const timer = systemClock.after(PATIENCE_MS, end, true);
+    const timer = systemClock.after(LONGEST_WAIT_MS, end, true);
     try {
       return await Promise.race([promise, late]);
     } finally {
