@@ -136,10 +136,8 @@ export class World {
   }
 
   async otherPushes(...ids: readonly string[]): Promise<void> {
-    await this.other.push(
-      this.queue,
-      ids.map((id) => ({ payload: probe(id) })),
-    );
+    const entries = ids.map((id) => ({ payload: probe(id) }));
+    await this.other.push(this.queue, entries);
   }
 
   async pushText(...texts: readonly string[]): Promise<void> {
@@ -222,7 +220,8 @@ export class World {
   }
 
   async settle(settlements: readonly Settlement[], way: Way = 'settle'): Promise<readonly SettleResult[]> {
-    if (way === 'settle') return answered(this.connection.settle(settlements));
+    const { connection } = this;
+    if (way === 'settle' || connection.settleAndReserve === undefined) return answered(connection.settle(settlements));
     const elsewhere = { queues: ['never-pushed-to'], limit: 1, lease: 600 };
     return (await this.settleAndReserve(settlements, elsewhere)).results;
   }
