@@ -31,6 +31,8 @@ export interface Purpose {
   readonly repeatable?: boolean | undefined;
   /** Default: that of the connection. */
   readonly deadline?: Seconds | undefined;
+  /** From when on the deadline counts, by the monotonic clock. Default: now. */
+  readonly since?: Milliseconds | undefined;
   /** How long the store itself may wait before it answers: a long poll. */
   readonly waits?: Seconds | undefined;
 }
@@ -54,6 +56,8 @@ export interface CallFailure {
 
 export interface Unserved extends Partial<Pick<CallFailure, 'error' | 'late' | 'uncertain'>> {
   readonly consequence: string;
+  /** Of which of its servers. Default: the address of the connection. */
+  readonly address?: string | undefined;
   /** How long was waited, if that is late. Default: the deadline of the connection. */
   readonly deadline?: Seconds | undefined;
   /** The store answered, and would not serve. */
@@ -66,7 +70,7 @@ export interface Unserved extends Partial<Pick<CallFailure, 'error' | 'late' | '
 const BACKOFF = { first: 20, longest: 1000 };
 
 /** A connection that died unnoticed is given up early enough for another one to answer within the deadline. */
-const ATTEMPTS_IN_SILENCE = 2;
+export const ATTEMPTS_IN_SILENCE = 2;
 
 /** An attempt that has less time than this would only be cut off, and leave a doubt. */
 const SHORTEST_ATTEMPT: Milliseconds = 50;
@@ -76,7 +80,7 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
   protected abstract readonly store: string;
   readonly settings: CallerSettings;
   readonly #shortestAttempt: Milliseconds;
-  readonly #underWay = new CallsUnderWay();
+  protected readonly underWay = new CallsUnderWay();
 
   constructor(settings: CallerSettings, shortestAttempt = SHORTEST_ATTEMPT) {
     this.settings = settings;
@@ -88,24 +92,38 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
   /** The error that is thrown for it. */
   protected abstract explain(failure: CallFailure, purpose: Wanted): Error;
 
+  /** Whether it is asked on all the same, from the deadline on for another one. */
+  protected asksOn(_failure: CallFailure, _error: Error, _purpose: Wanted): boolean {
+    return false;
+  }
+
   /**
    * @param attempt asks once, and rejects with `Silence` if nothing came within so many milliseconds
    * @throws what `explain` makes of a failure
    */
   protected insist<T>(purpose: Wanted, attempt: (milliseconds: Milliseconds) => Promise<T>): Promise<T> {
-    return this.#underWay.track(this.#insist(purpose, attempt));
+    return this.underWay.track(this.#insist(purpose, attempt));
   }
 
   /** Resolves when nothing is under way any more, at the latest after the deadline. */
   idle(): Promise<void> {
     const { clock, deadline } = this.settings;
-    return this.#underWay.idle(clock, deadline * 1000);
+    return this.underWay.idle(clock, deadline * 1000);
   }
 
   /** The store is away, or does not serve us. */
   unavailable(unserved: Unserved): QueueUnavailableError {
-    const { name, address, origin } = this.settings;
-    const { consequence, error, late, uncertain = false, refused, reason, remedy } = unserved;
+    const { name, origin } = this.settings;
+    const {
+      consequence,
+      address = this.settings.address,
+      error,
+      late,
+      uncertain = false,
+      refused,
+      reason,
+      remedy,
+    } = unserved;
     const deadline = unserved.deadline ?? this.settings.deadline;
     const cause = error instanceof Silence ? undefined : error;
     const said = reason ?? wordsOf(cause);
@@ -131,7 +149,7 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
     const { clock } = this.settings;
     const { repeatable = false, waits = 0 } = purpose;
     const deadline = (purpose.deadline ?? this.settings.deadline) * 1000;
-    const until = clock.monotonic() + deadline + waits * 1000;
+    let until = (purpose.since ?? clock.monotonic()) + deadline + waits * 1000;
     const patience = waits * 1000 + (repeatable ? deadline / ATTEMPTS_IN_SILENCE : deadline);
     let uncertain = false;
     let told: unknown;
@@ -147,7 +165,10 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
         const pause = pauseAfter(count, BACKOFF);
         const late = clock.monotonic() + pause + this.#shortestAttempt + waits * 1000 >= until;
         if (!again || late) {
-          throw this.explain({ error: told ?? error, verdict, late: isSilent || again, uncertain }, purpose);
+          const failure = { error: told ?? error, verdict, late: isSilent || again, uncertain };
+          const explained = this.explain(failure, purpose);
+          if (!this.asksOn(failure, explained, purpose)) throw explained;
+          if (late) until = clock.monotonic() + pause + deadline;
         }
         await sleep(clock, pause);
       }

@@ -7,9 +7,18 @@
 import { wordsOf } from '../../base/foreign-error';
 import type { OnqueueError } from '../../base/onqueue-error';
 import { Recent } from '../../base/recent';
-import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../base/clock';
+import { endOfTurn, type Milliseconds, type Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
-import { QueueUnavailableError } from '../errors';
+import {
+  ATTEMPTS_IN_SILENCE,
+  type CallerSettings,
+  type CallFailure,
+  type Purpose,
+  StoreCaller,
+  type Unserved,
+  type Verdict,
+} from '../kit/caller';
+import { Silence } from '../kit/silence';
 import { oldRedis, redisRefused } from './errors';
 import { explained } from './explanations';
 import type { LinkCall, RedisLink } from './link';
@@ -17,14 +26,8 @@ import { isPassing, isReply, isUnavailable, isUnknownScript, remedyOf } from './
 import type { Script } from './scripts';
 import { NEEDED_VERSION, OldServer } from './server-version';
 
-export interface CallerSettings {
-  /** The connection's name in the configuration. */
-  readonly name: string;
-  readonly address: string;
-  readonly clock: Clock;
+interface RedisCallerSettings extends CallerSettings {
   readonly logger: Logger;
-  readonly deadline: Seconds;
-  readonly origin?: string | undefined;
   /** Seconds to add to the server's clock: 0 outside tests. */
   readonly offset?: (() => Seconds) | undefined;
 }
@@ -46,54 +49,37 @@ type Form = (known: boolean) => readonly [command: string, args: Arguments];
 
 type Arguments = readonly (string | Buffer | number)[];
 
-const FIRST_PAUSE = 50;
-const LONGEST_PAUSE = 1000;
-
 /** Between two lines about one subject: whoever is to mend it may not have seen the first. */
 const TOLD_AGAIN: Milliseconds = 60_000;
 const MOST_TOLD = 1000;
 
-/** A connection that has died unnoticed is given up early enough for another one to answer within the deadline. */
-const ATTEMPTS_IN_SILENCE = 2;
-
-/** How a call has come out so far. */
-interface Failed {
-  readonly error: unknown;
-  /** What the server said last, if it said anything. */
-  readonly refusal?: Error | undefined;
-  readonly late: boolean;
-  readonly uncertain: boolean;
-  /** The node of a cluster that was silent, if it was one. */
-  readonly node?: string | undefined;
-}
-
 /** How an attempt came out; without a call, none could be made. */
 type Answer = { readonly value: unknown } | { readonly error: unknown; readonly call: LinkCall | undefined };
 
-interface Begun {
-  readonly first: Answer;
-  /** The deadline, by the monotonic clock. */
-  readonly until: Milliseconds;
+/** A call that is asked again. */
+interface Asked extends Purpose {
+  readonly patience: Patience;
+  readonly operation: string;
+  /** The last attempt; undefined: none could be made. */
+  call?: LinkCall | undefined;
+  /** The node of a cluster that was silent in it: the others may answer. */
+  node?: string | undefined;
 }
-
-/** Nothing came in time. */
-const SILENCE = Symbol('silence');
 
 const CLOSED = new Error('the connection was closed');
 
-export class RedisCaller {
-  readonly settings: CallerSettings;
+export class RedisCaller extends StoreCaller<Asked> {
+  protected readonly store = 'Redis';
+  declare readonly settings: RedisCallerSettings;
   readonly #link: RedisLink;
   #answeredAt: Milliseconds = -Infinity;
   /** Calls that have had no answer by their deadlines, each with the address that it waits for. */
   readonly #unanswered = new Map<Patience, string>();
   readonly #toldAt = new Recent<string, Milliseconds>(MOST_TOLD);
-  #underWay = 0;
-  #onDone: (() => void) | undefined;
 
-  constructor(link: RedisLink, settings: CallerSettings) {
+  constructor(link: RedisLink, settings: RedisCallerSettings) {
+    super(settings);
     this.#link = link;
-    this.settings = settings;
   }
 
   /** When the server answered last, by the monotonic clock. */
@@ -121,7 +107,7 @@ export class RedisCaller {
     return new Promise((resolve, reject) => {
       const heard = (answer: Answer): void => {
         if ('value' in answer) resolve(answer.value);
-        else reject(this.#failure(command, { error: answer.error, late: false, uncertain: false }, { consequence }));
+        else reject(this.#failure(command, { consequence, error: answer.error }));
       };
       this.#attempt([command, args], clock.monotonic() + deadline * 1000, heard, false);
     });
@@ -157,7 +143,7 @@ export class RedisCaller {
   /** What a call fails with that Redis has refused in these words. */
   errorOf(words: string, consequence: string): Error {
     const error = Object.assign(new Error(words), { name: 'ReplyError' });
-    return this.#failure('script', { error, late: false, uncertain: false }, { consequence });
+    return this.#failure('script', { consequence, error });
   }
 
   /**
@@ -173,81 +159,71 @@ export class RedisCaller {
     logger.error({ queue: subject, ...error.facts, code: error.code }, error.message);
   }
 
-  /** Resolves when nothing is under way any more, at the latest after `milliseconds`. */
-  async idle(milliseconds: Milliseconds): Promise<void> {
-    const { clock } = this.settings;
-    const end = clock.monotonic() + milliseconds;
-    while (this.#underWay > 0 && clock.monotonic() < end) {
-      await new Promise<void>((resolve) => {
-        const timer = clock.after(end - clock.monotonic(), resolve, true);
-        this.#onDone = () => {
-          timer.cancel();
-          resolve();
-        };
-      });
-      // What waited for this answer is sent now.
-      await endOfTurn();
-    }
+  protected verdictOn(error: unknown, { call }: Asked): Verdict {
+    if (call === undefined) return 'final';
+    if (isReply(error)) return isPassing(error) ? 'passing' : 'final';
+    if (call.sent) return 'lost';
+    return this.#link.refused ? 'final' : 'passing';
+  }
+
+  protected explain({ error, late, uncertain }: CallFailure, { operation, consequence, node }: Asked): Error {
+    return this.#failure(operation, { consequence, error, late, uncertain }, node);
+  }
+
+  protected override asksOn({ uncertain }: CallFailure, error: Error, { patience, call, node }: Asked): boolean {
+    const insists = patience.insist === 'always' || (patience.insist === 'once-sent' && uncertain);
+    // A script that ran and failed left no record of an earlier run: there was none, and asking again changes nothing.
+    if (call === undefined || redisRefused.is(error) || !insists) return false;
+    this.#complain(patience, error, node);
+    return true;
   }
 
   // The first attempt, which is nearly always the last, goes without the promises that more of them take.
   #carryOut(operation: string, form: Form, patience: Patience): Promise<unknown> {
     const { clock, deadline } = this.settings;
-    const until = (patience.since ?? clock.monotonic()) + deadline * 1000;
-    this.#underWay += 1;
+    const since = patience.since ?? clock.monotonic();
+    this.underWay.begin();
     return new Promise((resolve, reject) => {
-      const end = (): void => {
-        this.#underWay -= 1;
-        this.#onDone?.();
-      };
-      this.#attempt(form(true), until, (first) => {
+      this.#attempt(form(true), since + deadline * 1000, (first) => {
         if ('value' in first) {
-          end();
+          this.underWay.end();
           this.#answeredAt = clock.monotonic();
           return resolve(first.value);
         }
         const over = (): void => {
           this.#unanswered.delete(patience);
-          end();
+          this.underWay.end();
         };
-        this.#insist(operation, form, patience, { first, until }).finally(over).then(resolve, reject);
+        const asked = { patience, operation, consequence: patience.consequence, since, repeatable: true };
+        this.#again(asked, form, first).finally(over).then(resolve, reject);
       });
     });
   }
 
-  async #insist(operation: string, form: Form, patience: Patience, begun: Begun): Promise<unknown> {
-    const { clock, deadline } = this.settings;
-    let { first: answer, until } = begun;
+  async #again(asked: Asked, form: Form, first: Answer): Promise<unknown> {
+    const { clock } = this.settings;
     let known = true;
-    let uncertain = false;
-    let refusal: Error | undefined;
-    for (let attempt = 0; ; attempt += 1) {
-      if (attempt > 0) answer = await this.#attempted(form(known), until);
-      if ('value' in answer) return this.#answered(patience, answer.value);
-      const { error, call } = answer;
-      if (call === undefined) throw this.#failure(operation, { error, late: false, uncertain }, patience);
-      if (isUnknownScript(error)) {
-        known = false;
-        continue;
+    let begun: Answer | undefined = first;
+    const value = await this.insist(asked, async (milliseconds) => {
+      for (const until = clock.monotonic() + milliseconds; ;) {
+        const answer = begun ?? (await this.#attempted(form(known), until));
+        begun = undefined;
+        if ('value' in answer) return answer.value;
+        const { error, call } = answer;
+        if (isUnknownScript(error)) {
+          known = false;
+          continue;
+        }
+        asked.call = call;
+        asked.node = undefined;
+        if (error instanceof Silence && call !== undefined) {
+          asked.node = this.#link.nodeOf(call);
+          this.#link.giveUp(call);
+        }
+        throw error;
       }
-      uncertain ||= call.sent && !isReply(error);
-      if (isReply(error)) refusal = error;
-      // Of a cluster one node may be silent, and the others answer.
-      const node = error === SILENCE ? this.#link.nodeOf(call) : undefined;
-      if (error === SILENCE) this.#link.giveUp(call);
-      const pause = Math.min(FIRST_PAUSE * 2 ** Math.min(attempt, 10), LONGEST_PAUSE);
-      // A last attempt that has no time for an answer would only leave a doubt.
-      const late = clock.monotonic() + pause + FIRST_PAUSE >= until;
-      if (late || (isReply(error) && !isPassing(error)) || this.#link.refused) {
-        const failure = this.#failure(operation, { error, refusal, late, uncertain, node }, patience);
-        const insists = patience.insist === 'always' || (patience.insist === 'once-sent' && uncertain);
-        // A script that ran and failed left no record of an earlier run: there was none, and asking again changes nothing.
-        if (redisRefused.is(failure) || !insists) throw failure;
-        this.#complain(patience, failure, node);
-        if (late) until = clock.monotonic() + pause + deadline * 1000;
-      }
-      await this.#pause(pause);
-    }
+    });
+    return this.#answered(asked.patience, value);
   }
 
   #attempted(form: ReturnType<Form>, until: Milliseconds): Promise<Answer> {
@@ -269,7 +245,7 @@ export class RedisCaller {
       heard(answer);
     };
     // What came while a job blocked the event loop is read before the silence is believed.
-    const silent = (): void => void endOfTurn().then(() => end({ error: SILENCE, call }));
+    const silent = (): void => void endOfTurn().then(() => end({ error: new Silence(), call }));
     const slice = (deadline * 1000) / ATTEMPTS_IN_SILENCE;
     // An unanswered call keeps the process alive, up to its deadline.
     const timer = clock.after(Math.min(slice, until - clock.monotonic()), silent, keepsAlive);
@@ -291,34 +267,24 @@ export class RedisCaller {
     return value;
   }
 
-  #failure(operation: string, { error, refusal, late, uncertain, node }: Failed, patience: Patience): Error {
-    const { name, address, deadline, origin } = this.settings;
-    if (isReply(error) && !isUnavailable(error)) return this.#replyError(operation, patience.consequence, error);
+  #failure(operation: string, { error, ...unserved }: Unserved, node?: string): Error {
+    const { name, address } = this.settings;
+    const { consequence } = unserved;
+    if (isReply(error) && !isUnavailable(error)) return this.#replyError(operation, consequence, error);
     const { failure } = this.#link;
     if (failure instanceof OldServer) {
-      const { consequence } = patience;
       const versions = { found: failure.found, needed: `Redis ${NEEDED_VERSION}` };
       return oldRedis({ connection: name, address, ...versions, consequence }, { cause: failure });
     }
-    const said = failure ?? refusal ?? (error === SILENCE ? undefined : error);
-    const cause = isReply(error) ? error : said;
-    const reason = wordsOf(cause);
-    const remedy = remedyOf(cause);
-    return new QueueUnavailableError(
-      {
-        connection: name,
-        store: 'Redis',
-        address: node ?? address,
-        consequence: patience.consequence,
-        uncertain,
-        ...(isReply(cause) && { refused: true }),
-        ...(late && { deadline }),
-        ...(reason !== undefined && { reason }),
-        ...(origin !== undefined && { origin }),
-        ...(remedy !== undefined && { remedy }),
-      },
-      { cause },
-    );
+    const cause = isReply(error) ? error : (failure ?? error);
+    return this.unavailable({
+      ...unserved,
+      error: cause,
+      late: unserved.late === true || error instanceof Silence,
+      address: node,
+      refused: isReply(cause),
+      remedy: remedyOf(cause),
+    });
   }
 
   #replyError(operation: string, consequence: string, cause: Error): Error {
@@ -342,9 +308,5 @@ export class RedisCaller {
 
   #isSilent(address: string): boolean {
     return [...this.#unanswered.values()].includes(address);
-  }
-
-  #pause(milliseconds: Milliseconds): Promise<void> {
-    return new Promise((resolve) => void this.settings.clock.after(milliseconds, resolve, true));
   }
 }

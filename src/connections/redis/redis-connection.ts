@@ -318,7 +318,7 @@ export class RedisConnection implements Connection {
 
   async #close(): Promise<void> {
     await this.#waiters.close();
-    await this.#caller.idle(this.#deadline * 1000);
+    await this.#caller.idle();
     this.#link.close();
   }
 
