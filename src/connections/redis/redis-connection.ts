@@ -87,7 +87,6 @@ export class RedisConnection implements Connection {
   readonly #waiters: RedisWaiters;
   readonly #clock: Clock;
   readonly #storeClock: StoreClock;
-  readonly #deadline: Seconds;
   #toldOfRefusal = false;
   #closing: Promise<void> | undefined;
 
@@ -96,7 +95,6 @@ export class RedisConnection implements Connection {
     this.address = source.address;
     this.#clock = context.clock;
     this.#storeClock = new StoreClock(context.clock);
-    this.#deadline = context.deadline;
     this.#source = source;
     this.#prefix = prefix;
     this.#context = context;

@@ -4,11 +4,11 @@
  */
 import type { Clock, Seconds } from '../../base/clock';
 import type { Waiter } from '../contract';
-import { OpenWaiters } from '../kit/open-waiters';
-import { type HintReadSettings, HintRead } from './hint-read';
+import { Waiters } from '../kit/waiters';
+import { HintRead, type HintReadSettings, type HintWait } from './hint-read';
 import type { RedisLink } from './link';
-import { RedisWaiter } from './redis-waiter';
 
+/** The net under lost hints: whoever took one may have died before it looked. */
 const LONGEST_WAIT: Seconds = 2;
 /** In a cluster each queue that a worker waits on takes a connection: so many at most. */
 const MOST_READS = 8;
@@ -39,23 +39,32 @@ export class RedisWaiters {
   readonly #settings: RedisWaitersSettings;
   /** By the key that they are for; outside a cluster there is one. */
   readonly #reads = new Map<string, SharedRead>();
-  readonly #open = new OpenWaiters();
+  readonly #open: Waiters;
 
   constructor(settings: RedisWaitersSettings) {
     this.#settings = settings;
+    this.#open = new Waiters(settings.connection, settings.clock);
   }
 
   /** @param keys of the hints for its queues */
   open(keys: readonly string[]): Waiter {
-    const { connection, clock, interruption } = this.#settings;
+    const { clock, interruption } = this.#settings;
     const slots = interruption === undefined ? keys.slice(0, MOST_READS).map((key) => [key]) : [keys];
     const longest = slots.flat().length < keys.length ? POLL : LONGEST_WAIT;
     const names = slots.map(([key]) => interruption ?? key!);
-    const reads = slots.map((slot, at) => ({ read: this.#enter(names[at]!, longest), keys: slot }));
-    const left = (): void => {
-      for (const name of names) this.#leave(name);
-    };
-    return this.#open.add(new RedisWaiter({ connection, clock, longest, reads, left }));
+    const reads = names.map((name) => this.#enter(name, longest));
+    return this.#open.open({
+      longest,
+      listen: (wake, seconds) => {
+        const until = clock.monotonic() + seconds * 1000;
+        const waits = slots.map((slot): HintWait => ({ keys: slot, until, wake }));
+        reads.forEach((read, at) => read.join(waits[at]!));
+        return () => reads.forEach((read, at) => read.leave(waits[at]!));
+      },
+      left: () => {
+        for (const name of names) this.#leave(name);
+      },
+    });
   }
 
   close(): Promise<void> {
