@@ -1,7 +1,7 @@
 import { createConnection, type Connection } from 'mysql2/promise';
 import { systemClock } from '../../src/base/clock';
 import { connectMysql } from '../../src/connections/sql/mysql/mysql-connection';
-import type { ServerConnection } from '../../src/connections/sql/server/server-connection';
+import type { SqlConnection } from '../../src/connections/sql/sql-connection';
 import { conformance } from '../../src/testing/conformance';
 import type { ConformanceHarness } from '../../src/testing/conformance';
 import { startMariadbServer } from '../support/mariadb-server';
@@ -35,8 +35,8 @@ async function openMysql(): Promise<ConformanceHarness> {
     offset: () => offset,
     table: 'jobs',
   };
-  const connections: ServerConnection[] = [];
-  const connect = (): ServerConnection => {
+  const connections: SqlConnection[] = [];
+  const connect = (): SqlConnection => {
     const connection = connectMysql({ driver: 'database', url: server.url }, context);
     connections.push(connection);
     return connection;

@@ -1,8 +1,8 @@
 import { Client } from 'pg';
 import { systemClock } from '../../src/base/clock';
 import { connectPostgres } from '../../src/connections/sql/postgres/postgres-connection';
-import type { ServerConnection } from '../../src/connections/sql/server/server-connection';
-import type { ServerContext } from '../../src/connections/sql/server/server-context';
+import type { SqlConnection } from '../../src/connections/sql/sql-connection';
+import type { OpenContext } from '../../src/connections/sql/database-connection';
 import { conformance } from '../../src/testing/conformance';
 import type { ConformanceHarness } from '../../src/testing/conformance';
 import { startPostgresServer } from '../support/postgres-server';
@@ -32,7 +32,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-const contextAt = (offset: () => number): ServerContext => ({
+const contextAt = (offset: () => number): OpenContext => ({
   name: 'database',
   clock: systemClock,
   logger: silent,
@@ -44,8 +44,8 @@ const contextAt = (offset: () => number): ServerContext => ({
 /** Each case leaves its tables empty, and moves the server's time by an offset that the statements add to it. */
 async function openPostgres(): Promise<ConformanceHarness> {
   let offset = 0;
-  const connections: ServerConnection[] = [];
-  const connect = (): ServerConnection => {
+  const connections: SqlConnection[] = [];
+  const connect = (): SqlConnection => {
     const connection = connectPostgres(
       { driver: 'database', url: server.url },
       contextAt(() => offset),

@@ -5,10 +5,8 @@ import type { Clock, Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import type { DatabaseConfig, DatabasePool } from '../configs';
 import { DatabaseUrlError } from './errors';
-import type { ServerConnection } from './server/server-connection';
-import type { ServerContext } from './server/server-context';
-import { SqliteConnection } from './sqlite/sqlite-connection';
-import type { SqliteOptions } from './sqlite/sqlite-connection';
+import type { SqlConnection } from './sql-connection';
+import { connectSqlite } from './sqlite/sqlite-connection';
 
 export interface DatabaseContext {
   /** The connection's name in the configuration. */
@@ -22,6 +20,14 @@ export interface DatabaseContext {
   readonly origin?: string | undefined;
   /** Seconds to add to a server's clock: 0 outside tests. */
   readonly offset?: (() => Seconds) | undefined;
+  /** Connections to a server at most, whatever its options say. */
+  readonly mostConnections?: number | undefined;
+}
+
+/** What a connection is made with, beside its configuration. */
+export interface OpenContext extends Omit<DatabaseContext, 'root'> {
+  readonly deadline: Seconds;
+  readonly table: string;
 }
 
 const DEFAULT_URL = 'sqlite:./onqueue.sqlite';
@@ -29,7 +35,7 @@ const DEFAULT_TABLE = 'jobs';
 const DEFAULT_DEADLINE = 5;
 
 /** By the scheme of their addresses. */
-type Server = (config: DatabaseConfig, context: ServerContext) => ServerConnection;
+type Server = (config: DatabaseConfig, context: OpenContext) => SqlConnection;
 
 /* oxlint-disable typescript/no-require-imports, typescript/consistent-type-imports -- each is loaded by who uses it */
 const postgres: Server = (config, context) =>
@@ -55,23 +61,16 @@ const SERVERS: ReadonlyMap<string, Server> = new Map([
  * @throws DatabaseTableNameError
  * @throws E_MISSING_PEER
  */
-export function connectDatabase(config: DatabaseConfig, context: DatabaseContext): SqliteConnection | ServerConnection {
-  const { name, clock, logger, origin, offset, root = process.cwd(), deadline = DEFAULT_DEADLINE } = context;
+export function connectDatabase(config: DatabaseConfig, context: DatabaseContext): SqlConnection {
+  const { root = process.cwd(), deadline = DEFAULT_DEADLINE, ...rest } = context;
   const { url = DEFAULT_URL, table = DEFAULT_TABLE } = config;
   const server = config.pool === undefined ? SERVERS.get(schemeOf(url)) : serverOf(config.pool);
-  if (server !== undefined) return server(config, { name, clock, logger, origin, offset, deadline, table });
-  return connectSqlite(url, { name, clock, logger, origin, root, deadline, table });
+  if (server !== undefined) return server(config, { ...rest, deadline, table });
+  return connectSqlite(canonical(resolve(root, pathOf(url, context.name))), { ...rest, deadline, table });
 }
 
 /** A pool of mysql2 gives connections by another name than one of pg. */
 const serverOf = (pool: DatabasePool): Server => ('getConnection' in pool ? mysql : postgres);
-
-type SqliteContext = Omit<SqliteOptions, 'file'> & { readonly root: string };
-
-/** @throws DatabaseUrlError, DatabaseTableNameError */
-export function connectSqlite(url: string, { root, ...options }: SqliteContext): SqliteConnection {
-  return new SqliteConnection({ ...options, file: canonical(resolve(root, pathOf(url, options.name))) });
-}
 
 function schemeOf(url: string): string {
   return /^([a-z][a-z\d+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? '';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { systemClock } from '../../../src/base/clock';
 import { connectDatabase } from '../../../src/connections/sql/database-connection';
 import type { DatabaseContext } from '../../../src/connections/sql/database-connection';
-import type { SqliteConnection } from '../../../src/connections/sql/sqlite/sqlite-connection';
+import type { SqlConnection } from '../../../src/connections/sql/sql-connection';
 import type { Logger } from '../../../src/base/logger';
 import type { DatabaseConfig } from '../../../src/connections/configs';
 import type { Connection, Reservation, ReserveRequest } from '../../../src/connections/contract';
@@ -15,13 +15,13 @@ export const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {},
 export class TemporaryDatabase {
   readonly folder = mkdtempSync(join(tmpdir(), 'onqueue-'));
   readonly file = join(this.folder, 'onqueue.sqlite');
-  readonly #connections: SqliteConnection[] = [];
+  readonly #connections: SqlConnection[] = [];
 
-  connect(config: Partial<DatabaseConfig> = {}, context: Partial<DatabaseContext> = {}): SqliteConnection {
+  connect(config: Partial<DatabaseConfig> = {}, context: Partial<DatabaseContext> = {}): SqlConnection {
     const connection = connectDatabase(
       { driver: 'database', url: `sqlite:${this.file}`, ...config },
       { name: 'database', clock: systemClock, logger: silent, root: this.folder, ...context },
-    ) as SqliteConnection;
+    );
     this.#connections.push(connection);
     return connection;
   }

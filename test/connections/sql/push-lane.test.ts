@@ -1,5 +1,5 @@
 /** Jobs in line for a database server that takes none. */
-import { PushLane } from '../../../src/connections/sql/server/push-lane';
+import { PushLane } from '../../../src/connections/sql/push-lane';
 import { QueueUnavailableError } from '../../../src/connections/errors';
 
 const job = { queue: 'default', payload: '{}', unique: false, delay: 0 } as never;
@@ -10,7 +10,7 @@ const away = (more: object): QueueUnavailableError =>
 /** How 250 pushes of one turn end, and how often the server was asked. */
 async function push(answer: Error): Promise<{ readonly asked: number; readonly ends: readonly unknown[] }> {
   let asked = 0;
-  const lane = new PushLane(() => {
+  const lane = new PushLane('main', () => {
     asked += 1;
     return Promise.reject(answer);
   });
@@ -37,7 +37,7 @@ it('who came while the server was silent is asked for by a call of its own', asy
   let fail!: (error: Error) => void;
   const silence = new Promise<void>((_, reject) => (fail = reject));
   const sent: number[] = [];
-  const lane = new PushLane((jobs) => (sent.push(jobs.length) === 1 ? silence : Promise.resolve()));
+  const lane = new PushLane('main', (jobs) => (sent.push(jobs.length) === 1 ? silence : Promise.resolve()));
   const first = lane.push([job], 'the job was not queued');
   await Promise.resolve();
   const second = lane.push([job], 'the job was not queued');

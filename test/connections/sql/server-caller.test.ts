@@ -2,7 +2,9 @@
 import { systemClock } from '../../../src/base/clock';
 import { mysqlErrors } from '../../../src/connections/sql/mysql/mysql-errors';
 import { postgresErrors } from '../../../src/connections/sql/postgres/postgres-errors';
+import { timeOf } from '../../../src/connections/sql/jobs';
 import { ServerCaller } from '../../../src/connections/sql/server/server-caller';
+import { raw } from '../../../src/connections/sql/statement';
 
 const DEADLINE = 0.2;
 
@@ -17,11 +19,10 @@ async function ask(
     return Promise.reject(Object.assign(new Error(`getaddrinfo ${code} db.test`), { code }));
   };
   const pool = { acquire, close: () => Promise.resolve() };
-  const dialect = { product: 'the server', transactions: false, errors };
   const settings = { name: 'database', address: 'sql://db.test', clock: systemClock, deadline: DEADLINE };
-  const caller = new ServerCaller({ ...settings, origin: undefined, dialect, pool });
+  const caller = new ServerCaller({ ...settings, origin: undefined, product: 'the server', errors, pool });
   const end = await caller
-    .run({ consequence: 'nothing was done' }, async () => 'done')
+    .run({ consequence: 'nothing was done' }, () => timeOf({ now: () => raw('now()') }))
     .catch((error: unknown) => error);
   return { tried, end };
 }

@@ -1,9 +1,9 @@
 import { ForeignTableError } from '../../../src/connections/sql/errors';
-import type { SqliteConnection } from '../../../src/connections/sql/sqlite/sqlite-connection';
+import type { SqlConnection } from '../../../src/connections/sql/sql-connection';
 import { openSqlite } from '../../../src/connections/sql/sqlite/sqlite-database';
 import type { SqliteDatabase } from '../../../src/connections/sql/sqlite/sqlite-database';
 import { tableNames } from '../../../src/connections/sql/table-names';
-import { prepareTables } from '../../../src/connections/sql/sqlite/tables';
+import { prepareTables } from '../../../src/connections/sql/sqlite/sqlite-schema';
 import { TestClock } from '../../../src/testing/test-clock';
 import { Child } from '../../support/child-process';
 import { makeFirstVersion } from './first-version';
@@ -19,7 +19,7 @@ beforeEach(() => {
 
 afterEach(() => database.dispose());
 
-function upgraded(): SqliteConnection {
+function upgraded(): SqlConnection {
   makeFirstVersion(database.file, clock.now() / 1000);
   return database.connect({}, { clock });
 }
@@ -96,7 +96,7 @@ describe('a file of the first version', () => {
       },
     };
     expect(() => prepareTables(second, names, database.file)).not.toThrow();
-    expect(handle.prepare("SELECT version FROM onqueue_versions WHERE name = 'jobs'").all([])).toEqual([[3]]);
+    expect(handle.prepare("SELECT version FROM onqueue_versions WHERE name = 'jobs'").run([]).rows).toEqual([[3]]);
   });
 
   it('is left as it is where another program has a table that it would need', async () => {

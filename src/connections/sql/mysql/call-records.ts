@@ -5,9 +5,9 @@
  * A statement that was sent and given up may still be on its way. It comes to nothing when it arrives: the record of a
  * later call refuses that of an earlier one, and its transaction with it.
  */
-import type { CallMark } from '../server/call-marks';
+import type { CallMark } from '../call-marks';
 import type { MysqlNames } from './mysql-names';
-import { type Sql, sql } from './sql';
+import { type Sql, sql } from '../statement';
 
 /** Below 0 for a call that came too late, which a column without a sign cannot hold: the statement fails. */
 const LATER = sql`number + (VALUES(number) - number)`;

@@ -1,41 +1,34 @@
 /** Ends reservations and hands out jobs: one transaction, and one round trip. */
 import type { ReserveRequest } from '../../contract';
-import type { Exchange, Exchanged, TakenJob } from '../server/dialect';
-import type { SqlResult, SqlRow } from '../server/sql-session';
-import { jobOf } from '../stored-row';
+import type { Exchange, Exchanged, TakenJob } from '../dialect';
+import { jobOf } from '../job-row';
 import { lockCalls, recordCall } from './call-records';
 import { DELAYED, FOR_EVER, JOB, PAUSED_UNTIL, READY, RESERVED } from './job-rows';
 import type { MysqlNames } from './mysql-names';
-import type { MysqlSession } from './mysql-session';
 import { giveBack, holderOf, mostJobs, take } from './reserving';
 import { settle } from './settling';
-import { Sql, sql } from './sql';
+import { raw, type Sql, type SqlResult, type SqlRow, sql, type Work } from '../statement';
 
-export async function exchange(
-  names: MysqlNames,
-  session: MysqlSession,
-  { endings, request, mark }: Exchange,
-  now: Sql,
-): Promise<Exchanged> {
+export function* exchange(names: MysqlNames, { endings, request, mark }: Exchange, now: Sql): Work<Exchanged> {
   const isRetry = mark.unheard.length > 0;
-  const taken = request === undefined ? new Sql('FALSE') : sql`@onqueue_left < ${mostJobs(request)}`;
+  const taken = request === undefined ? raw('FALSE') : sql`@onqueue_left < ${mostJobs(request)}`;
   const answer = {
-    settled: new Sql('@onqueue_settled'),
-    lease: request === undefined ? new Sql('NULL') : sql`IF(${taken}, @onqueue_lease, NULL)`,
+    settled: raw('@onqueue_settled'),
+    lease: request === undefined ? raw('NULL') : sql`IF(${taken}, @onqueue_lease, NULL)`,
     // An idle worker writes nothing.
-    condition: endings.length > 0 || isRetry ? new Sql('TRUE') : taken,
+    condition: endings.length > 0 || isRetry ? raw('TRUE') : taken,
   };
   const writes = [
     sql`SET @onqueue_now = ${now}, @onqueue_before = NULL`,
     ...(isRetry ? [...lockCalls(names, mark), giveBack(names, mark)] : []),
     ...settle(names, endings),
     ...(request === undefined ? [] : take(names, request, mark)),
-    recordCall(names, mark, new Sql('@onqueue_now'), answer),
+    recordCall(names, mark, raw('@onqueue_now'), answer),
   ];
   const settled = sql`SELECT @onqueue_settled, @onqueue_now`;
   const reads =
     request === undefined ? [settled] : [settled, takenBy(names, request, holderOf(mark)), ...outlooks(names, request)];
-  const results = (await session.atOnce(writes, reads)).slice(writes.length);
+  const results = (yield { writes, reads }).slice(writes.length);
   return exchanged(results, request);
 }
 
@@ -55,7 +48,7 @@ function outlooks({ jobs, turns, orders }: MysqlNames, { queues }: ReserveReques
       (SELECT MIN(turn) ${line} AND state = ${DELAYED}) - @onqueue_now,
       (SELECT MIN(turn) ${line} AND state = ${RESERVED}) - @onqueue_now)`;
   });
-  return [sql`SELECT value FROM ${orders} WHERE kind = 'restart'`, ...of];
+  return [sql`SELECT MAX(value) FROM ${orders} WHERE kind = 'restart'`, ...of];
 }
 
 interface Outlook {
@@ -74,7 +67,7 @@ function exchanged(results: readonly SqlResult[], request: ReserveRequest | unde
   );
   if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity } };
   const taken = inOrder(results[1]!.rows, request.queues);
-  const restart = rest[1]?.[0];
+  const restart = rest[1]?.[0] ?? null;
   const lines = rest.slice(2).map((row, index) => outlookOf(row, request.queues[index]!));
   const paused = lines.filter((line) => line.paused).map(({ queue }) => queue);
   return {
@@ -84,7 +77,7 @@ function exchanged(results: readonly SqlResult[], request: ReserveRequest | unde
       nextIn: Math.min(...lines.map(({ nextIn }) => nextIn), Infinity),
       ...(time !== null && { now: Number(time) * 1000 }),
       ...(paused.length > 0 && { paused }),
-      ...(restart !== undefined && { restart: String(restart) }),
+      ...(restart !== null && { restart: String(restart) }),
     },
   };
 }

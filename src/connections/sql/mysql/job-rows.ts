@@ -1,9 +1,9 @@
 /** The rows of the table of jobs, as the statements see them. */
 import type { Seconds } from '../../../base/clock';
-import type { NewJob } from '../job-text';
-import type { ReservationToken } from '../server/dialect';
-import { COUNTERS as COUNTER_COLUMNS, MOST_COUNTED } from '../stored-row';
-import { Sql, sql } from './sql';
+import type { NewJob } from '../job-row';
+import type { ReservationToken } from '../dialect';
+import { COUNTERS as COUNTER_COLUMNS, MOST_COUNTED } from '../job-row';
+import { raw, type Sql, sql } from '../statement';
 
 /**
  * What the column `state` holds. With `turn`, the order in which the jobs of a state come up, it is the one index of all
@@ -13,16 +13,16 @@ export const DELAYED = 0;
 export const READY = 1;
 export const RESERVED = 2;
 
-export const COUNTERS = new Sql(COUNTER_COLUMNS);
+export const COUNTERS = raw(COUNTER_COLUMNS);
 export const JOB = sql`id, payload, ${COUNTERS}, cancelled`;
 
 /** Grows by one with each reservation of a job: with its id it tells a reservation from all others. */
-export const FENCE = new Sql('attempts + crashes + releases');
+export const FENCE = raw('attempts + crashes + releases');
 
 /** What stands there may not have been counted by us: see `MOST_COUNTED`. */
-export const sane = (counter: string): Sql => new Sql(`LEAST(GREATEST(${counter}, 0), ${MOST_COUNTED})`);
+export const sane = (counter: string): Sql => raw(`LEAST(GREATEST(${counter}, 0), ${MOST_COUNTED})`);
 const OTHERS = ['crashes', 'exceptions', 'timeouts', 'releases'];
-export const OTHER_COUNTERS = new Sql(OTHERS.map((name) => `${name} = ${sane(name).text}`).join(', '));
+export const OTHER_COUNTERS = raw(OTHERS.map((name) => `${name} = ${sane(name).text}`).join(', '));
 
 /** Seconds since 1970: the columns of moments end there, in the year 2286. */
 const LATEST = 9_999_999_999;
@@ -52,7 +52,7 @@ export function dueOf({ delay, due }: Pick<NewJob, 'delay' | 'due'>): Sql | unde
 
 /** Laravel's column is whole seconds of four bytes: what is ready is so at once for it as well, and nothing too early. */
 export const availableAt = (due: Sql | undefined): Sql =>
-  due === undefined ? new Sql('FLOOR(@onqueue_now)') : sql`LEAST(CEIL(${due}), 4294967295)`;
+  due === undefined ? raw('FLOOR(@onqueue_now)') : sql`LEAST(CEIL(${due}), 4294967295)`;
 
 /** Those that are still held by who holds these. */
 export function heldBy(tokens: readonly ReservationToken[]): Sql {

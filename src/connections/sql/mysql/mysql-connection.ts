@@ -2,24 +2,18 @@
 import { ALL_CAPABLE } from '../../kit/all-capable';
 import type { Seconds } from '../../../base/clock';
 import type { DatabaseConfig } from '../../configs';
+import type { OpenContext } from '../database-connection';
 import { DatabaseUrlError } from '../errors';
-import type { Dialect } from '../server/dialect';
-import { ServerCaller } from '../server/server-caller';
-import { ServerConnection } from '../server/server-connection';
-import type { ServerContext } from '../server/server-context';
-import { threadAccessOf } from '../server/server-thread';
-import { type TableNames, tableNames } from '../table-names';
+import { serverConnection } from '../server/server-connection';
+import type { SqlConnection } from '../sql-connection';
+import { tableNames } from '../table-names';
 import { loadMysql, type MysqlOptions, type MysqlUsersPool } from './mysql';
+import { mysqlDialect } from './mysql-dialect';
 import { mysqlErrors } from './mysql-errors';
-import { MysqlFailed } from './mysql-failed';
-import { MysqlJobs } from './mysql-jobs';
-import { MysqlLocks } from './mysql-locks';
 import { mysqlNames } from './mysql-names';
-import { MysqlOrders } from './mysql-orders';
 import { MysqlPool } from './mysql-pool';
 import { MysqlSchema } from './mysql-schema';
 import { PollWaiters } from './poll-waiters';
-import { transactionSession } from './transaction-session';
 
 /** A host that drops packets must not use up the deadline of a dispatch. */
 const CONNECT_TIMEOUT: Seconds = 2;
@@ -27,40 +21,25 @@ const CONNECT_TIMEOUT: Seconds = 2;
 const MOST_CONNECTIONS = 5;
 
 /** Connects with the first call, not before. @throws E_MISSING_PEER, DatabaseUrlError, DatabaseTableNameError */
-export function connectMysql(config: DatabaseConfig, context: ServerContext): ServerConnection {
-  const { name, clock, deadline, origin, offset = () => 0 } = context;
+export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlConnection {
+  const { name, clock, deadline, offset = () => 0, mostConnections = Infinity } = context;
   const mysql = loadMysql(name);
   const options = { ...optionsOf(config, context), ...OURS };
   const address = addressOf(options);
-  const waiters = new PollWaiters(name, clock);
-  const dialect = mysqlDialect(tableNames(context.table, name), address, offset, waiters);
-  const most = Number(config.options?.['connectionLimit'] ?? MOST_CONNECTIONS);
-  const pool = new MysqlPool({ connect: () => mysql.createConnection(options), most, deadline });
-  return new ServerConnection({
-    name,
+  const tables = tableNames(context.table, name);
+  const most = Math.min(Number(config.options?.['connectionLimit'] ?? MOST_CONNECTIONS), mostConnections);
+  return serverConnection({
+    config,
+    context,
     address,
-    dialect,
-    capabilities: { ...ALL_CAPABLE, wake: false },
-    clock,
-    caller: new ServerCaller({ name, address, clock, deadline, origin, dialect, pool }),
-    waiters,
-    threadAccess: threadAccessOf('mysql', config, context),
-    sessionOf: transactionSession,
-  });
-}
-
-function mysqlDialect(tables: TableNames, address: string, offset: () => Seconds, waiters: PollWaiters): Dialect {
-  const names = mysqlNames(tables);
-  return {
     product: 'MySQL',
-    transactions: false,
-    jobs: new MysqlJobs(names, offset, waiters),
-    failed: new MysqlFailed(names, offset, waiters),
-    locks: new MysqlLocks(names, offset),
-    orders: new MysqlOrders(names, offset, waiters),
-    schema: new MysqlSchema(tables, address),
     errors: mysqlErrors,
-  };
+    capabilities: { ...ALL_CAPABLE, wake: false },
+    dialect: mysqlDialect(mysqlNames(tables), offset),
+    schema: new MysqlSchema(tables, address),
+    pool: new MysqlPool({ connect: () => mysql.createConnection(options), most, deadline }),
+    waiters: new PollWaiters(name, clock),
+  });
 }
 
 /** What our statements, and the reading of their answers, rely on. */
@@ -95,7 +74,7 @@ const TAKEN_OVER = [
   'enableKeepAlive',
 ] as const;
 
-function optionsOf({ url, pool, options = {} }: DatabaseConfig, context: ServerContext): MysqlOptions {
+function optionsOf({ url, pool, options = {} }: DatabaseConfig, context: OpenContext): MysqlOptions {
   // What belongs to a pool; ours is not mysql2's.
   const { connectionLimit: _, ...own } = options;
   const connectTimeout = Math.min(CONNECT_TIMEOUT, context.deadline / 2) * 1000;

@@ -1,7 +1,8 @@
 /** What belongs to one connection's tables, as it stands in statements. */
 import { createHash } from 'node:crypto';
 import { type TableNames, VERSIONS_TABLE } from '../table-names';
-import { identifier, type Sql } from './sql';
+import type { Sql } from '../statement';
+import { identifier } from './inline';
 
 export interface MysqlNames {
   readonly jobs: Sql;

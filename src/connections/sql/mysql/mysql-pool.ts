@@ -4,10 +4,10 @@
  * Not a pool of mysql2: its idle connections would keep a process alive, and those that do not answer cannot be ended.
  */
 import type { Milliseconds, Seconds } from '../../../base/clock';
-import type { SqlPool } from '../server/sql-session';
+import type { SqlPool } from '../server/server-caller';
 import type { MysqlConnection } from './mysql';
 import { MysqlClient } from './mysql-session';
-import { Sql, sql } from './sql';
+import { raw, sql } from '../statement';
 
 export interface MysqlPoolOptions {
   readonly connect: () => MysqlConnection;
@@ -110,13 +110,12 @@ export class MysqlPool implements SqlPool {
     const client = new MysqlClient(connection, Infinity, () => undefined);
     const patience = Math.max(Math.floor(this.#options.deadline / 3), 1);
     // Gaps in indexes are not locked: a worker that looks for jobs never holds up who pushes.
-    await client.query('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED');
-    await client.query(
-      sql`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00',
-        innodb_lock_wait_timeout = ${patience}, group_concat_max_len = 1000000`.text,
-    );
-    const { rows } = await client.query(new Sql('SELECT @@max_allowed_packet').text);
-    return Number(rows[0]?.[0]);
+    await client.run({ writes: [raw('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED')] });
+    const settings = sql`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00',
+        innodb_lock_wait_timeout = ${patience}, group_concat_max_len = 1000000`;
+    await client.run({ writes: [settings] });
+    const [limit] = await client.run({ writes: [raw('SELECT @@max_allowed_packet')] });
+    return Number(limit?.rows[0]?.[0]);
   }
 
   #forget(connection: MysqlConnection): void {

@@ -6,13 +6,13 @@
  * the other. Names are compared as they are written, which Laravel's collation does not do.
  */
 import { NewerTablesError } from '../errors';
-import type { Found, Schema } from '../server/dialect';
 import { checkForeign, foundTables } from '../server/found-tables';
-import type { SqlSession } from '../server/sql-session';
+import type { Found, Schema } from '../server/server-tables';
 import { LARAVELS_LEASE, type TableNames, VERSIONS_TABLE } from '../table-names';
+import { inline } from './inline';
 import { DELAYED, READY, RESERVED } from './job-rows';
 import { type MysqlNames, mysqlNames } from './mysql-names';
-import { type Sql, sql } from './sql';
+import { raw, rowsOf, run, type Sql, sql, type Work } from '../statement';
 
 const VERSION = 1;
 
@@ -37,44 +37,41 @@ export class MysqlSchema implements Schema {
     this.#address = address;
   }
 
-  async look(session: SqlSession): Promise<Found> {
-    const { rows } = await session.query(
+  *look(): Work<Found> {
+    const [[version, isThere] = []] = yield* rowsOf(
       sql`SELECT VERSION(), EXISTS (
-        SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ${VERSIONS_TABLE})`
-        .text,
+        SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ${VERSIONS_TABLE})`,
     );
-    const [version, isThere] = rows[0] ?? [];
     const server = serverOf(String(version));
     const needed = isTooOld(server) ? NEEDED : undefined;
-    return { server, needed, ...(Number(isThere) === 1 ? await this.#tablesOf(session) : { version: 0 }) };
+    return { server, needed, ...(Number(isThere) === 1 ? yield* this.#tablesFound() : { version: 0 }) };
   }
 
-  async migrate(session: SqlSession): Promise<Pick<Found, 'version' | 'flaw'>> {
-    const { rows } = await session.query(`SELECT GET_LOCK('onqueue migrate', ${PATIENCE})`);
+  *migrate(): Work<Pick<Found, 'version' | 'flaw'>> {
+    const [row] = yield* rowsOf(sql`SELECT GET_LOCK('onqueue migrate', ${PATIENCE})`);
     // Another call of ours has gone on where this one stands; it is asked again.
-    if (Number(rows[0]?.[0]) !== 1) throw Object.assign(new Error('another process makes the tables'), { errno: 1205 });
+    if (Number(row?.[0]) !== 1) throw Object.assign(new Error('another process makes the tables'), { errno: 1205 });
     try {
-      const { version, flaw } = await this.look(session);
+      const { version, flaw } = yield* this.look();
       if (version > VERSION) throw new NewerTablesError(this.#address, version, VERSION);
-      const isDue = version < VERSION || flaw !== undefined;
-      if (isDue) await this.#checkForeign(session);
-      if (isDue) for (const { text } of this.#statements()) await session.query(text);
+      if (version < VERSION || flaw !== undefined) {
+        yield* this.#checkForeign();
+        for (const statement of this.#statements()) yield* run(statement);
+      }
       return { version, flaw };
     } finally {
-      await session.query("DO RELEASE_LOCK('onqueue migrate')");
+      yield* run(raw("DO RELEASE_LOCK('onqueue migrate')"));
     }
   }
 
-  async adopt(session: SqlSession): Promise<void> {
-    await session.query(this.#adoption.text);
-  }
-
   sql(): string {
-    const statements = this.#statements().map(({ text }) => `${text.replaceAll(/_utf8mb4 X'([\da-f]*)'/g, plain)};`);
+    const statements = this.#statements().map(
+      (statement) => `${inline(statement).replaceAll(/_utf8mb4 X'([\da-f]*)'/g, plain)};`,
+    );
     return `-- The tables of Onqueue, version ${VERSION}, for ${NEEDED} and newer.\n\n${statements.join('\n\n')}\n`;
   }
 
-  get #adoption(): Sql {
+  get adoption(): Sql {
     const { jobs, turns } = this.#names;
     // By the index, queue by queue: millions may wait.
     return sql`UPDATE (SELECT DISTINCT queue AS name FROM ${jobs} FORCE INDEX (${turns})) AS known
@@ -82,23 +79,21 @@ export class MysqlSchema implements Schema {
   SET lease_until = reserved_at + ${LARAVELS_LEASE}`;
   }
 
-  async #tablesOf(session: SqlSession): Promise<Pick<Found, 'version' | 'flaw'>> {
+  *#tablesFound(): Work<Pick<Found, 'version' | 'flaw'>> {
     const { jobs, failed, orders } = this.#tables;
-    const { rows } = await session.query(
+    const rows = yield* rowsOf(
       sql`SELECT NULL, CAST(version AS CHAR) FROM ${this.#names.versions} WHERE name = ${jobs}
         UNION ALL SELECT CONCAT(table_name, '.', column_name), data_type FROM information_schema.columns
-        WHERE table_schema = DATABASE() AND table_name IN (${[jobs, failed, orders]})`.text,
+        WHERE table_schema = DATABASE() AND table_name IN (${[jobs, failed, orders]})`,
     );
     return foundTables(rows, this.#tables, VERSION);
   }
 
-  #checkForeign(session: SqlSession): Promise<void> {
-    return checkForeign(this.#tables, 'number', this.#address, async (table) => {
-      const { rows } = await session.query(
-        sql`SELECT column_name FROM information_schema.columns
-          WHERE table_schema = DATABASE() AND table_name = ${table}`.text,
-      );
-      return rows.map(([name]) => String(name).toLowerCase());
+  #checkForeign(): Work<void> {
+    return checkForeign(this.#tables, 'number', this.#address, function* (table) {
+      const columns = sql`SELECT column_name FROM information_schema.columns
+        WHERE table_schema = DATABASE() AND table_name = ${table}`;
+      return (yield* rowsOf(columns)).map(([name]) => String(name).toLowerCase());
     });
   }
 
@@ -151,7 +146,7 @@ CREATE TABLE IF NOT EXISTS ${jobs} (
       ),
       sql`-- Laravel's attempts end at 255. A job that a worker of Laravel's had is given up when that would.
 ALTER TABLE ${jobs} MODIFY attempts BIGINT NOT NULL DEFAULT 0`,
-      this.#adoption,
+      this.adoption,
       sql`-- Jobs that are out of tries: Laravel's columns first.
 CREATE TABLE IF NOT EXISTS ${failed} (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
@@ -213,7 +208,7 @@ ALTER TABLE ${orders} ADD COLUMN ends_at DECIMAL(20, 6) NULL`,
       sql`SET @onqueue_alter = IF(EXISTS (
     SELECT 1 FROM information_schema.columns
     WHERE table_schema = DATABASE() AND table_name = ${table} AND column_name = ${column}
-  ), 'DO 0', ${alter.text})`,
+  ), 'DO 0', ${inline(alter)})`,
       sql`PREPARE onqueue_alter FROM @onqueue_alter`,
       sql`EXECUTE onqueue_alter`,
       sql`DEALLOCATE PREPARE onqueue_alter`,

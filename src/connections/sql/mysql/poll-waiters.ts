@@ -5,7 +5,7 @@
 import type { Clock, Seconds } from '../../../base/clock';
 import type { Waiter } from '../../contract';
 import { ConnectionClosedError } from '../../errors';
-import type { Waiters } from '../server/dialect';
+import type { Waiters } from '../dialect';
 import { HintWaiter } from '../server/hint-waiter';
 
 const SHORTEST: Seconds = 0.05;
@@ -34,12 +34,10 @@ export class PollWaiters implements Waiters {
     return waiter;
   }
 
-  /** Something can be had on the queue now. */
-  hint(queue: string): void {
+  wrote(queue: string): void {
     for (const waiter of this.#open) waiter.hint(queue);
   }
 
-  /** There was work on these queues: more may follow soon. */
   busy(queues: readonly string[]): void {
     for (const waiter of this.#open) waiter.busy(queues);
   }

@@ -1,9 +1,9 @@
 /** How jobs come into the tables. */
 import { invalidQueueName } from '../../../job/errors';
-import type { QueuedJob } from '../server/dialect';
+import type { QueuedJob } from '../dialect';
 import { availableAt, COUNTERS, dueOf, MOST_PLACE, READY } from './job-rows';
 import { keyOf, type MysqlNames } from './mysql-names';
-import { type Sql, sql } from './sql';
+import { type Sql, sql } from '../statement';
 
 /** Characters, as in Laravel's tables. */
 const LONGEST_NAME = 255;

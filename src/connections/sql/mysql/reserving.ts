@@ -6,10 +6,10 @@
  */
 import type { ReserveRequest } from '../../contract';
 import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
-import type { CallMark } from '../server/call-marks';
+import type { CallMark } from '../call-marks';
 import { DELAYED, MOST_PLACE, OTHER_COUNTERS, PAUSED_UNTIL, READY, RESERVED, sane } from './job-rows';
 import type { MysqlNames } from './mysql-names';
-import { Sql, sql } from './sql';
+import { raw, type Sql, sql } from '../statement';
 
 export const mostJobs = ({ limit }: ReserveRequest): number => Math.max(Math.min(Math.floor(limit), MOST_JOBS), 0);
 
@@ -62,11 +62,11 @@ function moveUp({ jobs, turns }: MysqlNames, queue: string): readonly Sql[] {
       (SELECT COALESCE(MIN(turn), 1) FROM ${line} AND state = ${READY} AND turn >= -${MOST_PLACE}),
       (SELECT COALESCE(MAX(turn), 0) FROM ${line} AND state = ${READY} AND turn <= ${MOST_PLACE})
       INTO @onqueue_ended, @onqueue_due, @onqueue_head, @onqueue_tail`,
-    sql`UPDATE ${listed(new Sql('@onqueue_ended'))} STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = list.id
+    sql`UPDATE ${listed(raw('@onqueue_ended'))} STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = list.id
       SET place = @onqueue_head - ${MOST_JOBS + 1} + n, reserved_at = NULL, lease_until = NULL, holder = NULL,
         attempts = GREATEST(${sane('attempts')} - 1, 0), crashes = ${sane('crashes')} + 1
       WHERE state = ${RESERVED} AND turn <= @onqueue_now`,
-    sql`UPDATE ${listed(new Sql('@onqueue_due'))} STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = list.id
+    sql`UPDATE ${listed(raw('@onqueue_due'))} STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = list.id
       SET place = @onqueue_tail + n WHERE state = ${DELAYED} AND turn <= @onqueue_now`,
   ];
 }
@@ -75,7 +75,7 @@ function moveUp({ jobs, turns }: MysqlNames, queue: string): readonly Sql[] {
 const listed = (ids: Sql): Sql =>
   sql`JSON_TABLE(${ids}, '$[*]' COLUMNS (n FOR ORDINALITY, id BIGINT PATH '$')) AS list`;
 
-const UP_TO_HERE = new Sql('OVER (ORDER BY turn, id ROWS UNBOUNDED PRECEDING)');
+const UP_TO_HERE = raw('OVER (ORDER BY turn, id ROWS UNBOUNDED PRECEDING)');
 
 /** The first in line that nobody else is about to take, as many as the bounds allow. */
 function takeFrom({ jobs, turns, orders }: MysqlNames, queue: string, most: number, mark: CallMark): Sql {

@@ -1,10 +1,10 @@
 /** How reservations end in the tables: within a transaction, each only where it is still held by who ends it. */
 import { uuidv7 } from '../../../payload/uuid';
-import type { Ending, NewFailure } from '../server/dialect';
+import type { Ending, NewFailure } from '../dialect';
 import { availableAt, dueOf, heldBy } from './job-rows';
 import { keyOf, type MysqlNames } from './mysql-names';
 import { findTail } from './pushing';
-import { Sql, sql } from './sql';
+import { raw, type Sql, sql } from '../statement';
 
 type Failed = Extract<Ending, { kind: 'failed' }>;
 
@@ -33,18 +33,13 @@ function release(names: MysqlNames, ending: Extract<Ending, { kind: 'released' }
   const due = dueOf(ending);
   const { attempts, crashes, exceptions, timeouts, releases } = ending.counters;
   const goesLast = due === undefined && ending.front !== true;
-  const ready = sql`due_at = NULL, place = ${new Sql(goesLast ? '@onqueue_tail + 1' : 'place')}`;
+  const ready = sql`due_at = NULL, place = ${raw(goesLast ? '@onqueue_tail + 1' : 'place')}`;
   const line = due === undefined ? ready : sql`due_at = ${due}, place = NULL`;
   const update = sql`UPDATE ${names.jobs} SET reserved_at = NULL, lease_until = NULL, holder = NULL,
       available_at = ${availableAt(due)}, ${line}, attempts = ${attempts}, crashes = ${crashes},
       exceptions = ${exceptions}, timeouts = ${timeouts}, releases = ${releases}
     WHERE ${heldBy([ending])}`;
   return goesLast ? [findTail(names, ending.queue), update] : [update];
-}
-
-/** Adds the entry, or replaces the one of the same id, as the newest. */
-export function putFailed({ failed }: MysqlNames, entry: NewFailure, from: Sql): Sql {
-  return sql`REPLACE INTO ${failed} ${row(entry, sql`${keyOf(entry.id)}`, from)}`;
 }
 
 /** Adds the entry, beside one of the same id that is there. */
@@ -57,7 +52,7 @@ function addFailed({ failed }: MysqlNames, { entry, asStored = false }: Failed, 
 
 function row(entry: NewFailure, key: Sql, from: Sql, asStored = false): Sql {
   const { connection, queue, exception, name, attempts } = entry;
-  const payload = asStored ? new Sql('payload') : entry.payload;
+  const payload = asStored ? raw('payload') : entry.payload;
   return sql`(uuid, connection, queue, payload, exception, failed_at, failed_ms, name, attempts)
     SELECT ${key}, ${[connection, queue, payload, exception]},
       FROM_UNIXTIME(FLOOR(@onqueue_now)), ROUND(@onqueue_now * 1000), ${name}, ${attempts} ${from}`;

@@ -1,9 +1,11 @@
 /**
  * Runs our statements within a transaction that the user has begun: by mysql2 itself, by a library that is known, or by
- * anything with `query(text)`. They hold no placeholders.
+ * anything with `query(text)`. They hold no placeholders, and go one after another: a client of the user's own may take no more
+ * than one at once.
  */
 import { rawQueryOf } from '../libraries/raw-query';
-import type { SqlRow, SqlSession } from '../server/sql-session';
+import type { SqlResult, SqlRow, SqlSession } from '../statement';
+import { inline } from './inline';
 
 /** mysql2 gives a list of rows and columns, and knex and Drizzle what it gives; kysely an object; others the rows. */
 type Answer = readonly unknown[] | { readonly rows?: readonly unknown[] } | undefined;
@@ -15,9 +17,14 @@ export function transactionSession(transaction: unknown): SqlSession | undefined
   if (transaction === null || 'getConnection' in transaction) return undefined;
   const withCallbacks = 'promise' in transaction && typeof transaction.promise === 'function';
   const run = rawQueryOf(withCallbacks ? (transaction as { promise(): unknown }).promise() : transaction);
-  return run === undefined
-    ? undefined
-    : { query: async (text) => ({ rows: rowsOf((await run(text, [])) as Answer), written: 0 }) };
+  if (run === undefined) return undefined;
+  return {
+    run: async ({ writes }) => {
+      const results: SqlResult[] = [];
+      for (const write of writes) results.push({ rows: rowsOf((await run(inline(write), [])) as Answer), written: 0 });
+      return results;
+    },
+  };
 }
 
 function rowsOf(answer: Answer): readonly SqlRow[] {

@@ -6,9 +6,9 @@
  * other plans out of the way one for all values is as good as one for these, and is made once for each session.
  */
 import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
-import { COUNTERS, MOST_COUNTED } from '../stored-row';
+import { COUNTERS, MOST_COUNTED } from '../job-row';
 import { type Identifiers, literal } from './identifiers';
-import { DELAYED, DUE, FENCE, PAUSED_UNTIL, READY, RESERVED } from './states';
+import { DELAYED, DUE, FENCE, PAUSED_UNTIL, READY, RESERVED } from './columns';
 
 /** What stands there may not have been counted by us: see `MOST_COUNTED`. */
 const sane = (counter: string): string => `least(greatest(${counter}, 0), ${MOST_COUNTED})`;
@@ -184,19 +184,10 @@ function settling({ jobs, failed, calls, places, channel }: Identifiers): string
   END IF;`;
 }
 
-/** Adds the entry, or replaces the one of the same id, as the newest. `from`: what gives the entry. */
-export function putFailed(failed: string, entry: string, now: string, from: string): string {
-  return `${insertFailed(failed, entry, now, from)}
-      ON CONFLICT (uuid) DO UPDATE SET id = excluded.id, connection = excluded.connection, queue = excluded.queue,
-        payload = excluded.payload, raw = excluded.raw, exception = excluded.exception, failed_at = excluded.failed_at,
-        failed_ms = excluded.failed_ms, name = excluded.name, attempts = excluded.attempts`;
-}
-
-/** `from`: what gives the entry, if it is no variable. */
-function insertFailed(failed: string, entry: string, now: string, from = ''): string {
+function insertFailed(failed: string, entry: string, now: string): string {
   return `INSERT INTO ${failed} (uuid, connection, queue, payload, raw, exception, failed_at, failed_ms, name, attempts)
       SELECT ${entry}.uuid, ${entry}.connection, ${entry}.queue, ${entry}.payload, decode(${entry}.raw, 'base64'), ${entry}.exception,
-        to_timestamp(${now}) AT TIME ZONE 'UTC', round(${now} * 1000), ${entry}.name, ${entry}.attempts ${from}`;
+        to_timestamp(${now}) AT TIME ZONE 'UTC', round(${now} * 1000), ${entry}.name, ${entry}.attempts`;
 }
 
 function reserving(names: Identifiers): string {

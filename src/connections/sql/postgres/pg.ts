@@ -1,6 +1,7 @@
 /** The package pg, as far as it is used here, and sessions on what it gives. Its types are a package of their own. */
 import { loadPeer } from '../../kit/peer';
-import type { SqlClient, SqlPool, SqlResult, SqlRow } from '../server/sql-session';
+import type { SqlClient, SqlPool } from '../server/server-caller';
+import { raw, type Sql, type SqlResult, type SqlRow, type Step } from '../statement';
 
 export interface PgResult {
   readonly rowCount: number | null;
@@ -63,11 +64,36 @@ export function loadPg(connection: string): PgPackage {
 const AS_TEXT = { getTypeParser: () => (value: unknown) => value };
 
 /** Runs one statement, or without values several at once. */
-export async function query(client: PgQueries, text: string, values: readonly unknown[] = []): Promise<SqlResult> {
-  const statement = values.length === 0 ? { text } : { text, values };
+export async function query(client: PgQueries, { text, values }: Sql): Promise<SqlResult> {
+  const statement = values.length === 0 ? { text } : { text: numbered(text), values };
   const answer = await client.query({ ...statement, rowMode: 'array', types: AS_TEXT });
   const { rows, rowCount } = Array.isArray(answer) ? (answer as readonly PgResult[]).at(-1)! : (answer as PgResult);
   return { rows: rows as readonly SqlRow[], written: rowCount ?? 0 };
+}
+
+/** With `$1`, `$2`, … for the values. */
+export function numbered(text: string): string {
+  let number = 0;
+  return text.replaceAll('?', () => `$${++number}`);
+}
+
+/** Each statement by a query of its own, one after another. */
+export async function runStep(
+  ask: (statement: Sql) => Promise<SqlResult>,
+  { writes, reads = [] }: Step,
+): Promise<readonly SqlResult[]> {
+  const results: SqlResult[] = [];
+  const several = writes.length > 1;
+  if (several) await ask(raw('BEGIN'));
+  try {
+    for (const statement of writes) results.push(await ask(statement));
+    if (several) await ask(raw('COMMIT'));
+  } catch (error) {
+    if (several) await ask(raw('ROLLBACK'));
+    throw error;
+  }
+  for (const statement of reads) results.push(await ask(statement));
+  return results;
 }
 
 /** @param isOurs otherwise it is the user's own, and never ended */
@@ -86,7 +112,7 @@ function clientOf(client: PgPooledClient): SqlClient {
   client.on('error', heard);
   return {
     identity: client,
-    query: (text, values) => query(client, text, values),
+    run: (step) => runStep((statement) => query(client, statement), step),
     release: (broken) => {
       client.release(broken);
       client.off('error', heard);

@@ -7,10 +7,11 @@
 import type { Clock, Milliseconds, Seconds, Timer } from '../../../base/clock';
 import type { Waiter } from '../../contract';
 import { ConnectionClosedError } from '../../errors';
-import type { Waiters } from '../server/dialect';
+import type { Waiters } from '../dialect';
 import { HintWaiter } from '../server/hint-waiter';
 import { quoted } from './identifiers';
 import { type PgClient, query } from './pg';
+import { raw } from '../statement';
 
 export interface HintSettings {
   /** The connection's name in the configuration. */
@@ -59,6 +60,11 @@ export class PostgresHints implements Waiters {
     return waiter;
   }
 
+  /** The functions of the database send the hints. */
+  wrote(): void {}
+
+  busy(): void {}
+
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#waiters].map((waiter) => waiter.close()));
@@ -99,7 +105,7 @@ export class PostgresHints implements Waiters {
     const timer = clock.after(deadline * 1000, () => this.#lose(client));
     try {
       await before;
-      await query(client, text);
+      await query(client, raw(text));
       this.#heardAt = clock.monotonic();
       return this.#client === client;
     } catch {

@@ -5,13 +5,13 @@
  * millions of dead rows a day. The room left on its pages takes the copy that each reservation makes.
  */
 import { NewerTablesError } from '../errors';
-import type { Found, Schema } from '../server/dialect';
 import { checkForeign, foundTables } from '../server/found-tables';
-import type { SqlSession } from '../server/sql-session';
+import type { Found, Schema } from '../server/server-tables';
+import { raw, rowsOf, run, type Sql, sql, transaction, type Work } from '../statement';
 import { LARAVELS_LEASE, type TableNames } from '../table-names';
 import { exchangeFunction, pushFunction } from './functions';
 import { type Identifiers, identifiers, literal, quoted } from './identifiers';
-import { DELAYED, DUE, KNOWN_ID, READY, RESERVED, UNREAD_ID } from './states';
+import { DELAYED, DUE, KNOWN_ID, READY, RESERVED, UNREAD_ID } from './columns';
 
 const VERSION = 2;
 
@@ -31,71 +31,63 @@ export class PostgresSchema implements Schema {
     this.#address = address;
   }
 
-  async look(session: SqlSession): Promise<Found> {
-    const { rows } = await session.query(
-      "SELECT current_setting('server_version'), current_setting('server_version_num'), to_regclass($1) IS NOT NULL",
-      [this.#names.versions],
+  *look(): Work<Found> {
+    const [[server, number, isThere] = []] = yield* rowsOf(
+      sql`SELECT current_setting('server_version'), current_setting('server_version_num'), to_regclass(${this.#names.versions}) IS NOT NULL`,
     );
-    const [server, number, isThere] = rows[0] ?? [];
     const needed = Number(number) < OLDEST.number ? OLDEST.text : undefined;
     return {
       server: `PostgreSQL ${String(server)}`,
       needed,
-      ...(isThere === 't' ? await this.#tablesOf(session) : { version: 0 }),
+      ...(isThere === 't' ? yield* this.#tablesFound() : { version: 0 }),
     };
   }
 
-  async migrate(session: SqlSession): Promise<Pick<Found, 'version' | 'flaw'>> {
-    await session.query('BEGIN');
-    try {
-      // Whoever comes second finds that it is done.
-      await session.query(`SELECT pg_advisory_xact_lock(hashtext('onqueue migrate'))`);
-      const { version, flaw } = await this.look(session);
-      if (version > VERSION) throw new NewerTablesError(this.#address, version, VERSION);
-      if (version < VERSION || flaw !== undefined) {
-        if (version === 0 || flaw !== undefined) await this.#checkForeign(session);
-        await session.query(this.#statements());
-      }
-      await session.query('COMMIT');
-      return { version, flaw };
-    } catch (error) {
-      await session.query('ROLLBACK');
-      throw error;
-    }
+  migrate(): Work<Pick<Found, 'version' | 'flaw'>> {
+    return transaction(this.#migrate());
   }
 
-  async adopt(session: SqlSession): Promise<void> {
-    await session.query(this.#adoption);
+  *#migrate(): Work<Pick<Found, 'version' | 'flaw'>> {
+    // Whoever comes second finds that it is done.
+    yield* run(raw(`SELECT pg_advisory_xact_lock(hashtext('onqueue migrate'))`));
+    const { version, flaw } = yield* this.look();
+    if (version > VERSION) throw new NewerTablesError(this.#address, version, VERSION);
+    if (version < VERSION || flaw !== undefined) {
+      if (version === 0 || flaw !== undefined) yield* this.#checkForeign();
+      yield* run(raw(this.#statements()));
+    }
+    return { version, flaw };
   }
 
   sql(): string {
     return `BEGIN;\n\n${this.#statements()}\n\nCOMMIT;\n`;
   }
 
-  get #adoption(): string {
-    return `UPDATE ${this.#names.jobs} SET lease_until = reserved_at + ${LARAVELS_LEASE} WHERE ${RESERVED} AND lease_until IS NULL`;
+  get adoption(): Sql {
+    return raw(
+      `UPDATE ${this.#names.jobs} SET lease_until = reserved_at + ${LARAVELS_LEASE} WHERE ${RESERVED} AND lease_until IS NULL`,
+    );
   }
 
-  async #tablesOf(session: SqlSession): Promise<Pick<Found, 'version' | 'flaw'>> {
+  *#tablesFound(): Work<Pick<Found, 'version' | 'flaw'>> {
     const { jobs, failed, orders } = this.#tables;
-    const { rows } = await session.query(
-      `SELECT NULL AS name, version::text AS type FROM ${this.#names.versions} WHERE name = $1
+    const ids = this.#names;
+    const tables = [ids.jobs, ids.failed, ids.orders].map((name) => sql`to_regclass(${name})`);
+    const rows = yield* rowsOf(
+      sql`SELECT NULL AS name, version::text AS type FROM ${raw(ids.versions)} WHERE name = ${jobs}
        UNION ALL
-       SELECT CASE attrelid WHEN to_regclass($2) THEN $1 WHEN to_regclass($3) THEN $4 ELSE $6 END || '.' || attname, format_type(atttypid, atttypmod)
-       FROM pg_attribute
-       WHERE attrelid IN (to_regclass($2), to_regclass($3), to_regclass($5)) AND attnum > 0 AND NOT attisdropped`,
-      [jobs, this.#names.jobs, this.#names.failed, failed, this.#names.orders, orders],
+       SELECT CASE attrelid WHEN ${tables[0]!} THEN ${jobs} WHEN ${tables[1]!} THEN ${failed} ELSE ${orders} END || '.' || attname,
+         format_type(atttypid, atttypmod)
+       FROM pg_attribute WHERE attrelid IN (${tables}) AND attnum > 0 AND NOT attisdropped`,
     );
     return foundTables(rows, this.#tables, VERSION);
   }
 
-  #checkForeign(session: SqlSession): Promise<void> {
-    return checkForeign(this.#tables, 'call', this.#address, async (table) => {
-      const { rows } = await session.query(
-        'SELECT attname FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped',
-        [quoted(table)],
-      );
-      return rows.map(([name]) => String(name));
+  #checkForeign(): Work<void> {
+    return checkForeign(this.#tables, 'call', this.#address, function* (table) {
+      const columns = sql`SELECT attname FROM pg_attribute
+        WHERE attrelid = to_regclass(${quoted(table)}) AND attnum > 0 AND NOT attisdropped`;
+      return (yield* rowsOf(columns)).map(([name]) => String(name));
     });
   }
 
@@ -133,7 +125,7 @@ ALTER TABLE ${jobs}
 -- Laravel's attempts end at 32767, and its names at 255 characters.
 ALTER TABLE ${jobs} ALTER COLUMN attempts TYPE bigint, ALTER COLUMN queue TYPE text;
 -- A job that a worker of Laravel's had is given up when that would.
-${this.#adoption};
+${this.adoption.text};
 ALTER TABLE ${jobs} SET (
   fillfactor = 75,
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,

@@ -3,7 +3,10 @@
  * with `query(text, values)`, which takes a statement with `$1`, `$2`, …
  */
 import { rawQueryOf } from '../libraries/raw-query';
-import type { SqlRow, SqlSession } from '../server/sql-session';
+import type { SqlRow, SqlSession } from '../statement';
+import { numbered, runStep } from './pg';
+
+type Answer = readonly unknown[] | { readonly rows?: readonly unknown[] } | undefined;
 
 /** Undefined: it is none of them, or no transaction. */
 export function transactionSession(transaction: unknown): SqlSession | undefined {
@@ -12,15 +15,14 @@ export function transactionSession(transaction: unknown): SqlSession | undefined
   const run = rawQueryOf(transaction);
   if (run === undefined) return undefined;
   return {
-    query: async (text, values = []) => {
-      const answer = (await run(text, values)) as
-        | readonly unknown[]
-        | { readonly rows?: readonly unknown[] }
-        | undefined;
-      const rows = (answer !== undefined && 'rows' in answer ? answer.rows : answer) as readonly unknown[] | undefined;
-      // As objects, or as lists; of text or of what parsers of the user's make of it.
-      const lists = (rows ?? []).map((row) => (Array.isArray(row) ? row : Object.values(row as object)) as SqlRow);
-      return { rows: lists, written: 0 };
-    },
+    run: (step) =>
+      runStep(async ({ text, values }) => {
+        const answer = (await run(numbered(text), values)) as Answer;
+        const rows =
+          answer !== undefined && 'rows' in answer ? answer.rows : (answer as readonly unknown[] | undefined);
+        // As objects, or as lists; of text or of what parsers of the user's make of it.
+        const lists = (rows ?? []).map((row) => (Array.isArray(row) ? row : Object.values(row as object)) as SqlRow);
+        return { rows: lists, written: 0 };
+      }, step),
   };
 }

@@ -1,7 +1,8 @@
 /** What stands in a database server under the names of our tables: of which version it is, and whether it is ours at all. */
 import { ForeignTableError } from '../errors';
 import type { TableNames } from '../table-names';
-import type { Found } from './dialect';
+import type { Found } from './server-tables';
+import type { Work } from '../statement';
 
 /** What makes a table of that name one of Laravel's, or of ours. */
 const LARAVELS = {
@@ -46,12 +47,12 @@ function flawIn(found: ReadonlyMap<string, string>, { jobs, failed, orders }: Ta
  * @param call the column of the calls that has their numbers
  * @throws ForeignTableError one of them is somebody else's
  */
-export async function checkForeign(
+export function* checkForeign(
   { jobs, failed, queues, locks, orders, calls }: TableNames,
   call: string,
   address: string,
-  columnsOf: (table: string) => Promise<readonly string[]>,
-): Promise<void> {
+  columnsOf: (table: string) => Work<readonly string[]>,
+): Work<void> {
   for (const [table, needed] of [
     [jobs, LARAVELS.jobs],
     [failed, LARAVELS.failed],
@@ -60,7 +61,7 @@ export async function checkForeign(
     [orders, ['kind', 'value']],
     [calls, ['client', call, 'called_at']],
   ] as const) {
-    const columns = await columnsOf(table);
+    const columns = yield* columnsOf(table);
     if (columns.length > 0 && !needed.every((column) => columns.includes(column)))
       throw new ForeignTableError(address, table);
   }

@@ -12,8 +12,38 @@ import { QueueUnavailableError } from '../../errors';
 import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../../kit/unknown-host';
 import { withConsequence } from '../../../base/define-error';
 import { NotMigratedError, RefusedByDatabaseError } from '../errors';
-import type { Dialect, Trouble } from './dialect';
-import type { SqlClient, SqlPool, SqlResult, SqlSession } from './sql-session';
+import type { Engine, Purpose } from '../engine';
+import { BrokenTransaction, perform, type SqlSession, type Work } from '../statement';
+
+/**
+ * `gone`: the connection ended, or could not be made; what was sent may have been carried out.
+ * `passing`: it was not carried out, and will be when it is asked again: a deadlock, a server that starts.
+ * `unmigrated`: a table, a column or a function of ours is not there.
+ * `unfit`: what was to be written is refused for itself; something else would be taken.
+ * `refused`: it was not carried out, and asking again does not help.
+ */
+export type Trouble = 'gone' | 'passing' | 'unmigrated' | 'unfit' | 'refused';
+
+export interface ErrorReader {
+  trouble(error: unknown): Trouble;
+  /** What somebody can do about it, as a sentence. */
+  remedy(error: unknown): string | undefined;
+}
+
+/** A connection that was taken out of a pool. */
+export interface SqlClient extends SqlSession {
+  /** The client of the package itself: the same object whenever the pool gives the same connection. */
+  readonly identity: object;
+  /** Back to the pool, once. `broken`: whatever it answers next is not for us; it is ended. */
+  release(broken: boolean): void;
+}
+
+export interface SqlPool {
+  /** Rejects where no connection can be made. */
+  acquire(): Promise<SqlClient>;
+  /** Ends the connections; a pool of the user's own is left as it is. */
+  close(): Promise<void>;
+}
 
 export interface CallerSettings {
   /** The connection's name in the configuration. */
@@ -23,17 +53,10 @@ export interface CallerSettings {
   readonly clock: Clock;
   readonly deadline: Seconds;
   readonly origin: string | undefined;
-  readonly dialect: Pick<Dialect, 'product' | 'transactions' | 'errors'>;
+  /** For people: `PostgreSQL`. */
+  readonly product: string;
+  readonly errors: ErrorReader;
   readonly pool: SqlPool;
-}
-
-export interface Purpose {
-  /** What was not done when it fails, as a clause. */
-  readonly consequence: string;
-  /** Default: it only reads. `once`: done twice, it would not be the same. */
-  readonly writes?: 'repeatable' | 'once';
-  /** Default: that of the connection. */
-  readonly deadline?: Seconds;
 }
 
 /** A connection that has died unnoticed is given up early enough for another one to answer within the deadline. */
@@ -55,7 +78,7 @@ interface Failure {
   readonly deadline: Seconds | undefined;
 }
 
-export class ServerCaller {
+export class ServerCaller implements Engine {
   readonly settings: CallerSettings;
   /** When each connection was last heard of, by the monotonic clock. */
   readonly #heardAt = new WeakMap<object, Milliseconds>();
@@ -72,7 +95,7 @@ export class ServerCaller {
    *
    * @throws QueueUnavailableError, NotMigratedError, and errors of ours that `work` throws
    */
-  run<T>(purpose: Purpose, work: (session: SqlSession) => Promise<T>): Promise<T> {
+  run<T>(purpose: Purpose, work: () => Work<T>): Promise<T> {
     const call = this.#insist(purpose, work);
     this.#underWay.add(call);
     const done = (): void => void this.#underWay.delete(call);
@@ -88,8 +111,8 @@ export class ServerCaller {
     await within(clock, deadline * 1000, ended).catch(() => undefined);
   }
 
-  async #insist<T>(purpose: Purpose, work: (session: SqlSession) => Promise<T>): Promise<T> {
-    const { clock, dialect } = this.settings;
+  async #insist<T>(purpose: Purpose, work: () => Work<T>): Promise<T> {
+    const { clock, errors } = this.settings;
     const { consequence, writes, deadline = this.settings.deadline } = purpose;
     const end = clock.monotonic() + deadline * 1000;
     const patience = (deadline * 1000) / (writes === 'once' ? 1 : ATTEMPTS_IN_SILENCE);
@@ -98,11 +121,11 @@ export class ServerCaller {
     let said: unknown = SILENCE;
     for (let attempt = 0; ; attempt += 1) {
       const until = Math.min(clock.monotonic() + patience, end);
-      const outcome = await this.#attempt(work, writes !== undefined && dialect.transactions, until);
+      const outcome = await this.#attempt(work, until);
       if ('value' in outcome) return outcome.value;
       const { error, sent } = outcome;
       if (error instanceof OnqueueError) throw withConsequence(error, consequence);
-      const trouble = error === SILENCE ? 'gone' : dialect.errors.trouble(error);
+      const trouble = error === SILENCE ? 'gone' : errors.trouble(error);
       if (trouble === 'passing') said = error;
       uncertain ||= sent && trouble === 'gone' && writes !== undefined;
       const pause = Math.min(FIRST_PAUSE * 2 ** Math.min(attempt, 10), LONGEST_PAUSE) * (0.5 + systemRandom() / 2);
@@ -121,8 +144,7 @@ export class ServerCaller {
   }
 
   async #attempt<T>(
-    work: (session: SqlSession) => Promise<T>,
-    transaction: boolean,
+    work: () => Work<T>,
     until: Milliseconds,
   ): Promise<{ readonly value: T } | { readonly error: unknown; readonly sent: boolean }> {
     const { clock } = this.settings;
@@ -130,8 +152,7 @@ export class ServerCaller {
     let broken = true;
     try {
       client = await this.#acquire(until);
-      const answer = transaction ? inTransaction(client, work) : work(client);
-      const value = await within(clock, until - clock.monotonic(), answer);
+      const value = await within(clock, until - clock.monotonic(), perform(client, work()));
       this.#heardAt.set(client.identity, clock.monotonic());
       broken = false;
       return { value };
@@ -147,7 +168,7 @@ export class ServerCaller {
   /** Refused by a statement: the connection is as good as before. */
   #isRefusal(error: unknown): boolean {
     if (error instanceof OnqueueError) return true;
-    const trouble = this.settings.dialect.errors.trouble(error);
+    const trouble = this.settings.errors.trouble(error);
     return trouble === 'refused' || trouble === 'unfit' || trouble === 'unmigrated';
   }
 
@@ -173,7 +194,7 @@ export class ServerCaller {
   }
 
   #explain({ error, sent, trouble, uncertain, deadline }: Failure, consequence: string): Error {
-    const { name, address, origin, dialect } = this.settings;
+    const { name, address, origin, product, errors } = this.settings;
     const cause = error === SILENCE ? undefined : error;
     const reason = wordsOf(cause);
     if (trouble === 'unmigrated') return new NotMigratedError(name, address, consequence, { cause });
@@ -181,12 +202,12 @@ export class ServerCaller {
       const facts = { connection: name, address, reply: reason ?? 'without a reason', consequence };
       return new RefusedByDatabaseError(facts, { cause });
     }
-    const known = isUnknownHost(error) ? UNKNOWN_HOST_REMEDY : dialect.errors.remedy(error);
+    const known = isUnknownHost(error) ? UNKNOWN_HOST_REMEDY : errors.remedy(error);
     const remedy = known ?? (cause === undefined && !sent ? NO_CONNECTION : undefined);
     return new QueueUnavailableError(
       {
         connection: name,
-        store: dialect.product,
+        store: product,
         address,
         consequence,
         uncertain,
@@ -198,24 +219,6 @@ export class ServerCaller {
       },
       { cause },
     );
-  }
-}
-
-/** The transaction could not be ended: the connection is of no use any more. */
-class BrokenTransaction extends Error {}
-
-async function inTransaction<T>(client: SqlClient, work: (session: SqlSession) => Promise<T>): Promise<T> {
-  const control = (text: string): Promise<SqlResult> => client.query(text);
-  await control('BEGIN');
-  try {
-    const result = await work(client);
-    await control('COMMIT');
-    return result;
-  } catch (cause) {
-    await control('ROLLBACK').catch(() => {
-      throw new BrokenTransaction('the transaction was not ended', { cause });
-    });
-    throw cause;
   }
 }
 

@@ -3,8 +3,8 @@ import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { OnqueueError } from '../../../base/onqueue-error';
 import type { Diagnosis } from '../../contract';
-import type { SqliteStore } from './sqlite-store';
-import type { SqliteTables } from './sqlite-tables';
+import type { Engine } from '../engine';
+import { raw, rowsOf } from '../statement';
 
 const SUBJECT = 'database';
 
@@ -19,9 +19,11 @@ const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
   [0x5346414f, 'AFS'],
 ]);
 
-export async function diagnose(file: string, store: SqliteStore<SqliteTables>): Promise<readonly Diagnosis[]> {
+export async function diagnose(file: string, engine: Engine): Promise<readonly Diagnosis[]> {
   try {
-    const { version, journal } = await store.read('it was not examined', (tables) => tables.facts());
+    const facts = raw('SELECT sqlite_version(), journal_mode FROM pragma_journal_mode');
+    const rows = await engine.run({ consequence: 'it was not examined' }, () => rowsOf(facts));
+    const [version, journal] = (rows[0] ?? []).map(String);
     const lines: Diagnosis[] = [
       { level: 'ok', subject: SUBJECT, message: `SQLite ${version} (libsql), ${file}, journal mode ${journal}` },
     ];

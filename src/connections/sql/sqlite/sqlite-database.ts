@@ -6,18 +6,13 @@
  * as `CAST(… AS BLOB)`, which also keeps what follows a NUL character.
  */
 import { SqliteEngineError, UnboundValueError } from '../errors';
-
-export type SqliteValue = string | number | null | Buffer;
-
-/** The columns of one row, in the order of the statement. */
-export type SqliteRow = readonly SqliteValue[];
+import type { SqlResult, SqlRow, SqlValue } from '../statement';
 
 export interface SqliteStatement {
-  /** Returns the number of rows that it changed. */
-  run(values: readonly SqliteValue[]): number;
+  /** @param one it gives one row at most */
+  run(values: readonly SqlValue[], one?: true): SqlResult;
   /** The first row. */
-  get(values: readonly SqliteValue[]): SqliteRow | undefined;
-  all(values: readonly SqliteValue[]): readonly SqliteRow[];
+  get(values: readonly SqlValue[]): SqlRow | undefined;
 }
 
 export interface SqliteDatabase {
@@ -39,9 +34,9 @@ export interface EngineStatement {
   /** Whether it gives rows. */
   readonly reader: boolean;
   raw(): EngineStatement;
-  run(values: readonly SqliteValue[]): { readonly changes: number };
-  get(values: readonly SqliteValue[]): SqliteRow | undefined;
-  all(values: readonly SqliteValue[]): readonly SqliteRow[];
+  run(values: readonly SqlValue[]): { readonly changes: number };
+  get(values: readonly SqlValue[]): SqlRow | undefined;
+  all(values: readonly SqlValue[]): readonly SqlRow[];
 }
 
 type EngineClass = new (file: string, options: { readonly timeout: number }) => EngineHandle;
@@ -77,26 +72,31 @@ function engineClass(): EngineClass {
 
 class CheckedStatement implements SqliteStatement {
   readonly #statement: EngineStatement;
+  readonly #givesRows: boolean;
 
   constructor(statement: EngineStatement) {
+    this.#givesRows = statement.reader;
     // Rows come as arrays: as objects they would carry a `_metadata` of the engine's.
     this.#statement = statement.reader ? statement.raw() : statement;
   }
 
-  run(values: readonly SqliteValue[]): number {
-    return this.#statement.run(checked(values)).changes;
+  run(values: readonly SqlValue[], one?: true): SqlResult {
+    if (!this.#givesRows) return { rows: [], written: this.#statement.run(checked(values)).changes };
+    if (one !== undefined) return resultOf(this.get(values));
+    const rows = this.#statement.all(checked(values));
+    return { rows, written: rows.length };
   }
 
-  get(values: readonly SqliteValue[]): SqliteRow | undefined {
+  get(values: readonly SqlValue[]): SqlRow | undefined {
     return this.#statement.get(checked(values));
-  }
-
-  all(values: readonly SqliteValue[]): readonly SqliteRow[] {
-    return this.#statement.all(checked(values));
   }
 }
 
-function checked(values: readonly SqliteValue[]): readonly SqliteValue[] {
+const resultOf = (row: SqlRow | undefined): SqlResult => (row === undefined ? NOTHING : { rows: [row], written: 1 });
+
+const NOTHING: SqlResult = { rows: [], written: 0 };
+
+function checked(values: readonly SqlValue[]): readonly SqlValue[] {
   for (const value of values) {
     if (typeof value === 'string' || value === null || Buffer.isBuffer(value)) continue;
     // In place of NaN the engine would store what the same parameter was before.

@@ -1,6 +1,8 @@
 /** Waits for work in a file: it looks at the tables itself, so that no wake-up can come too early to count. */
 import type { Clock, Milliseconds, Seconds, Timer } from '../../../base/clock';
 import type { Waiter } from '../../contract';
+import { OpenWaiters } from '../../kit/open-waiters';
+import type { Waiters } from '../dialect';
 import { ConnectionClosedError } from '../../errors';
 import type { FileWatch } from './file-watch';
 
@@ -13,6 +15,29 @@ export interface WaiterOptions {
   readonly nextIn: (queues: readonly string[]) => Seconds;
   /** Changes when another connection has written. */
   readonly version: () => number | undefined;
+}
+
+export class SqliteWaiters implements Waiters {
+  readonly #options: WaiterOptions;
+  readonly #open = new OpenWaiters();
+
+  constructor(options: WaiterOptions) {
+    this.#options = options;
+  }
+
+  open(queues: readonly string[]): Waiter {
+    return this.#open.add(new SqliteWaiter(queues, this.#options));
+  }
+
+  wrote(queue: string): void {
+    this.#options.watch.wroteTo(queue);
+  }
+
+  busy(): void {}
+
+  close(): Promise<void> {
+    return this.#open.close();
+  }
 }
 
 export class SqliteWaiter implements Waiter {

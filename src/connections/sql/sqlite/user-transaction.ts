@@ -1,23 +1,28 @@
-/** Runs our statements within a transaction that the user has begun: on a handle of libsql, by kysely or by knex. */
+/**
+ * Runs our statements within a transaction that the user has begun: on a handle of libsql, by kysely or by knex.
+ *
+ * Only where the user's library is the engine that this connection itself works with: SQLite knows of the locks of a
+ * process by what it has noted in its own memory, and two copies of it in one process overwrite each other's commits.
+ */
 import { unknownTransaction } from '../../errors';
-import { ForeignEngineError } from '../errors';
+import { ForeignEngineError, NotMigratedError, OtherFileError } from '../errors';
 import { knex } from '../libraries/knex';
 import { kysely } from '../libraries/kysely';
-import type { RawQuery } from '../libraries/raw-query';
-import { isEngineHandle } from './sqlite-database';
-import type { EngineHandle, SqliteValue } from './sqlite-database';
+import { rowsOf, type Sql, sql, type SqlResult, type SqlRow, type SqlSession, type Work } from '../statement';
+import { type EngineHandle, isEngineHandle } from './sqlite-database';
 
-type Rows = readonly unknown[];
-
-export interface UserTransaction {
-  /** One statement, with `?`. Gives its rows, in lists. */
-  query(sql: string, values: readonly SqliteValue[]): Promise<readonly Rows[]>;
+export interface OwnDatabase {
+  /** The connection's name in the configuration. */
+  readonly connection: string;
+  readonly file: string;
+  /** The build of our own engine; undefined: it cannot open the tables now, for they are to be made and others hold the file. */
+  readonly engine: () => string | undefined;
 }
 
 /** Of any SQLite engine with synchronous calls. */
 interface Handle {
-  prepare(sql: string): unknown;
-  exec(sql: string): unknown;
+  prepare(text: string): unknown;
+  exec(text: string): unknown;
 }
 
 /**
@@ -25,36 +30,55 @@ interface Handle {
  *
  * @throws ForeignEngineError a handle of another engine
  */
-export function userTransaction(transaction: unknown, connection: string): UserTransaction | undefined {
+export function userTransaction(transaction: unknown, connection: string): SqlSession | undefined {
   if ((typeof transaction !== 'object' && typeof transaction !== 'function') || transaction === null) return undefined;
-  if (isEngineHandle(transaction)) return transaction.inTransaction ? byHandle(transaction, connection) : undefined;
+  if (isEngineHandle(transaction)) {
+    return transaction.inTransaction ? session((statement) => ask(transaction, statement, connection)) : undefined;
+  }
   const query = kysely(transaction) ?? knex(transaction);
-  if (query !== undefined) return query === 'none' ? undefined : byLibrary(query);
+  if (query !== undefined) {
+    return query === 'none' ? undefined : session(async ({ text, values }) => rowsIn(await query(text, values)));
+  }
   const given = transaction as Partial<Handle>;
   if (typeof given.prepare === 'function' && typeof given.exec === 'function') throw new ForeignEngineError(connection);
   return undefined;
 }
 
-function byHandle(handle: EngineHandle, connection: string): UserTransaction {
+/** Always true. @throws NotMigratedError, OtherFileError, ForeignEngineError */
+export function* isWithin({ connection, file, engine }: OwnDatabase): Work<boolean> {
+  const own = engine();
+  if (own === undefined) throw new NotMigratedError(connection, file, 'the job was not queued');
+  // Compared by the database: reading a path that is not UTF-8 as text would end the process.
+  const [[isFile, isEngine] = []] = yield* rowsOf(
+    sql`SELECT CAST(file AS BLOB) = CAST(${file} AS BLOB), sqlite_source_id() = ${own}
+      FROM pragma_database_list WHERE name = 'main'`,
+  );
+  if (Number(isFile) !== 1) throw new OtherFileError(connection, file);
+  if (Number(isEngine) !== 1) throw new ForeignEngineError(connection);
+  return true;
+}
+
+function session(run: (statement: Sql) => Promise<SqlResult>): SqlSession {
   return {
-    query: async (sql, values) => {
-      // It may be over by now, and each statement would be committed by itself.
-      if (!handle.inTransaction) throw unknownTransaction(connection, handle);
-      const statement = handle.prepare(sql);
-      if (statement.reader) return statement.raw().all(values);
-      statement.run(values);
-      return [];
+    run: async ({ writes }) => {
+      const results: SqlResult[] = [];
+      for (const write of writes) results.push(await run(write));
+      return results;
     },
   };
 }
 
-function byLibrary(run: RawQuery): UserTransaction {
-  return {
-    query: async (sql, values) => {
-      const answer = (await run(sql, values)) as Rows | { readonly rows: Rows };
-      const rows = 'rows' in answer ? answer.rows : answer;
-      // knex gives a statement without rows an object.
-      return Array.isArray(rows) ? rows.map((row) => Object.values(row as object) as Rows) : [];
-    },
-  };
+async function ask(handle: EngineHandle, { text, values }: Sql, connection: string): Promise<SqlResult> {
+  // It may be over by now, and each statement would be committed by itself.
+  if (!handle.inTransaction) throw unknownTransaction(connection, handle);
+  const statement = handle.prepare(text);
+  if (statement.reader) return { rows: statement.raw().all(values), written: 0 };
+  return { rows: [], written: statement.run(values).changes };
+}
+
+/** knex gives a statement without rows an object. */
+function rowsIn(given: unknown): SqlResult {
+  const answer = given as readonly object[] | { readonly rows: readonly object[] };
+  const rows = 'rows' in answer ? answer.rows : answer;
+  return { rows: Array.isArray(rows) ? rows.map((row) => Object.values(row as object) as SqlRow) : [], written: 0 };
 }

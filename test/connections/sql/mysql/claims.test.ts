@@ -1,5 +1,5 @@
 /** How jobs are claimed by many at once, and at what cost. */
-import type { ServerConnection } from '../../../../src/connections/sql/server/server-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { idOf, payload, reserve } from '../open-database';
 import { describeClaims } from '../server/claims';
 import { MysqlWorld } from './open-mysql';
@@ -9,7 +9,7 @@ const world = new MysqlWorld().forTests();
 describeClaims(world);
 
 /** Rows that the statements of one call read, of whichever table. */
-async function rowsRead(connection: ServerConnection, call: () => Promise<unknown>): Promise<number> {
+async function rowsRead(connection: SqlConnection, call: () => Promise<unknown>): Promise<number> {
   const read = async (): Promise<number> => {
     const rows = await world.rows("SHOW GLOBAL STATUS LIKE 'Handler_read%'");
     return rows.reduce((sum, row) => sum + Number(row['Value']), 0);

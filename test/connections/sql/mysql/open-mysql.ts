@@ -1,8 +1,8 @@
 /** Connections to a test's own MariaDB. */
 import { type Connection, createConnection, type QueryResult } from 'mysql2/promise';
 import { connectMysql } from '../../../../src/connections/sql/mysql/mysql-connection';
-import type { ServerConnection } from '../../../../src/connections/sql/server/server-connection';
-import type { ServerContext } from '../../../../src/connections/sql/server/server-context';
+import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import type { OpenContext } from '../../../../src/connections/sql/database-connection';
 import type { DatabaseConfig } from '../../../../src/connections/configs';
 import { type MariadbServer, type MariadbServerOptions, startMariadbServer } from '../../../support/mariadb-server';
 import { type Row, ServerWorld } from '../server/server-world';
@@ -30,7 +30,7 @@ export class MysqlWorld extends ServerWorld<MariadbServer, Connection> {
     return startMariadbServer(this.#options);
   }
 
-  protected connected(config: DatabaseConfig, context: ServerContext): ServerConnection {
+  protected connected(config: DatabaseConfig, context: OpenContext): SqlConnection {
     return connectMysql(config, context);
   }
 

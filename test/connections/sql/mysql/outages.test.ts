@@ -1,12 +1,11 @@
 /** MariaDB goes away, comes back, or its answers are lost on their way. */
 import { createConnection } from 'mysql2';
-import { systemClock } from '../../../../src/base/clock';
-import { newJob } from '../../../../src/connections/sql/job-text';
+import { newJob } from '../../../../src/connections/sql/job-row';
 import type { MysqlConnection } from '../../../../src/connections/sql/mysql/mysql';
 import { MysqlJobs } from '../../../../src/connections/sql/mysql/mysql-jobs';
 import { mysqlNames } from '../../../../src/connections/sql/mysql/mysql-names';
 import { MysqlPool } from '../../../../src/connections/sql/mysql/mysql-pool';
-import { PollWaiters } from '../../../../src/connections/sql/mysql/poll-waiters';
+import { perform } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/table-names';
 import { eventually } from '../../../support/eventually';
 import { payload, reserve } from '../open-database';
@@ -47,23 +46,25 @@ describe('a lost answer of MariaDB, call by call,', () => {
   it('to what comes late, after it was sent again, changes nothing', async () => {
     const connection = await world.open();
     const names = mysqlNames(tableNames(world.table, 'database'));
-    const jobs = new MysqlJobs(names, () => 0, new PollWaiters('database', systemClock));
+    const jobs = new MysqlJobs(names, () => 0);
     const pool = poolOf(world, 1);
     const session = await pool.acquire();
     const job = { ...newJob(payload('a'), 0), queue: 'default', unique: false };
     const tooLate = { errno: 1690 };
 
-    await jobs.push(session, [job], { client: 'a', number: 2, unheard: [1] });
-    await expect(jobs.push(session, [job], { client: 'a', number: 1, unheard: [] })).rejects.toMatchObject(tooLate);
+    await perform(session, jobs.push([job], { client: 'a', number: 2, unheard: [1] }));
+    await expect(perform(session, jobs.push([job], { client: 'a', number: 1, unheard: [] }))).rejects.toMatchObject(
+      tooLate,
+    );
     expect(await connection.counts('default')).toMatchObject({ ready: 1 });
     const request = { queues: ['default'], limit: 1, lease: 60 };
     const first = { endings: [], request, mark: { client: 'b', number: 1, unheard: [] } };
-    await jobs.exchange(session, first);
+    await perform(session, jobs.exchange(first));
     const second = { ...first, mark: { client: 'b', number: 2, unheard: [1] } };
-    const { taken } = await jobs.exchange(session, second);
+    const { taken } = await perform(session, jobs.exchange(second));
     expect(taken.map(({ counters }) => counters)).toMatchObject([{ attempts: 1, crashes: 0, releases: 1 }]);
     await connection.push('default', [{ payload: payload('b') }]);
-    await expect(jobs.exchange(session, first)).rejects.toMatchObject(tooLate);
+    await expect(perform(session, jobs.exchange(first))).rejects.toMatchObject(tooLate);
     expect(await connection.counts('default')).toMatchObject({ ready: 1, reserved: 1 });
     session.release(true);
     await pool.close();
@@ -78,12 +79,12 @@ describe('a lost answer of MariaDB, call by call,', () => {
     const gate = await world.client();
     await gate.query(`DO GET_LOCK('${world.table}', 10)`);
     const names = mysqlNames(tableNames(world.table, 'database'));
-    const jobs = new MysqlJobs(names, () => 10, new PollWaiters('database', systemClock));
+    const jobs = new MysqlJobs(names, () => 10);
     const pool = poolOf(world, 2);
     const cut = await pool.acquire();
     const request = { queues: ['default'], limit: 10, lease: 60 };
     const mark = { client: 'a', number: 1, unheard: [] };
-    const unheard = jobs.exchange(cut, { endings: [], request, mark });
+    const unheard = perform(cut, jobs.exchange({ endings: [], request, mark }));
     unheard.catch(() => undefined);
     const threads = () => world.rows('SHOW PROCESSLIST');
     const thread = await eventually(async () => (await threads()).find(({ State }) => State === 'User lock'));
@@ -94,11 +95,10 @@ describe('a lost answer of MariaDB, call by call,', () => {
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
 
     const session = await pool.acquire();
-    const { taken } = await jobs.exchange(session, {
-      endings: [],
-      request,
-      mark: { ...mark, number: 2, unheard: [1] },
-    });
+    const { taken } = await perform(
+      session,
+      jobs.exchange({ endings: [], request, mark: { ...mark, number: 2, unheard: [1] } }),
+    );
     expect(taken.map(({ counters }) => counters)).toMatchObject([
       { attempts: 1, crashes: 0, releases: 1 },
       { attempts: 1, crashes: 0, releases: 1 },

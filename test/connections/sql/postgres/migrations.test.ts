@@ -1,5 +1,5 @@
 import { PostgresSchema } from '../../../../src/connections/sql/postgres/postgres-schema';
-import type { SqlSession } from '../../../../src/connections/sql/server/sql-session';
+import { perform, type SqlSession } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/table-names';
 import { describeMigrations } from '../server/migrations';
 import { PostgresWorld } from './open-postgres';
@@ -8,8 +8,12 @@ describeMigrations(new PostgresWorld().forTests(), /^PostgreSQL \d+/);
 
 describe('the statements that make the tables of PostgreSQL', () => {
   it('need a server of a version that knows them', async () => {
-    const old: SqlSession = { query: async () => ({ rows: [['9.6.24', '90624', 'f']], written: 0 }) };
+    const old: SqlSession = { run: async () => [{ rows: [['9.6.24', '90624', 'f']], written: 0 }] };
     const schema = new PostgresSchema(tableNames('jobs', 'database'), 'here');
-    expect(await schema.look(old)).toEqual({ server: 'PostgreSQL 9.6.24', needed: 'PostgreSQL 12', version: 0 });
+    expect(await perform(old, schema.look())).toEqual({
+      server: 'PostgreSQL 9.6.24',
+      needed: 'PostgreSQL 12',
+      version: 0,
+    });
   });
 });

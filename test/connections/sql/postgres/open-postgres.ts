@@ -1,8 +1,8 @@
 /** Connections to a test's own PostgreSQL. */
 import { Client } from 'pg';
 import { connectPostgres } from '../../../../src/connections/sql/postgres/postgres-connection';
-import type { ServerConnection } from '../../../../src/connections/sql/server/server-connection';
-import type { ServerContext } from '../../../../src/connections/sql/server/server-context';
+import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import type { OpenContext } from '../../../../src/connections/sql/database-connection';
 import type { DatabaseConfig } from '../../../../src/connections/configs';
 import { type PostgresServer, type PostgresServerOptions, startPostgresServer } from '../../../support/postgres-server';
 import { type Row, ServerWorld } from '../server/server-world';
@@ -31,7 +31,7 @@ export class PostgresWorld extends ServerWorld<PostgresServer, Client> {
     return startPostgresServer(this.#options);
   }
 
-  protected connected(config: DatabaseConfig, context: ServerContext): ServerConnection {
+  protected connected(config: DatabaseConfig, context: OpenContext): SqlConnection {
     return connectPostgres(config, context);
   }
 

@@ -1,4 +1,4 @@
-import { open } from '../../../../src/connections/sql/postgres/thread-store';
+import { open } from '../../../../src/connections/sql/thread-store';
 import { PostgresWorld } from './open-postgres';
 
 const world = new PostgresWorld().forTests();

@@ -1,12 +1,12 @@
 /** How jobs are claimed by many at once on each database server. */
-import type { ServerConnection } from '../../../../src/connections/sql/server/server-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
 
 const REQUEST = { queues: ['default'], lease: 60 };
 
 /** Takes and completes jobs until there are none. */
-async function work(connection: ServerConnection, limit: number): Promise<readonly unknown[]> {
+async function work(connection: SqlConnection, limit: number): Promise<readonly unknown[]> {
   const ids: unknown[] = [];
   let { reservations, nextIn } = await connection.reserve({ ...REQUEST, limit });
   while (reservations.length > 0 || nextIn === 0) {

@@ -1,5 +1,5 @@
 /** What holds on each database server that goes away, comes back, or whose answers are lost on their way. */
-import type { ServerConnection } from '../../../../src/connections/sql/server/server-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import type { Reservation } from '../../../../src/connections/contract';
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
@@ -8,7 +8,7 @@ const completed = (reservation: Reservation) => ({ outcome: 'completed', reserva
 
 export interface AfterLoss {
   /** Reserves once more, until there is something again of what a lost answer had reserved. */
-  readonly reserveAgain: (connection: ServerConnection) => Promise<readonly Reservation[]>;
+  readonly reserveAgain: (connection: SqlConnection) => Promise<readonly Reservation[]>;
   /** What a job counts that was reserved unheard. */
   readonly releases: unknown;
 }

@@ -1,7 +1,7 @@
 /** Connections to a test's own database server, each test on tables of its own, with a clock that the test moves on. */
 import { systemClock } from '../../../../src/base/clock';
-import type { ServerConnection } from '../../../../src/connections/sql/server/server-connection';
-import type { ServerContext } from '../../../../src/connections/sql/server/server-context';
+import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import type { OpenContext } from '../../../../src/connections/sql/database-connection';
 import type { DatabaseConfig } from '../../../../src/connections/configs';
 import { FaultyProxy } from '../../../faults/kit/faulty-proxy';
 import { silent } from '../open-database';
@@ -33,7 +33,7 @@ export abstract class ServerWorld<
   server!: Server;
   table = '';
   offset = 0;
-  readonly #connections: ServerConnection[] = [];
+  readonly #connections: SqlConnection[] = [];
   readonly #clients: Client[] = [];
   readonly #proxies: FaultyProxy[] = [];
 
@@ -55,13 +55,13 @@ export abstract class ServerWorld<
   }
 
   /** Its tables are made. */
-  async open(config: Partial<DatabaseConfig> = {}, context: Partial<ServerContext> = {}): Promise<ServerConnection> {
+  async open(config: Partial<DatabaseConfig> = {}, context: Partial<OpenContext> = {}): Promise<SqlConnection> {
     const connection = this.connect(config, context);
     await connection.migrations.run();
     return connection;
   }
 
-  connect(config: Partial<DatabaseConfig> = {}, context: Partial<ServerContext> = {}): ServerConnection {
+  connect(config: Partial<DatabaseConfig> = {}, context: Partial<OpenContext> = {}): SqlConnection {
     const url = config.pool === undefined ? { url: this.server.url } : {};
     const connection = this.connected(
       { driver: 'database', ...url, ...config },
@@ -83,7 +83,7 @@ export abstract class ServerWorld<
   async openThrough(
     call: 'push' | 'exchange',
     deadline = 5,
-  ): Promise<{ readonly connection: ServerConnection; readonly proxy: FaultyProxy }> {
+  ): Promise<{ readonly connection: SqlConnection; readonly proxy: FaultyProxy }> {
     const proxy = await FaultyProxy.start(this.server.port, this.wordsOf(call));
     this.#proxies.push(proxy);
     return { connection: await this.open({ url: this.urlOf(proxy.port) }, { deadline }), proxy };
@@ -110,7 +110,7 @@ export abstract class ServerWorld<
 
   protected abstract start(): Promise<Server>;
 
-  protected abstract connected(config: DatabaseConfig, context: ServerContext): ServerConnection;
+  protected abstract connected(config: DatabaseConfig, context: OpenContext): SqlConnection;
 
   /** What stands in what such a call sends, also where it is sent again, and in nothing else. */
   protected abstract wordsOf(call: 'push' | 'exchange'): string;

@@ -3,11 +3,11 @@ import fs from 'node:fs';
 import { systemClock } from '../../../../src/base/clock';
 import type { Clock } from '../../../../src/base/clock';
 import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
-import type { SqliteConnection } from '../../../../src/connections/sql/sqlite/sqlite-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { payload, reserve, TemporaryDatabase } from '../open-database';
 
 let database: TemporaryDatabase;
-let connection: SqliteConnection;
+let connection: SqlConnection;
 
 beforeEach(async () => {
   database = new TemporaryDatabase();

@@ -1,10 +1,10 @@
 import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
-import type { SqliteConnection } from '../../../../src/connections/sql/sqlite/sqlite-connection';
+import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { Child } from '../../../support/child-process';
 import { idOf, payload, reserve, TemporaryDatabase } from '../open-database';
 
 let database: TemporaryDatabase;
-let connection: SqliteConnection;
+let connection: SqlConnection;
 
 beforeEach(() => {
   database = new TemporaryDatabase();

@@ -1,6 +1,7 @@
 import { UnboundValueError } from '../../../../src/connections/sql/errors';
 import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
-import type { SqliteStatement, SqliteValue } from '../../../../src/connections/sql/sqlite/sqlite-database';
+import type { SqliteStatement } from '../../../../src/connections/sql/sqlite/sqlite-database';
+import type { SqlValue } from '../../../../src/connections/sql/statement';
 
 const echo = (): SqliteStatement => openSqlite(':memory:', 0).prepare('SELECT ?');
 
@@ -16,15 +17,14 @@ describe('a value bound to a statement', () => {
 
   it('comes back as bytes where it was bytes', () => {
     expect(echo().get([Buffer.from([0, 255])])).toEqual([Buffer.from([0, 255])]);
-    expect(echo().all([Buffer.from([0, 255])])).toEqual([[Buffer.from([0, 255])]]);
+    expect(echo().run([Buffer.from([0, 255])]).rows).toEqual([[Buffer.from([0, 255])]]);
   });
 
   it.each([[undefined], [true], [new Date(0)], [{}], [new Uint8Array(1)], [NaN], [1n], [Symbol('s')]])(
     'is refused where the engine would end the process, or store something else: %p',
     (value) => {
-      expect(() => echo().get([value as SqliteValue])).toThrow(UnboundValueError);
-      expect(() => echo().all([value as SqliteValue])).toThrow(UnboundValueError);
-      expect(() => echo().run([value as SqliteValue])).toThrow(/cannot be stored; expected a string, a number/);
+      expect(() => echo().get([value as SqlValue])).toThrow(UnboundValueError);
+      expect(() => echo().run([value as SqlValue])).toThrow(/cannot be stored; expected a string, a number/);
     },
   );
 });

@@ -1,0 +1,102 @@
+/** Orders to the workers of a database. They are on disk when they are confirmed, as a push is. */
+import type { Seconds } from '../../base/clock';
+import { uuidv7 } from '../../payload/uuid';
+import type { Reservation } from '../contract';
+import type { CancelResult, Control } from '../control';
+import { type Pause, pauseOf } from '../pause';
+import type { Dialect, ReservationToken } from './dialect';
+import type { Access, Purpose } from './engine';
+import { cancel, cancelledOf, readSomeIds } from './jobs';
+import { rowsOf, type Sql, sql, type Work, written } from './statement';
+
+/** Jobs of other programs whose ids one call reads. */
+const PAGE = 100;
+
+export class SqlControl implements Control {
+  readonly #access: Access;
+  readonly #dialect: Dialect;
+  readonly #wrote: (queue: string) => void;
+
+  /** @param wrote called when the jobs of a queue can be had again */
+  constructor(access: Access, dialect: Dialect, wrote: (queue: string) => void) {
+    this.#access = access;
+    this.#dialect = dialect;
+    this.#wrote = wrote;
+  }
+
+  async cancel(id: string, queue?: string, reason?: string): Promise<CancelResult> {
+    const order = orderOf(`job ${id} was not cancelled`);
+    const reading: Purpose = { ...order, writes: 'repeatable' };
+    for (;;) {
+      const result = await this.#access('control.cancel', order, () => cancel(this.#dialect, id, queue, reason));
+      if (result === 'raced') continue;
+      if (result !== 'unknown') return result;
+      // It may be among those whose ids nobody has read yet; each is read once.
+      if (!(await this.#access('control.cancel', reading, () => readSomeIds(this.#dialect, PAGE)))) return 'unknown';
+    }
+  }
+
+  async cancelled(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]> {
+    const ids = reservations.map(({ token }) => (token as ReservationToken).id);
+    const purpose = { consequence: 'no cancelled job was told' };
+    const cancelled = await this.#access('control.cancelled', purpose, () => cancelledOf(this.#dialect, ids));
+    return ids.map((id) => cancelled.get(id) ?? false);
+  }
+
+  async pause(queue: string, seconds: Seconds = Infinity): Promise<boolean> {
+    const { tables, replace, after } = this.#dialect;
+    const wasPaused = await this.#access('control.pause', orderOf(`queue '${queue}' was not paused`), () => {
+      const ends = seconds === Infinity ? null : after(seconds);
+      const pause = replace(tables.orders, ['kind', 'value'], { kind: 'pause', value: queue, ends_at: ends });
+      return this.#changePaused(queue, pause);
+    });
+    return !wasPaused;
+  }
+
+  async resume(queue: string): Promise<boolean> {
+    const wasPaused = await this.#access('control.resume', orderOf(`queue '${queue}' was not resumed`), () =>
+      this.#changePaused(
+        queue,
+        sql`DELETE FROM ${this.#dialect.tables.orders} WHERE kind = 'pause' AND value = ${queue}`,
+      ),
+    );
+    this.#wrote(queue);
+    return wasPaused;
+  }
+
+  async paused(): Promise<readonly Pause[]> {
+    const { read } = this.#dialect;
+    const rows = await this.#access('control.paused', { consequence: 'no paused queues were listed' }, () =>
+      rowsOf(sql`SELECT ${read('value')}, ends_at ${this.#paused}`),
+    );
+    const pauses = rows.map(([queue, until = null]) =>
+      pauseOf(String(queue), until === null ? Infinity : Number(until) * 1000),
+    );
+    return pauses.toSorted((a, b) => (a.queue < b.queue ? -1 : 1));
+  }
+
+  async restart(): Promise<void> {
+    const { tables, insertNew } = this.#dialect;
+    const token = uuidv7();
+    const purpose: Purpose = { ...orderOf('no worker was told to start anew'), writes: 'repeatable' };
+    await this.#access('control.restart', purpose, function* () {
+      // Of several tokens the largest counts, which is the latest: so two that are given at once do not undo each other.
+      yield* written(insertNew(tables.orders, { kind: 'restart', value: token }));
+      yield* written(sql`DELETE FROM ${tables.orders} WHERE kind = 'restart' AND value < ${token}`);
+    });
+  }
+
+  /** Whether it was paused before. */
+  *#changePaused(queue: string, change: Sql): Work<boolean> {
+    const before = yield* rowsOf(sql`SELECT 1 ${this.#paused} AND value = ${queue}`);
+    yield* written(change);
+    return before.length > 0;
+  }
+
+  get #paused(): Sql {
+    const { tables, now } = this.#dialect;
+    return sql`FROM ${tables.orders} WHERE kind = 'pause' AND (ends_at IS NULL OR ends_at > ${now()})`;
+  }
+}
+
+const orderOf = (consequence: string): Purpose => ({ consequence, writes: 'once', durable: true });

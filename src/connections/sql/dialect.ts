@@ -1,0 +1,202 @@
+/**
+ * What a dialect gives, so that one connection class works with every database: how it writes what all of them do, and its own
+ * statements where claiming jobs needs them.
+ *
+ * What all dialects keep:
+ *
+ * - The tables are Laravel's, `jobs` and `failed_jobs`, with columns of our own behind them that have defaults.
+ * - A job in line has a `place`. What is pushed goes to the tail, what is reclaimed to the head, what becomes due to the
+ *   tail in the order of the moments: a clock that jumps reorders nothing. A row of Laravel's has no place, and counts as
+ *   delayed until `available_at`.
+ * - `id` and fence (attempts + crashes + releases) tell a reservation from all others: they stand in the condition of
+ *   each statement that ends or renews one.
+ */
+import type { Seconds } from '../../base/clock';
+import type { Counters } from '../../payload/counters';
+import type { RenewResult, ReserveReply, ReserveRequest, Waiter, WaitingState } from '../contract';
+import type { FailedEntry } from '../failed-store';
+import type { CallMark } from './call-marks';
+import type { NewJob, StoredJob } from './job-row';
+import type { Sql, SqlPart, SqlRow, SqlSession, SqlValue, Work } from './statement';
+import type { TableNames } from './table-names';
+
+export interface Dialect {
+  /** As they stand in statements. */
+  readonly tables: Readonly<Record<keyof TableNames, Sql>>;
+
+  /** Seconds since 1970 by the store's clock, to the microsecond. */
+  readonly now: () => Sql;
+  /** The moment after so many seconds. */
+  readonly after: (seconds: Seconds) => Sql;
+  /** A text column, as it is safe to read. */
+  readonly read: (column: string) => Sql;
+  /** A text, as a column of text holds it. */
+  readonly text: (value: string) => string;
+  /** A text that is looked for: an id or the name of a lock. */
+  readonly key: (value: string) => string;
+
+  /** Adds a row, unless there is one with its key. */
+  readonly insertNew: (table: Sql, row: Row) => Sql;
+  /** Adds a row in place of the one with its key. One with an `id` gets a new one. */
+  readonly replace: (table: Sql, key: readonly string[], row: Row, renewed?: 'id') => Sql;
+  /** Removes the rows whose `key` the page selects. */
+  readonly remove: (table: Sql, key: string, page: Sql) => Sql;
+  /** Ends a SELECT: rows that others are at work on are left out, and the others are ours. */
+  readonly skipLocked: Sql;
+  /** Makes one transaction of several steps. */
+  readonly transaction: <T>(work: Work<T>) => Work<T>;
+
+  readonly line: Line;
+  readonly failed: FailedColumns;
+  readonly jobs: JobStatements;
+
+  /** Whether what was written is refused for itself: something else would be taken. */
+  readonly isUnfit: (error: unknown) => boolean;
+  /** Whether a table, a column or a function of ours is not there. */
+  readonly isUnmigrated: (error: unknown) => boolean;
+  /** Makes a session of a transaction that the user has begun; undefined: it is none that is known. */
+  readonly sessionOf: (transaction: unknown) => SqlSession | undefined;
+}
+
+export type Row = Readonly<Record<string, SqlPart>>;
+
+/** How the jobs of a queue are found. */
+export interface Line {
+  /** `FROM … WHERE queue = …`, by an index. */
+  readonly of: (queue: string) => Sql;
+  /** The state, as a condition. */
+  readonly state: Readonly<Record<WaitingState, Sql>>;
+  /** When a job becomes ready or its lease ends. */
+  readonly at: Readonly<Record<WaitingState, Sql>>;
+  readonly order: Readonly<Record<WaitingState, Sql>>;
+  /** A payload, as the column holds it. */
+  readonly payload: (payload: Buffer) => SqlValue;
+}
+
+/** How a failed job is written and read. */
+export interface FailedColumns {
+  /** The payload, as it is read by `payloadOf`. */
+  readonly payload: Sql;
+  readonly payloadOf: (value: SqlValue) => Buffer;
+  /** The columns that hold it. */
+  readonly storedPayload: (payload: Buffer) => Row;
+  /** It is this one. */
+  readonly hasPayload: (payload: Buffer) => Sql;
+  /** When it failed: milliseconds since 1970. */
+  readonly failedAt: Sql;
+  /** The columns that say when. */
+  readonly failedNow: () => Row;
+  /** It failed more than so many seconds ago. */
+  readonly isOlder: (age: Seconds) => Sql;
+}
+
+export interface QueuedJob extends NewJob {
+  readonly queue: string;
+  /** Refuse it where the very text waits as delayed already. */
+  readonly unique: boolean;
+}
+
+/** What finds a reservation again: a job's id is never used twice, its fence grows with each reservation. */
+export interface ReservationToken {
+  readonly id: number;
+  readonly fence: number;
+}
+
+/** How a reservation ends, as far as the tables are concerned. */
+export type Ending = ReservationToken &
+  (
+    | { readonly kind: 'removed' }
+    /** Delay 0: at once, at the tail. */
+    | {
+        readonly kind: 'released';
+        readonly queue: string;
+        readonly delay: Seconds;
+        /** Seconds since 1970, in place of `delay`. */
+        readonly due?: Seconds | undefined;
+        /** To the place in line that it has kept. */
+        readonly front?: boolean | undefined;
+        readonly counters: Counters;
+      }
+    /** Moved to the failed jobs. */
+    | {
+        readonly kind: 'failed';
+        readonly entry: NewFailure;
+        /** Its payload is what stands in the row, and need not travel: it may be longer than a call can be. */
+        readonly asStored?: boolean;
+      }
+  );
+
+export type NewFailure = Omit<FailedEntry, 'failedAt'>;
+
+/** First the endings, then the request: in one transaction, and where possible in one round trip. */
+export interface Exchange {
+  readonly endings: readonly Ending[];
+  readonly request: ReserveRequest | undefined;
+  /**
+   * What calls before this one settled without an answer counts as settled by this one; what they reserved goes back at no
+   * cost first.
+   */
+  readonly mark: CallMark;
+}
+
+export interface TakenJob extends StoredJob {
+  readonly queue: string;
+}
+
+export type Outlook = Pick<ReserveReply, 'nextIn' | 'now' | 'paused' | 'restart'>;
+
+export interface Exchanged {
+  /** The ids of those endings that were written. */
+  readonly settled: ReadonlySet<number>;
+  /** In the order of the queues and of their places. */
+  readonly taken: readonly TakenJob[];
+  readonly outlook: Outlook;
+}
+
+/** The statements that each dialect has of its own. Any of them may be rolled back and run again. */
+export interface JobStatements {
+  /**
+   * Adds the jobs, and remembers their queues. Without a `mark`: within a transaction of the user's own, or of `retry`, where
+   * the queues are remembered by `remember`.
+   *
+   * Returns the index of a job that is refused as it is not unique: then nothing was added.
+   */
+  push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | undefined>;
+  /** Absent: `push` always does so. */
+  remember?(queue: string): Sql;
+  /** Whether a transaction of the user's has begun, and is not over: otherwise each statement is committed by itself. */
+  isWithin(): Work<boolean>;
+  /**
+   * Reserves within the bounds of a call (100 jobs, 1 MiB of text; always one), in the order of the queues: ended leases
+   * are reclaimed and due jobs promoted on each of them, paused queues hand out nothing.
+   */
+  exchange(exchange: Exchange): Work<Exchanged>;
+  /** What `exchange` would tell where it would change nothing; undefined: there is something to do. Takes no lock. */
+  idle?(queues: readonly string[]): Work<Outlook | undefined>;
+  renew(tokens: readonly ReservationToken[], lease: Seconds): Work<readonly RenewResult[]>;
+  /** Forgets what these clients were told, and what was told to any a day ago. */
+  forget?(clients: readonly string[]): Work<void>;
+}
+
+/** How workers wait: by hints where the database gives some, otherwise by looking now and then. */
+export interface Waiters {
+  open(queues: readonly string[]): Waiter;
+  /** This process has written for the queue: something may be had. */
+  wrote(queue: string): void;
+  /** There was work on these queues: more may follow soon. */
+  busy(queues: readonly string[]): void;
+  close(): Promise<void>;
+}
+
+/** For `renew`: by which tokens the rows that a statement gives are told from each other. */
+export function renewResults(tokens: readonly ReservationToken[], rows: readonly SqlRow[]): readonly RenewResult[] {
+  const renewed = new Map(rows.map(([id, fence, cancelled]) => [`${Number(id)}:${Number(fence)}`, isTrue(cancelled!)]));
+  return tokens.map(({ id, fence }) => {
+    const cancelled = renewed.get(`${id}:${fence}`);
+    if (cancelled === undefined) return 'lost';
+    return cancelled ? 'cancelled' : 'renewed';
+  });
+}
+
+/** PostgreSQL writes `t`. */
+const isTrue = (value: SqlValue): boolean => value === 't' || Number(value) > 0;

@@ -1,0 +1,174 @@
+/** The failed jobs of a database. */
+import { uuidv7 } from '../../payload/uuid';
+import { type FailedEntry, type FailedStore, type Forgotten, keptUnder } from '../failed-store';
+import type { Dialect, NewFailure, Row } from './dialect';
+import type { Access, Purpose } from './engine';
+import { newJob } from './job-row';
+import { rowLimit } from './jobs';
+import { raw, rowsOf, type Sql, sql, type SqlRow, type Work, written } from './statement';
+
+/** Entries that one call removes. */
+const PAGE = 500;
+
+const REMOVING: Purpose = { consequence: 'not all of the failed jobs were removed', writes: 'repeatable' };
+
+export class FailedJobs implements FailedStore {
+  readonly #access: Access;
+  readonly #dialect: Dialect;
+  readonly #wrote: (queue: string) => void;
+
+  /** @param wrote called when a job is back in its queue */
+  constructor(access: Access, dialect: Dialect, wrote: (queue: string) => void) {
+    this.#access = access;
+    this.#dialect = dialect;
+    this.#wrote = wrote;
+  }
+
+  async put(entry: NewFailure): Promise<string> {
+    const consequence = `the failed job ${entry.id} was not kept`;
+    // The same one whenever this call is repeated.
+    const own = uuidv7();
+    const dialect = this.#dialect;
+    return this.#access('failed.put', { consequence, writes: 'repeatable', durable: true }, function* () {
+      const id = keptUnder(yield* failedJob(dialect, entry.id), entry, () => own);
+      if (id !== undefined) yield* written(putFailed(dialect, { ...entry, id }));
+      return id ?? entry.id;
+    });
+  }
+
+  async list({ queue, limit, offset = 0 }: Parameters<FailedStore['list']>[0]): Promise<readonly FailedEntry[]> {
+    const page = sql`ORDER BY id DESC LIMIT ${rowLimit(limit)} OFFSET ${rowLimit(offset)}`;
+    return this.#access('failed.list', { consequence: 'no failed jobs were listed' }, () =>
+      entries(this.#dialect, sql`${ofQueue(queue)} ${page}`),
+    );
+  }
+
+  async find(id: string): Promise<readonly FailedEntry[]> {
+    const purpose = { consequence: `the failed job ${id} was not read` };
+    const entry = await this.#access('failed.find', purpose, () => failedJob(this.#dialect, id));
+    return entry === undefined ? [] : [entry];
+  }
+
+  async count(queue?: string): Promise<number> {
+    const count = sql`SELECT count(*) FROM ${this.#table} ${ofQueue(queue)}`;
+    return this.#access('failed.count', { consequence: 'no failed jobs were counted' }, () => numberOf(count));
+  }
+
+  async retry(entry: FailedEntry, payload: Buffer): Promise<boolean> {
+    const { id, queue, failedAt } = entry;
+    const { jobs, key, failed, transaction } = this.#dialect;
+    const purpose = { consequence: `the failed job ${id} was not retried`, writes: 'once' } as const;
+    const job = { ...newJob(payload, 0), queue, unique: false };
+    const isThis = sql`uuid = ${key(id)} AND ${failed.failedAt} = ${failedAt} AND ${failed.hasPayload(entry.payload)}`;
+    const take = sql`DELETE FROM ${this.#table} WHERE ${isThis}`;
+    const retried = await this.#access('failed.retry', purpose, () =>
+      transaction(
+        (function* () {
+          if ((yield* written(take)) === 0) return false;
+          if (jobs.remember !== undefined) yield* written(jobs.remember(queue));
+          yield* jobs.push([job], undefined);
+          return true;
+        })(),
+      ),
+    );
+    if (retried) this.#wrote(queue);
+    return retried;
+  }
+
+  async forget({ id, queue, payload }: Forgotten): Promise<boolean> {
+    const { key, failed } = this.#dialect;
+    const isThis = payload === undefined ? raw('') : sql`AND ${failed.hasPayload(payload)}`;
+    const removal = sql`DELETE FROM ${this.#table} WHERE uuid = ${key(id)} AND queue = ${queue} ${isThis}`;
+    const purpose = { consequence: `the failed job ${id} was kept`, writes: 'once' } as const;
+    return (await this.#access('failed.forget', purpose, () => written(removal))) > 0;
+  }
+
+  async flush(queue?: string): Promise<number> {
+    return this.#flush('failed.flush', queue, 0);
+  }
+
+  async prune({ olderThan, keep, queue }: Parameters<FailedStore['prune']>[0]): Promise<number> {
+    let removed = 0;
+    if (olderThan !== undefined) {
+      removed += await this.#remove('failed.prune', queue, () => this.#dialect.failed.isOlder(olderThan));
+    }
+    if (keep !== undefined) removed += await this.#flush('failed.prune', queue, keep);
+    return removed;
+  }
+
+  // What fails meanwhile stays: it would never come to an end otherwise.
+  async #flush(operation: string, queue: string | undefined, keep: number): Promise<number> {
+    const newest = sql`SELECT id FROM ${this.#table} ${ofQueue(queue)} ORDER BY id DESC LIMIT 1 OFFSET ${rowLimit(keep)}`;
+    const id = await this.#access(operation, REMOVING, () => numberOf(newest));
+    return this.#remove(operation, queue, () => sql`id <= ${id}`);
+  }
+
+  async #remove(operation: string, queue: string | undefined, condition: () => Sql): Promise<number> {
+    const isThere = queue === undefined ? raw('') : sql`AND queue = ${queue}`;
+    for (let removed = 0; ;) {
+      const page = await this.#access(operation, REMOVING, () => {
+        const ids = sql`SELECT id FROM ${this.#table} WHERE ${condition()} ${isThere} ORDER BY id LIMIT ${PAGE}`;
+        return written(this.#dialect.remove(this.#table, 'id', ids));
+      });
+      removed += page;
+      if (page < PAGE) return removed;
+    }
+  }
+
+  get #table(): Sql {
+    return this.#dialect.tables.failed;
+  }
+}
+
+const ofQueue = (queue: string | undefined): Sql => (queue === undefined ? raw('') : sql`WHERE queue = ${queue}`);
+
+function* numberOf(statement: Sql): Work<number> {
+  const [row] = yield* rowsOf(statement);
+  return Number(row?.[0] ?? 0);
+}
+
+export function* failedJob(dialect: Dialect, id: string): Work<FailedEntry | undefined> {
+  const [entry] = yield* entries(dialect, sql`WHERE uuid = ${dialect.key(id)}`);
+  return entry;
+}
+
+function* entries({ tables, failed, read }: Dialect, rest: Sql): Work<readonly FailedEntry[]> {
+  const texts = ['uuid', 'connection', 'queue', 'exception', `COALESCE(name, '')`].map((column) => read(column));
+  const rows = yield* rowsOf(
+    sql`SELECT ${[...texts, failed.payload, failed.failedAt]}, attempts FROM ${tables.failed} ${rest}`,
+  );
+  return rows.map((row) => entryOf(row, failed.payloadOf));
+}
+
+function entryOf(row: SqlRow, payloadOf: Dialect['failed']['payloadOf']): FailedEntry {
+  const [id, connection, queue, exception, name, payload = null, failedAt, attempts] = row;
+  return {
+    id: String(id),
+    connection: String(connection),
+    queue: String(queue),
+    payload: payloadOf(payload),
+    exception: String(exception),
+    name: String(name),
+    failedAt: Math.round(Number(failedAt)),
+    attempts: Number(attempts),
+  };
+}
+
+/** Adds the entry, or replaces the one of the same id, as the newest. */
+export function putFailed(dialect: Dialect, entry: NewFailure): Sql {
+  return dialect.replace(dialect.tables.failed, ['uuid'], rowOf(dialect, entry), 'id');
+}
+
+function rowOf({ key, text, failed }: Dialect, entry: NewFailure): Row {
+  const { id, connection, queue, payload, exception, name, attempts } = entry;
+  return {
+    uuid: key(id),
+    connection,
+    queue,
+    ...failed.storedPayload(payload),
+    exception: text(exception),
+    name: text(name),
+    attempts,
+    ...failed.failedNow(),
+  };
+}

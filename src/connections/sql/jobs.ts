@@ -1,0 +1,128 @@
+/** What every database is asked about waiting and running jobs in the same words. */
+import { readId } from '../../payload/counters';
+import type { Counts, WaitingState } from '../contract';
+import type { CancelResult } from '../control';
+import type { Dialect, ReservationToken } from './dialect';
+import { cancellationsOf, COUNTERS, jobOf, type StoredJob } from './job-row';
+import { raw, rowsOf, type Sql, sql, type Work, written } from './statement';
+
+/** Grows by one with each reservation of a job: with its id it tells a reservation from all others. */
+export const FENCE = raw('(attempts + crashes + releases)');
+
+export const RESERVED = raw('reserved_at IS NOT NULL');
+
+const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
+
+/** A number of rows, which is neither infinite nor a fraction. */
+export const rowLimit = (limit: number): number => Math.min(Math.max(Math.ceil(limit), 0), Number.MAX_SAFE_INTEGER);
+
+/** A job as `jobOf` reads it, up to the moment. */
+export const jobColumns = ({ read }: Pick<Dialect, 'read'>): Sql =>
+  sql`id, ${read('payload')}, ${raw(COUNTERS)}, cancelled`;
+
+export function* counts({ line }: Dialect, queue: string): Work<Counts> {
+  const each = STATES.map((state) => sql`(SELECT count(*) ${line.of(queue)} AND ${line.state[state]})`);
+  const [[ready, delayed, reserved] = []] = yield* rowsOf(sql`SELECT ${each}`);
+  return { ready: Number(ready), delayed: Number(delayed), reserved: Number(reserved) };
+}
+
+export function* peek(dialect: Dialect, queue: string, state: WaitingState, limit: number): Work<readonly StoredJob[]> {
+  const { line } = dialect;
+  const rows = yield* rowsOf(
+    sql`SELECT ${jobColumns(dialect)}, ${line.at[state]} ${line.of(queue)} AND ${line.state[state]}
+      ORDER BY ${line.order[state]} LIMIT ${rowLimit(limit)}`,
+  );
+  return rows.map(jobOf);
+}
+
+/** The id that no job older than now exceeds. */
+export function* newestJob({ tables }: Dialect): Work<number> {
+  const [row] = yield* rowsOf(sql`SELECT max(id) FROM ${tables.jobs}`);
+  return Number(row?.[0] ?? 0);
+}
+
+/** Removes up to `limit` jobs that are no newer than `newest`; returns how many. */
+export function clear({ tables, line, remove }: Dialect, queue: string, newest: number, limit: number): Work<number> {
+  const [ready, delayed, reserved] = STATES.map(
+    (state) => sql`SELECT id FROM (SELECT id ${line.of(queue)} AND ${line.state[state]} AND id <= ${newest}
+      LIMIT ${limit}) AS ${raw(`${state}_jobs`)}`,
+  ) as [Sql, Sql, Sql];
+  const page = sql`SELECT id FROM (${ready} UNION ALL ${delayed} UNION ALL ${reserved}) AS states LIMIT ${limit}`;
+  return written(remove(tables.jobs, 'id', page));
+}
+
+export function* queues({ tables, read }: Dialect): Work<readonly string[]> {
+  const rows = yield* rowsOf(sql`SELECT ${read('name')} FROM ${tables.queues} ORDER BY name`);
+  return rows.map(([name]) => String(name));
+}
+
+/** `raced`: it was reserved or given back meanwhile. */
+export function* cancel(
+  { tables, key }: Dialect,
+  id: string,
+  queue: string | undefined,
+  reason: string | undefined,
+): Work<CancelResult | 'raced'> {
+  const { jobs } = tables;
+  const isThere = queue === undefined ? raw('') : sql`AND queue = ${queue}`;
+  // The condition on the empty text lets an index serve that leaves it out.
+  const [[job, isReserved] = []] = yield* rowsOf(
+    sql`SELECT id, CASE WHEN ${RESERVED} THEN 1 ELSE 0 END FROM ${jobs}
+      WHERE uuid = ${key(id)} AND uuid <> '' ${isThere} ORDER BY 2 DESC, id LIMIT 1`,
+  );
+  if (job === undefined) return 'unknown';
+  const isDone =
+    Number(isReserved) === 0
+      ? sql`DELETE FROM ${jobs} WHERE id = ${job} AND reserved_at IS NULL`
+      : sql`UPDATE ${jobs} SET cancelled = TRUE, cancel_reason = ${reason ?? null} WHERE id = ${job} AND ${RESERVED}`;
+  if ((yield* written(isDone)) === 0) return 'raced';
+  return Number(isReserved) === 0 ? 'removed' : 'signalled';
+}
+
+/** Those of these jobs that were cancelled: true, or why. */
+export function* cancelledOf(
+  { tables, read }: Dialect,
+  ids: readonly number[],
+): Work<ReadonlyMap<number, true | string>> {
+  if (ids.length === 0) return new Map();
+  const reasons = sql`SELECT id, ${read('cancel_reason')} FROM ${tables.jobs} WHERE id IN (${ids}) AND cancelled`;
+  return cancellationsOf(yield* rowsOf(reasons));
+}
+
+/** Reads the ids of some jobs that other programs inserted, by which they are known from here on. False: there are none left. */
+export function* readSomeIds({ tables, read, key }: Dialect, most: number): Work<boolean> {
+  const { jobs } = tables;
+  const unread = yield* rowsOf(
+    sql`SELECT id, ${read('payload')} FROM ${jobs} WHERE uuid IS NULL ORDER BY id LIMIT ${most}`,
+  );
+  if (unread.length === 0) return false;
+  yield {
+    writes: unread.map(([id, payload]) => {
+      const uuid = readId(Buffer.from(payload as string)) ?? '';
+      return sql`UPDATE ${jobs} SET uuid = ${key(uuid)} WHERE id = ${id!} AND uuid IS NULL`;
+    }),
+  };
+  return true;
+}
+
+/** Gives reserved jobs another text, with this id in it. */
+export function* rewrite({ tables, line, key }: Dialect, jobs: readonly Rewritten[]): Work<void> {
+  yield {
+    writes: jobs.map(
+      ({ id, fence, payload, uuid }) =>
+        sql`UPDATE ${tables.jobs} SET payload = ${line.payload(payload)}, uuid = ${key(uuid)}
+          WHERE id = ${id} AND ${RESERVED} AND ${FENCE} = ${fence}`,
+    ),
+  };
+}
+
+export interface Rewritten extends ReservationToken {
+  readonly payload: Buffer;
+  readonly uuid: string;
+}
+
+/** Seconds since 1970. */
+export function* timeOf(dialect: Pick<Dialect, 'now'>): Work<number> {
+  const [row] = yield* rowsOf(sql`SELECT ${dialect.now()}`);
+  return Number(row![0]);
+}

@@ -1,0 +1,65 @@
+/** The locks in a database. An acquire or a renew may be carried out twice: a token that holds a lock holds it. */
+import type { Seconds } from '../../base/clock';
+import type { LockStore } from '../lock-store';
+import type { Dialect } from './dialect';
+import type { Access, Purpose } from './engine';
+import { type Sql, sql, type Work, written } from './statement';
+
+/** Ended locks that each new one removes: more than it adds, so that they never pile up. */
+const SWEPT = 10;
+
+export class Locks implements LockStore {
+  readonly #access: Access;
+  readonly #dialect: Dialect;
+
+  constructor(access: Access, dialect: Dialect) {
+    this.#access = access;
+    this.#dialect = dialect;
+  }
+
+  async acquire(name: string, token: string, ttl: Seconds): Promise<boolean> {
+    return this.#access('locks.acquire', purpose(name, 'taken'), () => this.#acquire(name, token, ttl));
+  }
+
+  async renew(name: string, token: string, ttl: Seconds): Promise<boolean> {
+    const { tables, after } = this.#dialect;
+    const renewed = await this.#access('locks.renew', purpose(name, 'renewed'), () =>
+      written(sql`UPDATE ${tables.locks} SET expires_at = ${after(ttl)} WHERE ${this.#held(name, token)}`),
+    );
+    return renewed > 0;
+  }
+
+  async release(name: string, token: string): Promise<boolean> {
+    const once = { ...purpose(name, 'released'), writes: 'once' } as const;
+    const released = await this.#access('locks.release', once, () =>
+      written(sql`DELETE FROM ${this.#dialect.tables.locks} WHERE ${this.#held(name, token)}`),
+    );
+    return released > 0;
+  }
+
+  /** Each statement alone decides whether the lock is had: two that ask at once never both get it. */
+  *#acquire(name: string, token: string, ttl: Seconds): Work<boolean> {
+    const { tables, key, now, after, insertNew, remove, skipLocked } = this.#dialect;
+    const { locks } = tables;
+    const own = sql`token = ${key(token)}`;
+    const isFree = sql`(${own} OR expires_at <= ${now()})`;
+    const taken = yield* written(
+      sql`UPDATE ${locks} SET ${own}, expires_at = ${after(ttl)} WHERE name = ${key(name)} AND ${isFree}`,
+    );
+    if (taken > 0) return true;
+    const added = insertNew(locks, { name: key(name), token: key(token), expires_at: after(ttl) });
+    if ((yield* written(added)) === 0) return false;
+    const ended = sql`SELECT name FROM ${locks} WHERE expires_at <= ${now()} LIMIT ${SWEPT} ${skipLocked}`;
+    yield* written(remove(locks, 'name', ended));
+    return true;
+  }
+
+  #held(name: string, token: string): Sql {
+    const { key, now } = this.#dialect;
+    return sql`name = ${key(name)} AND token = ${key(token)} AND expires_at > ${now()}`;
+  }
+}
+
+function purpose(name: string, what: string): Purpose {
+  return { consequence: `lock '${name}' was not ${what}`, writes: 'repeatable' };
+}

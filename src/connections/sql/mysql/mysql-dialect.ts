@@ -1,0 +1,65 @@
+/** How MySQL writes what all databases do. */
+import type { Seconds } from '../../../base/clock';
+import type { Dialect, FailedColumns, Row } from '../dialect';
+import { raw, type Sql, sql, transaction } from '../statement';
+import { DELAYED, now, READY, RESERVED } from './job-rows';
+import { mysqlErrors } from './mysql-errors';
+import { MysqlJobs } from './mysql-jobs';
+import { keyOf, type MysqlNames } from './mysql-names';
+import { transactionSession } from './transaction-session';
+
+/** @param offset seconds to add to the server's clock: 0 outside tests */
+export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect {
+  const current = (): Sql => now(offset());
+  const insert = (verb: string, table: Sql, row: Row): Sql => {
+    const columns = Object.keys(row).map((name) => raw(name));
+    return sql`${raw(verb)} INTO ${table} (${columns}) VALUES (${Object.values(row)})`;
+  };
+  const state = (number: number): Sql => sql`state = ${number}`;
+  return {
+    tables: names,
+    now: current,
+    after: (seconds) => sql`${current()} + ${seconds}`,
+    read: raw,
+    text: (value) => value,
+    key: keyOf,
+    insertNew: (table, row) => insert('INSERT IGNORE', table, row),
+    replace: (table, _key, row) => insert('REPLACE', table, row),
+    // Not by IN, for which an older server would read the whole table.
+    remove: (table, key, page) => {
+      const column = raw(key);
+      return sql`DELETE kept FROM (${page}) AS page STRAIGHT_JOIN ${table} AS kept ON kept.${column} = page.${column}`;
+    },
+    skipLocked: raw('FOR UPDATE SKIP LOCKED'),
+    transaction,
+    line: {
+      of: (queue) => sql`FROM ${names.jobs} FORCE INDEX (${names.turns}) WHERE queue = ${queue}`,
+      state: { ready: state(READY), delayed: state(DELAYED), reserved: state(RESERVED) },
+      at: { ready: raw('NULL'), delayed: raw('turn'), reserved: raw('turn') },
+      order: { ready: raw('turn, id'), delayed: raw('turn, id'), reserved: raw('turn, place, id') },
+      payload: (payload) => payload,
+    },
+    failed: failedColumns(current),
+    jobs: new MysqlJobs(names, offset),
+    isUnfit: (error) => mysqlErrors.trouble(error) === 'unfit',
+    isUnmigrated: (error) => mysqlErrors.trouble(error) === 'unmigrated',
+    sessionOf: transactionSession,
+  };
+}
+
+function failedColumns(current: () => Sql): FailedColumns {
+  // Laravel has written whole seconds.
+  const failedAt = raw('COALESCE(failed_ms, UNIX_TIMESTAMP(failed_at) * 1000)');
+  return {
+    payload: raw('payload'),
+    payloadOf: (value) => value as Buffer,
+    storedPayload: (payload) => ({ payload }),
+    hasPayload: (payload) => sql`payload = ${payload}`,
+    failedAt,
+    failedNow: () => ({
+      failed_at: sql`FROM_UNIXTIME(FLOOR(${current()}))`,
+      failed_ms: sql`ROUND(${current()} * 1000)`,
+    }),
+    isOlder: (age) => sql`${failedAt} < (${current()} - ${age}) * 1000`,
+  };
+}

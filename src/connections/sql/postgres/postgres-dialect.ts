@@ -1,0 +1,81 @@
+/** How PostgreSQL writes what all databases do. */
+import type { Seconds } from '../../../base/clock';
+import type { Dialect, FailedColumns, Row } from '../dialect';
+import { raw, type Sql, sql, transaction } from '../statement';
+import type { TableNames } from '../table-names';
+import { identifiers } from './identifiers';
+import { postgresErrors } from './postgres-errors';
+import { PostgresJobs } from './postgres-jobs';
+import { DELAYED, DUE, now, READY, RESERVED, storable, textAndBytes } from './columns';
+import { transactionSession } from './transaction-session';
+
+/** @param offset seconds to add to the server's clock: 0 outside tests */
+export function postgresDialect(names: TableNames, offset: () => Seconds): Dialect {
+  const ids = identifiers(names);
+  const tables = {
+    jobs: raw(ids.jobs),
+    failed: raw(ids.failed),
+    queues: raw(ids.queues),
+    locks: raw(ids.locks),
+    orders: raw(ids.orders),
+    calls: raw(ids.calls),
+  };
+  const insert = (table: Sql, row: Row): Sql => {
+    const columns = Object.keys(row).map((name) => raw(name));
+    return sql`INSERT INTO ${table} (${columns}) VALUES (${Object.values(row)})`;
+  };
+  const current = (): Sql => now(offset());
+  const insertNew = (table: Sql, row: Row): Sql => sql`${insert(table, row)} ON CONFLICT DO NOTHING`;
+  return {
+    tables,
+    now: current,
+    after: (seconds) => sql`${current()} + ${seconds}`,
+    read: raw,
+    text: storable,
+    key: storable,
+    insertNew,
+    replace: (table, key, row, renewed) => {
+      const changed = [...Object.keys(row), ...(renewed === undefined ? [] : [renewed])];
+      const columns = changed.filter((name) => !key.includes(name)).map((name) => raw(`${name} = excluded.${name}`));
+      return sql`${insert(table, row)} ON CONFLICT (${key.map((name) => raw(name))}) DO UPDATE SET ${columns}`;
+    },
+    remove: (table, key, page) => sql`DELETE FROM ${table} WHERE ${raw(key)} IN (${page})`,
+    skipLocked: raw('FOR UPDATE SKIP LOCKED'),
+    transaction,
+    line: {
+      of: (queue) => sql`FROM ${tables.jobs} WHERE queue = ${queue}`,
+      state: { ready: raw(READY), delayed: raw(DELAYED), reserved: raw(RESERVED) },
+      at: { ready: raw('NULL'), delayed: raw(DUE), reserved: raw('lease_until') },
+      order: { ready: raw('place'), delayed: raw(`${DUE}, id`), reserved: raw('lease_until, place') },
+      payload: String,
+    },
+    failed: failedColumns(current),
+    jobs: new PostgresJobs(ids, offset, (queue) => insertNew(tables.queues, { name: queue })),
+    isUnfit: (error) => postgresErrors.trouble(error) === 'unfit',
+    isUnmigrated: (error) => postgresErrors.trouble(error) === 'unmigrated',
+    sessionOf: transactionSession,
+  };
+}
+
+function failedColumns(current: () => Sql): FailedColumns {
+  // What Laravel has written is taken for UTC.
+  const failedAt = raw('coalesce(failed_ms, round(extract(epoch FROM failed_at) * 1000)::bigint)');
+  return {
+    payload: raw(`encode(coalesce(raw, convert_to(payload, 'UTF8')), 'base64')`),
+    payloadOf: (value) => Buffer.from(String(value), 'base64'),
+    storedPayload: (payload) => {
+      const { text, bytes } = textAndBytes(payload);
+      return { payload: text, raw: sql`decode(${bytes}, 'base64')` };
+    },
+    hasPayload: (payload) => {
+      const { text, bytes } = textAndBytes(payload);
+      return sql`payload = ${text} AND raw IS NOT DISTINCT FROM decode(${bytes}, 'base64')`;
+    },
+    failedAt,
+    failedNow: () => ({
+      failed_at: sql`to_timestamp(${current()}) AT TIME ZONE 'UTC'`,
+      failed_ms: sql`round(${current()} * 1000)`,
+    }),
+    isOlder: (age) => sql`${failedAt} < (${current()} - ${age}) * 1000`,
+  };
+}

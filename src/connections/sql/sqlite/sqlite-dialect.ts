@@ -1,0 +1,82 @@
+/** How SQLite writes what all databases do. */
+import type { Seconds } from '../../../base/clock';
+import { uuidv7 } from '../../../payload/uuid';
+import type { Dialect, FailedColumns, NewFailure, Row } from '../dialect';
+import { failedJob, putFailed } from '../failed-jobs';
+import { raw, run, type Sql, sql, type Work } from '../statement';
+import type { TableNames } from '../table-names';
+import { isUnfit } from './sqlite-errors';
+import { SqliteJobs, storable, toMicroseconds } from './sqlite-jobs';
+import { DELAYED, READY, RESERVED } from './sqlite-schema';
+import { isWithin, type OwnDatabase, userTransaction } from './user-transaction';
+
+export interface SqliteDialect extends Dialect {
+  readonly jobs: SqliteJobs;
+}
+
+/** @param now seconds since 1970, to the microsecond: all that share a file share the clock of its machine */
+export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDatabase): SqliteDialect {
+  const insert = (verb: string, table: Sql, row: Row): Sql => {
+    const columns = Object.keys(row).map((name) => raw(name));
+    return sql`${raw(verb)} INTO ${table} (${columns}) VALUES (${Object.values(row)})`;
+  };
+  const tables = {
+    jobs: raw(names.jobs),
+    failed: raw(names.failed),
+    queues: raw(names.queues),
+    locks: raw(names.locks),
+    orders: raw(names.orders),
+    calls: raw(names.calls),
+  };
+  const dialect: SqliteDialect = {
+    tables,
+    now: () => sql`${now()}`,
+    after: (seconds) => sql`${toMicroseconds(now() + seconds)}`,
+    read: (column) => raw(`CAST(${column} AS BLOB)`),
+    text: (value) => value,
+    key: (value) => value,
+    insertNew: (table, row) => sql`${insert('INSERT', table, row)} ON CONFLICT DO NOTHING`,
+    replace: (table, _key, row) => insert('INSERT OR REPLACE', table, row),
+    remove: (table, key, page) => sql`DELETE FROM ${table} WHERE ${raw(key)} IN (${page})`,
+    skipLocked: raw(''),
+    // A call runs in one as it is.
+    transaction: (work) => work,
+    line: {
+      of: (queue) => sql`FROM ${tables.jobs} WHERE queue = ${queue}`,
+      state: { ready: raw(READY), delayed: raw(DELAYED), reserved: raw(RESERVED) },
+      at: { ready: raw('NULL'), delayed: raw('available_at'), reserved: raw('lease_until') },
+      order: { ready: raw('place'), delayed: raw('available_at, id'), reserved: raw('lease_until, place') },
+      payload: storable,
+    },
+    failed: failedColumns(now),
+    jobs: new SqliteJobs({
+      names,
+      now,
+      addFailed: (entry) => addFailed(dialect, entry),
+      isWithin: () => isWithin(own),
+    }),
+    isUnfit,
+    isUnmigrated: () => false,
+    sessionOf: (transaction) => userTransaction(transaction, own.connection),
+  };
+  return dialect;
+}
+
+/** Adds the job, beside one of the same id that is there. */
+function* addFailed(dialect: Dialect, entry: NewFailure): Work<void> {
+  const isKnown = (yield* failedJob(dialect, entry.id)) !== undefined;
+  yield* run(putFailed(dialect, isKnown ? { ...entry, id: uuidv7() } : entry));
+}
+
+function failedColumns(now: () => Seconds): FailedColumns {
+  const payload = raw('CAST(payload AS BLOB)');
+  return {
+    payload,
+    payloadOf: (value) => value as Buffer,
+    storedPayload: (bytes) => ({ payload: storable(bytes) }),
+    hasPayload: (bytes) => sql`${payload} = ${bytes}`,
+    failedAt: raw('round(failed_at * 1000)'),
+    failedNow: () => ({ failed_at: Math.round(now() * 1000) / 1000 }),
+    isOlder: (age) => sql`failed_at < ${now() - age}`,
+  };
+}

@@ -1,0 +1,277 @@
+/**
+ * One SQLite file: opens it on first use, runs transactions on it, and waits, without blocking the event loop, while
+ * others have it locked.
+ *
+ * What is asked for in one turn of the event loop shares one transaction. A call blocks on a lock for `BUSY_TIMEOUT` at
+ * most; then it is tried again after pauses that grow, until its deadline.
+ */
+import { statSync } from 'node:fs';
+import { systemClock } from '../../../base/clock';
+import type { Milliseconds } from '../../../base/clock';
+import { systemRandom } from '../../../base/random';
+import type { Logger } from '../../../base/logger';
+import { ConnectionClosedError } from '../../errors';
+import { turnEnd } from './event-loop-turn';
+import type { Engine, Purpose } from '../engine';
+import { performNow, type Sql, type SqlResult, type Step, type Work } from '../statement';
+import { openSqlite, type SqliteDatabase, type SqliteStatement } from './sqlite-database';
+import { type Circumstances, explain, isBusy } from './sqlite-errors';
+
+/** Most competing transactions end within it; far below the 20 ms for which the event loop may stand still. */
+const BUSY_TIMEOUT: Milliseconds = 5;
+const SHORTEST_PAUSE: Milliseconds = 4;
+const LONGEST_PAUSE: Milliseconds = 100;
+/** Operations that share a transaction at most. */
+const MOST_TOGETHER = 100;
+/** How often it is looked whether the file is still there; before a push it is always looked. */
+const LOOK_EVERY: Milliseconds = 1000;
+
+/** Statements that are kept prepared: some have as many places as there are jobs. */
+const MOST_PREPARED = 200;
+
+interface EngineOptions extends Circumstances {
+  readonly logger: Logger;
+  /** Makes the tables where they are missing; returns the version that was there. */
+  readonly prepare: (database: SqliteDatabase) => number;
+}
+
+interface Operation extends Purpose {
+  readonly work: () => Work<unknown>;
+  readonly resolve: (result: never) => void;
+  readonly reject: (error: unknown) => void;
+  readonly end: Milliseconds;
+  /** One of those that shared its transaction failed: now each shows whether it is the one. */
+  alone: boolean;
+}
+
+interface Opened {
+  readonly database: SqliteDatabase;
+  /** The version of the tables that was there. */
+  readonly found: number;
+  readonly prepared: Map<string, SqliteStatement>;
+  readonly identity: string;
+  lookedAt: Milliseconds;
+  durable: boolean | undefined;
+}
+
+export class SqliteEngine implements Engine {
+  readonly #options: EngineOptions;
+  #pending: Operation[] = [];
+  #running: Promise<void> | undefined;
+  #opened: Opened | undefined;
+  #closed = false;
+  #replacements = 0;
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+  }
+
+  /** What writes runs in a transaction; what only reads neither waits for writers nor hinders them. */
+  run<T>(purpose: Purpose, work: () => Work<T>): Promise<T> {
+    return purpose.writes === undefined ? this.#read(purpose, work) : this.#write(purpose, work);
+  }
+
+  /** Reads at once, or not at all: undefined where the file is busy, or cannot be used. */
+  glance<T>(work: () => Work<T>): T | undefined {
+    if (this.#closed) return undefined;
+    try {
+      return perform(this.#open(false), work);
+    } catch {
+      // The next call that matters says what it is.
+      return undefined;
+    }
+  }
+
+  /** The version of the tables that was there when the file was opened. */
+  get foundVersion(): number {
+    return this.#opened?.found ?? 0;
+  }
+
+  /** How often another file was found under the name: what was confirmed before is not in it. */
+  get replacements(): number {
+    return this.#replacements;
+  }
+
+  /** What was begun ends first, within its deadline. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#running;
+    const opened = this.#opened;
+    this.#opened = undefined;
+    if (opened === undefined) return;
+    try {
+      // The engine lets go of the file only when its statements are collected: nobody else would empty the log.
+      opened.database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get([]);
+    } catch {
+      // Whoever opens the file next finds all in the log.
+    }
+    opened.database.close();
+  }
+
+  #write<T>(purpose: Purpose, work: () => Work<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) throw this.#closedError();
+      const end = systemClock.monotonic() + this.#options.deadline * 1000;
+      this.#pending.push({ ...purpose, work, resolve, reject, end, alone: false });
+      this.#running ??= this.#runPending();
+    });
+  }
+
+  async #read<T>({ consequence }: Purpose, work: () => Work<T>): Promise<T> {
+    if (this.#closed) throw this.#closedError();
+    const end = systemClock.monotonic() + this.#options.deadline * 1000;
+    for (let tries = 1; ; tries += 1) {
+      await turnEnd();
+      try {
+        return perform(this.#open(false), work);
+      } catch (error) {
+        if (!isBusy(error) || systemClock.monotonic() >= end) throw explain(error, consequence, this.#options);
+      }
+      await this.#pause(tries, end);
+    }
+  }
+
+  #closedError(): ConnectionClosedError {
+    return new ConnectionClosedError(this.#options.connection, 'a call');
+  }
+
+  async #runPending(): Promise<void> {
+    let tries = 0;
+    while (this.#pending.length > 0) {
+      await turnEnd();
+      const batch = this.#nextBatch();
+      const busy = this.#attempt(batch);
+      if (busy === undefined) {
+        tries = 0;
+      } else {
+        tries += 1;
+        this.#pending.unshift(...batch);
+        this.#rejectLate(busy);
+        // The oldest stand in front: the first deadline is theirs.
+        const [first] = this.#pending;
+        if (first !== undefined) await this.#pause(tries, first.end);
+      }
+    }
+    this.#running = undefined;
+  }
+
+  #nextBatch(): Operation[] {
+    const together = this.#pending.slice(0, MOST_TOGETHER);
+    const alone = together.findIndex((operation) => operation.alone);
+    return this.#pending.splice(0, alone === -1 ? together.length : Math.max(alone, 1));
+  }
+
+  /** Returns the error by which the file was busy: then nothing was done. Otherwise each operation is settled, or stands in line again. */
+  #attempt(batch: readonly Operation[]): unknown {
+    let opened: Opened | undefined;
+    const results: unknown[] = [];
+    try {
+      const durable = batch.some((operation) => operation.durable === true);
+      opened = this.#open(durable);
+      setDurable(opened, durable);
+      preparedOf(opened, 'BEGIN IMMEDIATE').run([]);
+      for (const { work } of batch) results.push(perform(opened, work));
+      preparedOf(opened, 'COMMIT').run([]);
+    } catch (error) {
+      // A full disk has rolled back already.
+      if (opened?.database.inTransaction === true) opened.database.exec('ROLLBACK');
+      if (isBusy(error)) return error;
+      this.#fail(batch, error);
+      return undefined;
+    }
+    batch.forEach(({ resolve }, index) => resolve(results[index] as never));
+    return undefined;
+  }
+
+  #fail(batch: readonly Operation[], error: unknown): void {
+    const [first] = batch;
+    if (batch.length === 1 && first !== undefined) {
+      first.reject(explain(error, first.consequence, this.#options));
+      return;
+    }
+    for (const operation of batch) operation.alone = true;
+    this.#pending.unshift(...batch);
+  }
+
+  #rejectLate(busy: unknown): void {
+    const now = systemClock.monotonic();
+    const late = this.#pending.filter(({ end }) => end <= now);
+    this.#pending = this.#pending.filter(({ end }) => end > now);
+    for (const { reject, consequence } of late) reject(explain(busy, consequence, this.#options));
+  }
+
+  /** Grows with `tries`, ends at `end`, and differs from process to process, lest they meet again and again. */
+  #pause(tries: number, end: Milliseconds): Promise<void> {
+    const longest = Math.min(SHORTEST_PAUSE * 2 ** tries, LONGEST_PAUSE);
+    const pause = Math.min(longest * (0.5 + systemRandom() / 2), Math.max(end - systemClock.monotonic(), 0));
+    return new Promise((resolve) => systemClock.after(pause, resolve, true));
+  }
+
+  #open(look: boolean): Opened {
+    const { file, logger } = this.#options;
+    const now = systemClock.monotonic();
+    const opened = this.#opened;
+    if (opened !== undefined && (look || now - opened.lookedAt >= LOOK_EVERY)) {
+      opened.lookedAt = now;
+      // Without this, jobs would go into a file that no longer has a name, and be gone with this process.
+      if (identityOf(file) !== opened.identity) {
+        logger.warn(
+          { file },
+          'The SQLite file was removed or replaced while it was in use; what is there now is opened.',
+        );
+        opened.database.close();
+        this.#opened = undefined;
+        this.#replacements += 1;
+      }
+    }
+    this.#opened ??= this.#openAnew(now);
+    return this.#opened;
+  }
+
+  #openAnew(lookedAt: Milliseconds): Opened {
+    const { file, prepare } = this.#options;
+    const database = openSqlite(file, BUSY_TIMEOUT);
+    try {
+      database.prepare('PRAGMA journal_mode = WAL').get([]);
+      const found = prepare(database);
+      return { database, found, prepared: new Map(), identity: identityOf(file), lookedAt, durable: undefined };
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  }
+}
+
+function perform<T>(opened: Opened, work: () => Work<T>): T {
+  return performNow((step) => runStep(opened, step), work());
+}
+
+function runStep(opened: Opened, { writes, reads }: Step): readonly SqlResult[] {
+  const ask = ({ text, values, one }: Sql): SqlResult => preparedOf(opened, text).run(values, one);
+  return reads === undefined ? writes.map(ask) : [...writes, ...reads].map(ask);
+}
+
+function preparedOf({ database, prepared }: Opened, text: string): SqliteStatement {
+  const known = prepared.get(text);
+  if (known !== undefined) return known;
+  if (prepared.size >= MOST_PREPARED) prepared.clear();
+  const statement = database.prepare(text);
+  prepared.set(text, statement);
+  return statement;
+}
+
+/** Set between transactions: within one it would have no effect. */
+function setDurable(opened: Opened, durable: boolean): void {
+  if (opened.durable === durable) return;
+  opened.database.exec(`PRAGMA synchronous = ${durable ? 'FULL' : 'NORMAL'}`);
+  opened.durable = durable;
+}
+
+/**
+ * Changes when another file takes the name. Never opens it: closing any handle of this process on it would drop the locks
+ * that SQLite holds.
+ */
+function identityOf(file: string): string {
+  const found = statSync(file, { throwIfNoEntry: false });
+  return found === undefined ? 'missing' : `${found.dev}:${found.ino}`;
+}

@@ -1,0 +1,330 @@
+/** Jobs on their way into and out of the tables of a SQLite file. */
+import { isUtf8 } from 'node:buffer';
+import type { Seconds } from '../../../base/clock';
+import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
+import type { RenewResult } from '../../contract';
+import {
+  type Ending,
+  type Exchange,
+  type Exchanged,
+  type JobStatements,
+  type NewFailure,
+  type Outlook,
+  type QueuedJob,
+  type ReservationToken,
+  renewResults,
+  type TakenJob,
+} from '../dialect';
+import { COUNTERS, jobOf, MOST_COUNTED, valuesOf } from '../job-row';
+import { rowsOf, run, type Sql, type SqlRow, type SqlValue, type Work, written } from '../statement';
+import type { TableNames } from '../table-names';
+import { DELAYED, READY, RESERVED, TEXT_END, TEXT_LENGTH } from './sqlite-schema';
+
+/** Seconds, to the microsecond, so that sums and differences come out even. */
+export const toMicroseconds = (seconds: Seconds): Seconds => Math.round(seconds * 1e6) / 1e6;
+
+/** As text where it is one, so that it can be read in any client. */
+export function storable(payload: string | Buffer): string | Buffer {
+  return typeof payload === 'string' || !isUtf8(payload) ? payload : payload.toString();
+}
+
+/** What is known of a queue without a lock. */
+interface QueueOutlook {
+  readonly queue: string;
+  readonly ready: boolean;
+  /** When the first delayed job becomes ready, seconds since 1970. */
+  readonly due: Seconds;
+  /** When the first lease ends. */
+  readonly leaseEnd: Seconds;
+  /** When its pause ends; Infinity: when it is resumed; -Infinity: it is not paused. */
+  readonly pausedUntil: Seconds;
+  /** Of the whole file: changes with each restart; undefined: there was none. */
+  readonly restart: string | undefined;
+}
+
+/** How much one call may still move. */
+class Budget {
+  jobs: number;
+  bytes = MOST_BYTES;
+  /** However long the very first one is, it may be moved, or it would stay for ever. */
+  first = true;
+
+  constructor(jobs = MOST_JOBS) {
+    this.jobs = Math.min(jobs, MOST_JOBS);
+  }
+
+  get left(): boolean {
+    return this.jobs > 0 && (this.first || this.bytes > 0);
+  }
+
+  get values(): readonly number[] {
+    return [this.jobs, this.bytes, this.first ? 1 : 0];
+  }
+
+  spend(sizes: readonly number[]): void {
+    if (sizes.length > 0) this.first = false;
+    this.jobs -= sizes.length;
+    for (const size of sizes) this.bytes -= size;
+  }
+}
+
+export interface SqliteJobsOptions {
+  readonly names: TableNames;
+  /** Seconds since 1970, by the clock of the process: all that share a file share a machine. */
+  readonly now: () => Seconds;
+  /** Adds a failed job beside another of its id that failed before. */
+  readonly addFailed: (entry: NewFailure) => Work<void>;
+  /** Whether a transaction of the user's is one on this very file. */
+  readonly isWithin: () => Work<boolean>;
+}
+
+export class SqliteJobs implements JobStatements {
+  readonly isWithin: () => Work<boolean>;
+  readonly #now: () => Seconds;
+  readonly #addFailed: (entry: NewFailure) => Work<void>;
+  readonly #sql: Readonly<Record<Statement, string>>;
+
+  constructor({ names, now, addFailed, isWithin }: SqliteJobsOptions) {
+    this.isWithin = isWithin;
+    this.#now = now;
+    this.#addFailed = addFailed;
+    this.#sql = statementsOn(names);
+  }
+
+  *push(jobs: readonly QueuedJob[]): Work<number | undefined> {
+    const now = this.#now();
+    const twin = yield* this.#twinOf(jobs, now);
+    if (twin !== undefined) return twin;
+    for (const queue of new Set(jobs.map((job) => job.queue))) {
+      yield* run(this.#to('remember', [queue]));
+      let end = yield* this.#endOf(queue);
+      const writes = jobs.flatMap((job) => {
+        if (job.queue !== queue) return [];
+        const delay = delayOf(job, now);
+        return [this.#insert(job, now, delay, delay > 0 ? null : (end += 1))];
+      });
+      yield { writes };
+    }
+    return undefined;
+  }
+
+  *exchange({ endings, request }: Exchange): Work<Exchanged> {
+    const now = this.#now();
+    const settled = new Set<number>();
+    for (const ending of endings) if (yield* this.#end(ending, now)) settled.add(ending.id);
+    if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity } };
+    const [reclaimed, promoted, left] = [new Budget(), new Budget(), new Budget(request.limit)];
+    const taken: TakenJob[] = [];
+    for (const queue of new Set(request.queues)) {
+      const { leaseEnd, due, pausedUntil } = yield* this.#outlookOf(queue);
+      if (leaseEnd <= now && reclaimed.left) reclaimed.spend(yield* this.#reclaim(queue, now, reclaimed));
+      if (due <= now && promoted.left) promoted.spend(yield* this.#promote(queue, now, promoted));
+      if (pausedUntil > now || !left.left) continue;
+      const end = toMicroseconds(now + request.lease);
+      const rows = yield* rowsOf(this.#to('take', [queue, now, ...left.values, end]));
+      // An UPDATE gives its rows in an order of its own.
+      const jobs = rows.toSorted((a, b) => Number(a[9]) - Number(b[9])).map((row) => ({ ...jobOf(row), queue }));
+      left.spend(jobs.map(({ payload }) => payload.length));
+      taken.push(...jobs);
+    }
+    return { settled, taken, outlook: outlookOf(yield* this.#outlooksOf(request.queues), now) };
+  }
+
+  *idle(queues: readonly string[]): Work<Outlook | undefined> {
+    const now = this.#now();
+    const outlooks = yield* this.#outlooksOf(queues);
+    const isIdle = ({ ready, pausedUntil, due, leaseEnd }: QueueOutlook): boolean =>
+      (pausedUntil > now || !ready) && due > now && leaseEnd > now;
+    return outlooks.every(isIdle) ? outlookOf(outlooks, now) : undefined;
+  }
+
+  /** Seconds until a reserve may find something; 0: now. */
+  *nextIn(queues: readonly string[]): Work<Seconds> {
+    return outlookOf(yield* this.#outlooksOf(queues), this.#now()).nextIn;
+  }
+
+  *renew(tokens: readonly ReservationToken[], lease: Seconds): Work<readonly RenewResult[]> {
+    const end = toMicroseconds(this.#now() + lease);
+    const results = yield { writes: tokens.map(({ id, fence }) => this.#one('renew', [id, fence, end])) };
+    return renewResults(
+      tokens,
+      results.flatMap(({ rows }) => rows),
+    );
+  }
+
+  *#twinOf(jobs: readonly QueuedJob[], now: Seconds): Work<number | undefined> {
+    const seen = new Set<string>();
+    for (const [index, job] of jobs.entries()) {
+      if (!job.unique || delayOf(job, now) <= 0) continue;
+      const text = String(job.payload);
+      const found = yield* rowsOf(this.#one('findDelayed', [job.queue, text, text, text]));
+      if (found.length > 0 || seen.has(`${job.queue}\n${text}`)) return index;
+      seen.add(`${job.queue}\n${text}`);
+    }
+    return undefined;
+  }
+
+  #insert({ queue, payload, uuid, counters }: QueuedJob, now: Seconds, delay: Seconds, place: number | null): Sql {
+    const due = toMicroseconds(now + Math.max(delay, 0));
+    const values = [queue, storable(payload), uuid, due, now, place];
+    const counts = valuesOf(counters);
+    // Each value that is bound costs time, and most counters are 0.
+    return counts.every((count) => count === 0)
+      ? this.#to('insertNew', values)
+      : this.#to('insert', [...values, ...counts]);
+  }
+
+  /** False: the reservation is no longer the one it was. */
+  *#end(ending: Ending, now: Seconds): Work<boolean> {
+    const { id, fence } = ending;
+    if (ending.kind === 'released') {
+      const { queue, counters, front = false } = ending;
+      const delay = front ? 0 : delayOf(ending, now);
+      const values = [id, fence, ...valuesOf(counters), toMicroseconds(now + Math.max(delay, 0))];
+      if (front) return (yield* written(this.#to('giveBack', values))) > 0;
+      const place = delay > 0 ? null : (yield* this.#endOf(queue)) + 1;
+      return (yield* written(this.#to('release', [...values, place]))) > 0;
+    }
+    if ((yield* written(this.#to('remove', [id, fence]))) === 0) return false;
+    if (ending.kind === 'failed') yield* this.#addFailed(ending.entry);
+    return true;
+  }
+
+  /** Jobs whose lease has ended go to the head, in the order of the ends. Returns their lengths. */
+  *#reclaim(queue: string, now: Seconds, budget: Budget): Work<readonly number[]> {
+    const [head] = yield* rowsOf(this.#one('head', [queue]));
+    const before = Number(head?.[0] ?? 1) - 1 - budget.jobs;
+    return lengthsOf(yield* rowsOf(this.#to('reclaim', [queue, now, ...budget.values, before])));
+  }
+
+  /** Delayed jobs that are due go to the tail, in the order of their moments. Returns their lengths. */
+  *#promote(queue: string, now: Seconds, budget: Budget): Work<readonly number[]> {
+    const end = yield* this.#endOf(queue);
+    return lengthsOf(yield* rowsOf(this.#to('promote', [queue, now, ...budget.values, end])));
+  }
+
+  *#outlooksOf(queues: readonly string[]): Work<readonly QueueOutlook[]> {
+    const outlooks: QueueOutlook[] = [];
+    for (const queue of queues) outlooks.push(yield* this.#outlookOf(queue));
+    return outlooks;
+  }
+
+  *#outlookOf(queue: string): Work<QueueOutlook> {
+    const [row = []] = yield* rowsOf(this.#one('outlook', [queue]));
+    const [ready = null, due = null, leaseEnd = null, pause = null, restart = null] = row;
+    // A text that somebody has put there is no moment that comes.
+    const moment = (value: SqlValue): Seconds => (typeof value === 'number' ? value : Infinity);
+    return {
+      queue,
+      ready: ready !== null,
+      due: moment(due),
+      leaseEnd: moment(leaseEnd),
+      pausedUntil: pause === null ? -Infinity : moment(pause),
+      restart: restart === null ? undefined : String(restart),
+    };
+  }
+
+  *#endOf(queue: string): Work<number> {
+    const [row] = yield* rowsOf(this.#one('tail', [queue]));
+    return Number(row?.[0] ?? 0);
+  }
+
+  #one(statement: Statement, values: readonly SqlValue[]): Sql {
+    return { text: this.#sql[statement], values, one: true };
+  }
+
+  #to(statement: Statement, values: readonly SqlValue[]): Sql {
+    return { text: this.#sql[statement], values };
+  }
+}
+
+/** Seconds until it is ready; 0 or less: at once. */
+function delayOf({ delay, due }: Pick<QueuedJob, 'delay' | 'due'>, now: Seconds): Seconds {
+  return due === undefined ? delay : toMicroseconds(due - now);
+}
+
+function outlookOf(outlooks: readonly QueueOutlook[], now: Seconds): Outlook {
+  const moments = outlooks.flatMap(({ pausedUntil, ready, due, leaseEnd }) => {
+    if (pausedUntil > now) return [pausedUntil];
+    return ready ? [now] : [due, leaseEnd];
+  });
+  const paused = outlooks.filter(({ pausedUntil }) => pausedUntil > now).map(({ queue }) => queue);
+  const restart = outlooks[0]?.restart;
+  return {
+    nextIn: Math.max(toMicroseconds(Math.min(...moments, Infinity) - now), 0),
+    now: now * 1000,
+    ...(paused.length > 0 && { paused }),
+    ...(restart !== undefined && { restart }),
+  };
+}
+
+const lengthsOf = (rows: readonly SqlRow[]): readonly number[] => rows.map(([length]) => Number(length));
+
+const FENCE = 'attempts + crashes + releases';
+
+/** SQLite keeps any value in any column. What is no counter is none: see `MOST_COUNTED`. */
+const sane = (counter: string): string => `min(max(CAST(${counter} AS INTEGER), 0), ${MOST_COUNTED})`;
+const OTHER_COUNTERS = ['crashes', 'exceptions', 'timeouts', 'releases']
+  .map((name) => `${name} = ${sane(name)}`)
+  .join();
+/** Beside it there is no room left in a number. */
+const IN_LINE = `place BETWEEN -${MOST_COUNTED} AND ${MOST_COUNTED}`;
+
+type Statement = keyof ReturnType<typeof statementsOn>;
+
+/** Built once: the engine finds what it has prepared by the text. */
+function statementsOn({ jobs, queues, orders }: TableNames) {
+  const place = (which: 'min' | 'max'): string =>
+    `SELECT ${which}(place) FROM ${jobs} WHERE queue = ? AND ${READY} AND ${IN_LINE}`;
+  const insert = (columns: string, values: string): string =>
+    `INSERT INTO ${jobs} (queue, payload, uuid, available_at, created_at, place${columns}) VALUES (?, ?, ?, ?, ?, ?${values})`;
+  const release = (to: string): string =>
+    `UPDATE ${jobs} SET reserved_at = NULL, lease_until = NULL, attempts = ?3, crashes = ?4, exceptions = ?5,
+      timeouts = ?6, releases = ?7, available_at = ?8, place = ${to} WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2`;
+  return {
+    remember: `INSERT INTO ${queues} (name) VALUES (?) ON CONFLICT DO NOTHING`,
+    insertNew: insert('', ''),
+    insert: insert(`, ${COUNTERS}`, ', ?, ?, ?, ?, ?'),
+    findDelayed: `SELECT 1 FROM ${jobs} WHERE queue = ? AND ${DELAYED} AND ${TEXT_LENGTH} = octet_length(?)
+      AND ${TEXT_END} = substr(CAST(? AS BLOB), -64) AND CAST(payload AS BLOB) = CAST(? AS BLOB)`,
+    tail: place('max'),
+    head: place('min'),
+    outlook: `SELECT
+      (SELECT 1 FROM ${jobs} WHERE queue = ?1 AND ${READY} LIMIT 1),
+      (SELECT min(available_at) FROM ${jobs} WHERE queue = ?1 AND ${DELAYED}),
+      (SELECT min(lease_until) FROM ${jobs} WHERE queue = ?1 AND ${RESERVED}),
+      (SELECT ifnull(ends_at, 9e999) FROM ${orders} WHERE kind = 'pause' AND value = ?1),
+      (SELECT CAST(max(value) AS BLOB) FROM ${orders} WHERE kind = 'restart')`,
+    reclaim: `UPDATE ${jobs} SET place = ?6 + n, reserved_at = NULL, lease_until = NULL,
+        attempts = max(${sane('attempts')} - 1, 0), crashes = ${sane('crashes')} + 1
+      FROM (${within(jobs, `${RESERVED} AND lease_until <= ?2`, 'lease_until, place')}) WHERE id = chosen
+      RETURNING ${TEXT_LENGTH}`,
+    promote: `UPDATE ${jobs} SET place = ?6 + n
+      FROM (${within(jobs, `${DELAYED} AND available_at <= ?2`, 'available_at, chosen')}) WHERE id = chosen
+      RETURNING ${TEXT_LENGTH}`,
+    take: `UPDATE ${jobs} SET reserved_at = ?2, lease_until = ?6, attempts = ${sane('attempts')} + 1, ${OTHER_COUNTERS}
+      FROM (${within(jobs, READY, 'place')}) WHERE id = chosen
+      RETURNING id, CAST(payload AS BLOB), ${COUNTERS}, cancelled, NULL, place`,
+    remove: `DELETE FROM ${jobs} WHERE id = ? AND ${RESERVED} AND ${FENCE} = ?`,
+    release: release('?9'),
+    giveBack: release('place'),
+    renew: `UPDATE ${jobs} SET lease_until = ?3 WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2
+      RETURNING id, ${FENCE}, cancelled`,
+  };
+}
+
+/**
+ * The first jobs in a state, as many as the bounds allow, each with its number.
+ *
+ * ?1 queue, ?2 now, ?3 jobs, ?4 bytes, ?5 whether the first one passes however long it is.
+ */
+function within(jobs: string, condition: string, order: string): string {
+  return `SELECT chosen, n FROM (
+    SELECT chosen, row_number() OVER up_to_here AS n, sum(size) OVER up_to_here AS total
+    FROM (
+      SELECT id AS chosen, ${TEXT_LENGTH} AS size, place, available_at, lease_until
+      FROM ${jobs} WHERE queue = ?1 AND ${condition} ORDER BY ${order} LIMIT ?3
+    )
+    WINDOW up_to_here AS (ORDER BY ${order} ROWS UNBOUNDED PRECEDING)
+  ) WHERE total <= ?4 OR (n = 1 AND ?5)`;
+}

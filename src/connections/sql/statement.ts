@@ -1,0 +1,125 @@
+/**
+ * Statements, and work that is made of them.
+ *
+ * Work is a generator: it yields what is to be run and is given the results. So the same work runs on a server, where each
+ * step is awaited, and on SQLite, where a whole transaction must end within one turn of the event loop.
+ */
+export type SqlValue = string | number | Buffer | null;
+
+/** The columns of one row, in the order of the statement. */
+export type SqlRow = readonly SqlValue[];
+
+export interface SqlResult {
+  readonly rows: readonly SqlRow[];
+  /** How many rows it inserted, changed or removed. */
+  readonly written: number;
+}
+
+/** A statement, or a part of one. Each `?` in the text stands for one of the values, in their order. */
+export interface Sql {
+  readonly text: string;
+  readonly values: readonly SqlValue[];
+  /** It gives one row, which SQLite can be asked for at half the cost. */
+  readonly one?: true;
+}
+
+/** A list stands as its elements with commas between them: `id IN (${ids})`. */
+export type SqlPart = Sql | SqlValue | readonly SqlPart[];
+
+export function sql(texts: TemplateStringsArray, ...parts: readonly SqlPart[]): Sql {
+  let text = texts[0]!;
+  const values: SqlValue[] = [];
+  for (let at = 0; at < parts.length; at += 1) text += textOf(parts[at]!, values) + texts[at + 1]!;
+  return { text, values };
+}
+
+/** SQL without values, such as a name or a condition. */
+export const raw = (text: string): Sql => ({ text, values: [] });
+
+function textOf(part: SqlPart, values: SqlValue[]): string {
+  if (typeof part !== 'object' || part === null || Buffer.isBuffer(part)) {
+    values.push(part);
+    return '?';
+  }
+  if (!('text' in part)) return part.map((element) => textOf(element, values)).join(', ');
+  values.push(...part.values);
+  return part.text;
+}
+
+export interface Step {
+  /** One transaction, if there are several. */
+  readonly writes: readonly Sql[];
+  /** Run after that transaction, in the same round trip where the database can. */
+  readonly reads?: readonly Sql[];
+}
+
+/** What a step gives: a result for each of its statements. */
+export type Work<T> = Generator<Step, T, readonly SqlResult[]>;
+
+export function* run(statement: Sql): Work<SqlResult> {
+  return (yield { writes: [statement] })[0]!;
+}
+
+export function* rowsOf(statement: Sql): Work<readonly SqlRow[]> {
+  return (yield* run(statement)).rows;
+}
+
+/** How many rows the statement wrote. */
+export function* written(statement: Sql): Work<number> {
+  return (yield* run(statement)).written;
+}
+
+/** Runs steps on one connection, one after another. */
+export interface SqlSession {
+  run(step: Step): Promise<readonly SqlResult[]>;
+}
+
+export async function perform<T>(session: SqlSession, work: Work<T>): Promise<T> {
+  let step = work.next();
+  while (step.done !== true) {
+    let results: readonly SqlResult[];
+    try {
+      results = await session.run(step.value);
+    } catch (error) {
+      step = work.throw(error);
+      continue;
+    }
+    step = work.next(results);
+  }
+  return step.value;
+}
+
+export function performNow<T>(runStep: (step: Step) => readonly SqlResult[], work: Work<T>): T {
+  let step = work.next();
+  while (step.done !== true) {
+    let results: readonly SqlResult[];
+    try {
+      results = runStep(step.value);
+    } catch (error) {
+      step = work.throw(error);
+      continue;
+    }
+    step = work.next(results);
+  }
+  return step.value;
+}
+
+/** A transaction could not be ended: its connection is of no use any more. */
+export class BrokenTransaction extends Error {}
+
+/** Runs work on a server as one transaction. */
+export function* transaction<T>(work: Work<T>): Work<T> {
+  yield* run(raw('BEGIN'));
+  try {
+    const result = yield* work;
+    yield* run(raw('COMMIT'));
+    return result;
+  } catch (cause) {
+    try {
+      yield* run(raw('ROLLBACK'));
+    } catch {
+      throw new BrokenTransaction('the transaction was not ended', { cause });
+    }
+    throw cause;
+  }
+}

@@ -1,0 +1,62 @@
+import { explain, isBusy } from '../../../../src/connections/sql/sqlite/sqlite-errors';
+import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
+import { DatabaseFullError } from '../../../../src/connections/sql/errors';
+
+const circumstances = { connection: 'database', file: '/data/jobs.sqlite', deadline: 5, origin: undefined };
+
+/** The error by which SQLite itself refuses to write, after `pragma`. */
+function refusal(pragma: string): unknown {
+  const database = openSqlite(':memory:', 0);
+  database.exec('CREATE TABLE t (a)');
+  database.exec(pragma);
+  try {
+    for (;;) database.prepare('INSERT INTO t VALUES (?)').run(['x'.repeat(4000)]);
+  } catch (error) {
+    return error;
+  }
+}
+
+const message = (error: unknown): string => (explain(error, 'the job was not queued', circumstances) as Error).message;
+
+const raised = (code: string): unknown => Object.assign(new Error('words of the engine'), { code });
+
+describe('an error of SQLite', () => {
+  it('for want of space names the file, what was not done, and what to do', () => {
+    const error = refusal('PRAGMA max_page_count = 5');
+    expect(explain(error, 'the job was not queued', circumstances)).toBeInstanceOf(DatabaseFullError);
+    expect(message(error)).toBe(
+      'No space is left for /data/jobs.sqlite; the job was not queued. Free some on its disk; what was stored before is intact.',
+    );
+  });
+
+  it('for want of the right to write says so', () => {
+    expect(message(refusal('PRAGMA query_only = 1'))).toBe(
+      '/data/jobs.sqlite cannot be written; the job was not queued. ' +
+        "Give this process's user the right to write the file and its folder, where SQLite keeps its log.",
+    );
+  });
+
+  it.each([
+    ['SQLITE_CORRUPT', /is damaged; .*\.recover$/],
+    ['SQLITE_NOTADB', /is no SQLite database; .*left as it is/],
+    ['SQLITE_IOERR_WRITE', /could not be read or written \(words of the engine\); .* Look at its disk\.$/],
+    ['SQLITE_ERROR', /refused a statement \(words of the engine\); /],
+    ['EACCES', /cannot be made: the folder \/data does not exist/],
+  ])('%s is explained', (code, expected) => {
+    expect(message(raised(code))).toMatch(expected);
+  });
+
+  it('keeps the engine’s own as its cause', () => {
+    const cause = raised('SQLITE_CORRUPT');
+    expect(explain(cause, 'nothing was done', circumstances)).toMatchObject({
+      cause,
+      facts: { reason: 'SQLITE_CORRUPT' },
+    });
+  });
+
+  it('is worth another try only where others hold the file', () => {
+    const codes = ['SQLITE_BUSY', 'SQLITE_BUSY_RECOVERY', 'SQLITE_LOCKED', 'SQLITE_FULL', 'SQLITE_IOERR'];
+    expect(codes.map((code) => isBusy(raised(code)))).toEqual([true, true, true, false, false]);
+    expect(isBusy(null)).toBe(false);
+  });
+});
