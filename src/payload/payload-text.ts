@@ -5,11 +5,10 @@ import { isName } from '../job/job-name';
 import type { ChosenOptions } from '../job/options';
 import { CHOSEN_FIELDS, writeChosen } from './chosen-fields';
 import { type CodecClasses, type Encoded, encodeInstance, encodeJson, encodeValue } from './encoder';
-import { noCounters } from './counters';
+import { noCounters, RETRY_MARK } from './counters';
 import { isForbiddenKey } from './limits';
 import { invalidJobName, reservedField } from './errors';
 import { toPath } from './pointer';
-import { RETRY_MARK } from './retry-mark';
 
 /** What `job` says in every payload of a job class. */
 export const HANDLER = 'onqueue';

@@ -15,7 +15,7 @@ import type { RunOptions, WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
 import { decodeEnvelope, decodeJob, decodeMiddleware, type Envelope } from '../payload/envelope';
 import { PayloadVersionError, UnknownClassError } from '../payload/errors';
-import { releasesSinceRetry } from '../payload/retry-mark';
+import { releasesSinceRetry } from '../payload/counters';
 import type { Application } from '../connections/application';
 import { Announcer } from './announcer';
 import { Deadlines } from './deadlines';

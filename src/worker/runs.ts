@@ -8,7 +8,7 @@ import type { Clock, Milliseconds } from '../base/clock';
 import type { Logger } from '../base/logger';
 import { pagesOf } from '../base/pages';
 import { callerOf } from '../container/scope';
-import { glimpseOf } from '../payload/glimpse';
+import { glimpseOf } from '../payload/unreadable';
 import type { Apart } from './apart';
 import { WorkerStoppingError } from './errors';
 import type { Executor } from './executor';

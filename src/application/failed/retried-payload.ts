@@ -1,8 +1,14 @@
 /** The text with which a failed job goes back to its queue: its tries anew, nothing else changed. */
 import type { Milliseconds } from '../../base/clock';
-import { afterRetry, fenceOf, readCounters, readCountersOfAny, withCounters } from '../../payload/counters';
+import {
+  afterRetry,
+  fenceOf,
+  readCounters,
+  readCountersOfAny,
+  withCounters,
+  withRetryMark,
+} from '../../payload/counters';
 import { decodeEnvelope, type Envelope } from '../../payload/envelope';
-import { withRetryMark } from '../../payload/retry-mark';
 
 /** What sets a last moment: today's field of Laravel, and the one before it. */
 const LAST_MOMENTS = ['retryUntil', 'timeoutAt'];

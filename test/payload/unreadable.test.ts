@@ -1,4 +1,4 @@
-import { glimpseOf } from '../../src/payload/glimpse';
+import { glimpseOf } from '../../src/payload/unreadable';
 
 const glimpse = (text: string): unknown => glimpseOf(Buffer.from(text));
 
