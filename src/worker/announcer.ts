@@ -102,14 +102,15 @@ export class Announcer {
   async #within(job: RunningJob, callback: string, call: Promise<void>): Promise<void> {
     const limit = this.#limitOf(job);
     if (limit === 0) return call;
-    const deadline = new Deadline();
+    let deadline!: Deadline;
     const late = new Promise<void>((resolve) => {
-      this.#deadlines.set(deadline, limit * 1000, () => {
+      deadline = new Deadline(() => {
         const error = callbackTimedOut(callback, job.name, job.id, limit);
         this.#application.report(error, { job, during: callback });
         resolve();
       });
     });
+    this.#deadlines.set(deadline, limit * 1000);
     await Promise.race([call, late]);
     this.#deadlines.remove(deadline);
   }

@@ -5,17 +5,21 @@
  * and the timer is only moved when an earlier deadline comes in.
  */
 import type { Clock, Milliseconds, Timer } from '../base/clock';
-import { type Member, Roster } from './roster';
+import { DenseSet, type DenseSetMember } from '../base/dense-set';
 
-export class Deadline implements Member {
+export class Deadline implements DenseSetMember {
   position: number | undefined;
   at: Milliseconds = Infinity;
-  expire: () => void = () => undefined;
+  readonly expire: () => void;
+
+  constructor(expire: () => void) {
+    this.expire = expire;
+  }
 }
 
 export class Deadlines {
   readonly #clock: Clock;
-  readonly #open = new Roster<Deadline>();
+  readonly #open = new DenseSet<Deadline>();
   #timer: Timer | undefined;
   #timerAt = Infinity;
 
@@ -23,10 +27,9 @@ export class Deadlines {
     this.#clock = clock;
   }
 
-  /** Calls `expire` once after `milliseconds`, unless the deadline is removed or set anew before. */
-  set(deadline: Deadline, milliseconds: Milliseconds, expire: () => void): void {
+  /** Has a deadline expire once after `milliseconds`, unless it is removed or set anew before. */
+  set(deadline: Deadline, milliseconds: Milliseconds): void {
     deadline.at = this.#clock.monotonic() + milliseconds;
-    deadline.expire = expire;
     this.#open.add(deadline);
     if (deadline.at < this.#timerAt) this.#arm(deadline.at);
   }
@@ -50,22 +53,17 @@ export class Deadlines {
 
   #disarm(): void {
     this.#timer?.cancel();
-    this.#timer = undefined;
     this.#timerAt = Infinity;
   }
 
   #expire(): void {
     this.#disarm();
     const now = this.#clock.monotonic();
+    const due = [...this.#open].filter(({ at }) => at <= now).toSorted((one, other) => one.at - other.at);
+    for (const deadline of due) this.#open.delete(deadline);
     let next = Infinity;
-    const due: Deadline[] = [];
-    for (const deadline of this.#open) {
-      if (deadline.at <= now) {
-        this.#open.delete(deadline);
-        due.push(deadline);
-      } else next = Math.min(next, deadline.at);
-    }
+    for (const { at } of this.#open) next = Math.min(next, at);
     if (next < Infinity) this.#arm(next);
-    for (const { expire } of due.toSorted((one, other) => one.at - other.at)) expire();
+    for (const { expire } of due) expire();
   }
 }

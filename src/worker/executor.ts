@@ -18,7 +18,7 @@ import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import { releasesSinceRetry } from '../payload/counters';
 import type { Application } from '../connections/application';
 import { Announcer } from './announcer';
-import { Deadlines } from './deadlines';
+import { Deadline, Deadlines } from './deadlines';
 import { JobTimedOutError, laravelJob, poisonJob, unknownJob } from './errors';
 import { callHandle } from './handler-calls';
 import { logApart, logRecovered, logStart } from './job-log';
@@ -159,7 +159,7 @@ export class Executor {
   }
 
   #end(job: RunningJob, outcome: Outcome): void {
-    this.#deadlines.remove(job.deadline);
+    if (job.deadline !== undefined) this.#deadlines.remove(job.deadline);
     job.close(outcome.settlement.outcome);
     job.onDone!(outcome);
   }
@@ -216,40 +216,48 @@ export class Executor {
     // A hook has ended it, or it was aborted while the hooks were waited for.
     if (job.ending !== undefined || job.abortReason !== undefined) return undefined;
     const { timeout } = job.options!;
-    let isWaiting = false;
-    let isOver = false;
-    const goOn = (thrown: Error | undefined): void => {
-      isOver = true;
-      job.thrown = thrown;
-      if (isWaiting) this.#goOn(job);
-    };
-    let endsAt = Infinity;
-    // Aborted a second time, as by a cancellation after its timeout, it has no more time than before.
-    job.onAbort = (grace) => {
-      const at = this.#application.clock.monotonic() + grace * 1000;
-      if (at >= endsAt || isOver) return;
-      endsAt = at;
-      this.#deadlines.set(job.deadline, grace * 1000, () => goOn(undefined));
-    };
+    job.deadline = new Deadline(() => this.#expired(job));
+    job.onAbort = (grace) => this.#aborted(job, grace);
     if (timeout > 0) {
       this.#foresee(job);
-      this.#deadlines.set(job.deadline, timeout * 1000, () =>
-        job.abort(new JobTimedOutError(job.name, job.id, timeout), this.#settings.grace),
-      );
+      this.#deadlines.set(job.deadline, timeout * 1000);
     }
     job.handler = 'running';
     this.#settings.starting?.();
     logStart(this.#application.logger, job);
     // What `sync` runs is waited for by the one that dispatched it.
     const caller = this.#settings.single === true ? undefined : job;
-    callHandle(this.#application, job, caller, (thrown) => {
-      job.handler = 'came-back';
-      if (!isOver) return goOn(thrown);
-      if (thrown !== undefined && thrown !== job.abortReason) this.#reportIgnored(job, thrown);
-      job.onLateReturn?.();
-    });
-    isWaiting = true;
-    return isOver ? undefined : LATER;
+    callHandle(this.#application, job, caller, (thrown) => this.#cameBack(job, thrown));
+    return LATER;
+  }
+
+  #cameBack(job: RunningJob, thrown: Error | undefined): void {
+    job.handler = 'came-back';
+    if (!job.isGivenUp) {
+      job.thrown = thrown;
+      this.#goOn(job);
+      return;
+    }
+    if (thrown !== undefined && thrown !== job.abortReason) this.#reportIgnored(job, thrown);
+    job.onLateReturn?.();
+  }
+
+  // Aborted a second time, as by a cancellation after its timeout, it has no more time than before.
+  #aborted(job: RunningJob, grace: Seconds): void {
+    const at = this.#application.clock.monotonic() + grace * 1000;
+    if (at >= job.givenUpAt) return;
+    job.givenUpAt = at;
+    this.#deadlines.set(job.deadline!, grace * 1000);
+  }
+
+  // The end of its timeout first, and then of its grace.
+  #expired(job: RunningJob): void {
+    if (job.givenUpAt === Infinity) {
+      const { timeout } = job.options!;
+      return job.abort(new JobTimedOutError(job.name, job.id, timeout), this.#settings.grace);
+    }
+    job.isGivenUp = true;
+    this.#goOn(job);
   }
 
   #decide(job: RunningJob): undefined {

@@ -37,87 +37,69 @@ export async function runThrough(settings: LayersSettings, index = 0): Promise<u
   const { application, job, layers, call, handle } = settings;
   const layer = layers[index];
   if (layer === undefined) return handle();
-  const passage = new Passage(settings, layer, () => runThrough(settings, index + 1));
+  let inner: Inner | undefined;
+  let isOver = false;
+  let misuse: Error | undefined;
+  // Leads on once, and not any more when the layer has come back.
+  const next = (): Promise<unknown> => {
+    if (inner === undefined && !isOver) return (inner = Inner.of(runThrough(settings, index + 1)));
+    const { name } = typeof layer === 'function' ? layer : layer.constructor;
+    const error = middlewareNext(job.name, job.id, name, isOver);
+    // Once the layer has come back, there is nobody else to tell.
+    if (isOver) application.report(error, { job, during: 'next() of middleware that had come back' });
+    else misuse ??= error;
+    return Inner.of(Promise.reject(error));
+  };
+  // Gives, once all within the layer has come back, what went wrong there and the layer cannot have looked at.
+  const close = async (): Promise<Error | undefined> => {
+    isOver = true;
+    const unseen = await inner?.unseen();
+    return misuse ?? unseen;
+  };
   let value: unknown;
   try {
-    value = await call(layer, passage.next);
+    value = await call(layer, next);
   } catch (error) {
-    const unseen = await passage.close();
+    const unseen = await close();
     if (unseen !== undefined && unseen !== error) application.report(unseen, { job, during: 'middleware that threw' });
     throw error;
   }
-  const unseen = await passage.close();
+  const unseen = await close();
   if (unseen !== undefined) throw unseen;
   return value;
 }
 
-/** One layer's way on: it leads there once, and not any more when the layer has come back. */
-class Passage {
-  readonly #settings: LayersSettings;
-  readonly #layer: Layer;
-  readonly #enter: () => Promise<unknown>;
-  #taken: Watched | undefined;
-  /** It has, with what it threw, if it did. */
-  #cameBack: { readonly thrown: Error | undefined } | undefined;
-  #ended: Promise<void> | undefined;
-  #isClosed = false;
-  #misuse: Error | undefined;
-
-  constructor(settings: LayersSettings, layer: Layer, enter: () => Promise<unknown>) {
-    this.#settings = settings;
-    this.#layer = layer;
-    this.#enter = enter;
-  }
-
-  readonly next = (): Promise<unknown> => {
-    if (this.#taken !== undefined || this.#isClosed) return Watched.of(Promise.reject(this.#refuse()));
-    const going = this.#enter();
-    const comeBack = (thrown?: Error): void => void (this.#cameBack = { thrown });
-    this.#ended = going.then(
-      () => comeBack(),
-      (error: unknown) => comeBack(toError(error)),
-    );
-    return (this.#taken = Watched.of(going));
-  };
-
-  /** The layer has come back. Gives, once all within it has, what went wrong and the layer can not have looked at. */
-  async close(): Promise<Error | undefined> {
-    this.#isClosed = true;
-    const isSeen = this.#cameBack !== undefined && this.#taken?.isHeard === true;
-    if (this.#cameBack === undefined) await this.#ended;
-    return this.#misuse ?? (isSeen ? undefined : this.#cameBack?.thrown);
-  }
-
-  #refuse(): Error {
-    const { application, job } = this.#settings;
-    const { name } = typeof this.#layer === 'function' ? this.#layer : this.#layer.constructor;
-    const error = middlewareNext(job.name, job.id, name, this.#isClosed);
-    // The outcome stands by now: there is nobody else to tell.
-    if (this.#isClosed) application.report(error, { job, during: 'next() of middleware that had come back' });
-    else this.#misuse ??= error;
-    return error;
-  }
-}
-
 /** What `next()` gives: it knows whether somebody waits for it. Where nobody does, its rejection ends no process. */
-class Watched extends Promise<unknown> {
-  isHeard = false;
+class Inner extends Promise<unknown> {
+  #isHeard = false;
+  #end: { readonly thrown: Error | undefined } | undefined;
 
   static override get [Symbol.species](): PromiseConstructor {
     return Promise;
   }
 
-  static of(going: Promise<unknown>): Watched {
-    const watched = new Watched((resolve, reject) => void going.then(resolve, reject));
-    void Promise.prototype.then.call(watched, undefined, () => undefined);
-    return watched;
+  static of(going: Promise<unknown>): Inner {
+    const inner = new Inner((resolve, reject) => void going.then(resolve, reject));
+    void Promise.prototype.then.call(
+      inner,
+      () => (inner.#end = { thrown: undefined }),
+      (error: unknown) => (inner.#end = { thrown: toError(error) }),
+    );
+    return inner;
+  }
+
+  /** What it was rejected with, unless somebody waited for it and it had ended before this call. */
+  async unseen(): Promise<Error | undefined> {
+    const isSeen = this.#isHeard && this.#end !== undefined;
+    if (this.#end === undefined) await Promise.prototype.then.call(this, undefined, () => undefined);
+    return isSeen ? undefined : this.#end?.thrown;
   }
 
   override then<Value = unknown, Other = never>(
     fulfilled?: ((value: unknown) => Value | PromiseLike<Value>) | null,
     rejected?: ((reason: unknown) => Other | PromiseLike<Other>) | null,
   ): Promise<Value | Other> {
-    this.isHeard = true;
+    this.#isHeard = true;
     return super.then(fulfilled, rejected);
   }
 }

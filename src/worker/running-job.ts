@@ -1,4 +1,5 @@
 /** One run of one reservation: what the job sees as `this.job`, and what it has decided about its end so far. */
+import type { DenseSetMember } from '../base/dense-set';
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { StoreClock } from '../base/store-clock';
 import type { JobDefinition } from '../job/definition';
@@ -12,9 +13,8 @@ import type { Envelope } from '../payload/envelope';
 import { type Glimpse, UNREADABLE_NAME } from '../payload/unreadable';
 import { uuidv7 } from '../payload/uuid';
 import type { Reservation, Settlement } from '../connections/contract';
-import { Deadline } from './deadlines';
+import type { Deadline } from './deadlines';
 import { manuallyFailed } from './errors';
-import type { Member } from './roster';
 
 /** How the job itself ended its run. */
 export type Ending =
@@ -54,7 +54,7 @@ export interface Lease {
 
 let runs = 0;
 
-export class RunningJob extends JobContext implements Member {
+export class RunningJob extends JobContext implements DenseSetMember {
   /** From 1. Tells it from the other runs of this process, also in another thread. */
   readonly number = (runs = (runs % LARGEST_NUMBER) + 1);
   /** Among the runs of its worker. */
@@ -101,8 +101,12 @@ export class RunningJob extends JobContext implements Member {
   isHandled = false;
   /** Set once its options are known. */
   maxTries: number | undefined;
-  /** The executor's. */
-  readonly deadline = new Deadline();
+  /** Of its handler; the executor's. */
+  deadline: Deadline | undefined;
+  /** When the outcome is recorded without the handler: known once it was aborted. */
+  givenUpAt: Milliseconds = Infinity;
+  /** Its outcome was recorded without the handler. */
+  isGivenUp = false;
   /** By which its moments are judged. Undefined: our own. */
   readonly storeClock: StoreClock | undefined;
   /** The lease keeper's. Undefined: there is none, or it is not ours any more. */

@@ -4,6 +4,7 @@
  * A slot is also held by the rest after a run, and by a handler that was given up and has not come back: no handler can be
  * ended from outside. Where all slots are held so, the worker is stuck.
  */
+import { DenseSet } from '../base/dense-set';
 import type { Clock, Milliseconds } from '../base/clock';
 import type { Logger } from '../base/logger';
 import { pagesOf } from '../base/pages';
@@ -15,7 +16,6 @@ import type { Executor } from './executor';
 import { logStuck } from './job-log';
 import type { LeaseKeeper } from './lease/keeper';
 import { unstarted } from './outcome';
-import { Roster } from './roster';
 import type { Outcome, RunningJob } from './running-job';
 import { ABORT_GRACE } from './stopping';
 import type { ResolvedWorkerOptions } from './worker-options';
@@ -45,7 +45,7 @@ export interface RunsSettings {
 
 export class Runs {
   readonly #settings: RunsSettings;
-  readonly #open = new Roster<RunningJob>();
+  readonly #open = new DenseSet<RunningJob>();
   #ended: Finished[] = [];
   #settling = 0;
   #busy = 0;
@@ -152,8 +152,7 @@ export class Runs {
     const { clock, logger, endsProcess } = this.#settings;
     if (!this.#isStuckTold) {
       const now = clock.monotonic();
-      const held = Array.from(this.#givenUp, ([job, since]) => ({ job, seconds: Math.round((now - since) / 1000) }));
-      logStuck(logger, held, endsProcess);
+      logStuck(logger, new Map(Array.from(this.#givenUp, ([job, since]) => [job, now - since])), endsProcess);
     }
     this.#isStuckTold = true;
     return endsProcess ? 'stuck' : undefined;

@@ -198,7 +198,7 @@ export class WorkLoop {
     if (open + unstored > 0) {
       const silence = unstored > ended ? 'the store has not answered' : 'there was no time left to do so';
       const why = store.lastMessage ?? settler.lastRefusal ?? silence;
-      logUnsettled(application.logger, { connection: connection.name, open, ended: unstored, why });
+      logUnsettled(application.logger, connection.name, open, unstored, why);
     }
     if (this.#unsettled > 0) return;
     // What is left are calls of the user's functions: they too have a deadline, also where nobody asked for a stop.

@@ -5,10 +5,10 @@
  * store does not answer is repeated after short growing pauses, also beyond the end of the lease: the job is ours until
  * somebody else has taken it.
  */
+import { DenseSet, type DenseSetMember } from '../../base/dense-set';
 import { type Clock, type Milliseconds, type Moment, momentOf, type Seconds, type Timer } from '../../base/clock';
 import type { Connection, RenewResult, Reservation } from '../../connections/contract';
 import { pagesOf } from '../../base/pages';
-import { type Member, Roster } from '../roster';
 import type { LeaseRecord } from './record';
 
 export const FIRST_PAUSE: Milliseconds = 50;
@@ -21,7 +21,7 @@ export const LOOK = 1 / 12;
 export const THIRD = 1 / 3;
 
 /** A job that is held under a lease. */
-export interface Held extends Member {
+export interface Held extends DenseSetMember {
   /** The number of its run, by which both sides know it. */
   readonly number: number;
   readonly reservation: Reservation;
@@ -53,7 +53,7 @@ export interface LeaseRenewalSettings<H extends Held> {
 export class LeaseRenewal<H extends Held> {
   readonly #settings: LeaseRenewalSettings<H>;
   readonly #span: Milliseconds;
-  readonly #held = new Roster<H>();
+  readonly #held = new DenseSet<H>();
   /** Those that a part of the store has left unanswered so far: asked for once. */
   readonly #unanswered = new Map<H, Promise<RenewResult>>();
   #after: number;

@@ -1,16 +1,16 @@
 /**
- * A set of what comes and goes with each job.
+ * A set of what comes and goes often, kept in one array whose members know their places.
  *
  * A `Set` or `Map` is copied every so often, and each copy is kept alive by the one before: what stood in them is garbage
- * that only a full collection finds, and each small one copies it. A roster is one list whose members know their places.
+ * that only a full collection finds, and each small one copies it.
  */
 
-export interface Member {
-  /** The roster's: where in it the member stands. A member is in one roster at most. */
+export interface DenseSetMember {
+  /** The set's: where in it the member stands. A member is in one set at most. */
   position: number | undefined;
 }
 
-export class Roster<M extends Member> {
+export class DenseSet<M extends DenseSetMember> {
   readonly #members: M[] = [];
 
   get size(): number {

@@ -1,7 +1,7 @@
 import * as fc from '../support/properties';
-import { type Member, Roster } from '../../src/worker/roster';
+import { DenseSet, type DenseSetMember } from '../../src/base/dense-set';
 
-class Guest implements Member {
+class Guest implements DenseSetMember {
   position: number | undefined;
 }
 
@@ -10,35 +10,35 @@ const arbitraryChange = fc.record({
   index: fc.integer({ min: 0, max: 7 }),
 });
 
-it('a roster holds what a set would', () => {
+it('a set holds what a set would', () => {
   fc.assert(
     fc.property(fc.array(arbitraryChange), (changes) => {
       const guests = Array.from({ length: 8 }, () => new Guest());
-      const roster = new Roster<Guest>();
+      const set = new DenseSet<Guest>();
       const expected = new Set<Guest>();
       for (const { change, index } of changes) {
-        for (const target of [roster, expected]) {
+        for (const target of [set, expected]) {
           if (change === 'add') target.add(guests[index]!);
           else if (change === 'delete') target.delete(guests[index]!);
           else target.clear();
         }
-        expect(new Set(roster)).toEqual(expected);
-        expect(roster.size).toBe(expected.size);
-        for (const guest of guests) expect(roster.has(guest)).toBe(expected.has(guest));
+        expect(new Set(set)).toEqual(expected);
+        expect(set.size).toBe(expected.size);
+        for (const guest of guests) expect(set.has(guest)).toBe(expected.has(guest));
       }
     }),
   );
 });
 
-it('what leaves a roster while it is gone through does not disturb that', () => {
-  const roster = new Roster<Guest>();
+it('what leaves a set while it is gone through does not disturb that', () => {
+  const set = new DenseSet<Guest>();
   const three = [new Guest(), new Guest(), new Guest()];
-  for (const one of three) roster.add(one);
+  for (const one of three) set.add(one);
   const met: Guest[] = [];
 
-  for (const one of roster) {
+  for (const one of set) {
     met.push(one);
-    roster.clear();
+    set.clear();
   }
 
   expect(met).toEqual(three);
