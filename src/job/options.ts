@@ -179,6 +179,13 @@ export type ChosenOptions = { readonly [Option in keyof RunOptions]?: RunOptions
 
 export const NOTHING_CHOSEN: ChosenOptions = Object.freeze({});
 
+const BLANK = Object.fromEntries(Object.keys(RUN_OPTIONS).map((option) => [option, undefined]));
+
+/** To be filled in by name. All have one shape, which the engine is much faster with. */
+export function blankOptions(): Record<string, unknown> {
+  return { ...BLANK };
+}
+
 /** What a worker's options say for jobs that say nothing themselves. */
 export type WorkerDefaults = Pick<ChosenOptions, 'tries' | 'backoff' | 'timeout'>;
 

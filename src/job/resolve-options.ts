@@ -10,8 +10,9 @@ import type { JobDefinition } from './definition';
 import { durationSeconds, momentOf, warnOfManySeconds } from './duration';
 import { invalidJobOption, unknownJobOption } from './errors';
 import { meantInJob } from './foreign-words';
-import type { Place } from './option-kinds';
+import { type Place, seconds } from './option-kinds';
 import {
+  blankOptions,
   type ChosenOptions,
   JOB_OPTIONS,
   type JobOptions,
@@ -122,7 +123,7 @@ export function waitsForCommit({ options }: JobDefinition): boolean | undefined 
  * @throws E_INVALID_JOB_OPTION, E_INVALID_DURATION
  */
 export function resolveChosen(job: object, { name, options }: JobDefinition): ChosenOptions {
-  let chosen: ChosenOptions = NOTHING_CHOSEN;
+  let chosen: Record<string, unknown> | undefined;
   for (const option of ASKED) {
     const method: unknown = Reflect.get(job, option);
     const said: unknown = typeof method === 'function' ? method.call(job) : undefined;
@@ -130,13 +131,11 @@ export function resolveChosen(job: object, { name, options }: JobDefinition): Ch
     if (value === undefined) continue;
     const place = placeOf(`${option}() of ${name}`);
     if (JOB_OPTIONS[option].isShort === true) warnOfManySeconds(value, place.subject);
-    const isSpan = option === 'retryUntil' && !(value instanceof Date);
-    const read = isSpan
-      ? { retryWithin: durationSeconds(value, place.subject) }
-      : { [option]: RUN_OPTIONS[option].read(value, place) };
-    chosen = { ...chosen, ...read };
+    chosen ??= blankOptions();
+    if (option === 'retryUntil' && !(value instanceof Date)) chosen['retryWithin'] = seconds(value, place);
+    else chosen[option] = RUN_OPTIONS[option].read(value, place);
   }
-  return chosen;
+  return chosen ?? NOTHING_CHOSEN;
 }
 
 export interface RunSources {
@@ -176,6 +175,7 @@ function readDeclared({ name, options }: JobDefinition): ChosenOptions {
 }
 
 function withDefaults(own: ChosenOptions, worker: ChosenOptions): RunOptions {
-  const options = OF_RUNS.map((option) => [option, own[option] ?? worker[option] ?? RUN_OPTIONS[option].default]);
-  return Object.fromEntries(options) as RunOptions;
+  const run = blankOptions();
+  for (const option of OF_RUNS) run[option] = own[option] ?? worker[option] ?? RUN_OPTIONS[option].default;
+  return run as RunOptions;
 }

@@ -2,54 +2,17 @@
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { ResolvedBackoff } from '../job/backoff';
 import { LONGEST_DURATION } from '../job/duration';
-import { type ChosenOptions, NOTHING_CHOSEN, type PayloadForm, RUN_OPTIONS, type RunOptions } from '../job/options';
+import {
+  blankOptions,
+  type ChosenOptions,
+  NOTHING_CHOSEN,
+  type PayloadForm,
+  RUN_OPTIONS,
+  type RunOptions,
+} from '../job/options';
 import { InvalidPayloadError } from './errors';
 
 type Fields = Readonly<Record<string, unknown>>;
-
-interface ChosenField {
-  readonly option: keyof RunOptions;
-  readonly field: string;
-  readonly olderField?: string;
-  readonly form: PayloadForm;
-}
-
-const CHOSEN: readonly ChosenField[] = Object.entries(RUN_OPTIONS).map(([option, row]) => {
-  return { ...row, option: option as keyof RunOptions };
-});
-
-/** `jitter` stands beside `backoff`. */
-export const CHOSEN_FIELDS: readonly string[] = [
-  'jitter',
-  ...CHOSEN.flatMap(({ field, olderField }) => (olderField === undefined ? [field] : [field, olderField])),
-];
-
-/** As members of an object, each with a comma behind it. */
-export function writeChosen(chosen: ChosenOptions): string {
-  if (chosen === NOTHING_CHOSEN) return '';
-  let members = '';
-  for (const { option, field, form } of CHOSEN) {
-    const value = chosen[option];
-    if (value !== undefined) members += `"${field}":${FORMS[form].write(value)},`;
-  }
-  return members;
-}
-
-/**
- * Reads them as Laravel 5.5 and later write them: null is as good as absent, and a number may be a text.
- *
- * @param foreign written by another framework, which says `"failOnTimeout":false` of every job that says nothing
- * @throws InvalidPayloadError on anything else than a number or a list of numbers
- */
-export function readChosen(fields: Fields, foreign: boolean): ChosenOptions {
-  if (!CHOSEN_FIELDS.some((field) => fields[field] !== undefined && fields[field] !== null)) return NOTHING_CHOSEN;
-  const chosen: Record<string, unknown> = {};
-  for (const { option, field, olderField, form } of CHOSEN) {
-    const value = FORMS[form].read(fields, field) ?? (olderField && FORMS[form].read(fields, olderField));
-    if (value !== undefined && !(foreign && value === false)) chosen[option] = value;
-  }
-  return chosen;
-}
 
 interface Form {
   /** @throws InvalidPayloadError */
@@ -73,6 +36,57 @@ const FORMS: { readonly [form in PayloadForm]: Form } = {
     write: (moment: Milliseconds) => String(moment / 1000),
   },
 };
+
+interface ChosenField {
+  readonly option: keyof RunOptions;
+  readonly field: string;
+  readonly olderField?: string;
+  readonly form: Form;
+}
+
+const CHOSEN: readonly ChosenField[] = Object.entries(RUN_OPTIONS).map(([option, row]) => {
+  return { ...row, option: option as keyof RunOptions, form: FORMS[row.form] };
+});
+
+/** `jitter` stands beside `backoff`. */
+export const CHOSEN_FIELDS: readonly string[] = [
+  'jitter',
+  ...CHOSEN.flatMap(({ field, olderField }) => (olderField === undefined ? [field] : [field, olderField])),
+];
+
+/** As members of an object, each with a comma behind it. */
+export function writeChosen(chosen: ChosenOptions): string {
+  if (chosen === NOTHING_CHOSEN) return '';
+  let members = '';
+  for (const { option, field, form } of CHOSEN) {
+    const value = chosen[option];
+    if (value !== undefined) members += `"${field}":${form.write(value)},`;
+  }
+  return members;
+}
+
+/**
+ * Reads them as Laravel 5.5 and later write them: null is as good as absent, and a number may be a text.
+ *
+ * @param foreign written by another framework, which says `"failOnTimeout":false` of every job that says nothing
+ * @throws InvalidPayloadError on anything else than a number or a list of numbers
+ */
+export function readChosen(fields: Fields, foreign: boolean): ChosenOptions {
+  let chosen: Record<string, unknown> | undefined;
+  for (const { option, field, olderField, form } of CHOSEN) {
+    const name = isAbsent(fields[field]) ? olderField : field;
+    if (name === undefined || isAbsent(fields[name])) continue;
+    const value = form.read(fields, name);
+    if (value === undefined || (foreign && value === false)) continue;
+    chosen ??= blankOptions();
+    chosen[option] = value;
+  }
+  return chosen ?? NOTHING_CHOSEN;
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null;
+}
 
 function backoffOf(fields: Fields, field: string): ResolvedBackoff | undefined {
   const backoff = fields[field];
