@@ -9,7 +9,7 @@ import { watchForDesertion, watchForOrphaning } from './parent-watch';
 import { run } from './program';
 import type { Surroundings } from './session';
 
-/** For what files of the project opened when they were loaded, and nobody closes: it must not keep the process alive. */
+/** The process ends after this time even if a file of the project opened something and never closes it. */
 const FAREWELL_MS = 500;
 
 const surroundings: Surroundings = {

@@ -21,7 +21,7 @@ export interface CommandText {
 }
 
 export interface CommandDeclaration<Table> extends CommandText {
-  /** Besides those of each command that opens a project, or in place of one of them. */
+  /** Added to `PROJECT_FLAGS`; one of the same name takes its place. */
   readonly flags?: Table;
   run(call: Call<Given<Table> & ProjectFlags>): Promise<void> | void;
 }
@@ -103,7 +103,7 @@ export function newCommand({ name, alias, summary, description, examples, words 
 function optionsOf(name: string, flag: Flag<unknown>): Option[] {
   const { value, help, letter, isHidden, isNegative, conflicts } = flag;
   const written = flagName(name);
-  // Without the positive form, commander counts the flag as given always.
+  // Without the positive form, commander takes the flag as always given.
   if (isNegative === true) return [new Option(written).hideHelp(), new Option(flagName(`no-${name}`), help)];
   const usage = [...(letter === undefined ? [] : [`-${letter}`]), [written, value].join(' ').trim()].join(', ');
   const option = new Option(usage, help).hideHelp(isHidden === true);

@@ -76,7 +76,7 @@ export function diagnoseJobs(manager: QueueManager): Diagnosis[] {
   const found = jobs.flatMap((job) => [...diagnoseRoute(job, manager), ...diagnoseHandler(job, manager)]);
   const remark = shortNamesRemark(manager);
   if (remark !== undefined) found.push({ level: 'warning', subject: 'jobs', message: remark });
-  // With a container of the project's own, how things are made is its affair.
+  // A container of the project decides itself how it makes things.
   const untyped = manager.container === undefined ? diagnoseInjection(manager) : [];
   return [{ level: 'ok', subject: 'jobs', message: `${jobs.length} registered` }, ...found, ...untyped];
 }

@@ -24,7 +24,7 @@ export function errorText(error: unknown): string {
   return [told, ...frames].join('\n');
 }
 
-/** A package that each program with Onqueue in it needs: its absence shows when our own files are loaded. */
+/** A package that every program with Onqueue needs: loading our own files fails without it. */
 function missingPeer(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('requireStack' in error) || !Array.isArray(error.requireStack)) return undefined;
   const [, name] = /^Cannot find module '([^'./][^']*)'/.exec(error.message) ?? [];

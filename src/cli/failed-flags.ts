@@ -7,7 +7,7 @@ import { errorText } from './error-text';
 import { type Given, text, time, type ProjectFlags } from './flags';
 import { keepingConnections, noteMemory } from './named-queues';
 
-/** Of failed jobs, which may have come from any. */
+/** Failed jobs may have come from any connection. */
 export const FROM_CONNECTION = text('<name>', 'only of those that came from this connection');
 
 export const FILTER_FLAGS = {

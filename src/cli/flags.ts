@@ -87,7 +87,7 @@ export function port(help: string): Flag<number> {
   return ofKind<number>(kind, { value: '<port>', help });
 }
 
-/** Of an option that a worker takes in a program as well: what the kind lets pass is given on as it was written. */
+/** Checks the value as an option of a program is checked, and passes it on as it was written. */
 export function ofKind<Value>(kind: Kind<unknown>, { value, help }: WorkerFlag): Flag<Value> {
   if (value === undefined) return { help };
   const read = (given: string, flag: string): Value => {
@@ -134,7 +134,7 @@ export function commandLineOf(given: object): string[] {
   });
 }
 
-/** Where a project's configuration and jobs are: of each command that opens one. */
+/** Every command that opens a project takes these: they say where its configuration and jobs are. */
 export const PROJECT_FLAGS = {
   config: text('<file>', 'configuration to use in place of the onqueue.config.* of the project'),
   require: list('<files>', 'load this file too, or all that match a pattern (*, **, ?); may be repeated'),

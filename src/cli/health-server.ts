@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { SupervisorHealth } from '../worker/supervisor/supervisor-health';
 import { healthPortTaken } from './errors';
 
-/** Where an orchestrator asks how the workers are. */
+/** The address at which an orchestrator asks how the workers are. */
 export interface HealthFlags {
   readonly healthPort?: number | undefined;
   /** Default: the machine itself. Who may read the names of queues is the user's to say. */

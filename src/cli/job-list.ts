@@ -63,7 +63,7 @@ export function shortNamesRemark({ registry }: QueueManager): string | undefined
 }
 
 function defaultQueue(manager: QueueManager, connection: string): string {
-  // A job may name a connection that only another application has.
+  // The job may name a connection of another application.
   return manager.connectionNames().includes(connection) ? manager.settings(connection).queue : '?';
 }
 

@@ -9,7 +9,7 @@ export class LoadedFiles {
   readonly #stamps: ReadonlyMap<string, Milliseconds | undefined>;
   readonly #changedEarly: boolean;
 
-  /** Of what is loaded by now. */
+  /** Looks at the files that are loaded by now. */
   constructor(now: Milliseconds) {
     const files = Object.keys(require.cache).filter((file) => !file.includes(PACKAGES));
     this.#stamps = new Map(files.map((file) => [file, stampOf(file)]));

@@ -19,7 +19,7 @@ export interface QueueFlags extends ProjectFlags {
 export interface Named {
   readonly manager: QueueManager;
   readonly connection: QueueConnection;
-  /** Those of `--queue`, each once; none: it was not given. */
+  /** The queues of `--queue`, each once; empty without the flag. */
   readonly queues: readonly string[];
 }
 
@@ -36,14 +36,14 @@ export async function openNamed(call: Call<QueueFlags>): Promise<Named> {
   const name = isPair ? before : word;
   const queues = [...new Set([...(isPair ? [behind.join(':')] : []), call.flags.queue ?? ''].flatMap(namesIn))];
   checkConnection(manager, call.command, name, queues);
-  // All of them before anything is done to the first.
+  // Check all names before anything happens to the first queue.
   for (const queue of queues) checkQueueName(queue, 'queue');
   if (call.flags.all === true && queues.length > 0) call.refuse('give either --all or queues, not both');
   noteMemory(call, manager, [name]);
   return { manager, connection: manager.connection(name), queues };
 }
 
-/** Those that were named, or the connection's own. */
+/** The queues that were named, or the connection's own. */
 export function queuesOrOwn({ connection, queues }: Named): readonly string[] {
   return queues.length === 0 ? [connection.defaultQueue] : queues;
 }
@@ -56,7 +56,7 @@ function namesIn(text: string): string[] {
     .filter((name) => name !== '');
 }
 
-/** Says of a queue that stands in the place of a connection where it belongs. @throws E_UNKNOWN_CONNECTION */
+/** Refuses a queue in the place of a connection, and says where it belongs. @throws E_UNKNOWN_CONNECTION */
 export function checkConnection(
   manager: QueueManager,
   command: string,

@@ -19,7 +19,7 @@ interface Work {
   readonly queues: readonly string[];
 }
 
-/** Without a job, all that comes would be given back to its queue. @throws E_NO_JOBS */
+/** Refuses to work without a job: the worker would give back whatever comes. @throws E_NO_JOBS */
 export function checkJobs({ registry, configurationSource }: QueueManager): void {
   if (registry.all().length === 0) throw noJobs(configurationSource);
 }
@@ -68,7 +68,7 @@ export function strangeQueuesRemark(jobs: readonly ListedJob[], work: Work): str
   );
 }
 
-/** Of a store with more queues than this only the first are looked at: a start is no inspection. */
+/** A worker that starts looks at no more queues than this. */
 const MOST_QUEUES = 50;
 
 /** Undefined: nothing waits elsewhere, or the store does not say. */

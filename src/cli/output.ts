@@ -13,7 +13,7 @@ export interface OutputStream {
 /** How often the counter line is written anew; each time costs the store a question. */
 const COUNTING_INTERVAL: Milliseconds = 250;
 
-/** Of a message, fewer characters than this say nothing. */
+/** Fewer characters of a message than this say nothing. */
 const READABLE = 60;
 
 const CLEAR_LINE = '\r\u001B[K';
@@ -52,7 +52,7 @@ export class Output {
     this.line(formatTable(headings, rows, { width: this.#width }));
   }
 
-  /** Of rows whose last cell is what they are read for: a table where there is room for it, otherwise each on lines of its own. */
+  /** Rows that are read for their last cell: a table where it has room, otherwise several lines for each row. */
   list(headings: readonly string[], rows: readonly (readonly Cell[])[]): void {
     if (roomForLast(headings, rows, { width: this.#width }) >= READABLE) return this.table(headings, rows);
     for (const row of rows) {
@@ -65,7 +65,7 @@ export class Output {
     }
   }
 
-  /** What is no result: a warning, an error, what was not found. */
+  /** Writes what is not a result: a warning, an error, what was not found. */
   note(text: string): void {
     this.#stderr.write(`${text}\n`);
   }

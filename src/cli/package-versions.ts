@@ -15,14 +15,14 @@ export function ownPackage(): InstalledPackage {
   return found;
 }
 
-/** The names of those that are installed in production, too. */
+/** The packages that are installed in production, too. */
 export function dependenciesOf(folder: string): readonly string[] {
   const file = join(folder, 'package.json');
   const found = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { readonly dependencies?: object }) : {};
   return Object.keys(found.dependencies ?? {});
 }
 
-/** As a file in `folder` would import it. */
+/** The package that a file in `folder` would import. */
 export function installedPackage(name: string, folder: string): InstalledPackage | undefined {
   try {
     // Its package.json cannot be asked for by name: `exports` may hide it.

@@ -11,7 +11,7 @@ export interface DesertedWatchSettings {
   readonly parent?: (() => number) | undefined;
 }
 
-/** Of the start: npm may go while the project is being loaded. */
+/** Read at the start: npm may end while the project is being loaded. */
 const STARTER = process.ppid;
 
 /**

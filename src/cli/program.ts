@@ -70,7 +70,7 @@ function commandTree(session: Session): Command {
   return program;
 }
 
-/** Commander's own would show everything for a mistyped name, as if nothing were wrong. */
+/** Commander's own shows everything for a mistyped name, as if nothing were wrong. */
 function helpCommand(program: Command): Command {
   const command = newCommand({
     name: 'help',

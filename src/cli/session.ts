@@ -1,4 +1,4 @@
-/** One command under way: what it prints to, the project that it loads, and the code that it ends with. */
+/** One run of a command: what it prints to, the project it loads, and the code it ends with. */
 import type { ChildProcess } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
 import type { Clock, Milliseconds } from '../base/clock';
@@ -113,7 +113,7 @@ export class Session {
     });
     this.#manager = manager;
     this.#previous = framework().replaceDefaultManager(manager);
-    // Here, and not on first use: a mistake in it should be told before anything else.
+    // Check the configuration now, not on first use: a mistake in it should be told first.
     await manager.ready();
     requireAll(required, folder);
     return manager;

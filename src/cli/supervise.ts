@@ -10,7 +10,7 @@ import type { Session } from './session';
 import { stopAtSignals } from './stop-signals';
 import { type WorkFlags, workerOptions } from './work-flags';
 
-/** Beyond the grace, for a process that stops to write its outcomes and to close; then it is blocked, and killed. */
+/** After the grace, a process has this long to write its outcomes and close. Then it counts as blocked, and is killed. */
 const STOP_MARGIN: Seconds = 10;
 
 export async function supervise(session: Session, connection: string | undefined, flags: WorkFlags): Promise<void> {
@@ -32,7 +32,7 @@ export async function supervise(session: Session, connection: string | undefined
       return fork(['work', ...(connection === undefined ? [] : [connection]), ...line]);
     },
   });
-  // Before any process: a port that is taken should be told at once.
+  // Open the port before any process starts, so that a taken one is told at once.
   const server =
     healthPort === undefined
       ? undefined
@@ -45,7 +45,7 @@ export async function supervise(session: Session, connection: string | undefined
   });
   try {
     const code = await supervisor.run();
-    // A second signal has said already what this process ends with.
+    // A second signal has already set the code.
     session.exitCode ||= code;
     if (supervisor.isStopping) logger.info({ code: session.exitCode }, `The worker stopped: ${STOP_REASONS.stopped}.`);
   } finally {

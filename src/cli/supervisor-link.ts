@@ -1,4 +1,4 @@
-/** The tie of a process to the supervisor that has started it: tells it how the worker is, and ends when it says so. */
+/** Connects a process with the supervisor that started it: reports how the worker is, and ends the process on its order. */
 import { endOfTurn, type Milliseconds, type Timer } from '../base/clock';
 import { type HealthReport, type HeldJob, isEndOrder } from '../worker/supervisor/supervision';
 import type { Worker } from '../worker/worker';
@@ -31,21 +31,20 @@ export class SupervisorLink {
     const stopHearing = channel.hear((message) => {
       if (isEndOrder(message)) exit(message.code);
     });
-    // A handler may end the process: then this says which.
+    // If a handler ends the process, the last report names it.
     this.#undo.push(
       stopHearing,
       onExit(() => this.#tell()),
     );
   }
 
-  /** The first report says that the worker could start: what it stumbles over at once, it has thrown within this turn. */
+  /** The first report says that the worker has started. It waits for the end of this turn, in which a failed start throws. */
   begin(): void {
     void endOfTurn().then(() => this.#report());
   }
 
   /**
-   * There is something to tell: at once, where no job was named just now, and otherwise soon. A job that starts may kill the
-   * process, which could not say so any more.
+   * Reports soon, and at once if the last report named no job: a job that starts may kill the process before it can say so.
    */
   changed(): void {
     const { clock } = this.#surroundings;
@@ -54,7 +53,7 @@ export class SupervisorLink {
     else if (at < this.#nextAt) this.#reportAt(at);
   }
 
-  /** Tells why the worker has come to its end; not of one that could not even begin. */
+  /** Tells why the worker has ended. Not called for one that could not start. */
   end(): void {
     this.#tell();
   }

@@ -17,10 +17,10 @@ import { stopAtSignals } from './stop-signals';
 import { SupervisorLink } from './supervisor-link';
 import { type WorkFlags, workerOptions } from './work-flags';
 
-/** Beyond the grace, for a process that was left alone by the one that started it; then it is blocked, and killed. */
+/** After the grace, a process whose supervisor has gone has this long to end. Then it counts as blocked, and is killed. */
 const ORPHAN_MARGIN: Seconds = 2;
 
-/** Beyond `sleep`, for a store to answer a worker that is to run one job. */
+/** After `sleep`, a store has this long to answer a worker with `--once`. */
 const ANSWER_MARGIN: Seconds = 5;
 
 export class WorkProcess {
@@ -39,7 +39,7 @@ export class WorkProcess {
     this.#session = session;
     this.#connection = connection;
     this.#flags = flags;
-    // Before the project is loaded: a mistyped option should not wait for it.
+    // Check the options before the project is loaded, so that a mistyped one is told at once.
     this.#options = resolveWorkerOptions(workerOptions(connection, flags));
   }
 
@@ -66,7 +66,7 @@ export class WorkProcess {
     const worker = processWorker(options, manager, { endsProcess: true, afterCrash, changed, uncaught });
     this.#worker = worker;
     if (this.#orphaned) void worker.stop();
-    // Before anything is told: who reads that it works may stop it.
+    // Listen before the log says that it works: whoever reads that may stop it.
     this.#stopAtSignals(logger);
     if (fresh !== 'again' && !opened) printOpening(this.#session, manager, this.#connection, this.#flags);
     if (address !== undefined) logger.info({}, `Health is told at ${address}/health.`);
@@ -104,7 +104,7 @@ export class WorkProcess {
     void this.#worker?.stop();
   }
 
-  // Before the project is loaded, which may take long, and may never end.
+  // Called before the project is loaded, because loading may take long, or hang.
   #endWithParent(): void {
     const hear = (): void => {
       this.#orphaned = true;
@@ -125,7 +125,7 @@ export class WorkProcess {
   #stopAtSignals(logger: Logger): void {
     const { surroundings } = this.#session;
     if (this.#flags.processNumber !== undefined) {
-      // Signals that reach it are wishes to stop and no more: who is in a hurry says so to the supervisor.
+      // A second signal goes to the supervisor, which then ends this process.
       this.#undo.push(surroundings.onStopSignal(() => this.#stop()));
       return;
     }
@@ -144,7 +144,7 @@ export class WorkProcess {
     this.#undo.push(stopAsking);
   }
 
-  // Whoever runs one job at a time, from a crontab perhaps, must not find all of them waiting after an outage.
+  // A crontab that starts `--once` again and again must not leave a crowd of waiting processes after an outage.
   #loseThePatience(logger: Logger, worker: Worker): void {
     const { clock } = this.#session.surroundings;
     const patience = this.#options.sleep + ANSWER_MARGIN;

@@ -1,4 +1,4 @@
-/** Where the statics of `Job` send what they make: the bus fills this slot, so that jobs need not know it. */
+/** The slot that the bus puts itself into: the statics of `Job` send through it, so that jobs need not know the bus. */
 import type { Delay } from './duration';
 import { noDispatcher } from './errors';
 import type { Middleware } from './middleware';

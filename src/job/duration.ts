@@ -58,7 +58,7 @@ export function isSuspiciouslyManySeconds(value: unknown): value is number {
   return typeof value === 'number' && value >= SUSPICIOUS;
 }
 
-/** Of which there was a warning. One for each copy of the package will do. */
+/** The subjects that were warned of. Another copy of the package may warn once more. */
 const warned = new Set<string>();
 
 /**

@@ -9,7 +9,7 @@ export function placed(name: string, file: string | undefined): string {
   return file === undefined ? name : `${name} (${relativeFile(file)})`;
 }
 
-// At the end of a message: where the class stands that it speaks of.
+// The end of a message: the file of the class.
 function inFile(file: string | undefined): string {
   return file === undefined ? '' : ` (${relativeFile(file)})`;
 }

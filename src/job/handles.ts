@@ -9,7 +9,7 @@ import { registry } from './registry';
 
 /** What a handler of `J` looks like; injected parameters come after the job. */
 export interface HandlerOf<J> {
-  // As a property, so that the job's type is compared strictly.
+  // A property, not a method, so that TypeScript compares the job's type strictly.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly handle: (job: J, ...injected: any[]) => unknown;
 }
@@ -39,7 +39,7 @@ export function Handles<J extends object>(
   };
 }
 
-/** As a method: a field is not there before an instance is. */
+/** Whether the class has a method `handle`: a field is not there before an instance is. */
 export function hasHandle(handler: Class): boolean {
   return handler.prototype !== undefined && typeof Reflect.get(handler.prototype, 'handle') === 'function';
 }

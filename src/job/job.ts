@@ -61,7 +61,7 @@ export type JobDecorator = <C extends Class>(
   context?: ClassDecoratorContext<any>,
 ) => C;
 
-/** Whether `dispatchIf` sends: known beforehand, or asked with the job. */
+/** Decides whether `dispatchIf` sends: a value, or a function of the job. */
 type Condition<J> = boolean | ((job: J) => boolean);
 
 export interface JobStatic {

@@ -3,7 +3,7 @@ import type { Milliseconds, Seconds } from '../base/clock';
 import { type ResolvedBackoff, resolveBackoff } from './backoff';
 import { durationSeconds, momentOf } from './duration';
 
-/** Where a value stands: for errors. */
+/** What errors say of a value. */
 export interface Place {
   /** "timeout on SendEmail" */
   readonly subject: string;

@@ -181,7 +181,7 @@ export const NOTHING_CHOSEN: ChosenOptions = Object.freeze({});
 
 const BLANK = Object.fromEntries(Object.keys(RUN_OPTIONS).map((option) => [option, undefined]));
 
-/** To be filled in by name. All have one shape, which the engine is much faster with. */
+/** Options to fill in by name. They all have one shape, which makes access fast. */
 export function blankOptions(): Record<string, unknown> {
   return { ...BLANK };
 }

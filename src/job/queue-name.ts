@@ -5,7 +5,7 @@ import { invalidQueueName } from './errors';
 const RESERVED =
   /:(?:delayed|reserved|notify|failed|failed:jobs|queues|control|cancelled|cancelled:reasons)$|:(?:client|lock):/;
 
-/** Where one name is asked for; a worker takes several, and says so in its own words. */
+/** Said where one name is expected. A worker takes several, and has its own words for it. */
 const ONE_QUEUE = "a job goes to one queue; a list of queues is the worker's";
 
 /**

@@ -19,7 +19,7 @@ interface Handler {
 }
 
 export class JobRegistry {
-  /** Also of classes that a newer evaluation has taken over from: their instances are dispatched by the same name. */
+  /** Keeps classes that a newer evaluation has replaced: their instances are still dispatched, by the same name. */
   readonly #definitions = new WeakMap<Class, JobDefinition>();
   readonly #names = new WeakMap<Class, string>();
   /** Jobs and middleware share one space of names: a payload's `types` tells classes apart by their names alone. */
@@ -38,7 +38,7 @@ export class JobRegistry {
     this.#claim([name, ...aliases], { target, name: target.name, file, decorator: 'Job', definition });
     this.#definitions.set(target, definition);
     this.#names.set(target, name);
-    // It has been written anew with a handle() of its own.
+    // The class has been rewritten with its own handle().
     if (before !== undefined && !hasHandle(before) && hasHandle(definition)) this.#handlers.delete(name);
   }
 
@@ -47,12 +47,12 @@ export class JobRegistry {
     return this.#claims.get(name)?.definition;
   }
 
-  /** Of this very class: a subclass needs a `@Job()` of its own. */
+  /** The definition of this very class: a subclass needs its own `@Job()`. */
   definitionOf(target: Class): JobDefinition | undefined {
     return this.#definitions.get(target);
   }
 
-  /** Without those that a newer evaluation has taken over from. */
+  /** Leaves out classes that a newer evaluation has replaced. */
   all(): JobDefinition[] {
     const definitions = [...this.#claims.values()].map(({ definition }) => definition);
     return [...new Set(definitions)].filter((definition) => definition !== undefined);

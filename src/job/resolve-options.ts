@@ -76,7 +76,7 @@ export interface RouteSources {
   readonly routed?: { readonly connection?: string | undefined; readonly queue?: string | undefined } | undefined;
   readonly connectionDefaults: {
     readonly connection: string;
-    /** Asked with the connection that the job goes to: each has a default of its own. */
+    /** Takes the connection that the job goes to: each has its own default. */
     readonly queue: (connection: string) => string;
   };
 }

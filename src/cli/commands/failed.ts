@@ -41,7 +41,7 @@ async function list(call: Call<FailedFlags>, limit = DEFAULT_LIMIT): Promise<voi
   call.output.result(jobs);
   if (jobs.length === 0) call.output.line('No failed jobs.');
   else {
-    // Where one word would stand in every row, it says nothing.
+    // Leave the column out where all its cells are the same.
     const several = new Set(jobs.map((job) => job.connection)).size > 1;
     const from = (text: string): string[] => (several ? [text] : []);
     const headings = ['id', 'job', ...from('connection'), 'queue', 'attempts', 'failed at', 'error'];

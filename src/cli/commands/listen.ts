@@ -12,17 +12,17 @@ import type { Session } from '../session';
 import { hearStopSignals } from '../stop-signals';
 import { LISTEN_FLAGS, LISTEN_SLEEP, type ListenFlags, workerOptions } from '../work-flags';
 
-/** Beyond the grace, for a process that stops to write its outcome; then it is blocked, and killed. */
+/** After the grace, a process has this long to write its outcome. Then it counts as blocked, and is killed. */
 const STOP_MARGIN: Seconds = 10;
 
 /** After a second signal. */
 const HASTE: Milliseconds = 1000;
 
-/** After a process that could not even start: whoever mends the file it stumbled over should not wait long. */
+/** The pause after a process that could not start. It is short: the file at fault is probably being mended. */
 const FIRST_PAUSE: Milliseconds = 500;
 const LONGEST_PAUSE: Milliseconds = 5000;
 
-// Whoever comes from `work` should learn why, and not only that there is no such flag.
+// Someone who knows `work` should learn why there is no such flag.
 const concurrency: Flag<never> = {
   value: '<count>',
   help: '',
@@ -82,7 +82,7 @@ class Listener {
       let failures = 0;
       while (!this.#stopped) {
         const code = await this.#runOne(turn);
-        // Mistyped flags do not get better by being tried again.
+        // Trying mistyped flags again does not help.
         if (code === ExitCode.usage) this.#session.exitCode = code;
         if (code === ExitCode.usage || this.#stopped) break;
         failures = code === ExitCode.done ? 0 : failures + 1;
@@ -98,7 +98,7 @@ class Listener {
   #runOne(turn: 'first' | 'again'): Promise<number> {
     const { output } = this.#session;
     return new Promise((resolve, reject) => {
-      // The channel is how the process notices that this one was killed; see `onOrphaned`.
+      // The process notices by the channel that this one was killed; see `onOrphaned`.
       const child = fork(process.argv[1] ?? '', [...this.#arguments, `--fresh=${turn}`], {
         cwd: this.#session.surroundings.folder,
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -111,7 +111,7 @@ class Listener {
         if (at >= killAt) return;
         killAt = at;
         killer?.cancel();
-        // A blocked event loop hears no signal; it must not outlive this process.
+        // A process with a blocked event loop hears no signal, and must not outlive this one.
         killer = this.#clock.after(patience, () => child.kill('SIGKILL'), true);
       };
       child.once('error', reject);

@@ -66,7 +66,7 @@ export const restart = defineCommand({
     const manager = await call.open();
     const names = connection === undefined ? connectionsWithWorkers(manager) : [manager.connection(connection).name];
     for (const name of names) noteMemory(call, manager, [name]);
-    // One that is away must not keep the order from the workers of the others, nor hold it up.
+    // A store that is away must not keep the order from the workers of others, nor delay it.
     const answers = await Promise.all(names.map((name) => tell(call, manager, name)));
     const told = answers.filter((answer) => answer !== undefined);
     call.output.result(told);

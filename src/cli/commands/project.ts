@@ -60,7 +60,7 @@ export const migrate = defineCommand({
         }
       } catch (error) {
         if (flags.connection !== undefined) throw error;
-        // One that is away must not keep the tables of the others from being made.
+        // A server that is away must not keep the tables of others from being made.
         call.fail(`${connection}: ${errorText(error)}`);
       }
     }
@@ -89,7 +89,7 @@ export const check = defineCommand({
   ],
   async run(call) {
     const { output, session } = call;
-    // It looks into containers: other commands are spared them.
+    // Loaded here, because no other command looks into containers.
     const { diagnoseConnections, diagnoseJobs, diagnoseSource, diagnoseVersions } =
       require('../diagnosis') as typeof import('../diagnosis');
     const folder = projectFolder(session.surroundings.folder);

@@ -24,7 +24,7 @@ export const size = defineCommand({
       const failed = (await (manager.failedStoreFor(driver) ?? driver.buried)?.count(queue)) ?? 0;
       return { queue, ready, delayed, reserved, failed };
     };
-    // Before all else: of a store that is away, it is to be said that nothing was counted.
+    // Count first: if the store is away, the error should say that nothing was counted.
     const counts = await Promise.all((queues.length > 0 ? queues : [connection.defaultQueue]).map(count));
     const pauses = driver.capabilities.control ? await connection.pauses() : [];
     const paused = new Map(pauses.map(({ queue, until }) => [queue, until?.toISOString()]));
