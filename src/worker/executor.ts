@@ -9,7 +9,6 @@ import { toError } from '../base/exception-text';
 import { nearest } from '../base/nearest';
 import { Recent } from '../base/recent';
 import type { JobDefinition } from '../job/definition';
-import { backoffDelay } from '../job/backoff';
 import type { Middleware } from '../job/middleware';
 import type { RunOptions, WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
@@ -23,7 +22,7 @@ import { JobTimedOutError, laravelJob, poisonJob, unknownJob } from './errors';
 import { callHandle } from './handler-calls';
 import { logApart, logRecovered, logStart } from './job-log';
 import { isPoisonForAll, mayBePoisonNext, refusalOf } from './limits';
-import { cancelled, failed, neverRun, outcomeOf, releasedForFree, storeNow } from './outcome';
+import { cancelled, failed, foreseenDelay, neverRun, outcomeOf, releasedForFree, storeNow } from './outcome';
 import type { Outcome, RunningJob } from './running-job';
 import { UnknownJobs } from './unknown-jobs';
 
@@ -315,11 +314,10 @@ export class Executor {
 
   // What is recorded by another thread if the run blocks the event loop, and nothing can be decided here.
   #foresee(job: RunningJob): void {
-    const { timeout, backoff } = job.options!;
-    if (timeout === 0) return;
-    const failures = job.reservation.counters.exceptions + 1;
+    const { timeout } = job.options!;
+    if (timeout === 0 || job.lease === undefined) return;
     const within = (timeout + this.#settings.grace) * 1000;
-    job.lease?.foresee(within, backoffDelay(backoff, failures, this.#application.random));
+    job.lease.foresee(within, foreseenDelay(job, within, this.#application));
   }
 
   // A string job of `App\Jobs\SendEmail` is one of our `SendEmail` too.

@@ -3,10 +3,11 @@
  *
  * Decides only; nothing is stored and nobody is told here.
  */
-import type { Milliseconds } from '../base/clock';
+import type { Milliseconds, Seconds } from '../base/clock';
 import { exceptionText } from '../base/exception-text';
 import { type Delay, durationSeconds, momentOf } from '../job/duration';
 import { backoffDelay, type ResolvedBackoff, resolveBackoff } from '../job/backoff';
+import { attachContext } from '../job/running';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
 import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import type { Application } from '../connections/application';
@@ -113,6 +114,21 @@ function attemptFailed(job: RunningJob, error: Error, environment: OutcomeEnviro
   return { settlement: { outcome: 'released', reservation, ...when, counters }, error };
 }
 
+/**
+ * Seconds until the attempt after a timeout that the lease thread has to record, `within` milliseconds from now. `backoff()`
+ * is asked before the handler starts: an event loop that stands still can ask nothing.
+ */
+export function foreseenDelay(job: RunningJob, within: Milliseconds, environment: OutcomeEnvironment): Seconds {
+  const { instance, name, id, options, reservation } = job;
+  const failures = reservation.counters.exceptions + 1;
+  if (!hasOwnBackoff(instance)) return backoffDelay(options!.backoff, failures, environment.random);
+  attachContext(instance, job);
+  const timedOut = new JobTimedOutError(name, id, options!.timeout);
+  // A mistake in it is told when an attempt has failed.
+  const { delay, dueAt } = nextTry(job, timedOut, failures, { ...environment, report: () => undefined });
+  return dueAt === undefined ? delay : Math.max(0, delay - within / 1000);
+}
+
 // By failures, not by attempts: a release that the job asked for must not move it on in its list.
 function nextTry(job: RunningJob, error: Error, failures: number, environment: OutcomeEnvironment): When {
   let { backoff } = job.options!;
@@ -127,10 +143,18 @@ function nextTry(job: RunningJob, error: Error, failures: number, environment: O
   return { delay: backoffDelay(backoff, failures, environment.random) };
 }
 
+interface AsksBackoff {
+  backoff(error: Error): unknown;
+}
+
+function hasOwnBackoff(instance: object | undefined): instance is AsksBackoff {
+  return instance !== undefined && 'backoff' in instance && typeof instance.backoff === 'function';
+}
+
 // Asked now, with the error, and not at dispatch.
 function ownBackoff({ instance, name }: RunningJob, error: Error): ResolvedBackoff | Date | undefined {
-  if (instance === undefined || !('backoff' in instance) || typeof instance.backoff !== 'function') return undefined;
-  const backoff: unknown = instance.backoff.call(instance, error);
+  if (!hasOwnBackoff(instance)) return undefined;
+  const backoff: unknown = instance.backoff(error);
   if (backoff === undefined || backoff instanceof Date) return backoff;
   return resolveBackoff(backoff, `${name}.backoff()`);
 }

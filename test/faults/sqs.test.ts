@@ -1,6 +1,6 @@
 import { eventually } from '../support/eventually';
 import { requireBuild } from '../support/project';
-import { Block, Stall, Take } from './kit/programs/jobs';
+import { Block, Freeze, Stall, Take } from './kit/programs/jobs';
 import { SqsStage } from './kit/sqs-stage';
 
 /** Seconds. The thread that renews has the SDK to load before it can. */
@@ -74,6 +74,22 @@ it('a worker that stood still past its lease is told so, and what it has done is
   await stage.dismiss();
 
   expect(await stage.account()).toMatchObject({ completed: 1, refused: 1, offences: [] });
+});
+
+it('what has failed in a worker that stood still past its lease is not kept: somebody else has the job', async () => {
+  await stage.dispatch([new Freeze()]);
+  const frozen = stage.hire();
+  stage.disturbed.add(frozen.pid);
+  await eventually(() => frozen.isFrozen, { of: 'the freeze' });
+  stage.hire();
+  await eventually(() => stage.ledger.count('completed') === 1, { of: 'the second run' });
+
+  frozen.thaw();
+  await eventually(() => stage.ledger.count('lost') === 1, { of: 'the refusal' });
+  await stage.dismiss();
+
+  expect(await stage.manager.failed.list()).toEqual([]);
+  expect(await stage.account()).toMatchObject({ completed: 1, failed: 0, refused: 1, offences: [] });
 });
 
 it('workers go on by themselves when SQS is back, and no job runs twice for it', async () => {

@@ -14,6 +14,16 @@ class Timeless extends Job {
   handle(): void {}
 }
 
+@Job({ backoff: '5s' })
+class Dated extends Job {
+  handle(): void {}
+
+  backoff(error: Error): Date | undefined {
+    if (!(error instanceof JobTimedOutError)) throw new Error('asked about another error');
+    return this.attempts === 1 ? new Date(application.clock.now() + 100_000) : undefined;
+  }
+}
+
 const decoding: { behave: () => void } = { behave: () => undefined };
 
 @Job()
@@ -110,6 +120,11 @@ describe('what is foreseen for a run that blocks the event loop', () => {
     await foreseen(new Transformed());
 
     expect(calls).toContain('decoded after 1');
+  });
+
+  it('is put off to the moment that its own backoff() gives, or else as its options say', async () => {
+    expect((await foreseen(new Dated())).at(-1)).toEqual({ within: 65_000, delay: 35 });
+    expect((await foreseen(new Dated(), { attempts: 2 })).at(-1)).toEqual({ within: 65_000, delay: 5 });
   });
 
   it('is nothing without a timeout', async () => {

@@ -58,6 +58,8 @@ type Server = Pick<RedisServer, 'url' | 'port' | 'stop'>;
 interface Hiring {
   readonly endsProcess?: boolean;
   readonly events?: readonly Event[];
+  /** It stands still as soon as a reserve has brought it a job. */
+  readonly freezes?: boolean;
 }
 
 /** As many as a queue of a test can hold. */
@@ -126,9 +128,9 @@ export class Stage {
    * Starts a worker process; it reserves as soon as it is up. `endsProcess`: as the command line has it. `events`: it
    * notes only these.
    */
-  hire(options: WorkerOptions = {}, { events, ...internal }: Hiring = {}): WorkerProcess {
+  hire(options: WorkerOptions = {}, { events, freezes, ...internal }: Hiring = {}): WorkerProcess {
     const configuration = { connections: { store: this.config } };
-    const orders = { configuration, options, internal, ledger: this.ledger.file, events };
+    const orders = { configuration, options, internal, ledger: this.ledger.file, events, freezes };
     const hired = new WorkerProcess(join(this.#project.folder, 'worker.js'), orders);
     this.#processes.add(hired);
     void hired.exited.then(() => this.#processes.delete(hired));

@@ -1,6 +1,7 @@
 /** A worker in a process of its own, that can be killed, frozen, thawed and told to stop. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { type Milliseconds, systemClock } from '../../../src/base/clock';
 
 export interface Exit {
@@ -51,6 +52,11 @@ export class WorkerProcess {
   /** It stands still from here on, unknowing, as under a hypervisor that pauses its machine. */
   freeze(): void {
     this.#process.kill('SIGSTOP');
+  }
+
+  /** Whether it stands still. */
+  get isFrozen(): boolean {
+    return /\) T /.test(readFileSync(`/proc/${this.pid}/stat`, 'utf8'));
   }
 
   thaw(): void {

@@ -99,6 +99,17 @@ export class StallUnread extends Job {
   }
 }
 
+/** Its first run has its process stand still, and fails once that goes on. */
+@Job({ tries: 1, timeout: 0 })
+export class Freeze extends Job {
+  handle(): void {
+    note('started', this);
+    if (this.fence > 1) return note('done', this);
+    process.kill(process.pid, 'SIGSTOP');
+    throw new Error('thawed');
+  }
+}
+
 /** Throws in its first attempts. */
 @Job({ tries: 3, backoff: '200ms', timeout: 0 })
 export class Stumble extends Job {

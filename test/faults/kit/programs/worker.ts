@@ -1,5 +1,6 @@
 /** A worker in a process of its own, to be killed: its one argument says as JSON what it works on. */
-import { Queue, Worker, type Configuration, type WorkerOptions } from 'onqueue';
+import { builtInConnectors, Queue, Worker } from 'onqueue';
+import type { Configuration, Connection, Connector, WorkerOptions } from 'onqueue';
 import './jobs';
 import { note, openLedger } from './pen';
 
@@ -9,9 +10,11 @@ interface Orders {
   readonly internal: { readonly endsProcess?: boolean };
   readonly ledger: string;
   readonly events?: readonly string[];
+  /** Stands still as soon as a reserve has brought it a job. */
+  readonly freezes?: boolean;
 }
 
-const { configuration, options, internal, ledger, events } = JSON.parse(process.argv[2]!) as Orders;
+const { configuration, options, internal, ledger, events, freezes } = JSON.parse(process.argv[2]!) as Orders;
 
 /** What it logs of a run is what the store has confirmed; all else that is worth a warning is for people who look into a fault. */
 const hear = (facts: object, message: string): void => {
@@ -26,7 +29,27 @@ function measure(): void {
   note('measured', {}, JSON.stringify({ rss, open: process.getActiveResourcesInfo(), outcomes }));
 }
 
+function freezing<Config>(connect: Connector<Config>): Connector<Config> {
+  return (config, context): Connection => {
+    const store = connect(config, context);
+    const reserve = store.reserve.bind(store);
+    store.reserve = async (request) => {
+      const reply = await reserve(request);
+      if (reply.reservations.length > 0) {
+        store.reserve = reserve;
+        process.kill(process.pid, 'SIGSTOP');
+      }
+      return reply;
+    };
+    return store;
+  };
+}
+
 openLedger(ledger, events);
+if (freezes === true) {
+  Queue.addConnector('redis', freezing(builtInConnectors.redis!));
+  Queue.addConnector('database', freezing(builtInConnectors.database!));
+}
 Queue.configure({ ...configuration, logger: { debug: () => undefined, info: hear, warn: hear, error: hear } });
 // A process may hold the same job twice, one after the other: these tell which of its runs they mean.
 Queue.after(({ job }) => note('completed', job));

@@ -1,0 +1,56 @@
+import { eventually } from '../support/eventually';
+import { requireBuild } from '../support/project';
+import { Take } from './kit/programs/jobs';
+import { Stage } from './kit/stage';
+import type { WorkerProcess } from './kit/worker-process';
+
+const LEASE = 1;
+
+let stage: Stage;
+let frozen: WorkerProcess;
+
+beforeAll(() => requireBuild());
+afterEach(() => stage.close());
+
+/** A worker that stands still before it hears that it was handed a job. */
+async function given(store: 'redis' | 'sqlite'): Promise<void> {
+  stage = await Stage.open(store, { lease: LEASE });
+  await stage.dispatch([new Take(0)]);
+  frozen = stage.hire({}, { freezes: true });
+  stage.disturbed.add(frozen.pid);
+  await eventually(() => frozen.isFrozen, { of: 'the freeze' });
+}
+
+const startedBy = ({ pid }: WorkerProcess): number =>
+  stage.ledger.lines.filter((line) => line.pid === pid && line.event === 'started').length;
+
+describe.each(['redis', 'sqlite'] as const)(
+  'on %s, a worker that stood still as the reply to its reserve came',
+  (store) => {
+    it('does not start a job that somebody else has by then', async () => {
+      await given(store);
+      stage.hire();
+      await eventually(() => stage.ledger.count('completed') === 1, { of: 'the run elsewhere' });
+
+      frozen.thaw();
+      await eventually(() => stage.ledger.count('lost') === 1, { of: 'the refusal' });
+      await stage.dismiss();
+
+      expect(startedBy(frozen)).toBe(0);
+      expect(await stage.account()).toMatchObject({ completed: 1, again: 0, offences: [] });
+    });
+
+    it('renews a lease that is over, and runs a job that nobody else has taken', async () => {
+      await given(store);
+      const [job] = await stage.driver.peek('default', 'reserved', 1);
+      await eventually(() => Date.now() > job!.at!, { of: 'the end of the lease' });
+
+      frozen.thaw();
+      await stage.drained();
+      await stage.dismiss();
+
+      expect(startedBy(frozen)).toBe(1);
+      expect(await stage.account()).toMatchObject({ completed: 1, again: 0, refused: 0, offences: [] });
+    });
+  },
+);
