@@ -14,7 +14,7 @@ class Timeless extends Job {
   handle(): void {}
 }
 
-@Job({ backoff: '5s' })
+@Job({ backoff: '5s', tries: 2 })
 class Dated extends Job {
   handle(): void {}
 
