@@ -5,7 +5,7 @@ import { Stage } from './kit/stage';
 
 const LEASE = 1;
 /** Milliseconds: beyond any timeout, and longer than a thread takes to notice. */
-const LONG = 6000;
+const LONG = 5000;
 const COMMAND_LINE = { endsProcess: true };
 
 const stages: Stage[] = [];

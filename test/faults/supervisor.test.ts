@@ -16,6 +16,22 @@ function work(...line: readonly string[]): ChildCommand {
   return project.onqueue(['work', ...line]);
 }
 
+/** With a process that was suspended, and does not stop: it takes ten seconds until it is killed, which pass beside the tests. */
+let suspended: JobProject;
+let supervisorOfSuspended: ChildCommand;
+let pidOfSuspended: number;
+
+beforeAll(async () => {
+  suspended = new JobProject();
+  await suspended.dispatch('Wait');
+  supervisorOfSuspended = suspended.onqueue(['work', '--grace=0']);
+  pidOfSuspended = await suspended.pidOf('waiting');
+  suspended.freeze(pidOfSuspended);
+  supervisorOfSuspended.kill('SIGTERM');
+});
+
+afterAll(() => suspended.end());
+
 describe('work', () => {
   it('starts another process for one that was killed, and its job runs again', async () => {
     await project.dispatch('Wait');
@@ -115,19 +131,6 @@ describe('work', () => {
     expect(project.read('done.txt')).toContain('went');
   });
 
-  it('kills a process at the deadline that does not stop, and ends with a code that says so', async () => {
-    await project.dispatch('Wait');
-    const supervisor = work('--grace=0');
-    const pid = await project.pidOf('waiting');
-    project.freeze(pid);
-
-    supervisor.kill('SIGTERM');
-
-    expect(await supervisor.ended).toEqual({ code: 70, signal: null });
-    expect(isAlive(pid)).toBe(false);
-    expect(supervisor.stderr).toContain(`Process 1 (pid ${pid}) did not end when it was told to, and was killed`);
-  });
-
   it('replaces a process whose job blocks it past its timeout', async () => {
     await project.dispatch('Hog');
     const supervisor = work('--grace=0');
@@ -170,5 +173,13 @@ describe('work', () => {
     const worker = work('--no-supervisor', '--grace=0');
 
     expect(await worker.ended).toEqual({ code: 70, signal: null });
+  });
+
+  it('kills a process at the deadline that does not stop, and ends with a code that says so', async () => {
+    expect(await supervisorOfSuspended.ended).toEqual({ code: 70, signal: null });
+    expect(isAlive(pidOfSuspended)).toBe(false);
+    expect(supervisorOfSuspended.stderr).toContain(
+      `Process 1 (pid ${pidOfSuspended}) did not end when it was told to, and was killed`,
+    );
   });
 });

@@ -28,7 +28,7 @@ export const killedWorkers: Soak<Size> = {
   figure: '0 lost; run twice ≤ jobs in flight at the kills; each of them done ≤ lease + 6 s after its kill',
   stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql', 'beanstalkd'],
   sizes: {
-    test: { jobs: 1000, kills: 5, takes: 10 },
+    test: { jobs: 600, kills: 3, takes: 10 },
     soak: { jobs: 100_000, kills: 100, takes: 20 },
     full: { jobs: 100_000, kills: 100, takes: 20 },
   },

@@ -15,7 +15,7 @@ export const longJob: Soak<Size> = {
   title: 'a job that runs many leases long, beside idle workers and under load',
   figure: 'runs once',
   stores: ['redis', 'sqlite', 'postgres', 'mysql', 'beanstalkd'],
-  sizes: { test: { leases: 3 }, soak: { leases: 10 }, full: { leases: 60 } },
+  sizes: { test: { leases: 2 }, soak: { leases: 10 }, full: { leases: 60 } },
 
   async play(store, { leases }) {
     const findings = await Promise.all([playOne(store, leases, false), playOne(store, leases, true)]);

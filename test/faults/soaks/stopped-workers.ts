@@ -18,7 +18,7 @@ export const stoppedWorkers: Soak<Size> = {
   title: 'worker processes told to stop by SIGTERM under load',
   figure: 'exit ≤ grace + 1 s, tries unchanged, 0 lost',
   stores: ['redis', 'sqlite'],
-  sizes: { test: { stops: 8 }, soak: { stops: 1000 }, full: { stops: 1000 } },
+  sizes: { test: { stops: 4 }, soak: { stops: 1000 }, full: { stops: 1000 } },
 
   async play(store, { stops }) {
     const stage = await Stage.open(store, { lease: LEASE });

@@ -142,9 +142,8 @@ async function leaseEnd(): Promise<number> {
   return job?.at ?? 0;
 }
 
-/** Two renewals later. */
-async function renewedTwice(): Promise<void> {
-  for (let time = 0; time < 2; time += 1) {
+async function renewed(times = 1): Promise<void> {
+  for (let time = 0; time < times; time += 1) {
     const before = await leaseEnd();
     await eventually(async () => (await leaseEnd()) > before);
   }
@@ -161,7 +160,7 @@ describe.each(stores)('on %s', (_name, config) => {
     leaveItToTheThread();
 
     await runHeld();
-    await renewedTwice();
+    await renewed(2);
 
     expect(reasons).toEqual([]);
   });
@@ -171,7 +170,7 @@ describe.each(stores)('on %s', (_name, config) => {
     leaveItToTheThread();
 
     await runHeld('x'.repeat(10_000));
-    await renewedTwice();
+    await renewed();
 
     expect(reasons).toEqual([]);
   });
@@ -211,7 +210,7 @@ it('a worker has a thread from its first job on, and none when it has ended', as
   await idle.stop();
 
   await runHeld();
-  await renewedTwice();
+  await renewed();
   gate.open();
   await worker.stop();
 
@@ -228,7 +227,7 @@ it('a thread that has had nothing to do for a while rests, and keeps the lease o
   ran = [];
 
   await runHeld();
-  await renewedTwice();
+  await renewed();
 
   expect(reasons).toEqual([]);
 });
@@ -249,7 +248,7 @@ describe('where no thread can do it, the event loop renews, and that is said onc
     const renew = jest.spyOn(manager.driver(), 'renew');
 
     await runHeld();
-    await renewedTwice();
+    await renewed();
 
     expect(renew).toHaveBeenCalled();
     expect(reasons).toEqual([]);
@@ -273,7 +272,7 @@ describe('where no thread can do it, the event loop renews, and that is said onc
     openWith(accessThatRenews("throw new Error('no route');"));
 
     await runHeld();
-    await renewedTwice();
+    await renewed();
 
     expect(reasons).toEqual([]);
     expect(log.messages('error')).toEqual(['no route The worker goes on trying.']);

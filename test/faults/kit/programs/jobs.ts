@@ -66,7 +66,7 @@ export class Block extends Job {
 }
 
 /** Blocks the event loop in its first attempt, past its timeout; in native code for as long as the process lives. */
-@Job({ tries: 2, backoff: '100ms', timeout: '1s' })
+@Job({ tries: 2, backoff: '100ms', timeout: '300ms' })
 export class Stall extends Job {
   constructor(readonly milliseconds: number | 'native') {
     super();
@@ -89,7 +89,7 @@ export class Stall extends Job {
 export class StallForGood extends Stall {}
 
 /** Blocks the event loop before it runs: its data never come to an end. */
-@Job({ tries: 1, timeout: '1s' })
+@Job({ tries: 1, timeout: '300ms' })
 export class StallUnread extends Job {
   @Transform(({ value }) => stall(value as number), { toClassOnly: true })
   milliseconds = 60_000;
