@@ -51,7 +51,7 @@ export class Worker implements Closable {
    *
    * @throws E_WORKER_ALREADY_RUN; E_MANAGER_CLOSED once `Queue.close()` was called, until that has resolved;
    *   ConfigurationError and UnknownConnectionError; CapabilityError on `sync` and `null`;
-   *   NewerTablesError where a later version made the tables of a database, ForeignTableError where somebody else did;
+   *   E_DATABASE_NEWER_TABLES where a later version made the tables of a database, E_DATABASE_FOREIGN_TABLE where somebody else did;
    *   NoFailedStoreError where neither the connection nor the one that `failed` names keeps failed jobs, or buries them
    */
   run(): Promise<StopReason> {

@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import type { Clock, Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import type { DatabaseConfig, DatabasePool } from '../configs';
-import { DatabaseUrlError } from './errors';
+import { badDatabaseUrl } from './errors';
 import type { SqlConnection } from './sql-connection';
 import { connectSqlite } from './sqlite/sqlite-connection';
 
@@ -57,8 +57,8 @@ const SERVERS: ReadonlyMap<string, Server> = new Map([
 /**
  * Opens nothing yet: a file and its tables are made on the first use, a server is spoken to then.
  *
- * @throws DatabaseUrlError
- * @throws DatabaseTableNameError
+ * @throws E_DATABASE_URL
+ * @throws E_DATABASE_TABLE_NAME
  * @throws E_MISSING_PEER
  */
 export function connectDatabase(config: DatabaseConfig, context: DatabaseContext): SqlConnection {
@@ -81,13 +81,13 @@ function pathOf(url: string, connection: string): string {
   if (scheme !== 'sqlite') {
     const known = ['sqlite', ...SERVERS.keys()].join(', ');
     const problem = scheme === '' ? 'it names no store.' : `'${scheme}:' is none of the databases there are: ${known}.`;
-    throw new DatabaseUrlError(connection, scheme, problem);
+    throw badDatabaseUrl(connection, scheme, problem);
   }
   // `sqlite:///path` is how most programs write an absolute path; `sqlite://path` would be a host, which SQLite has not.
   const path = url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '');
-  if (path === '' || path.startsWith('//')) throw new DatabaseUrlError(connection, scheme, 'it names no file.');
+  if (path === '' || path.startsWith('//')) throw badDatabaseUrl(connection, scheme, 'it names no file.');
   if (path === ':memory:') {
-    throw new DatabaseUrlError(connection, scheme, "a database in memory is what driver: 'memory' is for.");
+    throw badDatabaseUrl(connection, scheme, "a database in memory is what driver: 'memory' is for.");
   }
   return path;
 }

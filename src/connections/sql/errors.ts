@@ -1,68 +1,45 @@
-/** What can be wrong with a database connection: its address, its tables, its file. */
+/** What can be wrong with a database connection: its address, its tables, its file, what it is given to store. */
+import { defineError } from '../../base/define-error';
 import { wordsOf } from '../../base/foreign-error';
-import { OnqueueError } from '../../base/onqueue-error';
-import type { Consequential } from '../errors';
+
+interface Cause {
+  readonly cause?: unknown;
+}
 
 /** `url` names no store that this version has. Of the address only the scheme is told: the rest may hold a password. */
-export class DatabaseUrlError extends OnqueueError<{ readonly connection: string; readonly scheme: string }> {
-  readonly code = 'E_DATABASE_URL';
-
-  constructor(connection: string, scheme: string, problem: string) {
-    super(
-      `connections.${connection}.url: ${problem} Write 'sqlite:./onqueue.sqlite', 'sqlite:/an/absolute/path.sqlite', ` +
-        "'postgres://user:password@host:5432/database' or 'mysql://user:password@host:3306/database'.",
-      { connection, scheme },
-    );
-  }
-}
+export const badDatabaseUrl = defineError('E_DATABASE_URL', (connection: string, scheme: string, problem: string) => ({
+  message:
+    `connections.${connection}.url: ${problem} Write 'sqlite:./onqueue.sqlite', 'sqlite:/an/absolute/path.sqlite', ` +
+    "'postgres://user:password@host:5432/database' or 'mysql://user:password@host:3306/database'.",
+  facts: { connection, scheme },
+}));
 
 /** `table` would not be safe, or not possible, as a table's name. */
-export class DatabaseTableNameError extends OnqueueError<{ readonly connection: string; readonly table: string }> {
-  readonly code = 'E_DATABASE_TABLE_NAME';
-
-  constructor(connection: string, table: string) {
-    super(
-      `connections.${connection}.table: '${table}' is no name for a table. Use letters, digits and _, at most 48, ` +
-        "beginning with a letter or _ and not with sqlite_; for example 'jobs'.",
-      { connection, table },
-    );
-  }
-}
+export const badTableName = defineError('E_DATABASE_TABLE_NAME', (connection: string, table: string) => ({
+  message:
+    `connections.${connection}.table: '${table}' is no name for a table. Use letters, digits and _, at most 48, ` +
+    "beginning with a letter or _ and not with sqlite_; for example 'jobs'.",
+  facts: { connection, table },
+}));
 
 /** A table of that name is there, and Onqueue did not make it. It is left as it is. */
-export class ForeignTableError extends OnqueueError<{ readonly file: string; readonly table: string }> {
-  readonly code = 'E_DATABASE_FOREIGN_TABLE';
-
-  constructor(file: string, table: string) {
-    super(
-      `${file} has a table '${table}' that Onqueue did not make; it was left untouched. ` +
-        "Give the connection tables of its own: table: 'onqueue_jobs'.",
-      { file, table },
-    );
-  }
-}
+export const foreignTable = defineError('E_DATABASE_FOREIGN_TABLE', (file: string, table: string) => ({
+  message:
+    `${file} has a table '${table}' that Onqueue did not make; it was left untouched. ` +
+    "Give the connection tables of its own: table: 'onqueue_jobs'.",
+  facts: { file, table },
+}));
 
 /** The tables were made by a later version of Onqueue, which may keep what this one would lose. */
-export class NewerTablesError extends OnqueueError<{
-  readonly file: string;
-  readonly found: number;
-  readonly known: number;
-}> {
-  readonly code = 'E_DATABASE_NEWER_TABLES';
-
-  constructor(file: string, found: number, known: number) {
-    super(
-      `The tables in ${file} have version ${found}; this Onqueue knows ${known}. ` +
-        'Update onqueue here as well: all that share a file need the newest version among them.',
-      { file, found, known },
-    );
-  }
-}
+export const newerTables = defineError('E_DATABASE_NEWER_TABLES', (file: string, found: number, known: number) => ({
+  message:
+    `The tables in ${file} have version ${found}; this Onqueue knows ${known}. ` +
+    'Update onqueue here as well: all that share a file need the newest version among them.',
+  facts: { file, found, known },
+}));
 
 /** The tables are of no use to this process, however long it waits. */
-export function areTablesOutOfReach(error: unknown): boolean {
-  return error instanceof NewerTablesError || error instanceof ForeignTableError;
-}
+export const areTablesOutOfReach = (error: unknown): boolean => newerTables.is(error) || foreignTable.is(error);
 
 export interface FileTrouble {
   readonly file: string;
@@ -76,118 +53,91 @@ export interface FileTrouble {
 }
 
 /** The file cannot be used: it, or its folder, is missing, forbidden, damaged or something else. */
-export class DatabaseFileError extends OnqueueError<FileTrouble> {
-  readonly code = 'E_DATABASE_FILE';
+export const fileUnusable = defineError('E_DATABASE_FILE', (facts: FileTrouble, { cause }: Cause = {}) => ({
+  message: `${facts.file} ${facts.what}; ${facts.consequence}. ${facts.remedy}`,
+  facts,
+  cause,
+}));
 
-  constructor(facts: FileTrouble, options?: { cause?: unknown }) {
-    super(`${facts.file} ${facts.what}; ${facts.consequence}. ${facts.remedy}`, facts, options);
-  }
+interface Full {
+  readonly file: string;
+  readonly consequence: string;
 }
 
 /** No room is left on the disk. What was stored before is intact. */
-export class DatabaseFullError extends OnqueueError<{ readonly file: string; readonly consequence: string }> {
-  readonly code = 'E_DATABASE_FULL';
-
-  constructor(file: string, consequence: string, options?: { cause?: unknown }) {
-    super(
-      `No space is left for ${file}; ${consequence}. Free some on its disk; what was stored before is intact.`,
-      { file, consequence },
-      options,
-    );
-  }
-}
+export const diskFull = defineError('E_DATABASE_FULL', (facts: Full, { cause }: Cause = {}) => ({
+  message: `No space is left for ${facts.file}; ${facts.consequence}. Free some on its disk; what was stored before is intact.`,
+  facts,
+  cause,
+}));
 
 /** A value that the engine cannot take; handed to it, it would end the process without a word. */
-export class UnboundValueError extends OnqueueError<{ readonly type: string }> {
-  readonly code = 'E_DATABASE_VALUE';
+export const valueNotStorable = defineError('E_DATABASE_VALUE', (value: unknown) => {
+  const type = typeof value === 'object' ? (value?.constructor?.name ?? 'object') : typeof value;
+  const given = Number.isNaN(value) ? 'NaN' : `A value of type ${type}`;
+  return { message: `${given} cannot be stored; expected a string, a number, a Buffer or null.`, facts: { type } };
+});
 
-  constructor(value: unknown) {
-    const type = typeof value === 'object' ? (value?.constructor?.name ?? 'object') : typeof value;
-    const given = Number.isNaN(value) ? 'NaN' : `A value of type ${type}`;
-    super(`${given} cannot be stored; expected a string, a number, a Buffer or null.`, { type });
-  }
+interface NotMigrated {
+  readonly connection: string;
+  readonly address: string;
+  readonly consequence: string;
+  /** What is known to be wrong with them, as a clause. */
+  readonly flaw?: string | undefined;
 }
 
 /** The tables of a database server are not there, or of an older version. Nobody but `onqueue migrate` makes them. */
-export class NotMigratedError extends OnqueueError<{ readonly connection: string; readonly address: string }> {
-  readonly code = 'E_DATABASE_NOT_MIGRATED';
-
-  /** @param flaw what is known to be wrong with them, as a clause */
-  constructor(
-    connection: string,
-    address: string,
-    consequence: string,
-    { flaw, ...options }: { flaw?: string | undefined; cause?: unknown } = {},
-  ) {
-    super(
-      `The tables of connection '${connection}' at ${address} are ${flaw === undefined ? 'not there, or not up to date' : `not as they must be (${flaw})`}; ${consequence}. ` +
-        `Run: npx onqueue migrate --connection=${connection} (with --print it shows what it would run).`,
-      { connection, address },
-      options,
-    );
-  }
-}
+export const notMigrated = defineError('E_DATABASE_NOT_MIGRATED', (facts: NotMigrated, { cause }: Cause = {}) => {
+  const { connection, address, consequence, flaw } = facts;
+  const state = flaw === undefined ? 'not there, or not up to date' : `not as they must be (${flaw})`;
+  return {
+    message:
+      `The tables of connection '${connection}' at ${address} are ${state}; ${consequence}. ` +
+      `Run: npx onqueue migrate --connection=${connection} (with --print it shows what it would run).`,
+    facts,
+    cause,
+  };
+});
 
 /** `using()` was given a transaction of another copy of SQLite than the connection works with. */
-export class ForeignEngineError extends OnqueueError<{ readonly connection: string }> {
-  readonly code = 'E_DATABASE_FOREIGN_ENGINE';
-
-  constructor(connection: string) {
-    super(
-      `Queue.connection('${connection}').using() was given a transaction of another copy of SQLite than the libsql that Onqueue ` +
-        'works with; nothing was queued. Two copies in one process do not see each other’s locks, and may overwrite what the ' +
-        'other one has committed. Open the file by that libsql (see npm ls libsql), or keep the jobs in a file of their own and ' +
-        'dispatch with afterCommit().',
-      { connection },
-    );
-  }
-}
+export const foreignEngine = defineError('E_DATABASE_FOREIGN_ENGINE', (connection: string) => ({
+  message:
+    `Queue.connection('${connection}').using() was given a transaction of another copy of SQLite than the libsql that Onqueue ` +
+    'works with; nothing was queued. Two copies in one process do not see each other’s locks, and may overwrite what the ' +
+    'other one has committed. Open the file by that libsql (see npm ls libsql), or keep the jobs in a file of their own and ' +
+    'dispatch with afterCommit().',
+  facts: { connection },
+}));
 
 /** `using()` was given a transaction on another file than the one with the jobs. */
-export class OtherFileError extends OnqueueError<{ readonly connection: string; readonly file: string }> {
-  readonly code = 'E_DATABASE_OTHER_FILE';
-
-  constructor(connection: string, file: string) {
-    super(
-      `Queue.connection('${connection}').using() was given a transaction on another file than ${file}, where the jobs are; ` +
-        'nothing was queued. Let `url` name the file of your data, or dispatch with afterCommit().',
-      { connection, file },
-    );
-  }
-}
+export const otherFile = defineError('E_DATABASE_OTHER_FILE', (connection: string, file: string) => ({
+  message:
+    `Queue.connection('${connection}').using() was given a transaction on another file than ${file}, where the jobs are; ` +
+    'nothing was queued. Let `url` name the file of your data, or dispatch with afterCommit().',
+  facts: { connection, file },
+}));
 
 /** `using()` was given a transaction in which the tables with the jobs are not there. */
-export class OtherDatabaseError extends OnqueueError<{ readonly connection: string; readonly address: string }> {
-  readonly code = 'E_DATABASE_OTHER_DATABASE';
-
-  constructor(connection: string, address: string, options?: { cause?: unknown }) {
-    super(
+export const otherDatabase = defineError(
+  'E_DATABASE_OTHER_DATABASE',
+  (connection: string, address: string, { cause }: Cause = {}) => ({
+    message:
       `Queue.connection('${connection}').using() was given a transaction that does not see the tables at ${address}, where the ` +
-        'jobs are; nothing was queued. Begin it in that database (on PostgreSQL with the same search_path), or dispatch with ' +
-        'afterCommit().',
-      { connection, address },
-      options,
-    );
-  }
-}
+      'jobs are; nothing was queued. Begin it in that database (on PostgreSQL with the same search_path), or dispatch with ' +
+      'afterCommit().',
+    facts: { connection, address },
+    cause,
+  }),
+);
 
-/** The server is too old for what the statements need. */
-export class ServerVersionError extends OnqueueError<{
-  readonly connection: string;
-  readonly found: string;
-  readonly needed: string;
-}> {
-  readonly code = 'E_DATABASE_SERVER_VERSION';
-
-  /** @param found product and version, as `needed` is */
-  constructor(connection: string, found: string, needed: string, consequence: string) {
-    super(`Connection '${connection}' leads to ${found}; ${consequence}. ${needed} or newer is needed.`, {
-      connection,
-      found,
-      needed,
-    });
-  }
-}
+/** The server is too old for what the statements need. `found`: product and version, as `needed` is. */
+export const serverTooOld = defineError(
+  'E_DATABASE_SERVER_VERSION',
+  (connection: string, found: string, needed: string, consequence: string) => ({
+    message: `Connection '${connection}' leads to ${found}; ${consequence}. ${needed} or newer is needed.`,
+    facts: { connection, found, needed },
+  }),
+);
 
 interface Packet {
   /** As is `limit`. */
@@ -200,22 +150,12 @@ interface Packet {
 }
 
 /** A statement with what it carries is longer than the server takes at once. */
-export class PacketTooLargeError extends OnqueueError<Packet> implements Consequential {
-  readonly code = 'E_DATABASE_PACKET_TOO_LARGE';
-
-  constructor(facts: Packet) {
-    const { bytes, limit, consequence } = facts;
-    super(
-      `A statement of ${bytes} bytes was not sent, as the server takes ${limit} at once, and a payload counts twice; ` +
-        `${consequence}. Raise max_allowed_packet, or keep what is large elsewhere and dispatch where it is.`,
-      facts,
-    );
-  }
-
-  withConsequence(consequence: string): PacketTooLargeError {
-    return new PacketTooLargeError({ ...this.facts, consequence });
-  }
-}
+export const packetTooLarge = defineError('E_DATABASE_PACKET_TOO_LARGE', (facts: Packet) => ({
+  message:
+    `A statement of ${facts.bytes} bytes was not sent, as the server takes ${facts.limit} at once, and a payload counts twice; ` +
+    `${facts.consequence}. Raise max_allowed_packet, or keep what is large elsewhere and dispatch where it is.`,
+  facts,
+}));
 
 interface Refused {
   /** The connection's name in the configuration. */
@@ -229,39 +169,32 @@ interface Refused {
 }
 
 /** The database serves, and will not take this: a constraint, a trigger or the type of a column forbids it. */
-export class RefusedByDatabaseError extends OnqueueError<Refused> implements Consequential {
-  readonly code = 'E_DATABASE_REFUSED';
+export const databaseRefused = defineError('E_DATABASE_REFUSED', (facts: Refused, { cause }: Cause = {}) => ({
+  message:
+    `The database at ${facts.address} refused what was to be written (${facts.reply}); ${facts.consequence}. A constraint, a ` +
+    'trigger or a column of its tables forbids it: undo what was changed in them, or run ' +
+    `npx onqueue migrate --connection=${facts.connection}.`,
+  facts,
+  cause,
+}));
 
-  constructor(facts: Refused, options?: { cause?: unknown }) {
-    const { connection, address, reply, consequence } = facts;
-    super(
-      `The database at ${address} refused what was to be written (${reply}); ${consequence}. A constraint, a trigger or a ` +
-        `column of its tables forbids it: undo what was changed in them, or run npx onqueue migrate --connection=${connection}.`,
-      facts,
-      options,
-    );
-  }
-
-  withConsequence(consequence: string): RefusedByDatabaseError {
-    return new RefusedByDatabaseError({ ...this.facts, consequence }, { cause: this.cause });
-  }
-}
-
-/** The package that SQLite is spoken to by is not installed as a whole, or not for this machine. */
-export class SqliteEngineError extends OnqueueError<{ readonly missing: string | undefined }> {
-  readonly code = 'E_SQLITE_ENGINE';
-
-  /** @param missing the package that was not found; undefined: it is there, and could not be loaded */
-  constructor(missing: string | undefined, options?: { cause?: unknown }) {
-    const machine = `${process.platform}-${process.arch}`;
-    const what = missing === undefined ? 'libsql could not be loaded' : `the package ${missing} is not installed`;
-    const reason = missing === undefined ? ` (${wordsOf(options?.cause) ?? 'without a reason'})` : '';
-    super(
-      `SQLite cannot be used on this machine (${machine}): ${what}${reason}. libsql brings its native part as an optional ` +
-        'dependency: run npm install here, without --omit=optional and with no node_modules of another machine, and leave ' +
-        'libsql out of bundles.',
-      { missing },
-      options,
-    );
-  }
-}
+/**
+ * The package that SQLite is spoken to by is not installed as a whole, or not for this machine.
+ *
+ * `missing`: the package that was not found; undefined: it is there, and could not be loaded.
+ */
+export const noSqliteEngine = defineError('E_SQLITE_ENGINE', (missing: string | undefined, { cause }: Cause = {}) => {
+  const machine = `${process.platform}-${process.arch}`;
+  const what =
+    missing === undefined
+      ? `libsql could not be loaded (${wordsOf(cause) ?? 'without a reason'})`
+      : `the package ${missing} is not installed`;
+  return {
+    message:
+      `SQLite cannot be used on this machine (${machine}): ${what}. libsql brings its native part as an optional ` +
+      'dependency: run npm install here, without --omit=optional and with no node_modules of another machine, and leave ' +
+      'libsql out of bundles.',
+    facts: { missing },
+    cause,
+  };
+});

@@ -5,7 +5,7 @@
 import { ConnectionClosedError, QueueUnavailableError } from '../errors';
 import { withConsequence } from '../../base/define-error';
 import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
-import { PacketTooLargeError } from './errors';
+import { packetTooLarge } from './errors';
 import type { QueuedJob } from './dialect';
 
 interface Load {
@@ -39,11 +39,11 @@ export class PushLane {
   /**
    * Resolves when the store has confirmed all of them, in pages.
    *
-   * @throws PacketTooLargeError of those that are too long by themselves, which it tells; the others are queued
+   * @throws E_DATABASE_PACKET_TOO_LARGE of those that are too long by themselves, which it tells; the others are queued
    */
   async pushAll(length: number, pages: Iterable<readonly QueuedJob[]>): Promise<void> {
     const refused: number[] = [];
-    let refusal: PacketTooLargeError | undefined;
+    let refusal: ReturnType<typeof packetTooLarge> | undefined;
     let place = 0;
     const push = async (page: readonly QueuedJob[]): Promise<void> => {
       const before = place === 0 ? '' : `the first ${place} of ${length} jobs were queued, `;
@@ -51,7 +51,7 @@ export class PushLane {
       try {
         await this.push(page, consequence);
       } catch (error) {
-        if (!(error instanceof PacketTooLargeError)) throw error;
+        if (!packetTooLarge.is(error)) throw error;
         if (page.length > 1) {
           // The server takes less at once than a page is long, or one of them is too long by itself.
           const half = Math.ceil(page.length / 2);
@@ -67,7 +67,7 @@ export class PushLane {
     for (const page of pages) await push(page);
     if (refusal === undefined) return;
     const consequence = `${refused.length} of ${length} jobs ${refused.length === 1 ? 'was' : 'were'} not queued`;
-    throw new PacketTooLargeError({ ...refusal.facts, refused, ...(length > 1 && { consequence }) });
+    throw packetTooLarge({ ...refusal.facts, refused, ...(length > 1 && { consequence }) });
   }
 
   /** Resolves when the store has confirmed all of them. They go in together, whatever else travels with them. */

@@ -30,7 +30,7 @@ import { CallMarks } from './call-marks';
 import { SqlControl } from './control';
 import type { Dialect, Ending, Exchange, Outlook, QueuedJob, ReservationToken, Waiters } from './dialect';
 import type { Access, Engine, Purpose } from './engine';
-import { OtherDatabaseError } from './errors';
+import { otherDatabase } from './errors';
 import { FailedJobs } from './failed-jobs';
 import { newJob, shownText } from './job-row';
 import { cancelledOf, clear, counts, newestJob, peek, queues, rewrite, type Rewritten } from './jobs';
@@ -280,7 +280,7 @@ export class SqlConnection implements Connection {
     for (const page of queuedPages(queue, entries)) {
       const pushing = perform(session, jobs.push(page, undefined)).catch((cause: unknown) => {
         // Our own connections see the tables. Other errors are those of the user's own client, and stay so.
-        throw isUnmigrated(cause) ? new OtherDatabaseError(this.name, this.address, { cause }) : cause;
+        throw isUnmigrated(cause) ? otherDatabase(this.name, this.address, { cause }) : cause;
       });
       this.#refuse(page, await pushing);
     }

@@ -1,5 +1,5 @@
 /** What the tables of one connection are called. All names derive from `table`, and are safe to stand in a statement. */
-import { DatabaseTableNameError } from './errors';
+import { badTableName } from './errors';
 
 export interface TableNames {
   /** Waiting and running jobs: Laravel's columns and our own. */
@@ -21,9 +21,9 @@ export const VERSIONS_TABLE = 'onqueue_versions';
 /** Seconds: its `retry_after`, as it is configured by default. */
 export const LARAVELS_LEASE = 90;
 
-/** @throws DatabaseTableNameError */
+/** @throws E_DATABASE_TABLE_NAME */
 export function tableNames(table: string, connection: string): TableNames {
-  if (!/^(?!sqlite_)[a-z_][a-z\d_]{0,47}$/i.test(table)) throw new DatabaseTableNameError(connection, table);
+  if (!/^(?!sqlite_)[a-z_][a-z\d_]{0,47}$/i.test(table)) throw badTableName(connection, table);
   return {
     jobs: table,
     failed: `failed_${table}`,

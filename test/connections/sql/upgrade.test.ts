@@ -1,4 +1,3 @@
-import { ForeignTableError } from '../../../src/connections/sql/errors';
 import type { SqlConnection } from '../../../src/connections/sql/sql-connection';
 import { openSqlite } from '../../../src/connections/sql/sqlite/sqlite-database';
 import type { SqliteDatabase } from '../../../src/connections/sql/sqlite/sqlite-database';
@@ -102,7 +101,7 @@ describe('a file of the first version', () => {
   it('is left as it is where another program has a table that it would need', async () => {
     const old = makeFirstVersion(database.file, clock.now() / 1000);
     old.exec('CREATE TABLE jobs_orders (article TEXT)');
-    await expect(database.connect().queues()).rejects.toThrow(ForeignTableError);
+    await expect(database.connect().queues()).rejects.toMatchObject({ code: 'E_DATABASE_FOREIGN_TABLE' });
     expect(old.prepare("SELECT version FROM onqueue_versions WHERE name = 'jobs'").get([])).toEqual([1]);
     expect(old.prepare("SELECT count(*) FROM pragma_table_info('jobs')").get([])).toEqual([12]);
   });

@@ -3,7 +3,7 @@ import { ALL_CAPABLE } from '../../kit/all-capable';
 import type { Seconds } from '../../../base/clock';
 import type { DatabaseConfig } from '../../configs';
 import type { OpenContext } from '../database-connection';
-import { DatabaseUrlError } from '../errors';
+import { badDatabaseUrl } from '../errors';
 import { serverConnection } from '../server/server-connection';
 import type { SqlConnection } from '../sql-connection';
 import { tableNames } from '../table-names';
@@ -20,7 +20,7 @@ const CONNECT_TIMEOUT: Seconds = 2;
 /** A worker, its leases, and what is dispatched meanwhile. */
 const MOST_CONNECTIONS = 5;
 
-/** Connects with the first call, not before. @throws E_MISSING_PEER, DatabaseUrlError, DatabaseTableNameError */
+/** Connects with the first call, not before. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TABLE_NAME */
 export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlConnection {
   const { name, clock, deadline, offset = () => 0, mostConnections = Infinity } = context;
   const mysql = loadMysql(name);
@@ -95,7 +95,7 @@ function optionsOfUrl(text: string, connection: string): MysqlOptions {
     url = new URL(text);
   } catch {
     // Its message may quote a part of the address.
-    throw new DatabaseUrlError(connection, 'mysql', 'it cannot be read as an address.');
+    throw badDatabaseUrl(connection, 'mysql', 'it cannot be read as an address.');
   }
   const { hostname, port, username, password, pathname } = url;
   const options = [...url.searchParams].map(([key, value]) => [key, parsed(value)] as const);

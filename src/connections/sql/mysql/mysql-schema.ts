@@ -5,7 +5,7 @@
  * A payload is bytes: Laravel's column of text would refuse what is not UTF-8, and its programs read and write the one as
  * the other. Names are compared as they are written, which Laravel's collation does not do.
  */
-import { NewerTablesError } from '../errors';
+import { newerTables } from '../errors';
 import { checkForeign, foundTables } from '../server/found-tables';
 import type { Found, Schema } from '../server/server-tables';
 import { LARAVELS_LEASE, type TableNames, VERSIONS_TABLE } from '../table-names';
@@ -53,7 +53,7 @@ export class MysqlSchema implements Schema {
     if (Number(row?.[0]) !== 1) throw Object.assign(new Error('another process makes the tables'), { errno: 1205 });
     try {
       const { version, flaw } = yield* this.look();
-      if (version > VERSION) throw new NewerTablesError(this.#address, version, VERSION);
+      if (version > VERSION) throw newerTables(this.#address, version, VERSION);
       if (version < VERSION || flaw !== undefined) {
         yield* this.#checkForeign();
         for (const statement of this.#statements()) yield* run(statement);

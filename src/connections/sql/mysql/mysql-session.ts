@@ -1,6 +1,6 @@
 /** Runs statements on one connection of mysql2: a whole step in one round trip. */
 import type { SqlClient } from '../server/server-caller';
-import { PacketTooLargeError } from '../errors';
+import { packetTooLarge } from '../errors';
 import type { SqlResult, SqlRow, Step } from '../statement';
 import { inline } from './inline';
 import type { MysqlConnection } from './mysql';
@@ -45,7 +45,7 @@ export class MysqlClient implements SqlClient {
     const text = texts.join(';\n');
     // The server would end the connection without a word, and its reason would stand in its log alone.
     if (text.length >= this.#limit) {
-      throw new PacketTooLargeError({ bytes: text.length, limit: this.#limit, consequence: 'nothing was written' });
+      throw packetTooLarge({ bytes: text.length, limit: this.#limit, consequence: 'nothing was written' });
     }
     const answer = await new Promise<unknown>((resolve, reject) => {
       this.identity.query({ sql: text, rowsAsArray: true }, (error, result) =>

@@ -3,7 +3,7 @@ import { ALL_CAPABLE } from '../../kit/all-capable';
 import type { Seconds } from '../../../base/clock';
 import type { DatabaseConfig } from '../../configs';
 import type { OpenContext } from '../database-connection';
-import { DatabaseUrlError } from '../errors';
+import { badDatabaseUrl } from '../errors';
 import { serverConnection } from '../server/server-connection';
 import type { SqlConnection } from '../sql-connection';
 import { tableNames } from '../table-names';
@@ -19,7 +19,7 @@ const CONNECT_TIMEOUT: Seconds = 2;
 /** A worker, its leases, and what is dispatched meanwhile. */
 const MOST_CONNECTIONS = 5;
 
-/** Connects with the first call, not before. @throws E_MISSING_PEER, DatabaseUrlError, DatabaseTableNameError */
+/** Connects with the first call, not before. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TABLE_NAME */
 export function connectPostgres(config: DatabaseConfig, context: OpenContext): SqlConnection {
   const { name, clock, deadline, offset = () => 0 } = context;
   const { pool, newClient, address } = sourceOf(config, context);
@@ -80,7 +80,7 @@ function addressOf(newClient: () => PgClient, connection: string): string {
     client = newClient();
   } catch {
     // Its message may quote a part of the address.
-    throw new DatabaseUrlError(connection, 'postgres', 'it cannot be read as an address.');
+    throw badDatabaseUrl(connection, 'postgres', 'it cannot be read as an address.');
   }
   const { host, port, user, database } = client;
   const place = host.startsWith('/') ? `${host}:${port}` : `//${user ?? ''}@${host}:${port}`;

@@ -4,7 +4,7 @@
  * Autovacuum looks at the table of jobs after a fixed number of changes: a queue may be short for ever, and yet have
  * millions of dead rows a day. The room left on its pages takes the copy that each reservation makes.
  */
-import { NewerTablesError } from '../errors';
+import { newerTables } from '../errors';
 import { checkForeign, foundTables } from '../server/found-tables';
 import type { Found, Schema } from '../server/server-tables';
 import { raw, rowsOf, run, type Sql, sql, transaction, type Work } from '../statement';
@@ -51,7 +51,7 @@ export class PostgresSchema implements Schema {
     // Whoever comes second finds that it is done.
     yield* run(raw(`SELECT pg_advisory_xact_lock(hashtext('onqueue migrate'))`));
     const { version, flaw } = yield* this.look();
-    if (version > VERSION) throw new NewerTablesError(this.#address, version, VERSION);
+    if (version > VERSION) throw newerTables(this.#address, version, VERSION);
     if (version < VERSION || flaw !== undefined) {
       if (version === 0 || flaw !== undefined) yield* this.#checkForeign();
       yield* run(raw(this.#statements()));

@@ -1,5 +1,5 @@
 /** What stands in a database server under the names of our tables: of which version it is, and whether it is ours at all. */
-import { ForeignTableError } from '../errors';
+import { foreignTable } from '../errors';
 import type { TableNames } from '../table-names';
 import type { Found } from './server-tables';
 import type { Work } from '../statement';
@@ -45,7 +45,7 @@ function flawIn(found: ReadonlyMap<string, string>, { jobs, failed, orders }: Ta
 
 /**
  * @param call the column of the calls that has their numbers
- * @throws ForeignTableError one of them is somebody else's
+ * @throws E_DATABASE_FOREIGN_TABLE one of them is somebody else's
  */
 export function* checkForeign(
   { jobs, failed, queues, locks, orders, calls }: TableNames,
@@ -62,7 +62,6 @@ export function* checkForeign(
     [calls, ['client', call, 'called_at']],
   ] as const) {
     const columns = yield* columnsOf(table);
-    if (columns.length > 0 && !needed.every((column) => columns.includes(column)))
-      throw new ForeignTableError(address, table);
+    if (columns.length > 0 && !needed.every((column) => columns.includes(column))) throw foreignTable(address, table);
   }
 }

@@ -11,7 +11,7 @@ import { OnqueueError } from '../../../base/onqueue-error';
 import { QueueUnavailableError } from '../../errors';
 import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../../kit/unknown-host';
 import { withConsequence } from '../../../base/define-error';
-import { NotMigratedError, RefusedByDatabaseError } from '../errors';
+import { notMigrated, databaseRefused } from '../errors';
 import type { Engine, Purpose } from '../engine';
 import { BrokenTransaction, perform, type SqlSession, type Work } from '../statement';
 
@@ -93,7 +93,7 @@ export class ServerCaller implements Engine {
   /**
    * `work` may be called again, on another connection.
    *
-   * @throws QueueUnavailableError, NotMigratedError, and errors of ours that `work` throws
+   * @throws QueueUnavailableError, E_DATABASE_NOT_MIGRATED, and errors of ours that `work` throws
    */
   run<T>(purpose: Purpose, work: () => Work<T>): Promise<T> {
     const call = this.#insist(purpose, work);
@@ -197,10 +197,10 @@ export class ServerCaller implements Engine {
     const { name, address, origin, product, errors } = this.settings;
     const cause = error === SILENCE ? undefined : error;
     const reason = wordsOf(cause);
-    if (trouble === 'unmigrated') return new NotMigratedError(name, address, consequence, { cause });
+    if (trouble === 'unmigrated') return notMigrated({ connection: name, address, consequence }, { cause });
     if (trouble === 'unfit') {
       const facts = { connection: name, address, reply: reason ?? 'without a reason', consequence };
-      return new RefusedByDatabaseError(facts, { cause });
+      return databaseRefused(facts, { cause });
     }
     const known = isUnknownHost(error) ? UNKNOWN_HOST_REMEDY : errors.remedy(error);
     const remedy = known ?? (cause === undefined && !sent ? NO_CONNECTION : undefined);

@@ -3,7 +3,7 @@ import type { Seconds } from '../../../base/clock';
 import { OnqueueError } from '../../../base/onqueue-error';
 import type { Diagnosis } from '../../contract';
 import type { Migrations } from '../../migrations';
-import { areTablesOutOfReach, NewerTablesError, NotMigratedError, ServerVersionError } from '../errors';
+import { areTablesOutOfReach, newerTables, notMigrated, serverTooOld } from '../errors';
 import type { SqlTables } from '../sql-connection';
 import { type Sql, type Work, written } from '../statement';
 import type { ServerCaller } from './server-caller';
@@ -121,8 +121,8 @@ export class ServerTables implements SqlTables {
   async #look(consequence: string): Promise<void> {
     const { name, address } = this.#caller.settings;
     const { version, flaw } = await this.#serverIsNew(consequence);
-    if (version < this.#schema.version) throw new NotMigratedError(name, address, consequence);
-    if (flaw !== undefined) throw new NotMigratedError(name, address, consequence, { flaw });
+    if (version < this.#schema.version) throw notMigrated({ connection: name, address, consequence });
+    if (flaw !== undefined) throw notMigrated({ connection: name, address, consequence, flaw });
   }
 
   async #migrate(): ReturnType<Migrations['run']> {
@@ -134,13 +134,13 @@ export class ServerTables implements SqlTables {
     return { from: found.version, to: schema.version, ...(found.flaw !== undefined && { mended: found.flaw }) };
   }
 
-  /** @throws ServerVersionError the server is too old, NewerTablesError this Onqueue is */
+  /** @throws E_DATABASE_SERVER_VERSION the server is too old, E_DATABASE_NEWER_TABLES this Onqueue is */
   async #serverIsNew(consequence: string): Promise<Found> {
     const { name, address } = this.#caller.settings;
     const found = await this.#caller.run({ consequence }, () => this.#schema.look());
     const { server, needed, version } = found;
-    if (needed !== undefined) throw new ServerVersionError(name, server, needed, consequence);
-    if (version > this.#schema.version) throw new NewerTablesError(address, version, this.#schema.version);
+    if (needed !== undefined) throw serverTooOld(name, server, needed, consequence);
+    if (version > this.#schema.version) throw newerTables(address, version, this.#schema.version);
     return found;
   }
 }

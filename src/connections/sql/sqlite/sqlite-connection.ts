@@ -22,7 +22,7 @@ import { SqliteWaiters } from './sqlite-waiter';
 /** Each transaction waits for the disk; one of so many jobs holds up neither the file nor the event loop. */
 const PUSHED_PAGE = 250;
 
-/** @param file its canonical path. @throws DatabaseTableNameError */
+/** @param file its canonical path. @throws E_DATABASE_TABLE_NAME */
 export function connectSqlite(file: string, context: OpenContext): SqlConnection {
   const { name, clock, logger, deadline, origin, table } = context;
   const names = tableNames(table, name);

@@ -5,7 +5,7 @@
  * another type, and a TEXT column read that is not UTF-8. So every value is checked here, and every statement reads text
  * as `CAST(… AS BLOB)`, which also keeps what follows a NUL character.
  */
-import { SqliteEngineError, UnboundValueError } from '../errors';
+import { noSqliteEngine, valueNotStorable } from '../errors';
 import type { SqlResult, SqlRow, SqlValue } from '../statement';
 
 export interface SqliteStatement {
@@ -66,7 +66,7 @@ function engineClass(): EngineClass {
     return require('libsql') as EngineClass; // oxlint-disable-line typescript/no-require-imports
   } catch (cause) {
     const missing = /'(@libsql\/[^']+|libsql)'/.exec((cause as Error).message)?.[1];
-    throw new SqliteEngineError(missing, { cause });
+    throw noSqliteEngine(missing, { cause });
   }
 }
 
@@ -101,7 +101,7 @@ function checked(values: readonly SqlValue[]): readonly SqlValue[] {
     if (typeof value === 'string' || value === null || Buffer.isBuffer(value)) continue;
     // In place of NaN the engine would store what the same parameter was before.
     if (typeof value === 'number' && !Number.isNaN(value)) continue;
-    throw new UnboundValueError(value);
+    throw valueNotStorable(value);
   }
   return values;
 }

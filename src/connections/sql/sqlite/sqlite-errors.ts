@@ -5,7 +5,7 @@ import { wordsOf } from '../../../base/foreign-error';
 import type { Seconds } from '../../../base/clock';
 import { OnqueueError } from '../../../base/onqueue-error';
 import { QueueUnavailableError } from '../../errors';
-import { DatabaseFileError, DatabaseFullError, RefusedByDatabaseError } from '../errors';
+import { fileUnusable, diskFull, databaseRefused } from '../errors';
 
 export interface Circumstances {
   /** The connection's name in the configuration. */
@@ -38,16 +38,13 @@ export function explain(error: unknown, consequence: string, circumstances: Circ
   const { file } = circumstances;
   const code = codeOf(error);
   if (isBusy(error)) return busy(error, consequence, circumstances);
-  if (code?.startsWith('SQLITE_FULL')) return new DatabaseFullError(file, consequence, { cause: error });
+  if (code?.startsWith('SQLITE_FULL')) return diskFull({ file, consequence }, { cause: error });
   if (code !== undefined && UNFIT.test(code)) {
     const { connection } = circumstances;
-    return new RefusedByDatabaseError(
-      { connection, address: file, reply: wordsOf(error) ?? '', consequence },
-      { cause: error },
-    );
+    return databaseRefused({ connection, address: file, reply: wordsOf(error) ?? '', consequence }, { cause: error });
   }
   const { what, remedy } = problem(error, code, file);
-  return new DatabaseFileError({ file, reason: code, what, consequence, remedy }, { cause: error });
+  return fileUnusable({ file, reason: code, what, consequence, remedy }, { cause: error });
 }
 
 function busy(error: unknown, consequence: string, circumstances: Circumstances): QueueUnavailableError {

@@ -2,7 +2,7 @@
  * Makes the tables on the first use of a file, brings those of an older version up to date in place, and checks that
  * those that are there are ours.
  */
-import { ForeignTableError, NewerTablesError } from '../errors';
+import { foreignTable, newerTables } from '../errors';
 import type { SqliteDatabase } from './sqlite-database';
 import { VERSIONS_TABLE } from '../table-names';
 import type { TableNames } from '../table-names';
@@ -112,8 +112,8 @@ export function tablesSql(names: TableNames): string {
  * Writes only where there is something to make; returns the version that it found. Throws SQLite's own error when others
  * hold the file.
  *
- * @throws ForeignTableError
- * @throws NewerTablesError
+ * @throws E_DATABASE_FOREIGN_TABLE
+ * @throws E_DATABASE_NEWER_TABLES
  */
 export function prepareTables(database: SqliteDatabase, names: TableNames, file: string): number {
   if (versionOf(database, names, file) === STEPS.length) return STEPS.length;
@@ -136,13 +136,13 @@ function versionOf(database: SqliteDatabase, names: TableNames, file: string): n
   if (!exists(database, VERSIONS_TABLE)) return 0;
   const row = database.prepare(`SELECT version FROM ${VERSIONS_TABLE} WHERE name = ? COLLATE NOCASE`).get([names.jobs]);
   const found = Number(row?.[0] ?? 0);
-  if (found > STEPS.length) throw new NewerTablesError(file, found, STEPS.length);
+  if (found > STEPS.length) throw newerTables(file, found, STEPS.length);
   return found;
 }
 
 function makeTables(database: SqliteDatabase, names: TableNames, file: string, steps: readonly Step[]): void {
   for (const name of steps.flatMap(({ tables }) => tables.map((table) => names[table]))) {
-    if (exists(database, name)) throw new ForeignTableError(file, name);
+    if (exists(database, name)) throw foreignTable(file, name);
   }
   for (const { statements } of steps) database.exec(statements(names));
   for (const statement of versionStatements(names)) database.exec(statement);

@@ -5,7 +5,7 @@
  * process by what it has noted in its own memory, and two copies of it in one process overwrite each other's commits.
  */
 import { unknownTransaction } from '../../errors';
-import { ForeignEngineError, NotMigratedError, OtherFileError } from '../errors';
+import { foreignEngine, notMigrated, otherFile } from '../errors';
 import { knex } from '../libraries/knex';
 import { kysely } from '../libraries/kysely';
 import { rowsOf, type Sql, sql, type SqlResult, type SqlRow, type SqlSession, type Work } from '../statement';
@@ -28,7 +28,7 @@ interface Handle {
 /**
  * Undefined: it is none of them, or no transaction.
  *
- * @throws ForeignEngineError a handle of another engine
+ * @throws E_DATABASE_FOREIGN_ENGINE a handle of another engine
  */
 export function userTransaction(transaction: unknown, connection: string): SqlSession | undefined {
   if ((typeof transaction !== 'object' && typeof transaction !== 'function') || transaction === null) return undefined;
@@ -40,21 +40,21 @@ export function userTransaction(transaction: unknown, connection: string): SqlSe
     return query === 'none' ? undefined : session(async ({ text, values }) => rowsIn(await query(text, values)));
   }
   const given = transaction as Partial<Handle>;
-  if (typeof given.prepare === 'function' && typeof given.exec === 'function') throw new ForeignEngineError(connection);
+  if (typeof given.prepare === 'function' && typeof given.exec === 'function') throw foreignEngine(connection);
   return undefined;
 }
 
-/** Always true. @throws NotMigratedError, OtherFileError, ForeignEngineError */
+/** Always true. @throws E_DATABASE_NOT_MIGRATED, E_DATABASE_OTHER_FILE, E_DATABASE_FOREIGN_ENGINE */
 export function* isWithin({ connection, file, engine }: OwnDatabase): Work<boolean> {
   const own = engine();
-  if (own === undefined) throw new NotMigratedError(connection, file, 'the job was not queued');
+  if (own === undefined) throw notMigrated({ connection, address: file, consequence: 'the job was not queued' });
   // Compared by the database: reading a path that is not UTF-8 as text would end the process.
   const [[isFile, isEngine] = []] = yield* rowsOf(
     sql`SELECT CAST(file AS BLOB) = CAST(${file} AS BLOB), sqlite_source_id() = ${own}
       FROM pragma_database_list WHERE name = 'main'`,
   );
-  if (Number(isFile) !== 1) throw new OtherFileError(connection, file);
-  if (Number(isEngine) !== 1) throw new ForeignEngineError(connection);
+  if (Number(isFile) !== 1) throw otherFile(connection, file);
+  if (Number(isEngine) !== 1) throw foreignEngine(connection);
   return true;
 }
 

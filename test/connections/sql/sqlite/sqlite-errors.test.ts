@@ -1,6 +1,5 @@
 import { explain, isBusy } from '../../../../src/connections/sql/sqlite/sqlite-errors';
 import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
-import { DatabaseFullError } from '../../../../src/connections/sql/errors';
 
 const circumstances = { connection: 'database', file: '/data/jobs.sqlite', deadline: 5, origin: undefined };
 
@@ -23,7 +22,7 @@ const raised = (code: string): unknown => Object.assign(new Error('words of the 
 describe('an error of SQLite', () => {
   it('for want of space names the file, what was not done, and what to do', () => {
     const error = refusal('PRAGMA max_page_count = 5');
-    expect(explain(error, 'the job was not queued', circumstances)).toBeInstanceOf(DatabaseFullError);
+    expect(explain(error, 'the job was not queued', circumstances)).toMatchObject({ code: 'E_DATABASE_FULL' });
     expect(message(error)).toBe(
       'No space is left for /data/jobs.sqlite; the job was not queued. Free some on its disk; what was stored before is intact.',
     );
