@@ -36,6 +36,12 @@ export function sql(texts: TemplateStringsArray, ...parts: readonly SqlPart[]): 
 /** SQL without values, such as a name or a condition. */
 export const raw = (text: string): Sql => ({ text, values: [] });
 
+/** `INSERT INTO … VALUES …`, with another verb where one is given. */
+export function insertInto(table: Sql, row: Readonly<Record<string, SqlPart>>, verb = 'INSERT'): Sql {
+  const columns = Object.keys(row).map((name) => raw(name));
+  return sql`${raw(verb)} INTO ${table} (${columns}) VALUES (${Object.values(row)})`;
+}
+
 function textOf(part: SqlPart, values: SqlValue[]): string {
   if (typeof part !== 'object' || part === null || Buffer.isBuffer(part)) {
     values.push(part);

@@ -1,5 +1,6 @@
 /** What the tables of one connection are called. All names derive from `table`, and are safe to stand in a statement. */
 import { badTableName } from './errors';
+import { raw, type Sql } from './statement';
 
 export interface TableNames {
   /** Waiting and running jobs: Laravel's columns and our own. */
@@ -32,4 +33,13 @@ export function tableNames(table: string, connection: string): TableNames {
     orders: `${table}_orders`,
     calls: `${table}_calls`,
   };
+}
+
+/** As they stand in statements. */
+export function quotedTables(
+  names: TableNames,
+  quoted: (name: string) => string,
+): Readonly<Record<keyof TableNames, Sql>> {
+  const tables = Object.entries(names).map(([table, name]: [string, string]) => [table, raw(quoted(name))]);
+  return Object.fromEntries(tables) as Record<keyof TableNames, Sql>;
 }

@@ -1,5 +1,5 @@
 /** Each library by its shape; that the shape is the real one, `npm run check:frameworks` shows. */
-import { rawQueryOf } from '../../../src/connections/sql/libraries/raw-query';
+import { rawQueryOf } from '../../../src/connections/sql/libraries';
 
 type Given = (...given: unknown[]) => Promise<unknown>;
 

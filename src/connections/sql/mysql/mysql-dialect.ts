@@ -1,7 +1,7 @@
 /** How MySQL writes what all databases do. */
 import type { Seconds } from '../../../base/clock';
-import type { Dialect, FailedColumns, Row } from '../dialect';
-import { raw, type Sql, sql, transaction } from '../statement';
+import type { Dialect, FailedColumns } from '../dialect';
+import { insertInto, raw, type Sql, sql, transaction } from '../statement';
 import { DELAYED, now, READY, RESERVED } from './job-rows';
 import { mysqlErrors } from './mysql-errors';
 import { MysqlJobs } from './mysql-jobs';
@@ -11,10 +11,6 @@ import { transactionSession } from './transaction-session';
 /** @param offset seconds to add to the server's clock: 0 outside tests */
 export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect {
   const current = (): Sql => now(offset());
-  const insert = (verb: string, table: Sql, row: Row): Sql => {
-    const columns = Object.keys(row).map((name) => raw(name));
-    return sql`${raw(verb)} INTO ${table} (${columns}) VALUES (${Object.values(row)})`;
-  };
   const state = (number: number): Sql => sql`state = ${number}`;
   return {
     tables: names,
@@ -23,8 +19,8 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
     read: raw,
     text: (value) => value,
     key: keyOf,
-    insertNew: (table, row) => insert('INSERT IGNORE', table, row),
-    replace: (table, _key, row) => insert('REPLACE', table, row),
+    insertNew: (table, row) => insertInto(table, row, 'INSERT IGNORE'),
+    replace: (table, _key, row) => insertInto(table, row, 'REPLACE'),
     // Not by IN, for which an older server would read the whole table.
     remove: (table, key, page) => {
       const column = raw(key);

@@ -1,33 +1,22 @@
 /** What belongs to one connection's tables, as it stands in statements. */
 import { createHash } from 'node:crypto';
-import { type TableNames, VERSIONS_TABLE } from '../table-names';
+import { quotedTables, type TableNames, VERSIONS_TABLE } from '../table-names';
 import type { Sql } from '../statement';
 import { identifier } from './inline';
 
-export interface MysqlNames {
-  readonly jobs: Sql;
+export interface MysqlNames extends Readonly<Record<keyof TableNames, Sql>> {
   /** The index of the table of jobs that all queues are read by. */
   readonly turns: Sql;
   /** The index of the table of jobs that they are found by, by their ids in payloads. */
   readonly ids: Sql;
-  readonly failed: Sql;
-  readonly queues: Sql;
-  readonly locks: Sql;
-  readonly orders: Sql;
-  readonly calls: Sql;
   readonly versions: Sql;
 }
 
-export function mysqlNames({ jobs, failed, queues, locks, orders, calls }: TableNames): MysqlNames {
+export function mysqlNames(names: TableNames): MysqlNames {
   return {
-    jobs: identifier(jobs),
-    turns: identifier(`${jobs}_turns`),
-    ids: identifier(`${jobs}_ids`),
-    failed: identifier(failed),
-    queues: identifier(queues),
-    locks: identifier(locks),
-    orders: identifier(orders),
-    calls: identifier(calls),
+    ...quotedTables(names, (name) => identifier(name).text),
+    turns: identifier(`${names.jobs}_turns`),
+    ids: identifier(`${names.jobs}_ids`),
     versions: identifier(VERSIONS_TABLE),
   };
 }

@@ -3,7 +3,7 @@
  * anything with `query(text)`. They hold no placeholders, and go one after another: a client of the user's own may take no more
  * than one at once.
  */
-import { rawQueryOf } from '../libraries/raw-query';
+import { rawQueryOf } from '../libraries';
 import type { SqlResult, SqlRow, SqlSession } from '../statement';
 import { inline } from './inline';
 

@@ -1,9 +1,9 @@
 /** How PostgreSQL writes what all databases do. */
 import type { Seconds } from '../../../base/clock';
 import type { Dialect, FailedColumns, Row } from '../dialect';
-import { raw, type Sql, sql, transaction } from '../statement';
-import type { TableNames } from '../table-names';
-import { identifiers } from './identifiers';
+import { insertInto, raw, type Sql, sql, transaction } from '../statement';
+import { quotedTables, type TableNames } from '../table-names';
+import { identifiers, quoted } from './identifiers';
 import { postgresErrors } from './postgres-errors';
 import { PostgresJobs } from './postgres-jobs';
 import { DELAYED, DUE, now, READY, RESERVED, storable, textAndBytes } from './columns';
@@ -12,20 +12,9 @@ import { transactionSession } from './transaction-session';
 /** @param offset seconds to add to the server's clock: 0 outside tests */
 export function postgresDialect(names: TableNames, offset: () => Seconds): Dialect {
   const ids = identifiers(names);
-  const tables = {
-    jobs: raw(ids.jobs),
-    failed: raw(ids.failed),
-    queues: raw(ids.queues),
-    locks: raw(ids.locks),
-    orders: raw(ids.orders),
-    calls: raw(ids.calls),
-  };
-  const insert = (table: Sql, row: Row): Sql => {
-    const columns = Object.keys(row).map((name) => raw(name));
-    return sql`INSERT INTO ${table} (${columns}) VALUES (${Object.values(row)})`;
-  };
+  const tables = quotedTables(names, quoted);
   const current = (): Sql => now(offset());
-  const insertNew = (table: Sql, row: Row): Sql => sql`${insert(table, row)} ON CONFLICT DO NOTHING`;
+  const insertNew = (table: Sql, row: Row): Sql => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`;
   return {
     tables,
     now: current,
@@ -37,7 +26,7 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     replace: (table, key, row, renewed) => {
       const changed = [...Object.keys(row), ...(renewed === undefined ? [] : [renewed])];
       const columns = changed.filter((name) => !key.includes(name)).map((name) => raw(`${name} = excluded.${name}`));
-      return sql`${insert(table, row)} ON CONFLICT (${key.map((name) => raw(name))}) DO UPDATE SET ${columns}`;
+      return sql`${insertInto(table, row)} ON CONFLICT (${key.map((name) => raw(name))}) DO UPDATE SET ${columns}`;
     },
     remove: (table, key, page) => sql`DELETE FROM ${table} WHERE ${raw(key)} IN (${page})`,
     skipLocked: raw('FOR UPDATE SKIP LOCKED'),

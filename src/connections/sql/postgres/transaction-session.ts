@@ -2,7 +2,7 @@
  * Runs our statement within a transaction that the user has begun: by pg itself, by a library that is known, or by anything
  * with `query(text, values)`, which takes a statement with `$1`, `$2`, …
  */
-import { rawQueryOf } from '../libraries/raw-query';
+import { rawQueryOf } from '../libraries';
 import type { SqlRow, SqlSession } from '../statement';
 import { numbered, runStep } from './pg';
 

@@ -1,10 +1,10 @@
 /** How SQLite writes what all databases do. */
 import type { Seconds } from '../../../base/clock';
 import { uuidv7 } from '../../../payload/uuid';
-import type { Dialect, FailedColumns, NewFailure, Row } from '../dialect';
+import type { Dialect, FailedColumns, NewFailure } from '../dialect';
 import { failedJob, putFailed } from '../failed-jobs';
-import { raw, run, type Sql, sql, type Work } from '../statement';
-import type { TableNames } from '../table-names';
+import { insertInto, raw, run, sql, type Work } from '../statement';
+import { quotedTables, type TableNames } from '../table-names';
 import { isUnfit } from './sqlite-errors';
 import { SqliteJobs, storable, toMicroseconds } from './sqlite-jobs';
 import { DELAYED, READY, RESERVED } from './sqlite-schema';
@@ -16,18 +16,7 @@ export interface SqliteDialect extends Dialect {
 
 /** @param now seconds since 1970, to the microsecond: all that share a file share the clock of its machine */
 export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDatabase): SqliteDialect {
-  const insert = (verb: string, table: Sql, row: Row): Sql => {
-    const columns = Object.keys(row).map((name) => raw(name));
-    return sql`${raw(verb)} INTO ${table} (${columns}) VALUES (${Object.values(row)})`;
-  };
-  const tables = {
-    jobs: raw(names.jobs),
-    failed: raw(names.failed),
-    queues: raw(names.queues),
-    locks: raw(names.locks),
-    orders: raw(names.orders),
-    calls: raw(names.calls),
-  };
+  const tables = quotedTables(names, (name) => name);
   const dialect: SqliteDialect = {
     tables,
     now: () => sql`${now()}`,
@@ -35,8 +24,8 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     read: (column) => raw(`CAST(${column} AS BLOB)`),
     text: (value) => value,
     key: (value) => value,
-    insertNew: (table, row) => sql`${insert('INSERT', table, row)} ON CONFLICT DO NOTHING`,
-    replace: (table, _key, row) => insert('INSERT OR REPLACE', table, row),
+    insertNew: (table, row) => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`,
+    replace: (table, _key, row) => insertInto(table, row, 'INSERT OR REPLACE'),
     remove: (table, key, page) => sql`DELETE FROM ${table} WHERE ${raw(key)} IN (${page})`,
     skipLocked: raw(''),
     // A call runs in one as it is.

@@ -6,8 +6,7 @@
  */
 import { unknownTransaction } from '../../errors';
 import { foreignEngine, notMigrated, otherFile } from '../errors';
-import { knex } from '../libraries/knex';
-import { kysely } from '../libraries/kysely';
+import { knex, kysely } from '../libraries';
 import { rowsOf, type Sql, sql, type SqlResult, type SqlRow, type SqlSession, type Work } from '../statement';
 import { type EngineHandle, isEngineHandle } from './sqlite-database';
 
@@ -17,12 +16,6 @@ export interface OwnDatabase {
   readonly file: string;
   /** The build of our own engine; undefined: it cannot open the tables now, for they are to be made and others hold the file. */
   readonly engine: () => string | undefined;
-}
-
-/** Of any SQLite engine with synchronous calls. */
-interface Handle {
-  prepare(text: string): unknown;
-  exec(text: string): unknown;
 }
 
 /**
@@ -35,12 +28,13 @@ export function userTransaction(transaction: unknown, connection: string): SqlSe
   if (isEngineHandle(transaction)) {
     return transaction.inTransaction ? session((statement) => ask(transaction, statement, connection)) : undefined;
   }
-  const query = kysely(transaction) ?? knex(transaction);
+  const given = transaction as Readonly<Record<string, unknown>>;
+  const query = kysely(given) ?? knex(given);
   if (query !== undefined) {
     return query === 'none' ? undefined : session(async ({ text, values }) => rowsIn(await query(text, values)));
   }
-  const given = transaction as Partial<Handle>;
-  if (typeof given.prepare === 'function' && typeof given.exec === 'function') throw foreignEngine(connection);
+  // Some SQLite engine with synchronous calls.
+  if (typeof given['prepare'] === 'function' && typeof given['exec'] === 'function') throw foreignEngine(connection);
   return undefined;
 }
 
