@@ -4,7 +4,7 @@ import type { Class } from '../base/class';
 import type { Container, Scope } from './container';
 import { disposeOf } from './disposal';
 import { foreignDecorator, placeText, resolutionFailed } from './errors';
-import { constructorInjections, constructorOwner, placesIn } from './parameters';
+import { constructorInjections, placeOf } from './parameters';
 
 export class GivenScope implements Scope {
   readonly #container: Container;
@@ -32,12 +32,11 @@ export class GivenScope implements Scope {
 
   // Made here, anew for each run: the container need only know what the handlers need.
   construct(handler: Class): object {
-    const place = placesIn(handler, 'constructor', constructorOwner(handler), undefined);
     const values = constructorInjections(handler).map(({ position, token }) => {
       try {
         return this.resolve(plainToken(handler, token));
       } catch (error) {
-        throw resolutionFailed(placeText(place(position)), token, error);
+        throw resolutionFailed(placeText(placeOf(handler, 'constructor', position)), token, error);
       }
     });
     const made = Reflect.construct(handler, values) as object;

@@ -49,11 +49,19 @@ export function checkInjection(target: Class, kind: 'job' | 'handler', file?: st
 
 /** @param leading how many parameters the caller fills itself */
 export function injectionsOf(target: Class, method: string, leading: number, file?: string): readonly Injection[] {
-  const known = plans.get(target)?.get(method);
-  if (known !== undefined) return known;
-  const plan = readMethod(target, method, leading, file);
-  const methods = plans.get(target) ?? new Map<string, readonly Injection[]>();
-  plans.set(target, methods.set(method, plan));
+  return planned(target, method, () => readMethod(target, method, leading, file));
+}
+
+/** The tokens of a handler's constructor, in order. */
+export function constructorInjections(target: Class, file?: string): readonly Injection[] {
+  return planned(target, CONSTRUCTOR, () => readConstructor(target, file));
+}
+
+function planned(target: Class, method: string, read: () => readonly Injection[]): readonly Injection[] {
+  let methods = plans.get(target);
+  if (methods === undefined) plans.set(target, (methods = new Map<string, readonly Injection[]>()));
+  let plan = methods.get(method);
+  if (plan === undefined) methods.set(method, (plan = read()));
   return plan;
 }
 
@@ -63,59 +71,47 @@ function readMethod(target: Class, method: string, leading: number, file: string
   if (holder === undefined || typeof run !== 'function') return [];
   refuseForeign(holder, target, method);
   const tokens = markedParameters(holder, method);
-  const types = emittedTypes(Reflect.getOwnMetadata('design:paramtypes', holder, method));
-  const place = placesIn(target, method, run, file);
+  const types: unknown = Reflect.getOwnMetadata('design:paramtypes', holder, method);
   const plan: Injection[] = [];
   for (let position = 0; position < parameterCount(run.length, tokens); position++) {
+    const place = (): ParameterPlace => placeOf(target, method, position, file);
     const marked = tokens.get(position);
-    if (position < leading) {
-      if (marked === undefined) continue;
-      throw misplacedInject(place(position), leadingReason(leading));
-    }
+    if (marked !== undefined && position < leading) throw misplacedInject(place(), leadingReason(leading));
     // A parameter with a default is not counted by `length`, and needs no @Inject().
-    if (marked === undefined && position >= run.length) continue;
-    if (marked === undefined) throw uninjectedParameter(place(position));
-    plan.push({ position, token: marked === BY_TYPE ? emitted(types, place(position)) : marked });
+    if (marked === undefined && leading <= position && position < run.length) throw uninjectedParameter(place());
+    if (marked !== undefined) plan.push({ position, token: tokenOf(marked, types, position, place) });
   }
   return plan;
 }
 
-/** The tokens of a handler's constructor, in order. */
-export function constructorInjections(target: Class, file?: string): readonly Injection[] {
+function readConstructor(target: Class, file: string | undefined): readonly Injection[] {
   const holder = constructorOwner(target);
   if (Reflect.hasOwnMetadata('self:paramtypes', holder)) {
     throw foreignDecorator(target.name, CONSTRUCTOR, '@nestjs/common', 'Inject');
   }
   const tokens = markedParameters(holder, CONSTRUCTOR);
-  const types = emittedTypes(Reflect.getOwnMetadata('design:paramtypes', holder));
+  const types: unknown = Reflect.getOwnMetadata('design:paramtypes', holder);
   const theirs = (Reflect.getOwnMetadata('injectionTokens', holder) ?? {}) as Readonly<Record<number, unknown>>;
-  const place = placesIn(target, CONSTRUCTOR, holder, file);
-  return Array.from({ length: parameterCount(Math.max(holder.length, types.length), tokens) }, (_, position) => {
-    const token = tokens.get(position) ?? theirs[position] ?? BY_TYPE;
-    return { position, token: token === BY_TYPE ? emitted(types, place(position)) : token };
+  const declared = Math.max(holder.length, Array.isArray(types) ? types.length : 0);
+  return Array.from({ length: parameterCount(declared, tokens) }, (_, position) => {
+    const marked = tokens.get(position) ?? theirs[position] ?? BY_TYPE;
+    const place = (): ParameterPlace => placeOf(target, CONSTRUCTOR, position, file);
+    return { position, token: tokenOf(marked, types, position, place) };
   });
 }
 
-/** Names a parameter for an error; reads the source only then. */
-export function placesIn(
-  target: Class,
-  method: string,
-  // oxlint-disable-next-line typescript/no-unsafe-function-type
-  source: Function,
-  file: string | undefined,
-): (position: number) => ParameterPlace {
-  return (position) => {
-    const parameter = parameterNames(Function.prototype.toString.call(source))[position];
-    return { class: target.name, method, position, parameter, file };
-  };
+/** A parameter, as errors name it. Only for errors: it reads the source. */
+export function placeOf(target: Class, method: string, position: number, file?: string): ParameterPlace {
+  const source: unknown = method === CONSTRUCTOR ? constructorOwner(target) : Reflect.get(target.prototype, method);
+  const names = typeof source === 'function' ? parameterNames(Function.prototype.toString.call(source)) : [];
+  return { class: target.name, method, position, parameter: names[position], file };
 }
 
 function checkDataConstructor(target: Class, file: string | undefined): void {
-  const holder = constructorOwner(target);
-  for (const position of markedParameters(holder, CONSTRUCTOR).keys()) {
-    const place = placesIn(target, CONSTRUCTOR, holder, file)(position);
-    throw misplacedInject(place, 'What the constructor of a job takes is data; dependencies come to handle().');
-  }
+  const [position] = markedParameters(constructorOwner(target), CONSTRUCTOR).keys();
+  if (position === undefined) return;
+  const place = placeOf(target, CONSTRUCTOR, position, file);
+  throw misplacedInject(place, 'What the constructor of a job takes is data; dependencies come to handle().');
 }
 
 function refuseForeign(prototype: object, target: Class, method: string): void {
@@ -128,16 +124,14 @@ function refuseForeign(prototype: object, target: Class, method: string): void {
   }
 }
 
-function emitted(types: readonly unknown[], place: ParameterPlace): unknown {
-  const type = types[place.position];
+/** @param types that TypeScript emitted, where it did */
+function tokenOf(marked: unknown, types: unknown, position: number, place: () => ParameterPlace): unknown {
+  if (marked !== BY_TYPE) return marked;
+  const type: unknown = Array.isArray(types) ? types[position] : undefined;
   if (typeof type === 'function' && !NO_DEPENDENCIES.has(type)) return type;
   // tsyringe's @injectable() replaces types by descriptors.
   if (typeof type === 'object' && type !== null) return type;
-  throw missingType(place, typeof type === 'function' ? type.name : undefined);
-}
-
-function emittedTypes(metadata: unknown): readonly unknown[] {
-  return Array.isArray(metadata) ? metadata : [];
+  throw missingType(place(), typeof type === 'function' ? type.name : undefined);
 }
 
 function parameterCount(declared: number, tokens: ReadonlyMap<number, unknown>): number {

@@ -6,7 +6,7 @@ import type { Class } from '../base/class';
 import type { Container, NamedToken, Scope } from './container';
 import { invalidContainer, outsideRun, placeText, resolutionFailed, tokenText } from './errors';
 import { GivenScope } from './given-scope';
-import { injectionsOf, placesIn } from './parameters';
+import { injectionsOf, placeOf } from './parameters';
 import { isTsyringeContainer, TsyringeScope } from './tsyringe-scope';
 
 interface Entered {
@@ -97,8 +97,6 @@ function resolveParameter(target: Class, method: string, scope: Scope, position:
   try {
     return scope.resolve(token);
   } catch (error) {
-    const run: unknown = Reflect.get(target.prototype, method);
-    const place = placesIn(target, method, typeof run === 'function' ? run : target, undefined)(position);
-    throw resolutionFailed(placeText(place), token, error);
+    throw resolutionFailed(placeText(placeOf(target, method, position)), token, error);
   }
 }
