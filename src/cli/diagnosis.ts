@@ -1,7 +1,7 @@
 /** What `check` finds: each of these looks at one thing, and gives lines; none of them throws. */
 import 'reflect-metadata';
 import { basename } from 'node:path';
-import { constructorInjections, constructorOwner, injectionsOf } from '../container/parameters';
+import { checkInjection, constructorOwner } from '../container/parameters';
 import type { Class, JobDefinition } from '../job/definition';
 import { placed } from '../job/errors';
 import { declaredRoute } from '../job/resolve-options';
@@ -101,14 +101,7 @@ function diagnoseInjection({ registry }: QueueManager): Diagnosis[] {
   const tokens = new Set<unknown>();
   for (const { target } of registry.all()) {
     const handler = registry.handlerOf(target);
-    const injections =
-      handler === undefined
-        ? [...injectionsOf(target, 'handle', 0), ...injectionsOf(target, 'failed', 1)]
-        : [
-            ...injectionsOf(handler, 'handle', 1),
-            ...injectionsOf(handler, 'failed', 2),
-            ...constructorInjections(handler),
-          ];
+    const injections = handler === undefined ? checkInjection(target, 'job') : checkInjection(handler, 'handler');
     for (const { token } of injections) tokens.add(token);
   }
   return [...tokens].flatMap((token) => (typeof token === 'function' ? diagnoseTypes(token) : []));

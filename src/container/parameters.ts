@@ -38,13 +38,16 @@ const NO_DEPENDENCIES: ReadonlySet<unknown> = new Set([
 const plans = new WeakMap<Class, Map<string, readonly Injection[]>>();
 
 /**
- * Checks a job or a handler when it is declared.
+ * All injections of a job or a handler, checked when it is declared.
  * @throws E_UNINJECTED_PARAMETER, E_MISSING_TYPE, E_MISPLACED_INJECT, E_FOREIGN_DECORATOR
  */
-export function checkInjection(target: Class, kind: 'job' | 'handler', file?: string): void {
-  for (const [method, leading] of Object.entries(LEADING[kind])) injectionsOf(target, method, leading, file);
-  if (kind === 'handler') constructorInjections(target, file);
-  else checkDataConstructor(target, file);
+export function checkInjection(target: Class, kind: 'job' | 'handler', file?: string): readonly Injection[] {
+  const ofMethods = Object.entries(LEADING[kind]).flatMap(([method, leading]) =>
+    injectionsOf(target, method, leading, file),
+  );
+  if (kind === 'handler') return [...ofMethods, ...constructorInjections(target, file)];
+  checkDataConstructor(target, file);
+  return ofMethods;
 }
 
 /** @param leading how many parameters the caller fills itself */

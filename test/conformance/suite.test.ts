@@ -1,7 +1,7 @@
 /** A suite that lets a broken driver pass is worth nothing: each driver here breaks one promise of a good one. */
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import type { MemoryConnection } from '../../src/connections/memory/memory-connection';
-import type { Connection, Reservation, ReserveReply } from '../../src/connections/contract';
+import type { Connection, Entry, Reservation, ReserveReply } from '../../src/connections/contract';
 import type { Control } from '../../src/connections/control';
 import { conformance } from '../../src/testing/conformance';
 import { TestClock } from '../../src/testing/test-clock';
@@ -50,6 +50,11 @@ const replying = (change: (reply: ReserveReply) => Partial<ReserveReply>): Fault
   });
 };
 
+/** A driver that pushes something else than it was given. */
+const pushing = (change: (entries: readonly Entry[]) => readonly Entry[]): Fault => {
+  return (good) => ({ push: (queue, entries) => good.push(queue, change(entries)) });
+};
+
 /** A driver whose orders do something else. */
 const ordering = (fault: (good: Control) => Partial<Control>): Fault => {
   return ({ control }) => ({
@@ -88,35 +93,17 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
   [
     'ignores delays',
     'a delayed job is not handed out before its moment, and says when to look again',
-    (good) => ({
-      push: (queue, entries) =>
-        good.push(
-          queue,
-          entries.map(({ payload }) => ({ payload })),
-        ),
-    }),
+    pushing((entries) => entries.map(({ payload }) => ({ payload }))),
   ],
   [
     'cuts fractions off delays',
     'a fraction of a second is part of a delay',
-    (good) => ({
-      push: (queue, entries) =>
-        good.push(
-          queue,
-          entries.map((entry) => ({ ...entry, delay: Math.floor(entry.delay ?? 0) })),
-        ),
-    }),
+    pushing((entries) => entries.map((entry) => ({ ...entry, delay: Math.floor(entry.delay ?? 0) }))),
   ],
   [
     'lets a delayed text be replaced',
     'a text that must be unique is refused while it waits as delayed, and nothing changes',
-    (good) => ({
-      push: (queue, entries) =>
-        good.push(
-          queue,
-          entries.map((entry) => ({ ...entry, unique: false })),
-        ),
-    }),
+    pushing((entries) => entries.map((entry) => ({ ...entry, unique: false }))),
   ],
   [
     'says settled whatever happened',
@@ -164,13 +151,7 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
   [
     'encodes payloads anew',
     'a payload keeps every byte through all states: numbers of 20 digits',
-    (good) => ({
-      push: (queue, entries) =>
-        good.push(
-          queue,
-          entries.map((entry) => ({ ...entry, payload: JSON.stringify(JSON.parse(entry.payload)) })),
-        ),
-    }),
+    pushing((entries) => entries.map((entry) => ({ ...entry, payload: JSON.stringify(JSON.parse(entry.payload)) }))),
   ],
   [
     'counts no attempts',
@@ -180,13 +161,7 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
   [
     'makes one job of two alike',
     'the same text pushed twice is two jobs, which end each by itself',
-    (good) => ({
-      push: (queue, entries) =>
-        good.push(
-          queue,
-          [...new Set(entries.map((entry) => entry.payload))].map((payload) => ({ payload })),
-        ),
-    }),
+    pushing((entries) => [...new Set(entries.map((entry) => entry.payload))].map((payload) => ({ payload }))),
   ],
   [
     'drops what it cannot read without a word',
