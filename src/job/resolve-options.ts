@@ -4,7 +4,7 @@
  * Strongest first: the dispatch, the instance, `@Job()` (over its parents'), the worker's options, the connection.
  */
 import { nearest } from '../base/nearest';
-import { warnOfSeconds } from './backoff';
+import { type ResolvedBackoff, resolveBackoff, warnOfSeconds } from './backoff';
 import type { InstanceChoice } from './chosen';
 import type { JobDefinition } from './definition';
 import { durationSeconds, momentOf, warnOfManySeconds } from './duration';
@@ -32,6 +32,8 @@ const OF_RUNS = Object.keys(RUN_OPTIONS) as (keyof RunOptions)[];
 const ASKED = OF_RUNS.filter((option) => JOB_OPTIONS[option].hasMethod === true && option !== 'backoff');
 
 export const DEFAULT_MAX_CRASHES = RUN_OPTIONS.maxCrashes.default;
+
+const NO_WORKER: WorkerDefaults = {};
 
 /**
  * Refuses what `@Job()` does not know, or cannot mean.
@@ -138,6 +140,20 @@ export function resolveChosen(job: object, { name, options }: JobDefinition): Ch
   return chosen ?? NOTHING_CHOSEN;
 }
 
+/** Whether the job has a method `backoff(error)`. */
+export function saysBackoff(job: object): job is { backoff(error: Error): unknown } {
+  return 'backoff' in job && typeof job.backoff === 'function';
+}
+
+/**
+ * What the job's method `backoff(error)` says of the next attempt; undefined: nothing.
+ * @throws E_INVALID_DURATION, E_INVALID_JOB_OPTION, what the method throws
+ */
+export function askBackoff(job: object, name: string, error: Error): ResolvedBackoff | Date | undefined {
+  const said = saysBackoff(job) ? job.backoff(error) : undefined;
+  return said === undefined || said instanceof Date ? said : resolveBackoff(said, `${name}.backoff()`);
+}
+
 export interface RunSources {
   /** What travelled in the payload. */
   readonly payload: ChosenOptions;
@@ -152,6 +168,11 @@ export function resolveRun({ payload, definition, worker }: RunSources): RunOpti
   const run: Record<string, unknown> = { ...declared };
   for (const option of OF_RUNS) if (payload[option] !== undefined) run[option] = payload[option];
   return run as RunOptions;
+}
+
+/** What runs of a class obey where the dispatch and the worker say nothing. */
+export function declaredOptions(definition: JobDefinition): RunOptions {
+  return declaredRun(definition, NO_WORKER);
 }
 
 /** Most payloads choose nothing: their runs share one object for each class, and parse no durations. */

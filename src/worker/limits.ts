@@ -6,7 +6,7 @@
 import type { Milliseconds } from '../base/clock';
 import type { RunOptions } from '../job/options';
 import type { JobRegistry } from '../job/registry';
-import { DEFAULT_MAX_CRASHES } from '../job/resolve-options';
+import { declaredOptions, DEFAULT_MAX_CRASHES } from '../job/resolve-options';
 import type { Counters } from '../payload/counters';
 import { JobTimedOutError, maxAttemptsExceeded, maxExceptionsExceeded, poisonJob } from './errors';
 
@@ -54,5 +54,5 @@ export function mayBePoisonNext({ crashes }: Counters, registry: JobRegistry): b
 }
 
 function crashLimits(registry: JobRegistry): number[] {
-  return registry.all().map(({ options }) => options.maxCrashes ?? DEFAULT_MAX_CRASHES);
+  return registry.all().map((definition) => declaredOptions(definition).maxCrashes);
 }

@@ -6,7 +6,8 @@
 import type { Milliseconds, Seconds } from '../base/clock';
 import { exceptionText } from '../base/exception-text';
 import { type Delay, durationSeconds, momentOf } from '../job/duration';
-import { backoffDelay, type ResolvedBackoff, resolveBackoff } from '../job/backoff';
+import { backoffDelay } from '../job/backoff';
+import { askBackoff, saysBackoff } from '../job/resolve-options';
 import { attachContext } from '../job/running';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
 import { PayloadVersionError, UnknownClassError } from '../payload/errors';
@@ -121,7 +122,8 @@ function attemptFailed(job: RunningJob, error: Error, environment: OutcomeEnviro
 export function foreseenDelay(job: RunningJob, within: Milliseconds, environment: OutcomeEnvironment): Seconds {
   const { instance, name, id, options, reservation } = job;
   const failures = reservation.counters.exceptions + 1;
-  if (!hasOwnBackoff(instance)) return backoffDelay(options!.backoff, failures, environment.random);
+  if (instance === undefined || !saysBackoff(instance))
+    return backoffDelay(options!.backoff, failures, environment.random);
   attachContext(instance, job);
   const timedOut = new JobTimedOutError(name, id, options!.timeout);
   // A mistake in it is told when an attempt has failed.
@@ -133,7 +135,7 @@ export function foreseenDelay(job: RunningJob, within: Milliseconds, environment
 function nextTry(job: RunningJob, error: Error, failures: number, environment: OutcomeEnvironment): When {
   let { backoff } = job.options!;
   try {
-    const own = ownBackoff(job, error);
+    const own = job.instance && askBackoff(job.instance, job.name, error);
     if (own instanceof Date) return whenOf(own, job, environment, `${job.name}.backoff()`);
     backoff = own ?? backoff;
   } catch (thrown) {
@@ -141,20 +143,4 @@ function nextTry(job: RunningJob, error: Error, failures: number, environment: O
     environment.report(thrown, { job, during: `backoff() of ${job.name}` });
   }
   return { delay: backoffDelay(backoff, failures, environment.random) };
-}
-
-interface AsksBackoff {
-  backoff(error: Error): unknown;
-}
-
-function hasOwnBackoff(instance: object | undefined): instance is AsksBackoff {
-  return instance !== undefined && 'backoff' in instance && typeof instance.backoff === 'function';
-}
-
-// Asked now, with the error, and not at dispatch.
-function ownBackoff({ instance, name }: RunningJob, error: Error): ResolvedBackoff | Date | undefined {
-  if (!hasOwnBackoff(instance)) return undefined;
-  const backoff: unknown = instance.backoff(error);
-  if (backoff === undefined || backoff instanceof Date) return backoff;
-  return resolveBackoff(backoff, `${name}.backoff()`);
 }

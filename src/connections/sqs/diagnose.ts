@@ -3,6 +3,7 @@ import type { JobRegistry } from '../../job/registry';
 import type { Diagnosis } from '../contract';
 import { sqsQueueMissing } from './errors';
 import type { SqsQueue } from './sqs-queue';
+import { declaredOptions, DEFAULT_MAX_CRASHES } from '../../job/resolve-options';
 
 type Settings = Awaited<ReturnType<SqsQueue['attributes']>>;
 
@@ -10,9 +11,6 @@ type Settings = Awaited<ReturnType<SqsQueue['attributes']>>;
 const USUAL_RETENTION = 345_600;
 
 const DAY = 86_400;
-
-/** A job fails as poison at its fourth delivery, unless its class says otherwise. */
-const DEFAULT_MAX_CRASHES = 3;
 
 export interface Expected {
   /** Bytes of a message that are sent. */
@@ -76,10 +74,10 @@ function size({ MaximumMessageSize }: Settings, room: number): Line | undefined 
 function deadLetters({ RedrivePolicy }: Settings, isFifo: boolean, { registry }: Expected): Line | undefined {
   if (RedrivePolicy === undefined) return undefined;
   const most = Number((JSON.parse(RedrivePolicy) as { maxReceiveCount?: unknown }).maxReceiveCount);
-  const options = registry?.all().map((definition) => definition.options) ?? [];
+  const options = registry?.all().map(declaredOptions) ?? [];
   const needed = isFifo
-    ? Math.max(1, ...options.map(({ tries }) => tries ?? 1))
-    : Math.max(DEFAULT_MAX_CRASHES, ...options.map(({ maxCrashes }) => maxCrashes ?? DEFAULT_MAX_CRASHES)) + 1;
+    ? Math.max(1, ...options.map(({ tries }) => tries))
+    : Math.max(DEFAULT_MAX_CRASHES, ...options.map(({ maxCrashes }) => maxCrashes)) + 1;
   if (most >= needed) return { level: 'ok', message: `dead letters after ${most} deliveries` };
   const reason = isFifo ? `jobs here have up to ${needed} tries` : `a job fails as poison at its delivery ${needed}`;
   return {
