@@ -50,23 +50,27 @@ export async function failedCount(manager: QueueManager, queue?: string): Promis
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/**
- * Does something to each of the failed jobs that a command line names; one that is not there keeps it from no other.
- *
- * @param act gives false where there is no such job
- * @param remark what to say of an id that is not there
- */
-export async function eachFailedJob(
+/** What a command does with failed jobs: with all that its flags choose, or with one. */
+export interface FailedAction {
+  all(): Promise<number>;
+  /** Gives false where there is no such job. */
+  one(id: string): Promise<boolean>;
+  /** What to say of an id that is not there. */
+  unknown(id: string): string;
+}
+
+/** Carries it out for the ids that were given, or else for all. An id that is not there keeps no other from its turn. */
+export async function actOnFailed(
   call: Call,
   ids: readonly string[],
-  act: (id: string) => Promise<boolean>,
-  remark: (id: string) => string,
+  action: FailedAction,
 ): Promise<{ readonly done: number; readonly unknown: readonly string[] }> {
+  if (ids.length === 0) return { done: await action.all(), unknown: [] };
   const unknown: string[] = [];
   for (const id of ids) {
     try {
-      if (await act(id)) continue;
-      call.fail(remark(id));
+      if (await action.one(id)) continue;
+      call.fail(action.unknown(id));
     } catch (error) {
       // The next one may be on a connection that can be asked, and there once.
       if (!(failedJobsOutOfReach.is(error) || ambiguousFailedJob.is(error))) throw error;

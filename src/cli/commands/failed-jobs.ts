@@ -5,7 +5,7 @@ import { type Call, defineCommand } from '../command';
 import { invalidOption } from '../errors';
 import {
   checkChoice,
-  eachFailedJob,
+  actOnFailed,
   failedCount,
   type FailedFlags,
   FILTER_FLAGS,
@@ -51,15 +51,11 @@ export const retry = defineCommand({
     if (flags.range !== undefined && words.length > 0) call.refuse('give ids, or --range: not both.');
     if (!isAll && flags.range === undefined) checkChoice(call, ids);
     const manager = await openForFailed(call);
-    const { done: retried, unknown } =
-      ids.length === 0
-        ? { done: await retryThose(call, manager, flags.range), unknown: [] }
-        : await eachFailedJob(
-            call,
-            ids,
-            (id) => manager.failed.retry(id, flags),
-            (id) => `There is no failed job '${id}'; it may have been retried already.`,
-          );
+    const { done: retried, unknown } = await actOnFailed(call, ids, {
+      all: () => retryThose(call, manager, flags.range),
+      one: (id) => manager.failed.retry(id, flags),
+      unknown: (id) => `There is no failed job '${id}'; it may have been retried already.`,
+    });
     call.output.result({ retried, unknown });
     call.output.line(`Sent ${counted(retried, 'failed job')} back to ${retried === 1 ? 'its queue' : 'their queues'}.`);
   },
@@ -92,15 +88,11 @@ export const forget = defineCommand({
     const { flags, words: ids } = call;
     checkChoice(call, ids);
     const { failed } = await openForFailed(call);
-    const { done: forgotten, unknown } =
-      ids.length === 0
-        ? { done: await failed.forget(filterOf(flags)!), unknown: [] }
-        : await eachFailedJob(
-            call,
-            ids,
-            (id) => failed.forget(id, flags),
-            (id) => `There is no failed job '${id}'.`,
-          );
+    const { done: forgotten, unknown } = await actOnFailed(call, ids, {
+      all: () => failed.forget(filterOf(flags)!),
+      one: (id) => failed.forget(id, flags),
+      unknown: (id) => `There is no failed job '${id}'.`,
+    });
     call.output.result({ forgotten, unknown });
     call.output.line(`Forgot ${counted(forgotten, 'failed job')}.`);
   },
