@@ -4,7 +4,7 @@ import type { Logger } from '../base/logger';
 import type { QueueManager } from '../application/queue-manager';
 import { UNBORN } from '../worker/health';
 import type { StopReason } from '../worker/stopping';
-import { lonelyHealth } from '../worker/supervisor/supervisor-health';
+import { unsupervisedHealth } from '../worker/supervisor/supervisor-health';
 import { processWorker, type Worker } from '../worker/worker';
 import { type ResolvedWorkerOptions, resolveWorkerOptions } from '../worker/worker-options';
 import { ExitCode, STOP_REASONS } from './exit-codes';
@@ -116,7 +116,7 @@ export class WorkProcess {
 
   async #serveHealth(): Promise<string | undefined> {
     if (this.#flags.healthPort === undefined || this.#flags.processNumber !== undefined) return undefined;
-    const health = () => lonelyHealth(this.#worker?.health() ?? UNBORN, process.pid);
+    const health = () => unsupervisedHealth(this.#worker?.health() ?? UNBORN, process.pid);
     const server = await serveHealth(this.#flags, health);
     this.#undo.push(() => server.close());
     return server.address;

@@ -1,10 +1,10 @@
-/** One process under supervision: what it has told last, and how it is brought to its end. */
+/** One process under supervision: what it has told last, how it is brought to its end, and what the log says of it. */
 import type { EventEmitter } from 'node:events';
 import { constants } from 'node:os';
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import type { WorkerHealth } from '../health';
 import type { StopReason } from '../stopping';
-import { type EndOrder, type HeldJob, isHealthReport } from './supervision';
+import { BLOCKED, type EndOrder, type HeldJob, isHealthReport } from './supervision';
 
 /** After an order to end at once, and after SIGKILL: the system may be unable to end a process that waits for a disk. */
 const HASTE: Milliseconds = 1000;
@@ -35,6 +35,8 @@ export class SupervisedProcess {
   signal: NodeJS.Signals | undefined;
   /** It could not even be started. */
   error: Error | undefined;
+  /** Of its place, from 1. */
+  readonly #place: number;
   readonly #child: Child;
   readonly #clock: Clock;
   readonly #listener: ProcessListener;
@@ -44,7 +46,8 @@ export class SupervisedProcess {
   #killAt: Milliseconds = Infinity;
   #killer: Timer | undefined;
 
-  constructor(child: Child, clock: Clock, listener: ProcessListener) {
+  constructor(place: number, child: Child, clock: Clock, listener: ProcessListener) {
+    this.#place = place;
     this.#child = child;
     this.#clock = clock;
     this.#listener = listener;
@@ -101,6 +104,33 @@ export class SupervisedProcess {
   /** Its exit code as a shell counts it, which has one for signals too. */
   get exitCode(): number {
     return this.code ?? (this.signal === undefined ? 1 : 128 + constants.signals[this.signal]);
+  }
+
+  /** As the log calls it. */
+  get name(): string {
+    return this.pid === undefined ? `Process ${this.#place}` : `Process ${this.#place} (pid ${this.pid})`;
+  }
+
+  get facts(): object {
+    const { pid, code, signal, jobs } = this;
+    return { process: this.#place, pid, code, signal, ...(this.isOver && jobs.length > 0 && { jobs }) };
+  }
+
+  /** How it died, and with which jobs. */
+  get death(): string {
+    const { error, signal, code } = this;
+    if (error !== undefined) return `could not be started: ${error.message}`;
+    if (signal !== undefined) return `was ended by ${signal}${this.held}`;
+    if (code === BLOCKED) return `was ended because a handler blocked its event loop${this.held}`;
+    return `ended with code ${String(code)}${this.held}`;
+  }
+
+  /** What it ran, as far as it could still say so. */
+  get held(): string {
+    if (this.jobs.length === 0) return '';
+    const names = this.jobs.map(({ job, id }) => `${job} ${id}`);
+    const others = (this.health?.running ?? 0) - this.jobs.length;
+    return ` while it ran ${names.join(', ')}${others > 0 ? ` and ${others} more` : ''}`;
   }
 
   /** Passes a signal on; one that has not ended after `patience` is blocked, or stopped, and is killed. */

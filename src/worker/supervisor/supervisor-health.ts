@@ -1,6 +1,7 @@
 /** What a supervisor says of its processes, from what they have told and since when they are silent. */
 import type { Seconds } from '../../base/clock';
 import type { WorkerHealth, WorkerState } from '../health';
+import type { Place } from './place';
 import type { SupervisedProcess } from './supervised-process';
 
 /** A process tells of itself every second; one that has not for so long has a frozen event loop, or is stopped. */
@@ -33,16 +34,7 @@ export interface SupervisorHealth {
   readonly processes: readonly ProcessHealth[];
 }
 
-/** Where one process, or two while one relieves the other, is kept at work. */
-export interface Occupied {
-  readonly number: number;
-  readonly starts: number;
-  readonly isDone: boolean;
-  readonly current: SupervisedProcess | undefined;
-  readonly leaving: SupervisedProcess | undefined;
-}
-
-export function supervisorHealth(places: readonly Occupied[], stopping: boolean): SupervisorHealth {
+export function supervisorHealth(places: readonly Place[], stopping: boolean): SupervisorHealth {
   const open = places.filter(({ isDone }) => !isDone);
   const current = open.map((place) => healthOf(place, place.current));
   const leaving = places.flatMap((place) => (place.leaving === undefined ? [] : [healthOf(place, place.leaving)]));
@@ -55,12 +47,12 @@ export function supervisorHealth(places: readonly Occupied[], stopping: boolean)
 }
 
 /** Of a process that nobody supervises. */
-export function lonelyHealth(worker: WorkerHealth, pid: number): SupervisorHealth {
+export function unsupervisedHealth(worker: WorkerHealth, pid: number): SupervisorHealth {
   const { state, live, ready } = worker;
   return { live, ready, processes: [{ process: 1, pid, state, live, ready, starts: 1, silence: 0, worker }] };
 }
 
-function healthOf({ number, starts }: Occupied, process: SupervisedProcess | undefined): ProcessHealth {
+function healthOf({ number, starts }: Place, process: SupervisedProcess | undefined): ProcessHealth {
   const worker = process?.health;
   const silence = Math.round(process?.silence ?? 0) / 1000;
   const heard = silence <= (worker === undefined ? LONGEST_START : LONGEST_SILENCE);

@@ -4,14 +4,13 @@
  * It knows no job and no store, so that nothing of what blocks or kills a process reaches it. Each process has a place.
  * One that takes no more jobs leaves its place to the next, and ends when those that it runs have.
  */
-import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
+import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
-import { RestartPause } from './restart-pause';
+import { Place } from './place';
 import type { StopReason } from '../stopping';
 import { type Child, type ProcessListener, SupervisedProcess } from './supervised-process';
 import { BLOCKED } from './supervision';
-import { deathOf, factsOf, held, momentOf, nameOf } from './supervisor-log';
-import { type Occupied, type SupervisorHealth, supervisorHealth } from './supervisor-health';
+import { type SupervisorHealth, supervisorHealth } from './supervisor-health';
 
 /** What is to be replaced sooner would be so again and again: it gets the pause of those that died. */
 const TOO_SOON: Milliseconds = 1000;
@@ -49,18 +48,6 @@ export interface SupervisorSettings {
   readonly start: (order: ProcessOrder) => Child;
 }
 
-interface Place extends Occupied {
-  readonly pause: RestartPause;
-  current: SupervisedProcess | undefined;
-  /** The one before, with jobs to finish. There is never a third: long jobs in large processes would fill the memory. */
-  leaving: SupervisedProcess | undefined;
-  /** Until the next one starts. */
-  timer: Timer | undefined;
-  starts: number;
-  /** Nobody is to follow. */
-  isDone: boolean;
-}
-
 export class Supervisor {
   readonly #settings: SupervisorSettings;
   readonly #places: readonly Place[];
@@ -77,7 +64,7 @@ export class Supervisor {
   constructor(settings: SupervisorSettings) {
     this.#settings = settings;
     this.#endsAt = settings.clock.monotonic() + settings.maxTime * 1000;
-    this.#places = Array.from({ length: settings.processes }, (_, index) => newPlace(index + 1));
+    this.#places = Array.from({ length: settings.processes }, (_, index) => new Place(index + 1));
   }
 
   /**
@@ -120,7 +107,7 @@ export class Supervisor {
   }
 
   #start(place: Place): void {
-    const { clock, recycle, start } = this.#settings;
+    const { clock, logger, recycle, start } = this.#settings;
     const left = (this.#endsAt - clock.monotonic()) / 1000;
     place.isDone = left <= 0;
     if (place.isDone) return this.#endWithTheLast();
@@ -132,8 +119,8 @@ export class Supervisor {
         heard: (process) => this.#heard(place, process),
         over: (process) => this.#over(place, process),
       };
-      place.current = new SupervisedProcess(child, clock, listener);
-      if (place.starts > 1 && child.pid !== undefined) this.#tellStarted(place, place.current);
+      const { name, facts } = (place.current = new SupervisedProcess(place.number, child, clock, listener));
+      if (place.starts > 1 && child.pid !== undefined) logger.info(facts, `${name} started.`);
     } catch (error) {
       // The system has no memory for another process just now.
       this.#startLater(place, `Process ${place.number} could not be started: ${String(error)}`);
@@ -150,7 +137,7 @@ export class Supervisor {
 
   #over(place: Place, process: SupervisedProcess): void {
     const reason = process.finished;
-    if (this.#stopping) this.#stopped(place, process);
+    if (this.#stopping) this.#stopped(process);
     else if (process === place.leaving) this.#leave(place, process);
     else if (this.#isReplaced(reason)) this.#relieve(place, process, reason);
     else if (reason !== undefined) this.#finish(place, process, reason);
@@ -158,23 +145,21 @@ export class Supervisor {
     else {
       place.current = undefined;
       this.#crashed = true;
-      this.#startLater(place, `${nameOf(place, process)} ${deathOf(process)}`, process);
+      this.#startLater(place, `${process.name} ${process.death}`, process);
     }
     this.#endWithTheLast();
   }
 
-  #stopped(place: Place, process: SupervisedProcess): void {
+  #stopped(process: SupervisedProcess): void {
+    const { logger } = this.#settings;
+    const { name, facts, held, death, wasKilled } = process;
     const code = codeAtStop(process);
     this.#codes.push(code);
-    const facts = factsOf(place, process);
-    if (process.wasKilled) {
+    if (wasKilled) {
       const cause =
         'its event loop is blocked, or the process was suspended. Its jobs run again when their leases end.';
-      const sentence = `${nameOf(place, process)} did not end when it was told to, and was killed${held(process)}: ${cause}`;
-      this.#settings.logger.error(facts, sentence);
-    } else if (code !== 0 && !this.#hurried) {
-      this.#settings.logger.warn(facts, `${nameOf(place, process)} ${deathOf(process)}.`);
-    }
+      logger.error(facts, `${name} did not end when it was told to, and was killed${held}: ${cause}`);
+    } else if (code !== 0 && !this.#hurried) logger.warn(facts, `${name} ${death}.`);
   }
 
   // It takes no more jobs, but those that it runs may take long: the next one starts beside it.
@@ -185,23 +170,23 @@ export class Supervisor {
     const cause = reason === 'max-time' ? 'recycle' : reason;
     const pause = this.#pauseBefore(place, process, reason);
     const { logger, reasons } = this.#settings;
-    const facts = { ...factsOf(place, process), reason: cause };
-    const sentence = `${nameOf(place, process)} ends: ${reasons[cause]}; the next starts ${momentOf(pause)}.`;
+    const facts = { ...process.facts, reason: cause };
+    const sentence = `${process.name} ends: ${reasons[cause]}; ${startsIn(pause)}.`;
     if (reason === 'memory' && process.lived < TOO_SOON) logger.warn(facts, `${sentence} ${TOO_LITTLE}`);
     else logger.info(facts, sentence);
     this.#startAfter(pause, place);
   }
 
   #pauseBefore(place: Place, process: SupervisedProcess, reason: StopReason): Milliseconds {
-    if (reason === 'uncaught') return place.pause.after(process.lived, process.hasWorked);
-    return process.lived >= TOO_SOON ? 0 : place.pause.after(process.lived, false);
+    if (reason === 'uncaught') return place.nextPause(process.lived, process.hasWorked);
+    return process.lived >= TOO_SOON ? 0 : place.nextPause(process.lived, false);
   }
 
   #leave(place: Place, process: SupervisedProcess): void {
     place.leaving = undefined;
     if (process.finished === undefined) {
       this.#crashed = true;
-      this.#settings.logger.warn(factsOf(place, process), `${nameOf(place, process)} ${deathOf(process)}.`);
+      this.#settings.logger.warn(process.facts, `${process.name} ${process.death}.`);
     }
     // The one that has followed it may have waited to leave as well.
     const { current } = place;
@@ -211,8 +196,8 @@ export class Supervisor {
   #finish(place: Place, process: SupervisedProcess, reason: StopReason): void {
     place.isDone = true;
     this.#codes.push(process.exitCode);
-    const sentence = `${nameOf(place, process)} has ended: ${this.#settings.reasons[reason]}.`;
-    this.#settings.logger.info({ ...factsOf(place, process), reason }, sentence);
+    const sentence = `${process.name} has ended: ${this.#settings.reasons[reason]}.`;
+    this.#settings.logger.info({ ...process.facts, reason }, sentence);
   }
 
   // The first process could not start, and has said why. To try again would say the same again.
@@ -221,13 +206,10 @@ export class Supervisor {
     for (const place of this.#places) place.isDone = true;
   }
 
-  #tellStarted(place: Place, process: SupervisedProcess): void {
-    this.#settings.logger.info(factsOf(place, process), `${nameOf(place, process)} started.`);
-  }
-
   #startLater(place: Place, what: string, process?: SupervisedProcess): void {
-    const pause = place.pause.after(process?.lived ?? 0, process?.hasWorked ?? false);
-    this.#settings.logger.warn(factsOf(place, process), `${what}; the next starts ${momentOf(pause)}.`);
+    const pause = place.nextPause(process?.lived ?? 0, process?.hasWorked ?? false);
+    const facts = process?.facts ?? { process: place.number };
+    this.#settings.logger.warn(facts, `${what}; ${startsIn(pause)}.`);
     this.#startAfter(pause, place);
   }
 
@@ -248,9 +230,8 @@ export class Supervisor {
   }
 }
 
-function newPlace(number: number): Place {
-  const pause = new RestartPause();
-  return { number, pause, current: undefined, leaving: undefined, timer: undefined, starts: 0, isDone: false };
+function startsIn(pause: Milliseconds): string {
+  return `the next starts ${pause === 0 ? 'now' : `in ${pause / 1000} s`}`;
 }
 
 function codeAtStop(process: SupervisedProcess): number {
