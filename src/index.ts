@@ -5,16 +5,23 @@ import './composition';
 import { giveWay } from './copies';
 
 export { OnqueueError } from './base/onqueue-error';
-export * from './dispatch/errors';
-export * from './connections/errors';
-export * from './application/failed/errors';
 export {
-  InvalidPayloadError,
-  PayloadVersionError,
-  UnknownClassError,
-  UnserializableValueError,
-} from './payload/errors';
-export * from './application/errors';
+  CapabilityError,
+  ConnectionClosedError,
+  DuplicatePayloadError,
+  PayloadTooLargeError,
+  QueueUnavailableError,
+  type Unavailability,
+} from './connections/errors';
+export { ConfigurationError, type Mistake } from './application/errors';
+export {
+  AfterCommitError,
+  AlreadyDispatchedError,
+  BulkInterruptedError,
+  type CommitFacts,
+  type CommittedJob,
+} from './dispatch/errors';
+export { InvalidPayloadError, UnserializableValueError } from './payload/errors';
 export { JobCancelledError, JobTimedOutError, LeaseLostError, WorkerStoppingError } from './worker/errors';
 
 export { Job, type JobBase } from './job/job';
@@ -62,8 +69,29 @@ export type { Size } from './connections/configs';
 export { builtInConnectors } from './connections/built-in';
 
 export type { Connector, ConnectorContext } from './connections/connector';
-export type * from './connections/contract';
-export type * from './connections/control';
+export type {
+  Answer,
+  Buried,
+  Capabilities,
+  Connection,
+  Counts,
+  Diagnosis,
+  Entry,
+  Failure,
+  PeekedJob,
+  RenewResult,
+  Reservation,
+  ReserveReply,
+  ReserveRequest,
+  SetAside,
+  SettleResult,
+  Settlement,
+  StoreThread,
+  ThreadAccess,
+  Waiter,
+  WaitingState,
+} from './connections/contract';
+export type { CancelOptions, CancelResult, Control } from './connections/control';
 export type { Pause } from './connections/pause';
 export type { Migrations } from './connections/migrations';
 export type { FailedEntry, FailedStore } from './connections/failed-store';

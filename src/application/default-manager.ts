@@ -2,6 +2,7 @@
 import { currentApplication, setUsualApplication, usualApplication } from '../connections/application';
 import type { Drivers } from '../connections/configs';
 import type { Connector } from '../connections/connector';
+import { checkHook } from '../job/hooks';
 import type { Configuration } from './configuration/configuration';
 import type { QueueManager } from './queue-manager';
 
@@ -58,6 +59,7 @@ export function addDefaultConnector<Driver extends keyof Drivers>(
   driver: Driver,
   connector: Connector<Drivers[Driver]>,
 ): void {
+  checkHook('addConnector', connector, `'${driver}', `);
   connectors.set(driver, connector as Connector);
   usual()?.addConnector(driver, connector);
   current()?.addConnector(driver, connector);

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../base/clock';
 import { type Random, systemRandom } from '../base/random';
 import type { Container } from '../container/container';
 import { checkHook, Hooks } from '../job/hooks';
-import { FailedJobs } from './failed/failed-jobs';
+import { FailedJobs, type FailedSources } from './failed/failed-jobs';
 import type { FailedStore } from '../connections/failed-store';
 import type { Class } from '../job/definition';
 import type { Duration } from '../job/duration';
@@ -47,7 +47,7 @@ import {
 } from './configuration/loaded-configuration';
 import { Outbox } from '../dispatch/outbox';
 import { QueueConnection } from '../dispatch/queue-connection';
-import { Routes } from '../dispatch/routes';
+import { type JobRoute, Routes } from '../dispatch/routes';
 import { saysTheSame } from './configuration/same-configuration';
 import { Shutdown } from './shutdown';
 import { isSyncRunner, type SyncRunner } from '../connections/sync-runner';
@@ -73,7 +73,7 @@ const ONLY_COMMANDS_WAIT =
 /** Of each queue, where the configuration says nothing. */
 const KEPT_FAILURES = 10_000;
 
-export class QueueManager implements DispatchApplication {
+export class QueueManager implements DispatchApplication, FailedSources {
   readonly registry: JobRegistry = registry();
   readonly clock: Clock;
   readonly random: Random;
@@ -106,14 +106,7 @@ export class QueueManager implements DispatchApplication {
     this.random = environment.random ?? systemRandom;
     this.#connectors = new Map(Object.entries(environment.connectors) as [string, Connector][]);
     this.hooks = new Hooks((error, { hook }) => this.report(error, { during: `the hook ${hook}` }));
-    this.failed = new FailedJobs({
-      names: () => this.connectionNames(),
-      driver: (name) => this.driver(name),
-      keeper: () => this.failedConnection,
-      settings: (name) => this.settings(name),
-      clock: this.clock,
-      logger: () => this.logger,
-    });
+    this.failed = new FailedJobs(this);
     this.encoder = new JobEncoder({
       registry: this.registry,
       creators: this.#payloadCreators,
@@ -207,7 +200,7 @@ export class QueueManager implements DispatchApplication {
   connection(name: string = this.defaultConnection): QueueConnection {
     const known = this.#connections.get(name);
     if (known !== undefined) return known;
-    const connection = new QueueConnection(this.settings(name), () => this.driver(name), this.encoder);
+    const connection = new QueueConnection(this.settings(name), this);
     this.#connections.set(name, connection);
     return connection;
   }
@@ -245,6 +238,7 @@ export class QueueManager implements DispatchApplication {
 
   /** Makes a driver of one's own known, before a connection of it is used. */
   addConnector<Driver extends keyof Drivers>(driver: Driver, connector: Connector<Drivers[Driver]>): void {
+    checkHook('addConnector', connector, `'${driver}', `);
     this.#connectors.set(driver, connector as Connector);
   }
 
@@ -273,6 +267,12 @@ export class QueueManager implements DispatchApplication {
       return driver.locks;
     };
     return new Lock(name, ttl, store, this.clock);
+  }
+
+  /** Says where jobs of a class go if they say nothing themselves. */
+  route(job: Class, route: JobRoute): void {
+    const loaded = this.#loaded;
+    this.routes.set(job, route, loaded && ((connection) => checkRoute(loaded, job, connection)));
   }
 
   /** Adds fields to every payload from here on. Returns the function that takes it off again. */
@@ -378,7 +378,9 @@ export class QueueManager implements DispatchApplication {
   }
 
   #check(found: FoundConfiguration): LoadedConfiguration {
-    return loadedConfiguration(this.#sources(), found);
+    const loaded = loadedConfiguration(this.#sources(), found);
+    for (const { connection, job } of this.routes.connections()) checkRoute(loaded, job, connection);
+    return loaded;
   }
 
   #sources(): ConfigurationSources {
@@ -390,6 +392,18 @@ export class QueueManager implements DispatchApplication {
   #checkOpen(): void {
     if (this.#closing !== undefined) throw managerClosed();
   }
+}
+
+function checkRoute({ settings, source }: LoadedConfiguration, job: Class, connection: string): void {
+  if (connection === 'sync' || settings.has(connection)) return;
+  const names = [...settings.keys()];
+  throw unknownConnection(
+    connection,
+    names,
+    source,
+    nearest(connection, names)[0],
+    `Queue.route() sends ${job.name} there.`,
+  );
 }
 
 function added<T>(set: Set<T>, value: T): () => void {

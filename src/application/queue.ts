@@ -1,29 +1,33 @@
 /** `Queue`: a thin facade over the manager that a program has by default. */
 import { checkHook, type Hook, type HookName } from '../job/hooks';
 import type { FailedJobs } from './failed/failed-jobs';
-import type { Class, JobInstance } from '../job/definition';
-import type { Delay, Duration } from '../job/duration';
+import type { Class } from '../job/definition';
+import type { Duration } from '../job/duration';
 import type { Lock } from './locks/lock';
 import type { Configuration } from './configuration/configuration';
 import type { Drivers } from '../connections/configs';
-import type { Counts } from '../connections/contract';
 import type { Connector } from '../connections/connector';
 import type { CancelOptions, CancelResult } from '../connections/control';
 import { addDefaultConnector, closeDefaultManager, configureDefaultManager, defaultManager } from './default-manager';
 import { fakeFactory, type FakeFunction } from './fake-slot';
 import type { PayloadCreator } from '../dispatch/job-encoder';
-import type { PauseOptions, QueueConnection, QueuePause } from '../dispatch/queue-connection';
+import type { QueueConnection } from '../dispatch/queue-connection';
 import type { ErrorCallback } from './error-reports';
 import type { JobRoute } from '../dispatch/routes';
 import { Transaction } from '../dispatch/transaction/transaction';
 
 const connection = (): QueueConnection => defaultManager().connection();
 
-/**
- * What stands behind the job in `push` and `later`. The overloads are the connection's own, and it tells them apart: what
- * comes here is passed on as it is, a job as if it were a name.
- */
-type DataAndQueue = [data?: unknown, queue?: string];
+/** A method of the default connection. */
+function ofDefault<Name extends MethodsOf<QueueConnection>>(name: Name): QueueConnection[Name] {
+  const call = (...given: readonly unknown[]): unknown => {
+    const target = connection();
+    return Reflect.apply(target[name], target, given);
+  };
+  return call as QueueConnection[Name];
+}
+
+type MethodsOf<T> = { [Key in keyof T]: T[Key] extends (...given: never) => unknown ? Key : never }[keyof T];
 
 /** Each hook is called in the order of registration, and may be async; gives the function that takes it off again. */
 const hook =
@@ -50,45 +54,19 @@ export class Queue {
   }
 
   /** Queues a job, or one that is only a name (`Class@method`) and JSON data, on the default connection. */
-  static push(job: JobInstance, queue?: string): Promise<string>;
-  static push(name: string, data?: unknown, queue?: string): Promise<string>;
-  static push(job: JobInstance | string, ...rest: DataAndQueue): Promise<string> {
-    return connection().push(job as string, ...rest);
-  }
-
-  static pushOn(queue: string, job: JobInstance): Promise<string>;
-  static pushOn(queue: string, name: string, data?: unknown): Promise<string>;
-  static pushOn(queue: string, job: JobInstance | string, data?: unknown): Promise<string> {
-    return connection().pushOn(queue, job as string, data);
-  }
-
+  static readonly push = ofDefault('push');
+  /** Like `push`, the queue first. */
+  static readonly pushOn = ofDefault('pushOn');
   /** Like `push`, to become ready after `delay`: a duration from now, or a moment. */
-  static later(delay: Delay, job: JobInstance, queue?: string): Promise<string>;
-  static later(delay: Delay, name: string, data?: unknown, queue?: string): Promise<string>;
-  static later(delay: Delay, job: JobInstance | string, ...rest: DataAndQueue): Promise<string> {
-    return connection().later(delay, job as string, ...rest);
-  }
-
-  static laterOn(queue: string, delay: Delay, job: JobInstance): Promise<string>;
-  static laterOn(queue: string, delay: Delay, name: string, data?: unknown): Promise<string>;
-  static laterOn(queue: string, delay: Delay, job: JobInstance | string, data?: unknown): Promise<string> {
-    return connection().laterOn(queue, delay, job as string, data);
-  }
-
+  static readonly later = ofDefault('later');
+  /** Like `later`, the queue first. */
+  static readonly laterOn = ofDefault('laterOn');
   /** Queues a text that is a payload already, as it is; gives the `id` in it, if it has one. */
-  static pushRaw(payload: string, queue?: string): Promise<string | undefined> {
-    return connection().pushRaw(payload, queue);
-  }
-
-  /** @throws DuplicatePayloadError this very text waits as delayed already */
-  static laterRaw(delay: Delay, payload: string, queue?: string): Promise<string | undefined> {
-    return connection().laterRaw(delay, payload, queue);
-  }
-
+  static readonly pushRaw = ofDefault('pushRaw');
+  /** Like `pushRaw`, to become ready after `delay`. */
+  static readonly laterRaw = ofDefault('laterRaw');
   /** Queues many jobs with few calls; gives their ids, in the same order. */
-  static bulk(jobs: Iterable<JobInstance>, queue?: string): Promise<string[]> {
-    return connection().bulk(jobs, queue);
-  }
+  static readonly bulk = ofDefault('bulk');
 
   /**
    * Calls `fn`, and gives what it gives. What is dispatched meanwhile with `afterCommit()`, by it and by all that it
@@ -107,25 +85,18 @@ export class Queue {
    * Says where jobs of a class, and of those that extend it, go if they say nothing themselves: `Queue.route(Report, { queue: 'slow' })`.
    * A dispatch, an instance and `@Job()` are stronger, the connection's own queue is weaker.
    *
-   * @throws E_INVALID_JOB_OPTION, E_INVALID_QUEUE_NAME
+   * @throws E_INVALID_JOB_OPTION, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION; where the configuration comes later, that
+   *   throws the last one
    */
   static route(job: Class, route: JobRoute): void {
-    defaultManager().routes.set(job, route);
+    defaultManager().route(job, route);
   }
 
   /** How many jobs are ready, delayed or reserved. */
-  static size(queue?: string): Promise<number> {
-    return connection().size(queue);
-  }
-
-  static counts(queue?: string): Promise<Counts> {
-    return connection().counts(queue);
-  }
-
+  static readonly size = ofDefault('size');
+  static readonly counts = ofDefault('counts');
   /** Removes what is ready, delayed or reserved, and says how many; failed jobs stay. */
-  static clear(queue?: string): Promise<number> {
-    return connection().clear(queue);
-  }
+  static readonly clear = ofDefault('clear');
 
   /**
    * Cancels the job that `dispatch` or `push` gave this id for: one that waits is removed, one that runs is told to stop
@@ -141,51 +112,22 @@ export class Queue {
     return defaultManager().connection(options.connection).cancel(id, options);
   }
 
-  /**
-   * From the moment this resolves no worker gets a job of the queue; those that run go on. False: it was paused already;
-   * when that ends is what is said here.
-   *
-   * @param options `for`: how long, by the clock of the store: then it goes on by itself; by default until it is resumed
-   * @throws E_INVALID_QUEUE_NAME, E_INVALID_DURATION, CapabilityError
-   */
-  static pause(queue?: string, options?: PauseOptions): Promise<boolean> {
-    return connection().pause(queue, options);
-  }
-
+  /** From the moment this resolves no worker gets a job of the queue; those that run go on. False: it was paused already. */
+  static readonly pause = ofDefault('pause');
   /** Pauses all queues of the default connection that were ever used, and its own. Gives their names. */
-  static pauseAll(options?: PauseOptions): Promise<string[]> {
-    return connection().pauseAll(options);
-  }
-
-  /** Resumes all queues of the default connection that are paused, and gives their names. */
-  static resumeAll(): Promise<string[]> {
-    return connection().resumeAll();
-  }
-
+  static readonly pauseAll = ofDefault('pauseAll');
   /** Workers take jobs of the queue again. False: it was not paused. */
-  static resume(queue?: string): Promise<boolean> {
-    return connection().resume(queue);
-  }
-
+  static readonly resume = ofDefault('resume');
+  /** Resumes all queues of the default connection that are paused, and gives their names. */
+  static readonly resumeAll = ofDefault('resumeAll');
   /** Whether nothing is taken from the queue. */
-  static isPaused(queue?: string): Promise<boolean> {
-    return connection().isPaused(queue);
-  }
-
+  static readonly isPaused = ofDefault('isPaused');
   /** The queues of the default connection that are paused. */
-  static pausedQueues(): Promise<string[]> {
-    return connection().pausedQueues();
-  }
-
+  static readonly pausedQueues = ofDefault('pausedQueues');
   /** The queues of the default connection that are paused, and until when. */
-  static pauses(): Promise<QueuePause[]> {
-    return connection().pauses();
-  }
-
+  static readonly pauses = ofDefault('pauses');
   /** Tells all workers of the default connection's store to finish what they run and end, so that they are started anew. */
-  static restart(): Promise<void> {
-    return connection().restart();
-  }
+  static readonly restart = ofDefault('restart');
 
   /** The jobs that are out of tries: list, get, retry, forget, flush, prune. */
   static get failed(): FailedJobs {

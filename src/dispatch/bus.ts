@@ -1,4 +1,5 @@
 /** `Bus`: dispatches jobs, and runs the mapped handlers of commands that are none. */
+import { inspect } from 'node:util';
 import { checkInjection } from '../container/parameters';
 import { makeResolvable } from '../container/tsyringe-scope';
 import { extendsJob } from '../job/base';
@@ -15,7 +16,6 @@ import { unmappedCommand } from './errors';
 import { PendingJob } from './pending-dispatch';
 import { runInPlace } from './run-in-place';
 import { ownPush, pushesItself } from './send-job';
-import { Undispatched } from './undispatched';
 
 /** For the manager behind `Queue`, use `Bus`; for one of your own, `new JobBus(() => manager)`. */
 export class JobBus implements JobDispatcher {
@@ -98,7 +98,7 @@ export class JobBus implements JobDispatcher {
   }
 
   none(): PendingDispatch<undefined> {
-    return new Undispatched();
+    return undispatched();
   }
 
   async #runCommand(manager: DispatchApplication, command: object): Promise<unknown> {
@@ -106,6 +106,26 @@ export class JobBus implements JobDispatcher {
     if (handler === undefined) throw unmappedCommand(command.constructor.name);
     return runInPlace(manager, command, handler);
   }
+}
+
+const BUILDER_CALLS = [
+  'onConnection',
+  'onQueue',
+  'delay',
+  'withoutDelay',
+  'through',
+  'afterCommit',
+  'beforeCommit',
+  'using',
+] as const satisfies readonly (keyof PendingDispatch)[];
+
+/** What `dispatchIf(false)` gives: takes every builder call, sends nothing, and is undefined when it is awaited. */
+function undispatched(): PendingDispatch<undefined> {
+  const nothing = Promise.resolve(undefined) as PendingDispatch<undefined>;
+  const calls = BUILDER_CALLS.map((name) => [name, (): PendingDispatch<undefined> => nothing]);
+  return Object.assign(nothing, Object.fromEntries(calls), {
+    [inspect.custom]: () => 'PendingDispatch(nothing: its condition did not hold)',
+  });
 }
 
 // One that extends Job without a decorator is a job with a mistake, which its dispatch explains; so is a class in place

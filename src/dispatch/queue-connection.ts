@@ -11,6 +11,9 @@ import { CapabilityError } from '../connections/errors';
 import { invalidJobId } from './errors';
 import type { JobEncoder } from './job-encoder';
 import { QueuePusher } from './queue-pusher';
+import type { DispatchApplication } from './dispatch-application';
+import { keepOf } from './send-job';
+import { Transaction } from './transaction/transaction';
 import { targetWithin } from './within';
 
 const ONE_AT_A_TIME = 'name one queue at a time';
@@ -30,10 +33,15 @@ export class QueueConnection extends QueuePusher {
   readonly #driver: () => Connection;
   readonly #encoder: JobEncoder;
 
-  constructor(settings: ConnectionSettings, driver: () => Connection, encoder: JobEncoder) {
-    super(settings, driver, encoder);
+  constructor(settings: ConnectionSettings, manager: DispatchApplication) {
+    const driver = (): Connection => manager.driver(settings.name);
+    super(settings, driver, manager.encoder, (encoded, job) => {
+      const keep = keepOf(manager, job, settings.name, { keep: Transaction.keep() });
+      keep?.({ manager, job: encoded, send: encoded });
+      return keep !== undefined;
+    });
     this.#driver = driver;
-    this.#encoder = encoder;
+    this.#encoder = manager.encoder;
   }
 
   /** The absolute path or address of the store, for people: never a password. */

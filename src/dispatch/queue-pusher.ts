@@ -8,6 +8,9 @@ import type { ConnectionSettings } from '../connections/connector';
 import type { EncodedJob, JobEncoder } from './job-encoder';
 import { send, type Target } from './send';
 
+/** Whether an encoded job is held back until a `Queue.transaction()` is done. `job`: undefined for one that is only a name. */
+type Hold = (encoded: EncodedJob, job: object | undefined) => boolean;
+
 export class QueuePusher {
   /** The connection's name in the configuration. */
   readonly name: string;
@@ -15,12 +18,20 @@ export class QueuePusher {
   readonly defaultQueue: string;
   readonly #target: () => Target;
   readonly #encoder: JobEncoder;
+  readonly #hold: Hold;
 
-  constructor(settings: Pick<ConnectionSettings, 'name' | 'queue'>, target: () => Target, encoder: JobEncoder) {
+  /** @param hold by default nothing is held back: all is sent at once */
+  constructor(
+    settings: Pick<ConnectionSettings, 'name' | 'queue'>,
+    target: () => Target,
+    encoder: JobEncoder,
+    hold: Hold = () => false,
+  ) {
     this.name = settings.name;
     this.defaultQueue = settings.queue;
     this.#target = target;
     this.#encoder = encoder;
+    this.#hold = hold;
   }
 
   /**
@@ -91,15 +102,15 @@ export class QueuePusher {
   }
 
   async #push(job: JobInstance, choice: InstanceChoice): Promise<string> {
-    return this.#send(this.#encoder.encode(job, { ...choice, connection: this.name }));
+    return this.#send(this.#encoder.encode(job, { ...choice, connection: this.name }), job);
   }
 
   async #pushString(name: string, data: unknown, choice: InstanceChoice): Promise<string> {
     return this.#send(this.#encoder.encodeString(name, data, { ...choice, connection: this.name }));
   }
 
-  async #send(encoded: EncodedJob): Promise<string> {
-    await send(this.#target(), encoded);
+  async #send(encoded: EncodedJob, job?: object): Promise<string> {
+    if (!this.#hold(encoded, job)) await send(this.#target(), encoded);
     return encoded.id;
   }
 

@@ -12,10 +12,15 @@ const NOWHERE: JobRoute = {};
 const KNOWN = ['connection', 'queue'];
 
 export class Routes {
-  readonly #routes = new Map<unknown, JobRoute>();
+  readonly #routes = new Map<Class, JobRoute>();
 
-  /** Holds for a class and those that extend it; the last call for a class counts. @throws E_INVALID_JOB_OPTION, E_INVALID_QUEUE_NAME */
-  set(job: Class, route: JobRoute): void {
+  /**
+   * Holds for a class and those that extend it; the last call for a class counts.
+   *
+   * @param checkConnection throws where there is no such connection
+   * @throws E_INVALID_JOB_OPTION, E_INVALID_QUEUE_NAME
+   */
+  set(job: Class, route: JobRoute, checkConnection?: (name: string) => void): void {
     if (typeof job !== 'function') throw invalidJobOption('Queue.route()', job, 'Give the class of a job first.');
     const subject = `Queue.route(${job.name})`;
     if (typeof route !== 'object' || route === null || Object.keys(route).some((key) => !KNOWN.includes(key))) {
@@ -26,7 +31,13 @@ export class Routes {
       throw invalidJobOption(`the connection of ${subject}`, connection, 'Name a connection.');
     }
     if (queue !== undefined) checkQueueName(queue, `the queue of ${subject}`);
+    if (connection !== undefined) checkConnection?.(connection);
     this.#routes.set(job, { connection, queue });
+  }
+
+  /** The connections that are named, each with the class that is sent there. */
+  *connections(): Iterable<{ readonly job: Class; readonly connection: string }> {
+    for (const [job, { connection }] of this.#routes) if (connection !== undefined) yield { job, connection };
   }
 
   /** That of the class itself before those of its parents, for each of the two. */
@@ -34,7 +45,7 @@ export class Routes {
     if (this.#routes.size === 0) return NOWHERE;
     let { connection, queue } = NOWHERE;
     for (let target: unknown = job; typeof target === 'function'; target = Object.getPrototypeOf(target)) {
-      const route = this.#routes.get(target);
+      const route = this.#routes.get(target as Class);
       connection ??= route?.connection;
       queue ??= route?.queue;
     }

@@ -58,15 +58,15 @@ export async function sendJob(
   return encoded.id;
 }
 
-// Strongest first: the dispatch, `@Job()`, the connection.
-function keepOf(
+/** What is to keep a job for the commit. Strongest first: the dispatch, `@Job()`, the connection. */
+export function keepOf(
   manager: DispatchApplication,
-  job: object,
+  job: object | undefined,
   connection: string,
   { keep, commit }: Detour,
 ): Keep | undefined {
   if (keep === undefined || commit === 'after') return keep;
-  const afterCommit = waitsForCommit(manager.encoder.definitionOf(job));
+  const afterCommit = job && waitsForCommit(manager.encoder.definitionOf(job));
   return (afterCommit ?? manager.settings(connection).afterCommit ?? false) ? keep : undefined;
 }
 

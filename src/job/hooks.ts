@@ -108,10 +108,10 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
-const invalidHook = defineError('E_INVALID_HOOK', (hook: string, value: unknown) => {
+const invalidHook = defineError('E_INVALID_HOOK', (hook: string, value: unknown, before: string) => {
   const given = kindOf(value);
   return {
-    message: `Queue.${hook}() was given ${given} in place of a function. Write Queue.${hook}((…) => { … }).`,
+    message: `Queue.${hook}() was given ${given} in place of a function. Write Queue.${hook}(${before}(…) => { … }).`,
     facts: { hook, given },
   };
 });
@@ -122,7 +122,12 @@ function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** @throws E_INVALID_HOOK: what is no function would be found out when the first job runs, or never */
-export function checkHook(hook: string, value: unknown): void {
-  if (typeof value !== 'function') throw invalidHook(hook, value);
+/**
+ * What is no function would be found out when the first job runs, or never.
+ *
+ * @param before parameters that stand before it, as the message shows them
+ * @throws E_INVALID_HOOK
+ */
+export function checkHook(hook: string, value: unknown, before = ''): void {
+  if (typeof value !== 'function') throw invalidHook(hook, value, before);
 }

@@ -9,13 +9,17 @@ const page = readFileSync(join(root, 'docs/errors.md'), 'utf8');
 
 type ErrorClass = new (...parameters: readonly unknown[]) => OnqueueError;
 
+function isErrorClass(value: unknown): value is ErrorClass {
+  return typeof value === 'function' && (value === OnqueueError || value.prototype instanceof OnqueueError);
+}
+
 const definesErrors = (file: string): boolean =>
   /\b(?:defineError\(|errorClass\(|extends OnqueueError)/.test(readFileSync(file, 'utf8'));
 
 const classes = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts') && definesErrors(join(root, 'src', file)))
   .flatMap((file) => Object.values(jest.requireActual<object>(join(root, 'src', file))))
-  .filter((value): value is ErrorClass => typeof value === 'function' && value.prototype instanceof OnqueueError);
+  .filter(isErrorClass);
 
 /** Classes that define their code themselves, by name. */
 const plain = [...new Set(classes)].filter(({ name }) => name in examples);
@@ -67,4 +71,12 @@ describe('the errors of Onqueue', () => {
       expect(told.message).toContain('; SendEmail was not kept');
     },
   );
+
+  it('have classes only where docs/errors.md names them, and the package exports these', () => {
+    const named = [...page.slice(0, page.indexOf('## ')).matchAll(/`(\w+Error)`/g)].map(([, name]) => name);
+    const exported = Object.entries(jest.requireActual<object>('../../src/index')).filter(([, value]) =>
+      isErrorClass(value),
+    );
+    expect(exported.map(([name]) => name).toSorted()).toEqual([...new Set(named)].toSorted());
+  });
 });

@@ -83,7 +83,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_INVALID_CONTAINER: [42],
   E_INVALID_DURATION: ['2 minutes', 'timeout on SendEmail', '2m'],
   E_INVALID_HANDLER: ['SendEmailHandler', 'SendEmail', 'handlers.ts', 'it has no method handle().'],
-  E_INVALID_HOOK: ['before', 5],
+  E_INVALID_HOOK: ['before', 5, ''],
   E_INVALID_JOB_CLASS: ['SendEmail', 'jobs.ts', 'bears @Job without brackets. Write @Job().'],
   E_INVALID_JOB_ID: [''],
   E_INVALID_JOB_NAME: ['@'],

@@ -1,6 +1,9 @@
 /** Where jobs go that say nothing themselves, and when. */
 import { Job } from '../../src/job/job';
 import { Transaction } from '../../src/dispatch/transaction/transaction';
+import { QueueManager } from '../../src/application/queue-manager';
+import { silentLogger } from '../../src/base/console-logger';
+import { builtInConnectors } from '../../src/connections/built-in';
 import { testApplication, type TestApplication } from '../support/application';
 
 abstract class Slow extends Job {
@@ -81,6 +84,19 @@ describe('Queue.route()', () => {
   ])('refuses %s', (_what, job, route) => {
     expect(() => application.manager.routes.set(job as typeof Report, route)).toThrow(/Queue\.route\(/);
   });
+
+  it('refuses a connection that there is not, also one that the configuration then lacks', () => {
+    const { manager } = application;
+    expect(() => manager.route(Report, { connection: 'secnod' })).toThrow(
+      /No connection 'secnod' .*Did you mean 'second'\? Queue\.route\(\) sends Report there\.$/,
+    );
+
+    const later = new QueueManager({ connectors: builtInConnectors, logger: silentLogger });
+    later.route(Report, { connection: 'elsewhere' });
+    expect(() => later.configure({ connections: { main: { driver: 'memory' } } })).toThrow(
+      expect.objectContaining({ code: 'E_UNKNOWN_CONNECTION' }),
+    );
+  });
 });
 
 describe('afterCommit', () => {
@@ -136,5 +152,21 @@ describe('afterCommit', () => {
       testApplication({ connections: { memory: { driver: 'memory', afterCommit: 'yes' as never } } }),
     ).toThrow(/connections\.memory\.afterCommit: expected true or false/);
     expect(() => Job({ afterCommit: 1 as never })(class Wrong extends Job {})).toThrow(/afterCommit on Wrong/);
+  });
+
+  it.each<[string, () => Patient | Hasty | Other, string, number]>([
+    ['of @Job() has it wait', () => new Patient(), 'memory', 0],
+    ['of a connection has it wait', () => new Other(), 'waits', 0],
+    ['of @Job() is stronger than that of the connection', () => new Hasty(), 'waits', 1],
+  ])('of a push: %s', async (_what, job, connection, meanwhile) => {
+    const queue = application.manager.connection(connection);
+    let seen: number | undefined;
+
+    await Transaction.run(async () => {
+      await queue.push(job());
+      seen = await ready(connection);
+    });
+
+    expect([seen, await ready(connection)]).toEqual([meanwhile, 1]);
   });
 });

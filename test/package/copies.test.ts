@@ -103,11 +103,11 @@ describe('two copies of the package in one process', () => {
     project.write(
       'program.mjs',
       `import { Welcome, Job } from './bundle.js';
-       import { Job as Installed, OnqueueError } from 'onqueue';
+       import { Job as Installed, CapabilityError } from 'onqueue';
        import { runJob } from 'onqueue/testing';
-       import { OnqueueError as Inside } from './inside/dist/index.js';
+       import { CapabilityError as Inside } from './inside/dist/index.js';
        const { outcome } = await runJob(new Welcome('ada'), { container: { resolve: () => ({ send: (to) => to }) } });
-       console.log(Job === Installed, OnqueueError === Inside, outcome);`,
+       console.log(Job === Installed, CapabilityError === Inside, outcome);`,
     );
     const { stdout, stderr } = await project.run(['program.mjs']);
 

@@ -9,6 +9,8 @@ import { loadTypeScript } from './typescript-loader';
 const SOURCE = 'onqueue.config.ts';
 const CONFIG_FILES = [SOURCE, 'onqueue.config.js', 'onqueue.config.cjs', 'onqueue.config.mjs'] as const;
 
+const HOW_TO_EXPORT = 'Write: export default defineConfig({ … }), or module.exports = { … }.';
+
 /** Endings that somebody may expect to be read. */
 const UNREAD_FILES = ['mts', 'cts', 'tsx', 'json', 'yaml', 'yml', 'toml'].map((ending) => `onqueue.config.${ending}`);
 
@@ -58,7 +60,11 @@ export function staleRemark(file: string): string | undefined {
  * @throws E_CONFIG_FILE, E_TYPESCRIPT_LOADER
  */
 export function loadConfiguration(file: string): Configuration | Promise<Configuration> {
-  const exported = unwrapped(load(file));
+  const loaded = load(file);
+  const exported = unwrapped(loaded);
+  if (isModuleWithout('default', loaded) && !('connections' in loaded)) {
+    throw configFileFailed(file, `it has no default export. ${HOW_TO_EXPORT}`);
+  }
   if (typeof exported !== 'function') return configurationIn(file, exported, 'its default export is');
   const given = (value: unknown): Configuration => configurationIn(file, value, 'what its function gives is');
   const failed = (cause: unknown): never => {
@@ -77,9 +83,14 @@ function configurationIn(file: string, value: unknown, subject: string): Configu
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   throw configFileFailed(
     file,
-    `${subject} ${Array.isArray(value) ? 'an array' : `of type ${typeof value}`}, and no configuration. ` +
-      'Write: export default defineConfig({ … }), or module.exports = { … }.',
+    `${subject} ${Array.isArray(value) ? 'an array' : `of type ${typeof value}`}, and no configuration. ${HOW_TO_EXPORT}`,
   );
+}
+
+/** Of an ES module, or of what a compiler made of one. */
+function isModuleWithout(name: string, exported: unknown): exported is object {
+  if (typeof exported !== 'object' || exported === null || name in exported) return false;
+  return types.isModuleNamespaceObject(exported) || '__esModule' in exported;
 }
 
 function load(file: string): unknown {

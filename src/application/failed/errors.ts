@@ -56,12 +56,16 @@ export const failedJobsOutOfReach = defineError(
 );
 
 /** What was to choose among the failed jobs does not: taken at its word, it would mean all of them. */
-export const invalidFailedFilter = defineError('E_FAILED_FILTER', (call: string, filter: unknown, reason: string) => ({
-  message:
-    `${call} was given ${inspect(filter, { depth: 1, breakLength: Infinity })}, and ${reason}. Give one or more of queue, ` +
-    "name, error (a text in the exception) and olderThan; flush() and retry('all') take all.",
-  facts: { call, filter },
-}));
+export const invalidFailedFilter = defineError(
+  'E_FAILED_FILTER',
+  (call: string, filter: unknown, reason: string, remedy: string = HOW_TO_FILTER) => ({
+    message: `${call} was given ${inspect(filter, { depth: 1, breakLength: Infinity })}, and ${reason}.${remedy}`,
+    facts: { call, filter },
+  }),
+);
+
+const HOW_TO_FILTER =
+  " Give one or more of queue, name, error (a text in the exception) and olderThan; flush() and retry('all') take all.";
 
 export interface LeftBehind {
   readonly id: string;

@@ -1,8 +1,7 @@
 /** Which failed jobs are meant: those that fit all that is given. */
-import type { Milliseconds } from '../../base/clock';
 import { type Duration, durationSeconds } from '../../job/duration';
-import { invalidFailedFilter } from './errors';
 import type { FailedEntry } from '../../connections/failed-store';
+import { invalidFailedFilter } from './errors';
 
 export interface FailedFilter {
   /** Those of this queue. */
@@ -17,7 +16,12 @@ export interface FailedFilter {
   readonly olderThan?: Duration | undefined;
 }
 
-const TEXTS = ['queue', 'connection', 'name', 'error'] as const;
+const TEXTS: readonly string[] = ['queue', 'connection', 'name', 'error'];
+
+/** Whether none of these fields says anything. */
+export function isEmpty(filter: FailedFilter): boolean {
+  return Object.values(filter).every((value) => value === undefined);
+}
 
 /**
  * A slip in a filter would mean all failed jobs, so it is refused.
@@ -25,25 +29,34 @@ const TEXTS = ['queue', 'connection', 'name', 'error'] as const;
  * @throws E_FAILED_FILTER, E_INVALID_DURATION
  */
 export function checkFilter(filter: FailedFilter, call: string): void {
-  const given = Object.entries(filter).filter(([, value]) => value !== undefined);
-  if (given.length === 0) throw invalidFailedFilter(call, filter, 'it chooses none');
-  for (const [field, value] of given) {
+  if (isEmpty(filter)) throw invalidFailedFilter(call, filter, 'it chooses none');
+  for (const [field, value] of Object.entries(filter)) {
+    if (value === undefined) continue;
     if (field === 'olderThan') durationSeconds(value, `olderThan of ${call}`);
-    else if (!(TEXTS as readonly string[]).includes(field))
-      throw invalidFailedFilter(call, filter, `'${field}' is none of its fields`);
+    else if (!TEXTS.includes(field)) throw invalidFailedFilter(call, filter, `'${field}' is none of its fields`);
     else if (typeof value !== 'string' || value === '')
       throw invalidFailedFilter(call, filter, `'${field}' is no text`);
   }
 }
 
-/** @param now by the clock of the store */
-export function fitsFilter(entry: FailedEntry, filter: FailedFilter, now: Milliseconds): boolean {
-  const { queue, connection, name, error, olderThan } = filter;
-  return (
+/** @throws E_FAILED_FILTER one of the numbers is no count */
+export function checkCounts(counts: Readonly<Record<string, number | undefined>>, call: string): void {
+  for (const [field, count] of Object.entries(counts)) {
+    if (count === undefined || count === Infinity || (Number.isSafeInteger(count) && count >= 0)) continue;
+    throw invalidFailedFilter(call, counts, `'${field}' is no whole number from 0`, '');
+  }
+}
+
+/** @param now by the clock of the store, in milliseconds; asked for only where `olderThan` is given */
+export async function fitting(
+  { queue, connection, name, error, olderThan }: FailedFilter,
+  now: () => Promise<number> | number,
+): Promise<(entry: FailedEntry) => boolean> {
+  const before = olderThan === undefined ? Infinity : (await now()) - durationSeconds(olderThan, 'olderThan') * 1000;
+  return (entry) =>
     (queue === undefined || entry.queue === queue) &&
     (connection === undefined || entry.connection === connection) &&
     (name === undefined || entry.name === name) &&
     (error === undefined || entry.exception.includes(error)) &&
-    (olderThan === undefined || entry.failedAt < now - durationSeconds(olderThan, 'olderThan') * 1000)
-  );
+    entry.failedAt < before;
 }

@@ -1,27 +1,35 @@
 /** The jobs that are out of tries, over all connections that keep them: `Queue.failed`. */
 import type { Clock, Milliseconds } from '../../base/clock';
-import { durationSeconds } from '../../job/duration';
-import type { Duration } from '../../job/duration';
+import { errorMessage } from '../../base/exception-text';
 import type { Logger } from '../../base/logger';
 import type { Buried, Connection } from '../../connections/contract';
 import type { ConnectionSettings } from '../../connections/connector';
+import type { FailedEntry, FailedStore } from '../../connections/failed-store';
+import { durationSeconds } from '../../job/duration';
 import { invalidJobId } from '../../dispatch/errors';
 import { checkRetriedSize } from '../../dispatch/payload-size';
 import { Lock } from '../locks/lock';
 import {
   ambiguousFailedJob,
-  invalidFailedFilter,
   failedJobsOutOfReach,
-  noFailedStore,
+  invalidFailedFilter,
+  type LeftBehind,
+  retryIncomplete,
   type Unreachable,
 } from './errors';
-import { errorMessage, toError } from '../../base/exception-text';
-import type { FailedEntry, FailedStore } from '../../connections/failed-store';
-import { checkFilter, type FailedFilter, fitsFilter } from './failed-filter';
-import { type FoundJob, FoundJobs } from './found-jobs';
-import { RetryRun } from './retry-run';
+import { checkCounts, checkFilter, type FailedFilter, fitting, isEmpty } from './failed-filter';
+import {
+  distinct,
+  type FailedApplication,
+  failedStoreOf,
+  type FoundJob,
+  type OpenStore,
+  PAGE,
+  sweep,
+  type Sweep,
+  visitStores,
+} from './failed-stores';
 import { retriedPayload } from './retried-payload';
-import { type OpenStore, sweep, type TakeOut } from './sweep';
 
 /** A failed job, as it is shown. */
 export interface FailedJob {
@@ -40,24 +48,25 @@ export interface FailedJob {
 /** Where a job failed: with its id it tells it from all others. */
 export type FailedPlace = Pick<FailedFilter, 'queue' | 'connection'>;
 
-/** What failed jobs need of the application. */
-export interface FailedSources {
-  /** The names of all configured connections. */
-  readonly names: () => readonly string[];
-  readonly driver: (name: string) => Connection;
-  /** The connection that keeps the failed jobs of those without a store. */
-  readonly keeper: () => string;
-  readonly settings: (name: string) => ConnectionSettings;
+/** What failed jobs need of their application; a `QueueManager` is one. */
+export interface FailedSources extends FailedApplication {
+  settings(name: string): ConnectionSettings;
   readonly clock: Clock;
-  readonly logger: () => Logger;
+  readonly logger: Logger;
 }
 
-type Fits = (entry: FailedEntry) => boolean;
+export interface FailedListOptions extends FailedFilter {
+  /** Default 100. */
+  readonly limit?: number | undefined;
+  /** Skip so many of those that fit. */
+  readonly offset?: number | undefined;
+  /** Called for each connection that could not be asked, in place of a line in the log. */
+  readonly unreachable?: ((connection: string, error: Error) => void) | undefined;
+}
 
 const DEFAULT_LIMIT = 100;
-const PAGE = 100;
 /** Seconds that sending one job back to another connection may take; then another process may try. */
-const RETRY_LOCK: Duration = 60;
+const RETRY_LOCK = 60;
 
 export class FailedJobs {
   readonly #sources: FailedSources;
@@ -67,29 +76,21 @@ export class FailedJobs {
   }
 
   /**
-   * Newest first, of all connections that can be asked. `limit`: default 100; `offset`: skip so many of those that fit.
+   * Newest first, of all connections that can be asked.
    *
-   * `unreachable` is called for each connection that could not be asked, in place of a line in the log.
-   *
-   * @throws what the first connection rejected with, where none could be asked
+   * @throws E_FAILED_FILTER; what the first connection rejected with, where none could be asked
    */
-  async list(
-    options: FailedFilter & {
-      readonly limit?: number;
-      readonly offset?: number;
-      readonly unreachable?: ((connection: string, error: Error) => void) | undefined;
-    } = {},
-  ): Promise<FailedJob[]> {
+  async list(options: FailedListOptions = {}): Promise<FailedJob[]> {
     const { limit = DEFAULT_LIMIT, offset = 0, unreachable, ...filter } = options;
-    const isFiltered = Object.values(filter).some((value) => value !== undefined);
-    if (isFiltered) checkFilter(filter, 'failed.list()');
+    if (!isEmpty(filter)) checkFilter(filter, 'failed.list()');
+    checkCounts({ limit, offset }, 'failed.list()');
     const tell = unreachable ?? ((connection, error) => this.#logUnreachable(connection, error));
-    const found = new FoundJobs();
+    const found: FoundJob[] = [];
     const away = await this.#visit(async (open) => {
-      for (const entry of await this.#newest(open, filter, offset + limit)) found.add({ open, entry });
+      for (const entry of await this.#newest(open, filter, offset + limit)) found.push({ open, entry });
     });
     for (const { connection, error } of away) tell(connection, error);
-    return found.all
+    return distinct(found)
       .map(({ entry }) => entry)
       .toSorted((a, b) => b.failedAt - a.failedAt)
       .slice(offset, offset + limit)
@@ -123,8 +124,11 @@ export class FailedJobs {
   retry(which: 'all' | FailedFilter): Promise<number>;
   retry(id: string, place?: FailedPlace): Promise<boolean>;
   async retry(which: string | FailedFilter, place: FailedPlace = {}): Promise<boolean | number> {
-    if (which === 'all') return this.#retryAll();
-    if (isFilter(which)) return this.#retryThose(which);
+    if (which === 'all') return this.#retryThose({}, (buried) => buried.kick());
+    if (isFilter(which)) {
+      checkFilter(which, 'failed.retry()');
+      return this.#retryThose(which);
+    }
     const found = await this.#find(which, place);
     return found !== undefined && this.#retry(found.open, found.entry);
   }
@@ -145,7 +149,9 @@ export class FailedJobs {
   async forget(which: string | FailedFilter, place: FailedPlace = {}): Promise<boolean | number> {
     if (isFilter(which)) {
       checkFilter(which, 'failed.forget()');
-      return this.#remove(async (open) => this.#removeThose(open, which.queue, await this.#fitting(open, which)));
+      return this.#remove(async (open) =>
+        forgetThose(open, { queue: which.queue, fits: await this.#fitting(open, which) }),
+      );
     }
     const found = await this.#find(which, place);
     return found !== undefined && found.open.store.forget(found.entry);
@@ -172,55 +178,29 @@ export class FailedJobs {
    */
   async prune(options: FailedFilter & { readonly keep?: number | undefined } = {}): Promise<number> {
     const { keep, ...filter } = options;
-    const { olderThan, queue, connection, name, error } = filter;
-    if (Object.values(filter).some((value) => value !== undefined)) checkFilter(filter, 'failed.prune()');
+    const { olderThan, ...fields } = filter;
+    if (!isEmpty(filter)) checkFilter(filter, 'failed.prune()');
+    checkCounts({ keep }, 'failed.prune()');
     if (olderThan === undefined && keep === undefined)
       throw invalidFailedFilter('failed.prune()', options, 'neither olderThan nor keep is among it');
-    const seconds = olderThan === undefined ? undefined : durationSeconds(olderThan, 'olderThan');
-    if (connection === undefined && name === undefined && error === undefined) {
-      return this.#remove(({ store }) => store.prune({ olderThan: seconds, keep, queue }));
-    }
+    const { queue, ...others } = fields;
     return this.#remove(async (open) => {
-      const fits = await this.#fitting(open, { queue, connection, name, error });
-      const isOld = olderThan === undefined ? undefined : await this.#fitting(open, { olderThan });
-      const old = isOld && ((entry: FailedEntry) => isOld(entry) && fits(entry));
-      const removed = old === undefined ? 0 : await this.#removeThose(open, queue, old);
-      return removed + (keep === undefined ? 0 : await this.#removeThose(open, queue, fits, keep));
+      if (isEmpty(others)) return open.store.prune({ olderThan: secondsOf(olderThan), keep, queue });
+      const goes = olderThan === undefined ? undefined : await this.#fitting(open, { olderThan });
+      return forgetThose(open, { queue, fits: await this.#fitting(open, fields), keep: keep ?? Infinity, goes });
     });
   }
 
   /** Where a connection's failed jobs go: to its own store, or to that of the connection `failed` names. */
   storeFor(connection: Connection): FailedStore | undefined {
-    return ownStore(connection) ?? ownStore(this.#sources.driver(this.#sources.keeper()));
+    return failedStoreOf(connection, this.#sources);
   }
 
-  /**
-   * Goes to one store after another. Gives those that could not be asked: one that is away must not hide the others.
-   *
-   * @throws E_NO_FAILED_STORE; what the first rejected with, where all did
-   */
-  async #visit(
+  #visit(
     ask: (open: OpenStore) => Promise<void>,
     askBuried?: (buried: Buried) => Promise<void>,
   ): Promise<readonly Unreachable[]> {
-    const names = this.#sources.names();
-    const away: Unreachable[] = [];
-    let reached = 0;
-    for (const name of names) {
-      try {
-        const connection = this.#sources.driver(name);
-        if (connection.standsFor !== undefined) continue;
-        const store = ownStore(connection);
-        if (store !== undefined) await ask({ connection, store });
-        else if (connection.buried === undefined || askBuried === undefined || this.storeFor(connection)) continue;
-        else await askBuried(connection.buried);
-        reached += 1;
-      } catch (error) {
-        away.push({ connection: name, error: toError(error) });
-      }
-    }
-    if (reached > 0) return away;
-    throw away[0]?.error ?? noFailedStore(names);
+    return visitStores(this.#sources, ask, askBuried);
   }
 
   async #remove(
@@ -232,50 +212,57 @@ export class FailedJobs {
       async (open) => void (removed += await from(open)),
       fromBuried && (async (buried) => void (removed += await fromBuried(buried))),
     );
-    checkAllReached(`${removed} failed ${removed === 1 ? 'job was' : 'jobs were'} removed`, removed, away);
+    const done = `${removed} failed ${removed === 1 ? 'job was' : 'jobs were'} removed`;
+    if (away.length > 0) throw failedJobsOutOfReach(done, removed, away);
     return removed;
   }
 
   async #find(id: string, { queue, connection }: FailedPlace): Promise<FoundJob | undefined> {
-    checkId(id);
-    const found = new FoundJobs();
+    // From JavaScript: each store would say something else of what is no text.
+    if (typeof id !== 'string') throw invalidJobId(id);
+    const fits = await fitting({ queue, connection }, () => 0);
+    const all: FoundJob[] = [];
     const away = await this.#visit(async (open) => {
-      for (const entry of await open.store.find(id)) {
-        const isThere = queue === undefined || entry.queue === queue;
-        if (isThere && (connection === undefined || entry.connection === connection)) found.add({ open, entry });
-      }
+      for (const entry of await open.store.find(id)) if (fits(entry)) all.push({ open, entry });
     });
-    const [first, ...others] = found.all;
-    if (first === undefined) checkAllReached(`no failed job '${id}' was found`, 0, away);
-    if (others.length > 0)
-      throw ambiguousFailedJob(
-        id,
-        found.all.map(({ entry }) => entry),
-      );
-    return first;
+    const found = distinct(all);
+    if (found.length === 0 && away.length > 0) throw failedJobsOutOfReach(`no failed job '${id}' was found`, 0, away);
+    const places = found.map(({ entry }) => entry);
+    if (places.length > 1) throw ambiguousFailedJob(id, places);
+    return found[0];
   }
 
-  async #retryAll(): Promise<number> {
-    const run = new RetryRun((open, entry) => this.#retry(open, entry));
-    const kick = async (buried: Buried): Promise<void> => run.add(await buried.kick());
-    return run.result(await this.#visit((open) => run.over(open, { fits: () => true }), kick));
-  }
-
-  // What is buried cannot be looked into.
-  async #retryThose(filter: FailedFilter): Promise<number> {
-    checkFilter(filter, 'failed.retry()');
-    const run = new RetryRun((open, entry) => this.#retry(open, entry));
-    const { queue } = filter;
-    return run.result(
-      await this.#visit(async (open) => run.over(open, { queue, fits: await this.#fitting(open, filter) })),
+  /** @param kick sends back what is buried, which cannot be looked into */
+  async #retryThose(filter: FailedFilter, kick?: (buried: Buried) => Promise<number>): Promise<number> {
+    const left: LeftBehind[] = [];
+    let retried = 0;
+    let cause: unknown;
+    const away = await this.#visit(
+      async (open) => {
+        const takeOut: Sweep['takeOut'] = async (entry) => {
+          try {
+            if (!(await this.#retry(open, entry))) return 'gone';
+            retried += 1;
+            return 'done';
+          } catch (error) {
+            cause ??= error;
+            left.push({ id: entry.id, reason: errorMessage(error) });
+            return 'left';
+          }
+        };
+        await sweep(open, { queue: filter.queue, fits: await this.#fitting(open, filter), takeOut });
+      },
+      kick && (async (buried) => void (retried += await kick(buried))),
     );
+    if (left.length + away.length === 0) return retried;
+    throw retryIncomplete(retried, left, away, cause ?? away[0]?.error);
   }
 
   /** The newest of a store that fit. */
   async #newest(open: OpenStore, filter: FailedFilter, count: number): Promise<readonly FailedEntry[]> {
     const { queue, ...rest } = filter;
     const { store } = open;
-    if (Object.values(rest).every((value) => value === undefined)) return store.list({ queue, limit: count });
+    if (isEmpty(rest)) return store.list({ queue, limit: count });
     const fits = await this.#fitting(open, filter);
     const found: FailedEntry[] = [];
     for (let offset = 0; found.length < count;) {
@@ -287,20 +274,8 @@ export class FailedJobs {
     return found.slice(0, count);
   }
 
-  async #removeThose(open: OpenStore, queue: string | undefined, fits: Fits, keep = 0): Promise<number> {
-    let removed = 0;
-    const takeOut = async (entry: FailedEntry): Promise<TakeOut> => {
-      if (!(await open.store.forget(entry))) return 'gone';
-      removed += 1;
-      return 'done';
-    };
-    await sweep(open, { queue, fits, keep, takeOut });
-    return removed;
-  }
-
-  async #fitting({ connection }: OpenStore, filter: FailedFilter): Promise<Fits> {
-    const now = filter.olderThan === undefined ? 0 : await this.#now(connection);
-    return (entry) => fitsFilter(entry, filter, now);
+  #fitting({ connection }: OpenStore, filter: FailedFilter): Promise<(entry: FailedEntry) => boolean> {
+    return fitting(filter, () => this.#now(connection));
   }
 
   /** By the clock of the store, where it has one. */
@@ -310,18 +285,18 @@ export class FailedJobs {
 
   #logUnreachable(connection: string, error: Error): void {
     const message = `The failed jobs of connection '${connection}' are not listed: ${errorMessage(error)}`;
-    this.#sources.logger().warn({ connection }, message);
+    this.#sources.logger.warn({ connection }, message);
   }
 
   async #retry(open: OpenStore, entry: FailedEntry): Promise<boolean> {
-    const isConfigured = this.#sources.names().includes(entry.connection);
+    const isConfigured = this.#sources.connectionNames().includes(entry.connection);
     const target = this.#sources.settings(isConfigured ? entry.connection : open.connection.name);
     checkRetriedSize(entry.payload, `${entry.name} ${entry.id}`, target);
     const payload = retriedPayload(entry.payload, await this.#now(open.connection));
     if (entry.connection === open.connection.name) return open.store.retry(entry, payload);
     if (isConfigured) return this.#sendBack(open, entry, payload);
     const message = `Failed job ${entry.id} came from the connection '${entry.connection}', which is configured no more; it goes to '${open.connection.name}', which kept it.`;
-    this.#sources.logger().warn({ id: entry.id, connection: entry.connection }, message);
+    this.#sources.logger.warn({ id: entry.id, connection: entry.connection }, message);
     return open.store.retry(entry, payload);
   }
 
@@ -341,21 +316,23 @@ export class FailedJobs {
   }
 }
 
+async function forgetThose(open: OpenStore, which: Omit<Sweep, 'takeOut'>): Promise<number> {
+  let removed = 0;
+  const takeOut = async (entry: FailedEntry): Promise<'done' | 'gone'> => {
+    if (!(await open.store.forget(entry))) return 'gone';
+    removed += 1;
+    return 'done';
+  };
+  await sweep(open, { ...which, takeOut });
+  return removed;
+}
+
+function secondsOf(olderThan: FailedFilter['olderThan']): number | undefined {
+  return olderThan === undefined ? undefined : durationSeconds(olderThan, 'olderThan');
+}
+
 function isFilter(which: unknown): which is FailedFilter {
   return typeof which === 'object' && which !== null;
-}
-
-// From JavaScript, and of an id that was looked up in vain: each store would say something else of it.
-function checkId(id: unknown): void {
-  if (typeof id !== 'string') throw invalidJobId(id);
-}
-
-function checkAllReached(done: string, count: number, away: readonly Unreachable[]): void {
-  if (away.length > 0) throw failedJobsOutOfReach(done, count, away);
-}
-
-function ownStore(connection: Connection): FailedStore | undefined {
-  return connection.capabilities.failed ? connection.failed : undefined;
 }
 
 function shown({ payload, failedAt, ...entry }: FailedEntry): FailedJob {

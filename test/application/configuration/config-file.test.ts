@@ -219,6 +219,12 @@ describe('a configuration file', () => {
     });
 
     rmSync(join(folder, 'onqueue.config.js'));
+    write({ 'onqueue.config.mjs': `export const config = {};` });
+    expect(await loadedByNode()).toMatchObject({
+      code: 'E_CONFIG_FILE',
+      message: expect.stringContaining('it has no default export. Write: export default defineConfig(') as string,
+    });
+
     write({ 'onqueue.config.mjs': `await null;\nexport default {};` });
     expect(await loadedByNode()).toMatchObject({
       code: 'E_CONFIG_FILE',

@@ -43,6 +43,9 @@ describe('failed jobs', () => {
 
     expect((await failed.list()).map(({ id }) => id)).toEqual(['c', 'b', 'a']);
     expect((await failed.list({ queue: 'reports' })).map(({ id }) => id)).toEqual(['b']);
+    await expect(failed.list({ limit: -1 })).rejects.toThrow(
+      "failed.list() was given { limit: -1, offset: 0 }, and 'limit' is no whole number from 0.",
+    );
     expect((await failed.list({ limit: 1, offset: 1 })).map(({ id }) => id)).toEqual(['b']);
     expect(await failed.get('b')).toEqual({
       id: 'b',
