@@ -2,7 +2,6 @@
  * One application's queues: its configuration, its connections by name, and its hooks. `Queue` is a facade over one of
  * these; a program may make its own, and so have two applications in one process. Nothing is opened before its first use.
  */
-import { types } from 'node:util';
 import { type Clock, systemClock } from '../base/clock';
 import { type Random, systemRandom } from '../base/random';
 import type { Container } from '../container/container';
@@ -25,25 +24,15 @@ import type { Drivers } from '../connections/configs';
 import type { Connection } from '../connections/contract';
 import { settingsOf } from './configuration/connection-settings';
 import type { Connector, Connectors, ConnectionSettings } from '../connections/connector';
-import {
-  alreadyConfigured,
-  configFileFailed,
-  configurationLoading,
-  managerClosed,
-  misnamedConnection,
-  unknownConnection,
-  unknownDriver,
-} from './errors';
+import { alreadyConfigured, managerClosed, misnamedConnection, unknownConnection, unknownDriver } from './errors';
 import { CapabilityError } from '../connections/errors';
 import { type ErrorCallback, ErrorReports } from './error-reports';
 import { nameStore } from './configuration/implicit-store';
 import { JobEncoder, type PayloadCreator } from '../dispatch/job-encoder';
 import {
   type ConfigurationSources,
-  findConfiguration,
-  type FoundConfiguration,
   type LoadedConfiguration,
-  loadedConfiguration,
+  PresentConfiguration,
 } from './configuration/loaded-configuration';
 import { Outbox } from '../dispatch/outbox';
 import { QueueConnection } from '../dispatch/queue-connection';
@@ -67,9 +56,6 @@ export interface QueueEnvironment {
   readonly variables?: Readonly<NodeJS.ProcessEnv> | undefined;
 }
 
-const ONLY_COMMANDS_WAIT =
-  'it is a promise, and only commands wait for one. Call Queue.configure(await configuration()) first.';
-
 /** Of each queue, where the configuration says nothing. */
 const KEPT_FAILURES = 10_000;
 
@@ -92,9 +78,13 @@ export class QueueManager implements DispatchApplication, FailedSources {
   readonly #errors = new ErrorReports(() => this.logger);
   readonly #payloadCreators = new Set<PayloadCreator>();
   readonly #closables = new Set<Closable>();
-  #loaded: LoadedConfiguration | undefined;
+  readonly #configuration = new PresentConfiguration(
+    () => this.#sources(),
+    (loaded) => {
+      for (const { connection, job } of this.routes.connections()) checkRoute(loaded, job, connection);
+    },
+  );
   #logger: { readonly given: Logger; readonly guarded: Logger } | undefined;
-  #loading = false;
   #closing: Promise<void> | undefined;
   #isStoreNamed = false;
   #closed = false;
@@ -131,8 +121,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
       if (saysTheSame(present, configuration)) return;
       throw alreadyConfigured([...this.#drivers.keys()], source);
     }
-    // In JavaScript, a forgotten argument must not be taken for a call to look for a file.
-    this.#loaded = this.#check(this.#find({ configuration }));
+    this.#configuration.replace(configuration);
     this.#connections.clear();
   }
 
@@ -141,15 +130,8 @@ export class QueueManager implements DispatchApplication, FailedSources {
    *
    * @throws ConfigurationError, E_CONFIG_FILE, E_TYPESCRIPT_LOADER
    */
-  async ready(): Promise<void> {
-    if (this.#loaded !== undefined) return;
-    this.#beginLoading();
-    try {
-      const found = this.#find();
-      this.#loaded = this.#check({ ...found, configuration: await found.configuration });
-    } finally {
-      this.#loading = false;
-    }
+  ready(): Promise<void> {
+    return this.#configuration.ready();
   }
 
   get configuration(): Configuration {
@@ -162,7 +144,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
   }
 
   get isConfigured(): boolean {
-    return this.#loaded !== undefined;
+    return this.#configuration.loaded !== undefined;
   }
 
   get container(): Container | undefined {
@@ -171,7 +153,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
 
   /** A user's logger that throws must change nothing: neither an outcome nor a call to a store. */
   get logger(): Logger {
-    const logger = this.#loaded?.configuration.logger ?? this.#environment.logger;
+    const logger = this.#configuration.loaded?.configuration.logger ?? this.#environment.logger;
     if (this.#logger === undefined || this.#logger.given !== logger)
       this.#logger = { given: logger, guarded: guarded(logger) };
     return this.#logger.guarded;
@@ -271,7 +253,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
 
   /** Says where jobs of a class go if they say nothing themselves. */
   route(job: Class, route: JobRoute): void {
-    const loaded = this.#loaded;
+    const loaded = this.#configuration.loaded;
     this.routes.set(job, route, loaded && ((connection) => checkRoute(loaded, job, connection)));
   }
 
@@ -338,7 +320,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
     const shutdown = new Shutdown({ outbox, closables: this.#closables, drivers, clock, logger, report });
     await shutdown.settle();
     this.#closed = true;
-    await shutdown.disconnect(this.#loaded?.configuration.close);
+    await shutdown.disconnect(this.#configuration.loaded?.configuration.close);
   }
 
   /** Another process has named the store that nobody chose. */
@@ -351,42 +333,15 @@ export class QueueManager implements DispatchApplication, FailedSources {
     if (!this.#isStoreNamed) nameStore(notice, this.logger, this.#environment.variables ?? process.env);
   }
 
-  #load(): LoadedConfiguration {
-    if (this.#loaded !== undefined) return this.#loaded;
-    this.#beginLoading();
-    try {
-      const found = this.#find();
-      if (types.isPromise(found.configuration)) {
-        found.configuration.catch(() => undefined);
-        throw configFileFailed(found.source, ONLY_COMMANDS_WAIT);
-      }
-      return (this.#loaded = this.#check(found));
-    } finally {
-      this.#loading = false;
-    }
-  }
-
-  #beginLoading(): void {
-    this.#checkOpen();
-    // Half of a file would be taken for one that says nothing, and jobs for another store.
-    if (this.#loading) throw configurationLoading();
-    this.#loading = true;
-  }
-
-  #find(given?: { readonly configuration: unknown }): FoundConfiguration {
-    return findConfiguration({ ...this.#sources(), given });
-  }
-
-  #check(found: FoundConfiguration): LoadedConfiguration {
-    const loaded = loadedConfiguration(this.#sources(), found);
-    for (const { connection, job } of this.routes.connections()) checkRoute(loaded, job, connection);
-    return loaded;
-  }
-
   #sources(): ConfigurationSources {
+    this.#checkOpen();
     const { folder = process.cwd(), configFile, variables = process.env, logger } = this.#environment;
     const drivers = [...this.#connectors.keys()];
     return { folder, configFile, variables, logger, drivers, registry: this.registry };
+  }
+
+  #load(): LoadedConfiguration {
+    return this.#configuration.get();
   }
 
   #checkOpen(): void {

@@ -106,10 +106,7 @@ describe('a queue manager', () => {
       /'mine' has the driver 'pigeons', which is none of .*Queue\.addConnector\('pigeons', …\)/,
     );
 
-    expect(() => manager.addConnector('memory', undefined as never)).toThrow(
-      "Queue.addConnector() was given nothing in place of a function. Write Queue.addConnector('memory', (…) => { … }).",
-    );
-
+    expect(() => addConnector('pigeons', undefined as never)).toThrow("Queue.addConnector('pigeons', (…)");
     addConnector('pigeons', (_config, { name }) => new MemoryConnection(name, new MemoryStore(name, clock)));
 
     expect(manager.driver().name).toBe('mine');

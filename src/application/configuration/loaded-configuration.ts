@@ -1,4 +1,5 @@
-/** A configuration that was found, checked, and filled in. */
+/** A configuration that was found, checked, and filled in: the one that a program gives, or what is loaded on first use. */
+import { types } from 'node:util';
 import { learnSecrets } from '../../base/secrets';
 import type { JobRegistry } from '../../job/registry';
 import type { Logger } from '../../base/logger';
@@ -8,7 +9,7 @@ import type { Configuration } from './configuration';
 import type { ConnectionConfig } from '../../connections/configs';
 import { allSettings } from './connection-settings';
 import type { ConnectionSettings } from '../../connections/connector';
-import { ConfigurationError } from '../errors';
+import { ConfigurationError, configFileFailed, configurationLoading } from '../errors';
 import { type ImplicitStore, implicitStore } from './implicit-store';
 
 export interface LoadedConfiguration {
@@ -41,8 +42,79 @@ export interface ConfigurationSources {
   readonly registry: JobRegistry;
 }
 
+const ONLY_COMMANDS_WAIT =
+  'it is a promise, and only commands wait for one. Call Queue.configure(await configuration()) first.';
+
+/** The configuration that is in use, once there is one. */
+export class PresentConfiguration {
+  readonly #sources: () => ConfigurationSources;
+  readonly #check: (loaded: LoadedConfiguration) => void;
+  #loaded: LoadedConfiguration | undefined;
+  #loading = false;
+
+  /**
+   * @param sources throws where nothing may be loaded any more
+   * @param check throws where something else of the program does not fit to it
+   */
+  constructor(sources: () => ConfigurationSources, check: (loaded: LoadedConfiguration) => void) {
+    this.#sources = sources;
+    this.#check = check;
+  }
+
+  /** Undefined: nobody has asked for it. */
+  get loaded(): LoadedConfiguration | undefined {
+    return this.#loaded;
+  }
+
+  /** Loads it on first use. @throws ConfigurationError, E_CONFIG_FILE, E_TYPESCRIPT_LOADER, E_CONFIGURATION_LOADING */
+  get(): LoadedConfiguration {
+    if (this.#loaded !== undefined) return this.#loaded;
+    return this.#load((found) => {
+      if (!types.isPromise(found.configuration)) return this.#use(found);
+      found.configuration.catch(() => undefined);
+      throw configFileFailed(found.source, ONLY_COMMANDS_WAIT);
+    });
+  }
+
+  /** Loads it, and waits for one that an async function gives. */
+  async ready(): Promise<void> {
+    if (this.#loaded !== undefined) return;
+    const found = this.#load((one) => one);
+    this.#loading = true;
+    try {
+      this.#use({ ...found, configuration: await found.configuration });
+    } finally {
+      this.#loading = false;
+    }
+  }
+
+  /** Replaces it. @throws ConfigurationError */
+  replace(configuration: unknown): void {
+    // In JavaScript, a forgotten argument must not be taken for a call to look for a file.
+    this.#use(findConfiguration({ ...this.#sources(), given: { configuration } }));
+  }
+
+  #load<Result>(use: (found: FoundConfiguration) => Result): Result {
+    const sources = this.#sources();
+    // Half of a file would be taken for one that says nothing, and jobs for another store.
+    if (this.#loading) throw configurationLoading();
+    this.#loading = true;
+    try {
+      return use(findConfiguration(sources));
+    } finally {
+      this.#loading = false;
+    }
+  }
+
+  #use(found: FoundConfiguration): LoadedConfiguration {
+    const loaded = loadedConfiguration(this.#sources(), found);
+    this.#check(loaded);
+    return (this.#loaded = loaded);
+  }
+}
+
 /** A configuration, before anything of it was looked at. */
-export interface FoundConfiguration {
+interface FoundConfiguration {
   /** A promise, where an async function of the project's file gives it. */
   readonly configuration: unknown;
   readonly source: string;
@@ -51,7 +123,7 @@ export interface FoundConfiguration {
 }
 
 /** @throws E_CONFIG_FILE, E_TYPESCRIPT_LOADER */
-export function findConfiguration({ given, folder, configFile }: ConfigurationSources): FoundConfiguration {
+function findConfiguration({ given, folder, configFile }: ConfigurationSources): FoundConfiguration {
   if (given !== undefined) return { ...given, source: 'given to Queue.configure' };
   const file = configFile ?? findConfigFile(projectFolder(folder));
   return file === undefined
@@ -60,7 +132,7 @@ export function findConfiguration({ given, folder, configFile }: ConfigurationSo
 }
 
 /** @throws ConfigurationError */
-export function loadedConfiguration(
+function loadedConfiguration(
   sources: ConfigurationSources,
   { source, remark, ...found }: FoundConfiguration,
 ): LoadedConfiguration {
