@@ -17,29 +17,13 @@
  * To add one: define it in the `errors.ts` of its folder, give it a row in `docs/errors.md` and arguments in
  * `test/base/examples.ts`; a test says what is missing. Classes are exported by `src/index.ts`, definitions are not.
  */
-import { type ErrorCode, OnqueueError } from './onqueue-error';
-
-/** What an error says. */
-export interface Description<Facts extends object> {
-  readonly message: string;
-  readonly facts?: Facts;
-  readonly cause?: unknown;
-}
+import { type Description, type ErrorCode, OnqueueError } from './onqueue-error';
 
 /** Makes an error of one code, and recognises it. */
 export interface ErrorDefinition<Given extends readonly unknown[], Facts extends object> {
   (...given: Given): OnqueueError<Facts>;
   readonly code: ErrorCode;
   is(error: unknown): error is OnqueueError<Facts>;
-}
-
-class CodedError<Facts extends object> extends OnqueueError<Facts> {
-  constructor(
-    readonly code: ErrorCode,
-    { message, facts = {} as Facts, cause }: Description<Facts>,
-  ) {
-    super(message, facts, { cause });
-  }
 }
 
 type Make = (...given: never) => OnqueueError;
@@ -54,8 +38,7 @@ export function defineError<Given extends readonly unknown[], Facts extends obje
   describe: (...given: Given) => Description<Facts>,
 ): ErrorDefinition<Given, Facts> {
   const make = (...given: Given): OnqueueError<Facts> => {
-    const error = new CodedError(code, describe(...given));
-    error.name = OnqueueError.name;
+    const error = new OnqueueError(code, describe(...given));
     // The stack begins where the error was made.
     Error.captureStackTrace(error, make);
     return error;
@@ -70,7 +53,7 @@ export function errorClass<Code extends ErrorCode, Given extends readonly unknow
   code: Code,
   describe: (...given: Given) => Description<Facts>,
 ): new (...given: Given) => OnqueueError<Facts> & { readonly code: Code } {
-  class DefinedError extends CodedError<Facts> {
+  class DefinedError extends OnqueueError<Facts> {
     declare readonly code: Code;
 
     constructor(...given: Given) {
@@ -92,21 +75,11 @@ function register(code: ErrorCode, make: Make): void {
  * it is made from `(facts, { cause })` alone.
  */
 export function withConsequence(error: unknown, consequence: string): unknown {
-  if (isConsequential(error)) return error.withConsequence(consequence);
   if (!(error instanceof OnqueueError) || !('consequence' in error.facts)) return error;
   const make = definitions.get(error.code);
   if (make === undefined) return error;
   const given = [{ ...error.facts, consequence }, { cause: error.cause }] as const;
   const { constructor: Class } = error as { readonly constructor: unknown };
-  if (Class === CodedError) return make(...(given as never));
+  if (Class === OnqueueError) return make(...(given as never));
   return new (Class as new (...parameters: typeof given) => OnqueueError)(...given);
-}
-
-/** An error whose class does it itself. */
-interface Consequential {
-  withConsequence(consequence: string): Error;
-}
-
-function isConsequential(error: unknown): error is Consequential {
-  return error instanceof OnqueueError && 'withConsequence' in error;
 }

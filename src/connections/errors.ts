@@ -168,8 +168,3 @@ export const unknownTransaction = defineError('E_UNKNOWN_TRANSACTION', (connecti
     facts: { connection, given },
   };
 });
-
-/** An error that tells another consequence by itself. */
-export interface Consequential {
-  withConsequence(consequence: string): Error;
-}

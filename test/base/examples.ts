@@ -1,4 +1,4 @@
-/** Arguments to make one of each error with, by code (or by class, where it is not defined by `defineError` yet). */
+/** Arguments to make one of each error with, by code: what a test of all of them needs and no code can guess. */
 const place = { class: 'SendEmail', method: 'handle', position: 0, parameter: 'mailer', file: undefined };
 const cause = { cause: new Error('the cause') };
 
