@@ -1,10 +1,11 @@
 import * as fc from '../support/properties';
 import type { Class } from '../../src/job/definition';
 import { decodeValue } from '../../src/payload/decoder';
-import { encodeInstance, encodeValue, type CodecClasses, type Types } from '../../src/payload/encoder';
+import { encodeInstance, encodeValue, type Types } from '../../src/payload/encoder';
 import { InvalidPayloadError, UnknownClassError, UnserializableValueError } from '../../src/payload/errors';
 import { differences } from './exactly';
 import { anyValue } from './values';
+import { classesOf } from './classes';
 
 class RateLimited {
   constructor(
@@ -18,11 +19,7 @@ class Logger {
 }
 
 const known = new Map<string, Class>([['RateLimited', RateLimited]]);
-const classes: CodecClasses = {
-  nameOf: (target) => [...known].find(([, registered]) => registered === target)?.[0],
-  classOf: (name) => known.get(name),
-  definitionOf: () => undefined,
-};
+const classes = classesOf(known);
 
 const encode = (value: unknown) => encodeValue(value, classes, 'X');
 const overTheWire = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;

@@ -1,7 +1,7 @@
 import type { Class, JobDefinition } from '../../src/job/definition';
-import type { CodecClasses } from '../../src/payload/encoder';
 import { decodeEnvelope, decodeJob, decodeMiddleware, encodePayload } from '../../src/payload/envelope';
 import { InvalidPayloadError, PayloadVersionError, UnknownClassError } from '../../src/payload/errors';
+import { classesOf, definitionOf } from './classes';
 
 class SendEmail {
   constructor(
@@ -17,23 +17,10 @@ class RateLimited {
   handle(): void {}
 }
 
-const definition = (more: Partial<JobDefinition> = {}): JobDefinition => ({
-  name: 'SendEmail',
-  aliases: [],
-  version: undefined,
-  upgrade: undefined,
-  target: SendEmail,
-  options: {},
-  file: undefined,
-  ...more,
-});
+const definition = (more?: Partial<JobDefinition>) => definitionOf(SendEmail, more);
 
 const known = new Map<string, Class>([['RateLimited', RateLimited]]);
-const classes: CodecClasses = {
-  nameOf: (target) => [...known].find(([, registered]) => registered === target)?.[0],
-  classOf: (name) => known.get(name),
-  definitionOf: () => undefined,
-};
+const classes = classesOf(known);
 
 const payload = (fields: Record<string, unknown>): Buffer => Buffer.from(JSON.stringify(fields));
 const ours = (data: Record<string, unknown>, more: Record<string, unknown> = {}): Buffer =>

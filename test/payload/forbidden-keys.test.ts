@@ -1,10 +1,9 @@
 import { Expose, Transform, Type } from 'class-transformer';
-import type { Class, JobDefinition } from '../../src/job/definition';
-import type { CodecClasses } from '../../src/payload/encoder';
 import { decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/envelope';
 import { InvalidPayloadError, UnserializableValueError } from '../../src/payload/errors';
 import { encodePayload, encodeStringJob } from '../../src/payload/payload-text';
 import * as fc from '../support/properties';
+import { classesOf, definitionOf } from './classes';
 
 class Part {
   note?: unknown;
@@ -33,22 +32,7 @@ class Renamed {
 
 const KNOWN = [Plain, Mapped, Renamed];
 
-const classes: CodecClasses = {
-  nameOf: (target) => KNOWN.find((known) => known === target)?.name,
-  classOf: (name) => KNOWN.find((known) => known.name === name),
-  definitionOf: () => undefined,
-};
-
-const definitionOf = (target: Class, more: Partial<JobDefinition> = {}): JobDefinition => ({
-  name: target.name,
-  aliases: [],
-  version: undefined,
-  upgrade: undefined,
-  target,
-  options: {},
-  file: undefined,
-  ...more,
-});
+const classes = classesOf(new Map(KNOWN.map((known) => [known.name, known])));
 
 function read(text: string, definition = definitionOf(Plain)): object {
   const envelope = decodeEnvelope(Buffer.from(text));

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Class, JobDefinition } from '../../src/job/definition';
+import type { Class } from '../../src/job/definition';
 import { decodeValue } from '../../src/payload/decoder';
-import { encodeValue, type CodecClasses } from '../../src/payload/encoder';
+import { encodeValue } from '../../src/payload/encoder';
 import { noCounters, readCounters } from '../../src/payload/counters';
 import { BUILT_INS } from '../../src/payload/built-ins';
 import { decodeEnvelope, decodeJob, decodeMiddleware, encodePayload } from '../../src/payload/envelope';
+import { classesOf, definitionOf } from './classes';
 
 const page = readFileSync(join(__dirname, '../../docs/format.md'), 'utf8');
 
@@ -24,20 +25,8 @@ class RateLimited {
 class AnyJob {}
 
 const known = new Map<string, Class>([['RateLimited', RateLimited]]);
-const classes: CodecClasses = {
-  nameOf: (target) => [...known].find(([, registered]) => registered === target)?.[0],
-  classOf: (name) => known.get(name),
-  definitionOf: () => undefined,
-};
-const definition = (name: string, version = 2): JobDefinition => ({
-  name,
-  aliases: [],
-  version,
-  upgrade: undefined,
-  target: AnyJob,
-  options: {},
-  file: undefined,
-});
+const classes = classesOf(known);
+const definition = (name: string, version = 2) => definitionOf(AnyJob, { name, version });
 
 describe('the page on the data format', () => {
   it('has examples of every kind', () => {

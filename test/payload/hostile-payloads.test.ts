@@ -1,7 +1,8 @@
-import type { Class, JobDefinition } from '../../src/job/definition';
-import { encodeValue, type CodecClasses } from '../../src/payload/encoder';
+import type { Class } from '../../src/job/definition';
+import { encodeValue } from '../../src/payload/encoder';
 import { decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/envelope';
 import { InvalidPayloadError, UnknownClassError } from '../../src/payload/errors';
+import { classesOf, definitionOf } from './classes';
 
 class SendEmail {
   handle(): void {}
@@ -18,20 +19,8 @@ const known = new Map<string, Class>([
   ['SendEmail', SendEmail],
   ['RateLimited', RateLimited],
 ]);
-const classes: CodecClasses = {
-  nameOf: (target) => [...known].find(([, registered]) => registered === target)?.[0],
-  classOf: (name) => known.get(name),
-  definitionOf: () => undefined,
-};
-const definition: JobDefinition = {
-  name: 'SendEmail',
-  aliases: [],
-  version: undefined,
-  upgrade: undefined,
-  target: SendEmail,
-  options: {},
-  file: undefined,
-};
+const classes = classesOf(known);
+const definition = definitionOf(SendEmail);
 
 /** What a worker does with the text before it runs the job. */
 function read(text: string): object {

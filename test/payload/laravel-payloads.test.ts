@@ -1,22 +1,14 @@
-import type { JobDefinition } from '../../src/job/definition';
 import { afterReserve, noCounters, readCounters, readCountersOfAny, withCounters } from '../../src/payload/counters';
 import { decodeEnvelope, decodeJob, encodePayload, type Envelope } from '../../src/payload/envelope';
 import { InvalidPayloadError } from '../../src/payload/errors';
+import { classesOf, definitionOf } from './classes';
 
 class SendEmail {
   declare to: string;
 }
 
-const definition: JobDefinition = {
-  name: 'SendEmail',
-  aliases: [],
-  version: undefined,
-  upgrade: undefined,
-  target: SendEmail,
-  options: {},
-  file: undefined,
-};
-const classes = { nameOf: () => undefined, classOf: () => undefined, definitionOf: () => undefined };
+const definition = definitionOf(SendEmail);
+const classes = classesOf();
 
 const STRING_JOB = String.raw`App\\Jobs\\SendEmail@handle`;
 const DATA = '{"to":"ada@example.org","tags":[],"big":12345678901234567890}';

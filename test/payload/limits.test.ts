@@ -1,9 +1,9 @@
 import { Exclude } from 'class-transformer';
-import type { JobDefinition } from '../../src/job/definition';
-import { encodeInstance, encodeValue, type CodecClasses } from '../../src/payload/encoder';
+import { encodeInstance, encodeValue } from '../../src/payload/encoder';
 import { decodeEnvelope, decodeJob } from '../../src/payload/envelope';
 import { InvalidPayloadError, UnserializableValueError } from '../../src/payload/errors';
 import * as fc from '../support/properties';
+import { classesOf, definitionOf } from './classes';
 
 class Holder {
   handle(): void {}
@@ -15,16 +15,8 @@ class Mapped {
   handle(): void {}
 }
 
-const classes: CodecClasses = { nameOf: () => undefined, classOf: () => undefined, definitionOf: () => undefined };
-const definition: JobDefinition = {
-  name: 'Holder',
-  aliases: [],
-  version: undefined,
-  upgrade: undefined,
-  target: Holder,
-  options: {},
-  file: undefined,
-};
+const classes = classesOf();
+const definition = definitionOf(Holder);
 
 function read(command: unknown, types: object): object {
   const text = JSON.stringify({ job: 'onqueue', data: { commandName: 'Holder', command, types } });

@@ -2,18 +2,15 @@ import { Exclude, Expose, Transform, Type } from 'class-transformer';
 import * as fc from '../support/properties';
 import type { Class } from '../../src/job/definition';
 import { decodeValue } from '../../src/payload/decoder';
-import { encodeInstance, type CodecClasses } from '../../src/payload/encoder';
+import { encodeInstance } from '../../src/payload/encoder';
 import { UnserializableValueError } from '../../src/payload/errors';
 import { toInstance } from '../../src/payload/mapping';
 import { differences } from './exactly';
 import { anyFields, anyValue } from './values';
+import { classesOf } from './classes';
 
 const known = new Map<string, Class>();
-const classes: CodecClasses = {
-  nameOf: (target) => [...known].find(([, registered]) => registered === target)?.[0],
-  classOf: (name) => known.get(name),
-  definitionOf: () => undefined,
-};
+const classes = classesOf(known);
 
 const constructed: string[] = [];
 

@@ -1,28 +1,19 @@
 import * as fc from '../support/properties';
-import type { JobDefinition } from '../../src/job/definition';
 import type { ChosenOptions } from '../../src/job/options';
-import type { CodecClasses } from '../../src/payload/encoder';
 import { decodeEnvelope, decodeJob, encodePayload, encodeStringJob } from '../../src/payload/envelope';
 import type { PayloadParts } from '../../src/payload/envelope';
 import { UnserializableValueError } from '../../src/payload/errors';
 import { differences } from './exactly';
 import { anyFields } from './values';
+import { classesOf, definitionOf } from './classes';
 
 class ProcessPodcast {
   podcastId = 42;
   publishAt = new Date('2026-11-21');
 }
 
-const definition: JobDefinition = {
-  name: 'ProcessPodcast',
-  aliases: [],
-  version: undefined,
-  upgrade: undefined,
-  target: ProcessPodcast,
-  options: {},
-  file: undefined,
-};
-const classes: CodecClasses = { nameOf: () => undefined, classOf: () => undefined, definitionOf: () => undefined };
+const definition = definitionOf(ProcessPodcast);
+const classes = classesOf();
 
 const encode = (parts: Partial<PayloadParts> = {}): string =>
   encodePayload({ definition, job: new ProcessPodcast(), chosen: {}, id: '0193', classes, ...parts });

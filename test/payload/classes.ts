@@ -1,0 +1,21 @@
+/** The classes that a test of payloads has registered. */
+import type { Class, JobDefinition } from '../../src/job/definition';
+import type { CodecClasses } from '../../src/payload/encoder';
+
+/** @param known by their names; may grow later */
+export const classesOf = (known: ReadonlyMap<string, Class> = new Map()): CodecClasses => ({
+  nameOf: (target) => [...known].find(([, registered]) => registered === target)?.[0],
+  classOf: (name) => known.get(name),
+  definitionOf: () => undefined,
+});
+
+export const definitionOf = (target: Class, more: Partial<JobDefinition> = {}): JobDefinition => ({
+  name: target.name,
+  aliases: [],
+  version: undefined,
+  upgrade: undefined,
+  target,
+  options: {},
+  file: undefined,
+  ...more,
+});
