@@ -1,18 +1,19 @@
-/**
- * Carries calls out on a database server, each within a deadline, whatever becomes of the connections meanwhile.
- *
- * What was not carried out for certain is asked again until the deadline. What may have been is asked again only where a
- * repetition does no harm; otherwise the error says that it is uncertain.
- */
-import { wordsOf } from '../../../base/foreign-error';
-import { type Clock, endOfTurn, type Milliseconds, type Seconds } from '../../../base/clock';
-import { systemRandom } from '../../../base/random';
-import { OnqueueError } from '../../../base/onqueue-error';
-import { QueueUnavailableError } from '../../errors';
-import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../../kit/unknown-host';
+/** Carries work out on a database server, on connections of a pool, whatever becomes of these meanwhile. */
 import { withConsequence } from '../../../base/define-error';
-import { notMigrated, databaseRefused } from '../errors';
+import { OnqueueError } from '../../../base/onqueue-error';
+import type { Milliseconds } from '../../../base/clock';
+import { wordsOf } from '../../../base/foreign-error';
+import {
+  type CallFailure,
+  type CallerSettings as KitSettings,
+  type Purpose as KitPurpose,
+  StoreCaller,
+  type Verdict,
+} from '../../kit/caller';
+import { Silence, within } from '../../kit/silence';
+import { isUnknownHost } from '../../kit/unknown-host';
 import type { Engine, Purpose } from '../engine';
+import { databaseRefused, notMigrated } from '../errors';
 import { BrokenTransaction, perform, type SqlSession, type Work } from '../statement';
 
 /**
@@ -45,189 +46,138 @@ export interface SqlPool {
   close(): Promise<void>;
 }
 
-export interface CallerSettings {
-  /** The connection's name in the configuration. */
-  readonly name: string;
-  /** For people: without a password. */
-  readonly address: string;
-  readonly clock: Clock;
-  readonly deadline: Seconds;
-  readonly origin: string | undefined;
+export interface CallerSettings extends KitSettings {
   /** For people: `PostgreSQL`. */
   readonly product: string;
   readonly errors: ErrorReader;
   readonly pool: SqlPool;
 }
 
-/** A connection that has died unnoticed is given up early enough for another one to answer within the deadline. */
-const ATTEMPTS_IN_SILENCE = 2;
-const FIRST_PAUSE: Milliseconds = 20;
-const LONGEST_PAUSE: Milliseconds = 500;
+type Asked = Purpose & KitPurpose;
 
-const SILENCE = Symbol('silence');
+/** No connection was had: nothing was sent. */
+class Unsent extends Error {}
 
-/** Nothing was sent: a pool whose connections are all in use is as silent as a server that is away. */
+/** A pool whose connections are all in use is as silent as a server that is away. */
+class SilentPool extends Silence {}
+
 const NO_CONNECTION = 'Is it running, and has its pool a connection to spare?';
 
-interface Failure {
-  readonly error: unknown;
-  readonly sent: boolean;
-  readonly trouble: Trouble;
-  readonly uncertain: boolean;
-  /** How long it was asked for; undefined: it was not asked again. */
-  readonly deadline: Seconds | undefined;
-}
-
-export class ServerCaller implements Engine {
-  readonly settings: CallerSettings;
+export class ServerCaller extends StoreCaller<Asked> implements Engine {
+  protected readonly store: string;
+  readonly #errors: ErrorReader;
+  readonly #pool: SqlPool;
   /** When each connection was last heard of, by the monotonic clock. */
   readonly #heardAt = new WeakMap<object, Milliseconds>();
   /** Connections that were silent since before then are not trusted: what broke one of them broke all. */
   #doubted: Milliseconds = -Infinity;
-  readonly #underWay = new Set<Promise<unknown>>();
 
-  constructor(settings: CallerSettings) {
-    this.settings = settings;
+  constructor({ product, errors, pool, ...settings }: CallerSettings) {
+    super(settings);
+    this.store = product;
+    this.#errors = errors;
+    this.#pool = pool;
   }
 
-  /**
-   * `work` may be called again, on another connection.
-   *
-   * @throws QueueUnavailableError, E_DATABASE_NOT_MIGRATED, and errors of ours that `work` throws
-   */
+  /** @throws QueueUnavailableError, E_DATABASE_NOT_MIGRATED, E_DATABASE_REFUSED, and errors of ours that the work throws */
   run<T>(purpose: Purpose, work: () => Work<T>): Promise<T> {
-    const call = this.#insist(purpose, work);
-    this.#underWay.add(call);
-    const done = (): void => void this.#underWay.delete(call);
-    call.then(done, done);
-    return call;
+    const asked = { ...purpose, repeatable: purpose.writes !== 'once' };
+    return this.insist(asked, (milliseconds) => this.#attempt(work, milliseconds));
   }
 
   /** Ends the connections, once what is under way has ended; at the latest after the deadline. */
   async close(): Promise<void> {
-    await Promise.allSettled(this.#underWay);
-    const { clock, deadline, pool } = this.settings;
-    const ended = pool.close();
-    await within(clock, deadline * 1000, ended).catch(() => undefined);
+    await this.idle();
+    const { clock, deadline } = this.settings;
+    await within(clock, deadline * 1000, this.#pool.close()).catch(() => undefined);
   }
 
-  async #insist<T>(purpose: Purpose, work: () => Work<T>): Promise<T> {
-    const { clock, errors } = this.settings;
-    const { consequence, writes, deadline = this.settings.deadline } = purpose;
-    const end = clock.monotonic() + deadline * 1000;
-    const patience = (deadline * 1000) / (writes === 'once' ? 1 : ATTEMPTS_IN_SILENCE);
-    let uncertain = false;
-    // What the server said last says more than the silence of an attempt that the deadline has cut short.
-    let said: unknown = SILENCE;
-    for (let attempt = 0; ; attempt += 1) {
-      const until = Math.min(clock.monotonic() + patience, end);
-      const outcome = await this.#attempt(work, until);
-      if ('value' in outcome) return outcome.value;
-      const { error, sent } = outcome;
-      if (error instanceof OnqueueError) throw withConsequence(error, consequence);
-      const trouble = error === SILENCE ? 'gone' : errors.trouble(error);
-      if (trouble === 'passing') said = error;
-      uncertain ||= sent && trouble === 'gone' && writes !== undefined;
-      const pause = Math.min(FIRST_PAUSE * 2 ** Math.min(attempt, 10), LONGEST_PAUSE) * (0.5 + systemRandom() / 2);
-      const again =
-        trouble === 'passing' || (trouble === 'gone' && !isUnknownHost(error) && !(uncertain && writes === 'once'));
-      const late = clock.monotonic() + pause >= end;
-      if (late || !again) {
-        const reason = error === SILENCE ? said : error;
-        throw this.#explain(
-          { error: reason, sent, trouble, uncertain, deadline: again ? deadline : undefined },
-          consequence,
-        );
-      }
-      await new Promise<void>((resolve) => void clock.after(pause, resolve, true));
+  protected verdictOn(error: unknown, { writes }: Asked): Verdict {
+    if (error instanceof OnqueueError) return 'final';
+    const { cause, sent } = told(error);
+    const trouble = this.#troubleOf(cause);
+    if (trouble === 'passing') return 'passing';
+    if (trouble !== 'gone' || isUnknownHost(cause)) return 'final';
+    return sent && writes !== undefined ? 'lost' : 'passing';
+  }
+
+  protected explain({ error, late, uncertain }: CallFailure, { consequence, deadline }: Asked): Error {
+    if (error instanceof OnqueueError) return withConsequence(error, consequence) as Error;
+    const { name: connection, address } = this.settings;
+    const { cause, sent } = told(error);
+    const trouble = this.#troubleOf(cause);
+    if (trouble === 'unmigrated') return notMigrated({ connection, address, consequence }, { cause });
+    if (trouble === 'unfit') {
+      const facts = { connection, address, reply: wordsOf(cause) ?? 'without a reason', consequence };
+      return databaseRefused(facts, { cause });
     }
+    const isSilent = cause instanceof Silence;
+    const remedy = isSilent ? undefined : this.#errors.remedy(cause);
+    return this.unavailable({
+      consequence,
+      error: cause,
+      late,
+      uncertain,
+      refused: trouble !== 'gone',
+      deadline,
+      remedy: remedy ?? (isSilent && !sent ? NO_CONNECTION : undefined),
+    });
   }
 
-  async #attempt<T>(
-    work: () => Work<T>,
-    until: Milliseconds,
-  ): Promise<{ readonly value: T } | { readonly error: unknown; readonly sent: boolean }> {
+  #troubleOf(error: unknown): Trouble {
+    return error instanceof Silence ? 'gone' : this.#errors.trouble(error);
+  }
+
+  async #attempt<T>(work: () => Work<T>, milliseconds: Milliseconds): Promise<T> {
     const { clock } = this.settings;
-    let client: SqlClient | undefined;
+    const until = clock.monotonic() + milliseconds;
+    const client = await this.#acquire(until);
     let broken = true;
     try {
-      client = await this.#acquire(until);
       const value = await within(clock, until - clock.monotonic(), perform(client, work()));
       this.#heardAt.set(client.identity, clock.monotonic());
       broken = false;
-      return { value };
+      return value;
     } catch (error) {
-      if (error === SILENCE && client !== undefined) this.#doubted = clock.monotonic();
-      broken = error === SILENCE || error instanceof BrokenTransaction || !this.#isRefusal(error);
-      return { error: error instanceof BrokenTransaction ? error.cause : error, sent: client !== undefined };
+      if (error instanceof Silence) this.#doubted = clock.monotonic();
+      if (error instanceof BrokenTransaction) throw error.cause;
+      broken = !this.#isRefusal(error);
+      throw error;
     } finally {
-      client?.release(broken);
+      client.release(broken);
     }
   }
 
   /** Refused by a statement: the connection is as good as before. */
   #isRefusal(error: unknown): boolean {
     if (error instanceof OnqueueError) return true;
-    const trouble = this.settings.errors.trouble(error);
+    const trouble = this.#troubleOf(error);
     return trouble === 'refused' || trouble === 'unfit' || trouble === 'unmigrated';
   }
 
   async #acquire(until: Milliseconds): Promise<SqlClient> {
-    const { clock, pool } = this.settings;
+    const { clock } = this.settings;
     for (;;) {
-      const acquiring = pool.acquire();
+      const acquiring = this.#pool.acquire();
       let client: SqlClient;
       try {
         client = await within(clock, until - clock.monotonic(), acquiring);
-      } catch (error) {
+      } catch (cause) {
+        if (!(cause instanceof Silence)) throw new Unsent('no connection was had', { cause });
         // It may come yet; nobody waits for it any more.
-        if (error === SILENCE)
-          acquiring.then(
-            (late) => late.release(false),
-            () => undefined,
-          );
-        throw error;
+        acquiring.then(
+          (late) => late.release(false),
+          () => undefined,
+        );
+        throw new SilentPool();
       }
       if ((this.#heardAt.get(client.identity) ?? Infinity) >= this.#doubted) return client;
       client.release(true);
     }
   }
-
-  #explain({ error, sent, trouble, uncertain, deadline }: Failure, consequence: string): Error {
-    const { name, address, origin, product, errors } = this.settings;
-    const cause = error === SILENCE ? undefined : error;
-    const reason = wordsOf(cause);
-    if (trouble === 'unmigrated') return notMigrated({ connection: name, address, consequence }, { cause });
-    if (trouble === 'unfit') {
-      const facts = { connection: name, address, reply: reason ?? 'without a reason', consequence };
-      return databaseRefused(facts, { cause });
-    }
-    const known = isUnknownHost(error) ? UNKNOWN_HOST_REMEDY : errors.remedy(error);
-    const remedy = known ?? (cause === undefined && !sent ? NO_CONNECTION : undefined);
-    return new QueueUnavailableError(
-      {
-        connection: name,
-        store: product,
-        address,
-        consequence,
-        uncertain,
-        ...(trouble !== 'gone' && { refused: true }),
-        ...(deadline !== undefined && { deadline }),
-        ...(reason !== undefined && { reason }),
-        ...(origin !== undefined && { origin }),
-        ...(remedy !== undefined && { remedy }),
-      },
-      { cause },
-    );
-  }
 }
 
-/** Rejects with `SILENCE` after `milliseconds`. An unanswered call keeps the process alive, up to then. */
-function within<T>(clock: Clock, milliseconds: Milliseconds, promise: Promise<T>): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    // What came while a job blocked the event loop is read before the silence is believed.
-    const silent = (): void => void endOfTurn().then(() => reject(SILENCE));
-    const timer = clock.after(Math.max(milliseconds, 0), silent, true);
-    promise.then(resolve, reject).finally(() => timer.cancel());
-  });
+function told(error: unknown): { readonly cause: unknown; readonly sent: boolean } {
+  if (error instanceof Unsent) return { cause: error.cause, sent: false };
+  return { cause: error, sent: !(error instanceof SilentPool) };
 }
