@@ -2,11 +2,12 @@
  * Jobs on their way into the tables. What is pushed while a call is under way travels together in the next one: a commit
  * costs more than the jobs in it, and wakes the workers once.
  */
-import { ConnectionClosedError, QueueUnavailableError } from '../errors';
 import { withConsequence } from '../../base/define-error';
 import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
-import { packetTooLarge } from './errors';
+import { ConnectionClosedError, QueueUnavailableError } from '../errors';
+import { Lane } from '../kit/lane';
 import type { QueuedJob } from './dialect';
+import { packetTooLarge } from './errors';
 
 interface Load {
   readonly jobs: readonly QueuedJob[];
@@ -20,8 +21,7 @@ export type Send = (jobs: readonly QueuedJob[], consequence: string) => Promise<
 export class PushLane {
   readonly #connection: string;
   readonly #send: Send;
-  readonly #waiting: Load[] = [];
-  #running: Promise<void> | undefined;
+  readonly #lane = new Lane<Load>({ carry: (loads) => this.#carry(loads), fitting });
   #closed = false;
 
   /** @param connection its name in the configuration */
@@ -33,7 +33,7 @@ export class PushLane {
   /** What stands in line goes in first. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#running;
+    await this.#lane.settled;
   }
 
   /**
@@ -74,69 +74,53 @@ export class PushLane {
   push(jobs: readonly QueuedJob[], consequence: string): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#closed) throw new ConnectionClosedError(this.#connection, 'push');
-      this.#waiting.push({ jobs, consequence, resolve, reject });
-      this.#running ??= this.#run();
+      const refuse = (error: unknown): void => reject(withConsequence(error, consequence) as Error);
+      this.#lane.send({ jobs, consequence, resolve, reject: refuse });
     });
-  }
-
-  async #run(): Promise<void> {
-    // By a microtask, so that what is dispatched at once travels at once.
-    await Promise.resolve();
-    for (let loads = this.#next(); loads.length > 0; loads = this.#next()) await this.#carry(loads);
-    this.#running = undefined;
-  }
-
-  #next(): readonly Load[] {
-    let jobs = 0;
-    let bytes = 0;
-    let count = 0;
-    for (const load of this.#waiting) {
-      jobs += load.jobs.length;
-      bytes += load.jobs.reduce((sum, job) => sum + bytesOf(job), 0);
-      // One that may be refused for itself must not take others with it.
-      const alone = load.jobs.some(({ unique }) => unique);
-      if (count > 0 && (alone || jobs > MOST_JOBS || bytes > MOST_BYTES)) break;
-      count += 1;
-      if (alone) break;
-    }
-    return this.#waiting.splice(0, count);
   }
 
   async #carry(loads: readonly Load[]): Promise<void> {
     const [first] = loads;
-    if (first === undefined) return;
-    const behind = this.#waiting.length;
+    const jobs = loads.flatMap((load) => load.jobs);
     try {
-      await this.#send(
-        loads.flatMap(({ jobs }) => jobs),
-        first.consequence,
-      );
+      await this.#send(jobs, first!.consequence);
       for (const { resolve } of loads) resolve();
     } catch (error) {
-      if (loads.length > 1 && isRefusal(error)) {
-        for (const load of loads) await this.#carry([load]);
-        return;
-      }
-      for (const { reject, consequence } of loads) {
-        reject(withConsequence(error, consequence));
-      }
-      if (!hasWaited(error)) return;
-      // Page after page, each up to the deadline, the last would wait for many times that.
-      const { facts, cause } = error;
-      for (const { reject, consequence } of this.#waiting.splice(0, behind)) {
-        reject(new QueueUnavailableError({ ...facts, consequence, uncertain: false }, { cause }));
-      }
+      if (loads.length === 1 || !isRefusal(error)) throw error;
+      for (const load of loads) await this.#carryAlone(load);
+    }
+  }
+
+  /** One that is refused for itself takes no others with it. */
+  async #carryAlone(load: Load): Promise<void> {
+    try {
+      await this.#carry([load]);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      load.reject(error);
     }
   }
 }
 
-const bytesOf = ({ payload }: QueuedJob): number => Buffer.byteLength(payload);
+/** How many of those that wait travel in one call: one that may be refused for itself goes alone. */
+function fitting(loads: readonly Load[]): number {
+  let jobs = 0;
+  let bytes = 0;
+  let count = 0;
+  for (const load of loads) {
+    jobs += load.jobs.length;
+    bytes += load.jobs.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0);
+    const alone = load.jobs.some(({ unique }) => unique);
+    if (count > 0 && (alone || jobs > MOST_JOBS || bytes > MOST_BYTES)) break;
+    count += 1;
+    if (alone) break;
+  }
+  return count;
+}
 
-/** It was asked until the deadline; so long everybody has waited who stood in line when it was sent. */
-const hasWaited = (error: unknown): error is QueueUnavailableError =>
-  error instanceof QueueUnavailableError && error.facts.deadline !== undefined;
-
-/** Nothing was written, and one of them may be the reason. */
-const isRefusal = (error: unknown): boolean =>
-  !(error instanceof QueueUnavailableError) ||
-  (error.facts.refused === true && error.facts.uncertain !== true && !hasWaited(error));
+/** Nothing was written, and one of the jobs may be the reason. */
+function isRefusal(error: unknown): boolean {
+  if (!(error instanceof QueueUnavailableError)) return true;
+  const { refused, uncertain, deadline } = error.facts;
+  return refused === true && uncertain !== true && deadline === undefined;
+}
