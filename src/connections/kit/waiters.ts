@@ -9,6 +9,8 @@ export type Wake = (error?: unknown) => void;
 export interface Listening {
   /** No wait is longer. */
   readonly longest?: Seconds | undefined;
+  /** Whether a wait keeps the process alive. Default: yes. */
+  readonly keepAlive?: boolean | undefined;
   /** Called when a wait begins, for so many seconds. May wake at once. Returns what is called when the wait is over. */
   readonly listen: (wake: Wake, seconds: Seconds) => () => void;
   /** Called once, when the waiter is closed. */
@@ -53,7 +55,7 @@ export class Waiters {
   }
 
   #wait(
-    { listen, longest = Infinity }: Listening,
+    { listen, longest = Infinity, keepAlive = true }: Listening,
     seconds: Seconds,
     signal: AbortSignal,
     waits: Set<() => void>,
@@ -73,7 +75,7 @@ export class Waiters {
         else reject(error as Error);
       };
       const end = (): void => wake();
-      const timer = this.#clock.after(span * 1000, end, true);
+      const timer = this.#clock.after(span * 1000, end, keepAlive);
       signal.addEventListener('abort', end);
       waits.add(end);
       leave = listen(wake, span);

@@ -4,66 +4,51 @@
  */
 import type { Clock, Seconds } from '../../../base/clock';
 import type { Waiter } from '../../contract';
-import { ConnectionClosedError } from '../../errors';
 import type { Waiters } from '../dialect';
-import { HintWaiter } from '../server/hint-waiter';
+import { HintWaiters } from '../server/hint-waiters';
 
 const SHORTEST: Seconds = 0.05;
 
+interface Polling {
+  readonly queues: readonly string[];
+  pause: Seconds;
+}
+
 export class PollWaiters implements Waiters {
-  readonly #connection: string;
   readonly #clock: Clock;
-  readonly #open = new Set<PollWaiter>();
-  #closed = false;
+  readonly #waiters: HintWaiters;
+  readonly #polling = new Set<Polling>();
 
   /** @param connection its name in the configuration */
   constructor(connection: string, clock: Clock) {
-    this.#connection = connection;
     this.#clock = clock;
+    this.#waiters = new HintWaiters(connection, clock);
   }
 
   open(queues: readonly string[]): Waiter {
-    const waiter: PollWaiter = new PollWaiter(queues, {
-      clock: this.#clock,
-      begins: () => {
-        if (this.#closed) throw new ConnectionClosedError(this.#connection, 'wait');
+    const polling: Polling = { queues, pause: SHORTEST };
+    this.#polling.add(polling);
+    return this.#waiters.open(queues, {
+      listen: (wake, seconds) => {
+        const timer = this.#clock.after(Math.min(seconds, polling.pause) * 1000, () => wake(), true);
+        polling.pause = Math.min(polling.pause * 2, seconds);
+        return () => timer.cancel();
       },
-      ended: () => void this.#open.delete(waiter),
+      left: () => void this.#polling.delete(polling),
     });
-    this.#open.add(waiter);
-    return waiter;
   }
 
   wrote(queue: string): void {
-    for (const waiter of this.#open) waiter.hint(queue);
+    this.#waiters.hint(queue);
   }
 
   busy(queues: readonly string[]): void {
-    for (const waiter of this.#open) waiter.busy(queues);
+    for (const polling of this.#polling) {
+      if (queues.some((queue) => polling.queues.includes(queue))) polling.pause = SHORTEST;
+    }
   }
 
-  async close(): Promise<void> {
-    this.#closed = true;
-    await Promise.all([...this.#open].map((waiter) => waiter.close()));
-  }
-}
-
-class PollWaiter extends HintWaiter {
-  readonly #names: ReadonlySet<string>;
-  #pause = SHORTEST;
-
-  constructor(queues: readonly string[], options: ConstructorParameters<typeof HintWaiter>[1]) {
-    super(queues, options);
-    this.#names = new Set(queues);
-  }
-
-  override wait(seconds: Seconds, signal: AbortSignal): Promise<void> {
-    const pause = Math.min(seconds, this.#pause);
-    this.#pause = Math.min(this.#pause * 2, seconds);
-    return super.wait(pause, signal);
-  }
-
-  busy(queues: readonly string[]): void {
-    if (queues.some((queue) => this.#names.has(queue))) this.#pause = SHORTEST;
+  close(): Promise<void> {
+    return this.#waiters.close();
   }
 }

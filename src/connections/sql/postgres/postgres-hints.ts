@@ -6,9 +6,8 @@
  */
 import type { Clock, Milliseconds, Seconds, Timer } from '../../../base/clock';
 import type { Waiter } from '../../contract';
-import { ConnectionClosedError } from '../../errors';
 import type { Waiters } from '../dialect';
-import { HintWaiter } from '../server/hint-waiter';
+import { HintWaiters } from '../server/hint-waiters';
 import { quoted } from './identifiers';
 import { type PgClient, query } from './pg';
 import { raw } from '../statement';
@@ -31,33 +30,28 @@ const LONGEST_SILENCE: Milliseconds = 10_000;
 
 export class PostgresHints implements Waiters {
   readonly #settings: HintSettings;
-  readonly #waiters = new Set<HintWaiter>();
+  readonly #waiters: HintWaiters;
   #client: PgClient | undefined;
   #heardAt: Milliseconds = 0;
   #asking = false;
   #failures = 0;
   #pause: Timer | undefined;
-  #closed = false;
 
   constructor(settings: HintSettings) {
     this.#settings = settings;
+    this.#waiters = new HintWaiters(settings.name, settings.clock);
   }
 
   open(queues: readonly string[]): Waiter {
-    const { name, clock } = this.#settings;
-    const waiter = new HintWaiter(queues, {
-      clock,
-      begins: () => {
-        if (this.#closed) throw new ConnectionClosedError(name, 'wait');
+    return this.#waiters.open(queues, {
+      listen: () => {
         this.#keep();
+        return () => undefined;
       },
-      ended: () => {
-        this.#waiters.delete(waiter);
+      left: () => {
         if (this.#waiters.size === 0) this.#drop();
       },
     });
-    this.#waiters.add(waiter);
-    return waiter;
   }
 
   /** The functions of the database send the hints. */
@@ -66,8 +60,7 @@ export class PostgresHints implements Waiters {
   busy(): void {}
 
   async close(): Promise<void> {
-    this.#closed = true;
-    await Promise.all([...this.#waiters].map((waiter) => waiter.close()));
+    await this.#waiters.close();
     this.#drop();
   }
 
@@ -86,7 +79,7 @@ export class PostgresHints implements Waiters {
     this.#client = client;
     client.on('notification', ({ payload }) => {
       this.#heardAt = this.#settings.clock.monotonic();
-      for (const waiter of this.#waiters) waiter.hint(payload);
+      this.#waiters.hint(payload);
     });
     client.on('error', () => this.#lose(client));
     client.on('end', () => this.#lose(client));
@@ -94,7 +87,7 @@ export class PostgresHints implements Waiters {
     void this.#ask(client, `LISTEN ${quoted(channel)}`, listening).then((listens) => {
       if (!listens) return;
       this.#failures = 0;
-      for (const waiter of this.#waiters) waiter.hint();
+      this.#waiters.hint();
     });
   }
 

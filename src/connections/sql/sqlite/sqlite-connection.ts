@@ -17,7 +17,7 @@ import { sqliteDialect } from './sqlite-dialect';
 import { SqliteEngine } from './sqlite-engine';
 import { toMicroseconds } from './sqlite-jobs';
 import { prepareTables, TABLES_VERSION, tablesSql } from './sqlite-schema';
-import { SqliteWaiters } from './sqlite-waiter';
+import { SqliteWaiters } from './sqlite-waiters';
 
 /** Each transaction waits for the disk; one of so many jobs holds up neither the file nor the event loop. */
 const PUSHED_PAGE = 250;

@@ -1,0 +1,68 @@
+/** Waits for work in a file by looking at the tables, so that no wake-up can come too early to count. */
+import type { Clock, Milliseconds, Seconds, Timer } from '../../../base/clock';
+import type { Waiter } from '../../contract';
+import { type Wake, Waiters as OpenWaiters } from '../../kit/waiters';
+import type { Waiters } from '../dialect';
+import type { FileWatch } from './file-watch';
+
+export interface SqliteWaitersOptions {
+  /** The connection's name in the configuration. */
+  readonly connection: string;
+  readonly clock: Clock;
+  readonly watch: FileWatch;
+  /** Seconds until something can be had on one of the queues; 0: now. Infinity also where the file cannot be read now. */
+  readonly nextIn: (queues: readonly string[]) => Seconds;
+  /** Changes when another connection has written. */
+  readonly version: () => number | undefined;
+}
+
+export class SqliteWaiters implements Waiters {
+  readonly #options: SqliteWaitersOptions;
+  readonly #open: OpenWaiters;
+
+  constructor(options: SqliteWaitersOptions) {
+    this.#options = options;
+    this.#open = new OpenWaiters(options.connection, options.clock);
+  }
+
+  open(queues: readonly string[]): Waiter {
+    return this.#open.open({ keepAlive: false, listen: (wake) => this.#listen([...new Set(queues)], wake) });
+  }
+
+  wrote(queue: string): void {
+    this.#options.watch.wroteTo(queue);
+  }
+
+  busy(): void {}
+
+  close(): Promise<void> {
+    return this.#open.close();
+  }
+
+  #listen(queues: readonly string[], wake: Wake): () => void {
+    const { clock, watch, nextIn, version } = this.#options;
+    let seen: number | undefined;
+    let timer: Timer | undefined;
+    const look = (): void => {
+      timer?.cancel();
+      seen = version();
+      const left: Milliseconds = nextIn(queues) * 1000;
+      if (left <= 0) wake();
+      else if (left !== Infinity) timer = clock.after(left, look);
+    };
+    const watcher = {
+      wroteTo: (queue: string): void => {
+        if (queues.includes(queue)) look();
+      },
+      look: (): void => {
+        if (version() !== seen) look();
+      },
+    };
+    watch.add(watcher);
+    look();
+    return () => {
+      timer?.cancel();
+      watch.remove(watcher);
+    };
+  }
+}
