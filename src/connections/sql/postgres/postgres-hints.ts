@@ -4,6 +4,7 @@
  * A hint that comes while nobody waits is kept for the next wait. Whenever the connection was made anew, everybody looks:
  * what was said meanwhile nobody heard. Where it cannot be made, workers look by themselves every other second.
  */
+import { pauseAfter } from '../../../base/backoff';
 import type { Clock, Milliseconds, Seconds, Timer } from '../../../base/clock';
 import type { Waiter } from '../../contract';
 import type { Waiters } from '../dialect';
@@ -22,8 +23,7 @@ export interface HintSettings {
   readonly connect: () => PgClient;
 }
 
-const FIRST_PAUSE: Milliseconds = 100;
-const LONGEST_PAUSE: Milliseconds = 5_000;
+const BACKOFF = { first: 100, longest: 5000 };
 
 /** A connection that died unnoticed gives no hints: after so long in silence it is asked. */
 const LONGEST_SILENCE: Milliseconds = 10_000;
@@ -116,8 +116,7 @@ export class PostgresHints implements Waiters {
     this.#client = undefined;
     if (this.#waiters.size === 0) return;
     this.#failures += 1;
-    const pause = Math.min(FIRST_PAUSE * 2 ** Math.min(this.#failures - 1, 10), LONGEST_PAUSE);
-    this.#pause = this.#settings.clock.after(pause, () => {
+    this.#pause = this.#settings.clock.after(pauseAfter(this.#failures - 1, BACKOFF), () => {
       this.#pause = undefined;
       this.#listen();
     });

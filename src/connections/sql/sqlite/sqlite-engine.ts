@@ -8,7 +8,7 @@
 import { statSync } from 'node:fs';
 import { systemClock } from '../../../base/clock';
 import type { Milliseconds } from '../../../base/clock';
-import { systemRandom } from '../../../base/random';
+import { pauseAfter, sleep } from '../../../base/backoff';
 import type { Logger } from '../../../base/logger';
 import { ConnectionClosedError } from '../../errors';
 import { turnEnd } from './event-loop-turn';
@@ -19,8 +19,7 @@ import { type Circumstances, explain, isBusy } from './sqlite-errors';
 
 /** Most competing transactions end within it; far below the 20 ms for which the event loop may stand still. */
 const BUSY_TIMEOUT: Milliseconds = 5;
-const SHORTEST_PAUSE: Milliseconds = 4;
-const LONGEST_PAUSE: Milliseconds = 100;
+const BACKOFF = { first: 8, longest: 100 };
 /** Operations that share a transaction at most. */
 const MOST_TOGETHER = 100;
 /** How often it is looked whether the file is still there; before a push it is always looked. */
@@ -200,11 +199,9 @@ export class SqliteEngine implements Engine {
     for (const { reject, consequence } of late) reject(explain(busy, consequence, this.#options));
   }
 
-  /** Grows with `tries`, ends at `end`, and differs from process to process, lest they meet again and again. */
   #pause(tries: number, end: Milliseconds): Promise<void> {
-    const longest = Math.min(SHORTEST_PAUSE * 2 ** tries, LONGEST_PAUSE);
-    const pause = Math.min(longest * (0.5 + systemRandom() / 2), Math.max(end - systemClock.monotonic(), 0));
-    return new Promise((resolve) => systemClock.after(pause, resolve, true));
+    const left = Math.max(end - systemClock.monotonic(), 0);
+    return sleep(systemClock, Math.min(pauseAfter(tries - 1, BACKOFF), left));
   }
 
   #open(look: boolean): Opened {
