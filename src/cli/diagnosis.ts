@@ -12,6 +12,10 @@ import { NO_JOBS, shortNamesRemark } from './job-list';
 import { dependenciesOf, installedPackage, ownPackage } from './package-versions';
 import { counted } from './table';
 
+const ok = (subject: string, message: string): Diagnosis => ({ level: 'ok', subject, message });
+const warning = (subject: string, message: string): Diagnosis => ({ level: 'warning', subject, message });
+const error = (subject: string, message: string): Diagnosis => ({ level: 'error', subject, message });
+
 const OLDEST_NODE = [20, 19] as const;
 
 const PEERS = ['reflect-metadata', 'tsyringe', 'class-transformer'] as const;
@@ -21,7 +25,7 @@ export function diagnoseVersions(folder: string): Diagnosis[] {
   const own = ownPackage();
   return [
     diagnoseNode(process.versions.node),
-    { level: 'ok', subject: 'onqueue', message: own.version },
+    ok('onqueue', own.version),
     ...secondCopy('onqueue', own.folder, folder, 'Run the command of the project: npx onqueue.'),
     ...PEERS.flatMap((name) => diagnosePeer(name, own.folder, folder)),
   ];
@@ -33,52 +37,41 @@ export function diagnoseSource(file: string | undefined, folder: string): Diagno
   const message =
     'is TypeScript, and @swc/core is no dependency but, at most, one for development: where those are left out it cannot be ' +
     'loaded. Compile it with the rest: onqueue work --config dist/onqueue.config.js.';
-  return [{ level: 'warning', subject: basename(file), message }];
+  return [warning(basename(file), message)];
 }
 
 export function diagnoseNode(version: string): Diagnosis {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [oldestMajor, oldestMinor] = OLDEST_NODE;
   return major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)
-    ? { level: 'ok', subject: 'node', message: version }
-    : { level: 'error', subject: 'node', message: `${version} is too old: install ${OLDEST_NODE.join('.')} or newer.` };
+    ? ok('node', version)
+    : error('node', `${version} is too old: install ${OLDEST_NODE.join('.')} or newer.`);
 }
 
 function diagnosePeer(name: string, ownFolder: string, folder: string): Diagnosis[] {
   const found = installedPackage(name, ownFolder);
   if (found === undefined) {
-    return [{ level: 'error', subject: name, message: `not installed. Run: npm install ${name}` }];
+    return [error(name, `not installed. Run: npm install ${name}`)];
   }
-  const twice = secondCopy(
-    name,
-    found.folder,
-    folder,
-    'What one of them registers, the other does not know. Install it once: npm dedupe.',
-  );
-  return [{ level: 'ok', subject: name, message: found.version }, ...twice];
+  const remedy = 'What one of them registers, the other does not know. Install it once: npm dedupe.';
+  return [ok(name, found.version), ...secondCopy(name, found.folder, folder, remedy)];
 }
 
 function secondCopy(name: string, used: string, folder: string, remedy: string): Diagnosis[] {
   const theirs = installedPackage(name, folder);
   if (theirs === undefined || theirs.folder === used) return [];
-  return [
-    {
-      level: 'warning',
-      subject: name,
-      message: `the project has another copy, ${theirs.version} in ${theirs.folder}. ${remedy}`,
-    },
-  ];
+  return [warning(name, `the project has another copy, ${theirs.version} in ${theirs.folder}. ${remedy}`)];
 }
 
 export function diagnoseJobs(manager: QueueManager): Diagnosis[] {
   const jobs = manager.registry.all();
-  if (jobs.length === 0) return [{ level: 'warning', subject: 'jobs', message: NO_JOBS }];
+  if (jobs.length === 0) return [warning('jobs', NO_JOBS)];
   const found = jobs.flatMap((job) => [...diagnoseRoute(job, manager), ...diagnoseHandler(job, manager)]);
   const remark = shortNamesRemark(manager);
-  if (remark !== undefined) found.push({ level: 'warning', subject: 'jobs', message: remark });
+  if (remark !== undefined) found.push(warning('jobs', remark));
   // A container of the project decides itself how it makes things.
   const untyped = manager.container === undefined ? diagnoseInjection(manager) : [];
-  return [{ level: 'ok', subject: 'jobs', message: `${jobs.length} registered` }, ...found, ...untyped];
+  return [ok('jobs', `${jobs.length} registered`), ...found, ...untyped];
 }
 
 function diagnoseRoute(definition: JobDefinition, manager: QueueManager): Diagnosis[] {
@@ -87,13 +80,13 @@ function diagnoseRoute(definition: JobDefinition, manager: QueueManager): Diagno
   const known = [...manager.connectionNames(), 'sync'];
   if (connection === undefined || known.includes(connection)) return [];
   const message = `${placed(name, file)} goes to the connection '${connection}', which is not configured; there is ${known.join(', ')}.`;
-  return [{ level: 'error', subject: 'jobs', message }];
+  return [error('jobs', message)];
 }
 
 function diagnoseHandler({ name, file, target }: JobDefinition, { registry }: QueueManager): Diagnosis[] {
   if ('handle' in target.prototype || registry.handlerOf(target) !== undefined) return [];
   const message = `${placed(name, file)} has no handle(), and no class is decorated with @Handles(${target.name}).`;
-  return [{ level: 'error', subject: 'jobs', message }];
+  return [error('jobs', message)];
 }
 
 // A declaration refuses what lacks a token; what the token's own constructor lacks shows in the first run only, or here.
@@ -113,7 +106,7 @@ function diagnoseTypes(token: Class): Diagnosis[] {
   const message =
     `the constructor of ${token.name} takes ${counted(length, 'parameter')}, and TypeScript emitted no types for them. Put @injectable() ` +
     `above class ${token.name} (tsx and esbuild emit none: write @inject(Token) at each parameter too), or register an instance of it.`;
-  return [{ level: 'warning', subject: 'metadata', message }];
+  return [warning('metadata', message)];
 }
 
 export async function diagnoseConnections(manager: QueueManager): Promise<Diagnosis[]> {
@@ -129,7 +122,7 @@ async function diagnoseFailed(manager: QueueManager, driver: Connection, subject
   const { keptFailures } = manager;
   const end = keptFailures === Infinity ? '' : `; of each queue the newest ${keptFailures} are kept`;
   const message = `${count} failed jobs are kept: onqueue failed shows why, onqueue retry and onqueue prune make them fewer${end}.`;
-  return [{ level: 'warning', subject: `${subject}, failed jobs`, message }];
+  return [warning(`${subject}, failed jobs`, message)];
 }
 
 async function diagnoseConnection(manager: QueueManager, name: string): Promise<Diagnosis[]> {
@@ -137,19 +130,12 @@ async function diagnoseConnection(manager: QueueManager, name: string): Promise<
   try {
     const driver = manager.driver(name);
     const lines = await driver.diagnose();
-    const opening: Diagnosis = { level: 'ok', subject, message: `${driver.driver} at ${driver.address}` };
     const many = await diagnoseFailed(manager, driver, subject);
-    // A driver speaks of itself by its name, and of a setting of its store by the setting's.
-    const itself = [name, driver.driver];
-    return [
-      opening,
-      ...many,
-      ...lines.map((line) => ({
-        ...line,
-        subject: itself.includes(line.subject) ? subject : `${subject}, ${line.subject}`,
-      })),
-    ];
-  } catch (error) {
-    return [{ level: 'error', subject, message: errorText(error) }];
+    // A driver calls itself by its name, and a setting of its store by the setting's.
+    const isItself = (line: Diagnosis): boolean => [name, driver.driver].includes(line.subject);
+    const own = lines.map((line) => ({ ...line, subject: isItself(line) ? subject : `${subject}, ${line.subject}` }));
+    return [ok(subject, `${driver.driver} at ${driver.address}`), ...many, ...own];
+  } catch (thrown) {
+    return [error(subject, errorText(thrown))];
   }
 }
