@@ -1,4 +1,4 @@
--- cancel.lua: take a job out of a queue, or mark it as cancelled, so that who holds or meets it ends it.
+-- cancel.lua: take a job out of a queue, or mark it as cancelled, so that the worker that holds or meets it ends it.
 --
 --   parts    texts marks budget search
 --
@@ -11,25 +11,29 @@
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] sequence    number  see parts/base.lua
 --   ARGV[3] id          string
---   ARGV[4] resort      string  'mark': what is not found where not all was looked at is marked; 'leave': it is not
+--   ARGV[4] way         string  'look': at both ends of ready, and the heads of the others; 'mark': as well, and marks
+--                               what it does not find where not all was looked at; 'search': only deeper in ready
 --   ARGV[5] reason      string  why it is cancelled; '': nobody said
+--   ARGV[6] from        number  how many of the last ready jobs were looked at before; for 'search'
 --
---   returns  {'removed'}    it waited, and is gone
---            {'signalled'}  it is reserved, and marked
---            {'marked'}     it was not found; not all was looked at
---            {'unseen'}     the same, and nothing was marked
---            {'unknown'}    it is not in this queue
---            {'stale'}      (writes nothing)
+--   returns  {'removed'}       it waited, and is gone
+--            {'signalled'}     it is reserved, and marked
+--            {'marked', seen}  it was not found; not all was looked at. seen: how many of the last ready jobs were; -1:
+--                              of the delayed or reserved ones not all were either
+--            {'unseen', seen}  the same, and nothing was marked
+--            {'unknown'}       it is not in this queue; after 'search': not between `from` and the head
+--            {'stale'}         (writes nothing)
 --   keeps    I1 I7 I9
 --   cost     O(1) in the length of the queue: of each list the first 100 jobs or 1 MiB of text are looked at, of ready
---            jobs also the last; at most 100 marks whose time is over are dropped
+--            jobs also the last; at most 100 marks whose time is over are dropped. 'search': O(from) to remove it
 --
 --   Only a removal is recorded: whatever else it answers, a repeat finds the same and writes the same.
 
 local client, ready, delayed, reserved, cancelled, reasons = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local sequence, id, resort, reason = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
--- Seconds for which a mark is kept: longer than a job waits between its attempts.
-local LASTING = 30 * 24 * 3600
+local sequence, id, way, reason, from = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
+-- LASTING: seconds for which a mark is kept, longer than a job waits between its attempts. AGAIN: how many jobs a
+-- search looks at once more, as others may have been removed behind them since, which moves the rest towards the tail.
+local LASTING, AGAIN = 30 * 24 * 3600, 10
 
 local known = recall(client, sequence)
 if known then return known end
@@ -51,11 +55,14 @@ local function head(start)
   return call('LRANGE', ready, start, start + PAGE - 1)
 end
 
--- The last jobs, the very last first; not those of the head, which were looked at.
-local function tail_behind(head_seen, length)
+-- Ready jobs from the tail on, the very last first, without the last `skipped`, and without the first `spared`.
+local function tail(skipped, spared)
   return function(start)
-    local page = call('LRANGE', ready, math.max(length - start - PAGE, head_seen), length - start - 1)
+    local length = call('LLEN', ready)
+    local last = length - skipped - start - 1
     local last_first = {}
+    if last < spared then return last_first end
+    local page = call('LRANGE', ready, math.max(last - PAGE + 1, spared), last)
     for i = #page, 1, -1 do last_first[#last_first + 1] = page[i] end
     return last_first
   end
@@ -72,16 +79,29 @@ local function mark()
 end
 
 ask_to_remove(cancelled)
-local over = call('ZRANGEBYSCORE', cancelled, '-inf', score(moment), 'LIMIT', 0, MOST_JOBS)
-if #over > 0 then
-  call('HDEL', reasons, unpack(over))
-  call('ZREM', cancelled, unpack(over))
-end
 
 -- A mark from the time when it ran would end a later job of its id.
 local function removed()
   unmark(cancelled, reasons, id)
   return record(client, sequence, { 'removed' })
+end
+
+if way == 'search' then
+  local again = math.min(AGAIN, from)
+  local found, looked = search(tail(from - again, 0), is_meant)
+  if found then
+    call('LREM', ready, -1, found)
+    return removed()
+  end
+  local seen = math.max(from - again + looked, from)
+  if seen >= call('LLEN', ready) then return { 'unknown' } end
+  return { 'unseen', seen }
+end
+
+local over = call('ZRANGEBYSCORE', cancelled, '-inf', score(moment), 'LIMIT', 0, MOST_JOBS)
+if #over > 0 then
+  call('HDEL', reasons, unpack(over))
+  call('ZREM', cancelled, unpack(over))
 end
 
 local running, reserved_seen = search(sorted(reserved), is_meant)
@@ -96,21 +116,20 @@ if waiting then
   return removed()
 end
 
-local length = call('LLEN', ready)
 local first, head_seen = search(head, is_meant)
 if first then
   call('LREM', ready, 1, first)
   return removed()
 end
-local last, tail_seen = search(tail_behind(head_seen, length), is_meant)
+local last, tail_seen = search(tail(0, head_seen), is_meant)
 if last then
   call('LREM', ready, -1, last)
   return removed()
 end
 
-local seen_all = head_seen + tail_seen >= length
-  and reserved_seen >= call('ZCARD', reserved) and delayed_seen >= call('ZCARD', delayed)
-if seen_all then return { 'unknown' } end
-if resort == 'leave' then return { 'unseen' } end
+local others_seen = reserved_seen >= call('ZCARD', reserved) and delayed_seen >= call('ZCARD', delayed)
+if others_seen and head_seen + tail_seen >= call('LLEN', ready) then return { 'unknown' } end
+local seen = others_seen and tail_seen or -1
+if way == 'look' then return { 'unseen', seen } end
 mark()
-return { 'marked' }
+return { 'marked', seen }

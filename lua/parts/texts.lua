@@ -32,7 +32,7 @@ end
 -- be decoded. Nil: it is not a JSON object.
 local function read_counters(text)
   local start, _, attempts = find(text, '[{,]"attempts":(%d+)}$', -LONGEST_COUNTER)
-  if start and byte(text, 1) == OPENING then
+  if start and find(text, '^[ \n\r\t]*{') then
     if byte(text, start) == OPENING then return start, tonumber(attempts), 0, 0, 0, 0 end
     local last = byte(text, start - 1)
     if last < 48 or last > 57 then return start - 1, tonumber(attempts), 0, 0, 0, 0 end

@@ -5,8 +5,8 @@
  *
  * 1. The canonical tail ends the text, to the byte: `,"crashes":1,"exceptions":2,"timeouts":1,"releases":3,"attempts":4}`. The order
  *    is fixed, no white space stands in it, and those but `attempts` are there only when above 0. It is looked for in
- *    the last 128 bytes, and counts only where the text begins with `{`. A number in it has at most 13 digits: so all of
- *    them fit there, and each language writes the next number in digits alone.
+ *    the last 128 bytes, and counts only where the text begins with `{`, perhaps behind white space. A number in it has at
+ *    most 13 digits: so all of them fit there, and each language writes the next number in digits alone.
  * 2. Where there is one, it alone says what the counters are: a name that it leaves out is 0, whatever the body says.
  *    New counters replace it; not a byte before it changes.
  * 3. Otherwise the text is parsed: a counter is the member of its name if that is a number from 0 to 1e13, rounded down;
@@ -48,7 +48,7 @@ const ID = /[{,]"id":"([^"\\]+)"$/;
  * Looks at the last 128 bytes alone. What comes before is not checked: a text that is no JSON may have a tail too.
  */
 export function readCounters(payload: Buffer): { counters: Counters; bodyEnd: number } | undefined {
-  if (payload[0] !== OPENING) return undefined;
+  if (payload[0] !== OPENING && payload[firstOther(payload)] !== OPENING) return undefined;
   const tail = TAIL.exec(payload.toString('latin1', Math.max(payload.length - WINDOW, 0)));
   if (tail === null) return undefined;
   const [text, separator, crashes, exceptions, timeouts, releases, attempts] = tail;
@@ -239,6 +239,13 @@ function bodyOf(payload: Buffer): Buffer {
 function joined(body: Buffer, members: string): Buffer {
   const isEmpty = body[lastOther(body, body.length)] === OPENING;
   return Buffer.concat([body, Buffer.from(isEmpty ? members.slice(1) : members)]);
+}
+
+/** The place of the first byte that is no white space. */
+function firstOther(text: Buffer): number {
+  let place = 0;
+  while (isWhiteSpace(text[place])) place++;
+  return place;
 }
 
 /** The place of the last byte before `end` that is no white space. */

@@ -15,14 +15,14 @@ describe('cancel.lua', () => {
   const cancel = async (
     id: string,
     {
-      resort = 'mark',
+      way = 'mark',
       reason = '',
       sequence = world.nextSequence(),
-    }: { resort?: 'mark' | 'leave'; reason?: string; sequence?: number } = {},
+    }: { way?: 'look' | 'mark'; reason?: string; sequence?: number } = {},
   ): Promise<unknown> => {
     const { client, ready, delayed, reserved, cancelled, reasons } = world.queue();
     const keys = [client('canceller'), ready, delayed, reserved, cancelled, reasons];
-    const [word] = await world.run('cancel', keys, [sequence, id, resort, reason]);
+    const [word] = await world.run('cancel', keys, [sequence, id, way, reason, 0]);
     return word;
   };
   const fill = (key: string, texts: readonly string[]): Promise<unknown> =>
@@ -113,11 +113,49 @@ describe('cancel.lua', () => {
   ])('marks what it does not find among many %s jobs, and moves nothing', async (_, given, id) => {
     await given();
     const before = await world.whole();
-    expect(await cancel(id, { resort: 'leave' })).toBe('unseen');
+    expect(await cancel(id, { way: 'look' })).toBe('unseen');
     expect(await world.whole()).toEqual(before);
     expect(await cancel(id)).toBe('marked');
     const { ':cancelled': marks, ...rest } = await world.whole();
     expect([marks, rest]).toEqual([[[id, expect.any(Number)]], before]);
+  });
+
+  describe('searching', () => {
+    const search = async (id: string, from: number): Promise<unknown[]> => {
+      const { client, ready, delayed, reserved, cancelled, reasons } = world.queue();
+      const keys = [client('canceller'), ready, delayed, reserved, cancelled, reasons];
+      return world.run('cancel', keys, [world.nextSequence(), id, 'search', '', from]);
+    };
+
+    it('goes on from the tail by a hundred jobs, and looks at the ten before them once more', async () => {
+      await world.client.rpush(world.queue().ready, ...probes(300));
+      expect(await search('p0', 100)).toEqual(['unseen', 190]);
+      expect(await search('p0', 190)).toEqual(['unseen', 280]);
+      expect(await search('p205', 100)).toEqual(['removed']);
+      expect(await search('nobody', 279)).toEqual(['unknown']);
+    });
+
+    it('finds what others have moved to the tail meanwhile by taking out jobs behind it', async () => {
+      await world.client.rpush(world.queue().ready, ...probes(300));
+      await world.client.ltrim(world.queue().ready, 0, -11);
+      expect(await search('p199', 100)).toEqual(['removed']);
+    });
+
+    it('takes its mark along, and looks at nothing but ready jobs', async () => {
+      await world.push(probes(3));
+      await world.pushLater([['any', 100, probe('later')]]);
+      await world.mark('p0');
+      expect(await search('later', 0)).toEqual(['unknown']);
+      expect(await search('p0', 2)).toEqual(['removed']);
+      expect(await world.marks()).toEqual([]);
+    });
+
+    it('passes nothing unseen where texts are long', async () => {
+      const long = (id: string): string => probe(id).replace('{}', `"${'x'.repeat(0.6 * MEGABYTE)}"`);
+      await world.push(['a', 'b', 'c'].map(long));
+      expect(await search('a', 1)).toEqual(['unseen', 1]);
+      expect(await search('b', 1)).toEqual(['unseen', 1]);
+    });
   });
 
   it('looks at a mebibyte of text of each list at most', async () => {

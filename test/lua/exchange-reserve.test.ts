@@ -99,6 +99,7 @@ describe('exchange.lua, reserving', () => {
     ['no attempts', '{"id":"x"}', '{"id":"x","attempts":1}'],
     ['attempts that are no number', '{"id":"x","attempts":"3"}', '{"id":"x","attempts":"3","attempts":1}'],
     ['an id that stands elsewhere', '{"id":"x","data":{},"attempts":0}', '{"id":"x","data":{},"attempts":1}'],
+    ['white space before it, as at the first attempt', ' \n{"id":"x","attempts":1}', ' \n{"id":"x","attempts":2}'],
     ['white space at the end', '{"id":"x"} \n', '{"id":"x","attempts":1}'],
     ['escapes', '{"s":"\\u00e9\\/","id":"x","attempts":0}', '{"s":"\\u00e9\\/","id":"x","attempts":1}'],
   ])('counts an attempt in a text with %s', async (_, pushed, reserved) => {

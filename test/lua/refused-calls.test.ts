@@ -112,7 +112,10 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
     await world.push([probe('a'), probe('b')]);
     await world.pushLater([['any', 100, probe('c')]]);
     const keys = keysOf('client', 'ready', 'delayed', 'reserved', 'cancelled', 'reasons');
-    return { stay: ['a', 'c'], act: () => run('cancel', keys, [world.nextSequence(), 'b', 'mark', 'wrong address']) };
+    return {
+      stay: ['a', 'c'],
+      act: () => run('cancel', keys, [world.nextSequence(), 'b', 'mark', 'wrong address', 0]),
+    };
   },
   async clear() {
     await keep('a');

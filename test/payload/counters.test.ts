@@ -48,10 +48,16 @@ describe('the counters at the end of a payload', () => {
     });
   });
 
+  it('are read where white space leads, so that they do not grow with each attempt', () => {
+    const counted = ' \n{"a":1,"attempts":1}';
+    expect(readCounters(Buffer.from(counted))).toMatchObject({ counters: { attempts: 1 }, bodyEnd: 8 });
+    expect(written(counted, withAttempts(2))).toBe(' \n{"a":1,"attempts":2}');
+  });
+
   it.each([
     ['other order', '{"attempts":1,"crashes":1}'],
     ['white space', '{"a":1, "attempts":1}'],
-    ['white space before the text', ' {"a":1,"attempts":1}'],
+    ['a text that is no object', ' [{"a":1,"attempts":1}'],
     ['white space behind it', '{"a":1,"attempts":1}\n'],
     ['a fraction', '{"a":1,"attempts":1.5}'],
     ['a text', '{"a":1,"attempts":"1"}'],

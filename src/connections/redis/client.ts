@@ -1,10 +1,25 @@
 /** Makes clients of ioredis, always with the options that the queue depends on: from an address, or from a user's client. */
 import { lookup } from 'node:dns';
-import Redis, { Cluster, type ClusterNode, type ClusterOptions, type RedisOptions } from 'ioredis';
+import type { Socket } from 'node:net';
+import Redis, {
+  type AbstractConnector,
+  Cluster,
+  type ClusterNode,
+  type ClusterOptions,
+  type RedisOptions,
+} from 'ioredis';
 import type { RedisConfig, RedisNode } from '../configs';
-import { heardConnector } from './connector';
+import { OldServer, serverVersion } from './server-version';
 
 export type Client = Redis | Cluster;
+
+type Connector = NonNullable<RedisOptions['Connector']>;
+type Connect = AbstractConnector['connect'];
+
+interface Connecting extends AbstractConnector {
+  connect(...given: Parameters<Connect>): ReturnType<Connect>;
+  check(info: Readonly<Record<string, string>>): boolean;
+}
 
 /** Our options name the mapping of replies: by it ioredis types them. */
 type Options = Omit<RedisOptions, 'replyMapping'> & { readonly replyMapping: 'legacy' };
@@ -162,4 +177,34 @@ function nodeText(node: string | number | RedisNode): string {
   if (typeof node === 'object') return `${node.host}:${node.port ?? 6379}`;
   // An address in words may hold a password.
   return String(node).replace(/\/\/[^@/]*@/, '//');
+}
+
+/**
+ * The connector that the options ask for, with sockets that end no process, and none to a server that is too old.
+ *
+ * ioredis listens for one error of a socket. One over TLS that is ended while it shakes hands has two, and the second,
+ * which nobody hears, would be an uncaught exception.
+ */
+function heardConnector(options: RedisOptions): Connector {
+  // ioredis does not export its own; an instance has one. It connects to nothing.
+  const { connector } = new Redis({ ...options, replyMapping: 'legacy', lazyConnect: true }) as unknown as {
+    readonly connector: { readonly constructor: new (options: unknown) => Connecting };
+  };
+  return class extends connector.constructor {
+    #socket: Socket | undefined;
+
+    override async connect(...given: Parameters<Connect>): ReturnType<Connect> {
+      const stream = await super.connect(...given);
+      stream.on('error', () => undefined);
+      this.#socket = stream as Socket;
+      return stream;
+    }
+
+    // ioredis asks for it with each connection, before it sends what waits: a script might be carried out in part.
+    override check(info: Readonly<Record<string, string>>): boolean {
+      const { found, isOld } = serverVersion((name) => info[name]);
+      if (isOld) this.#socket?.destroy(new OldServer(found));
+      return !isOld && super.check(info);
+    }
+  };
 }

@@ -4,17 +4,15 @@
  * Its calls are asked until they are answered. Given up, a reserve that was carried out would leave jobs with nobody
  * until their leases end, and a settle would end as `lost` when it is asked again under another number.
  */
-import type { Milliseconds } from '../../base/clock';
-import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
+import { MOST_JOBS } from '../../base/pages';
 import { type Counters, countersTail, noCounters, readCounters, readCountersOfAny } from '../../payload/counters';
 import type { Reservation, ReserveReply, ReserveRequest, SetAside, Settlement, SettleResult } from '../contract';
 import type { RedisCaller } from './caller';
 import { explained } from './explanations';
 import { failureMeta } from './failed-meta';
 import type { Keys } from './keys';
-import { Lane } from './lane';
+import { Lane, type Records, type Waiting, whenOf } from './lane';
 import { script } from './scripts';
-import { whenOf } from './when';
 
 export interface Exchanged {
   readonly results: readonly SettleResult[];
@@ -22,15 +20,12 @@ export interface Exchanged {
   readonly reply: ReserveReply;
 }
 
-interface Exchange {
+interface Exchange extends Waiting {
   readonly settlements: readonly Settlement[];
   readonly request: ReserveRequest | undefined;
   /** Asked until it is answered: other outcomes of the same settle were written already. */
   readonly insists: boolean;
-  readonly bytes: number;
-  readonly since: Milliseconds;
   resolve(exchanged: Exchanged): void;
-  reject(error: unknown): void;
 }
 
 type Argument = string | number | Buffer;
@@ -76,8 +71,8 @@ export class ExchangeLane extends Lane<Exchange> {
   readonly #keys: Keys;
   #forgotten = false;
 
-  constructor(caller: RedisCaller, keys: Keys) {
-    super(caller);
+  constructor(caller: RedisCaller, keys: Keys, recorded?: Records) {
+    super(caller, recorded);
     this.#keys = keys;
   }
 
@@ -88,7 +83,7 @@ export class ExchangeLane extends Lane<Exchange> {
 
   /** Whether such an exchange would travel in the next call. */
   takes(request: ReserveRequest | undefined): boolean {
-    return !this.isSending && (request === undefined || this.waiting.every((one) => one.request === undefined));
+    return !this.isSending && (request === undefined || !this.waiting.some(({ isSingle }) => isSingle));
   }
 
   /**
@@ -120,20 +115,19 @@ export class ExchangeLane extends Lane<Exchange> {
     const bytes = settlements.reduce((sum, { reservation }) => sum + reservation.payload.length, 0);
     const since = this.caller.settings.clock.monotonic();
     return new Promise((resolve, reject) => {
-      this.enqueue({ settlements, request, insists, bytes, since, resolve, reject });
+      const jobs = settlements.length;
+      this.enqueue({
+        settlements,
+        request,
+        insists,
+        jobs,
+        bytes,
+        isSingle: request !== undefined,
+        since,
+        resolve,
+        reject,
+      });
     });
-  }
-
-  protected fitting(exchanges: readonly Exchange[]): number {
-    let [jobs, bytes, requests, count] = [0, 0, 0, 0];
-    for (const exchange of exchanges) {
-      jobs += exchange.settlements.length;
-      bytes += exchange.bytes;
-      requests += exchange.request === undefined ? 0 : 1;
-      if (count > 0 && (jobs > MOST_JOBS || bytes > MOST_BYTES || requests > 1)) break;
-      count += 1;
-    }
-    return count;
   }
 
   protected async carry(exchanges: readonly Exchange[], sequence: number): Promise<void> {
@@ -297,8 +291,8 @@ function reservation(queue: string, payload: Buffer): Reservation {
   return { queue, payload, counters: countersOf(payload), token: undefined };
 }
 
-// The script that reserves a text puts our counters at its end. They are not found so only where white space leads, or
-// where Redis takes for JSON what is none: such a job must not keep those that came with it from being run.
+// The script that reserves a text puts our counters at its end. Where they are not found all the same, such a job must not
+// keep those that came with it from being run.
 function countersOf(payload: Buffer): Counters {
   return readCounters(payload)?.counters ?? readCountersOfAny(payload) ?? { ...noCounters, attempts: 1 };
 }

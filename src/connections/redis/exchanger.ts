@@ -4,6 +4,7 @@ import type { RedisCaller } from './caller';
 import { type Exchanged, ExchangeLane, rememberWritten } from './exchange-lane';
 import type { Keys } from './keys';
 import { pagesOf } from '../../base/pages';
+import { newRecords } from './lane';
 import type { QueueNames } from './queue-names';
 import type { SilentMasters } from './silent-masters';
 import { SlotExchanger, type SlotsExchanged } from './slot-exchanger';
@@ -27,7 +28,8 @@ export class Exchanger {
     this.#names = names;
     this.#keys = keys;
     this.#cluster = cluster;
-    this.#lanes = [new ExchangeLane(caller, keys), new ExchangeLane(caller, keys)];
+    const recorded = newRecords();
+    this.#lanes = [new ExchangeLane(caller, keys, recorded), new ExchangeLane(caller, keys, recorded)];
     this.#slots = cluster && new SlotExchanger(caller, keys, cluster.ordered, cluster.masters);
   }
 

@@ -1,4 +1,5 @@
 /** What every key in Redis is called. Nothing else builds a name. */
+import { randomBytes } from 'node:crypto';
 import { Recent } from '../../base/recent';
 
 /** The keys that concern one queue. In a cluster all of them share a slot. */
@@ -107,4 +108,9 @@ const TYPES: readonly (readonly [ending: RegExp, type: string])[] = [
 /** What Redis says to TYPE of one of our keys, those apart that are read and written without a script. */
 export function typeOf(key: string): string {
   return TYPES.find(([ending]) => ending.test(key))?.[1] ?? 'list';
+}
+
+/** A name under which Redis records the answers of one caller: short, since it stands in many keys, and never given twice. */
+export function clientId(): string {
+  return randomBytes(8).toString('hex');
 }

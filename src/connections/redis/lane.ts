@@ -4,11 +4,13 @@
  * One call at a time is what makes a repeat harmless: Redis keeps the last answer of a client, and no more. It is also
  * what makes many small calls fast.
  */
-import { type Milliseconds, type Moment, momentOf } from '../../base/clock';
+import { type Milliseconds, type Moment, momentOf, type Seconds } from '../../base/clock';
+import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
 import { Recent } from '../../base/recent';
 import { QueueUnavailableError } from '../errors';
 import type { RedisCaller } from './caller';
-import { clientId } from './client-id';
+import { clientId } from './keys';
+import { script, type ScriptName } from './scripts';
 
 /** Redis keeps the record of an answer for an hour; the rest is for clocks that do not agree. */
 const REMEMBERED: Milliseconds = 50 * 60 * 1000;
@@ -16,8 +18,18 @@ const REMEMBERED: Milliseconds = 50 * 60 * 1000;
 /** A record stands under the first queue of a call. */
 const MOST_RECORDS = 1000;
 
+/** When the last call was sent that Redis answered, by the key of its record. */
+export type Records = Recent<string, Moment>;
+
+export const newRecords = (): Records => new Recent(MOST_RECORDS);
+
 export interface Waiting {
   readonly since: Milliseconds;
+  /** How many jobs it moves, and how long their texts are. */
+  readonly jobs: number;
+  readonly bytes: number;
+  /** Of such ones no two travel together. */
+  readonly isSingle: boolean;
   reject(error: unknown): void;
 }
 
@@ -27,14 +39,15 @@ export abstract class Lane<Item extends Waiting> {
   protected readonly caller: RedisCaller;
   /** What travels in the next calls. */
   protected readonly waiting: Item[] = [];
-  /** When the last call was sent that Redis answered, by the key of its record. */
-  readonly #recorded = new Recent<string, Moment>(MOST_RECORDS);
+  readonly #recorded: Records;
   #sequence = 0;
   #busy = false;
   #sending = false;
 
-  constructor(caller: RedisCaller) {
+  /** @param recorded of lanes that notice together what Redis has lost */
+  constructor(caller: RedisCaller, recorded = newRecords()) {
     this.caller = caller;
+    this.#recorded = recorded;
   }
 
   /** Nothing is under way, and nothing waits. */
@@ -51,9 +64,6 @@ export abstract class Lane<Item extends Waiting> {
   protected waitingSince([oldest]: readonly Item[]): Milliseconds {
     return Math.max(oldest!.since, this.caller.answeredAt);
   }
-
-  /** How many of the waiting items travel in the next call: at least one. */
-  protected abstract fitting(items: readonly Item[]): number;
 
   /** Sends the items as call number `sequence`, and settles each. Where it rejects, so does each item. */
   protected abstract carry(items: readonly Item[], sequence: number): Promise<void>;
@@ -88,7 +98,7 @@ export abstract class Lane<Item extends Waiting> {
 
   async #work(): Promise<void> {
     while (this.waiting.length > 0) {
-      const items = this.waiting.splice(0, this.fitting(this.waiting));
+      const items = this.waiting.splice(0, fitting(this.waiting));
       this.#sequence += 1;
       this.#sending = true;
       try {
@@ -112,7 +122,62 @@ export abstract class Lane<Item extends Waiting> {
   }
 }
 
+/** How many of the waiting items travel in the next call: at least one, and as many as one call may move. */
+function fitting(items: readonly Waiting[]): number {
+  let [jobs, bytes, singles] = [0, 0, 0];
+  const past = items.findIndex((item, at) => {
+    jobs += item.jobs;
+    bytes += item.bytes;
+    singles += item.isSingle ? 1 : 0;
+    return at > 0 && (jobs > MOST_JOBS || bytes > MOST_BYTES || singles > 1);
+  });
+  return past < 0 ? items.length : past;
+}
+
 // By both clocks: the monotonic one stands still while a machine sleeps, the other may be set back.
 function isRecent(before: Moment, now: Moment): boolean {
   return Math.max(now.monotonic - before.monotonic, now.wall - before.wall) < REMEMBERED;
+}
+
+/** When a job becomes ready, as the scripts take it: seconds from now, or a moment by the clock of Redis. */
+export function whenOf(delay: Seconds, dueAt: Milliseconds | undefined): string | number {
+  return dueAt === undefined ? delay : `@${dueAt / 1000}`;
+}
+
+type Argument = string | number | Buffer;
+
+export interface RecordedCall {
+  readonly script: ScriptName;
+  /** The key of the record of a client of this name. */
+  readonly client: (id: string) => string;
+  /** Those after it. */
+  readonly keys: readonly string[];
+  readonly args: readonly Argument[];
+  /** What a failure means to the caller, as a clause: `queue 'mail' was not cleared`. */
+  readonly consequence: string;
+}
+
+interface AskedCall extends RecordedCall, Waiting {
+  readonly resolve: (reply: readonly unknown[]) => void;
+}
+
+/**
+ * Calls that change something now and then, one after another under one name. Each under a name of its own would leave a
+ * record in Redis for an hour: one for each job that is sent back.
+ */
+export class RecordedCalls extends Lane<AskedCall> {
+  /** What the script answers. @throws what `RedisCaller.script` throws */
+  ask(call: RecordedCall): Promise<readonly unknown[]> {
+    const since = this.caller.settings.clock.monotonic();
+    return new Promise((resolve, reject) => {
+      this.enqueue({ ...call, since, jobs: 1, bytes: 0, isSingle: true, resolve, reject });
+    });
+  }
+
+  protected async carry(calls: readonly AskedCall[], sequence: number): Promise<void> {
+    const { script: name, client, keys, args, consequence, resolve } = calls[0]!;
+    const all = [client(this.id), ...keys];
+    const patience = { consequence, since: this.waitingSince(calls) };
+    resolve(await this.caller.script(script(name), all, [sequence, ...args], patience));
+  }
 }

@@ -1,20 +1,15 @@
 /** Pushes to one queue: dispatches that come while a call is under way travel together in the next. */
-import type { Milliseconds } from '../../base/clock';
 import type { Entry } from '../contract';
 import { DuplicatePayloadError } from '../errors';
 import type { RedisCaller } from './caller';
 import type { QueueKeys } from './keys';
-import { Lane } from './lane';
-import { MOST_BYTES, MOST_JOBS, pageBytes, pagesOf } from '../../base/pages';
+import { Lane, type Waiting, whenOf } from './lane';
+import { pageBytes, pagesOf } from '../../base/pages';
 import { script } from './scripts';
-import { whenOf } from './when';
 
-interface Push {
+interface Push extends Waiting {
   readonly entries: readonly Entry[];
-  readonly bytes: number;
-  readonly since: Milliseconds;
   resolve(): void;
-  reject(error: unknown): void;
 }
 
 export class PushLane extends Lane<Push> {
@@ -39,21 +34,8 @@ export class PushLane extends Lane<Push> {
     const bytes = entries.reduce((sum, entry) => sum + bytesOf(entry), 0);
     const since = this.caller.settings.clock.monotonic();
     return new Promise((resolve, reject) => {
-      this.enqueue({ entries, bytes, since, resolve, reject });
+      this.enqueue({ entries, jobs: entries.length, bytes, isSingle: false, since, resolve, reject });
     });
-  }
-
-  protected fitting(pushes: readonly Push[]): number {
-    let jobs = 0;
-    let bytes = 0;
-    let count = 0;
-    for (const push of pushes) {
-      jobs += push.entries.length;
-      bytes += push.bytes;
-      if (count > 0 && (jobs > MOST_JOBS || bytes > MOST_BYTES)) break;
-      count += 1;
-    }
-    return count;
   }
 
   protected async carry(pushes: readonly Push[], sequence: number): Promise<void> {

@@ -1,8 +1,8 @@
 /** The `redis` driver: moves payloads between the keys of a Redis by scripts, in Laravel's layout. */
 import { ALL_CAPABLE } from '../kit/all-capable';
+import { StoreConnection } from '../kit/store-connection';
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
-import { wordsOf } from '../../base/foreign-error';
 import type { Logger } from '../../base/logger';
 import type { RedisConfig } from '../configs';
 import type {
@@ -23,11 +23,9 @@ import type {
   WaitingState,
 } from '../contract';
 import { threadModule } from '../../base/thread-module';
-import { ConnectionClosedError } from '../errors';
 import { Recent } from '../../base/recent';
 import { RedisCaller } from './caller';
 import { type ClientSource, clientSource } from './client';
-import { clientId } from './client-id';
 import { diagnoseRedis } from './diagnose';
 import { Exchanger } from './exchanger';
 import { Keys } from './keys';
@@ -35,14 +33,14 @@ import { RedisLink } from './link';
 import { pagesOf } from '../../base/pages';
 import { PushLane } from './push-lane';
 import { QueueNames } from './queue-names';
-import { RecordedCalls } from './recorded-calls';
+import { RecordedCalls } from './lane';
 import { RedisControl } from './redis-control';
 import { RedisFailedStore } from './redis-failed-store';
 import { RedisLockStore } from './redis-lock-store';
 import { RedisWaiters } from './redis-waiters';
-import { isForbidden, remedyOf } from './refusals';
 import { script } from './scripts';
 import { SilentMasters } from './silent-masters';
+import type { RedisStore } from './store';
 import { threadOptions } from './thread-source';
 import type { ThreadData } from './thread-store';
 
@@ -65,8 +63,7 @@ export interface RedisContext {
   readonly offset?: (() => Seconds) | undefined;
 }
 
-export class RedisConnection implements Connection {
-  readonly name: string;
+export class RedisConnection extends StoreConnection implements Connection {
   readonly driver = 'redis';
   readonly address: string;
   readonly capabilities = ALL_CAPABLE;
@@ -77,41 +74,39 @@ export class RedisConnection implements Connection {
   readonly #prefix: string;
   readonly #context: RedisContext;
   readonly #link: RedisLink;
-  readonly #caller: RedisCaller;
-  readonly #keys: Keys;
-  readonly #names: QueueNames;
+  readonly #store: RedisStore;
   readonly #exchanger: Exchanger;
   readonly #masters: SilentMasters | undefined;
   readonly #pushes = new Recent<string, PushLane>(MOST_LANES, (lane) => lane.isIdle);
   readonly #clears: RecordedCalls;
   readonly #waiters: RedisWaiters;
-  readonly #clock: Clock;
   readonly #storeClock: StoreClock;
-  #toldOfRefusal = false;
-  #closing: Promise<void> | undefined;
 
   constructor(source: ClientSource, prefix: string, context: RedisContext) {
-    this.name = context.name;
+    super(context.name);
     this.address = source.address;
-    this.#clock = context.clock;
-    this.#storeClock = new StoreClock(context.clock);
     this.#source = source;
     this.#prefix = prefix;
     this.#context = context;
+    this.#storeClock = new StoreClock(context.clock);
     this.#link = new RedisLink(source);
-    this.#caller = new RedisCaller(this.#link, { ...context, address: source.address });
-    this.#keys = new Keys(source.keyPrefix + prefix, source.cluster);
-    this.#clears = new RecordedCalls(this.#caller);
-    this.#names = new QueueNames(this.#caller, this.#keys.names);
-    const ordered = source.cluster ? new QueueNames(this.#caller, this.#keys.ordered) : undefined;
-    this.#masters = source.cluster ? new SilentMasters(this.#caller) : undefined;
-    const cluster = ordered && this.#masters && { ordered, masters: this.#masters };
-    this.#exchanger = new Exchanger(this.#caller, this.#keys, this.#names, cluster);
-    const checkOpen = (operation: string): void => this.#checkOpen(operation);
-    this.failed = new RedisFailedStore(this.#caller, this.#keys, this.#names, checkOpen);
-    this.locks = new RedisLockStore(this.#caller, this.#keys, checkOpen);
-    this.control = new RedisControl(this.#caller, this.#keys, this.#names, ordered, checkOpen, () => this.#time());
-    this.#waiters = this.#openWaiters();
+    const caller = new RedisCaller(this.#link, { ...context, address: source.address });
+    const keys = new Keys(source.keyPrefix + prefix, source.cluster);
+    const names = new QueueNames(caller, keys.names);
+    const ordered = source.cluster ? new QueueNames(caller, keys.ordered) : undefined;
+    this.#store = { caller, keys, names, ordered, checkOpen: (operation) => this.checkOpen(operation) };
+    this.#masters = source.cluster ? new SilentMasters(caller) : undefined;
+    this.#exchanger = new Exchanger(
+      caller,
+      keys,
+      names,
+      ordered && this.#masters && { ordered, masters: this.#masters },
+    );
+    this.#clears = new RecordedCalls(caller);
+    this.failed = new RedisFailedStore(this.#store);
+    this.locks = new RedisLockStore(this.#store);
+    this.control = new RedisControl(this.#store, () => this.#time());
+    this.#waiters = new RedisWaiters(this.#store, source);
   }
 
   get threadAccess(): ThreadAccess | undefined {
@@ -123,33 +118,33 @@ export class RedisConnection implements Connection {
   }
 
   get isAway(): boolean {
-    return this.#caller.isAway;
+    return this.#store.caller.isAway;
   }
 
   async push(queue: string, entries: readonly Entry[]): Promise<void> {
-    this.#checkOpen('push');
+    this.checkOpen('push');
     let lane = this.#pushes.get(queue);
     if (lane === undefined) {
-      lane = new PushLane(this.#caller, queue, this.#keys.queue(queue), () => this.#addNameAgain(queue));
+      lane = new PushLane(this.#store.caller, queue, this.#store.keys.queue(queue), () => this.#addNameAgain(queue));
       this.#pushes.set(queue, lane);
     }
     // Sent before the push, so that no job is in a queue that nobody lists. Where it fails, the next push sends it.
-    if (!this.#names.has(queue)) this.#names.add(queue).catch(() => undefined);
+    if (!this.#store.names.has(queue)) this.#store.names.add(queue).catch(() => undefined);
     await lane.push(entries);
   }
 
   #addNameAgain(queue: string): void {
-    this.#names.forget();
-    this.#names.add(queue).catch(() => undefined);
+    this.#store.names.forget();
+    this.#store.names.add(queue).catch(() => undefined);
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveReply> {
-    this.#checkOpen('reserve');
+    this.checkOpen('reserve');
     return (await this.#exchanger.exchange([], request)).reply;
   }
 
   async settle(settlements: readonly Settlement[]): Promise<readonly Answer<SettleResult>[]> {
-    this.#checkOpen('settle');
+    this.checkOpen('settle');
     if (settlements.length === 0) return [];
     return (await this.#exchanger.exchange(settlements, undefined)).results;
   }
@@ -158,12 +153,12 @@ export class RedisConnection implements Connection {
     settlements: readonly Settlement[],
     request: ReserveRequest,
   ): Promise<{ readonly results: readonly Answer<SettleResult>[]; readonly reply: ReserveReply }> {
-    this.#checkOpen('settleAndReserve');
+    this.checkOpen('settleAndReserve');
     return this.#exchanger.exchange(settlements, request);
   }
 
   async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly Answer<RenewResult>[]> {
-    this.#checkOpen('renew');
+    this.checkOpen('renew');
     const queues = [...new Set(reservations.map(({ queue }) => queue))];
     const answers = new Map<Reservation, Answer<RenewResult>>();
     // Of all queues at once: one that is away must not keep the leases of the others waiting.
@@ -186,18 +181,23 @@ export class RedisConnection implements Connection {
   }
 
   #inTime<T>(queue: string, asked: Promise<T>): Promise<T | undefined> {
-    return this.#masters?.inTime(this.#keys.queue(queue).ready, asked) ?? asked;
+    return this.#masters?.inTime(this.#store.keys.queue(queue).ready, asked) ?? asked;
   }
 
   async #renewQueue(queue: string, held: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
-    const { reserved, cancelled } = this.#keys.queue(queue);
+    const { reserved, cancelled } = this.#store.keys.queue(queue);
     const results: RenewResult[] = [];
     for (const page of pagesOf(held, ({ payload }) => payload.length)) {
       const texts = page.map(({ payload }) => payload);
       const start = results.length - 1;
-      const [, lost, ending] = (await this.#caller.script(script('renew'), [reserved, cancelled], [lease, ...texts], {
-        consequence: `the leases of ${page.length} jobs were not renewed`,
-      })) as [word: Buffer, lost: readonly number[], ending: readonly number[]];
+      const [, lost, ending] = (await this.#store.caller.script(
+        script('renew'),
+        [reserved, cancelled],
+        [lease, ...texts],
+        {
+          consequence: `the leases of ${page.length} jobs were not renewed`,
+        },
+      )) as [word: Buffer, lost: readonly number[], ending: readonly number[]];
       for (const _ of page) results.push('renewed');
       for (const place of ending) results[start + place] = 'cancelled';
       for (const place of lost) results[start + place] = 'lost';
@@ -206,9 +206,9 @@ export class RedisConnection implements Connection {
   }
 
   async counts(queue: string): Promise<Counts> {
-    this.#checkOpen('counts');
-    const { ready: readyKey, delayed: delayedKey, reserved: reservedKey } = this.#keys.queue(queue);
-    const [, ready, delayed, reserved] = (await this.#caller.script(
+    this.checkOpen('counts');
+    const { ready: readyKey, delayed: delayedKey, reserved: reservedKey } = this.#store.keys.queue(queue);
+    const [, ready, delayed, reserved] = (await this.#store.caller.script(
       script('counts'),
       [readyKey, delayedKey, reservedKey],
       [],
@@ -218,8 +218,8 @@ export class RedisConnection implements Connection {
   }
 
   async clear(queue: string): Promise<number> {
-    this.#checkOpen('clear');
-    const { client, ready, delayed, reserved, notify, cancelled, reasons } = this.#keys.queue(queue);
+    this.checkOpen('clear');
+    const { client, ready, delayed, reserved, notify, cancelled, reasons } = this.#store.keys.queue(queue);
     const keys = [ready, delayed, reserved, notify, cancelled, reasons];
     const consequence = `queue '${queue}' was not cleared`;
     const [, count] = (await this.#clears.ask({ script: 'clear', client, keys, args: [], consequence })) as [
@@ -230,8 +230,8 @@ export class RedisConnection implements Connection {
   }
 
   async peek(queue: string, state: WaitingState, limit: number): Promise<readonly PeekedJob[]> {
-    this.#checkOpen('peek');
-    const key = this.#keys.queue(queue)[state];
+    this.checkOpen('peek');
+    const key = this.#store.keys.queue(queue)[state];
     const jobs: PeekedJob[] = [];
     // Read in pages: the texts may be long.
     for (let start = 0; start < limit; start += PEEK_PAGE) {
@@ -245,10 +245,12 @@ export class RedisConnection implements Connection {
   async #peekPage(key: string, state: WaitingState, first: number, last: number): Promise<readonly PeekedJob[]> {
     const consequence = 'the jobs were not read';
     if (state === 'ready') {
-      const texts = await this.#caller.command('lrange', [key, first, last], { consequence });
+      const texts = await this.#store.caller.command('lrange', [key, first, last], { consequence });
       return (texts as readonly Buffer[]).map((payload) => ({ payload }));
     }
-    const flat = (await this.#caller.command('zrange', [key, first, last, 'WITHSCORES'], { consequence })) as Buffer[];
+    const flat = (await this.#store.caller.command('zrange', [key, first, last, 'WITHSCORES'], {
+      consequence,
+    })) as Buffer[];
     const jobs: PeekedJob[] = [];
     for (let at = 0; at < flat.length; at += 2) {
       jobs.push({ payload: flat[at]!, at: Math.round(Number(flat[at + 1]!.toString()) * 1000) });
@@ -257,71 +259,35 @@ export class RedisConnection implements Connection {
   }
 
   async queues(): Promise<readonly string[]> {
-    this.#checkOpen('queues');
-    return this.#names.all();
+    this.checkOpen('queues');
+    return this.#store.names.all();
   }
 
   now(): Promise<Milliseconds> {
-    this.#checkOpen('now');
+    this.checkOpen('now');
     return this.#storeClock.current(() => this.#time());
   }
 
   async #time(): Promise<Milliseconds> {
-    const time = await this.#caller.command('time', [], { consequence: 'the time of Redis was not read' });
+    const time = await this.#store.caller.command('time', [], { consequence: 'the time of Redis was not read' });
     const [seconds, microseconds] = (time as readonly Buffer[]).map(Number) as [number, number];
     return (seconds + (this.#context.offset?.() ?? 0)) * 1000 + microseconds / 1000;
   }
 
   waiter(queues: readonly string[]): Waiter {
-    this.#checkOpen('waiter');
-    return this.#waiters.open([...new Set(queues)].map((queue) => this.#keys.queue(queue).notify));
-  }
-
-  #openWaiters(): RedisWaiters {
-    // A hint that is lost all the same costs a worker its longest wait, no job.
-    const command = (name: string, args: readonly string[]): void => {
-      this.#caller.command(name, args, { consequence: 'a hint was not left' }).catch(() => undefined);
-    };
-    return new RedisWaiters({
-      connection: this.name,
-      clock: this.#clock,
-      link: () => new RedisLink(this.#source),
-      interruption: this.#source.cluster ? undefined : this.#keys.interruption(clientId()),
-      hint: (key) => command('rpush', [key, '1']),
-      forget: (key) => command('del', [key]),
-      refused: (error, longest) => this.#tellOfRefusal(error, longest),
-    });
-  }
-
-  // Nothing else would say so: workers look for themselves.
-  #tellOfRefusal(error: Error, longest: Seconds): void {
-    if (this.#toldOfRefusal || !isForbidden(error)) return;
-    this.#toldOfRefusal = true;
-    const { name, address } = this;
-    this.#context.logger.warn(
-      { connection: name, address },
-      `Redis at ${address} lets nobody wait for jobs (${wordsOf(error)}); workers look for them every ${longest} s instead. ${remedyOf(error)}`,
-    );
+    this.checkOpen('waiter');
+    return this.#waiters.open(queues);
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {
-    this.#checkOpen('diagnose');
-    return diagnoseRedis(this.#caller, this.#keys, this.#source.cluster);
+    this.checkOpen('diagnose');
+    return diagnoseRedis(this.#store.caller, this.#store.keys, this.#source.cluster);
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-
-  async #close(): Promise<void> {
+  protected async end(): Promise<void> {
     await this.#waiters.close();
-    await this.#caller.idle();
+    await this.#store.caller.idle();
     this.#link.close();
-  }
-
-  #checkOpen(operation: string): void {
-    if (this.#closing !== undefined) throw new ConnectionClosedError(this.name, operation);
   }
 }
 

@@ -5,83 +5,109 @@ import { uuidv7 } from '../../payload/uuid';
 import type { Reservation } from '../contract';
 import type { CancelResult, Control } from '../control';
 import { type Pause, pauseOf } from '../pause';
-import type { RedisCaller } from './caller';
-import type { Keys } from './keys';
-import type { QueueNames } from './queue-names';
-import { RecordedCalls } from './recorded-calls';
+import { RecordedCalls } from './lane';
+import type { RedisStore } from './store';
 
-/** Where not all could be looked at: `mark` the id, or `leave` it, to be marked once the other queues were looked at. */
-type Resort = 'mark' | 'leave';
+/** How a queue is looked at: at its ends; so, and marking what is not found; or deeper among its ready jobs. */
+type Way = 'look' | 'mark' | 'search';
+
+/** What a look has come to, and how many of the last ready jobs it has passed; -1: there are others that it has not. */
+interface Look {
+  readonly result: CancelResult | 'unseen';
+  readonly seen: number;
+}
+
+/** Calls that search one queue, of 100 jobs or 1 MiB of text each. */
+const MOST_SEARCHES = 100;
 
 export class RedisControl implements Control {
-  readonly #caller: RedisCaller;
-  readonly #keys: Keys;
-  readonly #names: QueueNames;
-  readonly #ordered: QueueNames | undefined;
-  readonly #checkOpen: (operation: string) => void;
+  readonly #store: RedisStore;
   readonly #time: () => Promise<Milliseconds>;
   readonly #calls: RecordedCalls;
 
-  /**
-   * @param ordered in a cluster: the queues whose workers hear of orders
-   * @param time asks the store for it
-   */
-  constructor(
-    caller: RedisCaller,
-    keys: Keys,
-    names: QueueNames,
-    ordered: QueueNames | undefined,
-    checkOpen: (operation: string) => void,
-    time: () => Promise<Milliseconds>,
-  ) {
-    this.#caller = caller;
-    this.#keys = keys;
-    this.#names = names;
-    this.#ordered = ordered;
-    this.#checkOpen = checkOpen;
+  /** @param time asks the store for it */
+  constructor(store: RedisStore, time: () => Promise<Milliseconds>) {
+    this.#store = store;
     this.#time = time;
-    this.#calls = new RecordedCalls(caller);
+    this.#calls = new RecordedCalls(store.caller);
   }
 
   async cancel(id: string, queue?: string, reason = ''): Promise<CancelResult> {
-    this.#checkOpen('control.cancel');
+    this.#store.checkOpen('control.cancel');
     const unseen: string[] = [];
-    for (const name of queue === undefined ? await this.#names.all() : [queue]) {
-      const result = await this.#look(id, name, 'leave', reason);
+    for (const name of queue === undefined ? await this.#store.names.all() : [queue]) {
+      const { result } = await this.#look(id, name, 'look', reason);
       if (result === 'unseen') unseen.push(name);
       else if (result !== 'unknown') return result;
     }
-    const marked = new Set<string>();
+    // Marked before they are searched: a job that leaves a queue meanwhile meets its mark.
+    const marked = new Map<string, number>();
     for (const name of unseen) {
-      const result = await this.#look(id, name, 'mark', reason);
-      const { cancelled } = this.#keys.queue(name);
-      if (result === 'marked') marked.add(cancelled);
+      const { result, seen } = await this.#look(id, name, 'mark', reason);
+      if (result === 'marked') marked.set(name, seen);
       if (result !== 'removed' && result !== 'signalled') continue;
       // It came into sight meanwhile: what was marked on the way would end a later job of its id.
-      if (result === 'signalled') marked.delete(cancelled);
-      for (const key of marked) await this.#command('zrem', [key, id], `the mark of job ${id} was not taken back`);
+      const meant = result === 'signalled' ? this.#store.keys.queue(name).cancelled : undefined;
+      await this.#takeBack(id, [...marked.keys()], meant);
       return result;
     }
-    return marked.size > 0 ? 'marked' : 'unknown';
+    let isSure = true;
+    for (const [name, seen] of marked) {
+      const result = seen < 0 ? 'unseen' : await this.#search(id, name, seen);
+      if (result === 'removed') {
+        await this.#takeBack(id, [...marked.keys()]);
+        return result;
+      }
+      isSure &&= result === 'unknown';
+    }
+    if (marked.size > 0 && !isSure) return 'marked';
+    // A mark that is gone was met by a worker.
+    return (await this.#takeBack(id, [...marked.keys()])) ? 'unknown' : 'marked';
+  }
+
+  /** Page by page from the tail on: what is taken from the head meanwhile, or pushed, hides nothing. */
+  async #search(id: string, queue: string, from: number): Promise<Look['result']> {
+    let seen = from;
+    for (let call = 0; call < MOST_SEARCHES; call += 1) {
+      const look = await this.#look(id, queue, 'search', '', seen);
+      if (look.result !== 'unseen' || look.seen === seen) return look.result;
+      seen = look.seen;
+    }
+    return 'unseen';
+  }
+
+  /** Whether all the marks were still there. @param kept the key of one that stays */
+  async #takeBack(id: string, queues: readonly string[], kept?: string): Promise<boolean> {
+    const keys = new Map(
+      queues.map((queue) => [this.#store.keys.queue(queue).cancelled, this.#store.keys.queue(queue).reasons]),
+    );
+    let wereThere = true;
+    for (const [cancelled, reasons] of keys) {
+      if (cancelled === kept) continue;
+      const consequence = `the mark of job ${id} was not taken back`;
+      wereThere = (await this.#command('zrem', [cancelled, id], consequence)) === 1 && wereThere;
+      await this.#command('hdel', [reasons, id], consequence);
+    }
+    return wereThere;
   }
 
   async cancelled(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]> {
-    this.#checkOpen('control.cancelled');
+    this.#store.checkOpen('control.cancelled');
     const places = new Map<string, number[]>();
     for (const [place, { queue }] of reservations.entries()) {
-      const { cancelled } = this.#keys.queue(queue);
+      const { cancelled } = this.#store.keys.queue(queue);
       places.set(cancelled, [...(places.get(cancelled) ?? []), place]);
     }
     const consequence = 'no cancelled job was told';
     const idAt = (place: number): string => readId(reservations[place]!.payload) ?? '';
     const answers: (boolean | string)[] = [];
     for (const [key, of] of places) {
-      const scores = await this.#caller.glance('zmscore', [key, ...of.map(idAt)], consequence);
+      const scores = await this.#store.caller.glance('zmscore', [key, ...of.map(idAt)], consequence);
       for (const [index, place] of of.entries()) answers[place] = (scores as readonly unknown[])[index] !== null;
       const ending = of.filter((place) => answers[place] === true);
       if (ending.length === 0) continue;
-      const { reasons } = this.#keys.queue(reservations[ending[0]!]!.queue);
-      const told = await this.#caller.glance('hmget', [reasons, ...ending.map(idAt)], consequence);
+      const { reasons } = this.#store.keys.queue(reservations[ending[0]!]!.queue);
+      const told = await this.#store.caller.glance('hmget', [reasons, ...ending.map(idAt)], consequence);
       for (const [index, place] of ending.entries()) {
         answers[place] = String((told as readonly (Buffer | null)[])[index] ?? '') || true;
       }
@@ -90,10 +116,10 @@ export class RedisControl implements Control {
   }
 
   async pause(queue: string, seconds?: Seconds): Promise<boolean> {
-    this.#checkOpen('control.pause');
-    const { client, control, ready } = this.#keys.queue(queue);
+    this.#store.checkOpen('control.pause');
+    const { client, control, ready } = this.#store.keys.queue(queue);
     // Otherwise nobody would find its hash again.
-    await this.#ordered?.add(queue);
+    await this.#store.ordered?.add(queue);
     const consequence = `queue '${queue}' was not paused`;
     const [word] = await this.#calls.ask({
       script: 'pause',
@@ -106,8 +132,8 @@ export class RedisControl implements Control {
   }
 
   async resume(queue: string): Promise<boolean> {
-    this.#checkOpen('control.resume');
-    const { client, control, ready, delayed, notify } = this.#keys.queue(queue);
+    this.#store.checkOpen('control.resume');
+    const { client, control, ready, delayed, notify } = this.#store.keys.queue(queue);
     const keys = [control, ready, delayed, notify];
     const consequence = `queue '${queue}' was not resumed`;
     const [word] = await this.#calls.ask({ script: 'resume', client, keys, args: [], consequence });
@@ -115,7 +141,7 @@ export class RedisControl implements Control {
   }
 
   async paused(): Promise<readonly Pause[]> {
-    this.#checkOpen('control.paused');
+    this.#store.checkOpen('control.paused');
     const pauses: Pause[] = [];
     for (const key of await this.#controls()) {
       // ioredis makes an object of this answer alone.
@@ -136,7 +162,7 @@ export class RedisControl implements Control {
   }
 
   async restart(): Promise<void> {
-    this.#checkOpen('control.restart');
+    this.#store.checkOpen('control.restart');
     const token = uuidv7();
     for (const key of await this.#controls()) {
       await this.#command('hset', [key, 'restart', token], 'not all workers were told to start anew');
@@ -144,19 +170,20 @@ export class RedisControl implements Control {
   }
 
   async #controls(): Promise<readonly string[]> {
-    if (this.#ordered === undefined) return [this.#keys.control];
-    return (await this.#ordered.all()).map((queue) => this.#keys.queue(queue).control);
+    if (this.#store.ordered === undefined) return [this.#store.keys.control];
+    return (await this.#store.ordered.all()).map((queue) => this.#store.keys.queue(queue).control);
   }
 
-  async #look(id: string, queue: string, resort: Resort, reason: string): Promise<CancelResult | 'unseen'> {
-    const { client, ready, delayed, reserved, cancelled, reasons } = this.#keys.queue(queue);
+  async #look(id: string, queue: string, way: Way, reason: string, from = 0): Promise<Look> {
+    const { client, ready, delayed, reserved, cancelled, reasons } = this.#store.keys.queue(queue);
     const keys = [ready, delayed, reserved, cancelled, reasons];
+    const args = [id, way, reason, from];
     const consequence = `job ${id} was not cancelled`;
-    const [word] = await this.#calls.ask({ script: 'cancel', client, keys, args: [id, resort, reason], consequence });
-    return String(word) as CancelResult | 'unseen';
+    const [word, seen = 0] = await this.#calls.ask({ script: 'cancel', client, keys, args, consequence });
+    return { result: String(word) as Look['result'], seen: Number(seen) };
   }
 
   #command(command: string, args: readonly string[], consequence: string): Promise<unknown> {
-    return this.#caller.command(command, args, { consequence });
+    return this.#store.caller.command(command, args, { consequence });
   }
 }

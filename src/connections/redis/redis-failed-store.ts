@@ -2,12 +2,11 @@
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { FailedEntry, FailedStore, Forgotten } from '../failed-store';
 import { uuidv7 } from '../../payload/uuid';
-import type { RedisCaller } from './caller';
 import { failedEntry, foreignMeta } from './failed-meta';
-import type { Keys, QueueKeys } from './keys';
-import type { QueueNames } from './queue-names';
-import { RecordedCalls } from './recorded-calls';
+import type { QueueKeys } from './keys';
+import { RecordedCalls } from './lane';
 import { script } from './scripts';
+import type { RedisStore } from './store';
 
 /** An entry without its texts. */
 interface Listed {
@@ -27,32 +26,26 @@ interface Pruning {
 const PAGE = 100;
 
 export class RedisFailedStore implements FailedStore {
-  readonly #caller: RedisCaller;
-  readonly #keys: Keys;
-  readonly #names: QueueNames;
-  readonly #checkOpen: (operation: string) => void;
+  readonly #store: RedisStore;
   readonly #calls: RecordedCalls;
 
-  constructor(caller: RedisCaller, keys: Keys, names: QueueNames, checkOpen: (operation: string) => void) {
-    this.#caller = caller;
-    this.#keys = keys;
-    this.#names = names;
-    this.#checkOpen = checkOpen;
-    this.#calls = new RecordedCalls(caller);
+  constructor(store: RedisStore) {
+    this.#store = store;
+    this.#calls = new RecordedCalls(store.caller);
   }
 
   async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<string> {
-    this.#checkOpen('failed.put');
-    await this.#names.tell(entry.queue);
-    const { failed, failedJobs } = this.#keys.queue(entry.queue);
+    this.#store.checkOpen('failed.put');
+    await this.#store.names.tell(entry.queue);
+    const { failed, failedJobs } = this.#store.keys.queue(entry.queue);
     const consequence = `the failure of ${entry.name} was not kept`;
     const values = [entry.id, foreignMeta(entry), entry.payload, uuidv7()];
-    const [, id] = await this.#caller.script(script('keep'), [failed, failedJobs], values, { consequence });
+    const [, id] = await this.#store.caller.script(script('keep'), [failed, failedJobs], values, { consequence });
     return String(id);
   }
 
   async list(options: { queue?: string | undefined; limit: number; offset?: number | undefined }) {
-    this.#checkOpen('failed.list');
+    this.#store.checkOpen('failed.list');
     const { queue, limit, offset = 0 } = options;
     const listed = await this.#newest(await this.#queues(queue), offset + limit);
     const entries: FailedEntry[] = [];
@@ -66,10 +59,10 @@ export class RedisFailedStore implements FailedStore {
   }
 
   async find(id: string): Promise<readonly FailedEntry[]> {
-    this.#checkOpen('failed.find');
+    this.#store.checkOpen('failed.find');
     const found: FailedEntry[] = [];
-    for (const queue of await this.#names.all()) {
-      const score = (await this.#ask('zscore', [this.#keys.queue(queue).failed, id])) as Buffer | null;
+    for (const queue of await this.#store.names.all()) {
+      const score = (await this.#ask('zscore', [this.#store.keys.queue(queue).failed, id])) as Buffer | null;
       if (score === null) continue;
       const entry = await this.#read({ queue, id, failedAt: millisecondsOf(score) });
       if (entry !== undefined) found.push(entry);
@@ -78,15 +71,15 @@ export class RedisFailedStore implements FailedStore {
   }
 
   async count(queue?: string): Promise<number> {
-    this.#checkOpen('failed.count');
+    this.#store.checkOpen('failed.count');
     const queues = await this.#queues(queue);
-    const counts = await Promise.all(queues.map((name) => this.#ask('zcard', [this.#keys.queue(name).failed])));
+    const counts = await Promise.all(queues.map((name) => this.#ask('zcard', [this.#store.keys.queue(name).failed])));
     return counts.reduce<number>((sum, count) => sum + (count as number), 0);
   }
 
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean> {
-    this.#checkOpen('failed.retry');
-    const keys = this.#keys.queue(entry.queue);
+    this.#store.checkOpen('failed.retry');
+    const keys = this.#store.keys.queue(entry.queue);
     const [word] = await this.#calls.ask({
       script: 'retry',
       client: keys.client,
@@ -98,8 +91,8 @@ export class RedisFailedStore implements FailedStore {
   }
 
   async forget({ id, queue, payload }: Forgotten): Promise<boolean> {
-    this.#checkOpen('failed.forget');
-    const keys = this.#keys.queue(queue);
+    this.#store.checkOpen('failed.forget');
+    const keys = this.#store.keys.queue(queue);
     const [word] = await this.#calls.ask({
       script: 'forget',
       client: keys.client,
@@ -111,14 +104,14 @@ export class RedisFailedStore implements FailedStore {
   }
 
   async flush(queue?: string): Promise<number> {
-    this.#checkOpen('failed.flush');
+    this.#store.checkOpen('failed.flush');
     let flushed = 0;
     for (const name of await this.#queues(queue)) flushed += await this.#remove(name, { olderThan: 'any', keep: 0 });
     return flushed;
   }
 
   async prune(options: Parameters<FailedStore['prune']>[0]): Promise<number> {
-    this.#checkOpen('failed.prune');
+    this.#store.checkOpen('failed.prune');
     const { olderThan, keep } = options;
     const queues = await this.#queues(options.queue);
     let pruned = 0;
@@ -136,13 +129,13 @@ export class RedisFailedStore implements FailedStore {
   }
 
   async #queues(queue: string | undefined): Promise<readonly string[]> {
-    return queue === undefined ? this.#names.all() : [queue];
+    return queue === undefined ? this.#store.names.all() : [queue];
   }
 
   /** The newest `limit` of all the queues together. */
   async #newest(queues: readonly string[], limit: number): Promise<readonly Listed[]> {
     if (limit === 0) return [];
-    const lists = await Promise.all(queues.map((queue) => this.#newestOf(queue, this.#keys.queue(queue), limit)));
+    const lists = await Promise.all(queues.map((queue) => this.#newestOf(queue, this.#store.keys.queue(queue), limit)));
     return lists
       .flat()
       .toSorted((a, b) => b.failedAt - a.failedAt)
@@ -159,13 +152,15 @@ export class RedisFailedStore implements FailedStore {
   }
 
   async #read({ queue, id, failedAt }: Listed): Promise<FailedEntry | undefined> {
-    const kept = (await this.#ask('hget', [this.#keys.queue(queue).failedJobs, id])) as Buffer | null;
-    return kept === null ? undefined : failedEntry(id, queue, Math.floor(failedAt), kept, this.#caller.settings.name);
+    const kept = (await this.#ask('hget', [this.#store.keys.queue(queue).failedJobs, id])) as Buffer | null;
+    return kept === null
+      ? undefined
+      : failedEntry(id, queue, Math.floor(failedAt), kept, this.#store.caller.settings.name);
   }
 
   /** Page by page, so that no call blocks the server. */
   async #remove(queue: string, { olderThan, keep }: Pruning): Promise<number> {
-    const { client, failed, failedJobs } = this.#keys.queue(queue);
+    const { client, failed, failedJobs } = this.#store.keys.queue(queue);
     let removed = 0;
     for (;;) {
       const [, count, rest] = (await this.#calls.ask({
@@ -181,7 +176,7 @@ export class RedisFailedStore implements FailedStore {
   }
 
   #ask(command: string, args: readonly (string | number)[]): Promise<unknown> {
-    return this.#caller.command(command, args, { consequence: 'the failed jobs were not read' });
+    return this.#store.caller.command(command, args, { consequence: 'the failed jobs were not read' });
   }
 }
 

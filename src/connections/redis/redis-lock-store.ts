@@ -1,20 +1,15 @@
 /** Locks in Redis: a key that holds the owner's token, and expires by itself. */
 import type { Seconds } from '../../base/clock';
 import type { LockStore } from '../lock-store';
-import type { RedisCaller } from './caller';
-import { clientId } from './client-id';
-import type { Keys } from './keys';
+import { clientId } from './keys';
 import { script, type ScriptName } from './scripts';
+import type { RedisStore } from './store';
 
 export class RedisLockStore implements LockStore {
-  readonly #caller: RedisCaller;
-  readonly #keys: Keys;
-  readonly #checkOpen: (operation: string) => void;
+  readonly #store: RedisStore;
 
-  constructor(caller: RedisCaller, keys: Keys, checkOpen: (operation: string) => void) {
-    this.#caller = caller;
-    this.#keys = keys;
-    this.#checkOpen = checkOpen;
+  constructor(store: RedisStore) {
+    this.#store = store;
   }
 
   async acquire(name: string, token: string, ttl: Seconds): Promise<boolean> {
@@ -26,7 +21,7 @@ export class RedisLockStore implements LockStore {
   }
 
   async release(name: string, token: string): Promise<boolean> {
-    const mark = this.#keys.released(name, clientId());
+    const mark = this.#store.keys.released(name, clientId());
     return (await this.#ask('lock-release', name, [token], mark)) === 'released';
   }
 
@@ -36,9 +31,11 @@ export class RedisLockStore implements LockStore {
     args: readonly (string | number)[],
     ...keys: readonly string[]
   ): Promise<string> {
-    this.#checkOpen(verb);
+    this.#store.checkOpen(verb);
     const consequence = `nothing is known of lock '${lock}'`;
-    const [word] = await this.#caller.script(script(verb), [this.#keys.lock(lock), ...keys], args, { consequence });
+    const [word] = await this.#store.caller.script(script(verb), [this.#store.keys.lock(lock), ...keys], args, {
+      consequence,
+    });
     return String(word);
   }
 }

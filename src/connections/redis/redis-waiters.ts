@@ -1,12 +1,17 @@
 /**
- * The waiters of a Redis, and the reads that they share: one for all workers of the connection, in a cluster one for each
- * queue, which has a slot of its own.
+ * Waits for hints on all queues of a worker at once. All workers of a connection share one read; in a cluster each queue,
+ * which has a slot of its own, has one.
  */
-import type { Clock, Seconds } from '../../base/clock';
+import type { Seconds } from '../../base/clock';
+import { wordsOf } from '../../base/foreign-error';
 import type { Waiter } from '../contract';
 import { Waiters } from '../kit/waiters';
-import { HintRead, type HintReadSettings, type HintWait } from './hint-read';
-import type { RedisLink } from './link';
+import type { ClientSource } from './client';
+import { HintRead, type HintWait } from './hint-read';
+import { clientId } from './keys';
+import { RedisLink } from './link';
+import { isForbidden, remedyOf } from './refusals';
+import type { RedisStore } from './store';
 
 /** The net under lost hints: whoever took one may have died before it looked. */
 const LONGEST_WAIT: Seconds = 2;
@@ -15,51 +20,49 @@ const MOST_READS = 8;
 /** Where it has queues beyond those: it looks at them so often. */
 const POLL: Seconds = 1;
 
-export interface RedisWaitersSettings {
-  /** The connection's name in the configuration. */
-  readonly connection: string;
-  readonly clock: Clock;
-  /** One more client, for a read. */
-  readonly link: () => RedisLink;
-  /** A list that is nobody else's. Undefined: in a cluster. */
-  readonly interruption: string | undefined;
-  readonly hint: (key: string) => void;
-  /** Removes a list. */
-  readonly forget: (key: string) => void;
-  /** Redis lets nobody wait: workers look for themselves so often. */
-  readonly refused: (error: Error, longest: Seconds) => void;
-}
-
 interface SharedRead {
   readonly read: HintRead;
   users: number;
 }
 
 export class RedisWaiters {
-  readonly #settings: RedisWaitersSettings;
+  readonly #store: RedisStore;
+  readonly #source: ClientSource;
+  /** A list that is nobody else's, which makes the shared read begin anew. Undefined: in a cluster. */
+  readonly #interruption: string | undefined;
   /** By the key that they are for; outside a cluster there is one. */
   readonly #reads = new Map<string, SharedRead>();
-  readonly #open: Waiters;
+  readonly #waiters: Waiters;
+  #toldOfRefusal = false;
 
-  constructor(settings: RedisWaitersSettings) {
-    this.#settings = settings;
-    this.#open = new Waiters(settings.connection, settings.clock);
+  constructor(store: RedisStore, source: ClientSource) {
+    const { name, clock } = store.caller.settings;
+    this.#store = store;
+    this.#source = source;
+    this.#interruption = source.cluster ? undefined : store.keys.interruption(clientId());
+    this.#waiters = new Waiters(name, clock);
   }
 
-  /** @param keys of the hints for its queues */
-  open(keys: readonly string[]): Waiter {
-    const { clock, interruption } = this.#settings;
+  open(queues: readonly string[]): Waiter {
+    const { clock } = this.#store.caller.settings;
+    const interruption = this.#interruption;
+    const keys = [...new Set(queues)].map((queue) => this.#store.keys.queue(queue).notify);
     const slots = interruption === undefined ? keys.slice(0, MOST_READS).map((key) => [key]) : [keys];
     const longest = slots.flat().length < keys.length ? POLL : LONGEST_WAIT;
     const names = slots.map(([key]) => interruption ?? key!);
-    const reads = names.map((name) => this.#enter(name, longest));
-    return this.#open.open({
+    const reads = slots.map((slot, at) => ({ read: this.#enter(names[at]!, longest), keys: slot }));
+    return this.#waiters.open({
       longest,
       listen: (wake, seconds) => {
         const until = clock.monotonic() + seconds * 1000;
-        const waits = slots.map((slot): HintWait => ({ keys: slot, until, wake }));
-        reads.forEach((read, at) => read.join(waits[at]!));
-        return () => reads.forEach((read, at) => read.leave(waits[at]!));
+        const waits = reads.map(({ read, keys: waited }): [HintRead, HintWait] => [
+          read,
+          { keys: waited, until, wake: () => wake() },
+        ]);
+        for (const [read, wait] of waits) read.join(wait);
+        return () => {
+          for (const [read, wait] of waits) read.leave(wait);
+        };
       },
       left: () => {
         for (const name of names) this.#leave(name);
@@ -68,22 +71,21 @@ export class RedisWaiters {
   }
 
   close(): Promise<void> {
-    return this.#open.close();
+    return this.#waiters.close();
   }
 
   #enter(name: string, longest: Seconds): HintRead {
-    const { clock, link, interruption, hint, forget, refused } = this.#settings;
     let shared = this.#reads.get(name);
     if (shared === undefined) {
-      const settings: HintReadSettings = {
-        clock,
-        link: link(),
-        interruption,
-        hint,
-        forget,
-        refused: (error) => refused(error, longest),
-      };
-      shared = { read: new HintRead(settings), users: 0 };
+      const read = new HintRead({
+        clock: this.#store.caller.settings.clock,
+        link: new RedisLink(this.#source),
+        interruption: this.#interruption,
+        hint: (key) => this.#command('rpush', [key, '1']),
+        forget: (key) => this.#command('del', [key]),
+        refused: (error) => this.#tellOfRefusal(error, longest),
+      });
+      shared = { read, users: 0 };
       this.#reads.set(name, shared);
     }
     shared.users += 1;
@@ -96,5 +98,21 @@ export class RedisWaiters {
     if (shared.users > 0) return;
     this.#reads.delete(name);
     shared.read.close();
+  }
+
+  // A hint that is lost all the same costs a worker its longest wait, no job.
+  #command(name: string, args: readonly string[]): void {
+    this.#store.caller.command(name, args, { consequence: 'a hint was not left' }).catch(() => undefined);
+  }
+
+  // Nothing else would say so: workers look for themselves.
+  #tellOfRefusal(error: Error, longest: Seconds): void {
+    if (this.#toldOfRefusal || !isForbidden(error)) return;
+    this.#toldOfRefusal = true;
+    const { name: connection, address, logger } = this.#store.caller.settings;
+    logger.warn(
+      { connection, address },
+      `Redis at ${address} lets nobody wait for jobs (${wordsOf(error)}); workers look for them every ${longest} s instead. ${remedyOf(error)}`,
+    );
   }
 }

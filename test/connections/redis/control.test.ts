@@ -3,38 +3,40 @@ import { Keys } from '../../../src/connections/redis/keys';
 import { QueueNames } from '../../../src/connections/redis/queue-names';
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
 import { RedisControl } from '../../../src/connections/redis/redis-control';
+import type { ReserveReply } from '../../../src/connections/contract';
 import { TestClock } from '../../../src/testing/test-clock';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RedisWorld, silent } from './open-redis';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 /** A Redis that answers the scripts in turn, and notes from which keys marks are taken back. */
-function answering(words: readonly string[], cluster: boolean): { control: RedisControl; unmarked: string[] } {
+function answering(
+  words: readonly string[],
+  cluster: boolean,
+  { removed = 1, seen = -1 } = {},
+): { control: RedisControl; unmarked: string[] } {
   const answers = [...words];
   const unmarked: string[] = [];
   const caller = {
     settings: { clock: new TestClock() },
-    script: async () => [Buffer.from(answers.shift()!)],
+    script: async () => [Buffer.from(answers.shift()!), seen],
     command: async (command: string, [key]: readonly string[]) => {
+      if (command === 'smembers') return ['a', 'b', 'c'].map((name) => Buffer.from(name));
       if (command === 'zrem') unmarked.push(key!);
-      return ['a', 'b', 'c'].map((name) => Buffer.from(name));
+      return removed;
     },
   } as unknown as RedisCaller;
   const keys = new Keys('t:', cluster);
   const names = new QueueNames(caller, keys.names);
-  const control = new RedisControl(
-    caller,
-    keys,
-    names,
-    cluster ? names : undefined,
-    () => {},
-    async () => 0,
-  );
+  const ordered = cluster ? names : undefined;
+  const control = new RedisControl({ caller, keys, names, ordered, checkOpen: () => {} }, async () => 0);
   return { control, unmarked };
 }
 
 /** More than is looked at from both ends. */
 const MANY = 300;
+/** More than is searched. */
+const TOO_MANY = 10_400;
 
 describe('the control of a redis connection', () => {
   let world: RedisWorld;
@@ -60,11 +62,10 @@ describe('the control of a redis connection', () => {
     await world.stop();
   });
 
-  const fill = (queue: string): Promise<void> =>
-    connection.push(
-      queue,
-      Array.from({ length: MANY }, (_, at) => ({ payload: payload(`${queue}-${at}`) })),
-    );
+  const fill = async (queue: string, count = MANY): Promise<void> => {
+    const texts = Array.from({ length: count }, (_, at) => payload(`${queue}-${at}`));
+    await world.client.rpush(`${world.prefix}${queue}`, ...texts);
+  };
   const marks = async (): Promise<unknown> => (await world.keys())[':cancelled'];
 
   it('finds a job behind queues that are too long to be looked at, and leaves no mark', async () => {
@@ -73,21 +74,41 @@ describe('the control of a redis connection', () => {
     expect(await marks()).toBeUndefined();
   });
 
-  it('marks once what may be in any of several long queues', async () => {
+  it('finds a job in the middle of any of several long queues, and leaves no mark', async () => {
     await fill('first');
     await fill('second');
-    expect(await connection.control.cancel('second-150')).toBe('marked');
-    expect(await marks()).toEqual([['second-150', expect.any(Number)]]);
+    expect(await connection.control.cancel('second-150')).toBe('removed');
+    expect(await connection.counts('second')).toMatchObject({ ready: MANY });
+    expect(await marks()).toBeUndefined();
+  });
+
+  it('knows an id that is nowhere in long queues, and leaves no mark', async () => {
+    await fill('first');
+    await fill('second');
+    expect(await connection.control.cancel('nobody', undefined, 'a reason')).toBe('unknown');
+    expect(Object.keys(await world.keys()).filter((key) => key.includes('cancelled'))).toEqual([]);
+  });
+
+  it('takes no mark back that a worker has met', async () => {
+    const { control } = answering(['unseen', 'marked', 'unknown'], false, { removed: 0, seen: 100 });
+    expect(await control.cancel('a', 'a')).toBe('marked');
+  });
+
+  it('marks once what may be in any of several queues that are too long to be searched', async () => {
+    await fill('first', TOO_MANY);
+    await fill('second', TOO_MANY);
+    expect(await connection.control.cancel('second-110')).toBe('marked');
+    expect(await marks()).toEqual([['second-110', expect.any(Number)]]);
   });
 
   it('hands a marked job out as cancelled when it comes up', async () => {
-    await fill('first');
-    await connection.control.cancel('first-150', 'first');
+    await fill('first', TOO_MANY);
+    await connection.control.cancel('first-110', 'first');
     const request = { queues: ['first'], limit: 100, lease: 60 };
     const pages = [await connection.reserve(request), await connection.reserve(request)];
     const cancelled = pages.flatMap(({ reservations }) => reservations).filter((one) => one.cancelled === true);
     expect(cancelled.map(({ payload: text }) => text.toString())).toEqual([
-      payload('first-150').replace('"attempts":0', '"attempts":1'),
+      payload('first-110').replace('"attempts":0', '"attempts":1'),
     ]);
   });
 
@@ -153,6 +174,16 @@ describe('the control of a redis connection', () => {
     const replies = [];
     for (const queue of ['first', 'second']) replies.push(await connection.reserve({ ...request, queues: [queue] }));
     expect(replies.map(({ forgotten }) => forgotten)).toEqual([true, undefined]);
+  });
+
+  it('tells of lost data once, also where two calls are under way', async () => {
+    const both = (): Promise<readonly ReserveReply[]> => {
+      const request = { queues: ['first'], limit: 1, lease: 60 };
+      return Promise.all([connection.reserve(request), connection.reserve(request)]);
+    };
+    await both();
+    await world.client.flushall();
+    expect((await both()).filter(({ forgotten }) => forgotten)).toHaveLength(1);
   });
 
   it('logs that data were lost where only pushes notice it', async () => {

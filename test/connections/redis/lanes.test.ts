@@ -78,6 +78,8 @@ describe('the calls of a redis connection', () => {
     const replies = await Promise.all([connection.reserve(request), connection.reserve(request)]);
     expect(replies.map(({ reservations }) => reservations.length)).toEqual([2, 2]);
     expect(await connection.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 4 });
+    // Each was asked without waiting for the other: under a name of its own, which its record bears.
+    expect(await world.client.keys(`${world.prefix}q:client:*`)).toHaveLength(3);
   });
 
   it('refuse a duplicate to the one who sent it, and to nobody who travels along', async () => {
