@@ -1,6 +1,9 @@
 /**
- * Several copies of one version of the package in a process, such as that of a bundle and that of the command: the first
- * stands in for all. Each would know its own jobs, runs, choices and injections alone, and have a `Queue` of its own.
+ * Several copies of one version of the package in a process, such as one in a bundle and one that the command loads: the
+ * first stands in for all. Without this, each would have a `Queue`, runs and injections of its own.
+ *
+ * Each entry point swaps its `module.exports` for those of the first copy: anything simpler would have to keep every class
+ * and every piece of state on `globalThis`, and `instanceof` would still tell the copies apart.
  */
 import { VERSION } from './version';
 

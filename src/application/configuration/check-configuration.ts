@@ -105,8 +105,7 @@ class ConfigurationCheck implements Verdict {
     } else {
       this.#keys(config, path, keys, meantInConnection);
       this.#address(config, path, driver);
-      if (driver === 'redis') this.#oneAddress(config, path);
-      if (driver === 'database') this.#onlyOne(config, path, ['url', 'pool']);
+      if (driver === 'redis') this.#manyServers(config, path);
     }
     this.#suspicious(config['retryAfter'], `${path}.retryAfter`);
     this.#suspicious(config['deadline'], `${path}.deadline`);
@@ -115,6 +114,8 @@ class ConfigurationCheck implements Verdict {
   // The default, a server on this machine, is for those who say nothing; this one meant to say something.
   #address(config: Readonly<Record<string, unknown>>, path: string, driver: string): void {
     const ways = (ADDRESSES[driver] ?? []).filter((key) => Object.hasOwn(config, key));
+    const given = ways.filter((key) => config[key] !== undefined);
+    if (given.length > 1) this.#mistake(path, `give only one of ${given.join(', ')}`);
     if (ways.some((key) => config[key] !== undefined && config[key] !== null)) return;
     for (const key of ways.filter((one) => config[one] === undefined)) {
       this.#mistake(
@@ -124,19 +125,13 @@ class ConfigurationCheck implements Verdict {
     }
   }
 
-  #oneAddress(config: Readonly<Record<string, unknown>>, path: string): void {
-    this.#onlyOne(config, path, ['url', 'host', 'path', 'client', 'cluster', 'sentinels']);
+  #manyServers(config: Readonly<Record<string, unknown>>, path: string): void {
     if (config['sentinels'] !== undefined && config['name'] === undefined) {
       this.#mistake(`${path}.name`, "missing; the sentinels must be told which master, such as name: 'mymaster'");
     }
     if (config['cluster'] !== undefined && (config['db'] ?? 0) !== 0) {
       this.#mistake(`${path}.db`, 'a cluster has database 0 alone; take a prefix of your own to keep jobs apart');
     }
-  }
-
-  #onlyOne(config: Readonly<Record<string, unknown>>, path: string, keys: readonly string[]): void {
-    const given = keys.filter((key) => config[key] !== undefined);
-    if (given.length > 1) this.#mistake(path, `give only one of ${given.join(', ')}`);
   }
 
   #members(name: string, config: unknown, connections: Readonly<Record<string, unknown>>): void {
