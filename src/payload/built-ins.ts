@@ -93,7 +93,7 @@ export const BUILT_INS: ReadonlyMap<string, BuiltIn> = new Map<string, BuiltIn>(
   [
     'Map',
     builtIn(types.isMap, (map: ReadonlyMap<unknown, unknown>) => [...map], mapOf, {
-      excess: (form, limits) => limits.ofKeys(listOf(form)?.map((entry) => Array.isArray(entry) && entry[0]) ?? []),
+      excess: (form, limits) => limits.ofKeys(listOf(form) ?? [], (entry) => Array.isArray(entry) && entry[0]),
       remedy: 'Make them strings.',
     }),
   ],

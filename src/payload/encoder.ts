@@ -150,7 +150,7 @@ class Encoder {
     const form = builtIn.write(value);
     const excess = builtIn.excess?.(form, this.#limits);
     if (excess !== undefined) this.#refuse(excess, builtIn.remedy!);
-    const written = Array.isArray(form) ? this.#items(form) : isRecord(form) ? this.#record(form) : form;
+    const written = Array.isArray(form) ? this.#listed(type, form) : isRecord(form) ? this.#record(form) : form;
     const own = builtIn.hasProperties ? undefined : Object.keys(value)[0];
     if (own === undefined) return this.#typed(type, written);
     return this.#refuse(`${described(value)} with the property \`${own}\``, LEAVE_OUT);
@@ -201,6 +201,17 @@ class Encoder {
     }
     this.#depth = depth;
     return copy ?? source;
+  }
+
+  #listed(type: string, form: readonly unknown[]): readonly unknown[] {
+    if (type !== 'Map') return this.#items(form);
+    const depth = this.#descend();
+    const entries = form.map((entry, index) => {
+      this.#way[depth] = index;
+      return this.#items(entry as readonly unknown[]);
+    });
+    this.#depth = depth;
+    return entries;
   }
 
   #typed(type: string, form: unknown): unknown {

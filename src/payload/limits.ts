@@ -49,9 +49,12 @@ export class Limits {
     return isLong ? `a URL whose host has more than ${LONGEST_LABEL} characters between two dots` : undefined;
   }
 
-  ofKeys(keys: Iterable<unknown>): string | undefined {
+  ofKeys(items: readonly unknown[], keyOf = (item: unknown): unknown => item): string | undefined {
     let count = 0;
-    for (const key of keys) if (typeof key === 'bigint' && key !== BigInt.asIntN(64, key)) count++;
+    for (const item of items) {
+      const key = keyOf(item);
+      if (typeof key === 'bigint' && key !== BigInt.asIntN(64, key)) count++;
+    }
     if (count <= MOST_LONG_INTEGERS) return undefined;
     return `a collection by more than ${MOST_LONG_INTEGERS} bigints beyond 64 bits`;
   }
