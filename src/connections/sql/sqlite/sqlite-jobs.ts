@@ -111,7 +111,12 @@ export class SqliteJobs implements JobStatements {
   *exchange({ endings, request }: Exchange): Work<Exchanged> {
     const now = this.#now();
     const settled = new Set<number>();
-    for (const ending of endings) if (yield* this.#end(ending, now)) settled.add(ending.id);
+    const completed = endings.filter(({ kind }) => kind === 'removed');
+    const removals = yield { writes: completed.map(({ id, fence }) => this.#to('remove', [id, fence])) };
+    completed.forEach(({ id }, index) => removals[index]!.written > 0 && settled.add(id));
+    for (const ending of endings) {
+      if (ending.kind !== 'removed' && (yield* this.#end(ending, now))) settled.add(ending.id);
+    }
     if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity } };
     const [reclaimed, promoted, left] = [new Budget(), new Budget(), new Budget(request.limit)];
     const taken: TakenJob[] = [];
@@ -175,7 +180,7 @@ export class SqliteJobs implements JobStatements {
   }
 
   /** False: the reservation is no longer the one it was. */
-  *#end(ending: Ending, now: Seconds): Work<boolean> {
+  *#end(ending: Exclude<Ending, { kind: 'removed' }>, now: Seconds): Work<boolean> {
     const { id, fence } = ending;
     if (ending.kind === 'released') {
       const { queue, counters, front = false } = ending;
@@ -186,7 +191,7 @@ export class SqliteJobs implements JobStatements {
       return (yield* written(this.#to('release', [...values, place]))) > 0;
     }
     if ((yield* written(this.#to('remove', [id, fence]))) === 0) return false;
-    if (ending.kind === 'failed') yield* this.#addFailed(ending.entry);
+    yield* this.#addFailed(ending.entry);
     return true;
   }
 
