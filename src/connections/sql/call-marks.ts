@@ -1,6 +1,6 @@
 /**
- * Names for calls whose answers may be lost on their way. A server records with each of them what it did; so a call that
- * is asked again, or the next one, learns what became of it, and nothing is done twice.
+ * Names calls whose answers may be lost on their way. A server records under the name what it did. So when a call is repeated,
+ * or at the next one, it is known what became of it, and nothing is done twice.
  */
 import { uuidv7 } from '../../payload/uuid';
 

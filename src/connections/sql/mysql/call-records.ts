@@ -9,14 +9,14 @@ import type { CallMark } from '../call-marks';
 import type { MysqlNames } from './mysql-names';
 import { type Sql, sql } from '../statement';
 
-/** Below 0 for a call that came too late, which a column without a sign cannot hold: the statement fails. */
+/** A call that comes too late makes this negative. The column is unsigned, so its statement fails. */
 const LATER = sql`number + (VALUES(number) - number)`;
 
-/** From here on no earlier call of the client goes through. What an earlier one did is left in variables. */
+/** Keeps earlier calls of the client out from here on, and leaves what they did in variables. */
 export function lockCalls({ calls }: MysqlNames, { client, unheard }: CallMark): readonly Sql[] {
   return [
     sql`INSERT IGNORE INTO ${calls} (client, number, called_at) VALUES (${client}, 0, 0)`,
-    // By the client alone: a row that no condition of the statement meets would not stay locked.
+    // The only condition is the client: a row that does not meet all conditions would not stay locked.
     sql`SELECT number IN (${unheard}), IF(number IN (${unheard}), settled, NULL), IF(number IN (${unheard}), lease_until, NULL)
       INTO @onqueue_was_done, @onqueue_before, @onqueue_lease_before
       FROM ${calls} WHERE client = ${client} FOR UPDATE`,

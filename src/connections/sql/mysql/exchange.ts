@@ -82,7 +82,7 @@ function exchanged(results: readonly SqlResult[], request: ReserveRequest | unde
   };
 }
 
-/** A statement that changes rows gives them in no order. */
+/** The rows come in no order. */
 function inOrder(rows: readonly SqlRow[], queues: readonly string[]): readonly TakenJob[] {
   const jobs = rows.map((row) => {
     const queue = String(row[9]);

@@ -54,7 +54,7 @@ export function dueOf({ delay, due }: Pick<NewJob, 'delay' | 'due'>): Sql | unde
 export const availableAt = (due: Sql | undefined): Sql =>
   due === undefined ? raw('FLOOR(@onqueue_now)') : sql`LEAST(CEIL(${due}), 4294967295)`;
 
-/** Those that are still held by who holds these. */
+/** The jobs of these tokens that are still held. */
 export function heldBy(tokens: readonly ReservationToken[]): Sql {
   const pairs = tokens.map(({ id, fence }) => sql`(${id}, ${fence})`);
   return sql`id IN (${tokens.map(({ id }) => id)}) AND reserved_at IS NOT NULL AND (id, ${FENCE}) IN (${pairs})`;

@@ -97,7 +97,7 @@ export class MysqlJobs implements JobStatements {
     return now(this.#offset());
   }
 
-  /** Looks before it writes: whether it was done already, and whether a very text is there. */
+  /** Writes only if it was not done before, and no job that must be unique is there already. */
   *#pushWithCare(
     jobs: readonly QueuedJob[],
     mark: CallMark,
@@ -122,7 +122,7 @@ export class MysqlJobs implements JobStatements {
     return yield* this.#insertUnlessTwin(jobs, writes);
   }
 
-  /** Returns the index of a job that is not as unique as it must be. */
+  /** Returns the index of a job that must be unique and is not. */
   *#insertUnlessTwin(jobs: readonly QueuedJob[], writes: readonly Sql[]): Work<number | undefined> {
     const texts = new Set<string>();
     for (const [index, job] of jobs.entries()) {

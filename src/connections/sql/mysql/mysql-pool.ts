@@ -11,9 +11,9 @@ import { raw, sql } from '../statement';
 
 export interface MysqlPoolOptions {
   readonly connect: () => MysqlConnection;
-  /** Connections at most; who asks for more waits for one. */
+  /** The most connections. A call that finds all of them in use waits for one. */
   readonly most: number;
-  /** Of a call, which must learn in time that somebody keeps a row locked. */
+  /** Of a call. The server gives up on a locked row well before it. */
   readonly deadline: Seconds;
 }
 
@@ -28,7 +28,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** A server that has to be told farewell, and does not hear it. */
+/** How long a connection that is closed waits for the server to hear it. */
 const FAREWELL: Milliseconds = 1000;
 
 export class MysqlPool implements SqlPool {
@@ -86,10 +86,10 @@ export class MysqlPool implements SqlPool {
     const connection = this.#options.connect();
     this.#all.add(connection);
     const forget = (): void => this.#forget(connection);
-    // Also of a connection that ends while nobody uses it: nothing is lost then.
+    // A connection may end while nobody uses it. Nothing is lost then.
     connection.on('error', forget);
     connection.on('end', forget);
-    // One that is taken and then left without an answer would keep its place for ever.
+    // Without this, a server that accepts a connection and never answers would keep its place in the pool for ever.
     connection.stream.setTimeout(this.#options.deadline * 1000, forget);
     try {
       await new Promise<void>((resolve, reject) => {
@@ -109,7 +109,7 @@ export class MysqlPool implements SqlPool {
   async #settingsOf(connection: MysqlConnection): Promise<number> {
     const client = new MysqlClient(connection, Infinity, () => undefined);
     const patience = Math.max(Math.floor(this.#options.deadline / 3), 1);
-    // Gaps in indexes are not locked: a worker that looks for jobs never holds up who pushes.
+    // No gaps in indexes are locked: a worker that looks for jobs never holds up a push.
     await client.run({ writes: [raw('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED')] });
     const settings = sql`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00',
         innodb_lock_wait_timeout = ${patience}, group_concat_max_len = 1000000`;

@@ -21,7 +21,7 @@ const OLDEST_MYSQL = [8, 0, 11] as const;
 const OLDEST_MARIADB = [10, 6, 0] as const;
 const NEEDED = 'MySQL 8.0.11 or MariaDB 10.6';
 
-/** Seconds for which one who makes the tables waits for another. */
+/** How many seconds a process waits for another one that makes the tables. */
 const PATIENCE = 10;
 
 export class MysqlSchema implements Schema {
@@ -49,7 +49,7 @@ export class MysqlSchema implements Schema {
 
   *migrate(): Work<Pick<Found, 'version' | 'flaw'>> {
     const [row] = yield* rowsOf(sql`SELECT GET_LOCK('onqueue migrate', ${PATIENCE})`);
-    // Another call of ours has gone on where this one stands; it is asked again.
+    // Another process makes the tables now. The error has this call tried again.
     if (Number(row?.[0]) !== 1) throw Object.assign(new Error('another process makes the tables'), { errno: 1205 });
     try {
       const { version, flaw } = yield* this.look();

@@ -6,7 +6,7 @@ import { inline } from './inline';
 import type { MysqlConnection } from './mysql';
 import { isDeadlock } from './mysql-errors';
 
-/** One that the server chose to give way to another is begun anew so often. */
+/** How often a transaction is tried when the server rolls it back to end a deadlock. */
 const MOST_DEADLOCKS = 5;
 
 export class MysqlClient implements SqlClient {
@@ -43,7 +43,7 @@ export class MysqlClient implements SqlClient {
 
   async #send(texts: readonly string[]): Promise<readonly SqlResult[]> {
     const text = texts.join(';\n');
-    // The server would end the connection without a word, and its reason would stand in its log alone.
+    // The server would end the connection, and give the reason in its log alone.
     if (text.length >= this.#limit) {
       throw packetTooLarge({ bytes: text.length, limit: this.#limit, consequence: 'nothing was written' });
     }

@@ -17,7 +17,7 @@ export function checkNames(jobs: readonly QueuedJob[]): void {
   }
 }
 
-/** Queues that are known already are only read: who pushes to one never waits for another who does. */
+/** Only reads where the queue is known already: so no push waits for another one to the same queue. */
 export function rememberQueue({ queues }: MysqlNames, queue: string): Sql {
   return sql`INSERT IGNORE INTO ${queues} (name)
     SELECT ${queue} FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM ${queues} WHERE name = ${queue})`;

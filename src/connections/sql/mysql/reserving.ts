@@ -1,8 +1,8 @@
 /**
  * How jobs are handed out: leases that have ended and jobs that are due first, then the first in line.
  *
- * Rows are found by the index of turns, and then changed by their ids. Each statement is told so (`STRAIGHT_JOIN`): of a
- * short table a server would rather lock all.
+ * Rows are found by the index of turns, and then changed by their ids. `STRAIGHT_JOIN` enforces this: on a short table a server
+ * prefers to read, and lock, all rows.
  */
 import type { ReserveRequest } from '../../contract';
 import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
@@ -13,7 +13,7 @@ import { raw, type Sql, sql } from '../statement';
 
 export const mostJobs = ({ limit }: ReserveRequest): number => Math.max(Math.min(Math.floor(limit), MOST_JOBS), 0);
 
-/** What the jobs of one call bear: with the end of their leases it tells them from all others. */
+/** Stands in the jobs that one call takes. With the end of their leases it tells them from all others. */
 export const holderOf = ({ client, number }: Pick<CallMark, 'client' | 'number'>): string => `${client}:${number}`;
 
 /** Gives back at no cost what calls without an answer have taken. Their queues are not known any more. */
@@ -48,8 +48,8 @@ export function take(names: MysqlNames, request: ReserveRequest, mark: CallMark)
  * Jobs whose lease has ended go to the head, in the order of the ends; then delayed jobs that are due to the tail, in the
  * order of their moments.
  *
- * They are looked for without locks: where a range of an index ends, the row behind it would be locked as well, and that
- * is one that somebody else holds, or is about to take.
+ * They are found without locks. A locking read of a range would also lock the row behind it, which somebody else may hold, or
+ * be about to take.
  */
 function moveUp({ jobs, turns }: MysqlNames, queue: string): readonly Sql[] {
   const line = sql`${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue}`;
@@ -77,7 +77,7 @@ const listed = (ids: Sql): Sql =>
 
 const UP_TO_HERE = raw('OVER (ORDER BY turn, id ROWS UNBOUNDED PRECEDING)');
 
-/** The first in line that nobody else is about to take, as many as the bounds allow. */
+/** Takes the first in line that nobody else is taking, as many as the bounds allow. */
 function takeFrom({ jobs, turns, orders }: MysqlNames, queue: string, most: number, mark: CallMark): Sql {
   // However long it is.
   const isFirst = sql`(n = 1 AND @onqueue_left = ${most})`;
@@ -96,7 +96,7 @@ function takeFrom({ jobs, turns, orders }: MysqlNames, queue: string, most: numb
       attempts = ${sane('attempts')} + 1, ${OTHER_COUNTERS}`;
 }
 
-/** Before the next queue: what was taken is spent. */
+/** Subtracts what was taken before the next queue is looked at. */
 function spend({ jobs, turns }: MysqlNames, queue: string, mark: CallMark): Sql {
   return sql`SELECT @onqueue_bytes - COALESCE(SUM(size), 0) INTO @onqueue_bytes
     FROM ${jobs} FORCE INDEX (${turns})

@@ -1,4 +1,4 @@
-/** How reservations end in the tables: within a transaction, each only where it is still held by who ends it. */
+/** Ends reservations within a transaction. Each must still be held by the worker that ends it. */
 import { uuidv7 } from '../../../payload/uuid';
 import type { Ending, NewFailure } from '../dialect';
 import { availableAt, dueOf, heldBy } from './job-rows';
@@ -13,7 +13,7 @@ export function settle(names: MysqlNames, endings: readonly Ending[]): readonly 
   const { jobs } = names;
   const statements = [sql`SET @onqueue_settled = NULL`];
   if (endings.length > 0) {
-    // They stay locked until the end: what is true of them now is true of them then.
+    // These rows stay locked until the end of the transaction, so nothing about them changes.
     statements.push(
       sql`SELECT GROUP_CONCAT(id) INTO @onqueue_settled FROM ${jobs} FORCE INDEX (PRIMARY) WHERE ${heldBy(endings)} FOR UPDATE`,
     );
@@ -46,7 +46,7 @@ function release(names: MysqlNames, ending: Extract<Ending, { kind: 'released' }
 function addFailed({ failed }: MysqlNames, { entry, asStored = false }: Failed, from: Sql): Sql {
   const key = keyOf(entry.id);
   const isKnown = sql`EXISTS (SELECT 1 FROM ${failed} WHERE uuid = ${key})`;
-  // No REPLACE: two that fail in one moment must not take each other's place.
+  // Not by REPLACE: of two that fail in one moment, both must be kept.
   return sql`INSERT INTO ${failed} ${row(entry, sql`IF(${isKnown}, ${uuidv7()}, ${key})`, from, asStored)}`;
 }
 

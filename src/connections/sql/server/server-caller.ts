@@ -1,4 +1,4 @@
-/** Carries work out on a database server, on connections of a pool, whatever becomes of these meanwhile. */
+/** Runs work on a database server. A connection that fails or goes silent is replaced by another one of the pool. */
 import { withConsequence } from '../../../base/define-error';
 import { OnqueueError } from '../../../base/onqueue-error';
 import type { Milliseconds } from '../../../base/clock';
@@ -69,7 +69,7 @@ export class ServerCaller extends StoreCaller<Asked> implements Engine {
   readonly #pool: SqlPool;
   /** When each connection was last heard of, by the monotonic clock. */
   readonly #heardAt = new WeakMap<object, Milliseconds>();
-  /** Connections that were silent since before then are not trusted: what broke one of them broke all. */
+  /** Connections not heard of since then are not trusted: what broke one of them may have broken all. */
   #doubted: Milliseconds = -Infinity;
 
   constructor({ product, errors, pool, ...settings }: CallerSettings) {
