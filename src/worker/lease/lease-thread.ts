@@ -7,7 +7,7 @@ import { isMainThread, Worker } from 'node:worker_threads';
 import { monotonicOrigin } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import { threadModule } from '../../base/thread-module';
-import { type FromThread, type FromWorker, HERE, type ThreadData, type ToThread, type ToWorker } from './messages';
+import type { FromThread, FromWorker, ThreadData, ToThread, ToWorker } from './messages';
 
 /** The path of the thread's program. */
 export const PROGRAM = threadModule('worker/lease/thread/program');
@@ -42,7 +42,7 @@ export class LeaseThread {
     });
     this.#thread.unref();
     this.#thread.on('message', (message: FromThread) => {
-      if (message.kind === 'ask') this.#post(HERE);
+      if (message.kind === 'ask') this.#post({ kind: 'here' });
       else this.#workers.get(message.worker)?.(message);
     });
     this.#thread.on('error', (error) => this.#end(errorMessage(error)));

@@ -39,6 +39,7 @@ export class LeaseLink {
 
   /** Jobs of one reserve. */
   keep(jobs: readonly Held[]): void {
+    if (this.#isOver) return;
     try {
       if (this.#thread === undefined) this.#join();
       const { pages } = this.#settings.table;
@@ -57,8 +58,9 @@ export class LeaseLink {
 
   /** Ends within a deadline. */
   async close(): Promise<void> {
-    if (this.#isOver || this.#thread === undefined) return;
+    if (this.#isOver) return;
     this.#isOver = true;
+    if (this.#thread === undefined) return;
     // Where nothing is open, the thread need not come up only to be told that nothing is to be closed.
     const isOpen = Atomics.compareExchange(this.#state, STORE, NOTHING_OPEN, ENDED) !== NOTHING_OPEN;
     this.#tell({ kind: 'close' });
@@ -107,7 +109,6 @@ export class LeaseLink {
   #lose(why: string): void {
     if (this.#isOver) return;
     void this.close();
-    this.#isOver = true;
     this.#settings.gone(why);
   }
 }

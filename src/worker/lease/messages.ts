@@ -37,11 +37,8 @@ export const LOOKING = 1;
 /** How many numbers `state` has. */
 export const STATES = 2;
 
-/** The event loop moves: the answer to `ask`. */
-export const HERE = 'here';
-
-/** `worker`: its number among those of the thread. */
-export type ToThread = typeof HERE | ({ readonly worker: number } & FromWorker);
+/** `here`: the event loop moves, the answer to `ask`. `worker`: its number among those of the thread. */
+export type ToThread = { readonly kind: 'here' } | ({ readonly worker: number } & FromWorker);
 
 export type FromWorker =
   | { readonly kind: 'join'; readonly data: WorkerData }

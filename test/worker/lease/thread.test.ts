@@ -90,7 +90,7 @@ beforeEach(() => {
     const thread = new Thread(program, options);
     const post = thread.postMessage.bind(thread);
     jest.spyOn(thread, 'postMessage').mockImplementation((message: ToThread, handedOver) => {
-      if (message !== 'here' && message.kind === 'join') given.push(message.data);
+      if (message.kind === 'join') given.push(message.data);
       post(message, handedOver as []);
     });
     started.push(thread);

@@ -1,7 +1,7 @@
 /** The program of the thread that keeps the leases of all workers of a process. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { monotonicOrigin } from '../../../base/clock';
-import { type FromThread, HERE, type ThreadData, type ToThread, type ToWorker } from '../messages';
+import type { FromThread, ThreadData, ToThread, ToWorker } from '../messages';
 import { BlockedJobs } from './blocked-jobs';
 import { HeldJobs } from './held-jobs';
 
@@ -13,7 +13,7 @@ const tell = (message: FromThread): void => parentPort!.postMessage(message, [])
 const blocked = new BlockedJobs({ workers, ofMainThread, ask: () => tell({ kind: 'ask' }) });
 
 parentPort!.on('message', (message: ToThread) => {
-  if (message === HERE) return blocked.answered();
+  if (message.kind === 'here') return blocked.answered();
   const { worker } = message;
   if (message.kind !== 'join') return workers.get(worker)?.hear(message);
   const { origin } = message.data;
