@@ -56,8 +56,15 @@ export class Idle {
 
   /** Whether the store may have jobs for us now. */
   get mayHaveMore(): boolean {
-    if (!this.#mayHaveMore && this.#clock.monotonic() >= this.#nextLook) this.lookAgain();
     return this.#mayHaveMore;
+  }
+
+  /**
+   * Looks at the clock, once for each step of the loop: if a step that had nothing to ask found the moment come before its
+   * end, it would neither ask nor wait, and the worker would stand still.
+   */
+  tellTime(): void {
+    if (this.#clock.monotonic() >= this.#nextLook) this.lookAgain();
   }
 
   /** When delayed jobs or ended leases make another look worth while, by the monotonic clock. */

@@ -1,0 +1,19 @@
+import { Idle } from '../../src/worker/idle';
+import { TestClock } from '../../src/testing/test-clock';
+import { testApplication } from '../support/application';
+
+describe('what a worker knows of the jobs that its store has', () => {
+  it('stays the same within a step of its loop, also when one comes due: it would neither ask for it nor wait', async () => {
+    const clock = new TestClock();
+    const { manager } = testApplication();
+    const idle = new Idle(manager.driver(), ['default'], 1, clock, () => undefined);
+    idle.answered(idle.news, false, 1);
+
+    await clock.advance('2s');
+    expect(idle.mayHaveMore).toBe(false);
+
+    idle.tellTime();
+    expect(idle.mayHaveMore).toBe(true);
+    await manager.close();
+  });
+});
