@@ -7,7 +7,6 @@ import { type Random, systemRandom } from '../base/random';
 import type { Container } from '../container/container';
 import { checkHook, Hooks } from '../job/hooks';
 import { FailedJobs, type FailedSources } from './failed/failed-jobs';
-import type { FailedStore } from '../connections/failed-store';
 import type { Class } from '../job/definition';
 import type { Duration } from '../job/duration';
 import { nearest } from '../base/nearest';
@@ -234,11 +233,6 @@ export class QueueManager implements DispatchApplication, FailedSources {
   get keptFailures(): number {
     const { failed } = this.configuration;
     return (typeof failed === 'object' ? failed.keep : undefined) ?? KEPT_FAILURES;
-  }
-
-  /** Where a connection's failed jobs go: to its own store, otherwise to that of the connection `failed` names. */
-  failedStoreFor(connection: Connection): FailedStore | undefined {
-    return this.failed.storeFor(connection);
   }
 
   /** @throws CapabilityError the connection cannot hold locks */

@@ -45,7 +45,7 @@ export async function openForFailed(call: Call<FailedFlags>): Promise<QueueManag
 
 /** How many all connections keep, for a counter line. */
 export async function failedCount(manager: QueueManager, queue?: string): Promise<number> {
-  const stores = new Set(manager.connectionNames().map((name) => manager.failedStoreFor(manager.driver(name))));
+  const stores = new Set(manager.connectionNames().map((name) => manager.failed.storeFor(manager.driver(name))));
   const counts = await Promise.all([...stores].map(async (store) => store?.count(queue) ?? 0));
   return counts.reduce((sum, count) => sum + count, 0);
 }

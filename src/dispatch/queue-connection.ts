@@ -5,10 +5,9 @@ import { invalidDuration } from '../job/errors';
 import { checkQueueName } from '../job/queue-name';
 import type { Capabilities, Connection, Counts } from '../connections/contract';
 import type { ConnectionSettings } from '../connections/connector';
-import { checkCancelReason } from './cancel-reason';
 import type { CancelOptions, CancelResult, Control } from '../connections/control';
 import { CapabilityError } from '../connections/errors';
-import { invalidJobId } from './errors';
+import { invalidCancelReason, invalidJobId } from './errors';
 import type { JobEncoder } from './job-encoder';
 import { QueuePusher } from './queue-pusher';
 import type { DispatchApplication } from './dispatch-application';
@@ -182,4 +181,14 @@ function secondsOf({ for: time }: PauseOptions): Seconds | undefined {
   const seconds = durationSeconds(time, 'the time of a pause');
   if (seconds === 0) throw invalidDuration(time, 'the time of a pause, which is longer than nothing', undefined);
   return seconds;
+}
+
+/** Characters; databases have a column of that length. */
+const LONGEST_REASON = 255;
+
+/** @throws E_INVALID_CANCEL_REASON */
+function checkCancelReason(reason: unknown): void {
+  const isText = typeof reason === 'string' && reason.trim() !== '' && reason.length <= LONGEST_REASON;
+  // It stands in one line of a log, and every store can hold it.
+  if (!isText || /\p{Cc}/u.test(reason) || !reason.isWellFormed()) throw invalidCancelReason(reason, LONGEST_REASON);
 }

@@ -98,7 +98,7 @@ export class Worker implements Closable {
   async #work(manager: QueueManager): Promise<StopReason> {
     const connection = manager.driver(this.#options.connection);
     if (!connection.capabilities.reserve) throw new CapabilityError(connection.name, connection.driver, 'reserve');
-    const failedStore = manager.failedStoreFor(connection);
+    const failedStore = manager.failed.storeFor(connection);
     if (failedStore === undefined && connection.buried === undefined)
       throw noFailedStore([...new Set([connection.name, manager.failedConnection])]);
     const { queue, retryAfter } = manager.settings(connection.name);

@@ -21,7 +21,7 @@ export const size = defineCommand({
     const driver = manager.driver(connection.name);
     const count = async (queue: string) => {
       const { ready, delayed, reserved } = await connection.counts(queue);
-      const failed = (await (manager.failedStoreFor(driver) ?? driver.buried)?.count(queue)) ?? 0;
+      const failed = (await (manager.failed.storeFor(driver) ?? driver.buried)?.count(queue)) ?? 0;
       return { queue, ready, delayed, reserved, failed };
     };
     // Count first: if the store is away, the error should say that nothing was counted.

@@ -375,7 +375,7 @@ describe('the failed store of a connection', () => {
     const connections = { main: { driver: 'memory' }, other: { driver: 'memory' }, none: { driver: 'null' } } as const;
     const named = watchedApplication({ default: 'main', failed: 'other', connections });
     const usual = watchedApplication({ default: 'main', connections });
-    const storeOf = ({ manager }: typeof named, name: string) => manager.failedStoreFor(manager.driver(name));
+    const storeOf = ({ manager }: typeof named, name: string) => manager.failed.storeFor(manager.driver(name));
 
     expect(storeOf(named, 'main')).toBe(named.watched('main').failed);
     expect(storeOf(named, 'none')).toBe(named.watched('other').failed);
@@ -385,7 +385,7 @@ describe('the failed store of a connection', () => {
   it('is none where nobody keeps failed jobs', () => {
     const { manager } = watchedApplication({ connections: { none: { driver: 'null' } } });
 
-    expect(manager.failedStoreFor(manager.driver())).toBeUndefined();
+    expect(manager.failed.storeFor(manager.driver())).toBeUndefined();
   });
 
   it('is missed by a worker by the names of those that were to be it alone, for others may keep failed jobs', async () => {
