@@ -52,73 +52,73 @@ function work(options: WorkerOptions): { readonly worker: Worker; readonly ended
 
 describe('a worker on a connection that carries two calls at once', () => {
   it('fills one half of its slots while the call for the other half is under way, and no slot twice', async () => {
-    await fill(20);
-    work({ concurrency: 8 });
-    await until(() => ran.length === 4);
-    expect(await counts()).toMatchObject({ reserved: 4 });
+    await fill(60);
+    work({ concurrency: 24 });
+    await until(() => ran.length === 12);
+    expect(await counts()).toMatchObject({ reserved: 12 });
 
     held.open();
-    await until(() => ran.length === 8);
-    expect(await counts()).toMatchObject({ reserved: 8, ready: 12 });
+    await until(() => ran.length === 24);
+    expect(await counts()).toMatchObject({ reserved: 24, ready: 36 });
   });
 
   it('sends one call at a time where it has too few slots', async () => {
-    await fill(20);
-    work({ concurrency: 3 });
+    await fill(60);
+    work({ concurrency: 8 });
     await application.clock.advance('2s');
     expect(ran).toEqual([]);
 
     held.open();
-    await until(() => ran.length === 3);
+    await until(() => ran.length === 8);
   });
 
   it('reserves no more than maxJobs leaves', async () => {
-    await fill(20);
-    const { ended } = work({ concurrency: 8, maxJobs: 6 });
+    await fill(60);
+    const { ended } = work({ concurrency: 24, maxJobs: 18 });
     held.open();
     gate.open();
 
     expect(await ended).toBe('max-jobs');
-    expect(ran).toHaveLength(6);
-    expect(await counts()).toEqual({ ready: 14, delayed: 0, reserved: 0 });
+    expect(ran).toHaveLength(18);
+    expect(await counts()).toEqual({ ready: 42, delayed: 0, reserved: 0 });
   });
 
   it('gives back what a call brings after the stop, and ends when both are answered', async () => {
-    await fill(20);
-    const { worker, ended } = work({ concurrency: 8 });
-    await until(() => ran.length === 4);
+    await fill(60);
+    const { worker, ended } = work({ concurrency: 24 });
+    await until(() => ran.length === 12);
     const stopped = worker.stop();
     gate.open();
     held.open();
     await stopped;
 
     expect(await ended).toBe('stopped');
-    expect(ran).toHaveLength(4);
-    expect(await counts()).toEqual({ ready: 16, delayed: 0, reserved: 0 });
+    expect(ran).toHaveLength(12);
+    expect(await counts()).toEqual({ ready: 48, delayed: 0, reserved: 0 });
   });
 
   it('does not end as empty while a call is under way that may bring jobs', async () => {
-    await fill(6);
-    const { ended } = work({ concurrency: 8, stopWhenEmpty: true });
+    await fill(16);
+    const { ended } = work({ concurrency: 24, stopWhenEmpty: true });
     gate.open();
-    await until(() => ran.length >= 4);
+    await until(() => ran.length >= 12);
     await application.clock.advance('5s');
     held.open();
 
     expect(await ended).toBe('empty');
-    expect(ran).toHaveLength(6);
+    expect(ran).toHaveLength(16);
   });
 
   it('settles the outcomes of a call that failed with the next one', async () => {
-    await fill(16);
+    await fill(48);
     gate.open();
     application.faults.next('settleAndReserve', { kind: 'reject', error: new Error('away') });
-    const { ended } = work({ concurrency: 8, stopWhenEmpty: true });
+    const { ended } = work({ concurrency: 24, stopWhenEmpty: true });
     held.open();
     for (let second = 0; second < 5; second += 1) await application.clock.advance('1s');
 
     expect(await ended).toBe('empty');
-    expect(ran.toSorted((one, other) => one - other)).toEqual(Array.from({ length: 16 }, (_, number) => number));
+    expect(ran.toSorted((one, other) => one - other)).toEqual(Array.from({ length: 48 }, (_, number) => number));
     expect(await counts()).toEqual({ ready: 0, delayed: 0, reserved: 0 });
   });
 });

@@ -67,6 +67,7 @@ export class RedisConnection extends StoreConnection implements Connection {
   readonly driver = 'redis';
   readonly address: string;
   readonly capabilities = ALL_CAPABLE;
+  readonly callsAtOnce: number;
   readonly failed: RedisFailedStore;
   readonly locks: RedisLockStore;
   readonly control: RedisControl;
@@ -85,6 +86,8 @@ export class RedisConnection extends StoreConnection implements Connection {
   constructor(source: ClientSource, prefix: string, context: RedisContext) {
     super(context.name);
     this.address = source.address;
+    // In a cluster the calls of a queue stand in one line.
+    this.callsAtOnce = source.cluster ? 1 : 2;
     this.#source = source;
     this.#prefix = prefix;
     this.#context = context;
