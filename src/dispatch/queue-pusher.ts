@@ -45,15 +45,15 @@ export class QueuePusher {
   push(name: string, data?: unknown, queue?: string): Promise<string>;
   push(job: JobInstance | string, second?: unknown, queue?: string): Promise<string> {
     return typeof job === 'string'
-      ? this.#pushString(job, second, { queue })
-      : this.#push(job, { queue: second as string | undefined });
+      ? this.#add(job, { queue }, second)
+      : this.#add(job, { queue: second as string | undefined });
   }
 
   /** Like `push`, the queue first. */
   pushOn(queue: string, job: JobInstance): Promise<string>;
   pushOn(queue: string, name: string, data?: unknown): Promise<string>;
   pushOn(queue: string, job: JobInstance | string, data?: unknown): Promise<string> {
-    return typeof job === 'string' ? this.#pushString(job, data, { queue }) : this.#push(job, { queue });
+    return this.#add(job, { queue }, data);
   }
 
   /** Like `push`, to become ready after `delay`: a duration from now, or a moment. */
@@ -61,15 +61,15 @@ export class QueuePusher {
   later(delay: Delay, name: string, data?: unknown, queue?: string): Promise<string>;
   later(delay: Delay, job: JobInstance | string, third?: unknown, queue?: string): Promise<string> {
     return typeof job === 'string'
-      ? this.#pushString(job, third, { delay, queue })
-      : this.#push(job, { delay, queue: third as string | undefined });
+      ? this.#add(job, { delay, queue }, third)
+      : this.#add(job, { delay, queue: third as string | undefined });
   }
 
   /** Like `later`, the queue first. */
   laterOn(queue: string, delay: Delay, job: JobInstance): Promise<string>;
   laterOn(queue: string, delay: Delay, name: string, data?: unknown): Promise<string>;
   laterOn(queue: string, delay: Delay, job: JobInstance | string, data?: unknown): Promise<string> {
-    return typeof job === 'string' ? this.#pushString(job, data, { delay, queue }) : this.#push(job, { delay, queue });
+    return this.#add(job, { delay, queue }, data);
   }
 
   /**
@@ -101,16 +101,12 @@ export class QueuePusher {
     return sendBulk(encoded, this.#target);
   }
 
-  async #push(job: JobInstance, choice: InstanceChoice): Promise<string> {
-    return this.#send(this.#encoder.encode(job, { ...choice, connection: this.name }), job);
-  }
-
-  async #pushString(name: string, data: unknown, choice: InstanceChoice): Promise<string> {
-    return this.#send(this.#encoder.encodeString(name, data, { ...choice, connection: this.name }));
-  }
-
-  async #send(encoded: EncodedJob, job?: object): Promise<string> {
-    if (!this.#hold(encoded, job)) await send(this.#target(), encoded);
+  /** @param data of a job that is only a name */
+  async #add(job: JobInstance | string, choice: InstanceChoice, data?: unknown): Promise<string> {
+    const route = { ...choice, connection: this.name };
+    const isName = typeof job === 'string';
+    const encoded = isName ? this.#encoder.encodeString(job, data, route) : this.#encoder.encode(job, route);
+    if (!this.#hold(encoded, isName ? undefined : job)) await send(this.#target(), encoded);
     return encoded.id;
   }
 

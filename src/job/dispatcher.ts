@@ -1,6 +1,5 @@
 /** The slot that the bus puts itself into: the statics of `Job` send through it, so that jobs need not know the bus. */
 import type { Delay } from './duration';
-import { noDispatcher } from './errors';
 import type { Middleware } from './middleware';
 
 /**
@@ -41,14 +40,12 @@ export interface JobDispatcher {
   none(): PendingDispatch<undefined>;
 }
 
-let current: JobDispatcher | undefined;
+let current: JobDispatcher;
 
 export function setJobDispatcher(dispatcher: JobDispatcher): void {
   current = dispatcher;
 }
 
-/** @throws E_NO_DISPATCHER */
 export function jobDispatcher(): JobDispatcher {
-  if (current === undefined) throw noDispatcher();
   return current;
 }

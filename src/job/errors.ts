@@ -173,11 +173,6 @@ export const notRunning = defineError('E_NOT_RUNNING', (job: string, member: str
   facts: { job, member },
 }));
 
-/** A job was dispatched and nothing was set up to send it. */
-export const noDispatcher = defineError('E_NO_DISPATCHER', () => ({
-  message: "Jobs cannot be dispatched yet: import from 'onqueue', not from a file inside the package.",
-}));
-
 /** A job class that has neither a `handle()` nor a handler. */
 export const noHandler = defineError('E_NO_HANDLER', (job: string) => ({
   message: `${job} has no handle(), and no class is decorated with @Handles(${job}). Write one of the two.`,

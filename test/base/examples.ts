@@ -121,7 +121,6 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
     { connection: 'main', address: 'postgres://user@127.0.0.1:5432/app', consequence: 'SendEmail was not queued' },
     cause,
   ],
-  E_NO_DISPATCHER: [],
   E_DATABASE_OTHER_DATABASE: ['main', 'postgres://app@db.example.org:5432/app'],
   E_DATABASE_OTHER_FILE: ['main', '/srv/jobs.sqlite'],
   E_PAYLOAD_TOO_LARGE: ['SendEmail', 'main', 2_516_582, 1_048_576],
