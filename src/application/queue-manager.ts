@@ -17,7 +17,7 @@ import type { Logger } from '../base/logger';
 import type { ErrorContext } from '../connections/application';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { checkedEnvironment } from './check-environment';
-import type { Closable } from './closable';
+import type { Closable } from './shutdown';
 import type { Configuration } from './configuration/configuration';
 import type { Drivers } from '../connections/configs';
 import type { Connection } from '../connections/contract';

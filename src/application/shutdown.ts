@@ -2,9 +2,18 @@
 import type { Clock, Seconds } from '../base/clock';
 import type { Logger } from '../base/logger';
 import type { ErrorContext } from '../connections/application';
-import type { Closable } from './closable';
 import type { Connection } from '../connections/contract';
 import type { Outbox } from '../dispatch/outbox';
+
+/** What a manager stops when it closes: workers, mostly. */
+export interface Closable {
+  /** May be called at any time, any number of times. */
+  close(): Promise<void>;
+  /** Whether it waits for the very code that asks, which then must not wait for its end. */
+  readonly isCaller?: boolean | undefined;
+  /** Seconds that a clean end may take; past them the manager goes on without it. Default 60. */
+  readonly closeDeadline?: Seconds | undefined;
+}
 
 export interface ShutdownParts {
   readonly outbox: Outbox;

@@ -10,7 +10,7 @@ import { invalidHandler } from '../job/errors';
 import { hasHandle } from '../job/handles';
 import type { HandleResult, JobBase } from '../job/job';
 import { sendBulk } from './bulk';
-import { checkList, type EncodedJob } from './job-encoder';
+import { encodeAll } from './job-encoder';
 import type { DispatchApplication } from './dispatch-application';
 import { unmappedCommand } from './errors';
 import { PendingJob } from './pending-dispatch';
@@ -69,11 +69,8 @@ export class JobBus implements JobDispatcher {
    */
   async bulk(jobs: Iterable<JobInstance>): Promise<string[]> {
     const manager = this.#managerOf();
-    checkList(jobs);
-    const all = [...jobs];
-    const encoded: Iterator<EncodedJob> = (await manager.encoder.encodeAll(all, {}, pushesItself)).values();
-    const parcels = all.map((job) =>
-      pushesItself(job) ? ownPush(manager, job, {}) : (encoded.next().value as EncodedJob),
+    const parcels = await encodeAll(jobs, (job) =>
+      pushesItself(job) ? ownPush(manager, job, {}) : manager.encoder.encode(job, {}),
     );
     return sendBulk(parcels, (connection) => manager.driver(connection));
   }

@@ -102,32 +102,6 @@ export class JobEncoder {
     return chosen.retryWithin === undefined ? encoded : { ...encoded, retryWithin: chosen.retryWithin };
   }
 
-  /**
-   * Encodes many, with turns of the event loop between them.
-   *
-   * @param leaveOut jobs to pass over; they keep their positions in errors
-   */
-  async encodeAll(
-    jobs: Iterable<object>,
-    dispatch: InstanceChoice,
-    leaveOut: (job: object) => boolean = () => false,
-  ): Promise<EncodedJob[]> {
-    checkList(jobs);
-    const encoded: EncodedJob[] = [];
-    let position = 0;
-    for (const job of jobs) {
-      position++;
-      if (leaveOut(job)) continue;
-      try {
-        encoded.push(this.encode(job, dispatch));
-      } catch (error) {
-        throw positioned(error, Array.isArray(jobs) ? `job ${position} of ${jobs.length}` : `job ${position}`);
-      }
-      if (encoded.length % ENCODED_AT_ONCE === 0) await nextTurn();
-    }
-    return encoded;
-  }
-
   /** A job that is only a name, `Class@method`, and JSON data, as Laravel's string jobs are. */
   encodeString(name: string, data: unknown, dispatch: InstanceChoice): EncodedJob {
     const route = this.#route(dispatch, {}, undefined);
@@ -175,6 +149,30 @@ function middlewareOf(
   return middleware;
 }
 
+/**
+ * Encodes many, with turns of the event loop between them.
+ *
+ * @throws E_NOT_A_JOB `jobs` is no list; what `encode` throws, with the job's place in the list
+ */
+export async function encodeAll<Encoded>(
+  jobs: Iterable<object>,
+  encode: (job: object) => Encoded,
+): Promise<readonly Encoded[]> {
+  if (typeof (jobs as Partial<Iterable<object>> | undefined)?.[Symbol.iterator] !== 'function')
+    throw notAJob(jobs, 'a list of jobs');
+  const encoded: Encoded[] = [];
+  for (const job of jobs) {
+    try {
+      encoded.push(encode(job));
+    } catch (error) {
+      const place = encoded.length + 1;
+      throw positioned(error, Array.isArray(jobs) ? `job ${place} of ${jobs.length}` : `job ${place}`);
+    }
+    if (encoded.length % ENCODED_AT_ONCE === 0) await nextTurn();
+  }
+  return encoded;
+}
+
 /** One of our own errors, saying which of many jobs it speaks of. */
 function positioned(error: unknown, position: string): unknown {
   if (!(error instanceof OnqueueError)) return error;
@@ -183,10 +181,4 @@ function positioned(error: unknown, position: string): unknown {
   // Printed from its stack, which quotes the message as it was made.
   error.stack = error.stack?.replace(message, () => error.message) ?? error.message;
   return error;
-}
-
-/** @throws E_NOT_A_JOB */
-export function checkList(jobs: unknown): void {
-  if (typeof (jobs as Partial<Iterable<object>> | undefined)?.[Symbol.iterator] === 'function') return;
-  throw notAJob(jobs, 'a list of jobs');
 }

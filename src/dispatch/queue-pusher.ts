@@ -5,7 +5,7 @@ import type { InstanceChoice } from '../job/chosen';
 import { InvalidPayloadError } from '../payload/errors';
 import { sendBulk } from './bulk';
 import type { ConnectionSettings } from '../connections/connector';
-import type { EncodedJob, JobEncoder } from './job-encoder';
+import { encodeAll, type EncodedJob, type JobEncoder } from './job-encoder';
 import { send, type Target } from './send';
 
 /** Whether an encoded job is held back until a `Queue.transaction()` is done. `job`: undefined for one that is only a name. */
@@ -97,7 +97,8 @@ export class QueuePusher {
    * @throws BulkInterruptedError when the store, or a job on `sync`, failed on the way: its facts say which are not in
    */
   async bulk(jobs: Iterable<JobInstance>, queue?: string): Promise<string[]> {
-    const encoded = await this.#encoder.encodeAll(jobs, { connection: this.name, queue });
+    const route = { connection: this.name, queue };
+    const encoded = await encodeAll(jobs, (job) => this.#encoder.encode(job, route));
     return sendBulk(encoded, this.#target);
   }
 

@@ -2,7 +2,7 @@
 import type { Seconds, Timer } from '../base/clock';
 import { noFailedStore } from '../application/failed/errors';
 import type { JobContext } from '../job/job-context';
-import type { Closable } from '../application/closable';
+import type { Closable } from '../application/shutdown';
 import { CapabilityError } from '../connections/errors';
 import { defaultManager } from '../application/default-manager';
 import { runFor } from '../connections/application';
