@@ -1,20 +1,10 @@
 /** Many jobs on their way, and which of them are in when one fails: sent again, those would run twice. */
 import { withConsequence } from '../base/define-error';
 import { BulkInterruptedError } from './errors';
-import type { EncodedJob } from './job-encoder';
-import { sendPages, type Target } from './send';
-
-/** A job that goes by a push of its own, which gives its id or an empty text. */
-export interface OwnPush {
-  readonly name: string;
-  readonly queue: string;
-  readonly push: () => Promise<string>;
-}
-
-type Parcel = EncodedJob | OwnPush;
+import { type Parcel, type Refusal, sendAll, type Target } from './send';
 
 /**
- * Sends them: page by page, each queue's in order; then those with a push of their own. Gives their ids.
+ * Sends them, and gives their ids.
  *
  * @throws BulkInterruptedError when one failed and others are in; when none is, what it failed with
  */
@@ -22,37 +12,21 @@ export async function sendBulk(
   parcels: readonly Parcel[],
   targetOf: (connection: string) => Target,
 ): Promise<string[]> {
-  const inside: Parcel[] = [];
-  const ownIds = new Map<Parcel, string>();
-  const idOf = (parcel: Parcel): string => (isOwn(parcel) ? (ownIds.get(parcel) ?? '') : parcel.id);
-  const interrupt = (error: unknown, { queue }: Parcel, what: string): never => {
+  const ids = new Map<Parcel, string>();
+  const interrupt = ({ error, of }: Refusal, [{ name, queue }]: readonly [Parcel, ...Parcel[]]): never => {
     const total = parcels.length;
-    const left = total - inside.length;
+    const left = total - ids.size;
     const cause = withConsequence(error, `${left} of ${total} jobs ${left === 1 ? 'was' : 'were'} not queued`);
-    if (inside.length === 0) throw cause;
-    const sent = new Set(inside);
-    const ids = parcels.filter((parcel) => sent.has(parcel)).map(idOf);
-    const unsent = Array.from(parcels.keys()).filter((place) => !sent.has(parcels[place]!));
-    throw new BulkInterruptedError({ ids: ids.filter((id) => id !== ''), unsent, total, queue }, what, { cause });
+    if (ids.size === 0) throw cause;
+    const unsent = Array.from(parcels.keys()).filter((place) => !ids.has(parcels[place]!));
+    const what = {
+      store: `the queue '${queue}' took no more`,
+      job: `${name} ran and failed`,
+      own: `the queue() of ${name} failed`,
+    };
+    const known = parcels.map((parcel) => ids.get(parcel) ?? '').filter((id) => id !== '');
+    throw new BulkInterruptedError({ ids: known, unsent, total, queue }, what[of], { cause });
   };
-  await sendPages(
-    parcels.filter((parcel): parcel is EncodedJob => !isOwn(parcel)),
-    targetOf,
-    (job) => inside.push(job),
-    ({ error, ofJob }, [job]) =>
-      interrupt(error, job, ofJob ? `${job.name} ran and failed` : `the queue '${job.queue}' took no more`),
-  );
-  for (const own of parcels.filter(isOwn)) {
-    try {
-      ownIds.set(own, await own.push());
-    } catch (error) {
-      interrupt(error, own, `the queue() of ${own.name} failed`);
-    }
-    inside.push(own);
-  }
-  return parcels.map(idOf);
-}
-
-function isOwn(parcel: Parcel): parcel is OwnPush {
-  return 'push' in parcel;
+  await sendAll(parcels, targetOf, (parcel, id) => ids.set(parcel, id), interrupt);
+  return parcels.map((parcel) => ids.get(parcel) ?? '');
 }

@@ -36,7 +36,7 @@ export class QueueConnection extends QueuePusher {
     const driver = (): Connection => manager.driver(settings.name);
     super(settings, driver, manager.encoder, (encoded, job) => {
       const keep = keepOf(manager, job, settings.name, { keep: Transaction.keep() });
-      keep?.({ manager, job: encoded, send: encoded });
+      keep?.(encoded, manager);
       return keep !== undefined;
     });
     this.#driver = driver;

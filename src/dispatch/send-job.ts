@@ -1,11 +1,10 @@
 /** Sends one job: by the push of its own, where it has one, otherwise to the driver of its connection. */
 import type { Seconds } from '../base/clock';
 import type { InstanceChoice } from '../job/chosen';
-import type { Route } from '../job/options';
 import { waitsForCommit } from '../job/resolve-options';
 import type { QueueConnection } from './queue-connection';
 import type { DispatchApplication } from './dispatch-application';
-import { send } from './send';
+import { type OwnPush, send } from './send';
 import type { Keep } from './transaction/transaction';
 import { targetWithin } from './within';
 
@@ -41,10 +40,10 @@ export async function sendJob(
 ): Promise<string> {
   const { within } = detour;
   if (pushesItself(job)) {
-    const { name, connection, queue, push } = ownPush(manager, job, choice, within);
-    const keep = keepOf(manager, job, connection, detour);
-    if (keep === undefined) return push();
-    keep({ manager, job: { id: '', name, connection, queue }, send: push });
+    const own = ownPush(manager, job, choice, within);
+    const keep = keepOf(manager, job, own.connection, detour);
+    if (keep === undefined) return own.push();
+    keep(own, manager);
     return '';
   }
   const encoded = manager.encoder.encode(job, choice);
@@ -53,7 +52,7 @@ export async function sendJob(
     const driver = manager.driver(encoded.connection);
     await send(within === undefined ? driver : targetWithin(driver, within.transaction), encoded);
   } else {
-    keep({ manager, job: encoded, send: encoded });
+    keep(encoded, manager);
   }
   return encoded.id;
 }
@@ -76,7 +75,7 @@ export function ownPush(
   job: PushesItself,
   choice: InstanceChoice,
   within?: Detour['within'],
-): Route & { readonly name: string; readonly push: () => Promise<string> } {
+): OwnPush {
   const { name } = manager.encoder.definitionOf(job);
   const route = manager.encoder.route(job, choice);
   const connection = manager.connection(route.connection);
@@ -84,7 +83,12 @@ export function ownPush(
   const target = within === undefined ? connection : (connection.using(within.transaction) as QueueConnection);
   const { queue, dueAt } = route;
   const delay = dueAt === undefined ? route.delay : new Date(dueAt);
-  return { ...route, name, push: async () => (await job.queue(target, { queue, delay })) ?? '' };
+  return {
+    name,
+    connection: route.connection,
+    queue,
+    push: async () => (await job.queue(target, { queue, delay })) ?? '',
+  };
 }
 
 // An own property of that name is a mistake, which encoding explains.

@@ -12,13 +12,21 @@ import { MOST_JOBS, pageBytes, pagesOf } from '../base/pages';
 /** What takes jobs. */
 export type Target = Pick<Connection, 'push'> & Partial<Pick<Connection, 'driver'>> & TimedTarget;
 
+/** A job that goes by a push of its own, which gives its id or an empty text. */
+export interface OwnPush {
+  readonly name: string;
+  readonly connection: string;
+  readonly queue: string;
+  readonly push: () => Promise<string>;
+}
+
+export type Parcel = EncodedJob | OwnPush;
+
 /** A push that failed. */
 export interface Refusal {
   readonly error: unknown;
-  /** Those that are in all the same. */
-  readonly taken: readonly EncodedJob[];
-  /** It is of the job itself, which ran within its push: sent again, it would run twice. */
-  readonly ofJob: boolean;
+  /** `job`: it ran within its push, and failed itself: sent again, it would run twice. `own`: the push of its own failed. */
+  readonly of: 'store' | 'job' | 'own';
 }
 
 /** @throws QueueUnavailableError naming the job, and what else the driver throws */
@@ -34,47 +42,58 @@ export async function send(target: Target, job: EncodedJob): Promise<void> {
 }
 
 /**
- * Sends many jobs, page by page, each queue's in order; with a connection that is away it goes on with those of others.
+ * Sends many jobs, page by page, each queue's in order, then those with a push of their own. With a connection that is away
+ * it goes on with those of others.
  *
- * @param sent hears of each job that is in
+ * @param sent hears of each job that is in, with its id
  * @param refused hears of each page that is not, or not wholly; what it throws ends the sending
  */
-export async function sendPages(
-  jobs: Iterable<EncodedJob>,
+export async function sendAll(
+  parcels: readonly Parcel[],
   targetOf: (connection: string) => Target,
-  sent: (job: EncodedJob) => void,
-  refused: (refusal: Refusal, page: Page) => void,
+  sent: (parcel: Parcel, id: string) => void,
+  refused: (refusal: Refusal, page: readonly [Parcel, ...Parcel[]]) => void,
 ): Promise<void> {
   const away = new Set<string>();
-  for (const group of groups(jobs)) {
+  for (const group of groups(parcels.filter((parcel): parcel is EncodedJob => !isOwn(parcel)))) {
     const { connection } = group[0];
     const target = (): Target => targetOf(connection);
     // Each page holds one at least.
     for (const page of pagesOf(group, bytesOf, mostOf(target)) as Iterable<Page>) {
       if (away.has(connection)) break;
       const refusal = await push(target, page);
-      for (const job of refusal?.taken ?? page) sent(job);
+      for (const job of refusal?.taken ?? page) sent(job, job.id);
       if (refusal !== undefined) {
-        if (!refusal.ofJob && refusal.error instanceof QueueUnavailableError) away.add(connection);
+        if (refusal.of === 'store' && refusal.error instanceof QueueUnavailableError) away.add(connection);
         refused(refusal, page);
       }
       await nextTurn();
     }
   }
+  for (const own of parcels.filter(isOwn)) {
+    try {
+      sent(own, await own.push());
+    } catch (error) {
+      refused({ error, of: 'own' }, [own]);
+    }
+  }
 }
 
-/** Undefined: all are in. */
-async function push(targetOf: () => Target, page: Page): Promise<Refusal | undefined> {
-  let ofJob = false;
+/** Undefined: all are in. `taken`: those that are in all the same. */
+async function push(
+  targetOf: () => Target,
+  page: Page,
+): Promise<(Refusal & { readonly taken: readonly EncodedJob[] }) | undefined> {
+  let of: Refusal['of'] = 'store';
   try {
     const target = targetOf();
-    ofJob = runsJobs(target);
+    if (runsJobs(target)) of = 'job';
     await tell('queueing', page);
     await target.push(page[0].queue, await entriesFor(target, page));
     await tell('queued', page);
     return undefined;
   } catch (error) {
-    return { error, taken: ofJob ? page : takenOf(page, error), ofJob };
+    return { error, taken: of === 'job' ? page : takenOf(page, error), of };
   }
 }
 
@@ -110,7 +129,7 @@ function mostOf(target: () => Target): number {
 }
 
 /** Jobs of one queue, for one call. */
-export type Page = readonly [EncodedJob, ...EncodedJob[]];
+type Page = readonly [EncodedJob, ...EncodedJob[]];
 
 const bytesOf = ({ entry }: EncodedJob): number => pageBytes(entry.payload);
 
@@ -130,4 +149,8 @@ function groups(jobs: Iterable<EncodedJob>): Iterable<Page> {
     group.push(job);
   }
   return groups.values();
+}
+
+export function isOwn(parcel: Parcel): parcel is OwnPush {
+  return 'push' in parcel;
 }

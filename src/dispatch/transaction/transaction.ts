@@ -3,7 +3,9 @@
  * function has resolved. It begins nothing in a database: whoever calls it does.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { deliver, type Held } from './delivery';
+import type { DispatchApplication } from '../dispatch-application';
+import type { Parcel } from '../send';
+import { deliver } from './delivery';
 import { rolledBack } from '../errors';
 
 /** Asked by who dispatches with `afterCommit()`, and by nobody else. */
@@ -12,13 +14,16 @@ const current = new AsyncLocalStorage<Transaction>();
 let dispatches = 0;
 
 /** Takes a job for the commit. */
-export type Keep = (held: Held) => void;
+export type Keep = (parcel: Parcel, manager: DispatchApplication) => void;
+
+/** With the place of its dispatch among all. */
+type Kept = readonly [order: number, parcel: Parcel, manager: DispatchApplication];
 
 export class Transaction {
   /** Was open when this one began. */
   readonly parent: Transaction | undefined;
-  /** By the order of the dispatches, which those of a transaction within this one share. */
-  readonly #held = new Map<number, Held>();
+  /** Those of a transaction within this one come in when that is done. */
+  #held: Kept[] = [];
   #state: 'open' | 'committed' | 'rolled back' = 'open';
 
   private constructor(parent: Transaction | undefined) {
@@ -34,7 +39,7 @@ export class Transaction {
       result = await current.run(transaction, fn);
     } catch (error) {
       transaction.#state = 'rolled back';
-      transaction.#held.clear();
+      transaction.#held = [];
       throw error;
     }
     await transaction.#commit(result);
@@ -50,7 +55,8 @@ export class Transaction {
     if (transaction === undefined) return undefined;
     if (transaction.#isRolledBack) return refuse;
     const open = openFrom(transaction);
-    return open === undefined ? undefined : (held) => void open.#held.set((dispatches += 1), held);
+    if (open === undefined) return undefined;
+    return (parcel, manager) => void open.#held.push([(dispatches += 1), parcel, manager]);
   }
 
   get isOpen(): boolean {
@@ -59,14 +65,14 @@ export class Transaction {
 
   async #commit(result: unknown): Promise<void> {
     this.#state = 'committed';
-    const held = [...this.#held].toSorted(([one], [other]) => one - other);
-    this.#held.clear();
+    const held = this.#held.toSorted(([one], [other]) => one - other);
+    this.#held = [];
     if (held.length === 0) return;
     // The one around it may be over, where it did not wait for this one.
-    if (this.#isRolledBack) throw rolledBack(held.map(([, { job }]) => job.name));
+    if (this.#isRolledBack) throw rolledBack(held.map(([, { name }]) => name));
     const open = openFrom(this);
-    if (open === undefined) return deliver(new Set(held.map(([, one]) => one)), result);
-    for (const [order, one] of held) open.#held.set(order, one);
+    if (open === undefined) return deliver(new Map(held.map(([, parcel, manager]) => [parcel, manager])), result);
+    open.#held.push(...held);
   }
 
   /** Whether what was done in it is undone. */
@@ -81,6 +87,6 @@ function openFrom(transaction: Transaction | undefined): Transaction | undefined
   return transaction === undefined || transaction.isOpen ? transaction : openFrom(transaction.parent);
 }
 
-function refuse({ job }: Held): never {
-  throw rolledBack([job.name]);
+function refuse({ name }: Parcel): never {
+  throw rolledBack([name]);
 }
