@@ -70,7 +70,7 @@ local moment = clock()
 -- What the call has done so far.
 local turn = {
   client_id = client_id, sequence = sequence, moment = moment, lease_end = moment + math.floor(lease * 1000000),
-  is_early = limit > 0 and moment < refreshed_at + LATE,
+  is_early = limit > 0 and moment < refreshed_at + LATE, settles_nothing = not ARGV[FIRST_OUTCOME],
   limit = limit, taken = 0, moved = 0, bytes = MOST_BYTES, jobs = {}, lease_ends = {},
   news = unrecorded and { 'unrecorded', 1 } or {},
 }

@@ -14,6 +14,9 @@ end
 
 local function reserve(turn, queue, place)
   local ready, reserved, limit = queue.ready, queue.reserved, turn.limit - turn.taken
+  -- Removes nothing. But a replica refuses it, and must not say of a call to be repeated that there is nothing; and a
+  -- full server lets a script add only after a command like this.
+  if turn.settles_nothing then call('LPOP', ready, 0) end
   local fitting, unreadable = 1, nil
   repeat
     local found, members, count, full = { place }, {}, 0, false

@@ -192,6 +192,17 @@ describe('a redis connection whose server is away', () => {
     }
   });
 
+  it('hands out what waits in a server that is full', async () => {
+    const connection = world.connect();
+    await connection.push('q', [{ payload: payload('a') }]);
+    await world.client.config('SET', 'maxmemory', '1');
+    try {
+      expect((await connection.reserve(request)).reservations).toHaveLength(1);
+    } finally {
+      await world.client.config('SET', 'maxmemory', '0');
+    }
+  });
+
   it('promotes and reclaims in a server that is full', async () => {
     const connection = world.connect();
     await connection.push('q', [{ payload: payload('a') }]);
