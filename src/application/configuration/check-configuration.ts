@@ -2,8 +2,7 @@
 import { isSuspiciouslyManySeconds } from '../../job/duration';
 import { nearest } from '../../base/nearest';
 import type { JobRegistry } from '../../job/registry';
-import { CONFIGURATION_KEYS, DRIVER_KEYS, STORE_KEYS } from './configuration-keys';
-import type { Check, Keys } from './configuration-keys';
+import { type Check, CONFIGURATION_KEYS, DRIVER_KEYS, isRecord, type Keys, STORE_KEYS } from './configuration-keys';
 import type { Mistake } from '../errors';
 import { meantInConfiguration, meantInConnection } from '../../job/foreign-words';
 
@@ -225,10 +224,6 @@ function join(path: string, key: string): string {
 
 function driverOf(config: unknown): unknown {
   return isRecord(config) ? config['driver'] : undefined;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function kindOf(value: unknown): string {

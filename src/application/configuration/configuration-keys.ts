@@ -15,44 +15,44 @@ export type Keys = Readonly<Record<string, Check>>;
 /** A missing key in one of these tables does not compile, nor does one too many. */
 type KeysOf<Config> = { readonly [Key in keyof Required<Config>]: Check };
 
-const text: Check = (value) =>
-  typeof value === 'string' && value !== '' ? undefined : `expected a text, got ${shown(value)}`;
+const expects =
+  (what: string, holds: (value: unknown) => boolean): Check =>
+  (value) =>
+    holds(value) ? undefined : `expected ${what}, got ${shown(value)}`;
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const text = expects('a text', (value) => typeof value === 'string' && value !== '');
 
 /** Not even the kind of a wrong password is worth a look at its value. */
 const secret: Check = (value) => (typeof value === 'string' ? undefined : `expected a text, got a ${typeof value}`);
 
-const object: Check = (value) =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? undefined
-    : `expected an object, got ${shown(value)}`;
+const object = expects('an object', isRecord);
 
-const array: Check = (value) => (Array.isArray(value) ? undefined : `expected an array, got ${shown(value)}`);
+const array = expects('an array', Array.isArray);
 
-const oneOrMore: Check = (value) =>
-  Array.isArray(value) && value.length > 0
-    ? undefined
-    : `expected an array with at least one entry, got ${shown(value)}`;
+const oneOrMore = expects('an array with at least one entry', (value) => Array.isArray(value) && value.length > 0);
 
-const names: Check = (value) =>
-  Array.isArray(value) && value.length > 1 && value.every((name) => typeof name === 'string')
-    ? undefined
-    : `expected the names of two connections or more, such as ['redis', 'database'], got ${shown(value)}`;
+const names = expects(
+  "the names of two connections or more, such as ['redis', 'database']",
+  (value) => Array.isArray(value) && value.length > 1 && value.every((name) => typeof name === 'string'),
+);
 
-const integer =
-  (least: number, most: number): Check =>
-  (value) =>
-    Number.isInteger(value) && (value as number) >= least && (value as number) <= most
-      ? undefined
-      : `expected a whole number from ${least} to ${most}, got ${shown(value)}`;
+const integer = (least: number, most: number): Check =>
+  expects(
+    `a whole number from ${least} to ${most}`,
+    (value) => Number.isInteger(value) && (value as number) >= least && (value as number) <= most,
+  );
 
-const withMethods =
-  (what: string, ...methods: string[]): Check =>
-  (value) =>
-    typeof value === 'object' &&
-    value !== null &&
-    methods.every((method) => typeof (value as Record<string, unknown>)[method] === 'function')
-      ? undefined
-      : `expected ${what} with ${methods.join('(), ')}(), got ${shown(value)}`;
+const withMethods = (what: string, ...methods: string[]): Check =>
+  expects(
+    `${what} with ${methods.join('(), ')}()`,
+    (value) =>
+      typeof value === 'object' &&
+      value !== null &&
+      methods.every((method) => typeof (value as Record<string, unknown>)[method] === 'function'),
+  );
 
 /** What a check that throws says, without the subject it was given: the path stands before it already. */
 const complaint = (check: (subject: string) => void): string | undefined => {
@@ -78,12 +78,12 @@ const lease: Check = (value) =>
       'longer than that, because the lease of a living worker is renewed'
     : span(value);
 
-const flag: Check = (value) => (typeof value === 'boolean' ? undefined : `expected true or false, not ${shown(value)}`);
+const flag = expects('true or false', (value) => typeof value === 'boolean');
 
-const size: Check = (value) =>
-  bytesOfSize(value) === undefined
-    ? `expected a size from '1kb' to '512mb', such as '4mb', or a number of bytes, got ${shown(value)}`
-    : undefined;
+const size = expects(
+  "a size from '1kb' to '512mb', such as '4mb', or a number of bytes",
+  (value) => bytesOfSize(value) !== undefined,
+);
 
 const address =
   (schemes: RegExp, example: string): Check =>
@@ -110,17 +110,14 @@ const database = integer(0, 65_535);
 
 /** Further options of ioredis; a `db` that is no number would be taken for 0. */
 const redisOptions: Check = (value) => {
-  const problem = object(value);
-  if (problem !== undefined) return problem;
-  const { db } = value as { readonly db?: unknown };
-  const wrong = db === undefined ? undefined : database(db);
-  return wrong === undefined ? undefined : `db: ${wrong}`;
+  if (!isRecord(value)) return object(value);
+  const wrong = value['db'] === undefined ? undefined : database(value['db']);
+  return wrong && `db: ${wrong}`;
 };
 
 const webAddress = address(/^https?:\/\//, 'https://sqs.eu-west-1.amazonaws.com');
 
-const callback: Check = (value) =>
-  typeof value === 'function' ? undefined : `expected a function, got ${shown(value)}`;
+const callback = expects('a function', (value) => typeof value === 'function');
 
 const awsCredentials: Check = (value) => {
   if (typeof value === 'function') return undefined;
@@ -141,16 +138,14 @@ const beanstalkdUrl: Check = (value) => {
     : 'expected a host and a port alone, such as beanstalk://127.0.0.1:11300: beanstalkd knows neither users nor passwords';
 };
 
+const COMMON_KEYS = { driver: text, queue: queueName, maxPayload: size, afterCommit: flag } as const;
+
 /** What connections with a store have in common; a driver of the user's own is held to these alone. */
-export const STORE_KEYS: KeysOf<StoreConfig> = {
-  queue: queueName,
-  maxPayload: size,
-  afterCommit: flag,
+export const STORE_KEYS: KeysOf<StoreConfig & { readonly driver: string }> = {
+  ...COMMON_KEYS,
   retryAfter: lease,
   deadline: span,
 };
-
-const driver: Check = text;
 
 /** By name: a user's own driver, merged into `Drivers`, has its own keys. */
 type OurDriver = 'redis' | 'database' | 'sqs' | 'beanstalkd' | 'sync' | 'null' | 'memory' | 'failover';
@@ -158,7 +153,6 @@ type OurDriver = 'redis' | 'database' | 'sqs' | 'beanstalkd' | 'sync' | 'null' |
 const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
   redis: {
     ...STORE_KEYS,
-    driver,
     url: redisUrl,
     host: text,
     port: integer(1, 65_535),
@@ -177,7 +171,6 @@ const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
   },
   database: {
     ...STORE_KEYS,
-    driver,
     url: address(
       /^(sqlite:|(postgres(ql)?|mysql|mariadb):\/\/)/,
       'sqlite:./onqueue.sqlite, postgres://user:password@host:5432/database or mysql://user:password@host:3306/database',
@@ -190,7 +183,6 @@ const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
   },
   sqs: {
     ...STORE_KEYS,
-    driver,
     region: text,
     endpoint: webAddress,
     prefix: webAddress,
@@ -202,18 +194,15 @@ const OUR_KEYS: { readonly [Driver in OurDriver]: KeysOf<Drivers[Driver]> } = {
   },
   beanstalkd: {
     ...STORE_KEYS,
-    driver,
     url: beanstalkdUrl,
     prefix: text,
     priority: integer(1, 1023),
   },
-  sync: { driver, queue: queueName, maxPayload: size, afterCommit: flag },
-  null: { driver, queue: queueName, maxPayload: size, afterCommit: flag },
-  memory: { driver, queue: queueName, maxPayload: size, afterCommit: flag, retryAfter: lease },
-  failover: { driver, connections: names, queue: queueName, maxPayload: size, afterCommit: flag, retryAfter: lease },
+  sync: COMMON_KEYS,
+  null: COMMON_KEYS,
+  memory: { ...COMMON_KEYS, retryAfter: lease },
+  failover: { ...COMMON_KEYS, connections: names, retryAfter: lease },
 };
-
-const isObject = (value: unknown): value is Record<string, unknown> => object(value) === undefined;
 
 const failedProblem = ({ connection, keep, ...rest }: Readonly<Record<string, unknown>>): string | undefined => {
   const [unknown] = Object.keys(rest);
@@ -229,7 +218,7 @@ export const DRIVER_KEYS: Readonly<Record<string, Keys>> = OUR_KEYS;
 export const CONFIGURATION_KEYS: KeysOf<Configuration> = {
   default: text,
   connections: object,
-  failed: (value) => (isObject(value) ? failedProblem(value) : text(value)),
+  failed: (value) => (isRecord(value) ? failedProblem(value) : text(value)),
   maxPayload: size,
   jobs: array,
   container: withMethods('a container', 'resolve'),
