@@ -62,10 +62,11 @@ export class QueueManager implements DispatchApplication, FailedSources {
   readonly registry: JobRegistry = registry();
   readonly clock: Clock;
   readonly random: Random;
-  readonly hooks: Hooks;
+  readonly hooks: Hooks = new Hooks((error, { hook }) => this.report(error, { during: `the hook ${hook}` }));
   readonly routes = new Routes();
-  readonly failed: FailedJobs;
-  readonly encoder: JobEncoder;
+  readonly failed: FailedJobs = new FailedJobs(this);
+  readonly encoder: JobEncoder = new JobEncoder(this);
+  readonly payloadCreators = new Set<PayloadCreator>();
   /** What was dispatched and has not arrived. */
   readonly outbox: Outbox = new Outbox();
   readonly commandHandlers = new Map<Class, Class>();
@@ -75,7 +76,6 @@ export class QueueManager implements DispatchApplication, FailedSources {
   readonly #drivers = new Map<string, Connection>();
   readonly #connections = new Map<string, QueueConnection>();
   readonly #errors = new ErrorReports(() => this.logger);
-  readonly #payloadCreators = new Set<PayloadCreator>();
   readonly #closables = new Set<Closable>();
   readonly #configuration = new PresentConfiguration(
     () => this.#sources(),
@@ -94,15 +94,6 @@ export class QueueManager implements DispatchApplication, FailedSources {
     this.clock = environment.clock ?? systemClock;
     this.random = environment.random ?? systemRandom;
     this.#connectors = new Map(Object.entries(environment.connectors) as [string, Connector][]);
-    this.hooks = new Hooks((error, { hook }) => this.report(error, { during: `the hook ${hook}` }));
-    this.failed = new FailedJobs(this);
-    this.encoder = new JobEncoder({
-      registry: this.registry,
-      creators: this.#payloadCreators,
-      hooks: this.hooks,
-      routes: this.routes,
-      settings: (name) => this.settings(name),
-    });
     if (configuration !== undefined) this.configure(configuration);
   }
 
@@ -254,12 +245,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
   /** Adds fields to every payload from here on. Returns the function that takes it off again. */
   createPayloadUsing(creator: PayloadCreator): () => void {
     checkHook('createPayloadUsing', creator);
-    return added(this.#payloadCreators, creator);
-  }
-
-  /** What `createPayloadUsing` was given and is still there. */
-  get payloadCreators(): Iterable<PayloadCreator> {
-    return this.#payloadCreators;
+    return added(this.payloadCreators, creator);
   }
 
   /** Hears errors that nobody awaits. Returns the function that takes it off again. */
@@ -308,10 +294,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
   }
 
   async #close(): Promise<void> {
-    const { outbox, clock, logger } = this;
-    const report = (error: unknown, context: ErrorContext): void => this.report(error, context);
-    const drivers = this.#drivers.values();
-    const shutdown = new Shutdown({ outbox, closables: this.#closables, drivers, clock, logger, report });
+    const shutdown = new Shutdown(this, this.#closables);
     await shutdown.settle();
     this.#closed = true;
     await shutdown.disconnect(this.#configuration.loaded?.configuration.close);

@@ -1,9 +1,6 @@
 /** Ends what a manager holds open, in order, each step within a deadline: a store that is away must not keep it. */
-import type { Clock, Seconds } from '../base/clock';
-import type { Logger } from '../base/logger';
-import type { ErrorContext } from '../connections/application';
-import type { Connection } from '../connections/contract';
-import type { Outbox } from '../dispatch/outbox';
+import type { Seconds } from '../base/clock';
+import type { DispatchApplication } from '../dispatch/dispatch-application';
 
 /** What a manager stops when it closes: workers, mostly. */
 export interface Closable {
@@ -15,31 +12,24 @@ export interface Closable {
   readonly closeDeadline?: Seconds | undefined;
 }
 
-export interface ShutdownParts {
-  readonly outbox: Outbox;
-  readonly closables: Iterable<Closable>;
-  readonly drivers: Iterable<Connection>;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly report: (error: unknown, context: ErrorContext) => void;
-}
-
 const SENDING_DEADLINE: Seconds = 10;
 const STOPPING_DEADLINE: Seconds = 60;
 const CLOSING_DEADLINE: Seconds = 5;
 const LAST_DEADLINE: Seconds = 10;
 
 export class Shutdown {
-  readonly #parts: ShutdownParts;
+  readonly #application: DispatchApplication;
+  readonly #closables: Iterable<Closable>;
 
-  constructor(parts: ShutdownParts) {
-    this.#parts = parts;
+  constructor(application: DispatchApplication, closables: Iterable<Closable>) {
+    this.#application = application;
+    this.#closables = closables;
   }
 
   /** Sends what was dispatched and not awaited, then stops the workers. Jobs may use the connections until it resolves. */
   async settle(): Promise<void> {
     await this.#send();
-    await Promise.all(Array.from(this.#parts.closables, (closable) => this.#stop(closable)));
+    await Promise.all(Array.from(this.#closables, (closable) => this.#stop(closable)));
     // What the last jobs dispatched.
     await this.#send();
   }
@@ -47,7 +37,7 @@ export class Shutdown {
   /** @param last ends what the configuration itself has opened */
   async disconnect(last?: () => unknown): Promise<void> {
     await Promise.all(
-      Array.from(this.#parts.drivers, (driver) =>
+      Array.from(this.#application.drivers, (driver) =>
         this.#within(CLOSING_DEADLINE, `closing the connection '${driver.name}'`, async () => driver.close()),
       ),
     );
@@ -56,7 +46,7 @@ export class Shutdown {
   }
 
   #send(): Promise<void> {
-    const { outbox } = this.#parts;
+    const { outbox } = this.#application;
     return this.#within(SENDING_DEADLINE, 'sending what was dispatched and not awaited', () => outbox.flush());
   }
 
@@ -65,7 +55,8 @@ export class Shutdown {
   }
 
   async #within(seconds: Seconds, during: string, step: () => Promise<void>): Promise<void> {
-    const { clock, logger, report } = this.#parts;
+    const application = this.#application;
+    const { clock, logger } = application;
     await new Promise<void>((resolve) => {
       const leaveBehind = (): void => {
         logger.warn({ seconds }, `Queue.close(): ${during} took longer than ${seconds} s; it was left behind.`);
@@ -73,7 +64,7 @@ export class Shutdown {
       };
       const timer = clock.after(seconds * 1000, leaveBehind, true);
       step()
-        .catch((error: unknown) => report(error, { during }))
+        .catch((error: unknown) => application.report(error, { during }))
         .finally(() => {
           timer.cancel();
           resolve();

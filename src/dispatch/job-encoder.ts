@@ -46,11 +46,12 @@ export interface EncodedJob extends Timed {
 
 export interface EncoderParts {
   readonly registry: JobRegistry;
-  readonly creators: Iterable<PayloadCreator>;
+  /** What `createPayloadUsing` was given and is still there. */
+  readonly payloadCreators: Iterable<PayloadCreator>;
   readonly hooks: Hooks;
   readonly routes: Routes;
   /** @throws E_UNKNOWN_CONNECTION */
-  readonly settings: (connection?: string) => ConnectionSettings;
+  settings(connection?: string): ConnectionSettings;
 }
 
 /** At some 10 µs for each, a millisecond's worth. */
@@ -130,7 +131,8 @@ export class JobEncoder {
 
   #extra({ connection, queue }: Route, job: string): Record<string, unknown> | undefined {
     let extra: Record<string, unknown> | undefined;
-    for (const creator of this.#parts.creators) extra = Object.assign(extra ?? {}, creator(connection, queue, job));
+    for (const creator of this.#parts.payloadCreators)
+      extra = Object.assign(extra ?? {}, creator(connection, queue, job));
     return extra;
   }
 }
