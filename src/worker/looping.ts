@@ -13,7 +13,7 @@ export class Looping {
   readonly #answered: () => void;
   #state: 'unasked' | 'asking' | 'allowed' = 'unasked';
   #vetoed = false;
-  #vetoedUntil: Milliseconds = -Infinity;
+  #vetoedUntil: Milliseconds | undefined;
 
   /** @param sleep how long a veto holds. As in Laravel, a second where it is 0: the hooks would be asked without end */
   constructor(application: Application, event: LoopingEvent, sleep: Seconds, answered: () => void) {
@@ -30,7 +30,12 @@ export class Looping {
 
   /** Until then nobody is asked again, by the monotonic clock; undefined: no veto holds. */
   get vetoedUntil(): Milliseconds | undefined {
-    return this.#vetoed && this.#application.clock.monotonic() < this.#vetoedUntil ? this.#vetoedUntil : undefined;
+    return this.#vetoedUntil;
+  }
+
+  /** Looks at the clock, once for each step of the loop: one that saw a veto end half way would neither ask nor wait. */
+  tellTime(): void {
+    if (this.#application.clock.monotonic() >= (this.#vetoedUntil ?? Infinity)) this.#vetoedUntil = undefined;
   }
 
   /** Whether to reserve now. Where there is no answer yet, the hooks are asked. */
@@ -50,7 +55,7 @@ export class Looping {
     const isAllowed = await this.#application.hooks.allowsReserve(this.#event);
     this.#state = isAllowed ? 'allowed' : 'unasked';
     this.#vetoed = !isAllowed;
-    if (!isAllowed) this.#vetoedUntil = this.#application.clock.monotonic() + this.#pause * 1000;
+    this.#vetoedUntil = isAllowed ? undefined : this.#application.clock.monotonic() + this.#pause * 1000;
     this.#answered();
   }
 }

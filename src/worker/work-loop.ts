@@ -118,6 +118,7 @@ export class WorkLoop {
   #work(): StopReason | undefined | Promise<StopReason | undefined> {
     const { stopping, apart, looping, idle, store } = this.#parts;
     idle.tellTime();
+    looping.tellTime();
     const asked = stopping.reason();
     if (asked !== undefined) return asked;
     if (!this.#isSettled) return this.#goOn();

@@ -1,3 +1,4 @@
+import { Looping } from '../../src/worker/looping';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { Gate, until as untilOn } from '../support/application';
@@ -25,6 +26,19 @@ describe('looping', () => {
     await until(() => ran.length === 1);
 
     await running.stop();
+  });
+
+  it('has its veto hold for a whole step of the loop: one that saw it end half way would neither ask nor wait', async () => {
+    const { manager, clock } = application;
+    manager.hooks.on('looping', () => false);
+    const looping = new Looping(manager, { connectionName: 'memory', queue: 'default' }, 1, () => undefined);
+    expect(looping.isAllowed()).toBe(false);
+
+    await clock.advance('2s');
+    expect(looping.vetoedUntil).toBeDefined();
+
+    looping.tellTime();
+    expect(looping.vetoedUntil).toBeUndefined();
   });
 
   it('counts a veto as an empty queue for stopWhenEmpty', async () => {
