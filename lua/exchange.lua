@@ -70,7 +70,9 @@ local moment = clock()
 -- What the call has done so far.
 local turn = {
   client_id = client_id, sequence = sequence, moment = moment, lease_end = moment + math.floor(lease * 1000000),
-  is_early = limit > 0 and moment < refreshed_at + LATE, settles_nothing = not ARGV[FIRST_OUTCOME],
+  -- By its distance: a clock that was set back would put the next look off for as long as it jumped.
+  is_early = limit > 0 and math.abs(moment - refreshed_at) < LATE,
+  settles_nothing = not ARGV[FIRST_OUTCOME],
   limit = limit, taken = 0, moved = 0, bytes = MOST_BYTES, jobs = {}, lease_ends = {},
   news = unrecorded and { 'unrecorded', 1 } or {},
 }
@@ -122,6 +124,7 @@ if turn.unsettled or turn.skipped then
 end
 local news = turn.news
 if turn.lost or turn.unsettled or turn.skipped or turn.aside then rarely().tell_of(turn) end
-record(client, sequence, { turn.lease_ends, next_in, news }, turn.is_early and refreshed_at or moment, turn.is_early)
+if turn.has_refreshed then refreshed_at = moment end
+record(client, sequence, { turn.lease_ends, next_in, news }, refreshed_at, turn.is_early)
 if any_cancelled then rarely().tell_cancelled(news, cancelled, reasons, turn.jobs) end
 return { 'exchanged', turn.jobs, next_in, moment, news }

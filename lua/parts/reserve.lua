@@ -74,7 +74,7 @@ local function visit(turn, queue, place)
     reserve(turn, queue, place)
     if turn.taken == turn.limit then return end
   end
-  turn.is_early, queue.refreshed = false, true
+  turn.is_early, turn.has_refreshed, queue.refreshed = false, true, true
   local now = score(turn.moment)
   if call('ZCOUNT', queue.delayed, '-inf', now) > 0 then rarely().promote(queue, now) end
   if call('ZCOUNT', queue.reserved, '-inf', now) > 0 then rarely().reclaim(turn, queue, place, now) end

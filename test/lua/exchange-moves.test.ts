@@ -127,6 +127,27 @@ describe('exchange.lua, promoting and reclaiming', () => {
     expect([await world.reserve(), await due()]).toEqual([[probe('last', 1)], 0]);
   });
 
+  it('asks what is due although the clock was set back', async () => {
+    await world.push(probes(2));
+    world.offset = 3600;
+    await world.reserve();
+    world.offset = 0;
+    await world.client.zadd(world.queue().delayed, 1, probe('due'));
+    expect(await world.reserve()).toEqual([probe('p1', 1)]);
+    expect(await world.client.zcard(world.queue().delayed)).toBe(0);
+  });
+
+  it('asks what is due although outcomes alone were written a moment ago', async () => {
+    world.frozen = true;
+    await world.push(probes(3));
+    const [token] = await world.reserve();
+    await world.client.zadd(world.queue().delayed, 1, probe('due'));
+    world.offset = 10;
+    await world.exchange({ outcomes: ['completed', 1, 1, token!], sources: 0 });
+    expect(await world.reserve()).toEqual([probe('p1', 1)]);
+    expect(await world.client.zcard(world.queue().delayed)).toBe(0);
+  });
+
   it('reserves nothing that it may not take out of the queue', async () => {
     await world.push(probes(2));
     const [token] = await world.reserve();
