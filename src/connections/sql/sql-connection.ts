@@ -36,7 +36,8 @@ import { newJob, shownText } from './job-row';
 import { cancelledOf, clear, counts, newestJob, peek, queues, rewrite, type Rewritten } from './jobs';
 import { Locks } from './locks';
 import { PushLane } from './push-lane';
-import { endingOf, handedOut, sizeOf } from './reservations';
+import { endingOf, handedOut } from './reservations';
+import { NOTHING, type Settled, Settling } from './settling';
 import { perform, type SqlSession, type Work, written } from './statement';
 
 export interface SqlParts {
@@ -66,11 +67,6 @@ export interface SqlTables {
   check(consequence: string): Promise<void>;
 }
 
-interface Exchanged {
-  readonly results: readonly SettleResult[];
-  readonly reply: ReserveReply;
-}
-
 /** Jobs that one call removes. */
 const CLEARED_PAGE = 500;
 
@@ -97,6 +93,7 @@ export class SqlConnection implements Connection {
   /** Of their own: a push that takes the answer to another call for its own would lose its jobs. */
   readonly #pushMarks = new CallMarks();
   readonly #lane: PushLane;
+  readonly #settling = new Settling();
   #closing: Promise<void> | undefined;
 
   constructor(parts: SqlParts) {
@@ -141,21 +138,18 @@ export class SqlConnection implements Connection {
 
   async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
     this.#checkOpen('settle');
-    const results: SettleResult[] = [];
-    for (const page of pagesOf(settlements, sizeOf)) {
-      results.push(...(await this.#exchange('settle', page, undefined, NOT_SETTLED)).results);
-    }
-    return results;
+    const settled = await this.#settling.inPages(settlements, async (page) =>
+      page.length === 0 ? NOTHING : this.#exchange('settle', page, undefined, NOT_SETTLED),
+    );
+    return settled.results;
   }
 
-  async settleAndReserve(settlements: readonly Settlement[], request: ReserveRequest): Promise<Exchanged> {
-    if (settlements.length === 0) return { results: [], reply: await this.reserve(request) };
-    const pages = [...pagesOf(settlements, sizeOf)];
-    const last = pages.pop()!;
-    const earlier = await this.settle(pages.flat());
-    const consequence = `${NOT_SETTLED}, and ${NOT_RESERVED}`;
-    const { results, reply } = await this.#exchange('settleAndReserve', last, request, consequence);
-    return { results: [...earlier, ...results], reply };
+  async settleAndReserve(settlements: readonly Settlement[], request: ReserveRequest): Promise<Settled> {
+    return this.#settling.inPages(settlements, async (page, isLast) => {
+      if (!isLast) return this.#exchange('settle', page, undefined, NOT_SETTLED);
+      if (page.length === 0) return { results: [], reply: await this.reserve(request) };
+      return this.#exchange('settleAndReserve', page, request, `${NOT_SETTLED}, and ${NOT_RESERVED}`);
+    });
   }
 
   async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
@@ -296,7 +290,7 @@ export class SqlConnection implements Connection {
     settlements: readonly Settlement[],
     request: ReserveRequest | undefined,
     consequence: string,
-  ): Promise<Exchanged> {
+  ): Promise<Settled> {
     const endings = settlements.map((settlement) => endingOf(settlement, this.name));
     // The first of several endings for one reservation counts.
     const ends = new Map<number, Ending>();

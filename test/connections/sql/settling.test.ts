@@ -1,0 +1,43 @@
+import type { Settlement } from '../../../src/connections/contract';
+import { payload, reserve, TemporaryDatabase } from './open-database';
+
+const MORE_THAN_A_PAGE = 150;
+
+let database: TemporaryDatabase;
+
+beforeEach(() => {
+  database = new TemporaryDatabase();
+});
+
+afterEach(() => database.dispose());
+
+function execute(text: string): void {
+  const Libsql = require('libsql') as new (file: string) => { exec(sql: string): void; close(): void };
+  const client = new Libsql(database.file);
+  client.exec(text);
+  client.close();
+}
+
+describe('settling more than one call takes', () => {
+  for (const call of ['settle', 'settleAndReserve'] as const) {
+    it(`tells by ${call}, when all are sent again, that those before a page that failed were written`, async () => {
+      const connection = database.connect();
+      const entries = Array.from({ length: MORE_THAN_A_PAGE + 1 }, (_, at) => ({ payload: payload(`p${at}`) }));
+      await connection.push('default', entries);
+      const held = [...(await reserve(connection)), ...(await reserve(connection, { limit: MORE_THAN_A_PAGE - 100 }))];
+      const settlements = held.map((reservation): Settlement => ({ outcome: 'completed', reservation }));
+      const settle = async (): Promise<readonly unknown[]> =>
+        call === 'settle'
+          ? connection.settle(settlements)
+          : (await connection.settleAndReserve(settlements, { queues: ['default'], limit: 1, lease: 60 })).results;
+
+      execute(`CREATE TRIGGER forbidden BEFORE DELETE ON jobs WHEN old.payload LIKE '%"p120"%'
+        BEGIN SELECT RAISE(ABORT, 'not here'); END`);
+      await expect(settle()).rejects.toThrow('not here');
+      execute('DROP TRIGGER forbidden');
+      expect(new Set(await settle())).toEqual(new Set(['settled']));
+      expect(new Set(await settle())).toEqual(new Set(['lost']));
+      expect((await connection.counts('default')).reserved).toBe(call === 'settle' ? 0 : 1);
+    });
+  }
+});
