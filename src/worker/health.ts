@@ -77,14 +77,12 @@ const BEAT: Milliseconds = 1000;
 /** Notices how late the event loop is. */
 export class LoopLag {
   readonly #clock: Clock;
-  #expectedAt: Milliseconds;
+  #expectedAt: Milliseconds = Infinity;
   #lag: Milliseconds = 0;
   #timer: Timer | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#expectedAt = clock.monotonic();
-    this.#beat();
   }
 
   /** Also where the loop is late right now, and the next beat is still to come. */
@@ -97,10 +95,11 @@ export class LoopLag {
     this.#timer?.cancel();
   }
 
-  #beat(): void {
+  /** Looks from here on, until `close`. */
+  beat(): void {
     const now = this.#clock.monotonic();
     this.#lag = Math.max(0, now - this.#expectedAt);
     this.#expectedAt = now + BEAT;
-    this.#timer = this.#clock.after(BEAT, () => this.#beat());
+    this.#timer = this.#clock.after(BEAT, () => this.beat());
   }
 }

@@ -81,6 +81,7 @@ export class WorkLoop {
     const deaf = hearUncaught(application, process.uncaught, () => this.stop('uncaught'));
     const emit = application.hooks.emit.bind(application.hooks);
     this.#state = 'running';
+    this.#lag.beat();
     try {
       await this.#told(callFrom(this, () => emit('starting', this.#event)));
       const reason = (this.#reason = await this.#until(() => this.#work()));
@@ -121,10 +122,10 @@ export class WorkLoop {
     looping.tellTime();
     const asked = stopping.reason();
     if (asked !== undefined) return asked;
+    // Once all is stored and told that ran beside it: a crash would be theirs as well.
+    if (this.#isSettled && apart.held !== undefined) this.#calls.start(apart.start());
+    // One that is not async has ended by now, and is to be settled.
     if (!this.#isSettled) return this.#goOn();
-    // All is stored and told that ran beside it: a crash would have been theirs as well.
-    if (apart.held !== undefined) this.#calls.start(apart.start());
-    if (apart.isTaken) return this.#wait();
     const isOver = this.#isOnceOver;
     if (isOver || this.#settings.options.stopWhenEmpty) {
       // A veto counts as an empty queue, as in Laravel: a paused worker can be told to end when it has nothing to do.

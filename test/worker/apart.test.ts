@@ -70,7 +70,26 @@ const start = (options: WorkerOptions = {}): Worker => {
   return worker;
 };
 
+/** Is released twice before it is done, each time before anybody waits. */
+@Job({ tries: 0 })
+class Again extends Job {
+  handle(): void {
+    order.push('again');
+    if (order.length < 3) this.release();
+  }
+}
+
 describe('a job whose next crash is its last', () => {
+  it('that is not async does not end a worker before what became of it is settled', async () => {
+    const payload = `{"job":"${Again.name}","data":{},"id":"again","crashes":2,"attempts":0}`;
+    await application.manager.driver().push('default', [{ payload }]);
+    const ended = new Worker({ stopWhenEmpty: true, concurrency: 2, rest: '1s' }, application.manager).run();
+    await elapse(application.clock, 5);
+
+    expect(await ended).toBe('empty');
+    expect(order).toHaveLength(3);
+  });
+
   it('runs alone in its worker, after what came with it', async () => {
     await push('suspect', 2);
     await push('one', 0);

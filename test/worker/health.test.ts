@@ -155,12 +155,22 @@ describe('the health of a worker', () => {
     expect(worker.health().leasesAtRisk).toBe(1);
   });
 
+  it('leaves no timer behind where it could not begin', async () => {
+    const error = new Error('the tables are newer');
+    Object.assign(application.connection, { migrations: { check: () => Promise.reject(error) } });
+    const { pending } = application.clock;
+
+    await expect(new Worker({}, application.manager).run()).rejects.toBe(error);
+    expect(application.clock.pending).toBe(pending);
+  });
+
   it('says how late the event loop is', () => {
     const beats: (() => void)[] = [];
     let now = 0;
     const after = (_: number, beat: () => void): Timer => ({ cancel: () => undefined, ...{ at: beats.push(beat) } });
     const lag = new LoopLag({ now: () => now, monotonic: () => now, after });
 
+    lag.beat();
     now = 1250;
     expect(lag.now).toBe(250);
     beats.shift()?.();
