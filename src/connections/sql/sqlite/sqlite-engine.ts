@@ -11,6 +11,7 @@ import type { Milliseconds } from '../../../base/clock';
 import { pauseAfter, sleep } from '../../../base/backoff';
 import type { Logger } from '../../../base/logger';
 import { ConnectionClosedError } from '../../errors';
+import { CallsUnderWay } from '../../kit/calls-under-way';
 import { turnEnd } from './event-loop-turn';
 import type { Engine, Purpose } from '../engine';
 import { performNow, type Sql, type SqlResult, type Step, type Work } from '../statement';
@@ -57,6 +58,7 @@ export class SqliteEngine implements Engine {
   readonly #options: EngineOptions;
   #pending: Operation[] = [];
   #running: Promise<void> | undefined;
+  readonly #reads = new CallsUnderWay();
   #opened: Opened | undefined;
   #closed = false;
   #replacements = 0;
@@ -67,7 +69,7 @@ export class SqliteEngine implements Engine {
 
   /** What writes runs in a transaction; what only reads neither waits for writers nor hinders them. */
   run<T>(purpose: Purpose, work: () => Work<T>): Promise<T> {
-    return purpose.writes === undefined ? this.#read(purpose, work) : this.#write(purpose, work);
+    return purpose.writes === undefined ? this.#reads.track(this.#read(purpose, work)) : this.#write(purpose, work);
   }
 
   /** Reads at once, or not at all: undefined where the file is busy, or cannot be used. */
@@ -95,6 +97,8 @@ export class SqliteEngine implements Engine {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
+    // A read that waits for its turn would open the file anew, and nobody would close it.
+    await this.#reads.idle(systemClock, this.#options.deadline * 1000);
     const opened = this.#opened;
     this.#opened = undefined;
     if (opened === undefined) return;

@@ -1,4 +1,5 @@
-import { rmSync, statSync } from 'node:fs';
+import { existsSync, rmSync, statSync } from 'node:fs';
+import { systemClock } from '../../../../src/base/clock';
 import {
   ConnectionClosedError,
   DuplicatePayloadError,
@@ -185,6 +186,21 @@ describe('a file that is removed while it is in use', () => {
 });
 
 describe('a closed connection', () => {
+  it('has ended its reads, and does not open the file anew for one that waited for its turn', async () => {
+    const connection = database.connect();
+    await connection.push('default', [{ payload: payload('a') }]);
+    await turnOfTheEventLoop();
+    await connection.counts('default');
+    // The turn has been long enough: the next read waits for another one.
+    for (const until = systemClock.monotonic() + 10; systemClock.monotonic() < until;);
+    const count = connection.counts('default');
+    await Promise.resolve();
+    await connection.close();
+    rmSync(database.file);
+    expect(await count).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+    expect(existsSync(database.file)).toBe(false);
+  });
+
   it('refuses also what would go on with the next page', async () => {
     const connection = database.connect();
     const entries = Array.from({ length: 1000 }, (_, index) => ({ payload: payload(`${index}`) }));
