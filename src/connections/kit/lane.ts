@@ -20,7 +20,7 @@ export class Lane<Item extends { readonly reject: (error: unknown) => void }> {
   readonly #waiting: Item[] = [];
   #isGathering = false;
   #running = 0;
-  #settled: Promise<unknown> = Promise.resolve();
+  #settled: Promise<void> = Promise.resolve();
 
   constructor(settings: LaneSettings<Item>) {
     this.#settings = settings;
@@ -32,7 +32,7 @@ export class Lane<Item extends { readonly reject: (error: unknown) => void }> {
   }
 
   /** Resolves when all that was sent so far is settled. */
-  get settled(): Promise<unknown> {
+  get settled(): Promise<void> {
     return this.#settled;
   }
 
@@ -40,7 +40,8 @@ export class Lane<Item extends { readonly reject: (error: unknown) => void }> {
     this.#waiting.push(item);
     if (this.#isGathering || this.#running >= (this.#settings.atOnce ?? 1)) return;
     this.#running += 1;
-    this.#settled = Promise.all([this.#settled, this.#run()]);
+    // Without a value: each would hold the one before it, for as long as the lane is used.
+    this.#settled = Promise.all([this.#settled, this.#run()]).then(() => undefined);
   }
 
   async #run(): Promise<void> {

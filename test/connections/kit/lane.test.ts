@@ -107,3 +107,12 @@ it('those in line are not sent one after the other to a store that was silent up
   expect(refused).toMatchObject([{ facts: { uncertain: true } }, { facts: { uncertain: false } }, {}]);
   expect(calls).toEqual(['a']);
 });
+
+it('holds nothing of what was sent before', async () => {
+  const lane = new Lane<Item>({ carry: async (items) => items.forEach(({ resolve }) => resolve()) });
+  for (const name of ['a', 'b', 'c']) {
+    await new Promise<void>((resolve, reject) => lane.send({ name, resolve, reject }));
+    await turn();
+  }
+  expect(await lane.settled).toBeUndefined();
+});
