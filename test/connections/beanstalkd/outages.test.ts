@@ -14,7 +14,7 @@ import { type BeanstalkdServer, startBeanstalkd } from '../../support/beanstalkd
 import { eventually } from '../../support/eventually';
 import { BeanstalkdWorld } from './open-beanstalkd';
 
-const DEADLINE = 0.3;
+const DEADLINE = 1;
 
 const probe = (id: string) => ({ payload: `{"id":"${id}","attempts":0}` });
 const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });

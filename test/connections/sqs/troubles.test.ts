@@ -116,7 +116,7 @@ it('what SQS took of many jobs is not among those to be sent again', async () =>
 });
 
 it.each(['lose', 'hang'] as const)('an outcome without an answer (%s) is written again', async (kind) => {
-  const connection = world.connect({}, { deadline: 0.4 });
+  const connection = world.connect({}, { deadline: 2 });
   await connection.push('default', entries);
   const [job] = (await connection.reserve(request)).reservations;
   world.server.fail({ action: 'DeleteMessageBatch', kind });
@@ -128,7 +128,7 @@ it.each(['lose', 'hang'] as const)('an outcome without an answer (%s) is written
 it('a service that is away is waited for until the deadline, and served again when it is back', async () => {
   const { server } = world;
   await server.stop();
-  const connection = world.connect({}, { deadline: 0.4 });
+  const connection = world.connect({}, { deadline: 2 });
 
   await expect(connection.push('default', entries)).rejects.toMatchObject({
     code: 'E_QUEUE_UNAVAILABLE',
@@ -145,7 +145,7 @@ it('a service that is away is waited for until the deadline, and served again wh
 it('a connection whose other end is gone is left for another in time', async () => {
   const proxy = await FaultyProxy.start(world.server.port);
   const endpoint = `http://127.0.0.1:${new URL(proxy.url).port}`;
-  const connection = world.connect({ endpoint, prefix: `${endpoint}/1` }, { deadline: 0.6 });
+  const connection = world.connect({ endpoint, prefix: `${endpoint}/1` }, { deadline: 3 });
   await connection.push('default', entries);
   const [job] = (await connection.reserve(request)).reservations;
 

@@ -56,7 +56,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
     });
 
     it('of one push is not taken for that of the next', async () => {
-      const { connection, proxy } = await world.openThrough('push', 0.4);
+      const { connection, proxy } = await world.openThrough('push', 2);
       proxy.loseReplies(100);
       await expect(connection.push('default', [{ payload: payload('a') }])).rejects.toMatchObject({
         facts: { uncertain: true },
@@ -88,7 +88,7 @@ export type Refusal = readonly [what: string, address: string, words: RegExp];
 export function describeOutages(world: ServerWorld, store: string, refusals: readonly Refusal[]): void {
   describe(`a ${world.name} that is away`, () => {
     it('fails a push by its deadline, and for certain', async () => {
-      const { connection, proxy } = await world.openThrough('push', 0.4);
+      const { connection, proxy } = await world.openThrough('push', 2);
       await connection.push('default', [{ payload: payload('a') }]);
       const { port } = world.server;
       proxy.retarget(1);
@@ -100,7 +100,7 @@ export function describeOutages(world: ServerWorld, store: string, refusals: rea
       const pushing = connection.push('default', [{ payload: payload('c') }]);
       await expect(pushing).rejects.toMatchObject({
         code: 'E_QUEUE_UNAVAILABLE',
-        facts: { deadline: 0.4, store, consequence: 'the job was not queued' },
+        facts: { deadline: 2, store, consequence: 'the job was not queued' },
       });
       proxy.retarget(port);
       await expect(pushing).rejects.not.toThrow(/unless only its answer was lost/);
@@ -132,7 +132,7 @@ export function describeOutages(world: ServerWorld, store: string, refusals: rea
     });
 
     it('does not hold up a close', async () => {
-      const { connection, proxy } = await world.openThrough('push', 0.4);
+      const { connection, proxy } = await world.openThrough('push', 2);
       await connection.push('default', [{ payload: payload('a') }]);
       const waiter = connection.waiter(['default']);
       await waiter.wait(10, new AbortController().signal);
