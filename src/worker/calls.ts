@@ -7,6 +7,7 @@
 import { type Moment, momentOf } from '../base/clock';
 import { MOST_JOBS } from '../base/pages';
 import type { ReserveReply } from '../connections/contract';
+import { isStoreAway } from '../connections/errors';
 import type { Parts, WorkLoopSettings } from './parts';
 import { reserveOrder } from './queue-order';
 import { RunningJob } from './running-job';
@@ -143,7 +144,7 @@ export class Calls {
   }
 
   #answered(sent: Sent, reply: ReserveReply | undefined): Promise<void> | undefined {
-    const { settler, store, emptiness, idle, storeClock, orders, stopping } = this.#parts;
+    const { settler, store, emptiness, idle, storeClock, orders, stopping, runs } = this.#parts;
     // One part of the store may answer while another does not, or has just refused what it had left unanswered.
     if (settler.unanswered === 0 && !store.isPausing) store.recovered();
     if (sent.finished.length + (reply?.reservations.length ?? 0) > 0) emptiness.disturb();
@@ -160,13 +161,22 @@ export class Calls {
       return undefined;
     }
     // Asked for before the end: when the loop has ended, nobody renews their leases or settles them.
-    return settler.giveBack(reply.reservations).catch((error: unknown) => store.tell(error, 'giving jobs back'));
+    return settler.giveBack(reply.reservations).catch((error: unknown) => {
+      store.failed(error, 'giving jobs back');
+      // Again, with what is settled last. Where the store has refused some, the others are back.
+      if (isStoreAway(error)) for (const job of this.#jobsOf(reply)) runs.giveBack(job);
+    });
   }
 
-  #take({ limit, at, news }: Sent, { reservations, nextIn }: ReserveReply): void {
-    const { leases, apart, idle, runs, storeClock } = this.#parts;
+  #jobsOf({ reservations }: ReserveReply): readonly RunningJob[] {
     const { name } = this.#settings.connection;
-    const jobs = reservations.map((reservation) => new RunningJob(reservation, name, storeClock));
+    return reservations.map((reservation) => new RunningJob(reservation, name, this.#parts.storeClock));
+  }
+
+  #take({ limit, at, news }: Sent, reply: ReserveReply): void {
+    const { leases, apart, idle, runs } = this.#parts;
+    const { reservations, nextIn } = reply;
+    const jobs = this.#jobsOf(reply);
     // Before any handler starts: it may block the event loop at once, and its lease is to be kept all the same.
     leases.keep(jobs, at);
     const { start, back } = apart.split(jobs);

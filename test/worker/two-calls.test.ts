@@ -1,4 +1,5 @@
 import { Job } from '../../src/job/job';
+import { QueueUnavailableError } from '../../src/connections/errors';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { Gate, until as untilOn } from '../support/application';
@@ -94,6 +95,23 @@ describe('a worker on a connection that carries two calls at once', () => {
 
     expect(await ended).toBe('stopped');
     expect(ran).toHaveLength(12);
+    expect(await counts()).toEqual({ ready: 48, delayed: 0, reserved: 0 });
+  });
+
+  it('gives it back again where the store was away for a moment', async () => {
+    await fill(60);
+    const { worker } = work({ concurrency: 24 });
+    await until(() => ran.length === 12);
+    const away = { connection: 'memory', store: 'memory', address: 'here', consequence: 'nothing was written' };
+    const error = new QueueUnavailableError(away);
+    application.faults.next('settle', { kind: 'reject', error });
+    const stopped = worker.stop();
+    held.open();
+    await until(() => application.faults.calls.includes('settle'));
+    gate.open();
+    await application.clock.advance('1s');
+    await stopped;
+
     expect(await counts()).toEqual({ ready: 48, delayed: 0, reserved: 0 });
   });
 
