@@ -98,7 +98,7 @@ describe('an answer that is lost with its connection', () => {
     await expect(connection.push('default', [probe('b')])).rejects.toMatchObject({
       code: 'E_QUEUE_UNAVAILABLE',
       message: expect.stringMatching(
-        /^beanstalkd at beanstalk:\/\/127.0.0.1:\d+ did not answer in 0.3 s; 1 job was not queued, unless only its answer/,
+        /^beanstalkd at beanstalk:\/\/127.0.0.1:\d+ did not answer in 1 s; 1 job was not queued, unless only its answer/,
       ),
     });
     await connection.push('default', [probe('c')]);
@@ -201,7 +201,7 @@ describe('a server that stands still for longer than the deadline', () => {
 });
 
 it.each([
-  ['nobody listens', (port: number) => `beanstalk://127.0.0.1:${port}`, /did not answer in 0.3 s \(.*ECONNREFUSED/],
+  ['nobody listens', (port: number) => `beanstalk://127.0.0.1:${port}`, /did not answer in 1 s \(.*ECONNREFUSED/],
   [
     'no such host is known',
     () => 'beanstalk://nowhere.invalid',
