@@ -96,19 +96,16 @@ export class ExchangeLane extends Lane<Exchange> {
     request: ReserveRequest | undefined,
     insists: boolean,
   ): Promise<Exchanged> {
-    if (!settlements.some(({ reservation }) => written.has(reservation))) {
-      return this.#send(settlements, request, insists);
-    }
-    const left = settlements.filter(({ reservation }) => !written.has(reservation));
+    // Read before the call: another one may add to them meanwhile, and each result belongs to its own settlement.
+    const known = settlements.map(({ reservation }) => written.get(reservation));
+    const left = settlements.filter((_, at) => known[at] === undefined);
+    if (left.length === settlements.length) return this.#send(settlements, request, insists);
     const { results, reply } =
       left.length === 0 && request === undefined
         ? { results: [], reply: NOTHING }
         : await this.#send(left, request, insists);
     const told = results.values();
-    return {
-      results: settlements.map(({ reservation }) => written.get(reservation) ?? (told.next().value as SettleResult)),
-      reply,
-    };
+    return { results: known.map((result) => result ?? (told.next().value as SettleResult)), reply };
   }
 
   #send(settlements: readonly Settlement[], request: ReserveRequest | undefined, insists: boolean): Promise<Exchanged> {
