@@ -45,7 +45,8 @@ export async function startRedisServer({
     // Not SIGTERM: a frozen server would not hear it.
     child.kill('SIGKILL');
     await exited;
-    if (kept === undefined) await rm(folder, { recursive: true, force: true });
+    // Its child that writes a snapshot or a log lives on for a moment, and makes files meanwhile.
+    if (kept === undefined) await rm(folder, { recursive: true, force: true, maxRetries: 20 });
   };
   try {
     await started(child);
