@@ -138,7 +138,10 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     // Beside what is said at the start of a Redis that keeps nothing on disk.
     const warnings = (): readonly string[] => log.messages('warn').filter((text) => !text.includes('may lose jobs'));
     await eventually(() => warnings().length > 0, { of: 'a warning' });
-    expect(warnings()).toEqual([expect.stringContaining(`Redis at ${node} did not answer in 1 s`)]);
+    // By its address, or, where its connection was given up first, among those of the cluster.
+    expect(warnings()).toEqual([
+      expect.stringMatching(new RegExp(`^Redis at .*\\b${node}\\b.* did not answer in 1 s`)),
+    ]);
     silent.process.kill('SIGCONT');
 
     expect(outcomes).toEqual({ ...untold, completed: 60 });
@@ -146,8 +149,8 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     await eventually(() => worker.health().outcomes.completed === 61);
     await othersWork('after');
     expect([twice(), worker.health().outcomes.lost]).toEqual([[], 0]);
-    const again = `${node} answers again, or another node in its place.`;
-    await eventually(() => log.messages('info').includes(again), { of: again });
+    const isBack = (line: string): boolean => line.includes(' answers again');
+    await eventually(() => log.messages('info').some(isBack), { of: 'a line on its return' });
   });
 
   it('keeps the jobs of the others for longer than their leases, though leases of its own cannot be renewed', async () => {
