@@ -43,7 +43,7 @@ export function checkFilter(filter: FailedFilter, call: string): void {
 export function checkCounts(counts: Readonly<Record<string, number | undefined>>, call: string): void {
   for (const [field, count] of Object.entries(counts)) {
     if (count === undefined || count === Infinity || (Number.isSafeInteger(count) && count >= 0)) continue;
-    throw invalidFailedFilter(call, counts, `'${field}' is no whole number from 0`, '');
+    throw invalidFailedFilter(call, counts, `'${field}' must be a whole number, 0 or more`, '');
   }
 }
 

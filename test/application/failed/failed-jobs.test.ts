@@ -44,7 +44,7 @@ describe('failed jobs', () => {
     expect((await failed.list()).map(({ id }) => id)).toEqual(['c', 'b', 'a']);
     expect((await failed.list({ queue: 'reports' })).map(({ id }) => id)).toEqual(['b']);
     await expect(failed.list({ limit: -1 })).rejects.toThrow(
-      "failed.list() was given { limit: -1, offset: 0 }, and 'limit' is no whole number from 0.",
+      "failed.list() was given { limit: -1, offset: 0 }, and 'limit' must be a whole number, 0 or more.",
     );
     expect((await failed.list({ limit: 1, offset: 1 })).map(({ id }) => id)).toEqual(['b']);
     expect(await failed.get('b')).toEqual({
