@@ -19,6 +19,7 @@ import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { checkedEnvironment } from './check-environment';
 import type { Closable } from './shutdown';
 import type { Configuration } from './configuration/configuration';
+import { FAILED_KEYS } from './configuration/configuration-keys';
 import type { Drivers } from '../connections/configs';
 import type { Connection } from '../connections/contract';
 import { settingsOf } from './configuration/connection-settings';
@@ -54,9 +55,6 @@ export interface QueueEnvironment {
   /** Default: `process.env`. */
   readonly variables?: Readonly<NodeJS.ProcessEnv> | undefined;
 }
-
-/** Of each queue, where the configuration says nothing. */
-const KEPT_FAILURES = 10_000;
 
 export class QueueManager implements DispatchApplication, FailedSources {
   readonly registry: JobRegistry = registry();
@@ -223,7 +221,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
   /** How many failed jobs are kept of each queue. */
   get keptFailures(): number {
     const { failed } = this.configuration;
-    return (typeof failed === 'object' ? failed.keep : undefined) ?? KEPT_FAILURES;
+    return (typeof failed === 'object' ? failed.keep : undefined) ?? FAILED_KEYS.keep.default;
   }
 
   /** @throws CapabilityError the connection cannot hold locks */

@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CONFIGURATION_KEYS, DRIVER_KEYS, STORE_KEYS } from '../../src/application/configuration/configuration-keys';
 import { type Flag, flagName, PROJECT_FLAGS } from '../../src/cli/flags';
 import { LISTEN_FLAGS, WORK_FLAGS } from '../../src/cli/work-flags';
 
@@ -14,12 +15,14 @@ type Row = readonly [option: string, meaning: string, fallback: string];
 /** From the comments of an interface: each ends with the default. */
 function rowsOfInterface(file: string, name: string): Row[] {
   const source = readFileSync(join(root, 'src', file), 'utf8');
-  const body = source.slice(source.indexOf(`interface ${name} {`)).split('\n}\n', 1)[0] ?? '';
-  return [...body.matchAll(/\/\*\*([^]*?)\*\/\s+(\w+)\?:/g)].map(([, comment = '', option]) => {
-    const text = comment.replaceAll(/\s*\n\s*\*\s*/g, ' ').trim();
-    const [, meaning = text, fallback = ''] = /^(.*)\. Default: (.*)\.$/.exec(text) ?? [];
-    return [`\`${option}\``, meaning, fallback];
-  });
+  const body = source.slice(source.indexOf(`interface ${name}`)).split('\n}\n', 1)[0] ?? '';
+  return [...body.matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\s+(?:readonly )?(\w+)\?:/g)].map(
+    ([, comment = '', option]) => {
+      const text = comment.replaceAll(/\s*\n\s*\*\s*/g, ' ').trim();
+      const [, meaning = text, fallback = ''] = /^(.*)\. Default: (.*)\.$/.exec(text) ?? [];
+      return [`\`${option}\``, meaning, fallback];
+    },
+  );
 }
 
 /** What stands in the help of a flag as one types it. */
@@ -36,34 +39,68 @@ function rowsOfFlags(flags: Readonly<Record<string, Flag<unknown>>>): Row[] {
   });
 }
 
-function tableOf(rows: readonly Row[]): string {
-  const lines = [['option', 'meaning', 'default'], ['---', '---', '---'], ...rows].map((row) => row.join(' | '));
+function tableOf(head: string, rows: readonly Row[]): string {
+  const lines = [head.split(' | '), ['---', '---', '---'], ...rows].map((row) => row.join(' | '));
   return lines.map((line) => (line.startsWith('---') ? `|${line.replaceAll(' ', '')}|` : `| ${line} |`)).join('\n');
 }
 
-const tables: readonly (readonly [page: string, rows: readonly Row[]])[] = [
-  ['jobs.md', rowsOfInterface('job/options.ts', 'JobOptions')],
-  ['workers.md', rowsOfInterface('worker/worker-options.ts', 'WorkerOptions')],
-  ['cli.md', rowsOfFlags({ ...PROJECT_FLAGS, ...WORK_FLAGS })],
+const OPTION = 'option | meaning | default';
+const KEY = 'key | meaning | default';
+
+const CONFIGS = 'connections/configs.ts';
+
+/** Behind which words of a page a table stands. */
+type Place = readonly [page: string, behind: string, head: string, rows: readonly Row[]];
+
+const keyTables: readonly (readonly [behind: string, keys: readonly string[], rows: readonly Row[]])[] = [
+  [
+    '## Configuration',
+    Object.keys(CONFIGURATION_KEYS),
+    rowsOfInterface('application/configuration/configuration.ts', 'Configuration<'),
+  ],
+  [
+    'Each connection takes',
+    Object.keys(STORE_KEYS),
+    [...rowsOfInterface(CONFIGS, 'CommonConfig'), ...rowsOfInterface(CONFIGS, 'StoreConfig')],
+  ],
+  ...(['Redis', 'Database', 'Beanstalkd', 'Sqs'] as const).map((name) => {
+    const driver = name.toLowerCase();
+    const keys = Object.keys(DRIVER_KEYS[driver] ?? {}).filter((key) => !Object.hasOwn(STORE_KEYS, key));
+    return [`## ${driver}`, keys, rowsOfInterface(CONFIGS, `${name}Config`)] as const;
+  }),
+];
+
+const tables: readonly Place[] = [
+  ['jobs.md', '# ', OPTION, rowsOfInterface('job/options.ts', 'JobOptions')],
+  ['workers.md', '# ', OPTION, rowsOfInterface('worker/worker-options.ts', 'WorkerOptions')],
+  ['cli.md', '# ', OPTION, rowsOfFlags({ ...PROJECT_FLAGS, ...WORK_FLAGS })],
+  ...keyTables.map(([behind, , rows]) => ['connections.md', behind, KEY, rows] as const),
 ];
 
 describe('the tables of options in the documentation', () => {
-  it.each(tables)('say in %s what the program says', (page, rows) => {
+  it.each(tables)('say in %s, %s, what the program says', (page, behind, head, rows) => {
     const file = join(root, 'docs', page);
     const text = readFileSync(file, 'utf8');
-    const found = /^\| option \| meaning \| default \|\n(?:\|.*\n)*/m.exec(text)?.[0] ?? '';
-    const table = `${tableOf(rows)}\n`;
+    const section = text.slice(text.indexOf(behind));
+    const found = section.slice(section.indexOf(`| ${head} |\n`)).match(/^(?:\|.*\n)*/)?.[0] ?? '';
+    const table = `${tableOf(head, rows)}\n`;
     if (process.env['WRITE_DOCS'] === '1')
       writeFileSync(
         file,
-        text.replace(found, () => table),
+        text.replace(section, () => section.replace(found, () => table)),
       );
 
     expect(process.env['WRITE_DOCS'] ?? found).toBe(process.env['WRITE_DOCS'] ?? table);
   });
 
+  it.each(keyTables)('name every key that is checked: %s', (_behind, keys, rows) => {
+    const told = rows.map(([key]) => key.replaceAll('`', ''));
+
+    expect(told.toSorted()).toEqual(keys.filter((key) => key !== 'driver').toSorted());
+  });
+
   it('tell of each option what holds without it', () => {
-    expect(tables.flatMap(([, rows]) => rows).filter(([, meaning, fallback]) => !meaning || !fallback)).toEqual([]);
+    expect(tables.flatMap(([, , , rows]) => rows).filter(([, meaning, fallback]) => !meaning || !fallback)).toEqual([]);
   });
 
   it('name every flag of listen in its section', () => {

@@ -2,7 +2,8 @@
 import { isSuspiciouslyManySeconds } from '../../job/duration';
 import { nearest } from '../../base/nearest';
 import type { JobRegistry } from '../../job/registry';
-import { type Check, CONFIGURATION_KEYS, DRIVER_KEYS, isRecord, type Keys, STORE_KEYS } from './configuration-keys';
+import { CONFIGURATION_KEYS, DRIVER_KEYS, type Keys, problemsOf, STORE_KEYS } from './configuration-keys';
+import { isRecord } from './configuration-values';
 import type { Mistake } from '../errors';
 import { meantInConfiguration, meantInConnection } from '../../job/foreign-words';
 
@@ -24,13 +25,6 @@ const MEMBER_PROBLEMS: Readonly<Record<string, string>> = {
   null: 'would throw jobs away; name a connection that keeps them',
   // A longer list at best, and one without an end at worst.
   failover: 'is a failover itself; name its connections here',
-};
-
-/** What says where a store is, by driver. */
-const ADDRESSES: Readonly<Record<string, readonly string[]>> = {
-  redis: ['url', 'host', 'path', 'client', 'cluster', 'sentinels'],
-  database: ['url', 'pool'],
-  beanstalkd: ['url'],
 };
 
 /** Never throws: what it finds is in the verdict. */
@@ -103,16 +97,14 @@ class ConfigurationCheck implements Verdict {
       this.#values(config, path, STORE_KEYS);
     } else {
       this.#keys(config, path, keys, meantInConnection);
-      this.#address(config, path, driver);
+      this.#address(config, path, keys);
       if (driver === 'redis') this.#manyServers(config, path);
     }
-    this.#suspicious(config['retryAfter'], `${path}.retryAfter`);
-    this.#suspicious(config['deadline'], `${path}.deadline`);
   }
 
   // The default, a server on this machine, is for those who say nothing; this one meant to say something.
-  #address(config: Readonly<Record<string, unknown>>, path: string, driver: string): void {
-    const ways = (ADDRESSES[driver] ?? []).filter((key) => Object.hasOwn(config, key));
+  #address(config: Readonly<Record<string, unknown>>, path: string, keys: Keys): void {
+    const ways = Object.keys(keys).filter((key) => keys[key]?.isAddress === true && Object.hasOwn(config, key));
     const given = ways.filter((key) => config[key] !== undefined);
     if (given.length > 1) this.#mistake(path, `give only one of ${given.join(', ')}`);
     if (ways.some((key) => config[key] !== undefined && config[key] !== null)) return;
@@ -198,10 +190,9 @@ class ConfigurationCheck implements Verdict {
   }
 
   #values(config: Readonly<Record<string, unknown>>, path: string, keys: Keys): void {
-    for (const [key, check] of Object.entries<Check>(keys)) {
-      const value = config[key];
-      const problem = value === undefined ? undefined : check(value);
-      if (problem !== undefined) this.#mistake(join(path, key), problem);
+    for (const [key, problem] of problemsOf(config, keys)) this.#mistake(join(path, key), problem);
+    for (const [key, { isShort }] of Object.entries(keys)) {
+      if (isShort === true) this.#suspicious(config[key], join(path, key));
     }
   }
 

@@ -17,26 +17,30 @@ export interface Configuration<
   Default extends string = Name,
   Failed extends string = Name,
 > {
-  /** The connection that is meant where none is named; may be left out where there is only one. */
-  readonly default?: NameOrText<Name, Default> | undefined;
-  /** Without any: Redis at `REDIS_URL` where that is set, otherwise a SQLite file in the project's folder. */
+  /** Connections by name. Default: Redis at `REDIS_URL` where that is set, otherwise a SQLite file in the project's folder. */
   readonly connections?: { readonly [K in Name]: ConnectionConfig } | undefined;
+  /** The connection that is meant where none is named; may come from the environment. Default: the only one there is; required with several. */
+  readonly default?: NameOrText<Name, Default> | undefined;
   /**
-   * The connection that keeps the failed jobs of connections without a failed store of their own; default: `default`. Or
-   * `{ connection, keep }`: of each queue the newest `keep` are kept in each store, and about a hundredth more at times;
-   * default 10,000, `Infinity` for all.
+   * The connection that keeps the failed jobs of connections without a failed store of their own. Or `{ connection, keep }`:
+   * of each queue the newest `keep` (10,000; `Infinity` for all) are kept in each store, and about a hundredth more at times.
+   * Default: `default`.
    */
   readonly failed?: NameOrText<Name, Failed> | FailedConfig<NameOrText<Name, Failed>> | undefined;
-  /** How large a payload may be on connections that say nothing themselves: bytes, or `'4mb'`. Default `'1mb'`. */
+  /** How large the text of a job may be on connections that say nothing themselves: bytes, or `'4mb'`. Default: `'1mb'`. */
   readonly maxPayload?: Size | undefined;
-  /** Job classes, for bundlers that drop what is imported for its effect only. */
+  /**
+   * Classes of jobs, handlers and middleware, for bundlers that drop what is imported for its effect only. Default: none, for
+   * importing a decorated class is enough.
+   */
   readonly jobs?: readonly Class[] | undefined;
+  /** What injects. Default: tsyringe's root container. */
   readonly container?: Container | undefined;
-  /** Shaped like pino's. Under Jest nothing is logged unless one is given. */
+  /** Shaped like pino's: `debug`, `info`, `warn`, `error`. Default: lines on standard error; none under Jest. */
   readonly logger?: Logger | undefined;
   /**
    * Ends what the configuration has opened, such as the application that `container` asks. Called by `Queue.close()`, and at
-   * the end of a command, when workers have stopped and connections are closed; waited for, for 10 s at most.
+   * the end of a command, when workers have stopped and connections are closed; waited for, for 10 s at most. Default: none.
    */
   readonly close?: (() => unknown) | undefined;
 }
@@ -62,7 +66,3 @@ export function defineConfig(
 ): Configuration | (() => Promise<Configuration>) {
   return typeof configuration === 'function' ? async () => configuration() : configuration;
 }
-
-export const DEFAULT_QUEUE = 'default';
-export const DEFAULT_RETRY_AFTER = 30;
-export const DEFAULT_DEADLINE = 5;

@@ -1,24 +1,24 @@
 /** Fills in what a connection's configuration leaves out. */
 import type { Seconds } from '../../base/clock';
 import { durationSeconds } from '../../job/duration';
-import type { ConnectionConfig, StoreConfig } from '../../connections/configs';
-import { DEFAULT_DEADLINE, DEFAULT_QUEUE, DEFAULT_RETRY_AFTER } from './configuration';
+import type { ConnectionConfig, Size, StoreConfig } from '../../connections/configs';
+import { STORE_KEYS } from './configuration-keys';
 import type { ConnectionSettings } from '../../connections/connector';
-import { bytesOfSize, DEFAULT_MAX_PAYLOAD } from '../../dispatch/payload-size';
-import type { Size } from '../../connections/configs';
+import { bytesOfSize } from '../../dispatch/payload-size';
 
 /** @param maxPayload what the application says of connections that say nothing themselves */
 export function settingsOf(name: string, config: ConnectionConfig, maxPayload?: Size): ConnectionSettings {
-  const { driver, queue, retryAfter, deadline, afterCommit, ...others }: { readonly driver: string } & StoreConfig =
-    config;
+  const given: { readonly driver: string } & StoreConfig = config;
+  const seconds = (key: 'retryAfter' | 'deadline'): Seconds =>
+    durationSeconds(given[key] ?? STORE_KEYS[key].default, `connections.${name}.${key}`);
   return {
     name,
-    driver,
-    queue: queue ?? DEFAULT_QUEUE,
-    retryAfter: seconds(retryAfter, DEFAULT_RETRY_AFTER, `connections.${name}.retryAfter`),
-    deadline: seconds(deadline, DEFAULT_DEADLINE, `connections.${name}.deadline`),
-    maxPayload: bytesOfSize(others.maxPayload ?? maxPayload) ?? DEFAULT_MAX_PAYLOAD,
-    ...(afterCommit === true && { afterCommit }),
+    driver: given.driver,
+    queue: given.queue ?? STORE_KEYS.queue.default,
+    retryAfter: seconds('retryAfter'),
+    deadline: seconds('deadline'),
+    maxPayload: bytesOfSize(given.maxPayload ?? maxPayload) ?? STORE_KEYS.maxPayload.default,
+    ...(given.afterCommit === true && { afterCommit: true }),
   };
 }
 
@@ -36,8 +36,4 @@ export function allSettings(
     settings.set(name, { ...settings.get(name)!, maxPayload: Math.min(...taken) });
   }
   return settings;
-}
-
-function seconds(value: StoreConfig['retryAfter'], fallback: Seconds, path: string): Seconds {
-  return value === undefined ? fallback : durationSeconds(value, path);
 }
