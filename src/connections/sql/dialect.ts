@@ -63,7 +63,7 @@ export type Row = Readonly<Record<string, SqlPart>>;
 /** How the jobs of a queue are found. */
 export interface Line {
   /** `FROM … WHERE queue = …`, by an index. */
-  readonly of: (queue: string) => Sql;
+  readonly of: (queue: string | Sql) => Sql;
   /** The state, as a condition. */
   readonly state: Readonly<Record<WaitingState, Sql>>;
   /** When a job becomes ready or its lease ends. */

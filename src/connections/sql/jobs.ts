@@ -1,15 +1,13 @@
 /** What every database is asked about waiting and running jobs in the same words. */
 import { readId } from '../../payload/counters';
 import type { Counts, WaitingState } from '../contract';
+import { FENCE, RESERVED } from './columns';
 import type { CancelResult } from '../control';
 import type { Dialect, ReservationToken } from './dialect';
 import { cancellationsOf, COUNTERS, jobOf, type StoredJob } from './job-row';
 import { raw, rowsOf, type Sql, sql, type Work, written } from './statement';
 
-/** Grows by one with each reservation of a job: with its id it tells a reservation from all others. */
-export const FENCE = raw('(attempts + crashes + releases)');
-
-export const RESERVED = raw('reserved_at IS NOT NULL');
+const isHeld = raw(RESERVED);
 
 const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
 
@@ -67,14 +65,14 @@ export function* cancel(
   const isThere = queue === undefined ? raw('') : sql`AND queue = ${queue}`;
   // The condition on the empty text lets an index serve that leaves it out.
   const [[job, isReserved] = []] = yield* rowsOf(
-    sql`SELECT id, CASE WHEN ${RESERVED} THEN 1 ELSE 0 END FROM ${jobs}
+    sql`SELECT id, CASE WHEN ${isHeld} THEN 1 ELSE 0 END FROM ${jobs}
       WHERE uuid = ${key(id)} AND uuid <> '' ${isThere} ORDER BY 2 DESC, id LIMIT 1`,
   );
   if (job === undefined) return 'unknown';
   const isDone =
     Number(isReserved) === 0
       ? sql`DELETE FROM ${jobs} WHERE id = ${job} AND reserved_at IS NULL`
-      : sql`UPDATE ${jobs} SET cancelled = TRUE, cancel_reason = ${reason ?? null} WHERE id = ${job} AND ${RESERVED}`;
+      : sql`UPDATE ${jobs} SET cancelled = TRUE, cancel_reason = ${reason ?? null} WHERE id = ${job} AND ${isHeld}`;
   if ((yield* written(isDone)) === 0) return 'raced';
   return Number(isReserved) === 0 ? 'removed' : 'signalled';
 }
@@ -111,7 +109,7 @@ export function* rewrite({ tables, line, key }: Dialect, jobs: readonly Rewritte
     writes: jobs.map(
       ({ id, fence, payload, uuid }) =>
         sql`UPDATE ${tables.jobs} SET payload = ${line.payload(payload)}, uuid = ${key(uuid)}
-          WHERE id = ${id} AND ${RESERVED} AND ${FENCE} = ${fence}`,
+          WHERE id = ${id} AND ${isHeld} AND ${raw(FENCE)} = ${fence}`,
     ),
   };
 }

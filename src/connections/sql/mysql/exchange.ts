@@ -1,13 +1,33 @@
-/** Ends reservations and hands out jobs: one transaction, and one round trip. */
+/**
+ * Ends reservations and hands out jobs: one transaction, and one round trip.
+ *
+ * Rows are found by the index of turns, and then changed by their ids. `STRAIGHT_JOIN` enforces this: on a short table a server
+ * prefers to read, and lock, all rows.
+ */
+import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
+import { uuidv7 } from '../../../payload/uuid';
 import type { ReserveRequest } from '../../contract';
-import type { Exchange, Exchanged, TakenJob } from '../dialect';
-import { jobOf } from '../job-row';
-import { lockCalls, recordCall } from './call-records';
-import { DELAYED, FOR_EVER, JOB, PAUSED_UNTIL, READY, RESERVED } from './job-rows';
-import type { MysqlNames } from './mysql-names';
-import { giveBack, holderOf, mostJobs, take } from './reserving';
-import { settle } from './settling';
+import type { CallMark } from '../call-marks';
+import type { Ending, Exchange, Exchanged, TakenJob } from '../dialect';
+import { COUNTERS, jobOf } from '../job-row';
+import { FOR_EVER, outlookOf, outlookStatement, queueOutlook } from '../outlook';
 import { raw, type Sql, type SqlResult, type SqlRow, sql, type Work } from '../statement';
+import { lockCalls, recordCall } from './call-records';
+import {
+  availableAt,
+  COUNT_CRASH,
+  COUNT_TAKEN,
+  DELAYED,
+  dueOf,
+  findTail,
+  heldBy,
+  MOST_PLACE,
+  mysqlLine,
+  READY,
+  RESERVED,
+  UNHELD,
+} from './columns';
+import { keyOf, type MysqlNames } from './mysql-names';
 
 export function* exchange(names: MysqlNames, { endings, request, mark }: Exchange, now: Sql): Work<Exchanged> {
   const isRetry = mark.unheard.length > 0;
@@ -26,78 +46,178 @@ export function* exchange(names: MysqlNames, { endings, request, mark }: Exchang
     recordCall(names, mark, raw('@onqueue_now'), answer),
   ];
   const settled = sql`SELECT @onqueue_settled, @onqueue_now`;
-  const reads =
-    request === undefined ? [settled] : [settled, takenBy(names, request, holderOf(mark)), ...outlooks(names, request)];
+  const reads = request === undefined ? [settled] : [settled, ...found(names, request, holderOf(mark))];
   const results = (yield { writes, reads }).slice(writes.length);
   return exchanged(results, request);
 }
 
-/** Found by the end of their leases, which is in the index. */
-function takenBy({ jobs, turns }: MysqlNames, { queues }: ReserveRequest, holder: string): Sql {
-  return sql`SELECT ${JOB}, NULL, queue, place FROM ${jobs} FORCE INDEX (${turns})
-    WHERE queue IN (${queues}) AND state = ${RESERVED} AND turn = @onqueue_lease AND holder = ${holder}`;
+const mostJobs = ({ limit }: ReserveRequest): number => Math.max(Math.min(Math.floor(limit), MOST_JOBS), 0);
+
+/** Stands in the jobs that one call takes. With the end of their leases it tells them from all others. */
+const holderOf = ({ client, number }: Pick<CallMark, 'client' | 'number'>): string => `${client}:${number}`;
+
+/** Gives back at no cost what calls without an answer have taken. Their queues are not known any more. */
+function giveBack({ jobs, turns, queues }: MysqlNames, { client, unheard }: CallMark): Sql {
+  const holders = unheard.map((number) => holderOf({ client, number }));
+  return sql`UPDATE (
+      SELECT id FROM ${queues} AS known JOIN ${jobs} AS held FORCE INDEX (${turns})
+        ON held.queue = known.name AND held.state = ${RESERVED} AND held.turn = @onqueue_lease_before
+      WHERE held.holder IN (${holders})
+    ) AS taken STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = taken.id
+    SET ${UNHELD}, attempts = GREATEST(attempts - 1, 0), releases = releases + 1`;
 }
 
-/** The last restart, and for each queue: seconds until its pause ends, whether one is in line, seconds until a job is due, until a lease ends. */
-function outlooks({ jobs, turns, orders }: MysqlNames, { queues }: ReserveRequest): readonly Sql[] {
-  const of = queues.map((queue) => {
-    const line = sql`FROM ${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue}`;
-    return sql`(SELECT
-      (SELECT ${PAUSED_UNTIL} FROM ${orders} WHERE kind = 'pause' AND value = ${queue} AND ${PAUSED_UNTIL} > @onqueue_now) - @onqueue_now,
-      EXISTS (SELECT 1 ${line} AND state = ${READY}),
-      (SELECT MIN(turn) ${line} AND state = ${DELAYED}) - @onqueue_now,
-      (SELECT MIN(turn) ${line} AND state = ${RESERVED}) - @onqueue_now)`;
-  });
-  return [sql`SELECT MAX(value) FROM ${orders} WHERE kind = 'restart'`, ...of];
+/** Sets `@onqueue_settled` to the ids of those that it writes, with those in `@onqueue_before`. Each must still be held. */
+function settle(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
+  const { jobs } = names;
+  const statements = [sql`SET @onqueue_settled = NULL`];
+  if (endings.length > 0) {
+    // These rows stay locked until the end of the transaction, so nothing about them changes.
+    statements.push(
+      sql`SELECT GROUP_CONCAT(id) INTO @onqueue_settled FROM ${jobs} FORCE INDEX (PRIMARY) WHERE ${heldBy(endings)} FOR UPDATE`,
+    );
+  }
+  const gone = endings.filter(({ kind }) => kind !== 'released');
+  for (const ending of endings) {
+    if (ending.kind === 'failed') statements.push(addFailed(names, ending));
+    if (ending.kind === 'released') statements.push(...release(names, ending));
+  }
+  if (gone.length > 0) statements.push(sql`DELETE job FROM ${jobs} AS job FORCE INDEX (PRIMARY) WHERE ${heldBy(gone)}`);
+  statements.push(sql`SET @onqueue_settled = CONCAT_WS(',', @onqueue_before, @onqueue_settled)`);
+  return statements;
 }
 
-interface Outlook {
-  readonly queue: string;
-  readonly paused: boolean;
-  /** Seconds until something can be had; 0: now. */
-  readonly nextIn: number;
+function release(names: MysqlNames, ending: Extract<Ending, { kind: 'released' }>): readonly Sql[] {
+  const due = dueOf(ending);
+  const { attempts, crashes, exceptions, timeouts, releases } = ending.counters;
+  const goesLast = due === undefined && ending.front !== true;
+  const ready = sql`due_at = NULL, place = ${raw(goesLast ? '@onqueue_tail + 1' : 'place')}`;
+  const line = due === undefined ? ready : sql`due_at = ${due}, place = NULL`;
+  const update = sql`UPDATE ${names.jobs} SET ${UNHELD}, available_at = ${availableAt(due)}, ${line},
+      attempts = ${attempts}, crashes = ${crashes}, exceptions = ${exceptions}, timeouts = ${timeouts}, releases = ${releases}
+    WHERE ${heldBy([ending])}`;
+  return goesLast ? [findTail(names, ending.queue), update] : [update];
+}
+
+/** Adds the entry, beside one of the same id that is there. */
+function addFailed({ failed, jobs }: MysqlNames, ending: Extract<Ending, { kind: 'failed' }>): Sql {
+  const { id, connection, queue, exception, name, attempts } = ending.entry;
+  const key = keyOf(id);
+  // Not by REPLACE: of two that fail in one moment, both must be kept.
+  const free = sql`IF(EXISTS (SELECT 1 FROM ${failed} WHERE uuid = ${key}), ${uuidv7()}, ${key})`;
+  const payload = ending.asStored === true ? raw('payload') : ending.entry.payload;
+  return sql`INSERT INTO ${failed} (uuid, connection, queue, payload, exception, failed_at, failed_ms, name, attempts)
+    SELECT ${[free, connection, queue, payload, exception]}, FROM_UNIXTIME(FLOOR(@onqueue_now)), ROUND(@onqueue_now * 1000),
+      ${[name, attempts]} FROM ${jobs} WHERE ${heldBy([ending])}`;
+}
+
+/**
+ * Takes ended leases and due jobs into the line, and then the first in it. Leaves the end of the leases in `@onqueue_lease`, and
+ * in `@onqueue_left` what could still have been taken.
+ */
+function take(names: MysqlNames, request: ReserveRequest, mark: CallMark): readonly Sql[] {
+  const most = mostJobs(request);
+  const queues = [...new Set(request.queues)];
+  return [
+    sql`SET @onqueue_lease = CAST(@onqueue_now + ${request.lease} AS DECIMAL(16, 6)), @onqueue_left = ${most}, @onqueue_bytes = ${MOST_BYTES}`,
+    ...queues.flatMap((queue, index) => [
+      ...moveUp(names, queue),
+      takeFrom(names, queue, most, mark),
+      // -1, not a number of rows, where its reply found the client gone, and the transaction goes on all the same (MariaDB
+      // 10.11). Read as "none", the lease would not be recorded, and no call could give back what this one took.
+      sql`SET @onqueue_left = @onqueue_left - ABS(ROW_COUNT())`,
+      ...(index + 1 < queues.length ? [spend(names, queue, mark)] : []),
+    ]),
+  ];
+}
+
+/**
+ * Jobs whose lease has ended go to the head, in the order of the ends; then delayed jobs that are due to the tail, in the
+ * order of their moments.
+ *
+ * They are found without locks. A locking read of a range would also lock the row behind it, which somebody else may hold, or
+ * be about to take.
+ */
+function moveUp({ jobs, turns }: MysqlNames, queue: string): readonly Sql[] {
+  const line = sql`${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue}`;
+  const passed = (
+    state: number,
+  ): Sql => sql`(SELECT COALESCE(CONCAT('[', GROUP_CONCAT(id ORDER BY turn, place, id), ']'), '[]')
+    FROM (SELECT id, turn, place FROM ${line} AND state = ${state} AND turn <= @onqueue_now ORDER BY turn, id LIMIT ${MOST_JOBS}) AS passed)`;
+  return [
+    sql`SELECT ${passed(RESERVED)}, ${passed(DELAYED)},
+      (SELECT COALESCE(MIN(turn), 1) FROM ${line} AND state = ${READY} AND turn >= -${MOST_PLACE}),
+      (SELECT COALESCE(MAX(turn), 0) FROM ${line} AND state = ${READY} AND turn <= ${MOST_PLACE})
+      INTO @onqueue_ended, @onqueue_due, @onqueue_head, @onqueue_tail`,
+    sql`UPDATE ${listed(raw('@onqueue_ended'))} STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = list.id
+      SET place = @onqueue_head - ${MOST_JOBS + 1} + n, ${UNHELD}, ${COUNT_CRASH}
+      WHERE state = ${RESERVED} AND turn <= @onqueue_now`,
+    sql`UPDATE ${listed(raw('@onqueue_due'))} STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = list.id
+      SET place = @onqueue_tail + n WHERE state = ${DELAYED} AND turn <= @onqueue_now`,
+  ];
+}
+
+/** A JSON text of ids as rows, each with its number. */
+const listed = (ids: Sql): Sql =>
+  sql`JSON_TABLE(${ids}, '$[*]' COLUMNS (n FOR ORDINALITY, id BIGINT PATH '$')) AS list`;
+
+const UP_TO_HERE = raw('OVER (ORDER BY turn, id ROWS UNBOUNDED PRECEDING)');
+
+/** Takes the first in line that nobody else is taking, as many as the bounds allow. */
+function takeFrom({ jobs, turns, orders }: MysqlNames, queue: string, most: number, mark: CallMark): Sql {
+  // However long it is.
+  const isFirst = sql`(n = 1 AND @onqueue_left = ${most})`;
+  return sql`UPDATE (
+      SELECT id FROM (
+        SELECT id, ROW_NUMBER() OVER (ORDER BY turn, id) AS n, SUM(size) ${UP_TO_HERE} AS total
+        FROM (
+          SELECT id, turn, size FROM ${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue} AND state = ${READY}
+          ORDER BY turn, id LIMIT ${most} FOR UPDATE SKIP LOCKED
+        ) AS found
+      ) AS line
+      WHERE n <= @onqueue_left AND (total <= @onqueue_bytes OR ${isFirst})
+        AND NOT EXISTS (
+          SELECT 1 FROM ${orders} WHERE kind = 'pause' AND value = ${queue} AND COALESCE(ends_at, ${FOR_EVER}) > @onqueue_now)
+    ) AS chosen STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (PRIMARY) ON job.id = chosen.id
+    SET reserved_at = FLOOR(@onqueue_now), lease_until = @onqueue_lease, holder = ${holderOf(mark)}, ${COUNT_TAKEN}`;
+}
+
+/** Subtracts what was taken before the next queue is looked at. */
+function spend({ jobs, turns }: MysqlNames, queue: string, mark: CallMark): Sql {
+  return sql`SELECT @onqueue_bytes - COALESCE(SUM(size), 0) INTO @onqueue_bytes
+    FROM ${jobs} FORCE INDEX (${turns})
+    WHERE queue = ${queue} AND state = ${RESERVED} AND turn = @onqueue_lease AND holder = ${holderOf(mark)}`;
+}
+
+/** What was taken, by the end of the leases, which is in the index; and what else can be had on each queue. */
+function found(names: MysqlNames, { queues }: ReserveRequest, holder: string): readonly Sql[] {
+  const { jobs, turns } = names;
+  const line = mysqlLine(names);
+  return [
+    sql`SELECT id, payload, ${raw(COUNTERS)}, cancelled, NULL, queue, place FROM ${jobs} FORCE INDEX (${turns})
+      WHERE queue IN (${queues}) AND state = ${RESERVED} AND turn = @onqueue_lease AND holder = ${holder}`,
+    ...queues.map((queue) => outlookStatement(names, line, raw, queue)),
+  ];
 }
 
 function exchanged(results: readonly SqlResult[], request: ReserveRequest | undefined): Exchanged {
-  const [[settledIds = null, time = null] = [], ...rest] = results.map(({ rows }) => rows[0] ?? []);
+  const [settledIds = null, now] = results[0]!.rows[0]!;
   const settled = new Set(
     String(settledIds ?? '')
       .split(',')
       .map(Number),
   );
   if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity } };
-  const taken = inOrder(results[1]!.rows, request.queues);
-  const restart = rest[1]?.[0] ?? null;
-  const lines = rest.slice(2).map((row, index) => outlookOf(row, request.queues[index]!));
-  const paused = lines.filter((line) => line.paused).map(({ queue }) => queue);
-  return {
-    settled,
-    taken,
-    outlook: {
-      nextIn: Math.min(...lines.map(({ nextIn }) => nextIn), Infinity),
-      ...(time !== null && { now: Number(time) * 1000 }),
-      ...(paused.length > 0 && { paused }),
-      ...(restart !== null && { restart: String(restart) }),
-    },
-  };
+  const { queues } = request;
+  const outlooks = results.slice(2).map(({ rows }, index) => queueOutlook(queues[index]!, rows[0]!));
+  return { settled, taken: inOrder(results[1]!.rows, queues), outlook: outlookOf(outlooks, Number(now)) };
 }
 
 /** The rows come in no order. */
 function inOrder(rows: readonly SqlRow[], queues: readonly string[]): readonly TakenJob[] {
   const jobs = rows.map((row) => {
     const queue = String(row[9]);
-    return { ...jobOf(row), queue, line: queues.indexOf(queue), place: Number(row[10]) };
+    return { job: { ...jobOf(row), queue }, line: queues.indexOf(queue), place: Number(row[10]) };
   });
-  const ordered = jobs.toSorted((a, b) => a.line - b.line || a.place - b.place || a.id - b.id);
-  return ordered.map(({ line: _line, place: _place, ...job }) => job);
-}
-
-function outlookOf([pause = null, ready, due = null, leaseEnd = null]: SqlRow, queue: string): Outlook {
-  const seconds = (value: SqlRow[number]): number => (value === null ? Infinity : Math.max(Number(value), 0));
-  if (pause !== null) return { queue, paused: true, nextIn: Number(pause) > FOR_EVER / 2 ? Infinity : Number(pause) };
-  return {
-    queue,
-    paused: false,
-    nextIn: Number(ready) === 0 ? Math.min(seconds(due), seconds(leaseEnd)) : 0,
-  };
+  return jobs.toSorted((a, b) => a.line - b.line || a.place - b.place || a.job.id - b.job.id).map(({ job }) => job);
 }

@@ -2,7 +2,7 @@
 import type { Seconds } from '../../../base/clock';
 import type { Dialect, FailedColumns } from '../dialect';
 import { insertInto, raw, type Sql, sql, transaction } from '../statement';
-import { DELAYED, now, READY, RESERVED } from './job-rows';
+import { mysqlLine, now } from './columns';
 import { mysqlErrors } from './mysql-errors';
 import { MysqlJobs } from './mysql-jobs';
 import { keyOf, type MysqlNames } from './mysql-names';
@@ -11,7 +11,6 @@ import { transactionSession } from './transaction-session';
 /** @param offset seconds to add to the server's clock: 0 outside tests */
 export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect {
   const current = (): Sql => now(offset());
-  const state = (number: number): Sql => sql`state = ${number}`;
   return {
     tables: names,
     now: current,
@@ -28,13 +27,7 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
     },
     skipLocked: raw('FOR UPDATE SKIP LOCKED'),
     transaction,
-    line: {
-      of: (queue) => sql`FROM ${names.jobs} FORCE INDEX (${names.turns}) WHERE queue = ${queue}`,
-      state: { ready: state(READY), delayed: state(DELAYED), reserved: state(RESERVED) },
-      at: { ready: raw('NULL'), delayed: raw('turn'), reserved: raw('turn') },
-      order: { ready: raw('turn, id'), delayed: raw('turn, id'), reserved: raw('turn, place, id') },
-      payload: (payload) => payload,
-    },
+    line: mysqlLine(names),
     failed: failedColumns(current),
     jobs: new MysqlJobs(names, offset),
     isUnfit: (error) => mysqlErrors.trouble(error) === 'unfit',

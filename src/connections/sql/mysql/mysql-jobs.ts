@@ -1,5 +1,6 @@
 /** Jobs on their way into and out of the tables of MySQL. */
 import type { Seconds } from '../../../base/clock';
+import { invalidQueueName } from '../../../job/errors';
 import type { RenewResult } from '../../contract';
 import type { CallMark } from '../call-marks';
 import {
@@ -10,13 +11,14 @@ import {
   type ReservationToken,
   renewResults,
 } from '../dialect';
+import { FENCE } from '../columns';
+import { COUNTERS, valuesOf } from '../job-row';
 import { raw, rowsOf, run, type Sql, sql, transaction, type Work } from '../statement';
 import { lockCalls, recordCall } from './call-records';
+import { availableAt, DELAYED, dueOf, findTail, heldBy, now } from './columns';
 import { exchange } from './exchange';
-import { FENCE, heldBy, now } from './job-rows';
 import { isNoSavepoint } from './mysql-errors';
-import type { MysqlNames } from './mysql-names';
-import { checkNames, findTwin, insertJobs, rememberQueue } from './pushing';
+import { keyOf, type MysqlNames } from './mysql-names';
 
 /** Seconds for which it is known what a client was told. */
 const RECORD_KEPT = 86_400;
@@ -24,6 +26,8 @@ const RECORD_KEPT = 86_400;
 const SWEPT = 100;
 /** Seconds for which one who looks for a twin waits for another who does. */
 const TWIN_WAIT = 2;
+/** Characters of a queue's name, as in Laravel's tables. */
+const LONGEST_NAME = 255;
 
 export class MysqlJobs implements JobStatements {
   readonly #names: MysqlNames;
@@ -36,14 +40,22 @@ export class MysqlJobs implements JobStatements {
   }
 
   *push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | undefined> {
-    checkNames(jobs);
-    const inserts = insertJobs(this.#names, jobs, this.#now);
+    const queues = [...new Set(jobs.map(({ queue }) => queue))].toSorted();
+    for (const queue of queues) checkName(queue);
+    const inserts = [
+      sql`SET @onqueue_now = ${this.#now}`,
+      ...queues.flatMap((queue) =>
+        this.#insert(
+          queue,
+          jobs.filter((job) => job.queue === queue),
+        ),
+      ),
+    ];
     if (mark === undefined) return yield* this.#insertUnlessTwin(jobs, inserts);
     const nothing = { settled: raw('NULL'), lease: raw('NULL'), condition: raw('TRUE') };
-    const queues = [...new Set(jobs.map(({ queue }) => queue))].toSorted();
     const writes = [
       recordCall(this.#names, mark, this.#now, nothing),
-      ...queues.map((queue) => rememberQueue(this.#names, queue)),
+      ...queues.map((queue) => this.remember(queue)),
       ...inserts,
     ];
     const isUnique = jobs.some(({ unique }) => unique);
@@ -52,7 +64,12 @@ export class MysqlJobs implements JobStatements {
     return undefined;
   }
 
-  readonly remember = (queue: string): Sql => rememberQueue(this.#names, queue);
+  /** Only reads where the queue is known already: so no push waits for another one to the same queue. */
+  remember(queue: string): Sql {
+    const { queues } = this.#names;
+    return sql`INSERT IGNORE INTO ${queues} (name)
+      SELECT ${queue} FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM ${queues} WHERE name = ${queue})`;
+  }
 
   *isWithin(): Work<boolean> {
     yield* run(raw('SAVEPOINT onqueue_within'));
@@ -75,7 +92,7 @@ export class MysqlJobs implements JobStatements {
     const [, answer] = yield {
       writes: [
         sql`UPDATE ${jobs} FORCE INDEX (PRIMARY) SET lease_until = ${this.#now} + ${lease} WHERE ${held}`,
-        sql`SELECT id, ${FENCE}, cancelled FROM ${jobs} WHERE ${held}`,
+        sql`SELECT id, ${raw(FENCE)}, cancelled FROM ${jobs} WHERE ${held}`,
       ],
     };
     return renewResults(tokens, answer!.rows);
@@ -95,6 +112,11 @@ export class MysqlJobs implements JobStatements {
 
   get #now(): Sql {
     return now(this.#offset());
+  }
+
+  #insert(queue: string, jobs: readonly QueuedJob[]): readonly Sql[] {
+    const columns = raw(`queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place`);
+    return [findTail(this.#names, queue), sql`INSERT INTO ${this.#names.jobs} (${columns}) VALUES ${jobs.map(rowOf)}`];
   }
 
   /** Writes only if it was not done before, and no job that must be unique is there already. */
@@ -128,10 +150,31 @@ export class MysqlJobs implements JobStatements {
     for (const [index, job] of jobs.entries()) {
       if (!job.unique) continue;
       const text = `${job.queue}\n${String(job.payload)}`;
-      if (texts.has(text) || (yield* rowsOf(findTwin(this.#names, job))).length > 0) return index;
+      if (texts.has(text) || (yield* rowsOf(this.#twinOf(job))).length > 0) return index;
       texts.add(text);
     }
     for (const statement of writes) yield* run(statement);
     return undefined;
   }
+
+  /** Waits as delayed with this very text. A job of Laravel's has no id that was read. */
+  #twinOf({ queue, payload, uuid }: QueuedJob): Sql {
+    const bytes = Buffer.from(payload);
+    return sql`SELECT id FROM ${this.#names.jobs} WHERE (uuid = ${keyOf(uuid)} OR uuid IS NULL) AND size = ${bytes.length}
+      AND queue = ${queue} AND state = ${DELAYED} AND payload = ${bytes} LIMIT 1`;
+  }
+}
+
+/** @throws E_INVALID_QUEUE_NAME the column does not hold it */
+function checkName(queue: string): void {
+  if (queue.length <= LONGEST_NAME) return;
+  throw invalidQueueName(queue, 'push', `the tables hold names of ${LONGEST_NAME} characters at most`);
+}
+
+function rowOf(job: QueuedJob, index: number): Sql {
+  const { queue, payload, uuid, counters } = job;
+  const due = dueOf(job);
+  const values = [queue, Buffer.from(payload), keyOf(uuid), ...valuesOf(counters)];
+  const place = sql`@onqueue_tail + ${index + 1}`;
+  return sql`(${values}, ${availableAt(due)}, FLOOR(@onqueue_now), ${due ?? raw('NULL')}, ${due === undefined ? place : null})`;
 }

@@ -10,7 +10,7 @@ import { checkForeign, foundTables } from '../server/found-tables';
 import type { Found, Schema } from '../server/server-tables';
 import { LARAVELS_LEASE, type TableNames, VERSIONS_TABLE } from '../table-names';
 import { inline } from './inline';
-import { DELAYED, READY, RESERVED } from './job-rows';
+import { DELAYED, READY, RESERVED } from './columns';
 import { type MysqlNames, mysqlNames } from './mysql-names';
 import { raw, rowsOf, run, type Sql, sql, type Work } from '../statement';
 

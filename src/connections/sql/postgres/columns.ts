@@ -1,24 +1,12 @@
-/** What stands in the columns. Each state of a job has a partial index, whose condition is repeated to the letter. */
+/** What stands in the columns. */
 import { isUtf8 } from 'node:buffer';
 import type { Seconds } from '../../../base/clock';
 import { type Sql, sql } from '../statement';
 
-/** In line: it has a place there, and nobody holds it. */
-export const READY = 'place IS NOT NULL AND reserved_at IS NULL';
-/** Waits for its moment; also a job of another program, which knows no places. */
-export const DELAYED = 'place IS NULL AND reserved_at IS NULL';
-export const RESERVED = 'reserved_at IS NOT NULL';
+export { DELAYED, FENCE, KNOWN_ID, READY, RESERVED, UNREAD_ID } from '../columns';
 
 /** When a delayed job is due. Laravel writes whole seconds alone. */
 export const DUE = 'coalesce(due_at, available_at::double precision)';
-
-/** Grows by one with each reservation of a job. */
-export const FENCE = '(attempts + crashes + releases)';
-
-/** The payload has an `id`, and it stands in `uuid`. */
-export const KNOWN_ID = "uuid <> ''";
-/** Inserted by another program: nobody has looked for its `id` yet. */
-export const UNREAD_ID = 'uuid IS NULL';
 
 /** Seconds since 1970, to the microsecond, by the server's clock; the offset is 0 outside tests. */
 export const now = (offset: Seconds): Sql =>

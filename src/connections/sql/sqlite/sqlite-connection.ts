@@ -7,6 +7,7 @@ import { ALL_CAPABLE } from '../../kit/all-capable';
 import type { Seconds } from '../../../base/clock';
 import type { OpenContext } from '../database-connection';
 import { areTablesOutOfReach } from '../errors';
+import { toMicroseconds } from '../outlook';
 import { raw, rowsOf, type Work } from '../statement';
 import { SqlConnection, type SqlTables } from '../sql-connection';
 import { tableNames, type TableNames } from '../table-names';
@@ -15,7 +16,6 @@ import { diagnose } from './diagnosis';
 import { watchOf } from './file-watch';
 import { sqliteDialect } from './sqlite-dialect';
 import { SqliteEngine } from './sqlite-engine';
-import { toMicroseconds } from './sqlite-jobs';
 import { prepareTables, TABLES_VERSION, tablesSql } from './sqlite-schema';
 import { SqliteWaiters } from './sqlite-waiters';
 

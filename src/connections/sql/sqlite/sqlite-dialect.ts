@@ -3,11 +3,11 @@ import type { Seconds } from '../../../base/clock';
 import { uuidv7 } from '../../../payload/uuid';
 import type { Dialect, FailedColumns, NewFailure } from '../dialect';
 import { failedJob, putFailed } from '../failed-jobs';
+import { toMicroseconds } from '../outlook';
 import { insertInto, raw, run, sql, type Work } from '../statement';
 import { quotedTables, type TableNames } from '../table-names';
 import { isUnfit } from './sqlite-errors';
-import { SqliteJobs, storable, toMicroseconds } from './sqlite-jobs';
-import { DELAYED, READY, RESERVED } from './sqlite-schema';
+import { read, SqliteJobs, sqliteLine, storable } from './sqlite-jobs';
 import { isWithin, type OwnDatabase, userTransaction } from './user-transaction';
 
 export interface SqliteDialect extends Dialect {
@@ -21,7 +21,7 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     tables,
     now: () => sql`${now()}`,
     after: (seconds) => sql`${toMicroseconds(now() + seconds)}`,
-    read: (column) => raw(`CAST(${column} AS BLOB)`),
+    read,
     text: (value) => value,
     key: (value) => value,
     insertNew: (table, row) => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`,
@@ -30,16 +30,10 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     skipLocked: raw(''),
     // A call runs in one as it is.
     transaction: (work) => work,
-    line: {
-      of: (queue) => sql`FROM ${tables.jobs} WHERE queue = ${queue}`,
-      state: { ready: raw(READY), delayed: raw(DELAYED), reserved: raw(RESERVED) },
-      at: { ready: raw('NULL'), delayed: raw('available_at'), reserved: raw('lease_until') },
-      order: { ready: raw('place'), delayed: raw('available_at, id'), reserved: raw('lease_until, place') },
-      payload: storable,
-    },
+    line: sqliteLine(tables),
     failed: failedColumns(now),
     jobs: new SqliteJobs({
-      names,
+      tables,
       now,
       addFailed: (entry) => addFailed(dialect, entry),
       isWithin: () => isWithin(own),

@@ -3,11 +3,14 @@ import { isUtf8 } from 'node:buffer';
 import type { Seconds } from '../../../base/clock';
 import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
 import type { RenewResult } from '../../contract';
+import { countCrash, countTaken, DELAYED, FENCE, READY, RESERVED, UNHELD } from '../columns';
 import {
+  type Dialect,
   type Ending,
   type Exchange,
   type Exchanged,
   type JobStatements,
+  type Line,
   type NewFailure,
   type Outlook,
   type QueuedJob,
@@ -16,31 +19,25 @@ import {
   type TakenJob,
 } from '../dialect';
 import { COUNTERS, jobOf, MOST_COUNTED, valuesOf } from '../job-row';
-import { rowsOf, run, type Sql, type SqlRow, type SqlValue, type Work, written } from '../statement';
-import type { TableNames } from '../table-names';
-import { DELAYED, READY, RESERVED, TEXT_END, TEXT_LENGTH } from './sqlite-schema';
-
-/** Seconds, to the microsecond, so that sums and differences come out even. */
-export const toMicroseconds = (seconds: Seconds): Seconds => Math.round(seconds * 1e6) / 1e6;
+import { outlookOf, outlookStatement, type QueueOutlook, queueOutlook, toMicroseconds } from '../outlook';
+import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, written } from '../statement';
+import { TEXT_END, TEXT_LENGTH } from './sqlite-schema';
 
 /** As text where it is one, so that it can be read in any client. */
 export function storable(payload: string | Buffer): string | Buffer {
   return typeof payload === 'string' || !isUtf8(payload) ? payload : payload.toString();
 }
 
-/** What is known of a queue without a lock. */
-interface QueueOutlook {
-  readonly queue: string;
-  readonly ready: boolean;
-  /** When the first delayed job becomes ready, seconds since 1970. */
-  readonly due: Seconds;
-  /** When the first lease ends. */
-  readonly leaseEnd: Seconds;
-  /** When its pause ends; Infinity: when it is resumed; -Infinity: it is not paused. */
-  readonly pausedUntil: Seconds;
-  /** Of the whole file: changes with each restart; undefined: there was none. */
-  readonly restart: string | undefined;
-}
+/** As it is safe to read: a text that is not UTF-8 would end the process. */
+export const read = (column: string): Sql => raw(`CAST(${column} AS BLOB)`);
+
+export const sqliteLine = ({ jobs }: Dialect['tables']): Line => ({
+  of: (queue) => sql`FROM ${jobs} WHERE queue = ${queue}`,
+  state: { ready: raw(READY), delayed: raw(DELAYED), reserved: raw(RESERVED) },
+  at: { ready: raw('NULL'), delayed: raw('available_at'), reserved: raw('lease_until') },
+  order: { ready: raw('place'), delayed: raw('available_at, id'), reserved: raw('lease_until, place') },
+  payload: storable,
+});
 
 /** How much one call may still move. */
 class Budget {
@@ -69,7 +66,7 @@ class Budget {
 }
 
 export interface SqliteJobsOptions {
-  readonly names: TableNames;
+  readonly tables: Dialect['tables'];
   /** Seconds since 1970, by the clock of the process: all that share a file share a machine. */
   readonly now: () => Seconds;
   /** Adds a failed job beside another of its id that failed before. */
@@ -84,11 +81,11 @@ export class SqliteJobs implements JobStatements {
   readonly #addFailed: (entry: NewFailure) => Work<void>;
   readonly #sql: Readonly<Record<Statement, string>>;
 
-  constructor({ names, now, addFailed, isWithin }: SqliteJobsOptions) {
+  constructor({ tables, now, addFailed, isWithin }: SqliteJobsOptions) {
     this.isWithin = isWithin;
     this.#now = now;
     this.#addFailed = addFailed;
-    this.#sql = statementsOn(names);
+    this.#sql = statementsOn(tables);
   }
 
   *push(jobs: readonly QueuedJob[]): Work<number | undefined> {
@@ -216,17 +213,7 @@ export class SqliteJobs implements JobStatements {
 
   *#outlookOf(queue: string): Work<QueueOutlook> {
     const [row = []] = yield* rowsOf(this.#one('outlook', [queue]));
-    const [ready = null, due = null, leaseEnd = null, pause = null, restart = null] = row;
-    // A text that somebody has put there is no moment that comes.
-    const moment = (value: SqlValue): Seconds => (typeof value === 'number' ? value : Infinity);
-    return {
-      queue,
-      ready: ready !== null,
-      due: moment(due),
-      leaseEnd: moment(leaseEnd),
-      pausedUntil: pause === null ? -Infinity : moment(pause),
-      restart: restart === null ? undefined : String(restart),
-    };
+    return queueOutlook(queue, row);
   }
 
   *#endOf(queue: string): Work<number> {
@@ -248,66 +235,41 @@ function delayOf({ delay, due }: Pick<QueuedJob, 'delay' | 'due'>, now: Seconds)
   return due === undefined ? delay : toMicroseconds(due - now);
 }
 
-function outlookOf(outlooks: readonly QueueOutlook[], now: Seconds): Outlook {
-  const moments = outlooks.flatMap(({ pausedUntil, ready, due, leaseEnd }) => {
-    if (pausedUntil > now) return [pausedUntil];
-    return ready ? [now] : [due, leaseEnd];
-  });
-  const paused = outlooks.filter(({ pausedUntil }) => pausedUntil > now).map(({ queue }) => queue);
-  const restart = outlooks[0]?.restart;
-  return {
-    nextIn: Math.max(toMicroseconds(Math.min(...moments, Infinity) - now), 0),
-    now: now * 1000,
-    ...(paused.length > 0 && { paused }),
-    ...(restart !== undefined && { restart }),
-  };
-}
-
 const lengthsOf = (rows: readonly SqlRow[]): readonly number[] => rows.map(([length]) => Number(length));
 
-const FENCE = 'attempts + crashes + releases';
-
-/** SQLite keeps any value in any column. What is no counter is none: see `MOST_COUNTED`. */
-const sane = (counter: string): string => `min(max(CAST(${counter} AS INTEGER), 0), ${MOST_COUNTED})`;
-const OTHER_COUNTERS = ['crashes', 'exceptions', 'timeouts', 'releases']
-  .map((name) => `${name} = ${sane(name)}`)
-  .join();
+/** SQLite keeps any value in any column. */
+const COMPARISON = { larger: 'max', smaller: 'min', number: (column: string) => `CAST(${column} AS INTEGER)` };
 /** Beside it there is no room left in a number. */
 const IN_LINE = `place BETWEEN -${MOST_COUNTED} AND ${MOST_COUNTED}`;
 
 type Statement = keyof ReturnType<typeof statementsOn>;
 
 /** Built once: the engine finds what it has prepared by the text. */
-function statementsOn({ jobs, queues, orders }: TableNames) {
+function statementsOn(tables: Dialect['tables']) {
+  const jobs = tables.jobs.text;
   const place = (which: 'min' | 'max'): string =>
     `SELECT ${which}(place) FROM ${jobs} WHERE queue = ? AND ${READY} AND ${IN_LINE}`;
   const insert = (columns: string, values: string): string =>
     `INSERT INTO ${jobs} (queue, payload, uuid, available_at, created_at, place${columns}) VALUES (?, ?, ?, ?, ?, ?${values})`;
   const release = (to: string): string =>
-    `UPDATE ${jobs} SET reserved_at = NULL, lease_until = NULL, attempts = ?3, crashes = ?4, exceptions = ?5,
-      timeouts = ?6, releases = ?7, available_at = ?8, place = ${to} WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2`;
+    `UPDATE ${jobs} SET ${UNHELD}, attempts = ?3, crashes = ?4, exceptions = ?5, timeouts = ?6, releases = ?7,
+      available_at = ?8, place = ${to} WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2`;
   return {
-    remember: `INSERT INTO ${queues} (name) VALUES (?) ON CONFLICT DO NOTHING`,
+    remember: `INSERT INTO ${tables.queues.text} (name) VALUES (?) ON CONFLICT DO NOTHING`,
     insertNew: insert('', ''),
     insert: insert(`, ${COUNTERS}`, ', ?, ?, ?, ?, ?'),
     findDelayed: `SELECT 1 FROM ${jobs} WHERE queue = ? AND ${DELAYED} AND ${TEXT_LENGTH} = octet_length(?)
       AND ${TEXT_END} = substr(CAST(? AS BLOB), -64) AND CAST(payload AS BLOB) = CAST(? AS BLOB)`,
     tail: place('max'),
     head: place('min'),
-    outlook: `SELECT
-      (SELECT 1 FROM ${jobs} WHERE queue = ?1 AND ${READY} LIMIT 1),
-      (SELECT min(available_at) FROM ${jobs} WHERE queue = ?1 AND ${DELAYED}),
-      (SELECT min(lease_until) FROM ${jobs} WHERE queue = ?1 AND ${RESERVED}),
-      (SELECT ifnull(ends_at, 9e999) FROM ${orders} WHERE kind = 'pause' AND value = ?1),
-      (SELECT CAST(max(value) AS BLOB) FROM ${orders} WHERE kind = 'restart')`,
-    reclaim: `UPDATE ${jobs} SET place = ?6 + n, reserved_at = NULL, lease_until = NULL,
-        attempts = max(${sane('attempts')} - 1, 0), crashes = ${sane('crashes')} + 1
+    outlook: outlookStatement(tables, sqliteLine(tables), read, raw('?1')).text,
+    reclaim: `UPDATE ${jobs} SET place = ?6 + n, ${UNHELD}, ${countCrash(COMPARISON)}
       FROM (${within(jobs, `${RESERVED} AND lease_until <= ?2`, 'lease_until, place')}) WHERE id = chosen
       RETURNING ${TEXT_LENGTH}`,
     promote: `UPDATE ${jobs} SET place = ?6 + n
       FROM (${within(jobs, `${DELAYED} AND available_at <= ?2`, 'available_at, chosen')}) WHERE id = chosen
       RETURNING ${TEXT_LENGTH}`,
-    take: `UPDATE ${jobs} SET reserved_at = ?2, lease_until = ?6, attempts = ${sane('attempts')} + 1, ${OTHER_COUNTERS}
+    take: `UPDATE ${jobs} SET reserved_at = ?2, lease_until = ?6, ${countTaken(COMPARISON)}
       FROM (${within(jobs, READY, 'place')}) WHERE id = chosen
       RETURNING id, CAST(payload AS BLOB), ${COUNTERS}, cancelled, NULL, place`,
     remove: `DELETE FROM ${jobs} WHERE id = ? AND ${RESERVED} AND ${FENCE} = ?`,

@@ -2,21 +2,11 @@
  * Makes the tables on the first use of a file, brings those of an older version up to date in place, and checks that
  * those that are there are ours.
  */
+import { DELAYED, KNOWN_ID, READY, RESERVED, UNREAD_ID } from '../columns';
 import { foreignTable, newerTables } from '../errors';
 import type { SqliteDatabase } from './sqlite-database';
 import { VERSIONS_TABLE } from '../table-names';
 import type { TableNames } from '../table-names';
-
-/** A job in line: it has a place there, and nobody holds it. */
-export const READY = 'place IS NOT NULL AND reserved_at IS NULL';
-/** A job that waits for its moment; also one that another program has inserted, which knows no places. */
-export const DELAYED = 'place IS NULL AND reserved_at IS NULL';
-export const RESERVED = 'reserved_at IS NOT NULL';
-
-/** The payload has an `id`, and it stands in `uuid`. */
-export const KNOWN_ID = "uuid <> ''";
-/** Pushed by an older version or inserted by another program: nobody has looked for its `id` yet. */
-export const UNREAD_ID = 'uuid IS NULL';
 
 /** Together they tell texts apart without a copy of the whole in an index: ids stand at the end. */
 export const TEXT_LENGTH = 'octet_length(payload)';

@@ -1,9 +1,10 @@
-/** The rows of the table of jobs, as the statements see them. */
+/** The columns of the table of jobs, as the statements see them. */
 import type { Seconds } from '../../../base/clock';
+import { countCrash, countTaken, FENCE } from '../columns';
+import type { Line, ReservationToken } from '../dialect';
 import type { NewJob } from '../job-row';
-import type { ReservationToken } from '../dialect';
-import { COUNTERS as COUNTER_COLUMNS, MOST_COUNTED } from '../job-row';
 import { raw, type Sql, sql } from '../statement';
+import type { MysqlNames } from './mysql-names';
 
 /**
  * What the column `state` holds. With `turn`, the order in which the jobs of a state come up, it is the one index of all
@@ -13,16 +14,11 @@ export const DELAYED = 0;
 export const READY = 1;
 export const RESERVED = 2;
 
-export const COUNTERS = raw(COUNTER_COLUMNS);
-export const JOB = sql`id, payload, ${COUNTERS}, cancelled`;
+export const UNHELD = raw('reserved_at = NULL, lease_until = NULL, holder = NULL');
 
-/** Grows by one with each reservation of a job: with its id it tells a reservation from all others. */
-export const FENCE = raw('attempts + crashes + releases');
-
-/** What stands there may not have been counted by us: see `MOST_COUNTED`. */
-export const sane = (counter: string): Sql => raw(`LEAST(GREATEST(${counter}, 0), ${MOST_COUNTED})`);
-const OTHERS = ['crashes', 'exceptions', 'timeouts', 'releases'];
-export const OTHER_COUNTERS = raw(OTHERS.map((name) => `${name} = ${sane(name).text}`).join(', '));
+const COMPARISON = { larger: 'GREATEST', smaller: 'LEAST' };
+export const COUNT_TAKEN = raw(countTaken(COMPARISON));
+export const COUNT_CRASH = raw(countCrash(COMPARISON));
 
 /** Seconds since 1970: the columns of moments end there, in the year 2286. */
 const LATEST = 9_999_999_999;
@@ -38,11 +34,22 @@ export const MOST_PLACE = 1e11;
 export const now = (offset: Seconds): Sql =>
   sql`CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) * 0.000001 + ${offset} AS DECIMAL(16, 6))`;
 
-/** Later than all moments that a pause may end at. */
-export const FOR_EVER = 9_999_999_999_999;
+export function mysqlLine({ jobs, turns }: MysqlNames): Line {
+  const state = (number: number): Sql => sql`state = ${number}`;
+  return {
+    of: (queue) => sql`FROM ${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue}`,
+    state: { ready: state(READY), delayed: state(DELAYED), reserved: state(RESERVED) },
+    at: { ready: raw('NULL'), delayed: raw('turn'), reserved: raw('turn') },
+    order: { ready: raw('turn, id'), delayed: raw('turn, id'), reserved: raw('turn, place, id') },
+    payload: (payload) => payload,
+  };
+}
 
-/** When a pause ends, seconds since 1970. */
-export const PAUSED_UNTIL = sql`COALESCE(ends_at, ${FOR_EVER})`;
+/** Sets `@onqueue_tail` to the last place in line. */
+export function findTail({ jobs, turns }: MysqlNames, queue: string): Sql {
+  return sql`SELECT COALESCE(MAX(turn), 0) INTO @onqueue_tail FROM ${jobs} FORCE INDEX (${turns})
+    WHERE queue = ${queue} AND state = ${READY} AND turn <= ${MOST_PLACE}`;
+}
 
 /** When it is due, where it waits: undefined, where it is ready at once. One that waits for a moment which has passed is due. */
 export function dueOf({ delay, due }: Pick<NewJob, 'delay' | 'due'>): Sql | undefined {
@@ -57,5 +64,5 @@ export const availableAt = (due: Sql | undefined): Sql =>
 /** The jobs of these tokens that are still held. */
 export function heldBy(tokens: readonly ReservationToken[]): Sql {
   const pairs = tokens.map(({ id, fence }) => sql`(${id}, ${fence})`);
-  return sql`id IN (${tokens.map(({ id }) => id)}) AND reserved_at IS NOT NULL AND (id, ${FENCE}) IN (${pairs})`;
+  return sql`id IN (${tokens.map(({ id }) => id)}) AND reserved_at IS NOT NULL AND (id, ${raw(FENCE)}) IN (${pairs})`;
 }
