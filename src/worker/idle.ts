@@ -1,4 +1,5 @@
 /** When a worker goes on: at the end of a turn of the event loop in which something happened, at a moment, or when the store wakes it. */
+import { sleep } from '../base/backoff';
 import { type Clock, endOfTurn, type Milliseconds, type Seconds, type Timer } from '../base/clock';
 import type { Connection, Waiter } from '../connections/contract';
 
@@ -132,7 +133,7 @@ export class Idle {
       await this.#waiter.wait(seconds, waiting.signal);
     } catch {
       // The reserve that follows fails too, and says why. Without a pause it would fail again and again.
-      await new Promise<void>((resolve) => void this.#clock.after(this.#pause * 1000, resolve));
+      await sleep(this.#clock, this.#pause * 1000, false);
     }
     if (waiting.signal.aborted) return;
     this.#waiting = undefined;

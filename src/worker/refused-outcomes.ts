@@ -5,7 +5,8 @@
  * fits. One that is done must not look as if it had failed, so its outcome is held, as is one that fits in no form: its
  * lease goes on, and it is offered again now and then. It is neither lost, nor run a second time while its worker lives.
  */
-import type { Clock, Milliseconds, Seconds } from '../base/clock';
+import { pauseAfter, sleep } from '../base/backoff';
+import type { Clock, Seconds } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
 import type { Logger } from '../base/logger';
 import type { Connection, Settlement, SettleResult } from '../connections/contract';
@@ -16,8 +17,7 @@ import { isStillOurs } from './kept-failures';
 import { failed } from './outcome';
 import type { Finished } from './runs';
 
-const FIRST_PAUSE: Milliseconds = 250;
-const LONGEST_PAUSE: Milliseconds = 60_000;
+const BACKOFF = { first: 250, longest: 60_000 };
 
 /** The first is the one that brought it here. */
 const OFFERS = 3;
@@ -100,7 +100,7 @@ export class RefusedOutcomes {
   async #insist(one: Finished, error: unknown): Promise<void> {
     const { clock, write } = this.#settings;
     let refusal = error;
-    for (let offers = 1, pause = FIRST_PAUSE; ; offers += 1, pause = Math.min(pause * 2, LONGEST_PAUSE)) {
+    for (let offers = 1; ; offers += 1) {
       if (offers === OFFERS) {
         // A store that renews the lease of this very job serves: what it refuses is the outcome.
         const end = await this.#isLost(one);
@@ -108,7 +108,7 @@ export class RefusedOutcomes {
         if (await this.#keepWhatFits(one, refusal)) return;
         this.#hold(one, refusal);
       }
-      await new Promise<void>((resolve) => void clock.after(pause, resolve));
+      await sleep(clock, pauseAfter(offers - 1, BACKOFF), false);
       if (!this.#offered.has(one) && !this.#held.has(one)) return;
       const answer = await answered(() => write(one.outcome.settlement));
       if ('result' in answer || isStoreAway(answer.error)) return this.#end(one, answer);

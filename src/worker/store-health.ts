@@ -6,14 +6,14 @@
  * an outage with its next reserve, and a busy one with the next renewal of a lease. That is too late for a health check, so
  * for half a minute after each `health()` the store is asked something cheap whenever it was not heard for a second.
  */
+import { pauseAfter } from '../base/backoff';
 import { type Clock, endOfTurn, type Milliseconds, type Seconds, type Timer } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
 import type { Application } from '../connections/application';
 import type { Connection } from '../connections/contract';
 
-const FIRST_PAUSE: Milliseconds = 250;
 /** A store that is back is used again within 2 s, whatever the connection itself needs. */
-const LONGEST_PAUSE: Milliseconds = 1000;
+const BACKOFF = { first: 250, longest: 1000 };
 
 /** A worker that has free slots and knows of no trouble, but got no answer for this long, is stuck. */
 const LONGEST_SILENCE: Seconds = 30;
@@ -114,11 +114,10 @@ export class StoreHealth {
   failed(thrown: unknown, during: string): void {
     if (this.#isClosed) return;
     this.tell(thrown, during);
-    const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.min(this.#failures, 10));
+    const pause = pauseAfter(this.#failures, BACKOFF, this.#application.random);
     this.#failures += 1;
     this.#pause?.cancel();
-    // Jitter, so that a fleet of workers does not come back in the same instant.
-    this.#pause = this.#clock.after(pause * (0.5 + this.#application.random() / 2), () => {
+    this.#pause = this.#clock.after(pause, () => {
       this.#pause = undefined;
       this.#pauseOver();
     });

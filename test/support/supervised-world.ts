@@ -31,6 +31,7 @@ export class SupervisedWorld {
       maxTime: Infinity,
       recycle: Infinity,
       clock: this.clock,
+      random: () => 1,
       logger: this.log,
       reasons: REASONS,
       start: (order) => {

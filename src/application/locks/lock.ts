@@ -1,5 +1,6 @@
 /** A lock that one process at a time can hold, with an end of its own: whoever dies with it does not keep it. */
 import { randomUUID } from 'node:crypto';
+import { sleep } from '../../base/backoff';
 import type { Clock, Seconds } from '../../base/clock';
 import { defineError, errorClass } from '../../base/define-error';
 import { type Duration, durationSeconds } from '../../job/duration';
@@ -67,7 +68,7 @@ export class Lock {
     while (!(await this.acquire())) {
       const left = end - this.#clock.monotonic();
       if (left <= 0) throw new LockTimeoutError(this.name, seconds);
-      await this.#pause(Math.min(left, ASK_AGAIN_SECONDS * 1000));
+      await sleep(this.#clock, Math.min(left, ASK_AGAIN_SECONDS * 1000));
     }
     return this.#held(fn);
   }
@@ -78,11 +79,6 @@ export class Lock {
     } finally {
       await this.release();
     }
-  }
-
-  // Keeps the process alive: somebody awaits it.
-  #pause(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => void this.#clock.after(milliseconds, resolve, true));
   }
 }
 

@@ -1,5 +1,6 @@
 /** `listen`: like `work`, with a fresh process for each job, so that changed code is picked up. For development. */
 import { fork } from 'node:child_process';
+import { pauseAfter } from '../../base/backoff';
 import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
 import { durationSeconds } from '../../job/duration';
 import { resolveWorkerOptions } from '../../worker/worker-options';
@@ -19,8 +20,7 @@ const STOP_MARGIN: Seconds = 10;
 const HASTE: Milliseconds = 1000;
 
 /** The pause after a process that could not start. It is short: the file at fault is probably being mended. */
-const FIRST_PAUSE: Milliseconds = 500;
-const LONGEST_PAUSE: Milliseconds = 5000;
+const BACKOFF = { first: 1000, longest: 5000 };
 
 // Someone who knows `work` should learn why there is no such flag.
 const concurrency: Flag<never> = {
@@ -87,7 +87,7 @@ class Listener {
         if (code === ExitCode.usage || this.#stopped) break;
         failures = code === ExitCode.done ? 0 : failures + 1;
         if (code === ExitCode.done) turn = 'again';
-        await this.#pause(failures === 0 ? this.#rest : Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** failures));
+        await this.#pause(failures === 0 ? this.#rest : pauseAfter(failures - 1, BACKOFF));
       }
     } finally {
       stopListening();

@@ -1,4 +1,5 @@
 /** One of the connections that a failover has, and whether it takes jobs at the moment. */
+import { pauseAfter } from '../../base/backoff';
 import type { Milliseconds } from '../../base/clock';
 import type { Connection, Entry } from '../contract';
 import type { ConnectorContext } from '../connector';
@@ -6,17 +7,16 @@ import { entriesFor } from '../due-entries';
 import { CapabilityError, QueueUnavailableError } from '../errors';
 
 /** Between two looks at one that is away; where it answers and takes nothing, ever longer. */
-const FIRST_PAUSE: Milliseconds = 1000;
-const LONGEST_PAUSE: Milliseconds = 30_000;
+const BACKOFF = { first: 1000, longest: 30_000 };
 
 export class Member {
   readonly name: string;
   readonly #context: ConnectorContext;
-  #isAway = false;
+  /** Pushes that it has not taken since it took one. */
+  #failures = 0;
   /** It has answered: the next push tries it, and no other until it is known what came of that. */
   #mayBeBack = false;
   #isAsked = false;
-  #pause = FIRST_PAUSE;
   #askAt: Milliseconds = -Infinity;
 
   constructor(name: string, context: ConnectorContext) {
@@ -30,7 +30,7 @@ export class Member {
 
   /** Whether a push tries it in its turn: it would wait for its deadline in vain where it is away. */
   isWorthATry(queue: string): boolean {
-    if (!this.#isAway) return true;
+    if (this.#failures === 0) return true;
     const isWorth = this.#mayBeBack;
     this.#mayBeBack = false;
     if (!isWorth) this.#ask(queue);
@@ -69,36 +69,39 @@ export class Member {
   }
 
   #noteAbsence(error: QueueUnavailableError, queue: string): void {
-    const { clock, manager, name } = this.#context;
-    if (this.#isAway) this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE);
-    this.#askAt = clock.monotonic() + this.#pause;
-    if (this.#isAway) return;
-    this.#isAway = true;
+    const { manager, name } = this.#context;
+    this.#failures += 1;
+    this.#leaveAlone();
+    if (this.#failures > 1) return;
     const during = `'${this.name}' takes no jobs of '${name}', and the connections behind it are asked until it does`;
     manager.report(error, { during, connection: this.name, queue });
   }
 
   #noteReturn(): void {
-    this.#pause = FIRST_PAUSE;
-    if (!this.#isAway) return;
-    this.#isAway = this.#mayBeBack = false;
+    if (this.#failures === 0) return;
+    this.#failures = 0;
+    this.#mayBeBack = false;
     const { logger, name } = this.#context;
     logger.info({ connection: this.name }, `'${this.name}' takes jobs of '${name}' again.`);
   }
 
   // By a call that can do no harm, and that nobody waits for.
   #ask(queue: string): void {
-    const { clock } = this.#context;
-    if (this.#isAsked || clock.monotonic() < this.#askAt) return;
+    if (this.#isAsked || this.#context.clock.monotonic() < this.#askAt) return;
     this.#isAsked = true;
     const answered = (mayBeBack: boolean): void => {
       this.#isAsked = false;
-      this.#mayBeBack = mayBeBack && this.#isAway;
-      if (!mayBeBack) this.#askAt = clock.monotonic() + this.#pause;
+      this.#mayBeBack = mayBeBack && this.#failures > 0;
+      if (!mayBeBack) this.#leaveAlone();
     };
     this.look(queue).then(
       () => answered(true),
       () => answered(false),
     );
+  }
+
+  #leaveAlone(): void {
+    const { clock, manager } = this.#context;
+    this.#askAt = clock.monotonic() + pauseAfter(this.#failures - 1, BACKOFF, manager.random);
   }
 }

@@ -5,6 +5,7 @@
  */
 import type { Socket } from 'node:net';
 import { type Cluster, Command, type Redis } from 'ioredis';
+import { pauseAfter } from '../../base/backoff';
 import { endOfTurn } from '../../base/clock';
 import { isReadOnly, isRefusedForGood, isRefusedSelect, isReply, loadingError } from './refusals';
 import type { Client, ClientSource } from './client';
@@ -33,8 +34,7 @@ const NEVER = new Promise<never>(() => undefined);
 
 type Arguments = readonly (string | Buffer | number)[];
 
-const FIRST_RETRY = 50;
-const LONGEST_RETRY = 1000;
+const BACKOFF = { first: 50, longest: 1000 };
 
 export class RedisLink {
   readonly #source: ClientSource;
@@ -220,7 +220,7 @@ export class RedisLink {
     if (reason !== undefined && !isClosed(reason)) this.#failure = reason;
     if (this.refused || this.#client !== client || this.#calls.length === 0) return null;
     this.#attempts += 1;
-    return Math.min(FIRST_RETRY * 2 ** Math.min(this.#attempts - 1, 10), LONGEST_RETRY);
+    return pauseAfter(this.#attempts - 1, BACKOFF);
   }
 
   #done(call: PendingCall): void {

@@ -7,6 +7,7 @@
  * event loop renews all.
  */
 import { existsSync } from 'node:fs';
+import { pauseAfter, sleep } from '../../base/backoff';
 import { type Clock, type Milliseconds, type Moment, momentOf, type Seconds, systemClock } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import type { Connection, Reservation } from '../../connections/contract';
@@ -15,7 +16,7 @@ import { JobCancelledError, LeaseLostError } from '../errors';
 import { PROGRAM } from './lease-thread';
 import { type Heard, LeaseLink } from './link';
 import { type LeaseRecord, LeaseTable } from './record';
-import { FIRST_PAUSE, type Held, LeaseRenewal, LONGEST_PAUSE, THIRD } from './renewal';
+import { BACKOFF, type Held, LeaseRenewal, THIRD } from './renewal';
 import type { Outcome } from '../running-job';
 import type { Lease, RunningJob } from '../running-job';
 
@@ -124,13 +125,13 @@ export class LeaseKeeper {
     const { clock, report } = this.#settings;
     const isOpen = (): boolean =>
       held.job.lease === held && held.job.abortReason === undefined && this.#renewal.mayHaveEnded(held);
-    for (let pause = FIRST_PAUSE; isOpen(); pause = Math.min(pause * 2, LONGEST_PAUSE)) {
+    for (let tries = 0; isOpen(); tries += 1) {
       // One call for all that are over.
       this.#confirming ??= Promise.resolve(this.#renewal.renewEnded(Infinity))
         .catch(report)
         .finally(() => (this.#confirming = undefined));
       await this.#confirming;
-      if (isOpen()) await new Promise<void>((resolve) => void clock.after(pause, resolve));
+      if (isOpen()) await sleep(clock, pauseAfter(tries, BACKOFF), false);
     }
   }
 

@@ -5,14 +5,15 @@
  * store does not answer is repeated after short growing pauses, also beyond the end of the lease: the job is ours until
  * somebody else has taken it.
  */
+import { pauseAfter } from '../../base/backoff';
 import { DenseSet, type DenseSetMember } from '../../base/dense-set';
 import { type Clock, type Milliseconds, type Moment, momentOf, type Seconds, type Timer } from '../../base/clock';
 import type { Connection, RenewResult, Reservation } from '../../connections/contract';
 import { pagesOf } from '../../base/pages';
 import type { LeaseRecord } from './record';
 
-export const FIRST_PAUSE: Milliseconds = 50;
-export const LONGEST_PAUSE: Milliseconds = 1000;
+/** Between two tries to renew what the store has not renewed. */
+export const BACKOFF = { first: 50, longest: 1000 };
 
 /** Part of a lease between two looks. A renewal takes along what falls due within it. */
 export const LOOK = 1 / 12;
@@ -164,10 +165,10 @@ export class LeaseRenewal<H extends Held> {
   // Each round asks for all that are due: leases that the store does not take must not keep others waiting.
   async #renewDue(): Promise<void> {
     this.#renewing = true;
-    for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
+    for (let tries = 0; ; tries += 1) {
       if (await this.#renewAll(this.#olderThan((this.#after - LOOK) * this.#span))) break;
       await new Promise<void>((resolve) => {
-        this.#pause = this.#settings.clock.after(pause, resolve);
+        this.#pause = this.#settings.clock.after(pauseAfter(tries, BACKOFF), resolve);
       });
     }
     this.#renewing = false;

@@ -1,9 +1,10 @@
 /** A place that the supervisor keeps occupied by one process, or by two while one relieves the other. */
+import { pauseAfter } from '../../base/backoff';
 import type { Milliseconds, Timer } from '../../base/clock';
+import type { Random } from '../../base/random';
 import type { SupervisedProcess } from './supervised-process';
 
-const FIRST_PAUSE: Milliseconds = 500;
-const LONGEST_PAUSE: Milliseconds = 30_000;
+const BACKOFF = { first: 500, longest: 30_000 };
 
 /** A process that has worked for so long did not die of how it started. */
 const GROWN_UP: Milliseconds = 60_000;
@@ -19,10 +20,13 @@ export class Place {
   starts = 0;
   /** Nobody is to follow. */
   isDone = false;
-  #pause = FIRST_PAUSE;
+  /** Processes in a row that died before they took a job. */
+  #deaths = 0;
+  readonly #random: Random | undefined;
 
-  constructor(number: number) {
+  constructor(number: number, random: Random | undefined) {
     this.number = number;
+    this.#random = random;
   }
 
   /**
@@ -30,10 +34,9 @@ export class Place {
    * taken some, they may have killed it, and those that wait are not to wait for that.
    */
   nextPause(lived: Milliseconds, hasWorked: boolean): Milliseconds {
-    if (lived >= GROWN_UP || hasWorked) this.#pause = FIRST_PAUSE;
+    if (lived >= GROWN_UP || hasWorked) this.#deaths = 0;
     if (hasWorked) return 0;
-    const pause = this.#pause;
-    this.#pause = Math.min(LONGEST_PAUSE, 2 * pause);
-    return pause;
+    this.#deaths += 1;
+    return pauseAfter(this.#deaths - 1, BACKOFF, this.#random);
   }
 }

@@ -6,6 +6,7 @@
  */
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
+import type { Random } from '../../base/random';
 import { Place } from './place';
 import type { StopReason } from '../stopping';
 import { type Child, type ProcessListener, SupervisedProcess } from './supervised-process';
@@ -42,6 +43,8 @@ export interface SupervisorSettings {
   /** How long one process works; may be Infinity. */
   readonly recycle: Seconds;
   readonly clock: Clock;
+  /** Absent: that of the system. */
+  readonly random?: Random | undefined;
   readonly logger: Logger;
   /** What a reason is called in the log. */
   readonly reasons: Readonly<Record<StopReason | 'recycle', string>>;
@@ -64,7 +67,7 @@ export class Supervisor {
   constructor(settings: SupervisorSettings) {
     this.#settings = settings;
     this.#endsAt = settings.clock.monotonic() + settings.maxTime * 1000;
-    this.#places = Array.from({ length: settings.processes }, (_, index) => new Place(index + 1));
+    this.#places = Array.from({ length: settings.processes }, (_, index) => new Place(index + 1, settings.random));
   }
 
   /**
@@ -231,7 +234,7 @@ export class Supervisor {
 }
 
 function startsIn(pause: Milliseconds): string {
-  return `the next starts ${pause === 0 ? 'now' : `in ${pause / 1000} s`}`;
+  return `the next starts ${pause === 0 ? 'now' : `in ${Math.round(pause / 100) / 10} s`}`;
 }
 
 function codeAtStop(process: SupervisedProcess): number {

@@ -46,8 +46,9 @@ export class ChildCommand {
   }
 
   /** Waits until the command has printed something. */
-  async prints(text: string): Promise<void> {
-    await eventually(() => (this.stdout + this.stderr).includes(text), {
+  async prints(text: string | RegExp): Promise<void> {
+    const isThere = (all: string): boolean => (typeof text === 'string' ? all.includes(text) : text.test(all));
+    await eventually(() => isThere(this.stdout + this.stderr), {
       of: `a line with "${text}"`,
     });
   }

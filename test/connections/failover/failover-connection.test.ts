@@ -76,7 +76,7 @@ beforeEach(() => {
   clock = new TestClock();
   log = new RecordingLogger();
   manager = new QueueManager(
-    { connectors: builtInConnectors, logger: log, clock },
+    { connectors: builtInConnectors, logger: log, clock, random: () => 1 },
     {
       default: 'both',
       connections: {
