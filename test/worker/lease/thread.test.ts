@@ -252,6 +252,8 @@ describe('where no thread can do it, the event loop renews, and that is said onc
 
     expect(renew).toHaveBeenCalled();
     expect(reasons).toEqual([]);
+    // A thread that starts late, on a busy machine, is heard of after the first renewal.
+    await eventually(() => log.messages(level).length > 0);
     expect(log.messages(level)).toEqual([expect.stringContaining(why)]);
   });
 
@@ -275,6 +277,7 @@ describe('where no thread can do it, the event loop renews, and that is said onc
     await renewed();
 
     expect(reasons).toEqual([]);
+    await eventually(() => log.messages('error').length > 0);
     expect(log.messages('error')).toEqual(['no route The worker goes on trying.']);
   });
 });
