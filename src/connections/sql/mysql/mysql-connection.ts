@@ -36,7 +36,7 @@ export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlC
     errors: mysqlErrors,
     capabilities: { ...ALL_CAPABLE, wake: false },
     dialect: mysqlDialect(mysqlNames(tables), offset),
-    schema: new MysqlSchema(tables, address),
+    schema: new MysqlSchema(tables),
     pool: new MysqlPool({ connect: () => mysql.createConnection(options), most, deadline }),
     waiters: new PollWaiters(name, clock),
   });

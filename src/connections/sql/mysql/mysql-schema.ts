@@ -5,14 +5,12 @@
  * A payload is bytes: Laravel's column of text would refuse what is not UTF-8, and its programs read and write the one as
  * the other. Names are compared as they are written, which Laravel's collation does not do.
  */
-import { newerTables } from '../errors';
-import { checkForeign, foundTables } from '../server/found-tables';
-import type { Found, Schema } from '../server/server-tables';
-import { LARAVELS_LEASE, type TableNames, VERSIONS_TABLE } from '../table-names';
+import type { Schema, Server } from '../server/server-tables';
+import { LARAVELS_LEASE, type TableNames } from '../table-names';
 import { inline } from './inline';
 import { DELAYED, READY, RESERVED } from './columns';
 import { type MysqlNames, mysqlNames } from './mysql-names';
-import { raw, rowsOf, run, type Sql, sql, type Work } from '../statement';
+import { raw, rowsOf, run, type Sql, sql, type SqlRow, type Work } from '../statement';
 
 const VERSION = 1;
 
@@ -26,79 +24,57 @@ const PATIENCE = 10;
 
 export class MysqlSchema implements Schema {
   readonly version = VERSION;
-  readonly #tables: TableNames;
-  readonly #names: MysqlNames;
-  /** For people. */
-  readonly #address: string;
+  readonly names: TableNames;
+  readonly versions: Sql;
+  readonly #identifiers: MysqlNames;
 
-  constructor(tables: TableNames, address: string) {
-    this.#tables = tables;
-    this.#names = mysqlNames(tables);
-    this.#address = address;
+  constructor(names: TableNames) {
+    this.names = names;
+    this.#identifiers = mysqlNames(names);
+    this.versions = this.#identifiers.versions;
   }
 
-  *look(): Work<Found> {
-    const [[version, isThere] = []] = yield* rowsOf(
-      sql`SELECT VERSION(), EXISTS (
-        SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ${VERSIONS_TABLE})`,
-    );
+  *server(): Work<Server> {
+    const [[version] = []] = yield* rowsOf(raw('SELECT VERSION()'));
     const server = serverOf(String(version));
-    const needed = isTooOld(server) ? NEEDED : undefined;
-    return { server, needed, ...(Number(isThere) === 1 ? yield* this.#tablesFound() : { version: 0 }) };
+    return { server, needed: isTooOld(server) ? NEEDED : undefined };
   }
 
-  *migrate(): Work<Pick<Found, 'version' | 'flaw'>> {
+  columns(tables: readonly string[]): Work<readonly SqlRow[]> {
+    return rowsOf(
+      sql`SELECT table_name, LOWER(column_name), data_type FROM information_schema.columns
+        WHERE table_schema = DATABASE() AND table_name IN (${tables})`,
+    );
+  }
+
+  *alone<T>(work: Work<T>): Work<T> {
     const [row] = yield* rowsOf(sql`SELECT GET_LOCK('onqueue migrate', ${PATIENCE})`);
     // Another process makes the tables now. The error has this call tried again.
     if (Number(row?.[0]) !== 1) throw Object.assign(new Error('another process makes the tables'), { errno: 1205 });
     try {
-      const { version, flaw } = yield* this.look();
-      if (version > VERSION) throw newerTables(this.#address, version, VERSION);
-      if (version < VERSION || flaw !== undefined) {
-        yield* this.#checkForeign();
-        for (const statement of this.#statements()) yield* run(statement);
-      }
-      return { version, flaw };
+      return yield* work;
     } finally {
       yield* run(raw("DO RELEASE_LOCK('onqueue migrate')"));
     }
   }
 
   sql(): string {
-    const statements = this.#statements().map(
+    const statements = this.statements().map(
       (statement) => `${inline(statement).replaceAll(/_utf8mb4 X'([\da-f]*)'/g, plain)};`,
     );
     return `-- The tables of Onqueue, version ${VERSION}, for ${NEEDED} and newer.\n\n${statements.join('\n\n')}\n`;
   }
 
   get adoption(): Sql {
-    const { jobs, turns } = this.#names;
+    const { jobs, turns } = this.#identifiers;
     // By the index, queue by queue: millions may wait.
     return sql`UPDATE (SELECT DISTINCT queue AS name FROM ${jobs} FORCE INDEX (${turns})) AS known
   STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (${turns}) ON job.queue = known.name AND job.state = ${RESERVED} AND job.turn IS NULL
   SET lease_until = reserved_at + ${LARAVELS_LEASE}`;
   }
 
-  *#tablesFound(): Work<Pick<Found, 'version' | 'flaw'>> {
-    const { jobs, failed, orders } = this.#tables;
-    const rows = yield* rowsOf(
-      sql`SELECT NULL, CAST(version AS CHAR) FROM ${this.#names.versions} WHERE name = ${jobs}
-        UNION ALL SELECT CONCAT(table_name, '.', column_name), data_type FROM information_schema.columns
-        WHERE table_schema = DATABASE() AND table_name IN (${[jobs, failed, orders]})`,
-    );
-    return foundTables(rows, this.#tables, VERSION);
-  }
-
-  #checkForeign(): Work<void> {
-    return checkForeign(this.#tables, 'number', this.#address, function* (table) {
-      const columns = sql`SELECT column_name FROM information_schema.columns
-        WHERE table_schema = DATABASE() AND table_name = ${table}`;
-      return (yield* rowsOf(columns)).map(([name]) => String(name).toLowerCase());
-    });
-  }
-
-  #statements(): readonly Sql[] {
-    const { jobs, turns, ids, failed, queues, locks, orders, calls, versions } = this.#names;
+  statements(): readonly Sql[] {
+    const { jobs, turns, ids, failed, queues, locks, orders, calls, versions } = this.#identifiers;
     return [
       sql`CREATE TABLE IF NOT EXISTS ${versions} (
   name VARCHAR(64) NOT NULL PRIMARY KEY,
@@ -115,7 +91,7 @@ CREATE TABLE IF NOT EXISTS ${jobs} (
   created_at INT UNSIGNED NOT NULL
 ) ${TABLE}`,
       ...this.#unlessThere(
-        this.#tables.jobs,
+        this.names.jobs,
         'lease_until',
         sql`ALTER TABLE ${jobs}
   MODIFY queue VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -140,7 +116,7 @@ CREATE TABLE IF NOT EXISTS ${jobs} (
   ADD INDEX ${ids} (uuid, size)`,
       ),
       ...this.#unlessThere(
-        this.#tables.jobs,
+        this.names.jobs,
         'cancel_reason',
         sql`ALTER TABLE ${jobs} ADD COLUMN cancel_reason VARCHAR(255) NULL`,
       ),
@@ -158,7 +134,7 @@ CREATE TABLE IF NOT EXISTS ${failed} (
   failed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
 ) ${TABLE}`,
       ...this.#unlessThere(
-        this.#tables.failed,
+        this.names.failed,
         'failed_ms',
         sql`ALTER TABLE ${failed}
   MODIFY uuid VARBINARY(255) NOT NULL,
@@ -186,7 +162,7 @@ CREATE TABLE IF NOT EXISTS ${queues} (name VARCHAR(255) NOT NULL PRIMARY KEY) ${
   PRIMARY KEY (kind, value)
 ) ${TABLE}`,
       ...this.#unlessThere(
-        this.#tables.orders,
+        this.names.orders,
         'ends_at',
         sql`-- A pause for a time is over then.
 ALTER TABLE ${orders} ADD COLUMN ends_at DECIMAL(20, 6) NULL`,
@@ -198,7 +174,7 @@ ALTER TABLE ${orders} ADD COLUMN ends_at DECIMAL(20, 6) NULL`,
   settled MEDIUMTEXT NULL,
   lease_until DECIMAL(16, 6) NULL
 ) ${TABLE}`,
-      sql`REPLACE INTO ${versions} (name, version) VALUES (${this.#tables.jobs}, ${VERSION})`,
+      sql`REPLACE INTO ${versions} (name, version) VALUES (${this.names.jobs}, ${VERSION})`,
     ];
   }
 

@@ -33,7 +33,7 @@ export function connectPostgres(config: DatabaseConfig, context: OpenContext): S
     errors: postgresErrors,
     capabilities: ALL_CAPABLE,
     dialect: postgresDialect(names, offset),
-    schema: new PostgresSchema(names, address),
+    schema: new PostgresSchema(names),
     pool: sqlPool(pool, config.pool === undefined),
     waiters: new PostgresHints({ name, clock, deadline, channel, connect: newClient }),
   });

@@ -4,10 +4,8 @@
  * Autovacuum looks at the table of jobs after a fixed number of changes: a queue may be short for ever, and yet have
  * millions of dead rows a day. The room left on its pages takes the copy that each reservation makes.
  */
-import { newerTables } from '../errors';
-import { checkForeign, foundTables } from '../server/found-tables';
-import type { Found, Schema } from '../server/server-tables';
-import { raw, rowsOf, run, type Sql, sql, transaction, type Work } from '../statement';
+import type { Schema, Server } from '../server/server-tables';
+import { raw, rowsOf, run, type Sql, sql, type SqlRow, transaction, type Work } from '../statement';
 import { LARAVELS_LEASE, type TableNames } from '../table-names';
 import { exchangeFunction, pushFunction } from './functions';
 import { type Identifiers, identifiers, literal, quoted } from './identifiers';
@@ -20,43 +18,41 @@ const OLDEST = { number: 120_000, text: 'PostgreSQL 12' };
 
 export class PostgresSchema implements Schema {
   readonly version = VERSION;
-  readonly #tables: TableNames;
-  readonly #names: Identifiers;
-  /** For people. */
-  readonly #address: string;
+  readonly names: TableNames;
+  readonly versions: Sql;
+  readonly #identifiers: Identifiers;
 
-  constructor(tables: TableNames, address: string) {
-    this.#tables = tables;
-    this.#names = identifiers(tables);
-    this.#address = address;
+  constructor(names: TableNames) {
+    this.names = names;
+    this.#identifiers = identifiers(names);
+    this.versions = raw(this.#identifiers.versions);
   }
 
-  *look(): Work<Found> {
-    const [[server, number, isThere] = []] = yield* rowsOf(
-      sql`SELECT current_setting('server_version'), current_setting('server_version_num'), to_regclass(${this.#names.versions}) IS NOT NULL`,
+  *server(): Work<Server> {
+    const settings = sql`SELECT current_setting('server_version'), current_setting('server_version_num')`;
+    const [[server, number] = []] = yield* rowsOf(settings);
+    return { server: `PostgreSQL ${String(server)}`, needed: Number(number) < OLDEST.number ? OLDEST.text : undefined };
+  }
+
+  columns(tables: readonly string[]): Work<readonly SqlRow[]> {
+    return rowsOf(
+      sql`SELECT given, attname, format_type(atttypid, atttypmod)
+        FROM unnest(${`{${tables.join(',')}}`}::text[]) AS given
+        JOIN pg_attribute ON attrelid = to_regclass('"' || given || '"') AND attnum > 0 AND NOT attisdropped`,
     );
-    const needed = Number(number) < OLDEST.number ? OLDEST.text : undefined;
-    return {
-      server: `PostgreSQL ${String(server)}`,
-      needed,
-      ...(isThere === 't' ? yield* this.#tablesFound() : { version: 0 }),
-    };
   }
 
-  migrate(): Work<Pick<Found, 'version' | 'flaw'>> {
-    return transaction(this.#migrate());
+  alone<T>(work: Work<T>): Work<T> {
+    return transaction(
+      (function* () {
+        yield* run(raw(`SELECT pg_advisory_xact_lock(hashtext('onqueue migrate'))`));
+        return yield* work;
+      })(),
+    );
   }
 
-  *#migrate(): Work<Pick<Found, 'version' | 'flaw'>> {
-    // Whoever comes second finds that it is done.
-    yield* run(raw(`SELECT pg_advisory_xact_lock(hashtext('onqueue migrate'))`));
-    const { version, flaw } = yield* this.look();
-    if (version > VERSION) throw newerTables(this.#address, version, VERSION);
-    if (version < VERSION || flaw !== undefined) {
-      if (version === 0 || flaw !== undefined) yield* this.#checkForeign();
-      yield* run(raw(this.#statements()));
-    }
-    return { version, flaw };
+  statements(): readonly Sql[] {
+    return [raw(this.#statements())];
   }
 
   sql(): string {
@@ -65,35 +61,13 @@ export class PostgresSchema implements Schema {
 
   get adoption(): Sql {
     return raw(
-      `UPDATE ${this.#names.jobs} SET lease_until = reserved_at + ${LARAVELS_LEASE} WHERE ${RESERVED} AND lease_until IS NULL`,
+      `UPDATE ${this.#identifiers.jobs} SET lease_until = reserved_at + ${LARAVELS_LEASE} WHERE ${RESERVED} AND lease_until IS NULL`,
     );
-  }
-
-  *#tablesFound(): Work<Pick<Found, 'version' | 'flaw'>> {
-    const { jobs, failed, orders } = this.#tables;
-    const ids = this.#names;
-    const tables = [ids.jobs, ids.failed, ids.orders].map((name) => sql`to_regclass(${name})`);
-    const rows = yield* rowsOf(
-      sql`SELECT NULL AS name, version::text AS type FROM ${raw(ids.versions)} WHERE name = ${jobs}
-       UNION ALL
-       SELECT CASE attrelid WHEN ${tables[0]!} THEN ${jobs} WHEN ${tables[1]!} THEN ${failed} ELSE ${orders} END || '.' || attname,
-         format_type(atttypid, atttypmod)
-       FROM pg_attribute WHERE attrelid IN (${tables}) AND attnum > 0 AND NOT attisdropped`,
-    );
-    return foundTables(rows, this.#tables, VERSION);
-  }
-
-  #checkForeign(): Work<void> {
-    return checkForeign(this.#tables, 'call', this.#address, function* (table) {
-      const columns = sql`SELECT attname FROM pg_attribute
-        WHERE attrelid = to_regclass(${quoted(table)}) AND attnum > 0 AND NOT attisdropped`;
-      return (yield* rowsOf(columns)).map(([name]) => String(name));
-    });
   }
 
   #statements(): string {
-    const { jobs: name, failed: failedName } = this.#tables;
-    const { jobs, failed, queues, locks, orders, calls, versions, places } = this.#names;
+    const { jobs: name, failed: failedName } = this.names;
+    const { jobs, failed, queues, locks, orders, calls, versions, places } = this.#identifiers;
     const index = (suffix: string, columns: string): string =>
       `CREATE INDEX IF NOT EXISTS ${quoted(`${name}_${suffix}`)} ON ${jobs} ${columns};`;
     return `-- The tables of Onqueue, version ${VERSION}, for ${OLDEST.text} and newer.
@@ -171,9 +145,9 @@ CREATE TABLE IF NOT EXISTS ${calls} (
   client text PRIMARY KEY, call bigint NOT NULL, called_at integer NOT NULL, answer bigint[]
 ) WITH (fillfactor = 50);
 
-${pushFunction(this.#names)}
+${pushFunction(this.#identifiers)}
 
-${exchangeFunction(this.#names)}
+${exchangeFunction(this.#identifiers)}
 
 INSERT INTO ${versions} (name, version) VALUES (${literal(name)}, ${VERSION})
   ON CONFLICT (name) DO UPDATE SET version = excluded.version;`;

@@ -3,34 +3,58 @@ import type { Seconds } from '../../../base/clock';
 import { OnqueueError } from '../../../base/onqueue-error';
 import type { Diagnosis } from '../../contract';
 import type { Migrations } from '../../migrations';
-import { areTablesOutOfReach, newerTables, notMigrated, serverTooOld } from '../errors';
+import { areTablesOutOfReach, foreignTable, newerTables, notMigrated, serverTooOld } from '../errors';
 import type { SqlTables } from '../sql-connection';
-import { type Sql, type Work, written } from '../statement';
+import { raw, rowsOf, run, type Sql, sql, type SqlRow, type Work, written } from '../statement';
+import { type TableNames, VERSIONS_TABLE } from '../table-names';
 import type { ServerCaller } from './server-caller';
 
-/** What is found on a server before anything is asked of its tables. */
-export interface Found {
-  /** Its product and version, for people: `MariaDB 10.11.14`. */
-  readonly server: string;
-  /** The version that is needed, where this one is too old. */
-  readonly needed?: string | undefined;
-  /** The version of our tables; 0: they are not there. */
-  readonly version: number;
-  /** What is wrong with them all the same, as a clause: `jobs.attempts is smallint, where bigint is needed`. */
-  readonly flaw?: string | undefined;
-}
-
+/** How a product makes the tables, and tells what is there. */
 export interface Schema {
   /** The version of the tables that the statements need. */
   readonly version: number;
-  look(): Work<Found>;
-  /** Brings the tables up to date, whoever else does so now; returns what was found. May be called again. */
-  migrate(): Work<Pick<Found, 'version' | 'flaw'>>;
+  readonly names: TableNames;
+  /** The table of versions, as it stands in statements. */
+  readonly versions: Sql;
+  server(): Work<Server>;
+  /** Rows of a table, a column in it, and its type: of those tables that are there. */
+  columns(tables: readonly string[]): Work<readonly SqlRow[]>;
+  /** The work of one who makes the tables: others who do so too wait until it is done. */
+  alone<T>(work: Work<T>): Work<T>;
+  /** Make the tables, or what is missing in them. They may be run again, and on tables that Laravel has made. */
+  statements(): readonly Sql[];
+  /** The same, for those who run it themselves. */
+  sql(): string;
   /** Gives the jobs that workers of Laravel's have reserved an end of their leases: left behind, they would stay so for ever. */
   readonly adoption: Sql;
-  /** What `migrate` does, for those who run it themselves: may be run again, and on tables that Laravel has made. */
-  sql(): string;
 }
+
+export interface Server {
+  /** Its product and version, for people: `MariaDB 10.11.14`. */
+  readonly server: string;
+  /** The version that is needed, where this one is too old. */
+  readonly needed: string | undefined;
+}
+
+/** What is found on a server before anything is asked of its tables. */
+interface Found extends Server {
+  /** The types of columns, by `table.column`. */
+  readonly columns: ReadonlyMap<string, string>;
+  /** The version of our tables; 0: they are not there. */
+  readonly version: number;
+  /** What is wrong with them all the same, as a clause: `jobs.attempts is smallint, where bigint is needed`. */
+  readonly flaw: string | undefined;
+}
+
+/** What makes a table of that name one of Laravel's, or of ours. */
+const NEEDED: Readonly<Record<keyof TableNames, readonly string[]>> = {
+  jobs: ['id', 'queue', 'payload', 'attempts', 'reserved_at', 'available_at', 'created_at'],
+  failed: ['id', 'uuid', 'connection', 'queue', 'payload', 'exception', 'failed_at'],
+  queues: ['name'],
+  locks: ['name', 'token', 'expires_at'],
+  orders: ['kind', 'value'],
+  calls: ['client', 'called_at'],
+};
 
 /** An index over millions of jobs takes its time. */
 const MIGRATION_DEADLINE: Seconds = 3600;
@@ -66,12 +90,11 @@ export class ServerTables implements SqlTables {
 
   async diagnose(): Promise<readonly Diagnosis[]> {
     const { clock } = this.#caller.settings;
+    const purpose = { consequence: 'it was not examined' };
     try {
-      const look = (): Promise<Found> =>
-        this.#caller.run({ consequence: 'it was not examined' }, () => this.#schema.look());
-      const found = await look();
+      const found = await this.#caller.run(purpose, () => look(this.#schema));
       const sentAt = clock.monotonic();
-      await look();
+      await this.#caller.run(purpose, () => run(raw('SELECT 1')));
       const latency = Math.round((clock.monotonic() - sentAt) * 10) / 10;
       const isSlow = latency > SLOW;
       const advice = isSlow ? '; each job takes at least one. Bring the worker nearer to the server.' : '';
@@ -126,21 +149,62 @@ export class ServerTables implements SqlTables {
   }
 
   async #migrate(): ReturnType<Migrations['run']> {
-    const schema = this.#schema;
     const consequence = 'its tables were not brought up to date';
     await this.#serverIsNew(consequence);
     const purpose = { consequence, writes: 'repeatable', deadline: MIGRATION_DEADLINE } as const;
-    const found = await this.#caller.run(purpose, () => schema.migrate());
-    return { from: found.version, to: schema.version, ...(found.flaw !== undefined && { mended: found.flaw }) };
+    const { version, flaw } = await this.#caller.run(purpose, () => this.#schema.alone(this.#makeTables()));
+    return { from: version, to: this.#schema.version, ...(flaw !== undefined && { mended: flaw }) };
+  }
+
+  /** Whoever comes second finds that it is done. Returns what was found. */
+  *#makeTables(): Work<Found> {
+    const schema = this.#schema;
+    const { address } = this.#caller.settings;
+    const found = yield* look(schema);
+    const { columns, version, flaw } = found;
+    if (version > schema.version) throw newerTables(address, version, schema.version);
+    if (version === schema.version && flaw === undefined) return found;
+    if (version === 0 || flaw !== undefined) checkForeign(columns, schema.names, address);
+    for (const statement of schema.statements()) yield* run(statement);
+    return found;
   }
 
   /** @throws E_DATABASE_SERVER_VERSION the server is too old, E_DATABASE_NEWER_TABLES this Onqueue is */
   async #serverIsNew(consequence: string): Promise<Found> {
     const { name, address } = this.#caller.settings;
-    const found = await this.#caller.run({ consequence }, () => this.#schema.look());
+    const found = await this.#caller.run({ consequence }, () => look(this.#schema));
     const { server, needed, version } = found;
     if (needed !== undefined) throw serverTooOld(name, server, needed, consequence);
     if (version > this.#schema.version) throw newerTables(address, version, this.#schema.version);
     return found;
+  }
+}
+
+function* look(schema: Schema): Work<Found> {
+  const { names, versions } = schema;
+  const server = yield* schema.server();
+  const rows = yield* schema.columns([VERSIONS_TABLE, ...Object.values(names)]);
+  const columns = new Map(rows.map(([table, column, type]) => [`${String(table)}.${String(column)}`, String(type)]));
+  const isThere = columns.has(`${VERSIONS_TABLE}.version`);
+  const found = isThere ? yield* rowsOf(sql`SELECT version FROM ${versions} WHERE name = ${names.jobs}`) : [];
+  const version = Number(found[0]?.[0] ?? 0);
+  return { ...server, columns, version, flaw: version === schema.version ? flawIn(columns, names) : undefined };
+}
+
+/** Laravel's migrations make some columns too narrow, and make a table anew without ours. */
+function flawIn(columns: Found['columns'], { jobs, failed, orders }: TableNames): string | undefined {
+  const ours = [`${jobs}.lease_until`, `${jobs}.cancel_reason`, `${failed}.failed_ms`, `${orders}.ends_at`];
+  const missing = ours.find((name) => !columns.has(name));
+  if (missing !== undefined) return `${missing} is missing`;
+  const type = columns.get(`${jobs}.attempts`);
+  return type === 'bigint' ? undefined : `${jobs}.attempts is ${type}, where bigint is needed`;
+}
+
+/** @throws E_DATABASE_FOREIGN_TABLE one of them is somebody else's */
+function checkForeign(columns: Found['columns'], names: TableNames, address: string): void {
+  for (const [table, needed] of Object.entries(NEEDED)) {
+    const name = names[table as keyof TableNames];
+    const isThere = [...columns.keys()].some((column) => column.startsWith(`${name}.`));
+    if (isThere && !needed.every((column) => columns.has(`${name}.${column}`))) throw foreignTable(address, name);
   }
 }

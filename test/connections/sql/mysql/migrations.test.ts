@@ -37,8 +37,8 @@ describe('the tables of MariaDB, which are not made in one step,', () => {
     ['11.4.2-MariaDB-ubu2404', 'MariaDB 11.4.2', false],
     ['5.5.5-10.3.39-MariaDB', 'MariaDB 10.3.39', true],
   ])('need a server that skips locked rows: %s is %s, and too old: %s', async (words, server, isTooOld) => {
-    const session: SqlSession = { run: async () => [{ rows: [[words, 0]], written: 0 }] };
-    const found = await perform(session, new MysqlSchema(tableNames('jobs', 'database'), 'here').look());
-    expect(found).toMatchObject({ server, needed: isTooOld ? 'MySQL 8.0.11 or MariaDB 10.6' : undefined });
+    const session: SqlSession = { run: async () => [{ rows: [[words]], written: 0 }] };
+    const found = await perform(session, new MysqlSchema(tableNames('jobs', 'database')).server());
+    expect(found).toEqual({ server, needed: isTooOld ? 'MySQL 8.0.11 or MariaDB 10.6' : undefined });
   });
 });
