@@ -3,6 +3,8 @@
  * shape, for it is none of our dependencies.
  */
 
+import type { Sql, SqlRow, SqlSession } from './statement';
+
 /** Takes a statement with `$1`, `$2`, … or `?`. Gives what the library makes of the rows: a list of them, or an object with `rows`. */
 export type RawQuery = (text: string, values: readonly unknown[]) => Promise<unknown>;
 
@@ -83,4 +85,23 @@ export function rawQueryOf(transaction: unknown): RawQuery | undefined {
     if (query !== undefined) return query === 'none' ? undefined : query;
   }
   return undefined;
+}
+
+/** Our statements go one after another: a client of the user's own may take no more than one at once. */
+export function sessionOn(ask: (statement: Sql) => Promise<readonly SqlRow[]>): SqlSession {
+  return {
+    run: async ({ writes }) => {
+      const results = [];
+      for (const write of writes) results.push({ rows: await ask(write), written: 0 });
+      return results;
+    },
+  };
+}
+
+/** Of what a library gives: rows as objects or as lists. Of a statement without rows some tell something else. */
+export function rowsIn(answer: unknown): readonly SqlRow[] {
+  const given = (answer as { readonly rows?: unknown } | undefined)?.rows ?? answer;
+  return Array.isArray(given)
+    ? given.map((row) => (Array.isArray(row) ? row : Object.values(row as object)) as SqlRow)
+    : [];
 }

@@ -6,8 +6,8 @@
  */
 import { unknownTransaction } from '../../errors';
 import { foreignEngine, notMigrated, otherFile } from '../errors';
-import { knex, kysely } from '../libraries';
-import { rowsOf, type Sql, sql, type SqlResult, type SqlRow, type SqlSession, type Work } from '../statement';
+import { knex, kysely, rowsIn, sessionOn } from '../libraries';
+import { rowsOf, type Sql, sql, type SqlRow, type SqlSession, type Work } from '../statement';
 import { type EngineHandle, isEngineHandle } from './sqlite-database';
 
 export interface OwnDatabase {
@@ -26,12 +26,14 @@ export interface OwnDatabase {
 export function userTransaction(transaction: unknown, connection: string): SqlSession | undefined {
   if ((typeof transaction !== 'object' && typeof transaction !== 'function') || transaction === null) return undefined;
   if (isEngineHandle(transaction)) {
-    return transaction.inTransaction ? session((statement) => ask(transaction, statement, connection)) : undefined;
+    return transaction.inTransaction
+      ? sessionOn(async (statement) => ask(transaction, statement, connection))
+      : undefined;
   }
   const given = transaction as Readonly<Record<string, unknown>>;
   const query = kysely(given) ?? knex(given);
   if (query !== undefined) {
-    return query === 'none' ? undefined : session(async ({ text, values }) => rowsIn(await query(text, values)));
+    return query === 'none' ? undefined : sessionOn(async ({ text, values }) => rowsIn(await query(text, values)));
   }
   // Some SQLite engine with synchronous calls.
   if (typeof given['prepare'] === 'function' && typeof given['exec'] === 'function') throw foreignEngine(connection);
@@ -52,27 +54,11 @@ export function* isWithin({ connection, file, engine }: OwnDatabase): Work<boole
   return true;
 }
 
-function session(run: (statement: Sql) => Promise<SqlResult>): SqlSession {
-  return {
-    run: async ({ writes }) => {
-      const results: SqlResult[] = [];
-      for (const write of writes) results.push(await run(write));
-      return results;
-    },
-  };
-}
-
-async function ask(handle: EngineHandle, { text, values }: Sql, connection: string): Promise<SqlResult> {
+function ask(handle: EngineHandle, { text, values }: Sql, connection: string): readonly SqlRow[] {
   // It may be over by now, and each statement would be committed by itself.
   if (!handle.inTransaction) throw unknownTransaction(connection, handle);
   const statement = handle.prepare(text);
-  if (statement.reader) return { rows: statement.raw().all(values), written: 0 };
-  return { rows: [], written: statement.run(values).changes };
-}
-
-/** knex gives a statement without rows an object. */
-function rowsIn(given: unknown): SqlResult {
-  const answer = given as readonly object[] | { readonly rows: readonly object[] };
-  const rows = 'rows' in answer ? answer.rows : answer;
-  return { rows: Array.isArray(rows) ? rows.map((row) => Object.values(row as object) as SqlRow) : [], written: 0 };
+  if (statement.reader) return statement.raw().all(values);
+  statement.run(values);
+  return [];
 }
