@@ -20,8 +20,7 @@ const LEASES: Readonly<Record<string, number>> = {
   'the fence grows by exactly 1 with every reservation, however the one before ended': 60,
   'a job whose lease has ended is handed out again: the crash is counted and costs no try': 60,
   'a holder that was too late cannot touch the job while it waits to be handed out again': 60,
-  'a lease that has ended is still its holder’s until the job is handed on: it can be renewed': 60,
-  'a lease that has ended is still its holder’s until the job is handed on: it can be settled': 60,
+  'a lease that has ended is still its holder’s until the job is handed on: it can be renewed and settled': 60,
 };
 
 /** What beanstalkd does in its own way, and why; `test/connections/beanstalkd` shows what that is. */
@@ -30,9 +29,7 @@ const OTHERWISE: Readonly<Record<string, string>> = {
     'the server never makes one job of two, and can be asked for no text',
   'a job is not handed to another worker before its lease has ended, and says when to look again':
     'the server tells nobody when the lease of another one ends; it wakes who waits',
-  'a lease that has ended is still its holder’s until the job is handed on: it can be renewed':
-    'the server takes a job back in the moment in which its lease ends',
-  'a lease that has ended is still its holder’s until the job is handed on: it can be settled':
+  'a lease that has ended is still its holder’s until the job is handed on: it can be renewed and settled':
     'the server takes a job back in the moment in which its lease ends',
 };
 

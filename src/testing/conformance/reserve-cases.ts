@@ -54,12 +54,6 @@ export const reserveCases: readonly CaseDefinition[] = [
       await world.handsOut();
       assert.equal((await world.reserveAll({ queues: [world.secondQueue] })).length, 1);
     },
-    async 'a reserved job is hidden from every other worker'(world) {
-      await world.hold('a');
-      const { reservations, nextIn } = await world.reserve({}, world.other);
-      assert.deepEqual(reservations, []);
-      assert(nextIn > 0, 'nothing can be had now');
-    },
     async 'workers that reserve at the same time share the jobs: each goes to one of them'(world) {
       await world.push(...numbered(60));
       const clients = Array.from({ length: 6 }, () => [world.connection, world.other]).flat();
@@ -82,10 +76,6 @@ export const reserveCases: readonly CaseDefinition[] = [
       const second = await world.reserveOne();
       counted(second, { attempts: 2, exceptions: 2, timeouts: 1 });
       assert.equal(second.payload.toString(), probeWith('"exceptions":2,"timeouts":1,"attempts":2'));
-    },
-    async 'a free release gives the try back and is counted apart'(world) {
-      await world.settle([releasedForFree(await world.hold('a'))]);
-      counted(await world.reserveOne(), { releases: 1 });
     },
   }),
   ...cases(['reserve', 'renew'], {

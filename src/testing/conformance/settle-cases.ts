@@ -51,10 +51,6 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     }),
   ),
   ...cases(['reserve', 'exactCounts'], {
-    async [`a completed job is gone (by ${way})`](world) {
-      await world.settle([completed(await world.hold('a'))], way);
-      await world.holds({});
-    },
     async [`more reservations than one call moves are settled by one (by ${way})`](world) {
       await world.push(...numbered(150));
       const results = await world.settle((await world.reserveAll()).map(completed), way);
