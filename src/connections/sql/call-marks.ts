@@ -3,6 +3,8 @@
  * or at the next one, it is known what became of it, and nothing is done twice.
  */
 import { uuidv7 } from '../../payload/uuid';
+import type { Reservation } from '../contract';
+import type { ReservationToken } from './dialect';
 
 export interface CallMark {
   /** One call of a client is under way at a time. */
@@ -17,8 +19,14 @@ export interface CallMark {
 export interface MarkedCall {
   /** The mark for sending it, or for sending it again. */
   next(): CallMark;
-  /** It was answered. */
-  heard(): void;
+  /**
+   * It was answered: these jobs were settled by it, and by the calls of its client before it.
+   *
+   * Returns those of the doubtful that were.
+   */
+  heard(settled?: ReadonlySet<number>): readonly Reservation[];
+  /** It was to settle these, and nobody knows whether it did. */
+  doubt(reservations: readonly Reservation[]): void;
   /** Nobody will ask for it again; the client may be used for another call, which asks what became of this one. */
   end(): void;
   /** The same for a call that no other one may ask for: without an answer its client is used no more. */
@@ -32,6 +40,10 @@ interface Client {
   readonly name: string;
   number: number;
   unheard: number[];
+  /** What unheard calls were to settle. */
+  doubtful: readonly Reservation[];
+  /** For the end of the call that is under way. */
+  readonly waiting: (() => void)[];
 }
 
 export class CallMarks {
@@ -39,7 +51,22 @@ export class CallMarks {
   readonly #all: Client[] = [];
 
   begin(): MarkedCall {
-    const client = this.#free.pop() ?? this.#add();
+    return this.#begin(this.#free.pop() ?? this.#add());
+  }
+
+  /** A call that asks what became of settles without an answer. Undefined: there are none. */
+  async beginAsking(): Promise<MarkedCall | undefined> {
+    for (;;) {
+      const client = this.#all.find(({ doubtful }) => doubtful.length > 0);
+      if (client === undefined) return undefined;
+      const place = this.#free.indexOf(client);
+      if (place !== -1) return this.#begin(...(this.#free.splice(place, 1) as [Client]));
+      // The call that is under way may ask.
+      await new Promise<void>((resolve) => client.waiting.push(resolve));
+    }
+  }
+
+  #begin(client: Client): MarkedCall {
     return {
       next: () => {
         client.number += 1;
@@ -47,8 +74,17 @@ export class CallMarks {
         client.unheard = [...unheard, client.number].slice(-MOST_UNHEARD);
         return { client: client.name, number: client.number, unheard };
       },
-      heard: () => (client.unheard = []),
-      end: () => void this.#free.push(client),
+      heard: (settled) => {
+        const { doubtful } = client;
+        client.unheard = [];
+        client.doubtful = [];
+        return doubtful.filter(({ token }) => settled?.has((token as ReservationToken).id));
+      },
+      doubt: (reservations) => (client.doubtful = [...client.doubtful, ...reservations]),
+      end: () => {
+        this.#free.push(client);
+        for (const goOn of client.waiting.splice(0)) goOn();
+      },
       endForGood: () => {
         if (client.unheard.length === 0) this.#free.push(client);
       },
@@ -61,7 +97,7 @@ export class CallMarks {
   }
 
   #add(): Client {
-    const client = { name: uuidv7(), number: 0, unheard: [] };
+    const client = { name: uuidv7(), number: 0, unheard: [], doubtful: [], waiting: [] };
     this.#all.push(client);
     return client;
   }

@@ -15,8 +15,13 @@ export const NOTHING: Settled = { results: [], reply: { reservations: [], setAsi
 type Exchange = (page: readonly Settlement[], isLast: boolean) => Promise<Settled>;
 
 export class Settling {
-  /** Of settles that failed at a later page: whoever sent them is told of that alone, and sends all of them again. */
+  /** Of settles that failed at a later page, or without an answer: whoever sent them sends all of them again. */
   readonly #written = new WeakMap<Reservation, SettleResult>();
+
+  /** By a call whose answer did not come. */
+  wereWritten(reservations: readonly Reservation[]): void {
+    for (const reservation of reservations) this.#written.set(reservation, 'settled');
+  }
 
   async inPages(settlements: readonly Settlement[], exchange: Exchange): Promise<Settled> {
     const results = settlements.map(({ reservation }) => this.#written.get(reservation));

@@ -24,7 +24,7 @@ import type { Milliseconds, Seconds } from '../../base/clock';
 import { OnqueueError } from '../../base/onqueue-error';
 import { pagesOf } from '../../base/pages';
 
-import { ConnectionClosedError, DuplicatePayloadError, unknownTransaction } from '../errors';
+import { ConnectionClosedError, DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
 import type { Migrations } from '../migrations';
 import { CallMarks } from './call-marks';
 import { SqlControl } from './control';
@@ -138,6 +138,7 @@ export class SqlConnection implements Connection {
 
   async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
     this.#checkOpen('settle');
+    await this.#hearOfDoubtful();
     const settled = await this.#settling.inPages(settlements, async (page) =>
       page.length === 0 ? NOTHING : this.#exchange('settle', page, undefined, NOT_SETTLED),
     );
@@ -145,6 +146,7 @@ export class SqlConnection implements Connection {
   }
 
   async settleAndReserve(settlements: readonly Settlement[], request: ReserveRequest): Promise<Settled> {
+    await this.#hearOfDoubtful();
     return this.#settling.inPages(settlements, async (page, isLast) => {
       if (!isLast) return this.#exchange('settle', page, undefined, NOT_SETTLED);
       if (page.length === 0) return { results: [], reply: await this.reserve(request) };
@@ -290,24 +292,37 @@ export class SqlConnection implements Connection {
     settlements: readonly Settlement[],
     request: ReserveRequest | undefined,
     consequence: string,
+    call = this.#marks.begin(),
   ): Promise<Settled> {
     const endings = settlements.map((settlement) => endingOf(settlement, this.name));
     // The first of several endings for one reservation counts.
     const ends = new Map<number, Ending>();
     for (const ending of endings) if (!ends.has(ending.id)) ends.set(ending.id, ending);
-    const call = this.#marks.begin();
     try {
       const { settled, reply } = await this.#access(operation, { consequence, writes: 'repeatable' }, () =>
         this.#handOut({ endings: [...ends.values()], request, mark: call.next() }),
       );
-      call.heard();
+      this.#settling.wereWritten(call.heard(settled));
       this.#tellWaiters(endings, reply);
       const results = endings.map((ending) =>
         settled.has(ending.id) && ends.get(ending.id) === ending ? 'settled' : 'lost',
       );
       return { results, reply: this.#withNews(reply) };
+    } catch (error) {
+      const isUncertain = error instanceof QueueUnavailableError && error.facts.uncertain === true;
+      if (isUncertain) call.doubt(settlements.map(({ reservation }) => reservation));
+      throw error;
     } finally {
       call.end();
+    }
+  }
+
+  /** What was settled without an answer may be sent again now: told by another call, it would be taken for lost. */
+  async #hearOfDoubtful(): Promise<void> {
+    for (;;) {
+      const call = await this.#marks.beginAsking();
+      if (call === undefined) return;
+      await this.#exchange('settle', [], undefined, NOT_SETTLED, call);
     }
   }
 

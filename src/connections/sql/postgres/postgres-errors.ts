@@ -2,7 +2,7 @@
 import type { ErrorReader, Trouble } from '../server/server-caller';
 
 /** It was rolled back, and may go through the next time: a conflict, a server that starts, stops or changes its part. */
-const PASSING = /^(40001|40P01|55P03|57P01|57P03|57P05|53300|25006)$/;
+const PASSING = /^(40001|40P01|55P03|57P03|57P05|53300|25006)$/;
 
 /** A table, a column, a function or a sequence of ours is not there. */
 const UNMIGRATED = /^(42P01|42703|42883)$/;
@@ -10,8 +10,11 @@ const UNMIGRATED = /^(42P01|42703|42883)$/;
 /** Data that a column does not hold, a constraint, a trigger's word, a limit of the server's. */
 const UNFIT = /^(?:2[1237]|3[89]|44|54|P0)\w{3}$/;
 
-/** The connection itself failed; 57P02 is said to all when a process crashed, also to one whose commit was on disk already. */
-const GONE = /^(08\w{3}|57P02)$/;
+/**
+ * The connection itself failed. 57P01 is said when an administrator or a shutdown ends it, and 57P02 to all when a process
+ * crashed: also to one whose commit was on disk already.
+ */
+const GONE = /^(08\w{3}|57P01|57P02)$/;
 
 const REMEDIES: readonly (readonly [codes: RegExp, remedy: string])[] = [
   [/^(28000|28P01)$/, 'Check the user and the password.'],

@@ -55,6 +55,25 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       expect(await connection.failed.count()).toBe(1);
     });
 
+    it('to a settle is heard also where another call comes between: what it settled is not told as lost', async () => {
+      const { connection, proxy } = await world.openThrough('exchange', 1);
+      await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
+      const [a, b] = (await reserve(connection)) as [Reservation, Reservation];
+      proxy.loseReplies(100);
+      const uncertain = {
+        status: 'rejected',
+        reason: expect.objectContaining({ code: 'E_QUEUE_UNAVAILABLE' }) as Error,
+      };
+      expect(await Promise.allSettled([a, b].map((job) => connection.settle([completed(job)])))).toEqual([
+        uncertain,
+        uncertain,
+      ]);
+      proxy.loseReplies(0);
+      expect(await reserve(connection)).toEqual([]);
+      expect(await connection.settle([completed(a), completed(b)])).toEqual(['settled', 'settled']);
+      expect(await connection.settle([completed(a)])).toEqual(['lost']);
+    });
+
     it('of one push is not taken for that of the next', async () => {
       const { connection, proxy } = await world.openThrough('push', 2);
       proxy.loseReplies(100);
