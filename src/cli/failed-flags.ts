@@ -6,6 +6,7 @@ import type { Call } from './command';
 import { errorText } from './error-text';
 import { type Given, text, time, type ProjectFlags } from './flags';
 import { keepingConnections, noteMemory } from './named-queues';
+import { counted } from './table';
 
 /** Failed jobs may have come from any connection. */
 export const FROM_CONNECTION = text('<name>', 'only of those that came from this connection');
@@ -59,24 +60,55 @@ export interface FailedAction {
   unknown(id: string): string;
 }
 
-/** Carries it out for the ids that were given, or else for all. An id that is not there keeps no other from its turn. */
+/**
+ * Carries it out for the ids that were given, or else for all, and says of how many. An id that is not there keeps no other from
+ * its turn.
+ *
+ * @param done what was done to them, as the JSON document calls it
+ * @param line says it to people
+ */
 export async function actOnFailed(
   call: Call,
   ids: readonly string[],
+  done: string,
+  line: (count: number) => string,
   action: FailedAction,
-): Promise<{ readonly done: number; readonly unknown: readonly string[] }> {
-  if (ids.length === 0) return { done: await action.all(), unknown: [] };
+): Promise<void> {
   const unknown: string[] = [];
-  for (const id of ids) {
-    try {
-      if (await action.one(id)) continue;
-      call.fail(action.unknown(id));
-    } catch (error) {
-      // The next one may be on a connection that can be asked, and there once.
-      if (!(failedJobsOutOfReach.is(error) || ambiguousFailedJob.is(error))) throw error;
-      call.fail(errorText(error));
-    }
-    unknown.push(id);
+  for (const id of ids) if (!(await actOnOne(call, id, action))) unknown.push(id);
+  const count = ids.length === 0 ? await action.all() : ids.length - unknown.length;
+  call.output.result({ [done]: count, unknown }, line(count));
+}
+
+async function actOnOne(call: Call, id: string, action: FailedAction): Promise<boolean> {
+  try {
+    if (await action.one(id)) return true;
+    call.fail(action.unknown(id));
+  } catch (error) {
+    // The next one may be on a connection that can be asked, and there once.
+    if (!(failedJobsOutOfReach.is(error) || ambiguousFailedJob.is(error))) throw error;
+    call.fail(errorText(error));
   }
-  return { done: ids.length - unknown.length, unknown };
+  return false;
+}
+
+/** Carries `work` out, with a line that counts down how many of the queue, or of all, are left. */
+export function counting(
+  { flags, output }: Call<{ readonly queue?: string | undefined }>,
+  manager: QueueManager,
+  doing: string,
+  work: () => Promise<number>,
+): Promise<number> {
+  return output.counting(doing, () => failedCount(manager, flags.queue), work);
+}
+
+/** Carries `work` out, which removes failed jobs, and says of how many. */
+export async function removeFailed(
+  call: Call<{ readonly queue?: string | undefined }>,
+  manager: QueueManager,
+  done: string,
+  work: () => Promise<number>,
+): Promise<void> {
+  const removed = await counting(call, manager, 'Removing failed jobs', work);
+  call.output.result({ [done]: removed }, `Removed ${counted(removed, 'failed job')}.`);
 }

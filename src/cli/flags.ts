@@ -134,6 +134,12 @@ export function commandLineOf(given: object): string[] {
   });
 }
 
+/** For commands that go to the default connection, or to all, where none is named. */
+export const CONNECTION = text('<name>', 'connection to use in place of the default one');
+
+/** For commands that ask in production; see `Session.confirm`. */
+export const FORCE = on('do not ask, also in production');
+
 /** Every command that opens a project takes these: they say where its configuration and jobs are. */
 export const PROJECT_FLAGS = {
   config: text('<file>', 'configuration to use in place of the onqueue.config.* of the project'),

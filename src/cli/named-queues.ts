@@ -2,6 +2,7 @@
 import { nearest } from '../base/nearest';
 import { checkQueueName } from '../job/queue-name';
 import { unknownConnection } from '../application/errors';
+import type { Connection } from '../connections/contract';
 import type { QueueConnection } from '../dispatch/queue-connection';
 import type { QueueManager } from '../application/queue-manager';
 import type { Call } from './command';
@@ -19,8 +20,11 @@ export interface QueueFlags extends ProjectFlags {
 export interface Named {
   readonly manager: QueueManager;
   readonly connection: QueueConnection;
+  readonly driver: Connection;
   /** The queues of `--queue`, each once; empty without the flag. */
   readonly queues: readonly string[];
+  /** The same; without the flag the connection's own queue. */
+  readonly queuesOrOwn: readonly string[];
 }
 
 /**
@@ -40,20 +44,15 @@ export async function openNamed(call: Call<QueueFlags>): Promise<Named> {
   for (const queue of queues) checkQueueName(queue, 'queue');
   if (call.flags.all === true && queues.length > 0) call.refuse('give either --all or queues, not both');
   noteMemory(call, manager, [name]);
-  return { manager, connection: manager.connection(name), queues };
-}
-
-/** The queues that were named, or the connection's own. */
-export function queuesOrOwn({ connection, queues }: Named): readonly string[] {
-  return queues.length === 0 ? [connection.defaultQueue] : queues;
+  const connection = manager.connection(name);
+  const queuesOrOwn = queues.length === 0 ? [connection.defaultQueue] : queues;
+  return { manager, connection, driver: manager.driver(name), queues, queuesOrOwn };
 }
 
 /** The names in `high,default`. */
 function namesIn(text: string): string[] {
-  return text
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
+  const names = text.split(',').map((name) => name.trim());
+  return names.filter((name) => name !== '');
 }
 
 /** Refuses a queue in the place of a connection, and says where it belongs. @throws E_UNKNOWN_CONNECTION */

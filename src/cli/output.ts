@@ -39,8 +39,12 @@ export class Output {
     if (!this.isJson) this.#stdout.write(`${text}\n`);
   }
 
-  /** The whole of what a command has found, for `--json`: laid out for people on a terminal, on one line elsewhere. */
-  result(value: unknown): void {
+  /**
+   * The whole of what a command has found or done: these lines for people; with `--json` the value, which is laid out on a
+   * terminal and stands on one line elsewhere.
+   */
+  result(value: unknown, ...lines: readonly string[]): void {
+    for (const line of lines) this.line(line);
     if (!this.isJson) return;
     const text = JSON.stringify(value, undefined, this.#stdout.isTTY === true ? 2 : undefined);
     // JSON lets these pass, and some terminals take them for the beginning of a command.

@@ -1,12 +1,21 @@
 /** The command line as a whole: the tree of commands, and one run of it from arguments to exit code. */
 import { type Command, CommanderError } from 'commander';
 import { helpHint, newCommand } from './command';
+import { cancel } from './commands/cancel';
+import { check } from './commands/check';
+import { clear } from './commands/clear';
 import { failed } from './commands/failed';
-import { flush, forget, prune, retry } from './commands/failed-jobs';
+import { flush } from './commands/flush';
+import { forget } from './commands/forget';
+import { jobs } from './commands/jobs';
 import { listen } from './commands/listen';
-import { cancel, restart } from './commands/orders';
-import { check, jobs, migrate } from './commands/project';
-import { clear, pause, resume, size } from './commands/queues';
+import { migrate } from './commands/migrate';
+import { pause } from './commands/pause';
+import { prune } from './commands/prune';
+import { restart } from './commands/restart';
+import { resume } from './commands/resume';
+import { retry } from './commands/retry';
+import { size } from './commands/size';
 import { work } from './commands/work';
 import { errorText } from './error-text';
 import { ExitCode, exitCodeOf } from './exit-codes';

@@ -1,0 +1,54 @@
+/** `check`: whether all is in place that a worker needs. */
+import { findConfigFile, projectFolder } from '../../application/configuration/config-file';
+import type { Diagnosis } from '../../connections/contract';
+import type { QueueManager } from '../../application/queue-manager';
+import { type Call, defineCommand } from '../command';
+import { errorText } from '../error-text';
+import { ExitCode } from '../exit-codes';
+import type { ProjectFlags } from '../flags';
+
+export const check = defineCommand({
+  name: 'check',
+  summary: 'check configuration, connections, versions and jobs',
+  description: 'The exit code is 1 when there is an error, and 0 when there are warnings only.',
+  examples: [
+    ['onqueue check', 'before a deploy, with its environment'],
+    ['onqueue check --json | jq \'.[] | select(.level != "ok")\'', 'for a program'],
+  ],
+  async run(call) {
+    const { output, session } = call;
+    // Loaded here, because no other command looks into containers.
+    const { diagnoseConnections, diagnoseJobs, diagnoseSource, diagnoseVersions } =
+      require('../diagnosis') as typeof import('../diagnosis');
+    const folder = projectFolder(session.surroundings.folder);
+    const found = diagnoseVersions(folder);
+    const manager = await opened(call, found);
+    if (manager !== undefined) {
+      const file = call.flags.config ?? findConfigFile(folder);
+      found.push({ level: 'ok', subject: 'configuration', message: sourceOf(manager, file) });
+      found.push(...diagnoseSource(file, folder));
+      found.push(...(await diagnoseConnections(manager)), ...diagnoseJobs(manager));
+    }
+    output.result(found);
+    output.table(
+      ['', 'what', 'found'],
+      found.map(({ level, subject, message }) => [level, subject, message]),
+    );
+    if (found.some(({ level }) => level === 'error')) session.exitCode = ExitCode.error;
+  },
+});
+
+function sourceOf({ configurationSource }: QueueManager, file: string | undefined): string {
+  // A file may leave the connections to the environment.
+  if (file === undefined || configurationSource.endsWith(file)) return configurationSource;
+  return `${file}; the connection is ${configurationSource}`;
+}
+
+async function opened(call: Call<ProjectFlags>, found: Diagnosis[]): Promise<QueueManager | undefined> {
+  try {
+    return await call.open();
+  } catch (error) {
+    found.push({ level: 'error', subject: 'configuration', message: errorText(error) });
+    return undefined;
+  }
+}

@@ -1,0 +1,43 @@
+/** `flush`: removes all failed jobs for good. */
+import type { Duration } from '../../job/duration';
+import { defineCommand } from '../command';
+import { invalidOption } from '../errors';
+import { failedCount, openForFailed, removeFailed } from '../failed-flags';
+import { type Flag, FORCE, text } from '../flags';
+import { counted } from '../table';
+
+const hours: Flag<Duration> = {
+  value: '<count>',
+  help: 'only those that failed more than so many hours ago',
+  read(value, flag) {
+    if (/^\d{1,6}(\.\d+)?$/.test(value)) return `${Number(value)}h`;
+    throw invalidOption(flag, value, 'Give a number of hours.');
+  },
+};
+
+export const flush = defineCommand({
+  name: 'flush',
+  summary: 'remove all failed jobs for good',
+  description:
+    'Under NODE_ENV=production it asks first, and where there is no terminal it refuses without --force. To keep the newest, see prune.',
+  examples: [
+    ['onqueue flush', 'all'],
+    ['onqueue flush --queue=mail', 'those of one queue'],
+    ['onqueue flush --hours=48', 'those that failed more than two days ago'],
+  ],
+  flags: {
+    queue: text('<name>', 'only those of this queue'),
+    hours,
+    force: FORCE,
+  },
+  async run(call) {
+    const { queue, hours: olderThan, force } = call.flags;
+    const manager = await openForFailed(call);
+    const which = queue === undefined ? '' : ` of the queue ${queue}`;
+    const age = olderThan === undefined ? counted(await failedCount(manager, queue), 'job') : 'the older ones';
+    await call.session.confirm(`Remove failed jobs${which} for good (${age})`, force);
+    await removeFailed(call, manager, 'flushed', () =>
+      olderThan === undefined ? manager.failed.flush(queue) : manager.failed.prune({ olderThan, queue }),
+    );
+  },
+});

@@ -1,0 +1,18 @@
+/** `jobs`: the registered jobs. */
+import { defineCommand } from '../command';
+import { JOB_HEADINGS, jobRow, listedJobs, NO_JOBS } from '../job-list';
+
+export const jobs = defineCommand({
+  name: 'jobs',
+  summary: 'show the registered jobs, as a worker finds them',
+  examples: [
+    ['onqueue jobs', 'those that onqueue.config.* imports'],
+    ["onqueue jobs --require 'dist/jobs/**/*.js'", 'and those of these files'],
+  ],
+  async run(call) {
+    const listed = listedJobs(await call.open());
+    call.output.result(listed);
+    if (listed.length > 0) call.output.table(JOB_HEADINGS, listed.map(jobRow));
+    else if (!call.output.isJson) call.output.note(NO_JOBS);
+  },
+});
