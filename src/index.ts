@@ -70,7 +70,6 @@ export { builtInConnectors } from './connections/built-in';
 
 export type { Connector, ConnectorContext } from './connections/connector';
 export type {
-  Answer,
   Buried,
   Capabilities,
   Connection,

@@ -85,13 +85,6 @@ export type SettleResult = 'settled' | 'lost';
 /** `cancelled`: still ours, its lease starts anew, and it is to end. `lost`: it is no longer ours. */
 export type RenewResult = 'renewed' | 'cancelled' | 'lost';
 
-/**
- * What the store says of one job. `later`: the part of the store that holds the job does not answer, and is not to hold up
- * the others; it hands out no jobs meanwhile. It settles as the call would have, and a rejection of it counts as handled
- * (`later.catch(() => undefined)`), as it may come before anybody listens. Then the worker asks again.
- */
-export type Answer<Result extends SettleResult | RenewResult> = Result | { readonly later: Promise<Result> };
-
 export interface ReserveRequest {
   /** In the order in which they are emptied. */
   readonly queues: readonly string[];
@@ -229,6 +222,11 @@ export interface Connection {
    */
   readonly isAway?: boolean | undefined;
   /**
+   * Its queues are spread over servers, of which one may be silent while the others answer. A worker then settles and renews
+   * each queue in a call of its own, and waits for none of these before it reserves. Absent: no.
+   */
+  readonly isDivided?: boolean | undefined;
+  /**
    * How many calls of one worker it carries at once: the store works on one while the jobs of another run. Absent: one. More
    * calls than that may come all the same, and wait for each other.
    */
@@ -243,14 +241,14 @@ export interface Connection {
    * @throws QueueUnavailableError the store is away, and is to be asked again. What else it throws is taken for a refusal of
    *   what was sent: then each settlement is sent by itself, and one that is refused for good held up by no other
    */
-  settle(settlements: readonly Settlement[]): Promise<readonly Answer<SettleResult>[]>;
+  settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]>;
   /** Both in one round trip, where the store can: first settles, then reserves. */
   settleAndReserve?(
     settlements: readonly Settlement[],
     request: ReserveRequest,
-  ): Promise<{ readonly results: readonly Answer<SettleResult>[]; readonly reply: ReserveReply }>;
+  ): Promise<{ readonly results: readonly SettleResult[]; readonly reply: ReserveReply }>;
   /** The lease of each starts anew at `lease` seconds from now. One result for each, in order. */
-  renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly Answer<RenewResult>[]>;
+  renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]>;
   counts(queue: string): Promise<Counts>;
   /** Removes what is ready, delayed and reserved; returns how many. Failed jobs stay. */
   clear(queue: string): Promise<number>;

@@ -59,7 +59,7 @@ export class Calls {
 
   /** Whether the last reserve has asked all queues. */
   get haveAskedAll(): boolean {
-    return this.#unasked === undefined;
+    return (this.#unasked?.size ?? 0) === 0;
   }
 
   /** Slots for more jobs; some may be asked for already. */
@@ -125,14 +125,14 @@ export class Calls {
   async #sent(sent: Sent): Promise<{ readonly reply?: ReserveReply; readonly failure?: { readonly error: unknown } }> {
     const { finished, limit } = sent;
     const { options, application, lease, queues } = this.#settings;
-    const { settler, leases, looping } = this.#parts;
+    const { settler, looping } = this.#parts;
     try {
       if (limit === 0) {
         await settler.settle(finished);
         return {};
       }
-      const renewed = leases.renewEnded(queues.length);
-      this.#unasked = renewed === undefined ? undefined : await renewed;
+      const renewals = this.#parts.leases.renewEnded();
+      this.#unasked = renewals && (await this.#leftOut(renewals));
       looping.use();
       const random = options.fair ? application.random : undefined;
       const request = { queues: reserveOrder(queues, random, this.#unasked), limit, lease };
@@ -141,6 +141,21 @@ export class Calls {
     } catch (error) {
       return { failure: { error } };
     }
+  }
+
+  /** Queues to be asked once what runs here is renewed: waits for the first where these are all there are. */
+  async #leftOut(renewals: ReadonlyMap<string, Promise<void>>): Promise<ReadonlySet<string>> {
+    const left = new Set(renewals.keys());
+    for (const [queue, renewal] of renewals) {
+      const renewed = (): void => {
+        left.delete(queue);
+        this.#parts.idle.lookAgain();
+        this.#ring();
+      };
+      renewal.then(renewed, () => undefined);
+    }
+    if (left.size === this.#settings.queues.length) await Promise.race(renewals.values());
+    return new Set(left);
   }
 
   #answered(sent: Sent, reply: ReserveReply | undefined): Promise<void> | undefined {

@@ -7,7 +7,6 @@
 import type { Seconds } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
 import type { Logger } from '../base/logger';
-import { resultOf } from '../connections/answer';
 import type { Connection, Reservation, Settlement } from '../connections/contract';
 import type { FailedStore, Forgotten } from '../connections/failed-store';
 import { bearsCounters, withCounters } from '../payload/counters';
@@ -76,6 +75,5 @@ export class KeptFailures {
  */
 export async function isStillOurs(connection: Connection, reservation: Reservation, lease: Seconds): Promise<boolean> {
   if (!connection.capabilities.renew) return true;
-  const [answer] = await connection.renew([reservation], lease);
-  return (await resultOf(answer!)) !== 'lost';
+  return (await connection.renew([reservation], lease))[0] !== 'lost';
 }

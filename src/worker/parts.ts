@@ -116,6 +116,9 @@ export function partsOf(settings: WorkLoopSettings, caller: object, ring: () => 
       runs.takeBack(finished);
       store.failed(error, 'settling');
     },
+    answered: () => {
+      if (settler.unanswered === 0 && !store.isPausing) store.recovered();
+    },
     announced: freed,
   });
   return {

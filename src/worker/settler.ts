@@ -6,10 +6,9 @@
 import type { Clock, Seconds } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
 import type { Logger } from '../base/logger';
+import { groupsOf } from '../base/groups';
 import { FailedCap } from '../application/failed/failed-cap';
-import { resultOf } from '../connections/answer';
 import type {
-  Answer,
   Connection,
   Reservation,
   ReserveReply,
@@ -44,13 +43,15 @@ export interface SettlerSettings {
   readonly settled: (job: RunningJob) => void;
   /** Called with those that were not taken while others were, as the store is away since: they are to be settled again. */
   readonly untaken: (finished: readonly Finished[], error: unknown) => void;
+  /** Called when a part of the store has answered that others do not wait for. */
+  readonly answered: () => void;
   /** Called when a job that had somebody to tell has told them. */
   readonly announced: () => void;
 }
 
 /** What was sent along with some outcomes. */
 interface Answered {
-  readonly results: readonly Answer<SettleResult>[];
+  readonly results: readonly SettleResult[];
   readonly reply?: ReserveReply;
 }
 
@@ -82,7 +83,7 @@ export class Settler {
     return this.#announcements.size;
   }
 
-  /** Outcomes that are on their way, while others go on: left unanswered by a part of the store, or offered again. */
+  /** Outcomes that are on their way, while others go on: in calls that nobody waits for, or offered again. */
   get unanswered(): number {
     return this.#unanswered + this.#refused.offered;
   }
@@ -101,9 +102,10 @@ export class Settler {
     return { ...this.#counts };
   }
 
-  /** Whether the driver settles and reserves in one round trip. */
+  /** Whether what has ended is settled with the next reserve, or beside it. */
   get combines(): boolean {
-    return this.#settings.connection.settleAndReserve !== undefined;
+    const { connection } = this.#settings;
+    return connection.settleAndReserve !== undefined || connection.isDivided === true;
   }
 
   /**
@@ -113,6 +115,26 @@ export class Settler {
    * @throws what the store throws when it is away; then nothing of `finished` may be taken as settled
    */
   async settle(finished: readonly Finished[], request?: ReserveRequest): Promise<ReserveReply | undefined> {
+    const { connection } = this.#settings;
+    if (connection.isDivided !== true) return this.#settle(finished, request);
+    for (const ended of groupsOf(finished, ({ job }) => job.queue).values()) void this.#settleApart(ended);
+    return request && connection.reserve(request);
+  }
+
+  /** Settles one queue, while others go on. */
+  async #settleApart(finished: readonly Finished[]): Promise<void> {
+    const { untaken, answered } = this.#settings;
+    this.#unanswered += finished.length;
+    const failure = await this.#settle(finished).then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    );
+    this.#unanswered -= finished.length;
+    if (failure === undefined) answered();
+    else untaken(finished, failure.error);
+  }
+
+  async #settle(finished: readonly Finished[], request?: ReserveRequest): Promise<ReserveReply | undefined> {
     if (!this.#failures.areElsewhere) {
       return this.#send(
         finished,
@@ -208,24 +230,12 @@ export class Settler {
   }
 
   async #writeAlone(settlement: Settlement): Promise<SettleResult> {
-    const [answer] = await this.#settings.connection.settle([settlement]);
-    return resultOf(answer!);
+    const [result] = await this.#settings.connection.settle([settlement]);
+    return result!;
   }
 
-  #confirm(finished: readonly Finished[], answers: readonly Answer<SettleResult>[]): void {
-    for (let index = 0; index < finished.length; index += 1) {
-      const answer = answers[index]!;
-      if (typeof answer === 'string') this.#conclude(finished[index]!, answer);
-      else void this.#confirmLater(finished[index]!, answer.later);
-    }
-  }
-
-  async #confirmLater(one: Finished, later: Promise<SettleResult>): Promise<void> {
-    this.#unanswered += 1;
-    const result = await later.catch((error: unknown) => ({ error }));
-    this.#unanswered -= 1;
-    if (typeof result === 'string') this.#conclude(one, result);
-    else this.#notWritten(one, result.error);
+  #confirm(finished: readonly Finished[], results: readonly SettleResult[]): void {
+    for (let index = 0; index < finished.length; index += 1) this.#conclude(finished[index]!, results[index]!);
   }
 
   #conclude(one: Finished, result: SettleResult): void {

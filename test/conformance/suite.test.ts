@@ -311,22 +311,6 @@ describe('the conformance suite', () => {
     await expect(found?.run()).rejects.toMatchObject({ code: 'E_CONNECTION_CLOSED' });
   });
 
-  it('takes answers that come later for answers', async () => {
-    const later = <Result>(answers: readonly Result[]) => answers.map((answer) => ({ later: Promise.resolve(answer) }));
-    const promising: Fault = (good) => ({
-      settle: async (settlements) => later(await good.settle(settlements)),
-      settleAndReserve: async (settlements, request) => {
-        const { results, reply } = await good.settleAndReserve(settlements, request);
-        return { results: later(results), reply };
-      },
-      renew: async (reservations, lease) => later(await good.renew(reservations, lease)),
-    });
-    const broken: string[] = [];
-    for (const { name, run } of casesOf(promising)) await run().catch(() => broken.push(name));
-    // The two clients of these drivers are one.
-    expect(broken).toEqual(['closing one client leaves the others, and the jobs, as they are']);
-  });
-
   it('has a name of its own for each case', () => {
     const names = casesOf(() => ({})).map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);

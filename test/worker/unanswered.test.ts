@@ -1,6 +1,6 @@
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
-import type { Connection, RenewResult, Settlement, SettleResult } from '../../src/connections/contract';
+import type { Connection, Settlement, SettleResult } from '../../src/connections/contract';
 import { Worker } from '../../src/worker/worker';
 import { elapse, Gate, testApplication, type TestApplication, until } from '../support/application';
 
@@ -15,6 +15,8 @@ let renewed: number;
 /** Not even renewals are answered, and nothing is handed out, until a test lets it. */
 let mute: Gate;
 let isMute: boolean;
+/** Nobody is woken by a push. */
+let isDeaf: boolean;
 
 @Job()
 class Note extends Job {
@@ -31,30 +33,29 @@ function halfSilent(whole: Connection): Connection {
   const ask = async (settlement: Settlement, gate: Gate): Promise<SettleResult> => {
     await gate.opened;
     if (refusal !== undefined) throw refusal;
-    return (await whole.settle([settlement]))[0] as SettleResult;
-  };
-  const settle: Connection['settle'] = async (settlements) => {
-    const others = settlements.filter(({ reservation }) => reservation.queue !== 'silent');
-    const results = [...(await whole.settle(others))];
-    return settlements.map((settlement) =>
-      settlement.reservation.queue === 'silent'
-        ? { later: ask(settlement, (gates[asked++] ??= new Gate())) }
-        : results.shift()!,
-    );
+    return (await whole.settle([settlement]))[0]!;
   };
   const own: Partial<Connection> = {
-    settle,
-    settleAndReserve: async (settlements, request) => ({
-      results: await settle(settlements),
-      reply: await own.reserve!(request),
-    }),
+    isDivided: true,
+    settle: async (settlements) => {
+      const [{ reservation }] = settlements as [Settlement];
+      if (reservation.queue !== 'silent') return whole.settle(settlements);
+      return [await ask(settlements[0]!, (gates[asked++] ??= new Gate()))];
+    },
     renew: async (reservations, lease) => {
-      renewed += reservations.filter(({ queue }) => queue === 'silent').length;
-      if (!isMute) return whole.renew(reservations, lease);
-      return reservations.map((one) => {
-        const later = mute.opened.then(async () => (await whole.renew([one], lease))[0] as RenewResult);
-        return one.queue === 'silent' ? { later } : 'renewed';
-      });
+      const isSilent = reservations[0]!.queue === 'silent';
+      if (isSilent) renewed += reservations.length;
+      if (isMute && isSilent) await mute.opened;
+      return whole.renew(reservations, lease);
+    },
+    waiter: (queues) => {
+      const waiter = whole.waiter(queues);
+      const abort = (signal: AbortSignal) =>
+        new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+      return {
+        close: () => waiter.close(),
+        wait: (seconds, signal) => (isDeaf ? abort(signal) : waiter.wait(seconds, signal)),
+      };
     },
     reserve: async (request) => {
       if (!isMute) return whole.reserve(request);
@@ -80,6 +81,7 @@ beforeEach(() => {
   asked = 0;
   mute = new Gate();
   isMute = false;
+  isDeaf = false;
   refusal = undefined;
   renewed = 0;
   application = testApplication();
@@ -103,7 +105,7 @@ async function work(stopWhenEmpty = false): Promise<{ worker: Worker; ended: Pro
 const untilRan = (text: string): Promise<void> => until(application.clock, () => ran.includes(text));
 const reserved = async (queue: string): Promise<number> => (await connection.counts(queue)).reserved;
 
-describe('an outcome that a part of the store leaves unanswered', () => {
+describe('an outcome that one server of a divided store leaves unanswered', () => {
   it('holds up no other job, keeps its lease, and counts once it is written', async () => {
     const { worker, ended } = await work();
     const told: string[] = [];
@@ -171,6 +173,22 @@ describe('an outcome that a part of the store leaves unanswered', () => {
     expect(application.log.messages('error')).toHaveLength(1);
     refusal = undefined;
     await elapse(application.clock, 60);
+    await worker.stop();
+    await ended;
+  });
+
+  it('has its queue left out until the lease is renewed, and asked again at once then', async () => {
+    const { worker, ended } = await work();
+    isMute = isDeaf = true;
+    await elapse(application.clock, 45);
+    isMute = false;
+    await application.bus.dispatch(new Note('next')).onQueue('silent');
+    await elapse(application.clock, 2);
+    expect(ran).not.toContain('next');
+
+    mute.open();
+    await untilRan('next');
+    for (const gate of gates) gate.open();
     await worker.stop();
     await ended;
   });

@@ -6,7 +6,6 @@
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { FailoverConfig } from '../configs';
 import type {
-  Answer,
   Capabilities,
   Connection,
   Counts,
@@ -78,6 +77,10 @@ export class FailoverConnection implements Connection {
     return this.standsFor.isAway;
   }
 
+  get isDivided(): boolean | undefined {
+    return this.standsFor.isDivided;
+  }
+
   get failed(): Connection['failed'] {
     return this.standsFor.failed;
   }
@@ -133,11 +136,11 @@ export class FailoverConnection implements Connection {
     return this.standsFor.reserve(request);
   }
 
-  settle(settlements: readonly Settlement[]): Promise<readonly Answer<SettleResult>[]> {
+  settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
     return this.standsFor.settle(settlements);
   }
 
-  renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly Answer<RenewResult>[]> {
+  renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
     return this.standsFor.renew(reservations, lease);
   }
 

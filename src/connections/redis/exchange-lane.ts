@@ -7,25 +7,20 @@
 import { MOST_JOBS } from '../../base/pages';
 import { type Counters, countersTail, noCounters, readCounters, readCountersOfAny } from '../../payload/counters';
 import type { Reservation, ReserveReply, ReserveRequest, SetAside, Settlement, SettleResult } from '../contract';
-import type { RedisCaller } from './caller';
+import type { Settled, Settling } from '../kit/settling';
 import { explained } from './explanations';
 import { failureMeta } from './failed-meta';
 import type { Keys } from './keys';
 import { Lane, type Records, type Waiting, whenOf } from './lane';
 import { script } from './scripts';
-
-export interface Exchanged {
-  readonly results: readonly SettleResult[];
-  /** Where nothing was asked for: nothing. */
-  readonly reply: ReserveReply;
-}
+import type { RedisStore } from './store';
 
 interface Exchange extends Waiting {
   readonly settlements: readonly Settlement[];
   readonly request: ReserveRequest | undefined;
-  /** Asked until it is answered: other outcomes of the same settle were written already. */
+  /** Asked until it is answered, also where it could not be sent. */
   readonly insists: boolean;
-  resolve(exchanged: Exchanged): void;
+  resolve(settled: Settled): void;
 }
 
 type Argument = string | number | Buffer;
@@ -50,30 +45,16 @@ interface News {
   readonly unrecorded?: 1;
 }
 
-const NOTHING: ReserveReply = { reservations: [], setAside: [], nextIn: Infinity };
-
-/**
- * What was written of calls that were refused in part: whoever sent them is told of the refusal alone, and sends each outcome
- * again.
- */
-const written = new WeakMap<Reservation, SettleResult>();
-
-export function rememberWritten(
-  settlements: readonly Settlement[],
-  results: readonly (SettleResult | 'unsettled')[],
-): void {
-  results.forEach((result, at) => {
-    if (result !== 'unsettled') written.set(settlements[at]!.reservation, result);
-  });
-}
-
 export class ExchangeLane extends Lane<Exchange> {
   readonly #keys: Keys;
+  readonly #settling: Settling;
   #forgotten = false;
 
-  constructor(caller: RedisCaller, keys: Keys, recorded?: Records) {
+  /** @param settling remembers what was written of outcomes that are refused in part */
+  constructor({ caller, keys }: Pick<RedisStore, 'caller' | 'keys'>, settling: Settling, recorded?: Records) {
     super(caller, recorded);
     this.#keys = keys;
+    this.#settling = settling;
   }
 
   /** It has nothing to tell either. */
@@ -91,39 +72,13 @@ export class ExchangeLane extends Lane<Exchange> {
    *
    * @throws what Redis has refused one of them with; the others may be written, and are told so when they are sent again
    */
-  async exchange(
-    settlements: readonly Settlement[],
-    request: ReserveRequest | undefined,
-    insists: boolean,
-  ): Promise<Exchanged> {
-    // Read before the call: another one may add to them meanwhile, and each result belongs to its own settlement.
-    const known = settlements.map(({ reservation }) => written.get(reservation));
-    const left = settlements.filter((_, at) => known[at] === undefined);
-    if (left.length === settlements.length) return this.#send(settlements, request, insists);
-    const { results, reply } =
-      left.length === 0 && request === undefined
-        ? { results: [], reply: NOTHING }
-        : await this.#send(left, request, insists);
-    const told = results.values();
-    return { results: known.map((result) => result ?? (told.next().value as SettleResult)), reply };
-  }
-
-  #send(settlements: readonly Settlement[], request: ReserveRequest | undefined, insists: boolean): Promise<Exchanged> {
+  exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined, insists = false): Promise<Settled> {
     const bytes = settlements.reduce((sum, { reservation }) => sum + reservation.payload.length, 0);
     const since = this.caller.settings.clock.monotonic();
+    const isSingle = request !== undefined;
+    const jobs = settlements.length;
     return new Promise((resolve, reject) => {
-      const jobs = settlements.length;
-      this.enqueue({
-        settlements,
-        request,
-        insists,
-        jobs,
-        bytes,
-        isSingle: request !== undefined,
-        since,
-        resolve,
-        reject,
-      });
+      this.enqueue({ settlements, request, insists, jobs, bytes, isSingle, since, resolve, reject });
     });
   }
 
@@ -153,9 +108,9 @@ export class ExchangeLane extends Lane<Exchange> {
     const news = newsOf(words);
     this.#forgotten = this.forgot(keys[0]!, sentAt, news.unrecorded !== undefined) || this.#forgotten;
     this.#tellOfSkipped(news.skipped ?? [], queues);
-    const results = settlements.map((): SettleResult | 'unsettled' => 'settled');
+    const results = settlements.map((): SettleResult | undefined => 'settled');
     for (const place of news.lost ?? []) results[order[place - 1]!] = 'lost';
-    for (const place of news.unsettled?.slice(1) ?? []) results[order[Number(place) - 1]!] = 'unsettled';
+    for (const place of news.unsettled?.slice(1) ?? []) results[order[Number(place) - 1]!] = undefined;
     const refusal = news.unsettled && this.caller.errorOf(String(news.unsettled[0]), consequenceOf(settlements.length));
     const told = replyOf(jobs, nextIn, now, news, queues, this.#forgotten);
     // A settle has nobody to tell it to: the next reserve has.
@@ -166,7 +121,7 @@ export class ExchangeLane extends Lane<Exchange> {
 
   #answer(
     exchanges: readonly Exchange[],
-    results: readonly (SettleResult | 'unsettled')[],
+    results: readonly (SettleResult | undefined)[],
     reply: ReserveReply,
     error: unknown,
   ): void {
@@ -174,11 +129,11 @@ export class ExchangeLane extends Lane<Exchange> {
     for (const exchange of exchanges) {
       const { settlements } = exchange;
       const own = results.slice(start, (start += settlements.length));
-      if (!own.includes('unsettled')) {
+      if (!own.includes(undefined)) {
         exchange.resolve({ results: own as readonly SettleResult[], reply });
         continue;
       }
-      rememberWritten(settlements, own);
+      this.#settling.remember(settlements, own);
       exchange.reject(error);
     }
   }

@@ -6,7 +6,6 @@ import { StoreClock } from '../../base/store-clock';
 import type { Logger } from '../../base/logger';
 import type { RedisConfig } from '../configs';
 import type {
-  Answer,
   Connection,
   Counts,
   Diagnosis,
@@ -22,6 +21,7 @@ import type {
   Waiter,
   WaitingState,
 } from '../contract';
+import { groupsOf } from '../../base/groups';
 import { threadModule } from '../../base/thread-module';
 import { Recent } from '../../base/recent';
 import { RedisCaller } from './caller';
@@ -67,7 +67,9 @@ export class RedisConnection extends StoreConnection implements Connection {
   readonly driver = 'redis';
   readonly address: string;
   readonly capabilities = ALL_CAPABLE;
+  readonly isDivided: boolean;
   readonly callsAtOnce: number;
+  readonly settleAndReserve?: NonNullable<Connection['settleAndReserve']>;
   readonly failed: RedisFailedStore;
   readonly locks: RedisLockStore;
   readonly control: RedisControl;
@@ -77,7 +79,6 @@ export class RedisConnection extends StoreConnection implements Connection {
   readonly #link: RedisLink;
   readonly #store: RedisStore;
   readonly #exchanger: Exchanger;
-  readonly #masters: SilentMasters | undefined;
   readonly #pushes = new Recent<string, PushLane>(MOST_LANES, (lane) => lane.isIdle);
   readonly #clears: RecordedCalls;
   readonly #waiters: RedisWaiters;
@@ -86,6 +87,7 @@ export class RedisConnection extends StoreConnection implements Connection {
   constructor(source: ClientSource, prefix: string, context: RedisContext) {
     super(context.name);
     this.address = source.address;
+    this.isDivided = source.cluster;
     // In a cluster the calls of a queue stand in one line.
     this.callsAtOnce = source.cluster ? 1 : 2;
     this.#source = source;
@@ -96,15 +98,17 @@ export class RedisConnection extends StoreConnection implements Connection {
     const caller = new RedisCaller(this.#link, { ...context, address: source.address });
     const keys = new Keys(source.keyPrefix + prefix, source.cluster);
     const names = new QueueNames(caller, keys.names);
-    const ordered = source.cluster ? new QueueNames(caller, keys.ordered) : undefined;
-    this.#store = { caller, keys, names, ordered, checkOpen: (operation) => this.checkOpen(operation) };
-    this.#masters = source.cluster ? new SilentMasters(caller) : undefined;
-    this.#exchanger = new Exchanger(
-      caller,
-      keys,
-      names,
-      ordered && this.#masters && { ordered, masters: this.#masters },
-    );
+    const cluster = source.cluster
+      ? { ordered: new QueueNames(caller, keys.ordered), masters: new SilentMasters(caller) }
+      : undefined;
+    this.#store = { caller, keys, names, cluster, checkOpen: (operation) => this.checkOpen(operation) };
+    this.#exchanger = new Exchanger(this.#store);
+    if (cluster === undefined) {
+      this.settleAndReserve = async (settlements, request) => {
+        this.checkOpen('settleAndReserve');
+        return this.#exchanger.exchange(settlements, request);
+      };
+    }
     this.#clears = new RecordedCalls(caller);
     this.failed = new RedisFailedStore(this.#store);
     this.locks = new RedisLockStore(this.#store);
@@ -146,45 +150,24 @@ export class RedisConnection extends StoreConnection implements Connection {
     return (await this.#exchanger.exchange([], request)).reply;
   }
 
-  async settle(settlements: readonly Settlement[]): Promise<readonly Answer<SettleResult>[]> {
+  async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
     this.checkOpen('settle');
     if (settlements.length === 0) return [];
     return (await this.#exchanger.exchange(settlements, undefined)).results;
   }
 
-  async settleAndReserve(
-    settlements: readonly Settlement[],
-    request: ReserveRequest,
-  ): Promise<{ readonly results: readonly Answer<SettleResult>[]; readonly reply: ReserveReply }> {
-    this.checkOpen('settleAndReserve');
-    return this.#exchanger.exchange(settlements, request);
-  }
-
-  async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly Answer<RenewResult>[]> {
+  async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
     this.checkOpen('renew');
-    const queues = [...new Set(reservations.map(({ queue }) => queue))];
-    const answers = new Map<Reservation, Answer<RenewResult>>();
-    // Of all queues at once: one that is away must not keep the leases of the others waiting.
-    const failures: unknown[] = [];
+    const results: RenewResult[] = [];
+    const groups = groupsOf(reservations.keys(), (at) => reservations[at]!.queue);
     await Promise.all(
-      queues.map(async (queue) => {
-        const held = reservations.filter((reservation) => reservation.queue === queue);
-        const renewing = this.#renewQueue(queue, held, lease);
-        const renewed = await this.#inTime(queue, renewing).catch((error: unknown) => void failures.push(error));
-        for (const [at, reservation] of held.entries()) {
-          const later = renewed === undefined ? renewing.then((results) => results[at]!) : undefined;
-          // Whoever renews may not listen yet, or never.
-          later?.catch(() => undefined);
-          answers.set(reservation, later === undefined ? renewed![at]! : { later });
-        }
+      Array.from(groups, async ([queue, places]) => {
+        const held = places.map((at) => reservations[at]!);
+        const renewed = await this.#renewQueue(queue, held, lease);
+        places.forEach((at, index) => (results[at] = renewed[index]!));
       }),
     );
-    if (failures.length > 0 && (this.#masters === undefined || failures.length === queues.length)) throw failures[0];
-    return reservations.map((reservation) => answers.get(reservation)!);
-  }
-
-  #inTime<T>(queue: string, asked: Promise<T>): Promise<T | undefined> {
-    return this.#masters?.inTime(this.#store.keys.queue(queue).ready, asked) ?? asked;
+    return results;
   }
 
   async #renewQueue(queue: string, held: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {

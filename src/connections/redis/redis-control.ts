@@ -119,7 +119,7 @@ export class RedisControl implements Control {
     this.#store.checkOpen('control.pause');
     const { client, control, ready } = this.#store.keys.queue(queue);
     // Otherwise nobody would find its hash again.
-    await this.#store.ordered?.add(queue);
+    await this.#store.cluster?.ordered.add(queue);
     const consequence = `queue '${queue}' was not paused`;
     const [word] = await this.#calls.ask({
       script: 'pause',
@@ -170,8 +170,9 @@ export class RedisControl implements Control {
   }
 
   async #controls(): Promise<readonly string[]> {
-    if (this.#store.ordered === undefined) return [this.#store.keys.control];
-    return (await this.#store.ordered.all()).map((queue) => this.#store.keys.queue(queue).control);
+    const { cluster, keys } = this.#store;
+    if (cluster === undefined) return [keys.control];
+    return (await cluster.ordered.all()).map((queue) => keys.queue(queue).control);
   }
 
   async #look(id: string, queue: string, way: Way, reason: string, from = 0): Promise<Look> {

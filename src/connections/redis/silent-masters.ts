@@ -8,7 +8,6 @@ const PATIENCE = 1 / 2;
 export class SilentMasters {
   readonly #caller: RedisCaller;
   readonly #silent = new Set<string>();
-  readonly #probed = new Set<string>();
 
   constructor(caller: RedisCaller) {
     this.#caller = caller;
@@ -19,41 +18,25 @@ export class SilentMasters {
     return this.#silent.size > 0 && this.#silent.has(this.#caller.placeOf(key));
   }
 
-  /** Asks whether it answers again, unless that is being asked. */
-  probe(key: string): void {
-    const place = this.#caller.placeOf(key);
-    if (this.#probed.has(place)) return;
-    this.#probed.add(place);
-    const answered = this.#caller.command('exists', [key], {
-      consequence: 'a master was not asked whether it answers',
-    });
-    answered
-      .then(
-        () => this.#silent.delete(place),
-        () => undefined,
-      )
-      .finally(() => this.#probed.delete(place));
-  }
-
   /** Undefined: it does not come in time; of a master that is known to be silent, at once. `asked` goes on. */
   async inTime<T>(key: string, asked: Promise<T>): Promise<T | undefined> {
     const place = this.#caller.placeOf(key);
     const isOver = (): unknown => this.#silent.delete(place);
     if (this.#silent.has(place)) {
-      asked.then(isOver, () => undefined);
+      asked.then(isOver, isOver);
       return undefined;
     }
     const { clock, deadline } = this.#caller.settings;
     return new Promise((resolve, reject) => {
+      let isSettled = false;
       const giveUp = (): void => {
         if (isSettled) return;
         this.#silent.add(place);
-        asked.then(isOver, () => undefined);
+        asked.then(isOver, isOver);
         resolve(undefined);
       };
       // What came while a job blocked the event loop is read before the silence is believed.
       const timer = clock.after(deadline * 1000 * PATIENCE, () => void endOfTurn().then(giveUp));
-      let isSettled = false;
       const done = (): void => {
         isSettled = true;
         timer.cancel();

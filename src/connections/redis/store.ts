@@ -2,14 +2,20 @@
 import type { RedisCaller } from './caller';
 import type { Keys } from './keys';
 import type { QueueNames } from './queue-names';
+import type { SilentMasters } from './silent-masters';
 
 export interface RedisStore {
   readonly caller: RedisCaller;
   readonly keys: Keys;
   /** The queues that were ever used. */
   readonly names: QueueNames;
-  /** Only in a cluster: the queues whose workers hear of orders. */
-  readonly ordered: QueueNames | undefined;
+  readonly cluster: RedisCluster | undefined;
   /** @throws ConnectionClosedError naming the operation */
   readonly checkOpen: (operation: string) => void;
+}
+
+export interface RedisCluster {
+  /** The queues whose workers hear of orders. */
+  readonly ordered: QueueNames;
+  readonly masters: SilentMasters;
 }

@@ -23,7 +23,7 @@ import type {
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { OnqueueError } from '../../base/onqueue-error';
 import { pagesOf } from '../../base/pages';
-
+import { NOTHING, type Settled, Settling } from '../kit/settling';
 import { ConnectionClosedError, DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
 import type { Migrations } from '../migrations';
 import { CallMarks } from './call-marks';
@@ -36,8 +36,7 @@ import { newJob, shownText } from './job-row';
 import { cancelledOf, clear, counts, newestJob, peek, queues, rewrite, type Rewritten } from './jobs';
 import { Locks } from './locks';
 import { PushLane } from './push-lane';
-import { endingOf, handedOut } from './reservations';
-import { NOTHING, type Settled, Settling } from './settling';
+import { endingOf, handedOut, sizeOf } from './reservations';
 import { perform, type SqlSession, type Work, written } from './statement';
 
 export interface SqlParts {
@@ -93,7 +92,7 @@ export class SqlConnection implements Connection {
   /** Of their own: a push that takes the answer to another call for its own would lose its jobs. */
   readonly #pushMarks = new CallMarks();
   readonly #lane: PushLane;
-  readonly #settling = new Settling();
+  readonly #settling = new Settling(sizeOf);
   #closing: Promise<void> | undefined;
 
   constructor(parts: SqlParts) {

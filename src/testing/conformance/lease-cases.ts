@@ -1,7 +1,7 @@
 /** What happens to the jobs of a worker that goes silent, and what it can do when it comes back. */
 import assert from 'node:assert/strict';
 import { cases, type CaseDefinition } from './cases';
-import { answered, completed, counted, failed, idOf, idsOf, probeWith, released, releasedForFree } from './world';
+import { completed, counted, failed, idOf, idsOf, probeWith, released, releasedForFree } from './world';
 
 export const leaseCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'renew'], {
@@ -90,9 +90,9 @@ export const leaseCases: readonly CaseDefinition[] = [
       const holder = await world.reserveOne();
       const before = await world.state();
       for (const settlement of [completed(stale), released(stale), releasedForFree(stale), failed(stale)]) {
-        assert.deepEqual(await answered(world.other.settle([settlement])), ['lost'], settlement.outcome);
+        assert.deepEqual(await world.other.settle([settlement]), ['lost'], settlement.outcome);
       }
-      assert.deepEqual(await answered(world.other.renew([stale], 600)), ['lost']);
+      assert.deepEqual(await world.other.renew([stale], 600), ['lost']);
       assert.deepEqual(await world.state(), before);
       await world.settles(completed(holder));
     },

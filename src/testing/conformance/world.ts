@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict';
 import { systemClock } from '../../base/clock';
 import type { Milliseconds, Seconds } from '../../base/clock';
-import { resultOf } from '../../connections/answer';
 import type {
-  Answer,
   Connection,
   Counts,
   Entry,
@@ -82,13 +80,6 @@ export const isToRun = (reservation: Reservation): boolean => (reservation.cance
 /** The counters of a job in its first attempt, but for these. */
 export function counted(job: Reservation | undefined, counters: Partial<Counters>): void {
   assert.deepEqual(job?.counters, { ...noCounters, attempts: 1, ...counters });
-}
-
-/** The results, also those that come later. */
-export async function answered<Result extends SettleResult | RenewResult>(
-  answers: readonly Answer<Result>[] | Promise<readonly Answer<Result>[]>,
-): Promise<readonly Result[]> {
-  return Promise.all((await answers).map(resultOf));
 }
 
 /** Programs match on the stable code of an error. */
@@ -221,7 +212,7 @@ export class World {
 
   async settle(settlements: readonly Settlement[], way: Way = 'settle'): Promise<readonly SettleResult[]> {
     const { connection } = this;
-    if (way === 'settle' || connection.settleAndReserve === undefined) return answered(connection.settle(settlements));
+    if (way === 'settle' || connection.settleAndReserve === undefined) return connection.settle(settlements);
     const elsewhere = { queues: ['never-pushed-to'], limit: 1, lease: 600 };
     return (await this.settleAndReserve(settlements, elsewhere)).results;
   }
@@ -231,7 +222,7 @@ export class World {
     const { connection } = this;
     const combined = await connection.settleAndReserve?.(settlements, request);
     const results = combined?.results ?? (await connection.settle(settlements));
-    return { results: await answered(results), reply: combined?.reply ?? (await connection.reserve(request)) };
+    return { results: results, reply: combined?.reply ?? (await connection.reserve(request)) };
   }
 
   async settles(...settlements: readonly Settlement[]): Promise<void> {
@@ -244,7 +235,7 @@ export class World {
   }
 
   async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
-    return answered(this.connection.renew(reservations, lease));
+    return this.connection.renew(reservations, lease);
   }
 
   /** Asserts that so many jobs are in each state of a queue; 0 where nothing is said. */

@@ -44,7 +44,6 @@ export class LeaseKeeper {
   readonly #renewal: LeaseRenewal<HeldJob>;
   readonly #cancels: CancelWatch<HeldJob> | undefined;
   #link: LeaseLink | undefined;
-  #confirming: Promise<unknown> | undefined;
 
   constructor(settings: LeaseKeeperSettings) {
     const { connection, lease, clock, report, recovered } = settings;
@@ -84,14 +83,11 @@ export class LeaseKeeper {
   }
 
   /**
-   * Renews the leases that have ended, as after an outage. To be awaited before a reserve, which would reclaim the jobs and
-   * hand them out a second time: gives the queues where that may still be, and waits where it may on all `queues` of them.
-   * Undefined: there are none.
-   *
-   * @throws what the store throws
+   * Renews the leases that have ended, as after an outage, each queue by itself. A reserve on one of these queues before that
+   * would reclaim its jobs, and hand them out a second time. Undefined: there are none.
    */
-  renewEnded(queues: number): Promise<ReadonlySet<string>> | undefined {
-    return this.#renewal.renewEnded(queues);
+  renewEnded(): ReadonlyMap<string, Promise<void>> | undefined {
+    return this.#renewal.renewEnded();
   }
 
   /** How many leases are more than half over. */
@@ -126,11 +122,7 @@ export class LeaseKeeper {
     const isOpen = (): boolean =>
       held.job.lease === held && held.job.abortReason === undefined && this.#renewal.mayHaveEnded(held);
     for (let tries = 0; isOpen(); tries += 1) {
-      // One call for all that are over.
-      this.#confirming ??= Promise.resolve(this.#renewal.renewEnded(Infinity))
-        .catch(report)
-        .finally(() => (this.#confirming = undefined));
-      await this.#confirming;
+      await this.#renewal.renewEnded()?.get(held.reservation.queue)?.catch(report);
       if (isOpen()) await sleep(clock, pauseAfter(tries, BACKOFF), false);
     }
   }

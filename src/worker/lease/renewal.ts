@@ -9,6 +9,7 @@ import { pauseAfter } from '../../base/backoff';
 import { DenseSet, type DenseSetMember } from '../../base/dense-set';
 import { type Clock, type Milliseconds, type Moment, momentOf, type Seconds, type Timer } from '../../base/clock';
 import type { Connection, RenewResult, Reservation } from '../../connections/contract';
+import { groupsOf } from '../../base/groups';
 import { pagesOf } from '../../base/pages';
 import type { LeaseRecord } from './record';
 
@@ -55,13 +56,15 @@ export class LeaseRenewal<H extends Held> {
   readonly #settings: LeaseRenewalSettings<H>;
   readonly #span: Milliseconds;
   readonly #held = new DenseSet<H>();
-  /** Those that a part of the store has left unanswered so far: asked for once. */
-  readonly #unanswered = new Map<H, Promise<RenewResult>>();
+  /** Calls without an answer, by their queues: a queue that is asked is not asked again, and holds up no other. */
+  readonly #asked = new Map<string, Promise<void>>();
+  /** Queues that are asked until all their leases that were due are renewed. */
+  readonly #renewing = new Set<string>();
+  /** Queues whose last call has failed. */
+  readonly #failing = new Set<string>();
   #after: number;
   #timer: Timer | undefined;
-  #pause: Timer | undefined;
-  #renewing = false;
-  #failing = false;
+  readonly #pauses = new Set<Timer>();
 
   constructor(settings: LeaseRenewalSettings<H>) {
     this.#settings = settings;
@@ -97,16 +100,11 @@ export class LeaseRenewal<H extends Held> {
     if (this.#held.size > 0) this.#lookIn(0);
   }
 
-  /**
-   * Renews those whose lease may have ended; gives the queues of those that stay unanswered, and waits where these are all
-   * there are. Undefined: there are none.
-   *
-   * @param queues how many there are
-   * @throws what the store throws
-   */
-  renewEnded(queues: number): Promise<ReadonlySet<string>> | undefined {
+  /** Renews those whose lease may have ended, each queue by itself. Undefined: there are none. */
+  renewEnded(): ReadonlyMap<string, Promise<void>> | undefined {
     const ended = this.#olderThan(this.#span);
-    return ended.length === 0 ? undefined : this.#renewPages(ended, queues);
+    if (ended.length === 0) return undefined;
+    return new Map(Array.from(groupsOf(ended, queueOf), ([queue, held]) => [queue, this.#renew(queue, held)]));
   }
 
   mayHaveEnded({ record }: H): boolean {
@@ -122,7 +120,7 @@ export class LeaseRenewal<H extends Held> {
   close(): void {
     this.#held.clear();
     this.#timer?.cancel();
-    this.#pause?.cancel();
+    for (const pause of this.#pauses) pause.cancel();
   }
 
   // The clocks are read once for all: a worker asks before each reserve, and may hold thousands.
@@ -152,90 +150,83 @@ export class LeaseRenewal<H extends Held> {
     const goesOn = refresh?.() ?? this.#held.size > 0;
     if (!goesOn) return;
     const now = momentOf(clock);
-    let left = Infinity;
+    let next = Infinity;
+    const due = new Set<string>();
     for (const held of this.#held) {
-      left = Math.min(left, this.#left(held, now));
+      const left = this.#left(held, now);
+      next = Math.min(next, left);
+      if (left <= 0) due.add(held.reservation.queue);
       // By this clock alone: somebody who sets the other one must not have all jobs aborted.
       if (now.monotonic - held.record.leasedAt >= this.#span) ended(held);
     }
-    this.#lookIn(left > 0 ? left : LOOK * this.#span);
-    if (left <= 0 && !this.#renewing) void this.#renewDue();
+    this.#lookIn(next > 0 ? next : LOOK * this.#span);
+    for (const queue of due) if (!this.#renewing.has(queue)) void this.#renewDue(queue);
   }
 
-  // Each round asks for all that are due: leases that the store does not take must not keep others waiting.
-  async #renewDue(): Promise<void> {
-    this.#renewing = true;
+  async #renewDue(queue: string): Promise<void> {
+    const { clock } = this.#settings;
+    this.#renewing.add(queue);
     for (let tries = 0; ; tries += 1) {
-      if (await this.#renewAll(this.#olderThan((this.#after - LOOK) * this.#span))) break;
+      const due = this.#olderThan((this.#after - LOOK) * this.#span).filter((held) => queueOf(held) === queue);
+      const isRenewed = await this.#renew(queue, due).then(
+        () => true,
+        () => false,
+      );
+      if (isRenewed) break;
       await new Promise<void>((resolve) => {
-        this.#pause = this.#settings.clock.after(pauseAfter(tries, BACKOFF), resolve);
+        const timer = clock.after(pauseAfter(tries, BACKOFF), () => {
+          this.#pauses.delete(timer);
+          resolve();
+        });
+        this.#pauses.add(timer);
       });
     }
-    this.#renewing = false;
+    this.#renewing.delete(queue);
   }
 
-  // False: some were not renewed.
-  async #renewAll(due: readonly H[]): Promise<boolean> {
+  /** A call under way may have been sent before some of them were due: they are due again. */
+  #renew(queue: string, due: readonly H[]): Promise<void> {
+    let asked = this.#asked.get(queue);
+    if (asked === undefined) {
+      asked = this.#renewPages(queue, due).finally(() => this.#asked.delete(queue));
+      this.#asked.set(queue, asked);
+      // It was told, and who waits for it hears of it as well.
+      asked.catch(() => undefined);
+    }
+    return asked;
+  }
+
+  // Leases that the store does not take must not keep others waiting.
+  async #renewPages(queue: string, due: readonly H[]): Promise<void> {
     let failure: { readonly error: unknown } | undefined;
     for (const page of pagesOf(due, bytesOf)) {
-      try {
-        await this.#renewPage(page);
-      } catch (error) {
-        failure = { error };
-      }
+      // Some may have ended while the page before was asked for.
+      await this.#renewPage(page.filter((held) => this.#held.has(held))).catch(
+        (error: unknown) => (failure = { error }),
+      );
     }
-    if (failure !== undefined) this.#fail(failure.error);
-    else if (due.length > 0) this.#recover();
-    else this.#failing &&= this.#unanswered.size > 0;
-    return failure === undefined;
+    if (failure !== undefined) {
+      if (due.some((held) => this.#held.has(held))) this.#fail(queue, failure.error);
+      throw failure.error;
+    }
+    const isOver = this.#failing.delete(queue) && this.#failing.size === 0;
+    if (isOver && due.length > 0) this.#settings.recovered?.();
   }
 
-  #fail(error: unknown): void {
-    if (!this.#failing) this.#settings.failed(error);
-    this.#failing = true;
+  #fail(queue: string, error: unknown): void {
+    if (this.#failing.size === 0) this.#settings.failed(error);
+    this.#failing.add(queue);
   }
 
-  #recover(): void {
-    if (!this.#failing || this.#unanswered.size > 0) return;
-    this.#failing = false;
-    this.#settings.recovered?.();
-  }
-
-  async #renewPages(due: readonly H[], queues: number): Promise<ReadonlySet<string>> {
-    for (const page of pagesOf(due, bytesOf)) await this.#renewPage(page);
-    const left = new Set<string>();
-    for (const held of due) if (this.#unanswered.has(held)) left.add(held.reservation.queue);
-    if (left.size < queues) return left;
-    await Promise.all(this.#unanswered.values());
-    return new Set();
-  }
-
-  async #renewPage(page: readonly H[]): Promise<void> {
+  async #renewPage(held: readonly H[]): Promise<void> {
+    if (held.length === 0) return;
     const { clock, lease, renew } = this.#settings;
-    // Some may have ended while the page before was asked for.
-    const asked = page.filter((held) => this.#held.has(held) && !this.#unanswered.has(held));
-    if (asked.length === 0) return;
     const askedAt = momentOf(clock);
-    const answers = await renew(
-      asked.map(({ reservation }) => reservation),
+    const results = await renew(
+      held.map(({ reservation }) => reservation),
       lease,
     );
-    asked.forEach((held, index) => {
-      const answer = answers[index]!;
-      if (typeof answer === 'string') this.#answered(held, answer, askedAt);
-      else void this.#answeredLater(held, answer.later, askedAt);
-    });
-  }
-
-  // One that fails is due with the next look.
-  async #answeredLater(held: H, later: Promise<RenewResult>, askedAt: Moment): Promise<void> {
-    this.#unanswered.set(held, later);
-    const result = await later.catch((error: unknown) => ({ error }));
-    this.#unanswered.delete(held);
-    if (typeof result === 'string') {
-      this.#answered(held, result, askedAt);
-      this.#recover();
-    } else if (this.#held.has(held)) this.#fail(result.error);
+    held.forEach((one, index) => this.#answered(one, results[index]!, askedAt));
   }
 
   #answered(held: H, result: RenewResult, askedAt: Moment): void {
@@ -249,6 +240,8 @@ export class LeaseRenewal<H extends Held> {
     if (result === 'cancelled') cancelled(held);
   }
 }
+
+const queueOf = ({ reservation }: Held): string => reservation.queue;
 
 /** Their texts travel with them. */
 export const bytesOf = ({ reservation }: { readonly reservation: Reservation }): number => reservation.payload.length;

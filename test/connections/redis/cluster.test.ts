@@ -34,10 +34,8 @@ describe('a redis connection to a cluster', () => {
     const { reservations, nextIn } = await connection.reserve(request);
     expect(reservations.map(({ queue }) => queue)).toEqual(['high', 'high', 'low']);
     expect(nextIn).toBeGreaterThan(50);
-    const { results, reply } = await connection.settleAndReserve(
-      reservations.map((reservation) => ({ outcome: 'completed', reservation })),
-      request,
-    );
+    const results = await connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })));
+    const reply = await connection.reserve(request);
     expect([results, reply.nextIn]).toEqual([['settled', 'settled', 'settled'], Infinity]);
     expect(await connection.queues()).toEqual(['high', 'low']);
   });
@@ -85,13 +83,13 @@ describe('a redis connection to a cluster', () => {
     const calls = async (): Promise<number> =>
       Number(/cmdstat_evalsha:calls=(\d+)/.exec(await world.client.info('commandstats'))?.[1] ?? 0);
 
-    it('settles what has ended on a queue in one call, which also reserves where it is asked first', async () => {
+    it('settles what has ended on a queue in one call, which also reserves where it is asked first in the same turn', async () => {
       const { reservations } = await connection.reserve({ ...request, queues: ['high', 'low', 'other'], limit: 9 });
       await world.client.config('RESETSTAT');
-      const { results, reply } = await connection.settleAndReserve(
-        reservations.map((reservation) => ({ outcome: 'completed', reservation })),
-        { ...request, queues: ['low', 'high'] },
-      );
+      const [results, reply] = await Promise.all([
+        connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation }))),
+        connection.reserve({ ...request, queues: ['low', 'high'] }),
+      ]);
       expect(results).toEqual(Array(9).fill('settled'));
       expect(reply.reservations).toEqual([]);
       // On 'high' and 'other' what has ended, on 'low' both at once, on 'high' the reserve.

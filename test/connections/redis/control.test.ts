@@ -3,6 +3,7 @@ import { Keys } from '../../../src/connections/redis/keys';
 import { QueueNames } from '../../../src/connections/redis/queue-names';
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
 import { RedisControl } from '../../../src/connections/redis/redis-control';
+import { SilentMasters } from '../../../src/connections/redis/silent-masters';
 import type { ReserveReply } from '../../../src/connections/contract';
 import { TestClock } from '../../../src/testing/test-clock';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
@@ -28,8 +29,9 @@ function answering(
   } as unknown as RedisCaller;
   const keys = new Keys('t:', cluster);
   const names = new QueueNames(caller, keys.names);
-  const ordered = cluster ? names : undefined;
-  const control = new RedisControl({ caller, keys, names, ordered, checkOpen: () => {} }, async () => 0);
+  const masters = new SilentMasters(caller);
+  const store = { caller, keys, names, cluster: cluster ? { ordered: names, masters } : undefined };
+  const control = new RedisControl({ ...store, checkOpen: () => {} }, async () => 0);
   return { control, unmarked };
 }
 

@@ -85,7 +85,7 @@ describe('a redis connection whose replies are lost', () => {
     );
     const [first] = (await connection.reserve({ ...request, limit: 1 })).reservations;
     proxy.loseReplies(2);
-    const { results, reply } = await connection.settleAndReserve([completed(first!)], { ...request, limit: 1 });
+    const { results, reply } = await connection.settleAndReserve!([completed(first!)], { ...request, limit: 1 });
     expect(results).toEqual(['settled']);
     expect(await texts('reserved')).toEqual(reply.reservations.map((reservation) => reservation.payload.toString()));
     expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 1 });

@@ -184,7 +184,7 @@ describe('a redis connection whose server is away', () => {
     try {
       await expect(connection.push('q', [{ payload: payload('d') }])).rejects.toThrow('OOM');
       const outcome = { outcome: 'completed', reservation: first! } as const;
-      const { results, reply } = await connection.settleAndReserve([outcome], request);
+      const { results, reply } = await connection.settleAndReserve!([outcome], request);
       expect([results, reply.reservations.length, reply.setAside.length]).toEqual([['settled'], 3, 1]);
       expect((await connection.reserve(request)).reservations).toEqual([]);
     } finally {

@@ -1,3 +1,4 @@
+import { Settling } from '../../../src/connections/kit/settling';
 import type { RedisCaller } from '../../../src/connections/redis/caller';
 import { Keys } from '../../../src/connections/redis/keys';
 import type { QueueNames } from '../../../src/connections/redis/queue-names';
@@ -11,7 +12,8 @@ function exchangerOf(script: (name: unknown, keys: readonly string[]) => Promise
   const caller = { settings: { clock: new TestClock(), deadline: 5 }, answeredAt: 0, script } as unknown as RedisCaller;
   const ordered = { has: () => true } as unknown as QueueNames;
   const masters = { has: () => false, inTime: (_: string, asked: unknown) => asked } as unknown as SilentMasters;
-  return new SlotExchanger(caller, new Keys('laravel:queues:', true), ordered, masters);
+  const keys = new Keys('laravel:queues:', true);
+  return new SlotExchanger({ caller, keys }, { ordered, masters }, new Settling(() => 0));
 }
 
 const NOTHING = [Buffer.from('exchanged'), [], never, 1, []];
@@ -47,4 +49,83 @@ it('a lane stays as long as a call of its queue is under way', async () => {
   await Promise.all([first, second]);
 
   expect([before, calls]).toEqual([3001, 3002]);
+});
+
+describe('the orders of a cluster', () => {
+  /** What each queue says. */
+  let said: Record<string, readonly unknown[]>;
+  let exchanger: SlotExchanger;
+
+  beforeEach(() => {
+    said = {};
+    exchanger = exchangerOf(async (_, [client]) => {
+      const [, queue] = /\{(.*)\}/.exec(client!)!;
+      return [Buffer.from('exchanged'), [], never, 1, said[queue!] ?? []];
+    });
+  });
+
+  const isPaused = ['paused', [1]] as const;
+  const restart = (word: string): readonly unknown[] => ['restart', Buffer.from(word)];
+
+  /** The orders of `of`, after `asked` alone was asked. */
+  async function hear(asked: readonly string[], of = asked): Promise<object> {
+    const ask = async (queues: readonly string[], limit: number) =>
+      (await exchanger.exchange([], { queues, limit, lease: 60 })).reply;
+    let reply = await ask(asked, 1);
+    if (of !== asked) reply = await ask(of, 0);
+    const { paused, restart: word } = reply;
+    return { ...(paused && { paused }), ...(word !== undefined && { restart: word }) };
+  }
+
+  it('are none where no queue has any', async () => {
+    expect(await hear(['a'], ['a', 'b'])).toEqual({});
+  });
+
+  it('name the paused ones of the queues, also those that were not asked this time', async () => {
+    said = { a: isPaused, b: isPaused };
+    await hear(['a', 'b']);
+    said = { b: isPaused };
+    await hear(['a']);
+
+    expect([await hear(['a'], ['a', 'b']), await hear(['a'])]).toEqual([{ paused: ['b'] }, {}]);
+  });
+
+  it('are to start anew when any queue says another word than before', async () => {
+    said = { a: restart('first'), b: restart('first') };
+    const before = await hear(['a', 'b']);
+    said = { a: restart('first'), b: restart('second') };
+
+    expect([before, await hear(['b'], ['a', 'b'])]).toEqual([{ restart: 'first' }, { restart: 'second' }]);
+  });
+
+  it('are no new ones when a queue is asked for the first time that heard another word, or none', async () => {
+    await hear(['new']);
+    said = { old: restart('first') };
+    await hear(['old']);
+
+    expect(await hear(['new'], ['new', 'old'])).toEqual({});
+  });
+
+  it('are no new ones when a queue has lost its word', async () => {
+    said = { a: restart('first') };
+    await hear(['a']);
+    said = {};
+
+    expect(await hear(['a'])).toEqual({ restart: 'first' });
+  });
+
+  it('are kept of the last thousand queues, and of each that is paused', async () => {
+    said = { old: restart('first'), paused: [...isPaused, ...restart('first')] };
+    await hear(['old']);
+    await hear(['paused']);
+    for (let at = 0; at < 3000; at += 1) {
+      said[`queue-${at}`] = restart('first');
+      await hear([`queue-${at}`]);
+    }
+    // To one that is not known any more it is no new word.
+    said['old'] = restart('second');
+    await hear(['old']);
+
+    expect(await hear(['queue-2999'], ['paused'])).toEqual({ restart: 'first', paused: ['paused'] });
+  });
 });

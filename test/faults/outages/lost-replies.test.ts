@@ -44,7 +44,7 @@ const calls: [script: string, what: string, call: Call][] = [
     'exchange',
     'outcomes and a reservation',
     async ({ connection, held }) => {
-      const { results, reply } = await connection.settleAndReserve(settleAll(held), request);
+      const { results, reply } = await connection.settleAndReserve!(settleAll(held), request);
       return [results, textsOf(reply.reservations)];
     },
   ],

@@ -71,7 +71,7 @@ it('a job whose lease has ended is told, and stays ours if the store says so aft
   expect(job.abortReason).toBeInstanceOf(LeaseLostError);
   expect(keeper.atRisk).toBe(1);
   answer = async () => ['renewed'];
-  await keeper.renewEnded(1);
+  await Promise.all(keeper.renewEnded()!.values());
 
   expect(keeper.atRisk).toBe(0);
   expect(said).toEqual(['away']);

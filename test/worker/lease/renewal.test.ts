@@ -1,6 +1,6 @@
 import { momentOf } from '../../../src/base/clock';
 import { noCounters } from '../../../src/payload/counters';
-import type { Answer, RenewResult, Reservation } from '../../../src/connections/contract';
+import type { RenewResult, Reservation } from '../../../src/connections/contract';
 import { TestClock } from '../../../src/testing/test-clock';
 import { LeaseTable } from '../../../src/worker/lease/record';
 import { type Held, LeaseRenewal } from '../../../src/worker/lease/renewal';
@@ -12,7 +12,7 @@ let lost: Held[];
 let cancelled: Held[];
 let ended: Held[];
 let said: string[];
-let answer: (reservations: readonly Reservation[]) => Promise<readonly Answer<RenewResult>[]>;
+let answer: (reservations: readonly Reservation[]) => Promise<readonly RenewResult[]>;
 let recoveries: number;
 let renewal: LeaseRenewal<Held>;
 
@@ -233,7 +233,7 @@ describe('before a reserve', () => {
     renewal.keep([young, old]);
     answer = always('renewed');
 
-    await renewal.renewEnded(1);
+    await Promise.all(renewal.renewEnded()!.values());
 
     expect(asked).toEqual([[old.reservation]]);
   });
@@ -242,7 +242,7 @@ describe('before a reserve', () => {
     renewal.keep(many(1000));
     const reads = [jest.spyOn(clock, 'monotonic'), jest.spyOn(clock, 'now')];
 
-    expect(renewal.renewEnded(1)).toBeUndefined();
+    expect(renewal.renewEnded()).toBeUndefined();
 
     expect(reads.map((read) => read.mock.calls.length)).toEqual([1, 1]);
   });
@@ -251,7 +251,7 @@ describe('before a reserve', () => {
     answer = away;
     renewal.keep([begun(36_000)]);
 
-    await expect(renewal.renewEnded(1)).rejects.toThrow('away');
+    await expect(renewal.renewEnded()!.get('default')).rejects.toThrow('away');
   });
 });
 
@@ -293,8 +293,7 @@ describe('what a part of the store leaves unanswered', () => {
     silent = many(1, 'x', 'silent')[0]!;
     other = one();
     later = new Later();
-    answer = async (reservations) =>
-      reservations.map(({ queue }) => (queue === 'silent' ? { later: later.promise } : 'renewed'));
+    answer = async ([first]) => [first!.queue === 'silent' ? await later.promise : 'renewed'];
     renewal.keep([silent, other]);
   });
 
@@ -357,12 +356,12 @@ describe('what a part of the store leaves unanswered', () => {
     expect(recoveries).toBe(1);
   });
 
-  it('is named before a reserve, and waited for where there is nothing else', async () => {
+  it('is named before a reserve, which hears what becomes of it', async () => {
     await clock.advance('40s');
 
-    expect(await renewal.renewEnded(2)).toEqual(new Set(['silent']));
-    const waiting = renewal.renewEnded(1);
+    const renewals = renewal.renewEnded()!;
+    expect([...renewals.keys()]).toEqual(['silent']);
     later.reject(new Error('away'));
-    await expect(waiting).rejects.toThrow('away');
+    await expect(renewals.get('silent')).rejects.toThrow('away');
   });
 });

@@ -293,11 +293,13 @@ it('a part of the store that does not answer keeps nobody from hearing of a bloc
     record.foresee(now.monotonic + 1, 0);
     record.show(at + 1);
   }
-  const later = `all.map((one) => (one.reservation.queue === 'silent' ? { later: new Promise(() => {}) } : 'settled'))`;
   const workerData: ThreadData = { clockOrigin: monotonicOrigin(), ofMainThread: false, isDebugged: false };
   const thread = new threads.Worker(threadModule('worker/lease/thread/program'), { workerData });
   const data = {
-    threadAccess: accessThat(`return { settle: async (all) => ${later}, close: async () => {} };`),
+    threadAccess: accessThat(`return {
+      settle: async ([one]) => (one.reservation.queue === 'silent' ? new Promise(() => {}) : ['settled']),
+      close: async () => {},
+    };`),
     lease: 60,
     origin: table.origin,
     state: new Int32Array(new SharedArrayBuffer(STATES * Int32Array.BYTES_PER_ELEMENT)),

@@ -2,8 +2,8 @@
 import { writeSync } from 'node:fs';
 import { type Milliseconds, systemClock } from '../../../base/clock';
 import { errorMessage } from '../../../base/exception-text';
+import { groupsOf } from '../../../base/groups';
 import { pagesOf } from '../../../base/pages';
-import { resultOf } from '../../../connections/answer';
 import type { Settlement, SettleResult } from '../../../connections/contract';
 import { afterFreeRelease, afterTimedOut } from '../../../payload/counters';
 import { BLOCKED } from '../../supervisor/supervision';
@@ -152,11 +152,22 @@ async function settleWithin(shares: readonly Share[], results: Results): Promise
   });
 }
 
+// Each queue in calls of its own: one that is not answered, or is refused, holds up no other.
 async function settle({ worker, timeouts, others }: Share, results: Results): Promise<string | undefined> {
+  const queues = groupsOf([...timeouts, ...others], ({ reservation }) => reservation.queue).values();
+  const reasons = await Promise.all(Array.from(queues, (ended) => settleQueue(worker, ended, results)));
+  return reasons.find((reason) => reason !== undefined);
+}
+
+async function settleQueue(
+  worker: HeldJobs,
+  ended: readonly Settlement[],
+  results: Results,
+): Promise<string | undefined> {
   try {
-    for (const page of pagesOf([...timeouts, ...others], bytesOf)) {
-      const answers = await (await worker.store()).settle(page);
-      await Promise.all(page.map(async (one, at) => results.set(one, await resultOf(answers[at]!))));
+    for (const page of pagesOf(ended, bytesOf)) {
+      const told = await (await worker.store()).settle(page);
+      page.forEach((one, at) => results.set(one, told[at]!));
     }
     return undefined;
   } catch (error) {

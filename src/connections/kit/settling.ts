@@ -1,7 +1,11 @@
-/** Settles in pages of what one call may move. */
+/**
+ * Settles in pages of what one call may move.
+ *
+ * Of a settle that fails half way its caller hears the failure alone, and sends all of it again. What was written the first
+ * time is remembered until then: the store would call it lost.
+ */
 import { pagesOf } from '../../base/pages';
 import type { Reservation, ReserveReply, Settlement, SettleResult } from '../contract';
-import { sizeOf } from './reservations';
 
 export interface Settled {
   readonly results: readonly SettleResult[];
@@ -15,18 +19,24 @@ export const NOTHING: Settled = { results: [], reply: { reservations: [], setAsi
 type Exchange = (page: readonly Settlement[], isLast: boolean) => Promise<Settled>;
 
 export class Settling {
-  /** Of settles that failed at a later page, or without an answer: whoever sent them sends all of them again. */
+  readonly #bytesOf: (settlement: Settlement) => number;
   readonly #written = new WeakMap<Reservation, SettleResult>();
+
+  /** @param bytesOf of the texts that travel with it */
+  constructor(bytesOf: (settlement: Settlement) => number) {
+    this.#bytesOf = bytesOf;
+  }
 
   /** By a call whose answer did not come. */
   wereWritten(reservations: readonly Reservation[]): void {
     for (const reservation of reservations) this.#written.set(reservation, 'settled');
   }
 
+  /** @throws what `exchange` throws */
   async inPages(settlements: readonly Settlement[], exchange: Exchange): Promise<Settled> {
     const results = settlements.map(({ reservation }) => this.#written.get(reservation));
     const left = [...settlements.keys()].filter((at) => results[at] === undefined);
-    const pages = [...pagesOf(left, (at) => sizeOf(settlements[at]!))];
+    const pages = [...pagesOf(left, (at) => this.#bytesOf(settlements[at]!))];
     if (pages.length === 0) pages.push([]);
     let { reply } = NOTHING;
     try {
@@ -37,13 +47,19 @@ export class Settling {
         reply = settled.reply;
       }
     } catch (error) {
-      // Of several outcomes of one reservation the first counts.
-      for (const at of left.toReversed()) {
-        if (results[at] !== undefined) this.#written.set(settlements[at]!.reservation, results[at]);
-      }
+      this.remember(settlements, results);
       throw error;
     }
     for (const { reservation } of settlements) this.#written.delete(reservation);
     return { results: results as readonly SettleResult[], reply };
+  }
+
+  /** @param results of those that were written; undefined: of the others */
+  remember(settlements: readonly Settlement[], results: readonly (SettleResult | undefined)[]): void {
+    settlements.forEach(({ reservation }, at) => {
+      const result = results[at];
+      // Of several outcomes of one reservation the first counts.
+      if (result !== undefined && !this.#written.has(reservation)) this.#written.set(reservation, result);
+    });
   }
 }
