@@ -3,7 +3,7 @@ import { readId } from '../../payload/counters';
 import type { Counts, WaitingState } from '../contract';
 import { FENCE, RESERVED } from './columns';
 import type { CancelResult } from '../control';
-import type { Dialect, ReservationToken } from './dialect';
+import type { Dialect, QueuedJob, ReservationToken } from './dialect';
 import { cancellationsOf, COUNTERS, jobOf, type StoredJob } from './job-row';
 import { raw, rowsOf, type Sql, sql, type Work, written } from './statement';
 
@@ -31,6 +31,26 @@ export function* peek(dialect: Dialect, queue: string, state: WaitingState, limi
       ORDER BY ${line.order[state]} LIMIT ${rowLimit(limit)}`,
   );
   return rows.map(jobOf);
+}
+
+/**
+ * The first of those that must be unique and is not: the very text stands before it, or waits as delayed.
+ *
+ * @param find selects jobs that wait so; undefined: it is ready at once
+ */
+export function* firstTwin(
+  jobs: readonly QueuedJob[],
+  find: (job: QueuedJob) => Sql | undefined,
+): Work<number | undefined> {
+  const texts = new Set<string>();
+  for (const [index, job] of jobs.entries()) {
+    const twin = job.unique ? find(job) : undefined;
+    if (twin === undefined) continue;
+    const text = `${job.queue}\n${String(job.payload)}`;
+    if (texts.has(text) || (yield* rowsOf(twin)).length > 0) return index;
+    texts.add(text);
+  }
+  return undefined;
 }
 
 /** The id that no job older than now exceeds. */

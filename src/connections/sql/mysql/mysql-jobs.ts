@@ -12,6 +12,7 @@ import {
   renewResults,
 } from '../dialect';
 import { FENCE } from '../columns';
+import { firstTwin } from '../jobs';
 import { COUNTERS, valuesOf } from '../job-row';
 import { raw, rowsOf, run, type Sql, sql, transaction, type Work } from '../statement';
 import { lockCalls, recordCall } from './call-records';
@@ -42,15 +43,7 @@ export class MysqlJobs implements JobStatements {
   *push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | undefined> {
     const queues = [...new Set(jobs.map(({ queue }) => queue))].toSorted();
     for (const queue of queues) checkName(queue);
-    const inserts = [
-      sql`SET @onqueue_now = ${this.#now}`,
-      ...queues.flatMap((queue) =>
-        this.#insert(
-          queue,
-          jobs.filter((job) => job.queue === queue),
-        ),
-      ),
-    ];
+    const inserts = [sql`SET @onqueue_now = ${this.#now}`, ...queues.flatMap((queue) => this.#insert(queue, jobs))];
     if (mark === undefined) return yield* this.#insertUnlessTwin(jobs, inserts);
     const nothing = { settled: raw('NULL'), lease: raw('NULL'), condition: raw('TRUE') };
     const writes = [
@@ -116,7 +109,8 @@ export class MysqlJobs implements JobStatements {
 
   #insert(queue: string, jobs: readonly QueuedJob[]): readonly Sql[] {
     const columns = raw(`queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place`);
-    return [findTail(this.#names, queue), sql`INSERT INTO ${this.#names.jobs} (${columns}) VALUES ${jobs.map(rowOf)}`];
+    const rows = jobs.filter((job) => job.queue === queue).map(rowOf);
+    return [findTail(this.#names, queue), sql`INSERT INTO ${this.#names.jobs} (${columns}) VALUES ${rows}`];
   }
 
   /** Writes only if it was not done before, and no job that must be unique is there already. */
@@ -146,13 +140,8 @@ export class MysqlJobs implements JobStatements {
 
   /** Returns the index of a job that must be unique and is not. */
   *#insertUnlessTwin(jobs: readonly QueuedJob[], writes: readonly Sql[]): Work<number | undefined> {
-    const texts = new Set<string>();
-    for (const [index, job] of jobs.entries()) {
-      if (!job.unique) continue;
-      const text = `${job.queue}\n${String(job.payload)}`;
-      if (texts.has(text) || (yield* rowsOf(this.#twinOf(job))).length > 0) return index;
-      texts.add(text);
-    }
+    const twin = yield* firstTwin(jobs, (job) => this.#twinOf(job));
+    if (twin !== undefined) return twin;
     for (const statement of writes) yield* run(statement);
     return undefined;
   }

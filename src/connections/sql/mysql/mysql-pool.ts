@@ -17,12 +17,6 @@ export interface MysqlPoolOptions {
   readonly deadline: Seconds;
 }
 
-interface Pooled {
-  readonly connection: MysqlConnection;
-  /** Bytes that the server takes at once. */
-  readonly limit: number;
-}
-
 interface Waiting {
   readonly resolve: (client: MysqlClient) => void;
   readonly reject: (error: unknown) => void;
@@ -33,8 +27,8 @@ const FAREWELL: Milliseconds = 1000;
 
 export class MysqlPool implements SqlPool {
   readonly #options: MysqlPoolOptions;
-  readonly #all = new Set<MysqlConnection>();
-  readonly #idle: Pooled[] = [];
+  readonly #all = new Set<MysqlClient>();
+  readonly #idle: MysqlClient[] = [];
   readonly #waiting: Waiting[] = [];
 
   constructor(options: MysqlPoolOptions) {
@@ -49,43 +43,36 @@ export class MysqlPool implements SqlPool {
   }
 
   async close(): Promise<void> {
-    const connections = [...this.#all];
-    await Promise.all(connections.map((connection) => farewell(connection)));
-    for (const connection of connections) this.#forget(connection);
+    const clients = [...this.#all];
+    await Promise.all(clients.map(({ identity }) => farewell(identity)));
+    for (const client of clients) this.#forget(client);
   }
 
   #serve(): void {
-    const idle = this.#idle.pop();
-    if (idle === undefined && this.#all.size >= this.#options.most) return;
-    const waiting = this.#waiting.shift();
-    if (waiting === undefined) {
-      if (idle !== undefined) this.#idle.push(idle);
-      return;
-    }
-    if (idle === undefined) {
-      this.#open().then((pooled) => this.#lend(pooled, waiting), waiting.reject);
+    if (this.#waiting.length === 0 || (this.#idle.length === 0 && this.#all.size >= this.#options.most)) return;
+    const { resolve, reject } = this.#waiting.shift()!;
+    const client = this.#idle.pop();
+    if (client === undefined) {
+      this.#open().then(resolve, reject);
     } else {
-      this.#lend(idle, waiting);
+      client.identity.stream.ref();
+      resolve(client);
     }
   }
 
-  #lend(pooled: Pooled, { resolve }: Waiting): void {
-    const { connection, limit } = pooled;
-    connection.stream.ref();
-    const giveBack = (broken: boolean): void => {
-      // An idle connection keeps no process alive.
-      connection.stream.unref();
-      if (broken || !this.#all.has(connection)) this.#forget(connection);
-      else this.#idle.push(pooled);
-      this.#serve();
-    };
-    resolve(new MysqlClient(connection, limit, giveBack));
+  #takeBack(client: MysqlClient, broken: boolean): void {
+    // An idle connection keeps no process alive.
+    client.identity.stream.unref();
+    if (broken || !this.#all.has(client)) this.#forget(client);
+    else this.#idle.push(client);
+    this.#serve();
   }
 
-  async #open(): Promise<Pooled> {
+  async #open(): Promise<MysqlClient> {
     const connection = this.#options.connect();
-    this.#all.add(connection);
-    const forget = (): void => this.#forget(connection);
+    const client: MysqlClient = new MysqlClient(connection, (broken) => this.#takeBack(client, broken));
+    this.#all.add(client);
+    const forget = (): void => this.#forget(client);
     // A connection may end while nobody uses it. Nothing is lost then.
     connection.on('error', forget);
     connection.on('end', forget);
@@ -95,9 +82,9 @@ export class MysqlPool implements SqlPool {
       await new Promise<void>((resolve, reject) => {
         connection.connect((error) => (error ? reject(error) : resolve()));
       });
-      const limit = await this.#settingsOf(connection);
+      await this.#setUp(client);
       connection.stream.setTimeout(0);
-      return { connection, limit };
+      return client;
     } catch (error) {
       forget();
       this.#serve();
@@ -105,9 +92,7 @@ export class MysqlPool implements SqlPool {
     }
   }
 
-  /** Returns the bytes that the server takes at once. */
-  async #settingsOf(connection: MysqlConnection): Promise<number> {
-    const client = new MysqlClient(connection, Infinity, () => undefined);
+  async #setUp(client: MysqlClient): Promise<void> {
     const patience = Math.max(Math.floor(this.#options.deadline / 3), 1);
     // No gaps in indexes are locked: a worker that looks for jobs never holds up a push.
     await client.run({ writes: [raw('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED')] });
@@ -115,15 +100,15 @@ export class MysqlPool implements SqlPool {
         innodb_lock_wait_timeout = ${patience}, group_concat_max_len = 1000000`;
     await client.run({ writes: [settings] });
     const [limit] = await client.run({ writes: [raw('SELECT @@max_allowed_packet')] });
-    return Number(limit?.rows[0]?.[0]);
+    client.limit = Number(limit?.rows[0]?.[0]);
   }
 
-  #forget(connection: MysqlConnection): void {
-    this.#all.delete(connection);
-    const index = this.#idle.findIndex((idle) => idle.connection === connection);
+  #forget(client: MysqlClient): void {
+    this.#all.delete(client);
+    const index = this.#idle.indexOf(client);
     if (index !== -1) this.#idle.splice(index, 1);
     // Not mysql2's own `destroy`, which waits for the other side.
-    connection.stream.destroy();
+    client.identity.stream.destroy();
   }
 }
 

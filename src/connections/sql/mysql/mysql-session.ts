@@ -12,13 +12,12 @@ const MOST_DEADLOCKS = 5;
 export class MysqlClient implements SqlClient {
   readonly identity: MysqlConnection;
   /** Bytes that the server takes at once. */
-  readonly #limit: number;
+  limit = Infinity;
   readonly #giveBack: (broken: boolean) => void;
   #broken = false;
 
-  constructor(connection: MysqlConnection, limit: number, giveBack: (broken: boolean) => void) {
+  constructor(connection: MysqlConnection, giveBack: (broken: boolean) => void) {
     this.identity = connection;
-    this.#limit = limit;
     this.#giveBack = giveBack;
   }
 
@@ -44,8 +43,8 @@ export class MysqlClient implements SqlClient {
   async #send(texts: readonly string[]): Promise<readonly SqlResult[]> {
     const text = texts.join(';\n');
     // The server would end the connection, and give the reason in its log alone.
-    if (text.length >= this.#limit) {
-      throw packetTooLarge({ bytes: text.length, limit: this.#limit, consequence: 'nothing was written' });
+    if (text.length >= this.limit) {
+      throw packetTooLarge({ bytes: text.length, limit: this.limit, consequence: 'nothing was written' });
     }
     const answer = await new Promise<unknown>((resolve, reject) => {
       this.identity.query({ sql: text, rowsAsArray: true }, (error, result) =>

@@ -19,6 +19,7 @@ import {
   type TakenJob,
 } from '../dialect';
 import { COUNTERS, jobOf, MOST_COUNTED, valuesOf } from '../job-row';
+import { firstTwin } from '../jobs';
 import { outlookOf, outlookStatement, type QueueOutlook, queueOutlook, toMicroseconds } from '../outlook';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, written } from '../statement';
 import { TEXT_END, TEXT_LENGTH } from './sqlite-schema';
@@ -90,7 +91,7 @@ export class SqliteJobs implements JobStatements {
 
   *push(jobs: readonly QueuedJob[]): Work<number | undefined> {
     const now = this.#now();
-    const twin = yield* this.#twinOf(jobs, now);
+    const twin = yield* firstTwin(jobs, (job) => this.#findTwin(job, now));
     if (twin !== undefined) return twin;
     for (const queue of new Set(jobs.map((job) => job.queue))) {
       yield* run(this.#to('remember', [queue]));
@@ -154,16 +155,9 @@ export class SqliteJobs implements JobStatements {
     );
   }
 
-  *#twinOf(jobs: readonly QueuedJob[], now: Seconds): Work<number | undefined> {
-    const seen = new Set<string>();
-    for (const [index, job] of jobs.entries()) {
-      if (!job.unique || delayOf(job, now) <= 0) continue;
-      const text = String(job.payload);
-      const found = yield* rowsOf(this.#one('findDelayed', [job.queue, text, text, text]));
-      if (found.length > 0 || seen.has(`${job.queue}\n${text}`)) return index;
-      seen.add(`${job.queue}\n${text}`);
-    }
-    return undefined;
+  #findTwin(job: QueuedJob, now: Seconds): Sql | undefined {
+    const text = String(job.payload);
+    return delayOf(job, now) > 0 ? this.#one('findDelayed', [job.queue, text, text, text]) : undefined;
   }
 
   #insert({ queue, payload, uuid, counters }: QueuedJob, now: Seconds, delay: Seconds, place: number | null): Sql {
