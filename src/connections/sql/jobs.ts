@@ -114,24 +114,20 @@ export function* readSomeIds({ tables, read, key }: Dialect, most: number): Work
     sql`SELECT id, ${read('payload')} FROM ${jobs} WHERE uuid IS NULL ORDER BY id LIMIT ${most}`,
   );
   if (unread.length === 0) return false;
-  yield {
-    writes: unread.map(([id, payload]) => {
-      const uuid = readId(Buffer.from(payload as string)) ?? '';
-      return sql`UPDATE ${jobs} SET uuid = ${key(uuid)} WHERE id = ${id!} AND uuid IS NULL`;
-    }),
-  };
+  yield unread.map(([id, payload]) => {
+    const uuid = readId(Buffer.from(payload as string)) ?? '';
+    return sql`UPDATE ${jobs} SET uuid = ${key(uuid)} WHERE id = ${id!} AND uuid IS NULL`;
+  });
   return true;
 }
 
 /** Gives reserved jobs another text, with this id in it. */
 export function* rewrite({ tables, line, key }: Dialect, jobs: readonly Rewritten[]): Work<void> {
-  yield {
-    writes: jobs.map(
-      ({ id, fence, payload, uuid }) =>
-        sql`UPDATE ${tables.jobs} SET payload = ${line.payload(payload)}, uuid = ${key(uuid)}
+  yield jobs.map(
+    ({ id, fence, payload, uuid }) =>
+      sql`UPDATE ${tables.jobs} SET payload = ${line.payload(payload)}, uuid = ${key(uuid)}
           WHERE id = ${id} AND ${isHeld} AND ${raw(FENCE)} = ${fence}`,
-    ),
-  };
+  );
 }
 
 export interface Rewritten extends ReservationToken {

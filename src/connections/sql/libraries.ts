@@ -90,9 +90,9 @@ export function rawQueryOf(transaction: unknown): RawQuery | undefined {
 /** Our statements go one after another: a client of the user's own may take no more than one at once. */
 export function sessionOn(ask: (statement: Sql) => Promise<readonly SqlRow[]>): SqlSession {
   return {
-    run: async ({ writes }) => {
+    run: async (statements) => {
       const results = [];
-      for (const write of writes) results.push({ rows: await ask(write), written: 0 });
+      for (const statement of statements) results.push({ rows: await ask(statement), written: 0 });
       return results;
     },
   };

@@ -52,18 +52,11 @@ function textOf(part: SqlPart, values: SqlValue[]): string {
   return part.text;
 }
 
-export interface Step {
-  /** One transaction, if there are several. */
-  readonly writes: readonly Sql[];
-  /** Run after that transaction, in the same round trip where the database can. */
-  readonly reads?: readonly Sql[];
-}
-
-/** What a step gives: a result for each of its statements. */
-export type Work<T> = Generator<Step, T, readonly SqlResult[]>;
+/** Yields statements that are run in their order, in one round trip where the database can; and is given a result for each. */
+export type Work<T> = Generator<readonly Sql[], T, readonly SqlResult[]>;
 
 export function* run(statement: Sql): Work<SqlResult> {
-  return (yield { writes: [statement] })[0]!;
+  return (yield [statement])[0]!;
 }
 
 export function* rowsOf(statement: Sql): Work<readonly SqlRow[]> {
@@ -75,9 +68,9 @@ export function* written(statement: Sql): Work<number> {
   return (yield* run(statement)).written;
 }
 
-/** Runs steps on one connection, one after another. */
+/** One connection. */
 export interface SqlSession {
-  run(step: Step): Promise<readonly SqlResult[]>;
+  run(statements: readonly Sql[]): Promise<readonly SqlResult[]>;
 }
 
 export async function perform<T>(session: SqlSession, work: Work<T>): Promise<T> {
@@ -95,12 +88,12 @@ export async function perform<T>(session: SqlSession, work: Work<T>): Promise<T>
   return step.value;
 }
 
-export function performNow<T>(runStep: (step: Step) => readonly SqlResult[], work: Work<T>): T {
+export function performNow<T>(runNow: (statements: readonly Sql[]) => readonly SqlResult[], work: Work<T>): T {
   let step = work.next();
   while (step.done !== true) {
     let results: readonly SqlResult[];
     try {
-      results = runStep(step.value);
+      results = runNow(step.value);
     } catch (error) {
       step = work.throw(error);
       continue;

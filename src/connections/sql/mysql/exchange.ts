@@ -28,6 +28,7 @@ import {
   UNHELD,
 } from './columns';
 import { keyOf, type MysqlNames } from './mysql-names';
+import { packet } from './mysql-session';
 
 export function* exchange(names: MysqlNames, { endings, request, mark }: Exchange, now: Sql): Work<Exchanged> {
   const isRetry = mark.unheard.length > 0;
@@ -47,8 +48,7 @@ export function* exchange(names: MysqlNames, { endings, request, mark }: Exchang
   ];
   const settled = sql`SELECT @onqueue_settled, @onqueue_now`;
   const reads = request === undefined ? [settled] : [settled, ...found(names, request, holderOf(mark))];
-  const results = (yield { writes, reads }).slice(writes.length);
-  return exchanged(results, request);
+  return exchanged(yield* packet(writes, reads), request);
 }
 
 const mostJobs = ({ limit }: ReserveRequest): number => Math.max(Math.min(Math.floor(limit), MOST_JOBS), 0);

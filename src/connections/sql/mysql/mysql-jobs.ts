@@ -20,6 +20,7 @@ import { availableAt, DELAYED, dueOf, findTail, heldBy, now } from './columns';
 import { exchange } from './exchange';
 import { isNoSavepoint } from './mysql-errors';
 import { keyOf, type MysqlNames } from './mysql-names';
+import { packet } from './mysql-session';
 
 /** Seconds for which it is known what a client was told. */
 const RECORD_KEPT = 86_400;
@@ -53,7 +54,7 @@ export class MysqlJobs implements JobStatements {
     ];
     const isUnique = jobs.some(({ unique }) => unique);
     if (mark.unheard.length > 0 || isUnique) return yield* this.#pushWithCare(jobs, mark, writes, isUnique);
-    yield { writes };
+    yield* packet(writes);
     return undefined;
   }
 
@@ -82,12 +83,10 @@ export class MysqlJobs implements JobStatements {
   *renew(tokens: readonly ReservationToken[], lease: Seconds): Work<readonly RenewResult[]> {
     const { jobs } = this.#names;
     const held = heldBy(tokens);
-    const [, answer] = yield {
-      writes: [
-        sql`UPDATE ${jobs} FORCE INDEX (PRIMARY) SET lease_until = ${this.#now} + ${lease} WHERE ${held}`,
-        sql`SELECT id, ${raw(FENCE)}, cancelled FROM ${jobs} WHERE ${held}`,
-      ],
-    };
+    const [, answer] = yield [
+      sql`UPDATE ${jobs} FORCE INDEX (PRIMARY) SET lease_until = ${this.#now} + ${lease} WHERE ${held}`,
+      sql`SELECT id, ${raw(FENCE)}, cancelled FROM ${jobs} WHERE ${held}`,
+    ];
     return renewResults(tokens, answer!.rows);
   }
 
@@ -95,12 +94,10 @@ export class MysqlJobs implements JobStatements {
     const { calls } = this.#names;
     const old = sql`SELECT client FROM ${calls} WHERE called_at < ${this.#now} - ${RECORD_KEPT} LIMIT ${SWEPT}
       FOR UPDATE SKIP LOCKED`;
-    yield {
-      writes: [
-        sql`DELETE FROM ${calls} WHERE client IN (${clients})`,
-        sql`DELETE record FROM (${old}) AS old STRAIGHT_JOIN ${calls} AS record ON record.client = old.client`,
-      ],
-    };
+    yield [
+      sql`DELETE FROM ${calls} WHERE client IN (${clients})`,
+      sql`DELETE record FROM (${old}) AS old STRAIGHT_JOIN ${calls} AS record ON record.client = old.client`,
+    ];
   }
 
   get #now(): Sql {

@@ -95,11 +95,11 @@ export class MysqlPool implements SqlPool {
   async #setUp(client: MysqlClient): Promise<void> {
     const patience = Math.max(Math.floor(this.#options.deadline / 3), 1);
     // No gaps in indexes are locked: a worker that looks for jobs never holds up a push.
-    await client.run({ writes: [raw('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED')] });
+    await client.run([raw('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED')]);
     const settings = sql`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00',
         innodb_lock_wait_timeout = ${patience}, group_concat_max_len = 1000000`;
-    await client.run({ writes: [settings] });
-    const [limit] = await client.run({ writes: [raw('SELECT @@max_allowed_packet')] });
+    await client.run([settings]);
+    const [limit] = await client.run([raw('SELECT @@max_allowed_packet')]);
     client.limit = Number(limit?.rows[0]?.[0]);
   }
 

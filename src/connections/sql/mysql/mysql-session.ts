@@ -1,13 +1,23 @@
-/** Runs statements on one connection of mysql2: a whole step in one round trip. */
+/** Runs statements on one connection of mysql2: several in one round trip. */
 import type { SqlClient } from '../server/server-caller';
 import { packetTooLarge } from '../errors';
-import type { SqlResult, SqlRow, Step } from '../statement';
+import { raw, type Sql, type SqlResult, type SqlRow, type Work } from '../statement';
 import { inline } from './inline';
 import type { MysqlConnection } from './mysql';
 import { isDeadlock } from './mysql-errors';
 
 /** How often a transaction is tried when the server rolls it back to end a deadlock. */
 const MOST_DEADLOCKS = 5;
+
+/**
+ * A transaction that travels as a whole: a process that stops on the way does not leave it open.
+ *
+ * @param reads come after it; returns their results
+ */
+export function* packet(writes: readonly Sql[], reads: readonly Sql[] = []): Work<readonly SqlResult[]> {
+  const results = yield [raw('START TRANSACTION'), ...writes, raw('COMMIT'), ...reads];
+  return results.slice(writes.length + 2);
+}
 
 export class MysqlClient implements SqlClient {
   readonly identity: MysqlConnection;
@@ -21,14 +31,12 @@ export class MysqlClient implements SqlClient {
     this.#giveBack = giveBack;
   }
 
-  async run({ writes, reads = [] }: Step): Promise<readonly SqlResult[]> {
-    if (writes.length === 1 && reads.length === 0) return this.#send([inline(writes[0]!)]);
-    // A transaction travels as a whole: a process that stops on the way does not leave it open.
-    const all = ['START TRANSACTION', ...writes.map(inline), 'COMMIT', ...reads.map(inline)];
+  async run(statements: readonly Sql[]): Promise<readonly SqlResult[]> {
+    const texts = statements.map(inline);
+    if (texts.length === 1) return this.#send(texts);
     for (let deadlocks = 1; ; deadlocks += 1) {
       try {
-        const results = await this.#send(all);
-        return [...results.slice(1, 1 + writes.length), ...results.slice(2 + writes.length)];
+        return await this.#send(texts);
       } catch (error) {
         await this.#send(['ROLLBACK']).catch(() => (this.#broken = true));
         if (!isDeadlock(error) || deadlocks === MOST_DEADLOCKS) throw error;

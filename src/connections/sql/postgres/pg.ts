@@ -1,7 +1,7 @@
 /** The package pg, as far as it is used here, and sessions on what it gives. Its types are a package of their own. */
 import { loadPeer } from '../../kit/peer';
 import type { SqlClient, SqlPool } from '../server/server-caller';
-import { raw, type Sql, type SqlResult, type SqlRow, type Step } from '../statement';
+import type { Sql, SqlResult, SqlRow } from '../statement';
 
 export interface PgResult {
   readonly rowCount: number | null;
@@ -77,25 +77,6 @@ export function numbered(text: string): string {
   return text.replaceAll('?', () => `$${++number}`);
 }
 
-/** Each statement by a query of its own, one after another. */
-export async function runStep(
-  ask: (statement: Sql) => Promise<SqlResult>,
-  { writes, reads = [] }: Step,
-): Promise<readonly SqlResult[]> {
-  const results: SqlResult[] = [];
-  const several = writes.length > 1;
-  if (several) await ask(raw('BEGIN'));
-  try {
-    for (const statement of writes) results.push(await ask(statement));
-    if (several) await ask(raw('COMMIT'));
-  } catch (error) {
-    if (several) await ask(raw('ROLLBACK'));
-    throw error;
-  }
-  for (const statement of reads) results.push(await ask(statement));
-  return results;
-}
-
 /** @param isOurs otherwise it is the user's own, and never ended */
 export function sqlPool(pool: PgPool, isOurs: boolean): SqlPool {
   return {
@@ -112,7 +93,11 @@ function clientOf(client: PgPooledClient): SqlClient {
   client.on('error', heard);
   return {
     identity: client,
-    run: (step) => runStep((statement) => query(client, statement), step),
+    run: async (statements) => {
+      const results: SqlResult[] = [];
+      for (const statement of statements) results.push(await query(client, statement));
+      return results;
+    },
     release: (broken) => {
       client.release(broken);
       client.off('error', heard);

@@ -14,7 +14,7 @@ import { ConnectionClosedError } from '../../errors';
 import { CallsUnderWay } from '../../kit/calls-under-way';
 import { turnEnd } from './event-loop-turn';
 import type { Engine, Purpose } from '../engine';
-import { performNow, type Sql, type SqlResult, type Step, type Work } from '../statement';
+import { performNow, type Sql, type SqlResult, type Work } from '../statement';
 import { openSqlite, type SqliteDatabase, type SqliteStatement } from './sqlite-database';
 import { type Circumstances, explain, isBusy } from './sqlite-errors';
 
@@ -244,12 +244,8 @@ export class SqliteEngine implements Engine {
 }
 
 function perform<T>(opened: Opened, work: () => Work<T>): T {
-  return performNow((step) => runStep(opened, step), work());
-}
-
-function runStep(opened: Opened, { writes, reads }: Step): readonly SqlResult[] {
   const ask = ({ text, values, one }: Sql): SqlResult => preparedOf(opened, text).run(values, one);
-  return reads === undefined ? writes.map(ask) : [...writes, ...reads].map(ask);
+  return performNow((statements) => statements.map(ask), work());
 }
 
 function preparedOf({ database, prepared }: Opened, text: string): SqliteStatement {

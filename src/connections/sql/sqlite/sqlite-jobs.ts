@@ -96,12 +96,11 @@ export class SqliteJobs implements JobStatements {
     for (const queue of new Set(jobs.map((job) => job.queue))) {
       yield* run(this.#to('remember', [queue]));
       let end = yield* this.#endOf(queue);
-      const writes = jobs.flatMap((job) => {
+      yield jobs.flatMap((job) => {
         if (job.queue !== queue) return [];
         const delay = delayOf(job, now);
         return [this.#insert(job, now, delay, delay > 0 ? null : (end += 1))];
       });
-      yield { writes };
     }
     return undefined;
   }
@@ -110,7 +109,7 @@ export class SqliteJobs implements JobStatements {
     const now = this.#now();
     const settled = new Set<number>();
     const completed = endings.filter(({ kind }) => kind === 'removed');
-    const removals = yield { writes: completed.map(({ id, fence }) => this.#to('remove', [id, fence])) };
+    const removals = yield completed.map(({ id, fence }) => this.#to('remove', [id, fence]));
     completed.forEach(({ id }, index) => removals[index]!.written > 0 && settled.add(id));
     for (const ending of endings) {
       if (ending.kind !== 'removed' && (yield* this.#end(ending, now))) settled.add(ending.id);
@@ -148,7 +147,7 @@ export class SqliteJobs implements JobStatements {
 
   *renew(tokens: readonly ReservationToken[], lease: Seconds): Work<readonly RenewResult[]> {
     const end = toMicroseconds(this.#now() + lease);
-    const results = yield { writes: tokens.map(({ id, fence }) => this.#one('renew', [id, fence, end])) };
+    const results = yield tokens.map(({ id, fence }) => this.#one('renew', [id, fence, end]));
     return renewResults(
       tokens,
       results.flatMap(({ rows }) => rows),

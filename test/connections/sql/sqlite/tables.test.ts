@@ -136,7 +136,7 @@ describe('the indexes', () => {
     const plan: string[] = [];
     const handle = open();
     /** Runs the work, and notes how the engine would find the rows of each statement. */
-    const explain = <T>(work: Work<T>): T => performNow(({ writes }) => writes.map(explained), work);
+    const explain = <T>(work: Work<T>): T => performNow((statements) => statements.map(explained), work);
     const explained = ({ text, values }: Sql): SqlResult => {
       plan.push(
         ...handle
