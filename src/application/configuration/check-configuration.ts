@@ -19,190 +19,169 @@ export interface Verdict {
   readonly warnings: readonly string[];
 }
 
+type Given = Readonly<Record<string, unknown>>;
+
+type Mistakes = Iterable<Mistake>;
+
 /** Why a connection of such a driver is no part of a failover. */
 const MEMBER_PROBLEMS: Readonly<Record<string, string>> = {
   sync: 'would run jobs within the dispatch; name a connection that keeps them',
   null: 'would throw jobs away; name a connection that keeps them',
-  // A longer list at best, and one without an end at worst.
+  // At best this is a longer list, and at worst one without an end.
   failover: 'is a failover itself; name its connections here',
 };
 
 /** Never throws: what it finds is in the verdict. */
 export function checkConfiguration(configuration: unknown, known: KnownParts): Verdict {
-  const check = new ConfigurationCheck(known);
-  check.configuration(configuration);
-  return check;
+  return { mistakes: [...mistakesIn(configuration, known)], warnings: warningsOf(connectionsOf(configuration)) };
 }
 
-class ConfigurationCheck implements Verdict {
-  readonly mistakes: Mistake[] = [];
-  readonly warnings: string[] = [];
-  readonly #known: KnownParts;
-
-  constructor(known: KnownParts) {
-    this.#known = known;
+function* mistakesIn(configuration: unknown, { drivers, registry }: KnownParts): Mistakes {
+  if (!isRecord(configuration)) {
+    const kind = configuration === undefined ? 'undefined' : kindOf(configuration);
+    yield { path: '', problem: `expected an object like { connections: { … } }, got ${kind}` };
+    return;
   }
-
-  configuration(value: unknown): void {
-    if (!isRecord(value)) {
-      this.#mistake(
-        '',
-        `expected an object like { connections: { … } }, got ${value === undefined ? 'undefined' : kindOf(value)}`,
-      );
-      return;
-    }
-    this.#keys(value, '', CONFIGURATION_KEYS, meantInConfiguration);
-    const connections = isRecord(value['connections']) ? value['connections'] : {};
-    for (const [name, config] of Object.entries(connections)) this.#connection(name, config);
-    for (const [name, config] of Object.entries(connections)) this.#members(name, config, connections);
-    this.#reference('default', value['default'], connections);
-    const { failed } = value;
-    if (isRecord(failed)) this.#reference('failed.connection', failed['connection'], connections);
-    else this.#reference('failed', failed, connections);
-    const names = Object.keys(connections);
-    if (value['default'] === undefined && names.length > 1) {
-      this.#mistake('default', `missing; with several connections, say which is meant: ${names.join(', ')}`);
-    }
-    if (Array.isArray(value['jobs'])) value['jobs'].forEach((job, index) => this.#job(job, `jobs[${index}]`));
+  yield* keyMistakes(configuration, '', CONFIGURATION_KEYS, meantInConfiguration);
+  const connections = connectionsOf(configuration);
+  for (const [name, config] of Object.entries(connections)) yield* connectionMistakes(name, config, drivers);
+  for (const [name, config] of Object.entries(connections)) yield* memberMistakes(name, config, connections);
+  const { failed, jobs } = configuration;
+  yield* referenceMistakes('default', configuration['default'], connections);
+  if (isRecord(failed)) yield* referenceMistakes('failed.connection', failed['connection'], connections);
+  else yield* referenceMistakes('failed', failed, connections);
+  const names = Object.keys(connections);
+  if (configuration['default'] === undefined && names.length > 1) {
+    const problem = `missing; with several connections, say which is meant: ${names.join(', ')}`;
+    yield { path: 'default', problem };
   }
-
-  #connection(name: string, config: unknown): void {
-    const path = `connections.${name}`;
-    if (name === '' || /\s/.test(name)) this.#mistake(path, 'a connection needs a name without white space');
-    if (!isRecord(config)) {
-      this.#mistake(path, `expected an object like { driver: 'redis' }, got ${kindOf(config)}`);
-      return;
-    }
-    const driver = config['driver'];
-    const { drivers } = this.#known;
-    if (typeof driver !== 'string') {
-      this.#mistake(`${path}.driver`, `expected one of ${drivers.join(', ')}, got ${kindOf(driver)}`);
-      return;
-    }
-    if (name === 'sync' && driver !== 'sync') {
-      this.#mistake(`${path}.driver`, `the name 'sync' is kept for the driver 'sync'; give this connection another`);
-    }
-    const keys = DRIVER_KEYS[driver];
-    if (keys === undefined) {
-      // A driver may be added after this check; one that nearly has a known name is a slip.
-      // Nobody who means another must be led to the one that throws jobs away.
-      const keeping = drivers.filter((known) => known !== 'null');
-      const meant = drivers.includes(driver) ? [] : nearest(driver, keeping);
-      if (meant.length > 0) {
-        this.#mistake(
-          `${path}.driver`,
-          `unknown driver '${driver}'; did you mean ${listed(meant)}? (A driver of your own: call Queue.addConnector first.)`,
-        );
-      }
-      this.#values(config, path, STORE_KEYS);
-    } else {
-      this.#keys(config, path, keys, meantInConnection);
-      this.#address(config, path, keys);
-      if (driver === 'redis') this.#manyServers(config, path);
-    }
-  }
-
-  // The default, a server on this machine, is for those who say nothing; this one meant to say something.
-  #address(config: Readonly<Record<string, unknown>>, path: string, keys: Keys): void {
-    const ways = Object.keys(keys).filter((key) => keys[key]?.isAddress === true && Object.hasOwn(config, key));
-    const given = ways.filter((key) => config[key] !== undefined);
-    if (given.length > 1) this.#mistake(path, `give only one of ${given.join(', ')}`);
-    if (ways.some((key) => config[key] !== undefined && config[key] !== null)) return;
-    for (const key of ways.filter((one) => config[one] === undefined)) {
-      this.#mistake(
-        `${path}.${key}`,
-        'undefined. Is an environment variable not set? For the default address, leave the key out',
-      );
-    }
-  }
-
-  #manyServers(config: Readonly<Record<string, unknown>>, path: string): void {
-    if (config['sentinels'] !== undefined && config['name'] === undefined) {
-      this.#mistake(`${path}.name`, "missing; the sentinels must be told which master, such as name: 'mymaster'");
-    }
-    if (config['cluster'] !== undefined && (config['db'] ?? 0) !== 0) {
-      this.#mistake(`${path}.db`, 'a cluster has database 0 alone; take a prefix of your own to keep jobs apart');
-    }
-  }
-
-  #members(name: string, config: unknown, connections: Readonly<Record<string, unknown>>): void {
-    if (!isRecord(config) || config['driver'] !== 'failover') return;
-    if (config['connections'] === undefined) {
-      const example = "such as ['redis', 'database']";
-      this.#mistake(
-        `connections.${name}.connections`,
-        `missing; expected the names of two connections or more, ${example}`,
-      );
-    }
-    if (!Array.isArray(config['connections'])) return;
-    const members = config['connections'] as readonly unknown[];
-    for (const [at, member] of members.entries()) {
-      if (typeof member !== 'string') continue;
-      const path = `connections.${name}.connections[${at}]`;
-      const driver = member === 'sync' ? member : driverOf(connections[member]);
-      const problem = MEMBER_PROBLEMS[String(driver)] ?? (members.indexOf(member) < at ? 'is named twice' : undefined);
-      if (problem === undefined) this.#reference(path, member, connections);
-      else this.#mistake(path, `'${member}' ${problem}`);
-    }
-  }
-
-  #reference(key: string, name: unknown, connections: Readonly<Record<string, unknown>>): void {
-    if (typeof name !== 'string' || Object.hasOwn(connections, name) || name === 'sync') return;
-    const names = Object.keys(connections);
-    const meant = nearest(name, names);
-    this.#mistake(
-      key,
-      names.length === 0
-        ? `there is no connection '${name}'; add it to connections`
-        : `there is no connection '${name}'${meant.length > 0 ? `; did you mean ${listed(meant)}?` : `; there is ${names.join(', ')}`}`,
-    );
-  }
-
-  #job(job: unknown, path: string): void {
-    const { registry } = this.#known;
-    if (typeof job !== 'function') {
-      this.#mistake(path, `expected a class decorated with @Job(), got ${kindOf(job)}`);
-    } else if (!registry.knows(job)) {
-      this.#mistake(path, `class ${job.name} has neither @Job() nor @Handles() nor @Middleware(); add one above it`);
-    }
-  }
-
-  #suspicious(value: unknown, path: string): void {
-    if (isSuspiciouslyManySeconds(value)) {
-      this.warnings.push(
-        `${path}: ${value} means ${value} seconds. If milliseconds were meant, write '${value}ms'; if not, '${value}s' says so.`,
-      );
-    }
-  }
-
-  #keys(
-    config: Readonly<Record<string, unknown>>,
-    path: string,
-    keys: Keys,
-    meantBy: (key: string) => string | undefined,
-  ): void {
-    this.#values(config, path, keys);
-    for (const key of Object.keys(config)) {
-      if (Object.hasOwn(keys, key)) continue;
-      const meant = meantBy(key) ?? guess(nearest(key, Object.keys(keys)));
-      this.#mistake(join(path, key), `unknown key; ${meant ?? `known are ${Object.keys(keys).join(', ')}`}`);
-    }
-  }
-
-  #values(config: Readonly<Record<string, unknown>>, path: string, keys: Keys): void {
-    for (const [key, problem] of problemsOf(config, keys)) this.#mistake(join(path, key), problem);
-    for (const [key, { isShort }] of Object.entries(keys)) {
-      if (isShort === true) this.#suspicious(config[key], join(path, key));
-    }
-  }
-
-  #mistake(path: string, problem: string): void {
-    this.mistakes.push({ path, problem });
+  for (const [index, job] of Array.isArray(jobs) ? jobs.entries() : []) {
+    const problem = jobProblem(job, registry);
+    if (problem !== undefined) yield { path: `jobs[${index}]`, problem };
   }
 }
 
-function guess(names: readonly string[]): string | undefined {
-  return names.length === 0 ? undefined : `did you mean ${listed(names)}?`;
+function* connectionMistakes(name: string, config: unknown, drivers: readonly string[]): Mistakes {
+  const path = `connections.${name}`;
+  if (name === '' || /\s/.test(name)) yield { path, problem: 'a connection needs a name without white space' };
+  if (!isRecord(config)) {
+    yield { path, problem: `expected an object like { driver: 'redis' }, got ${kindOf(config)}` };
+    return;
+  }
+  const { driver } = config;
+  if (typeof driver !== 'string') {
+    yield { path: `${path}.driver`, problem: `expected one of ${drivers.join(', ')}, got ${kindOf(driver)}` };
+    return;
+  }
+  if (name === 'sync' && driver !== 'sync') {
+    const problem = `the name 'sync' is kept for the driver 'sync'; give this connection another`;
+    yield { path: `${path}.driver`, problem };
+  }
+  const keys = DRIVER_KEYS[driver];
+  if (keys === undefined) {
+    yield* ownDriverMistakes(driver, `${path}.driver`, drivers);
+    yield* valueMistakes(config, path, STORE_KEYS);
+    return;
+  }
+  yield* keyMistakes(config, path, keys, meantInConnection);
+  yield* addressMistakes(config, path, keys);
+  if (driver === 'redis') yield* manyServersMistakes(config, path);
+}
+
+/** A driver may be added after this check; one that nearly has a known name is a slip. */
+function* ownDriverMistakes(driver: string, path: string, drivers: readonly string[]): Mistakes {
+  // Whoever mistypes another driver must not be led to the one that throws jobs away.
+  const keeping = drivers.filter((known) => known !== 'null');
+  const meant = drivers.includes(driver) ? [] : nearest(driver, keeping);
+  if (meant.length === 0) return;
+  const remedy = '(A driver of your own: call Queue.addConnector first.)';
+  yield { path, problem: `unknown driver '${driver}'; did you mean ${listed(meant)}? ${remedy}` };
+}
+
+// The default, a server on this machine, is for those who say nothing; this one meant to say something.
+function* addressMistakes(config: Given, path: string, keys: Keys): Mistakes {
+  const ways = Object.keys(keys).filter((key) => keys[key]?.isAddress === true && Object.hasOwn(config, key));
+  const given = ways.filter((key) => config[key] !== undefined);
+  if (given.length > 1) yield { path, problem: `give only one of ${given.join(', ')}` };
+  if (given.some((key) => config[key] !== null)) return;
+  const problem = 'undefined. Is an environment variable not set? For the default address, leave the key out';
+  for (const key of ways) if (config[key] === undefined) yield { path: `${path}.${key}`, problem };
+}
+
+function* manyServersMistakes(config: Given, path: string): Mistakes {
+  if (config['sentinels'] !== undefined && config['name'] === undefined) {
+    const problem = "missing; the sentinels must be told which master, such as name: 'mymaster'";
+    yield { path: `${path}.name`, problem };
+  }
+  if (config['cluster'] !== undefined && (config['db'] ?? 0) !== 0) {
+    const problem = 'a cluster has database 0 alone; take a prefix of your own to keep jobs apart';
+    yield { path: `${path}.db`, problem };
+  }
+}
+
+function* memberMistakes(name: string, config: unknown, connections: Given): Mistakes {
+  if (driverOf(config) !== 'failover') return;
+  const path = `connections.${name}.connections`;
+  const members = (config as Given)['connections'];
+  if (members === undefined) {
+    yield { path, problem: "missing; expected the names of two connections or more, such as ['redis', 'database']" };
+  }
+  for (const [at, member] of Array.isArray(members) ? (members as readonly unknown[]).entries() : []) {
+    if (typeof member !== 'string') continue;
+    const driver = member === 'sync' ? member : driverOf(connections[member]);
+    const isTwice = (members as readonly unknown[]).indexOf(member) < at;
+    const problem = MEMBER_PROBLEMS[String(driver)] ?? (isTwice ? 'is named twice' : undefined);
+    if (problem === undefined) yield* referenceMistakes(`${path}[${at}]`, member, connections);
+    else yield { path: `${path}[${at}]`, problem: `'${member}' ${problem}` };
+  }
+}
+
+function* referenceMistakes(path: string, name: unknown, connections: Given): Mistakes {
+  if (typeof name !== 'string' || Object.hasOwn(connections, name) || name === 'sync') return;
+  const names = Object.keys(connections);
+  const known = names.length === 0 ? 'add it to connections' : (guess(name, names) ?? `there is ${names.join(', ')}`);
+  yield { path, problem: `there is no connection '${name}'; ${known}` };
+}
+
+function* keyMistakes(config: Given, path: string, keys: Keys, meantBy: (key: string) => string | undefined): Mistakes {
+  yield* valueMistakes(config, path, keys);
+  const known = Object.keys(keys);
+  for (const key of Object.keys(config).filter((each) => !Object.hasOwn(keys, each))) {
+    const meant = meantBy(key) ?? guess(key, known) ?? `known are ${known.join(', ')}`;
+    yield { path: join(path, key), problem: `unknown key; ${meant}` };
+  }
+}
+
+function* valueMistakes(config: Given, path: string, keys: Keys): Mistakes {
+  for (const [key, problem] of problemsOf(config, keys)) yield { path: join(path, key), problem };
+}
+
+function warningsOf(connections: Given): readonly string[] {
+  return Object.entries(connections).flatMap(([name, config]) => {
+    const keys = Object.entries<Keys[string]>(DRIVER_KEYS[String(driverOf(config))] ?? STORE_KEYS);
+    return keys.flatMap(([key, { isShort }]) => {
+      const value = isRecord(config) && isShort === true ? config[key] : undefined;
+      if (!isSuspiciouslyManySeconds(value)) return [];
+      const path = `connections.${name}.${key}`;
+      return `${path}: ${value} means ${value} seconds. If milliseconds were meant, write '${value}ms'; if not, '${value}s' says so.`;
+    });
+  });
+}
+
+function jobProblem(job: unknown, registry: JobRegistry): string | undefined {
+  if (typeof job !== 'function') return `expected a class decorated with @Job(), got ${kindOf(job)}`;
+  if (registry.knows(job)) return undefined;
+  return `class ${job.name} has neither @Job() nor @Handles() nor @Middleware(); add one above it`;
+}
+
+function connectionsOf(configuration: unknown): Given {
+  const connections = isRecord(configuration) ? configuration['connections'] : undefined;
+  return isRecord(connections) ? connections : {};
+}
+
+function guess(word: string, known: readonly string[]): string | undefined {
+  const meant = nearest(word, known);
+  return meant.length === 0 ? undefined : `did you mean ${listed(meant)}?`;
 }
 
 function listed(names: readonly string[]): string {
