@@ -68,7 +68,7 @@ export function addDefaultConnector<Driver extends keyof Drivers>(
 /** Closes it; what is used after that starts afresh, with the configuration that was given. What is used meanwhile still belongs to it. */
 export async function closeDefaultManager(): Promise<void> {
   const closing = current();
-  // One of its jobs that asks for this is not kept waiting, and finds its manager until the end.
+  // A job of its own that asks for this does not wait, and finds its manager until the end.
   const closed = closing?.closed().then(() => {
     if (usual() === closing) setUsualApplication(undefined);
   });
@@ -78,7 +78,7 @@ export async function closeDefaultManager(): Promise<void> {
 function madeManager(): QueueManager {
   const manager = factory();
   for (const [driver, connector] of connectors) manager.addConnector(driver, connector);
-  // The application that it would have to end is ended.
+  // What its `close` would end has ended already.
   if (given !== undefined) manager.configure({ ...given, close: undefined });
   setUsualApplication(manager);
   return manager;

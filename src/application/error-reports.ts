@@ -9,7 +9,7 @@ import type { ErrorContext } from '../connections/application';
 /** May be async. What it throws is logged. */
 export type ErrorCallback = (error: unknown, context: ErrorContext) => unknown;
 
-/** Whose callbacks are being told, here and now. */
+/** The reports whose callbacks are being called here and now. */
 const telling = new AsyncLocalStorage<ReadonlySet<ErrorReports>>();
 
 export class ErrorReports {
@@ -34,7 +34,7 @@ export class ErrorReports {
   /** Never throws. */
   report(error: unknown, context: ErrorContext): void {
     const told = telling.getStore() ?? new Set();
-    // What a callback itself dispatches may fail as well: told of that, it would do so again, for ever.
+    // A callback may dispatch, and that may fail as well: if it heard of this, it might dispatch again, for ever.
     if (!this.areHeard || told.has(this)) return this.#log(error, context);
     telling.run(new Set(told).add(this), () => {
       for (const callback of this.#callbacks) void this.#tell(callback, error, context);

@@ -41,7 +41,7 @@ import { saysTheSame } from './configuration/same-configuration';
 import { Shutdown } from './shutdown';
 import { isSyncRunner, type SyncRunner } from '../connections/sync-runner';
 
-/** What the layers above give to a manager. */
+/** What a manager is made of. */
 export interface QueueEnvironment {
   readonly connectors: Connectors;
   /** Where the configuration gives none. */

@@ -12,7 +12,7 @@ export const ExitCode = {
   usage: 2,
   /** The worker stopped because its process used more than `--memory` (Laravel's code). A supervisor replaces it. */
   memory: 12,
-  /** A handler blocked the event loop of its process, or handlers that never came back held all slots: it was ended for it. */
+  /** A process was ended because a handler blocked its event loop, or because handlers that never came back held all its slots. */
   blocked: BLOCKED,
 } as const;
 

@@ -87,7 +87,7 @@ export function port(help: string): Flag<number> {
   return ofKind<number>(kind, { value: '<port>', help });
 }
 
-/** Checks the value as an option of a program is checked, and passes it on as it was written. */
+/** Checks the value like an option of a program, and passes it on as it was written. */
 export function ofKind<Value>(kind: Kind<unknown>, { value, help }: WorkerFlag): Flag<Value> {
   if (value === undefined) return { help };
   const read = (given: string, flag: string): Value => {

@@ -7,7 +7,7 @@ import { healthPortTaken } from './errors';
 /** The address at which an orchestrator asks how the workers are. */
 export interface HealthFlags {
   readonly healthPort?: number | undefined;
-  /** Default: the machine itself. Who may read the names of queues is the user's to say. */
+  /** Default: this machine alone. The user decides who else may read the names of queues. */
   readonly healthHost?: string | undefined;
   /** Stands in `/health`. */
   readonly name?: string | undefined;

@@ -1,4 +1,4 @@
-/** Tells whether a file of the project has changed since this process loaded it: it would run the code of before. */
+/** Tells whether a file of the project has changed since this process loaded it: the process would run old code. */
 import { statSync } from 'node:fs';
 import { sep } from 'node:path';
 import type { Milliseconds } from '../base/clock';
@@ -13,7 +13,7 @@ export class LoadedFiles {
   constructor(now: Milliseconds) {
     const files = Object.keys(require.cache).filter((file) => !file.includes(PACKAGES));
     this.#stamps = new Map(files.map((file) => [file, stampOf(file)]));
-    // Between being loaded and being looked at here, a file may change as well; its stamp lies in the process's life then.
+    // A file may also change after it was loaded and before this look at it: then it changed after the process started.
     const startedAt = now - process.uptime() * 1000;
     this.#changedEarly = [...this.#stamps.values()].some(
       (stamp) => stamp !== undefined && stamp > startedAt && stamp <= now,

@@ -83,14 +83,14 @@ export function keepingConnections(manager: QueueManager): string[] {
   return manager.connectionNames().filter((name) => !['sync', 'null'].includes(manager.settings(name).driver));
 }
 
-/** Says so where each of the connections is a store that no other process could have put anything into. */
+/** Says so where all of these connections keep their jobs in this process alone. */
 export function noteMemory(call: Call, manager: QueueManager, connections: readonly (string | undefined)[]): void {
   const remarks = connections.map((name) => memoryRemark(manager, name));
   const [first] = remarks;
   if (first !== undefined && !remarks.includes(undefined)) call.output.note(first);
 }
 
-/** Undefined: the connection keeps its jobs where other processes reach them. */
+/** Gives undefined where other processes reach the jobs of the connection. */
 export function memoryRemark(manager: QueueManager, connection?: string): string | undefined {
   const { driver, name } = manager.settings(connection);
   if (driver !== 'memory') return undefined;

@@ -49,7 +49,7 @@ export function printOpening(
   warn(memoryRemark(manager, connection));
   warn(shortNamesRemark(manager));
   warn(strangeQueuesRemark(jobs, work));
-  // A store that is away holds up no worker, and is told of by the worker itself.
+  // A store that is away must not hold up the worker, which tells of it itself.
   void waitingElsewhereRemark(manager, jobs, work).then(warn, () => undefined);
 }
 

@@ -84,7 +84,7 @@ export class Output {
     let isOver = false;
     let isShown = false;
     const show = async (): Promise<void> => {
-      // A count that fails is not worth a word: the work itself meets the same trouble and tells it.
+      // Nothing is said of a count that fails: the work itself meets the same trouble and tells it.
       const count = await left().catch(() => undefined);
       if (isOver) return;
       if (count !== undefined) this.#stderr.write(`${CLEAR_LINE}${doing}: ${count.toLocaleString('en-US')} left`);

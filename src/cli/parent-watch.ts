@@ -7,7 +7,7 @@ const LOOK_EVERY: Milliseconds = 1000;
 export interface DesertedWatchSettings {
   readonly environment: Readonly<NodeJS.ProcessEnv>;
   readonly clock?: Clock | undefined;
-  /** The process that this one is a child of: another one, once the one that started it has gone. */
+  /** The present parent of this process, which changes once the one that started it has gone. */
   readonly parent?: (() => number) | undefined;
 }
 
@@ -15,9 +15,9 @@ export interface DesertedWatchSettings {
 const STARTER = process.ppid;
 
 /**
- * Calls `hear` once when npm has left this process alone: npx and `npm run` end at a SIGTERM and do not pass it on, so
- * whoever sent it takes the worker for stopped. Only where npm has started the command: elsewhere a process may outlive its
- * parent, and under nohup it shall. Returns the function that stops watching.
+ * Calls `hear` once when npm has left this process alone: npx and `npm run` end at a SIGTERM and do not pass it on, so the
+ * sender believes that the worker has stopped. It watches only where npm has started the command: elsewhere a process may
+ * outlive its parent, and under nohup it should. Returns the function that stops watching.
  */
 export function watchForDesertion(
   hear: () => void,

@@ -40,7 +40,7 @@ export interface Surroundings {
   readonly channel: Channel | undefined;
   /** Hears errors that nobody has caught, as long as a worker has the process to itself. */
   readonly onStray: WatchUncaught;
-  /** Calls back when the process ends by itself, with what is left of its time: nothing async. Returns the function that stops it. */
+  /** Calls back when the process ends by itself; the callback can await nothing. Returns the function that stops it. */
   readonly onExit: (hear: () => void) => () => void;
   /** Names the process, for `ps` and `top`. */
   readonly setTitle: (title: string) => void;
@@ -80,7 +80,7 @@ export class Session {
     this.output = new Output(surroundings.stdout, surroundings.stderr, surroundings.clock);
   }
 
-  /** Writes to standard error: what jobs print themselves has standard output alone. */
+  /** Writes to standard error, and leaves standard output to what jobs print themselves. */
   logger(flags: LogFlags = {}): Logger {
     const { stderr } = this.surroundings;
     const level = flags.verbose === true ? 'debug' : flags.quiet === true ? 'warn' : 'info';
@@ -120,7 +120,7 @@ export class Session {
   }
 
   /**
-   * In production, what removes jobs is asked about first.
+   * Asks, in production, before jobs are removed.
    *
    * @throws E_UNCONFIRMED
    */

@@ -1,16 +1,16 @@
-/** Tells the first wish that the process should stop from the second, which is in a hurry. */
+/** Hears signals to stop, and tells the first from the second, which is in a hurry. */
 import type { Milliseconds } from '../base/clock';
 import type { Logger } from '../base/logger';
 import { exitCodeOfSignal, type StopSignal } from './exit-codes';
 import type { Surroundings } from './session';
 
 /**
- * One signal may come twice: npm passes on what the terminal has sent to all its processes already. So soon after the
- * first, a second one is no wish of anybody's.
+ * One signal may come twice: npm passes on what the terminal has sent to all its processes already. A second signal so soon
+ * after the first is such an echo.
  */
 const ECHO: Milliseconds = 200;
 
-export interface StopWishes {
+export interface StopCallbacks {
   /** `said`: what the log is to say of it. */
   readonly first: (signal: StopSignal, said: string) => void;
   /** `code`: what the process is to end with. */
@@ -18,12 +18,12 @@ export interface StopWishes {
 }
 
 /**
- * Each wish is told once. When npm has started this process and is gone, that is a first wish, like a SIGTERM, and never a
- * second one. Returns the function that stops listening.
+ * Calls each once. When npm has started this process and has gone, that counts as the first signal, a SIGTERM, and never as
+ * the second. Returns the function that stops listening.
  */
 export function hearStopSignals(
   { clock, onStopSignal, onDeserted }: Surroundings,
-  { first, again }: StopWishes,
+  { first, again }: StopCallbacks,
 ): () => void {
   let firstAt: Milliseconds | undefined;
   let isHurried = false;
@@ -48,7 +48,7 @@ export function hearStopSignals(
   };
 }
 
-/** The same for workers, whose log tells of each wish. */
+/** The same for workers, whose log tells of each signal. */
 export function stopAtSignals(
   surroundings: Surroundings,
   logger: Logger,

@@ -14,7 +14,7 @@ function flagsOf<Option extends FlagOption>(options: readonly Option[]): { reado
   return Object.fromEntries(flags) as { readonly [Name in Option]: FlagOf<Name> };
 }
 
-/** How long a process of `listen` waits for its job before a new one takes its place. Its code is not old for that: see `fresh`. */
+/** How long a process of `listen` waits for its job before a new one takes its place. It ends earlier when its code has changed: see `fresh`. */
 export const LISTEN_SLEEP = 10;
 
 const LISTENED = ['queue', 'fair', 'tries', 'backoff', 'timeout', 'rest', 'grace'] as const;

@@ -72,7 +72,7 @@ export class WorkProcess {
     if (address !== undefined) logger.info({}, `Health is told at ${address}/health.`);
     if (processNumber !== undefined) return this.#runSupervised(worker);
     if (fresh !== undefined) this.#stopWhenStale(manager, worker);
-    else if (this.#options.once) this.#loseThePatience(logger, worker);
+    else if (this.#options.once) this.#stopUnanswered(logger, worker);
     const reason = await worker.run();
     if (fresh === undefined) logger.info({ reason }, `The worker stopped: ${STOP_REASONS[reason]}.`);
     if (reason === 'memory') this.#session.exitCode = ExitCode.memory;
@@ -104,7 +104,7 @@ export class WorkProcess {
     void this.#worker?.stop();
   }
 
-  // Called before the project is loaded, because loading may take long, or hang.
+  // Called before the project is loaded: loading may take long, or hang.
   #endWithParent(): void {
     const hear = (): void => {
       this.#orphaned = true;
@@ -145,7 +145,7 @@ export class WorkProcess {
   }
 
   // A crontab that starts `--once` again and again must not leave a crowd of waiting processes after an outage.
-  #loseThePatience(logger: Logger, worker: Worker): void {
+  #stopUnanswered(logger: Logger, worker: Worker): void {
     const { clock } = this.#session.surroundings;
     const patience = this.#options.sleep + ANSWER_MARGIN;
     const timer = clock.after(patience * 1000, () => {

@@ -9,7 +9,7 @@ export function saysTheSame(one: unknown, other: unknown): boolean {
   return isDeepStrictEqual(likeness(one, 0), likeness(other, 0));
 }
 
-// Each evaluation makes classes, functions and clients of its own: they are alike by what they are called.
+// Each evaluation makes classes, functions and clients of its own, so these are compared by their names.
 function likeness(value: unknown, depth: number): unknown {
   if (typeof value === 'function') return `function ${value.name}`;
   if (typeof value !== 'object' || value === null) return value;

@@ -1,7 +1,7 @@
 /**
  * How many failed jobs are kept of each queue: an outage, or a bug in a busy job, must not fill the store.
  *
- * Whoever keeps one looks: at once where few are kept, else once for a hundredth of what is.
+ * The process that keeps failed jobs prunes a queue at the first, and then once for each hundredth of `keep` that it adds.
  */
 import { Recent } from '../../base/recent';
 import type { FailedStore } from '../../connections/failed-store';
@@ -13,7 +13,7 @@ export interface FailedCapSettings {
   readonly store: Pick<FailedStore, 'prune'>;
   /** Infinity: no matter how many. */
   readonly keep: number;
-  /** The oldest of a queue could not be removed; the next one that fails tries again. */
+  /** Called when the oldest of a queue could not be removed; the next job that fails tries again. */
   readonly failed: (error: unknown) => void;
 }
 
@@ -44,8 +44,8 @@ export class FailedCap {
     while (this.#pruning.size > 0) await Promise.all(this.#pruning.values());
   }
 
-  // One after another: what failed since the one under way began may be missed by it. One more will do for all that fail
-  // until that begins, or a store slower than the jobs would have ever more to do.
+  // One after another: a pruning may miss what fails after it began. One more is enough for all that fail until that one
+  // begins; otherwise a store that is slower than the jobs would have more and more to do.
   #pruneInTurn(queue: string): Promise<void> {
     const next = this.#next.get(queue);
     if (next !== undefined) return next;

@@ -218,7 +218,7 @@ export class FailedJobs {
   }
 
   async #find(id: string, { queue, connection }: FailedPlace): Promise<FoundJob | undefined> {
-    // From JavaScript: each store would say something else of what is no text.
+    // JavaScript may pass anything, and each store would say something else of it.
     if (typeof id !== 'string') throw invalidJobId(id);
     const fits = await fitting({ queue, connection }, () => 0);
     const all: FoundJob[] = [];

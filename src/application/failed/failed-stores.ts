@@ -77,7 +77,7 @@ export function distinct(found: readonly FoundJob[]): readonly FoundJob[] {
   });
 }
 
-// Some stores keep the name of the connection that a job came from; of the others, the address tells whether they are one.
+// Some stores keep the name of the connection that a job came from; for the others the address tells whether they are one.
 function isSame(a: FoundJob, b: FoundJob): boolean {
   const isOneStore = a.entry.connection === b.entry.connection || addressOf(a) === addressOf(b);
   return isOneStore && a.entry.payload.equals(b.entry.payload);
@@ -106,7 +106,7 @@ export async function sweep({ store }: OpenStore, which: Sweep): Promise<void> {
   const [newest] = await store.list({ limit: 1 });
   if (newest === undefined) return;
   const left = new Set<string>();
-  // What others take out of the list moves the rest past our place in it, so one pass may miss some.
+  // Others may take jobs out of the list meanwhile: the rest moves up past our place in it, and one pass may miss some.
   while (await passTakesOut(store, newest.failedAt, which, left));
 }
 

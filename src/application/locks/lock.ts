@@ -1,4 +1,4 @@
-/** A lock that one process at a time can hold, with an end of its own: whoever dies with it does not keep it. */
+/** A lock that one process at a time can hold, with an end of its own: a process that dies does not keep it. */
 import { randomUUID } from 'node:crypto';
 import { sleep } from '../../base/backoff';
 import type { Clock, Seconds } from '../../base/clock';

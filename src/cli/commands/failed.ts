@@ -1,7 +1,7 @@
 /** `failed`: shows the jobs that are out of tries, or all of one of them. */
 import { manyLines } from '../../base/plain-text';
 import { type Call, defineCommand } from '../command';
-import { type FailedFlags, FROM_CONNECTION, openForFailed } from '../failed-flags';
+import { type FailedFlags, FROM_CONNECTION, openForFailed } from '../failed-jobs';
 import { count, names } from '../flags';
 import { counted } from '../table';
 

@@ -2,7 +2,7 @@
 import type { Duration } from '../../job/duration';
 import { defineCommand } from '../command';
 import { invalidOption } from '../errors';
-import { failedCount, openForFailed, removeFailed } from '../failed-flags';
+import { failedCount, openForFailed, removeFailed } from '../failed-jobs';
 import { type Flag, FORCE, text } from '../flags';
 import { counted } from '../table';
 

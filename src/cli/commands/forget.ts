@@ -1,6 +1,6 @@
 /** `forget`: removes the failed jobs that are named, or that fit, for good. */
 import { defineCommand } from '../command';
-import { actOnFailed, checkChoice, FILTER_FLAGS, filterOf, openForFailed } from '../failed-flags';
+import { actOnFailed, checkChoice, FILTER_FLAGS, filterOf, openForFailed } from '../failed-jobs';
 import { counted } from '../table';
 
 export const forget = defineCommand({

@@ -1,6 +1,6 @@
 /** `prune`: removes old failed jobs for good. */
 import { defineCommand } from '../command';
-import { FILTER_FLAGS, openForFailed, removeFailed } from '../failed-flags';
+import { FILTER_FLAGS, openForFailed, removeFailed } from '../failed-jobs';
 import { count } from '../flags';
 
 export const prune = defineCommand({

@@ -10,7 +10,7 @@ import {
   FILTER_FLAGS,
   filterOf,
   openForFailed,
-} from '../failed-flags';
+} from '../failed-jobs';
 import type { Flag } from '../flags';
 import { counted } from '../table';
 

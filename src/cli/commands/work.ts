@@ -41,7 +41,7 @@ function titleOf({ name, processNumber }: WorkFlags): string {
   return ['onqueue', name, ...(processNumber === undefined ? [] : [processNumber])].join(' ');
 }
 
-// A flag without effect is worse than one that is refused: its user relies on it.
+// A flag without effect is worse than a refusal: its user relies on it.
 function refuseIdleFlags({ processes, recycle, healthPort, healthHost, once }: WorkFlags, isSupervised: boolean): void {
   if (healthHost !== undefined && healthPort === undefined) {
     throw invalidOption('--health-host', healthHost, 'It says where --health-port is heard: give that as well.');

@@ -27,7 +27,7 @@ export function filterOf({ queue, connection, name, error, olderThan }: FailedFl
   return Object.values(filter).some((value) => value !== undefined) ? filter : undefined;
 }
 
-/** Refuses a line that says nothing, and one that gives ids and flags to choose by: each queue has one job of an id at most. */
+/** Refuses a line that chooses nothing, and one that gives ids and further flags to choose by. */
 export function checkChoice(call: Call<FailedFlags>, ids: readonly string[]): void {
   const { name, error, olderThan } = call.flags;
   if (ids.length === 0 && filterOf(call.flags) === undefined) {
