@@ -3,7 +3,7 @@
  * costs more than the jobs in it, and wakes the workers once.
  */
 import { withConsequence } from '../../base/define-error';
-import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
+import { MOST_BYTES, MOST_JOBS, pagesOf } from '../../base/pages';
 import { ConnectionClosedError, QueueUnavailableError } from '../errors';
 import { Lane } from '../kit/lane';
 import type { QueuedJob } from './dialect';
@@ -104,18 +104,10 @@ export class PushLane {
 
 /** How many of those that wait travel in one call: one that may be refused for itself goes alone. */
 function fitting(loads: readonly Load[]): number {
-  let jobs = 0;
-  let bytes = 0;
-  let count = 0;
-  for (const load of loads) {
-    jobs += load.jobs.length;
-    bytes += load.jobs.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0);
-    const alone = load.jobs.some(({ unique }) => unique);
-    if (count > 0 && (alone || jobs > MOST_JOBS || bytes > MOST_BYTES)) break;
-    count += 1;
-    if (alone) break;
-  }
-  return count;
+  const bytesOf = ({ jobs }: Load): number => jobs.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0);
+  const jobsOf = ({ jobs }: Load): number => (jobs.some(({ unique }) => unique) ? MOST_JOBS : jobs.length);
+  const [page = []] = pagesOf(loads, bytesOf, MOST_JOBS, MOST_BYTES, jobsOf);
+  return page.length;
 }
 
 /** Nothing was written, and one of the jobs may be the reason. */

@@ -18,7 +18,8 @@ export type EntryResult =
   | { readonly done: false; readonly code?: string | undefined; readonly error: Error };
 
 export interface BatchOf<Entry> {
-  readonly request: Request;
+  /** Of the queue. */
+  readonly url: string;
   readonly entries: readonly Entry[];
   /** Bytes that an entry adds; absent: they do not count. */
   readonly sizeOf?: ((entry: Entry) => number) | undefined;
@@ -28,19 +29,24 @@ export interface BatchOf<Entry> {
   readonly inOrder?: boolean | undefined;
   readonly send: (
     client: SQS,
-    entries: (Entry & { Id: string })[],
+    input: { readonly QueueUrl: string; readonly Entries: (Entry & { Id: string })[] },
     options: Parameters<Send<unknown>>[1],
   ) => Promise<{ readonly Failed?: readonly BatchResultErrorEntry[] | undefined }>;
 }
 
 /** One result for each entry, in order. Never throws. */
-export async function inBatches<Entry>(caller: SqsCaller, batch: BatchOf<Entry>): Promise<readonly EntryResult[]> {
+export async function inBatches<Entry>(
+  caller: SqsCaller,
+  request: Request,
+  batch: BatchOf<Entry>,
+): Promise<readonly EntryResult[]> {
   const { entries, sizeOf = () => 0, mostBytes = MOST_BYTES, inOrder = false } = batch;
   const results: EntryResult[] = [];
   const pages = [...pagesOf(entries, sizeOf, MOST_ENTRIES, mostBytes)];
   while (pages.length > 0) {
     const round = pages.splice(0, inOrder ? 1 : MOST_AT_ONCE);
-    for (const page of await Promise.all(round.map((entry) => carryOut(caller, batch, entry)))) results.push(...page);
+    for (const ended of await Promise.all(round.map((page) => carryOut(caller, request, batch, page))))
+      results.push(...ended);
     const failure = failureOfRest(results, inOrder);
     if (failure !== undefined) return entries.map((_, index) => results[index] ?? failure);
   }
@@ -64,14 +70,15 @@ function failureOfRest(results: readonly EntryResult[], inOrder: boolean): Entry
 
 async function carryOut<Entry>(
   caller: SqsCaller,
-  { request, send }: BatchOf<Entry>,
+  request: Request,
+  { url, send }: BatchOf<Entry>,
   page: readonly Entry[],
 ): Promise<readonly EntryResult[]> {
   const results: EntryResult[] = page.map(() => ({ done: true }));
   let left = page.map((entry, index) => ({ ...entry, Id: String(index) }));
   try {
     await caller.call(request, async (client, options) => {
-      const { Failed = [] } = await send(client, left, options);
+      const { Failed = [] } = await send(client, { QueueUrl: url, Entries: left }, options);
       const passing = Failed.filter(isPassing);
       for (const failed of Failed) {
         const code = codeOf({ Code: failed.Code ?? 'Error' });

@@ -35,19 +35,14 @@ export class SqsCaller extends StoreCaller<Request> {
   call<Output>(request: Request, send: Send<Output>): Promise<Output> {
     return this.insist(request, async (milliseconds) => {
       const ending = new AbortController();
-      const end = (): void => ending.abort();
-      const { signal, waits } = request;
-      signal?.addEventListener('abort', end);
-      if (signal?.aborted === true) end();
+      const { signal = ending.signal, waits } = request;
       try {
-        const sent = send(this.link.client, { abortSignal: ending.signal });
+        const sent = send(this.link.client, { abortSignal: AbortSignal.any([signal, ending.signal]) });
         // What only waits for work does not keep the process alive.
         return await within(this.settings.clock, milliseconds, sent, waits === undefined);
       } catch (error) {
-        end();
+        ending.abort();
         throw error;
-      } finally {
-        signal?.removeEventListener('abort', end);
       }
     });
   }

@@ -1,10 +1,12 @@
 /** The `sqs` driver: payloads as messages of Amazon SQS, in standard and FIFO queues, through the AWS SDK. */
 import type { SqsConfig } from '../configs';
-import type { Clock, Milliseconds, Seconds } from '../../base/clock';
+import type { Milliseconds, Seconds } from '../../base/clock';
+import { toError } from '../../base/exception-text';
 import { MOST_BYTES } from '../../base/pages';
 import { Recent } from '../../base/recent';
 import { threadModule } from '../../base/thread-module';
 import type { JobRegistry } from '../../job/registry';
+import type { ConnectorContext } from '../connector';
 import type {
   Capabilities,
   Connection,
@@ -32,7 +34,6 @@ import { sharedNow } from './holding';
 import { Inbox } from './inbox';
 import { Outbox } from './outbox';
 import { QueueNames } from './queue-names';
-import { isLostReceipt } from './refusals';
 import { renew } from './renew';
 import { settle } from './settle';
 import { SqsQueue } from './sqs-queue';
@@ -51,18 +52,10 @@ const CAPABILITIES: Capabilities = {
   control: false,
 };
 
-export interface SqsContext {
-  /** The connection's name in the configuration. */
-  readonly name: string;
-  readonly clock: Clock;
-  /** How long a call waits for an answer. */
-  readonly deadline: Seconds;
-  /** The lease of what a long poll brings. */
-  readonly retryAfter: Seconds;
-  /** Bytes of a payload that are not refused. */
-  readonly maxPayload: number;
-  /** The queue that is meant if none is named. */
-  readonly queue: string;
+export interface SqsContext extends Pick<
+  ConnectorContext,
+  'name' | 'clock' | 'deadline' | 'retryAfter' | 'maxPayload' | 'queue'
+> {
   readonly origin?: string | undefined;
   /** Absent in a thread, which is never asked for a diagnosis. */
   readonly manager?: { readonly registry: JobRegistry } | undefined;
@@ -129,23 +122,17 @@ export class SqsConnection extends StoreConnection implements Connection {
   async reserve({ queues, limit, lease }: ReserveRequest): Promise<ReserveReply> {
     this.checkOpen('reserve');
     const reservations: Reservation[] = [];
-    let failure: { readonly error: unknown } | undefined;
+    let failure: Error | undefined;
     for (const name of queues) {
       if (reservations.length >= limit) break;
-      const { inbox } = this.#ends(name);
       try {
-        await inbox.fill(limit - reservations.length, lease);
+        reservations.push(...(await this.#ends(name).inbox.take(limit - reservations.length, lease)));
       } catch (error) {
-        failure ??= { error };
-      }
-      while (reservations.length < limit) {
-        const next = inbox.take();
-        if (next === undefined) break;
-        reservations.push(next);
+        failure ??= toError(error);
       }
     }
     // What was handed out must reach the worker; the next reserve meets the same trouble.
-    if (failure !== undefined && reservations.length === 0) throw failure.error;
+    if (failure !== undefined && reservations.length === 0) throw failure;
     const nextIn = reservations.length >= limit ? 0 : Infinity;
     return { reservations, setAside: [], nextIn, now: this.#caller.link.time.now() };
   }
@@ -164,11 +151,7 @@ export class SqsConnection extends StoreConnection implements Connection {
     for (const name of new Set(reservations.map(({ queue }) => queue))) {
       const own = reservations.filter(({ queue }) => queue === name);
       const renewed = await renew(this.#ends(name).queue, own, lease, now);
-      own.forEach((reservation, index) => {
-        const result = renewed[index];
-        if (result?.done === false && !isLostReceipt(result.code)) throw result.error;
-        results.set(reservation, result?.done === true ? 'renewed' : 'lost');
-      });
+      own.forEach((reservation, index) => results.set(reservation, renewed[index]!));
     }
     return reservations.map((reservation) => results.get(reservation)!);
   }
@@ -219,9 +202,9 @@ export class SqsConnection extends StoreConnection implements Connection {
     return this.#waiters.open({
       longest: inboxes.some(({ queue }) => queue.isFifo) ? LONGEST_FIFO_WAIT : Infinity,
       listen: (wake) => {
-        for (const inbox of inboxes) inbox.join(wake);
+        const leaving = inboxes.map((inbox) => inbox.listen(wake));
         return () => {
-          for (const inbox of inboxes) inbox.leave(wake);
+          for (const leave of leaving) leave();
         };
       },
       left: () => {

@@ -12,6 +12,9 @@ const LAG: Seconds = 120;
 
 const SYSTEM_ATTRIBUTES: MessageSystemAttributeName[] = ['ApproximateReceiveCount', 'SentTimestamp', 'MessageGroupId'];
 
+/** A request for this queue. It may be repeated unless it says otherwise. */
+type Asked = Omit<Request, 'queue'>;
+
 export interface Receive {
   /** Up to 10. */
   readonly limit: number;
@@ -41,19 +44,16 @@ export class SqsQueue {
 
   async receive({ limit, lease, waits, signal }: Receive): Promise<readonly Message[]> {
     // What a lost answer held is handed out again when its lease ends; to ask a second time takes no other risk.
-    const request = { ...this.#request('ReceiveMessage', 'nothing was reserved'), waits, signal };
+    const request = { operation: 'ReceiveMessage', consequence: 'nothing was reserved', waits, signal };
+    const input = {
+      MaxNumberOfMessages: limit,
+      VisibilityTimeout: lease,
+      WaitTimeSeconds: waits ?? 0,
+      MessageSystemAttributeNames: SYSTEM_ATTRIBUTES,
+      MessageAttributeNames: ['All'],
+    };
     const reply = await this.#call(request, (client, QueueUrl, options) =>
-      client.receiveMessage(
-        {
-          QueueUrl,
-          MaxNumberOfMessages: limit,
-          VisibilityTimeout: lease,
-          WaitTimeSeconds: waits ?? 0,
-          MessageSystemAttributeNames: SYSTEM_ATTRIBUTES,
-          MessageAttributeNames: ['All'],
-        },
-        options,
-      ),
+      client.receiveMessage({ QueueUrl, ...input }, options),
     );
     return reply.Messages ?? [];
   }
@@ -61,18 +61,16 @@ export class SqsQueue {
   /** One result for each, in order. What was sent and never answered is sent again only where SQS knows it again. */
   send(entries: readonly MessageEntry[]): Promise<readonly EntryResult[]> {
     for (const { DelaySeconds = 0 } of entries) this.noteDelay(DelaySeconds);
-    const request = this.#request('SendMessageBatch', `${entries.length} jobs were not queued`, this.isFifo);
-    return this.#batches({ request, entries, sizeOf, mostBytes: this.#mostBytes, inOrder: this.isFifo }, (QueueUrl) => {
-      return (client, Entries, options) => client.sendMessageBatch({ QueueUrl, Entries }, options);
-    });
+    const consequence = `${entries.length} jobs were not queued`;
+    const request = { operation: 'SendMessageBatch', consequence, repeatable: this.isFifo };
+    const batch = { entries, sizeOf, mostBytes: this.#mostBytes, inOrder: this.isFifo };
+    return this.#batches(request, batch, (client, input, options) => client.sendMessageBatch(input, options));
   }
 
   delete(receipts: readonly string[]): Promise<readonly EntryResult[]> {
-    const request = this.#request('DeleteMessageBatch', 'the outcomes of jobs were not recorded');
+    const request = { operation: 'DeleteMessageBatch', consequence: 'the outcomes of jobs were not recorded' };
     const entries = receipts.map((ReceiptHandle) => ({ ReceiptHandle }));
-    return this.#batches({ request, entries }, (QueueUrl) => {
-      return (client, Entries, options) => client.deleteMessageBatch({ QueueUrl, Entries }, options);
-    });
+    return this.#batches(request, { entries }, (client, input, options) => client.deleteMessageBatch(input, options));
   }
 
   /** Hides each for so many seconds from now: a lease, or a release where that is 0 or a delay. */
@@ -80,11 +78,11 @@ export class SqsQueue {
     held: readonly { readonly receipt: string; readonly seconds: Seconds }[],
     consequence: string,
   ): Promise<readonly EntryResult[]> {
-    const request = this.#request('ChangeMessageVisibilityBatch', consequence);
+    const request = { operation: 'ChangeMessageVisibilityBatch', consequence };
     const entries = held.map(({ receipt, seconds }) => ({ ReceiptHandle: receipt, VisibilityTimeout: seconds }));
-    return this.#batches({ request, entries }, (QueueUrl) => {
-      return (client, Entries, options) => client.changeMessageVisibilityBatch({ QueueUrl, Entries }, options);
-    });
+    return this.#batches(request, { entries }, (client, input, options) =>
+      client.changeMessageVisibilityBatch(input, options),
+    );
   }
 
   /** About how many jobs it holds; one is delayed at least where this process has just delayed one. */
@@ -110,36 +108,37 @@ export class SqsQueue {
 
   /** The queue's settings, and about how many messages it holds. */
   async attributes(consequence: string): Promise<Readonly<Partial<Record<QueueAttributeName, string>>>> {
-    const reply = await this.#call(this.#request('GetQueueAttributes', consequence), (client, QueueUrl, options) =>
+    const reply = await this.#call({ operation: 'GetQueueAttributes', consequence }, (client, QueueUrl, options) =>
       client.getQueueAttributes({ QueueUrl, AttributeNames: ['All'] }, options),
     );
     return reply.Attributes ?? {};
   }
 
   async purge(): Promise<void> {
-    await this.#call(this.#request('PurgeQueue', 'it was not cleared', false), (client, QueueUrl, options) =>
-      client.purgeQueue({ QueueUrl }, options),
-    );
+    const request = { operation: 'PurgeQueue', consequence: 'it was not cleared', repeatable: false };
+    await this.#call(request, (client, QueueUrl, options) => client.purgeQueue({ QueueUrl }, options));
     this.#delayedUntil = -Infinity;
   }
 
-  #request(operation: string, consequence: string, repeatable = true): Request {
-    return { operation, queue: this.name, consequence, repeatable };
-  }
-
   async #call<Output>(
-    request: Request,
+    request: Asked,
     send: (client: SQS, url: string, options: Parameters<Send<unknown>>[1]) => Promise<Output>,
   ): Promise<Output> {
     const url = await this.#names.urlOf(this.name);
-    return this.caller.call(request, (client, options) => send(client, url, options));
+    return this.caller.call(this.#requestOf(request), (client, options) => send(client, url, options));
   }
 
   async #batches<Entry>(
-    batch: Omit<BatchOf<Entry>, 'send'>,
-    sendTo: (url: string) => BatchOf<Entry>['send'],
+    request: Asked,
+    batch: Omit<BatchOf<Entry>, 'url' | 'send'>,
+    send: BatchOf<Entry>['send'],
   ): Promise<readonly EntryResult[]> {
     if (batch.entries.length === 0) return [];
-    return inBatches(this.caller, { ...batch, send: sendTo(await this.#names.urlOf(this.name)) });
+    const url = await this.#names.urlOf(this.name);
+    return inBatches(this.caller, this.#requestOf(request), { ...batch, url, send });
+  }
+
+  #requestOf(request: Asked): Request {
+    return { queue: this.name, repeatable: true, ...request };
   }
 }

@@ -8,6 +8,7 @@ import { pauseAfter } from '../../../base/backoff';
 import type { Clock, Milliseconds, Seconds, Timer } from '../../../base/clock';
 import type { Waiter } from '../../contract';
 import type { Waiters } from '../dialect';
+import { within } from '../../kit/silence';
 import { HintWaiters } from '../server/hint-waiters';
 import { quoted } from './identifiers';
 import { type PgClient, query } from './pg';
@@ -95,17 +96,15 @@ export class PostgresHints implements Waiters {
   async #ask(client: PgClient, text: string, before: Promise<void> = Promise.resolve()): Promise<boolean> {
     const { clock, deadline } = this.#settings;
     this.#asking = true;
-    const timer = clock.after(deadline * 1000, () => this.#lose(client));
     try {
-      await before;
-      await query(client, raw(text));
+      const asked = before.then(() => query(client, raw(text)));
+      await within(clock, deadline * 1000, asked, false);
       this.#heardAt = clock.monotonic();
       return this.#client === client;
     } catch {
       this.#lose(client);
       return false;
     } finally {
-      timer.cancel();
       this.#asking = false;
     }
   }
