@@ -1,6 +1,7 @@
 /** The `beanstalkd` driver: a queue is a tube, a lease the time to run, a renewal a touch. */
-import type { Clock, Seconds } from '../../base/clock';
+import type { Seconds } from '../../base/clock';
 import type { BeanstalkdConfig } from '../configs';
+import type { ConnectorContext } from '../connector';
 import type {
   Capabilities,
   Connection,
@@ -25,7 +26,7 @@ import { BeanstalkdCaller } from './caller';
 import { clearTube } from './clear';
 import { diagnoseBeanstalkd, isDurable } from './diagnose';
 import { Held } from './held';
-import { entriesOf, type Fields, fieldsOf } from './protocol';
+import { entriesOf, type Fields, type Reply, tubeCounts } from './protocol';
 import { push } from './push';
 import { Reserve } from './reserve';
 import { Reservers } from './reservers';
@@ -36,14 +37,6 @@ import { Tubes } from './tubes';
 const DEFAULT_URL = 'beanstalk://127.0.0.1';
 const DEFAULT_PORT = 11_300;
 const DEFAULT_PRIORITY = 512;
-/** States in which a tube is one that jobs were put into. */
-const USED = [
-  'total-jobs',
-  'current-jobs-ready',
-  'current-jobs-delayed',
-  'current-jobs-reserved',
-  'current-jobs-buried',
-];
 
 const CAPABILITIES: Capabilities = {
   ...ALL_CAPABLE,
@@ -57,16 +50,7 @@ const CAPABILITIES: Capabilities = {
   control: false,
 };
 
-export interface BeanstalkdContext {
-  /** The connection's name in the configuration. */
-  readonly name: string;
-  readonly clock: Clock;
-  /** How long a call waits for an answer. */
-  readonly deadline: Seconds;
-  readonly retryAfter: Seconds;
-  /** Bytes of a payload that are not refused. */
-  readonly maxPayload: number;
-}
+export type BeanstalkdContext = Pick<ConnectorContext, 'name' | 'clock' | 'deadline' | 'retryAfter' | 'maxPayload'>;
 
 export class BeanstalkdConnection extends StoreConnection implements Connection {
   readonly driver = 'beanstalkd';
@@ -140,17 +124,11 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
 
   renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
     return this.#do('renew', async () => {
-      const tokens = reservations.map(({ token }) => token);
-      const held = tokens.filter((token) => token instanceof Held);
-      const answers = new Map<unknown, RenewResult>();
-      const renewing = [...new Set(held.map(({ reserver }) => reserver))].map(async (reserver) => {
-        const own = held.filter((one) => one.reserver === reserver);
-        const results = await reserver.renew(own, lease);
-        own.forEach((one, index) => answers.set(one, results[index]!));
-      });
+      const renewing = reservations.map(async ({ token }): Promise<RenewResult> =>
+        token instanceof Held ? token.reserver.renew(token, lease) : 'lost',
+      );
       await Promise.allSettled(renewing);
-      await Promise.all(renewing);
-      return tokens.map((token) => answers.get(token) ?? 'lost');
+      return Promise.all(renewing);
     });
   }
 
@@ -159,9 +137,8 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
       const tube = this.#tubes.of(queue);
       const consequence = `queue '${queue}' was not counted`;
       const [reply] = await this.#caller.call(() => [`stats-tube ${tube}`], { consequence, repeatable: true });
-      const fields = fieldsOf(reply!.body);
-      const count = (state: keyof Counts): number => Number(fields.get(`current-jobs-${state}`) ?? 0);
-      return { ready: count('ready'), delayed: count('delayed'), reserved: count('reserved') };
+      const { ready, delayed, reserved } = tubeCounts(reply!);
+      return { ready, delayed, reserved };
     });
   }
 
@@ -180,11 +157,8 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
       const [list] = await this.#caller.call(() => ['list-tubes'], question);
       const names = entriesOf(list!.body).flatMap((tube) => this.#tubes.queueOf(tube) ?? []);
       const states = await this.#caller.call(() => names.map((name) => `stats-tube ${this.#tubes.of(name)}`), question);
-      const isUsed = (index: number): boolean => {
-        const fields = fieldsOf(states[index]!.body);
-        return USED.some((state) => Number(fields.get(state) ?? 0) > 0);
-      };
-      return names.filter((_, index) => isUsed(index)).toSorted();
+      const isUsed = (state: Reply): boolean => Object.values(tubeCounts(state)).some((count) => count > 0);
+      return names.filter((_, index) => isUsed(states[index]!)).toSorted();
     });
   }
 

@@ -1,7 +1,7 @@
 /** Failed jobs of a server whose worker has no other place for them: buried, and kicked to be run again. */
 import type { Buried } from '../contract';
 import type { BeanstalkdCaller } from './caller';
-import { fieldsOf } from './protocol';
+import { tubeCounts } from './protocol';
 
 export class BuriedJobs implements Buried {
   readonly #caller: BeanstalkdCaller;
@@ -17,7 +17,7 @@ export class BuriedJobs implements Buried {
   async count(queue: string): Promise<number> {
     const question = { consequence: 'the buried jobs were not counted', repeatable: true };
     const [reply] = await this.#caller.call(() => [`stats-tube ${this.#tubeOf(queue)}`], question);
-    return Number(fieldsOf(reply!.body).get('current-jobs-buried') ?? 0);
+    return tubeCounts(reply!).buried;
   }
 
   /** One by one: a kick of many takes delayed jobs where no buried ones are left. */

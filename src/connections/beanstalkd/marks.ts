@@ -86,6 +86,20 @@ export const buriedPriority = (facts: JobFacts): number =>
 /** What the user chose, or the nearest to what a client of somebody else did. */
 export const userPriority = ({ priority }: JobFacts): number => Math.max(Math.floor(priority / SPAN), LOWEST_PRIORITY);
 
+/** What the body of a job says and what its marks say, together. */
+export function sumOf(one: Counters, other: Counters, sign: 1 | -1 = 1): Counters {
+  return {
+    attempts: one.attempts + sign * other.attempts,
+    crashes: one.crashes + sign * other.crashes,
+    exceptions: one.exceptions + sign * other.exceptions,
+    timeouts: one.timeouts + sign * other.timeouts,
+    releases: one.releases + sign * other.releases,
+  };
+}
+
+/** What counters are beyond those of the body: the part that the marks are to say. */
+export const beyond = (counters: Counters, written: Counters = noCounters): Counters => sumOf(counters, written, -1);
+
 function marked(facts: JobFacts, marks: Marks): number {
   let code = 0;
   for (const [name, most] of FIELDS.toReversed()) code = code * (most + 1) + marks[name];

@@ -93,6 +93,21 @@ export function fieldsOf(body: Buffer | undefined): Fields {
   return fields;
 }
 
+/** How many jobs a tube has, by a reply to `stats-tube`; `total`: all that were put into it. */
+export type TubeCounts = Record<'ready' | 'delayed' | 'reserved' | 'buried' | 'total', number>;
+
+export function tubeCounts({ body }: Reply): TubeCounts {
+  const fields = fieldsOf(body);
+  const count = (name: string): number => Number(fields.get(name) ?? 0);
+  return {
+    ready: count('current-jobs-ready'),
+    delayed: count('current-jobs-delayed'),
+    reserved: count('current-jobs-reserved'),
+    buried: count('current-jobs-buried'),
+    total: count('total-jobs'),
+  };
+}
+
 /** The entries of a body like that of `list-tubes`. */
 export function entriesOf(body: Buffer | undefined): readonly string[] {
   const lines = String(body).split('\n');

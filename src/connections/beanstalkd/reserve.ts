@@ -15,8 +15,8 @@ import type { Counters } from '../../payload/counters';
 import type { Reservation, ReserveReply, ReserveRequest } from '../contract';
 import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
 import { Held, type KnownJob, type RawJob } from './held';
-import { pastOf } from './marks';
-import { fieldsOf, type Reply } from './protocol';
+import { pastOf, sumOf } from './marks';
+import { type TubeCounts, tubeCounts } from './protocol';
 import type { Reserver } from './reserver';
 import type { Reservers } from './reservers';
 import type { Tubes } from './tubes';
@@ -41,8 +41,11 @@ export class Reserve {
   readonly #request: ReserveRequest;
   /** By tube. */
   readonly #queues: ReadonlyMap<string, string>;
-  /** What the server says of each tube, once the first of them was reserved from. */
-  #tubes: ReadonlyMap<string, TubeState> | undefined;
+  /**
+   * What the server says of each tube, once the first of them was reserved from. Of the ready jobs some are taken meanwhile;
+   * the reserved ones are those of others, and ours of before.
+   */
+  #tubes: ReadonlyMap<string, TubeCounts> | undefined;
   #bytes = 0;
 
   constructor(reservers: Reservers, tubes: Tubes, request: ReserveRequest) {
@@ -61,7 +64,7 @@ export class Reserve {
       return await this.#handOut(reserver, caught, ownBefore);
     } catch (error) {
       // Whatever of it a connection still has: nobody will run it.
-      await byReserver(caught, (one, jobs) => one.giveBack(jobs));
+      await giveBack(caught);
       throw error;
     }
   }
@@ -89,9 +92,10 @@ export class Reserve {
       const names = [...this.#queues.keys()];
       const asked = state === undefined ? names.map((name) => `stats-tube ${name}`) : [];
       const { jobs, others } = await reserver.take(tube, limit, asked);
-      if (state === undefined)
-        this.#tubes = new Map(names.map((name, index) => [name, tubeState(others[index]!, jobs.length)]));
-      else state.ready = jobs.length < limit ? 0 : Math.max(state.ready - jobs.length, 0);
+      if (state === undefined) {
+        this.#tubes = new Map(names.map((name, index) => [name, tubeCounts(others[index]!)]));
+        this.#tubes.get(tube)!.reserved -= jobs.length;
+      } else state.ready = jobs.length < limit ? 0 : Math.max(state.ready - jobs.length, 0);
       taken.push(...jobs);
       for (const { body } of jobs) this.#bytes += body.length;
     }
@@ -101,7 +105,7 @@ export class Reserve {
     const { limit, lease } = this.#request;
     const kept = caught.slice(0, limit).map(read);
     const back = caught.slice(limit);
-    await byReserver(back, (one, jobs) => one.giveBack(jobs));
+    await giveBack(back);
     const nextIn = back.length > 0 ? 0 : await this.#nextIn(reserver, kept.length, ownBefore);
     const names = new Set<string>();
     for (const { name } of this.#reservers.held()) names.add(name);
@@ -152,21 +156,6 @@ export class Reserve {
   }
 }
 
-interface TubeState {
-  /** Of these, and of no others, some are taken meanwhile. */
-  ready: number;
-  readonly delayed: number;
-  /** By others than us, and by us before. */
-  readonly reserved: number;
-}
-
-/** @param taken how many of the reserved ones were taken by the same call */
-function tubeState({ body }: Reply, taken: number): TubeState {
-  const fields = fieldsOf(body);
-  const count = (state: string): number => Number(fields.get(`current-jobs-${state}`) ?? 0);
-  return { ready: count('ready'), delayed: count('delayed'), reserved: count('reserved') - taken };
-}
-
 function read(job: KnownJob): Read {
   const { body } = job;
   const canonical = readCounters(body);
@@ -175,15 +164,7 @@ function read(job: KnownJob): Read {
   const any = canonical === undefined || !identified ? readCountersOfAny(body) : undefined;
   const written = !identified && any === undefined ? undefined : (canonical?.counters ?? any);
   const past = pastOf(job.facts);
-  const { attempts, crashes, exceptions, timeouts, releases } = written ?? noCounters;
-  const before = {
-    attempts: attempts + past.attempts,
-    crashes: crashes + past.crashes,
-    exceptions: exceptions + past.exceptions,
-    timeouts: timeouts + past.timeouts,
-    releases: releases + past.releases,
-  };
-  return { job, written, before, identified };
+  return { job, written, before: sumOf(written ?? noCounters, past), identified };
 }
 
 /** The id of a job that brings none; the same in each of its reservations, for as long as the server runs. */
@@ -191,14 +172,6 @@ const ownId = ({ id, reserver }: KnownJob): string => `beanstalkd-${reserver.lin
 
 const nameOf = (payload: Buffer, counters: Counters): string => `${readId(payload)} ${fenceOf(counters)}`;
 
-async function byReserver(
-  jobs: readonly KnownJob[],
-  act: (reserver: Reserver, jobs: readonly KnownJob[]) => Promise<void>,
-): Promise<void> {
-  for (const reserver of new Set(jobs.map((job) => job.reserver))) {
-    await act(
-      reserver,
-      jobs.filter((job) => job.reserver === reserver),
-    );
-  }
+async function giveBack(jobs: readonly KnownJob[]): Promise<void> {
+  await Promise.all(jobs.map((job) => job.reserver.giveBack(job)));
 }

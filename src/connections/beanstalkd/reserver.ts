@@ -109,15 +109,9 @@ export class Reserver {
     this.#keepShort();
   }
 
-  /** Gives jobs back that nobody has run, at no cost. */
-  async giveBack(jobs: readonly RawJob[]): Promise<void> {
-    try {
-      const known = await this.describe(jobs);
-      const releases = known.map(({ id, facts }) => `release ${id} ${unseenPriority(facts)} 0`);
-      await this.#call(releases, 'jobs were not given back');
-    } catch {
-      // The connection has ended, or will: then the server takes them back itself.
-    }
+  /** Gives a job back that nobody has run, at no cost. Where its connection has ended, or will, the server takes it back itself. */
+  async giveBack({ id, facts }: KnownJob): Promise<void> {
+    await this.#call([`release ${id} ${unseenPriority(facts)} 0`], 'a job was not given back').catch(() => undefined);
   }
 
   /** Deletes a job that it holds, whatever its holder thinks. False: it was gone. @throws QueueUnavailableError */
@@ -133,19 +127,15 @@ export class Reserver {
   }
 
   /** @throws QueueUnavailableError */
-  async renew(held: readonly Held[], lease: Seconds): Promise<readonly RenewResult[]> {
+  async renew(held: Held, lease: Seconds): Promise<RenewResult> {
     const { clock } = this.caller.settings;
-    const askedAt = clock.monotonic();
-    const touching = Promise.all(held.map((one) => this.touch(one)));
+    const leaseEnd = clock.monotonic() + lease * 1000;
     try {
-      const kept = await within(clock, this.caller.deadline, touching);
-      return held.map((one, index) => {
-        if (!kept[index]!) return 'lost';
-        one.leaseEnd = askedAt + lease * 1000;
-        return 'renewed';
-      });
+      if (!(await within(clock, this.caller.deadline, this.touch(held)))) return 'lost';
+      held.leaseEnd = leaseEnd;
+      return 'renewed';
     } catch (error) {
-      throw this.failed(error, `the leases of ${held.length} jobs were not renewed`);
+      throw this.failed(error, 'the lease of a job was not renewed');
     }
   }
 
@@ -194,10 +184,14 @@ export class Reserver {
     try {
       return await within(clock, milliseconds, sorted);
     } catch (error) {
-      // What comes yet has nobody to run it.
-      if (error instanceof Silence) sorted.then(({ jobs }) => this.giveBack(jobs)).catch(() => undefined);
+      if (error instanceof Silence) this.#giveBackLate(sorted).catch(() => undefined);
       throw this.failed(error, 'no job was reserved');
     }
+  }
+
+  // What comes yet has nobody to run it.
+  async #giveBackLate(caught: Promise<Catch>): Promise<void> {
+    for (const job of await this.describe((await caught).jobs)) await this.giveBack(job);
   }
 
   async #call(commands: readonly Command[], consequence: string): Promise<readonly Reply[]> {

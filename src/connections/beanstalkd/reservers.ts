@@ -59,7 +59,7 @@ export class Reservers {
       const at = this.#awaited.indexOf(job);
       if (at < 0) return;
       this.#awaited.splice(at, 1);
-      void job.reserver.giveBack([job]);
+      void job.reserver.giveBack(job);
     });
   }
 

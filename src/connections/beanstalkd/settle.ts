@@ -1,10 +1,10 @@
 /** Ends reservations, each on the connection that holds it: only its holder can. */
-import { type Counters, noCounters, withCounters } from '../../payload/counters';
+import { withCounters } from '../../payload/counters';
 import type { Settlement, SettleResult } from '../contract';
 import { Silence, within } from '../kit/silence';
 import { Held } from './held';
 import { LinkEnded } from './link';
-import { buriedPriority, freshPriority, nearestPriority, releasedPriority, userPriority } from './marks';
+import { beyond, buriedPriority, freshPriority, nearestPriority, releasedPriority, userPriority } from './marks';
 import { fieldsOf, putCommand, wholeSeconds } from './protocol';
 
 type Released = Extract<Settlement, { readonly outcome: 'released' }>;
@@ -72,13 +72,13 @@ async function settleHeld(held: Held, settlement: Settlement): Promise<SettleRes
 export function goesAtOnce(held: Held, settlement: Settlement): boolean {
   const { clock } = held.reserver.caller.settings;
   if (settlement.outcome === 'released')
-    return releasedPriority(held.job.facts, beyond(held, settlement.counters)) !== undefined;
+    return releasedPriority(held.job.facts, beyond(settlement.counters, held.written)) !== undefined;
   return settlement.outcome === 'failed' || held.isFresh(clock.monotonic());
 }
 
 async function release(held: Held, settlement: Released): Promise<SettleResult> {
   const { facts } = held.job;
-  const counters = beyond(held, settlement.counters);
+  const counters = beyond(settlement.counters, held.written);
   const priority = releasedPriority(facts, counters);
   if (priority === undefined && held.written !== undefined) {
     const moved = await putAnew(held, settlement);
@@ -128,15 +128,4 @@ async function foundOut(held: Held): Promise<SettleResult> {
   });
   if (held.doubt === 'gone') return reply!.word === 'NOT_FOUND' ? 'settled' : 'lost';
   return fieldsOf(reply!.body).get('pri') === String(held.doubt) ? 'settled' : 'lost';
-}
-
-/** What these counters are more than those of the body. */
-function beyond({ written = noCounters }: Held, counters: Counters): Counters {
-  return {
-    attempts: counters.attempts - written.attempts,
-    crashes: counters.crashes - written.crashes,
-    exceptions: counters.exceptions - written.exceptions,
-    timeouts: counters.timeouts - written.timeouts,
-    releases: counters.releases - written.releases,
-  };
 }

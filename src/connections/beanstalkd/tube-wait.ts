@@ -41,7 +41,7 @@ export class TubeWait implements Listening {
 
   readonly left = async (): Promise<void> => {
     this.#isOver = true;
-    for (const job of this.#reservers.takeAwaited(this.#tubes)) await job.reserver.giveBack([job]);
+    for (const job of this.#reservers.takeAwaited(this.#tubes)) await job.reserver.giveBack(job);
     const reserver = this.#reserver;
     if (reserver === undefined) return;
     const { link, caller } = reserver;
@@ -60,7 +60,7 @@ export class TubeWait implements Listening {
         this.#reserver = reserver;
         const job = await reserver.wait(this.#tubes, seconds);
         if (job !== undefined && this.#wakes.size > 0) this.#reservers.bring(job);
-        else if (job !== undefined) await reserver.giveBack([job]);
+        else if (job !== undefined) await reserver.giveBack(job);
       }
     } catch {
       // The reserve that follows meets the same trouble, and tells it.
