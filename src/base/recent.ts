@@ -21,6 +21,13 @@ export class Recent<Key, Value> {
     return this.#values.get(key);
   }
 
+  /** What is there, or what is made now. */
+  ensure(key: Key, make: () => Value): Value {
+    let value = this.#values.get(key);
+    if (value === undefined) this.set(key, (value = make()));
+    return value;
+  }
+
   has(key: Key): boolean {
     return this.#values.has(key);
   }

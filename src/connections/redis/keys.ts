@@ -41,13 +41,10 @@ export class Keys {
   }
 
   queue(name: string): QueueKeys {
-    let keys = this.#queues.get(name);
-    if (keys === undefined) {
+    return this.#queues.ensure(name, () => {
       const ready = this.#prefix + (this.#cluster ? `{${name}}` : name);
-      keys = keysOf(ready, this.#cluster ? ready : this.#prefix);
-      this.#queues.set(name, keys);
-    }
-    return keys;
+      return keysOf(ready, this.#cluster ? ready : this.#prefix);
+    });
   }
 
   /** set: the names of the queues that were ever used. The empty name before the colon is no queue's. */

@@ -10,7 +10,6 @@ import { Recent } from '../../base/recent';
 import { QueueUnavailableError } from '../errors';
 import type { RedisCaller } from './caller';
 import { clientId } from './keys';
-import { script, type ScriptName } from './scripts';
 
 /** Redis keeps the record of an answer for an hour; the rest is for clocks that do not agree. */
 const REMEMBERED: Milliseconds = 50 * 60 * 1000;
@@ -142,42 +141,4 @@ function isRecent(before: Moment, now: Moment): boolean {
 /** When a job becomes ready, as the scripts take it: seconds from now, or a moment by the clock of Redis. */
 export function whenOf(delay: Seconds, dueAt: Milliseconds | undefined): string | number {
   return dueAt === undefined ? delay : `@${dueAt / 1000}`;
-}
-
-type Argument = string | number | Buffer;
-
-export interface RecordedCall {
-  readonly script: ScriptName;
-  /** The key of the record of a client of this name. */
-  readonly client: (id: string) => string;
-  /** Those after it. */
-  readonly keys: readonly string[];
-  readonly args: readonly Argument[];
-  /** What a failure means to the caller, as a clause: `queue 'mail' was not cleared`. */
-  readonly consequence: string;
-}
-
-interface AskedCall extends RecordedCall, Waiting {
-  readonly resolve: (reply: readonly unknown[]) => void;
-}
-
-/**
- * Calls that change something now and then, one after another under one name. Each under a name of its own would leave a
- * record in Redis for an hour: one for each job that is sent back.
- */
-export class RecordedCalls extends Lane<AskedCall> {
-  /** What the script answers. @throws what `RedisCaller.script` throws */
-  ask(call: RecordedCall): Promise<readonly unknown[]> {
-    const since = this.caller.settings.clock.monotonic();
-    return new Promise((resolve, reject) => {
-      this.enqueue({ ...call, since, jobs: 1, bytes: 0, isSingle: true, resolve, reject });
-    });
-  }
-
-  protected async carry(calls: readonly AskedCall[], sequence: number): Promise<void> {
-    const { script: name, client, keys, args, consequence, resolve } = calls[0]!;
-    const all = [client(this.id), ...keys];
-    const patience = { consequence, since: this.waitingSince(calls) };
-    resolve(await this.caller.script(script(name), all, [sequence, ...args], patience));
-  }
 }

@@ -33,7 +33,7 @@ import { RedisLink } from './link';
 import { pagesOf } from '../../base/pages';
 import { PushLane } from './push-lane';
 import { QueueNames } from './queue-names';
-import { RecordedCalls } from './lane';
+import { RecordedCalls } from './recorded-calls';
 import { RedisControl } from './redis-control';
 import { RedisFailedStore } from './redis-failed-store';
 import { RedisLockStore } from './redis-lock-store';
@@ -80,7 +80,6 @@ export class RedisConnection extends StoreConnection implements Connection {
   readonly #store: RedisStore;
   readonly #exchanger: Exchanger;
   readonly #pushes = new Recent<string, PushLane>(MOST_LANES, (lane) => lane.isIdle);
-  readonly #clears: RecordedCalls;
   readonly #waiters: RedisWaiters;
   readonly #storeClock: StoreClock;
 
@@ -101,7 +100,8 @@ export class RedisConnection extends StoreConnection implements Connection {
     const cluster = source.cluster
       ? { ordered: new QueueNames(caller, keys.ordered), masters: new SilentMasters(caller) }
       : undefined;
-    this.#store = { caller, keys, names, cluster, checkOpen: (operation) => this.checkOpen(operation) };
+    const recorded = new RecordedCalls(caller, keys);
+    this.#store = { caller, keys, recorded, names, cluster, checkOpen: (operation) => this.checkOpen(operation) };
     this.#exchanger = new Exchanger(this.#store);
     if (cluster === undefined) {
       this.settleAndReserve = async (settlements, request) => {
@@ -109,7 +109,6 @@ export class RedisConnection extends StoreConnection implements Connection {
         return this.#exchanger.exchange(settlements, request);
       };
     }
-    this.#clears = new RecordedCalls(caller);
     this.failed = new RedisFailedStore(this.#store);
     this.locks = new RedisLockStore(this.#store);
     this.control = new RedisControl(this.#store, () => this.#time());
@@ -130,13 +129,13 @@ export class RedisConnection extends StoreConnection implements Connection {
 
   async push(queue: string, entries: readonly Entry[]): Promise<void> {
     this.checkOpen('push');
-    let lane = this.#pushes.get(queue);
-    if (lane === undefined) {
-      lane = new PushLane(this.#store.caller, queue, this.#store.keys.queue(queue), () => this.#addNameAgain(queue));
-      this.#pushes.set(queue, lane);
-    }
+    const { caller, keys, names } = this.#store;
+    const lane = this.#pushes.ensure(
+      queue,
+      () => new PushLane(caller, queue, keys.queue(queue), () => this.#addNameAgain(queue)),
+    );
     // Sent before the push, so that no job is in a queue that nobody lists. Where it fails, the next push sends it.
-    if (!this.#store.names.has(queue)) this.#store.names.add(queue).catch(() => undefined);
+    if (!names.has(queue)) names.add(queue).catch(() => undefined);
     await lane.push(entries);
   }
 
@@ -205,14 +204,19 @@ export class RedisConnection extends StoreConnection implements Connection {
 
   async clear(queue: string): Promise<number> {
     this.checkOpen('clear');
-    const { client, ready, delayed, reserved, notify, cancelled, reasons } = this.#store.keys.queue(queue);
-    const keys = [ready, delayed, reserved, notify, cancelled, reasons];
-    const consequence = `queue '${queue}' was not cleared`;
-    const [, count] = (await this.#clears.ask({ script: 'clear', client, keys, args: [], consequence })) as [
-      word: Buffer,
-      count: number,
-    ];
-    return count;
+    const [, count] = await this.#store.recorded.ask(queue, {
+      script: 'clear',
+      keys: ({ ready, delayed, reserved, notify, cancelled, reasons }) => [
+        ready,
+        delayed,
+        reserved,
+        notify,
+        cancelled,
+        reasons,
+      ],
+      consequence: `queue '${queue}' was not cleared`,
+    });
+    return Number(count);
   }
 
   async peek(queue: string, state: WaitingState, limit: number): Promise<readonly PeekedJob[]> {

@@ -5,7 +5,6 @@ import { uuidv7 } from '../../payload/uuid';
 import type { Reservation } from '../contract';
 import type { CancelResult, Control } from '../control';
 import { type Pause, pauseOf } from '../pause';
-import { RecordedCalls } from './lane';
 import type { RedisStore } from './store';
 
 /** How a queue is looked at: at its ends; so, and marking what is not found; or deeper among its ready jobs. */
@@ -23,13 +22,11 @@ const MOST_SEARCHES = 100;
 export class RedisControl implements Control {
   readonly #store: RedisStore;
   readonly #time: () => Promise<Milliseconds>;
-  readonly #calls: RecordedCalls;
 
   /** @param time asks the store for it */
   constructor(store: RedisStore, time: () => Promise<Milliseconds>) {
     this.#store = store;
     this.#time = time;
-    this.#calls = new RecordedCalls(store.caller);
   }
 
   async cancel(id: string, queue?: string, reason = ''): Promise<CancelResult> {
@@ -117,26 +114,24 @@ export class RedisControl implements Control {
 
   async pause(queue: string, seconds?: Seconds): Promise<boolean> {
     this.#store.checkOpen('control.pause');
-    const { client, control, ready } = this.#store.keys.queue(queue);
     // Otherwise nobody would find its hash again.
     await this.#store.cluster?.ordered.add(queue);
-    const consequence = `queue '${queue}' was not paused`;
-    const [word] = await this.#calls.ask({
+    const [word] = await this.#store.recorded.ask(queue, {
       script: 'pause',
-      client,
-      keys: [control, ready],
+      keys: ({ control, ready }) => [control, ready],
       args: [queue, seconds ?? 'ever'],
-      consequence,
+      consequence: `queue '${queue}' was not paused`,
     });
     return String(word) === 'paused';
   }
 
   async resume(queue: string): Promise<boolean> {
     this.#store.checkOpen('control.resume');
-    const { client, control, ready, delayed, notify } = this.#store.keys.queue(queue);
-    const keys = [control, ready, delayed, notify];
-    const consequence = `queue '${queue}' was not resumed`;
-    const [word] = await this.#calls.ask({ script: 'resume', client, keys, args: [], consequence });
+    const [word] = await this.#store.recorded.ask(queue, {
+      script: 'resume',
+      keys: ({ control, ready, delayed, notify }) => [control, ready, delayed, notify],
+      consequence: `queue '${queue}' was not resumed`,
+    });
     return String(word) === 'resumed';
   }
 
@@ -176,11 +171,12 @@ export class RedisControl implements Control {
   }
 
   async #look(id: string, queue: string, way: Way, reason: string, from = 0): Promise<Look> {
-    const { client, ready, delayed, reserved, cancelled, reasons } = this.#store.keys.queue(queue);
-    const keys = [ready, delayed, reserved, cancelled, reasons];
-    const args = [id, way, reason, from];
-    const consequence = `job ${id} was not cancelled`;
-    const [word, seen = 0] = await this.#calls.ask({ script: 'cancel', client, keys, args, consequence });
+    const [word, seen = 0] = await this.#store.recorded.ask(queue, {
+      script: 'cancel',
+      keys: ({ ready, delayed, reserved, cancelled, reasons }) => [ready, delayed, reserved, cancelled, reasons],
+      args: [id, way, reason, from],
+      consequence: `job ${id} was not cancelled`,
+    });
     return { result: String(word) as Look['result'], seen: Number(seen) };
   }
 

@@ -4,7 +4,6 @@ import type { FailedEntry, FailedStore, Forgotten } from '../failed-store';
 import { uuidv7 } from '../../payload/uuid';
 import { failedEntry, foreignMeta } from './failed-meta';
 import type { QueueKeys } from './keys';
-import { RecordedCalls } from './lane';
 import { script } from './scripts';
 import type { RedisStore } from './store';
 
@@ -27,11 +26,9 @@ const PAGE = 100;
 
 export class RedisFailedStore implements FailedStore {
   readonly #store: RedisStore;
-  readonly #calls: RecordedCalls;
 
   constructor(store: RedisStore) {
     this.#store = store;
-    this.#calls = new RecordedCalls(store.caller);
   }
 
   async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<string> {
@@ -79,11 +76,16 @@ export class RedisFailedStore implements FailedStore {
 
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean> {
     this.#store.checkOpen('failed.retry');
-    const keys = this.#store.keys.queue(entry.queue);
-    const [word] = await this.#calls.ask({
+    const [word] = await this.#store.recorded.ask(entry.queue, {
       script: 'retry',
-      client: keys.client,
-      keys: [keys.failed, keys.failedJobs, keys.ready, keys.notify, keys.cancelled, keys.reasons],
+      keys: ({ failed, failedJobs, ready, notify, cancelled, reasons }) => [
+        failed,
+        failedJobs,
+        ready,
+        notify,
+        cancelled,
+        reasons,
+      ],
       args: [entry.id, entry.payload, payload],
       consequence: `the failed job ${entry.id} was not sent back`,
     });
@@ -92,11 +94,9 @@ export class RedisFailedStore implements FailedStore {
 
   async forget({ id, queue, payload }: Forgotten): Promise<boolean> {
     this.#store.checkOpen('failed.forget');
-    const keys = this.#store.keys.queue(queue);
-    const [word] = await this.#calls.ask({
+    const [word] = await this.#store.recorded.ask(queue, {
       script: 'forget',
-      client: keys.client,
-      keys: [keys.failed, keys.failedJobs],
+      keys: ({ failed, failedJobs }) => [failed, failedJobs],
       args: [id, ...(payload === undefined ? [] : [payload])],
       consequence: `the failed job ${id} was not forgotten`,
     });
@@ -160,13 +160,11 @@ export class RedisFailedStore implements FailedStore {
 
   /** Page by page, so that no call blocks the server. */
   async #remove(queue: string, { olderThan, keep }: Pruning): Promise<number> {
-    const { client, failed, failedJobs } = this.#store.keys.queue(queue);
     let removed = 0;
     for (;;) {
-      const [, count, rest] = (await this.#calls.ask({
+      const [, count, rest] = (await this.#store.recorded.ask(queue, {
         script: 'prune',
-        client,
-        keys: [failed, failedJobs],
+        keys: ({ failed, failedJobs }) => [failed, failedJobs],
         args: [olderThan, keep],
         consequence: `failed jobs of queue '${queue}' were not removed`,
       })) as [word: Buffer, count: number, rest: Buffer];

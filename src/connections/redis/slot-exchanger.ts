@@ -177,12 +177,9 @@ export class SlotExchanger {
   }
 
   #slot(queue: string): Slot {
-    let slot = this.#slots.get(queue);
-    if (slot === undefined) {
+    return this.#slots.ensure(queue, () => {
       const lane = new ExchangeLane(this.#store, this.#settling);
-      slot = { queue, lane, lookedAt: -Infinity, said: undefined };
-      this.#slots.set(queue, slot);
-    }
-    return slot;
+      return { queue, lane, lookedAt: -Infinity, said: undefined };
+    });
   }
 }

@@ -2,11 +2,13 @@
 import type { RedisCaller } from './caller';
 import type { Keys } from './keys';
 import type { QueueNames } from './queue-names';
+import type { RecordedCalls } from './recorded-calls';
 import type { SilentMasters } from './silent-masters';
 
 export interface RedisStore {
   readonly caller: RedisCaller;
   readonly keys: Keys;
+  readonly recorded: RecordedCalls;
   /** The queues that were ever used. */
   readonly names: QueueNames;
   readonly cluster: RedisCluster | undefined;

@@ -2,6 +2,7 @@ import type { RedisCaller } from '../../../src/connections/redis/caller';
 import { Keys } from '../../../src/connections/redis/keys';
 import { QueueNames } from '../../../src/connections/redis/queue-names';
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import { RecordedCalls } from '../../../src/connections/redis/recorded-calls';
 import { RedisControl } from '../../../src/connections/redis/redis-control';
 import { SilentMasters } from '../../../src/connections/redis/silent-masters';
 import type { ReserveReply } from '../../../src/connections/contract';
@@ -30,7 +31,8 @@ function answering(
   const keys = new Keys('t:', cluster);
   const names = new QueueNames(caller, keys.names);
   const masters = new SilentMasters(caller);
-  const store = { caller, keys, names, cluster: cluster ? { ordered: names, masters } : undefined };
+  const recorded = new RecordedCalls(caller, keys);
+  const store = { caller, keys, recorded, names, cluster: cluster ? { ordered: names, masters } : undefined };
   const control = new RedisControl({ ...store, checkOpen: () => {} }, async () => 0);
   return { control, unmarked };
 }

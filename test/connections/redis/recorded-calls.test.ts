@@ -1,3 +1,7 @@
+import type { RedisCaller } from '../../../src/connections/redis/caller';
+import { Keys } from '../../../src/connections/redis/keys';
+import { RecordedCalls } from '../../../src/connections/redis/recorded-calls';
+import { TestClock } from '../../../src/testing/test-clock';
 import { freePort } from '../../support/redis-server';
 import { RedisWorld } from './open-redis';
 
@@ -26,7 +30,7 @@ it('calls of one connection leave one record for each queue, however many jobs a
   expect(await records()).toHaveLength(1);
 
   for (const id of IDS) expect(await connection.control.cancel(id, 'q')).toBe('removed');
-  expect(await records()).toHaveLength(2);
+  expect(await records()).toHaveLength(1);
   expect(await connection.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
 });
 
@@ -46,4 +50,20 @@ it('calls that are made at once fail together at their deadline when Redis is aw
   // Several deadlines: one after another, the fifty would take many more.
   for (const id of IDS.slice(0, 6)) await expect(other.control.cancel(id, 'q')).rejects.toThrow('was not cancelled');
   expect(unanswered).toBe(0);
+});
+
+it('a call that is not answered holds up those of its own queue alone', async () => {
+  const asked: string[] = [];
+  const script = async (_: unknown, [, key]: readonly string[]) => {
+    asked.push(key!);
+    return key!.includes('silent') ? new Promise(() => {}) : ['cleared'];
+  };
+  const caller = { settings: { clock: new TestClock(), deadline: 5 }, answeredAt: 0, script } as unknown as RedisCaller;
+  const calls = new RecordedCalls(caller, new Keys('queues:', true));
+  const clear = (queue: string) =>
+    calls.ask(queue, { script: 'clear', keys: ({ ready }) => [ready], consequence: 'it was not cleared' });
+  for (const queue of ['silent', 'silent']) void clear(queue);
+
+  await expect(clear('other')).resolves.toEqual(['cleared']);
+  expect(asked).toEqual(['queues:{silent}', 'queues:{other}']);
 });

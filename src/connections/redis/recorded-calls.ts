@@ -1,0 +1,65 @@
+/**
+ * Calls that change something now and then, those of one queue one after another under one name. Each under a name of its
+ * own would leave a record in Redis for an hour: one for each job that is sent back.
+ */
+import { Recent } from '../../base/recent';
+import type { RedisCaller } from './caller';
+import type { Keys, QueueKeys } from './keys';
+import { Lane, type Waiting } from './lane';
+import { script, type ScriptName } from './scripts';
+
+/** A queue that is met again after so many others begins a new record. */
+const MOST_QUEUES = 1000;
+
+interface RecordedCall {
+  readonly script: ScriptName;
+  /** Those after the key of the record. */
+  readonly keys: (queue: QueueKeys) => readonly string[];
+  readonly args?: readonly (string | number | Buffer)[];
+  /** What a failure means to the caller, as a clause: `queue 'mail' was not cleared`. */
+  readonly consequence: string;
+}
+
+interface AskedCall extends RecordedCall, Waiting {
+  readonly resolve: (reply: readonly unknown[]) => void;
+}
+
+export class RecordedCalls {
+  readonly #caller: RedisCaller;
+  readonly #keys: Keys;
+  /** One for each queue: in a cluster, the one of a silent master holds up no other. */
+  readonly #lanes = new Recent<string, RecordedLane>(MOST_QUEUES, (lane) => lane.isIdle);
+
+  constructor(caller: RedisCaller, keys: Keys) {
+    this.#caller = caller;
+    this.#keys = keys;
+  }
+
+  /** What the script answers. @throws what `RedisCaller.script` throws */
+  ask(queue: string, call: RecordedCall): Promise<readonly unknown[]> {
+    return this.#lanes.ensure(queue, () => new RecordedLane(this.#caller, this.#keys.queue(queue))).ask(call);
+  }
+}
+
+class RecordedLane extends Lane<AskedCall> {
+  readonly #keys: QueueKeys;
+
+  constructor(caller: RedisCaller, keys: QueueKeys) {
+    super(caller);
+    this.#keys = keys;
+  }
+
+  ask(call: RecordedCall): Promise<readonly unknown[]> {
+    const since = this.caller.settings.clock.monotonic();
+    return new Promise((resolve, reject) => {
+      this.enqueue({ ...call, since, jobs: 1, bytes: 0, isSingle: true, resolve, reject });
+    });
+  }
+
+  protected async carry(calls: readonly AskedCall[], sequence: number): Promise<void> {
+    const { script: name, keys, args = [], consequence, resolve } = calls[0]!;
+    const all = [this.#keys.client(this.id), ...keys(this.#keys)];
+    const patience = { consequence, since: this.waitingSince(calls) };
+    resolve(await this.caller.script(script(name), all, [sequence, ...args], patience));
+  }
+}
