@@ -49,6 +49,8 @@ export interface Dialect {
   readonly line: Line;
   readonly failed: FailedColumns;
   readonly jobs: JobStatements;
+  /** An answer can be lost on its way: what became of calls is recorded. */
+  readonly recordsCalls: boolean;
 
   /** Whether what was written is refused for itself: something else would be taken. */
   readonly isUnfit: (error: unknown) => boolean;
@@ -174,8 +176,6 @@ export interface JobStatements {
   /** What `exchange` would tell where it would change nothing; undefined: there is something to do. Takes no lock. */
   idle?(queues: readonly string[]): Work<Outlook | undefined>;
   renew(tokens: readonly ReservationToken[], lease: Seconds): Work<readonly RenewResult[]>;
-  /** Forgets what these clients were told, and what was told to any a day ago. */
-  forget?(clients: readonly string[]): Work<void>;
 }
 
 /** How workers wait: by hints where the database gives some, otherwise by looking now and then. */

@@ -5,9 +5,14 @@ import { FENCE, RESERVED } from './columns';
 import type { CancelResult } from '../control';
 import type { Dialect, QueuedJob, ReservationToken } from './dialect';
 import { cancellationsOf, COUNTERS, jobOf, type StoredJob } from './job-row';
-import { raw, rowsOf, type Sql, sql, type Work, written } from './statement';
+import { raw, rowsOf, run, type Sql, sql, type Work, written } from './statement';
 
 const isHeld = raw(RESERVED);
+
+/** Seconds for which it is known what a client was told. */
+const RECORD_KEPT = 86_400;
+/** Records of others that one call removes. */
+const SWEPT = 100;
 
 const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
 
@@ -133,6 +138,14 @@ export function* rewrite({ tables, line, key }: Dialect, jobs: readonly Rewritte
 export interface Rewritten extends ReservationToken {
   readonly payload: Buffer;
   readonly uuid: string;
+}
+
+/** Forgets what these clients were told, and what was told to any a day ago. */
+export function* forgetCalls({ tables, now, remove, skipLocked }: Dialect, clients: readonly string[]): Work<void> {
+  const { calls } = tables;
+  yield* run(sql`DELETE FROM ${calls} WHERE client IN (${clients})`);
+  const old = sql`SELECT client FROM ${calls} WHERE called_at < ${now()} - ${RECORD_KEPT} LIMIT ${SWEPT} ${skipLocked}`;
+  yield* run(remove(calls, 'client', old));
 }
 
 /** Seconds since 1970. */

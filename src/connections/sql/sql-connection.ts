@@ -33,7 +33,7 @@ import type { Access, Engine, Purpose } from './engine';
 import { otherDatabase } from './errors';
 import { FailedJobs } from './failed-jobs';
 import { newJob, shownText } from './job-row';
-import { cancelledOf, clear, counts, newestJob, peek, queues, rewrite, type Rewritten } from './jobs';
+import { cancelledOf, clear, counts, forgetCalls, newestJob, peek, queues, rewrite, type Rewritten } from './jobs';
 import { Locks } from './locks';
 import { PushLane } from './push-lane';
 import { endingOf, handedOut, sizeOf } from './reservations';
@@ -132,25 +132,15 @@ export class SqlConnection implements Connection {
       const outlook = await this.#access('reserve', { consequence: NOT_RESERVED }, look);
       if (outlook !== undefined) return this.#withNews({ reservations: [], setAside: [], ...outlook });
     }
-    return (await this.#exchange('reserve', [], request, NOT_RESERVED)).reply;
+    return (await this.#exchange('reserve', [], request)).reply;
   }
 
   async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
-    this.#checkOpen('settle');
-    await this.#hearOfDoubtful();
-    const settled = await this.#settling.inPages(settlements, async (page) =>
-      page.length === 0 ? NOTHING : this.#exchange('settle', page, undefined, NOT_SETTLED),
-    );
-    return settled.results;
+    return (await this.#settle('settle', settlements, undefined)).results;
   }
 
-  async settleAndReserve(settlements: readonly Settlement[], request: ReserveRequest): Promise<Settled> {
-    await this.#hearOfDoubtful();
-    return this.#settling.inPages(settlements, async (page, isLast) => {
-      if (!isLast) return this.#exchange('settle', page, undefined, NOT_SETTLED);
-      if (page.length === 0) return { results: [], reply: await this.reserve(request) };
-      return this.#exchange('settleAndReserve', page, request, `${NOT_SETTLED}, and ${NOT_RESERVED}`);
-    });
+  settleAndReserve(settlements: readonly Settlement[], request: ReserveRequest): Promise<Settled> {
+    return this.#settle('settleAndReserve', settlements, request);
   }
 
   async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
@@ -230,11 +220,10 @@ export class SqlConnection implements Connection {
     await this.#parts.waiters.close();
     await this.#lane.close();
     const clients = [...this.#marks.clients, ...this.#pushMarks.clients];
-    const { jobs } = this.#dialect;
-    if (clients.length > 0 && jobs.forget !== undefined) {
+    if (clients.length > 0 && this.#dialect.recordsCalls) {
       const consequence = 'what was told to this process is still recorded';
       const purpose = { consequence, writes: 'repeatable', deadline: FAREWELL_DEADLINE } as const;
-      await this.#engine.run(purpose, () => jobs.forget!(clients)).catch(() => undefined);
+      await this.#engine.run(purpose, () => forgetCalls(this.#dialect, clients)).catch(() => undefined);
     }
     await this.#engine.close();
   }
@@ -286,13 +275,28 @@ export class SqlConnection implements Connection {
     if (job !== undefined) throw new DuplicatePayloadError(this.name, job.queue, String(job.payload));
   }
 
+  async #settle(
+    operation: string,
+    settlements: readonly Settlement[],
+    request: ReserveRequest | undefined,
+  ): Promise<Settled> {
+    this.#checkOpen(operation);
+    await this.#hearOfDoubtful();
+    return this.#settling.inPages(settlements, async (page, isLast) => {
+      const wanted = isLast ? request : undefined;
+      if (page.length > 0) return this.#exchange(operation, page, wanted);
+      return wanted === undefined ? NOTHING : { results: [], reply: await this.reserve(wanted) };
+    });
+  }
+
   async #exchange(
     operation: string,
     settlements: readonly Settlement[],
     request: ReserveRequest | undefined,
-    consequence: string,
     call = this.#marks.begin(),
   ): Promise<Settled> {
+    const reserving = settlements.length === 0 ? NOT_RESERVED : `${NOT_SETTLED}, and ${NOT_RESERVED}`;
+    const consequence = request === undefined ? NOT_SETTLED : reserving;
     const endings = settlements.map((settlement) => endingOf(settlement, this.name));
     // The first of several endings for one reservation counts.
     const ends = new Map<number, Ending>();
@@ -321,7 +325,7 @@ export class SqlConnection implements Connection {
     for (;;) {
       const call = await this.#marks.beginAsking();
       if (call === undefined) return;
-      await this.#exchange('settle', [], undefined, NOT_SETTLED, call);
+      await this.#exchange('settle', [], undefined, call);
     }
   }
 

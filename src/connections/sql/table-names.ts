@@ -1,6 +1,5 @@
 /** What the tables of one connection are called. All names derive from `table`, and are safe to stand in a statement. */
 import { badTableName } from './errors';
-import { raw, type Sql } from './statement';
 
 export interface TableNames {
   /** Waiting and running jobs: Laravel's columns and our own. */
@@ -35,11 +34,7 @@ export function tableNames(table: string, connection: string): TableNames {
   };
 }
 
-/** As they stand in statements. */
-export function quotedTables(
-  names: TableNames,
-  quoted: (name: string) => string,
-): Readonly<Record<keyof TableNames, Sql>> {
-  const tables = Object.entries(names).map(([table, name]: [string, string]) => [table, raw(quoted(name))]);
-  return Object.fromEntries(tables) as Record<keyof TableNames, Sql>;
+export function eachTable<T>(names: TableNames, make: (name: string) => T): Readonly<Record<keyof TableNames, T>> {
+  const made = Object.entries(names).map(([table, name]: [string, string]) => [table, make(name)]);
+  return Object.fromEntries(made) as Record<keyof TableNames, T>;
 }

@@ -1,10 +1,9 @@
 /** The `database` driver on MySQL and MariaDB. */
 import { ALL_CAPABLE } from '../../kit/all-capable';
-import type { Seconds } from '../../../base/clock';
 import type { DatabaseConfig } from '../../configs';
 import type { OpenContext } from '../database-connection';
 import { badDatabaseUrl } from '../errors';
-import { serverConnection } from '../server/server-connection';
+import { connectTimeout, MOST_CONNECTIONS, serverConnection } from '../server/server-connection';
 import type { SqlConnection } from '../sql-connection';
 import { tableNames } from '../table-names';
 import { loadMysql, type MysqlOptions, type MysqlUsersPool } from './mysql';
@@ -14,11 +13,6 @@ import { mysqlNames } from './mysql-names';
 import { MysqlPool } from './mysql-pool';
 import { MysqlSchema } from './mysql-schema';
 import { PollWaiters } from './poll-waiters';
-
-/** A host that drops packets must not use up the deadline of a dispatch. */
-const CONNECT_TIMEOUT: Seconds = 2;
-/** A worker, its leases, and what is dispatched meanwhile. */
-const MOST_CONNECTIONS = 5;
 
 /** Connects with the first call, not before. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TABLE_NAME */
 export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlConnection {
@@ -77,9 +71,8 @@ const TAKEN_OVER = [
 function optionsOf({ url, pool, options = {} }: DatabaseConfig, context: OpenContext): MysqlOptions {
   // What belongs to a pool; ours is not mysql2's.
   const { connectionLimit: _, ...own } = options;
-  const connectTimeout = Math.min(CONNECT_TIMEOUT, context.deadline / 2) * 1000;
   const given = pool === undefined ? optionsOfUrl(url ?? '', context.name) : optionsOfPool(pool as MysqlUsersPool);
-  return { connectTimeout, ...given, ...own };
+  return { connectTimeout: connectTimeout(context), ...given, ...own };
 }
 
 function optionsOfPool({ config, pool }: MysqlUsersPool): MysqlOptions {

@@ -30,6 +30,7 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
     line: mysqlLine(names),
     failed: failedColumns(current),
     jobs: new MysqlJobs(names, offset),
+    recordsCalls: true,
     isUnfit: (error) => mysqlErrors.trouble(error) === 'unfit',
     isUnmigrated: (error) => mysqlErrors.trouble(error) === 'unmigrated',
     sessionOf: transactionSession,

@@ -22,10 +22,6 @@ import { isNoSavepoint } from './mysql-errors';
 import { keyOf, type MysqlNames } from './mysql-names';
 import { packet } from './mysql-session';
 
-/** Seconds for which it is known what a client was told. */
-const RECORD_KEPT = 86_400;
-/** Records of others that one call removes. */
-const SWEPT = 100;
 /** Seconds for which one who looks for a twin waits for another who does. */
 const TWIN_WAIT = 2;
 /** Characters of a queue's name, as in Laravel's tables. */
@@ -88,16 +84,6 @@ export class MysqlJobs implements JobStatements {
       sql`SELECT id, ${raw(FENCE)}, cancelled FROM ${jobs} WHERE ${held}`,
     ];
     return renewResults(tokens, answer!.rows);
-  }
-
-  *forget(clients: readonly string[]): Work<void> {
-    const { calls } = this.#names;
-    const old = sql`SELECT client FROM ${calls} WHERE called_at < ${this.#now} - ${RECORD_KEPT} LIMIT ${SWEPT}
-      FOR UPDATE SKIP LOCKED`;
-    yield [
-      sql`DELETE FROM ${calls} WHERE client IN (${clients})`,
-      sql`DELETE record FROM (${old}) AS old STRAIGHT_JOIN ${calls} AS record ON record.client = old.client`,
-    ];
   }
 
   get #now(): Sql {

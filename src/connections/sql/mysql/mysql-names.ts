@@ -1,6 +1,6 @@
 /** What belongs to one connection's tables, as it stands in statements. */
 import { createHash } from 'node:crypto';
-import { quotedTables, type TableNames, VERSIONS_TABLE } from '../table-names';
+import { eachTable, type TableNames, VERSIONS_TABLE } from '../table-names';
 import type { Sql } from '../statement';
 import { identifier } from './inline';
 
@@ -14,7 +14,7 @@ export interface MysqlNames extends Readonly<Record<keyof TableNames, Sql>> {
 
 export function mysqlNames(names: TableNames): MysqlNames {
   return {
-    ...quotedTables(names, (name) => identifier(name).text),
+    ...eachTable(names, identifier),
     turns: identifier(`${names.jobs}_turns`),
     ids: identifier(`${names.jobs}_ids`),
     versions: identifier(VERSIONS_TABLE),

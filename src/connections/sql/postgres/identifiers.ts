@@ -1,13 +1,7 @@
 /** Names of tables and of what belongs to them, quoted, so that they stand in a statement as they are written. */
-import { type TableNames, VERSIONS_TABLE } from '../table-names';
+import { eachTable, type TableNames, VERSIONS_TABLE } from '../table-names';
 
-export interface Identifiers {
-  readonly jobs: string;
-  readonly failed: string;
-  readonly queues: string;
-  readonly locks: string;
-  readonly orders: string;
-  readonly calls: string;
+export interface Identifiers extends Readonly<Record<keyof TableNames, string>> {
   readonly versions: string;
   /** The sequence that gives places in line. */
   readonly places: string;
@@ -21,12 +15,7 @@ export interface Identifiers {
 export function identifiers(names: TableNames): Identifiers {
   const { jobs } = names;
   return {
-    jobs: quoted(jobs),
-    failed: quoted(names.failed),
-    queues: quoted(names.queues),
-    locks: quoted(names.locks),
-    orders: quoted(names.orders),
-    calls: quoted(names.calls),
+    ...eachTable(names, quoted),
     versions: quoted(VERSIONS_TABLE),
     places: quoted(`${jobs}_places`),
     push: quoted(`${jobs}_push_v2`),

@@ -1,10 +1,9 @@
 /** The `database` driver on PostgreSQL. */
 import { ALL_CAPABLE } from '../../kit/all-capable';
-import type { Seconds } from '../../../base/clock';
 import type { DatabaseConfig } from '../../configs';
 import type { OpenContext } from '../database-connection';
 import { badDatabaseUrl } from '../errors';
-import { serverConnection } from '../server/server-connection';
+import { connectTimeout, MOST_CONNECTIONS, serverConnection } from '../server/server-connection';
 import type { SqlConnection } from '../sql-connection';
 import { tableNames } from '../table-names';
 import { identifiers } from './identifiers';
@@ -13,11 +12,6 @@ import { postgresDialect } from './postgres-dialect';
 import { postgresErrors } from './postgres-errors';
 import { PostgresHints } from './postgres-hints';
 import { PostgresSchema } from './postgres-schema';
-
-/** A host that drops packets must not use up the deadline of a dispatch. */
-const CONNECT_TIMEOUT: Seconds = 2;
-/** A worker, its leases, and what is dispatched meanwhile. */
-const MOST_CONNECTIONS = 5;
 
 /** Connects with the first call, not before. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TABLE_NAME */
 export function connectPostgres(config: DatabaseConfig, context: OpenContext): SqlConnection {
@@ -53,7 +47,7 @@ function sourceOf(config: DatabaseConfig, context: OpenContext): Source {
     connectionString: config.url,
     application_name: 'onqueue',
     keepAlive: true,
-    connectionTimeoutMillis: Math.min(CONNECT_TIMEOUT, context.deadline / 2) * 1000,
+    connectionTimeoutMillis: connectTimeout(context),
     ...config.options,
     max: Math.min(Number(config.options?.['max'] ?? MOST_CONNECTIONS), context.mostConnections ?? Infinity),
     // An idle connection keeps no process alive.

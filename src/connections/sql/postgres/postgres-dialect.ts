@@ -2,7 +2,7 @@
 import type { Seconds } from '../../../base/clock';
 import type { Dialect, FailedColumns, Row } from '../dialect';
 import { insertInto, raw, type Sql, sql, transaction } from '../statement';
-import { quotedTables, type TableNames } from '../table-names';
+import { eachTable, type TableNames } from '../table-names';
 import { identifiers, quoted } from './identifiers';
 import { postgresErrors } from './postgres-errors';
 import { PostgresJobs } from './postgres-jobs';
@@ -12,7 +12,7 @@ import { transactionSession } from './transaction-session';
 /** @param offset seconds to add to the server's clock: 0 outside tests */
 export function postgresDialect(names: TableNames, offset: () => Seconds): Dialect {
   const ids = identifiers(names);
-  const tables = quotedTables(names, quoted);
+  const tables = eachTable(names, (name) => raw(quoted(name)));
   const current = (): Sql => now(offset());
   const insertNew = (table: Sql, row: Row): Sql => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`;
   return {
@@ -40,6 +40,7 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     },
     failed: failedColumns(current),
     jobs: new PostgresJobs(ids, offset, (queue) => insertNew(tables.queues, { name: queue })),
+    recordsCalls: true,
     isUnfit: (error) => postgresErrors.trouble(error) === 'unfit',
     isUnmigrated: (error) => postgresErrors.trouble(error) === 'unmigrated',
     sessionOf: transactionSession,

@@ -16,12 +16,9 @@ import {
   type TakenJob,
 } from '../dialect';
 import { jobOf } from '../job-row';
-import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, written } from '../statement';
+import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work } from '../statement';
 import type { Identifiers } from './identifiers';
 import { FENCE, now, RESERVED, storable, textAndBytes } from './columns';
-
-/** Seconds for which it is known what a client was told. */
-const RECORD_KEPT = 86_400;
 
 export class PostgresJobs implements JobStatements {
   readonly remember: (queue: string) => Sql;
@@ -99,13 +96,6 @@ export class PostgresJobs implements JobStatements {
        WHERE id = held_id AND ${raw(RESERVED)} AND ${raw(FENCE)} = fence RETURNING id, fence, cancelled`,
     );
     return renewResults(tokens, rows);
-  }
-
-  *forget(clients: readonly string[]): Work<void> {
-    yield* written(
-      sql`DELETE FROM ${raw(this.#names.calls)}
-       WHERE client = ANY (${textArray(clients)}::text[]) OR called_at < ${now(this.#offset())} - ${RECORD_KEPT}`,
-    );
   }
 }
 

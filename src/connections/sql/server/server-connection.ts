@@ -1,4 +1,5 @@
 /** A connection to a database server, made of what its dialect and its driver give. */
+import type { Milliseconds } from '../../../base/clock';
 import { StoreClock } from '../../../base/store-clock';
 import type { DatabaseConfig } from '../../configs';
 import type { OpenContext } from '../database-connection';
@@ -7,6 +8,13 @@ import { SqlConnection, type SqlParts } from '../sql-connection';
 import { threadAccessOf } from '../thread-access';
 import { type CallerSettings, ServerCaller } from './server-caller';
 import { type Schema, ServerTables } from './server-tables';
+
+/** A worker, its leases, and what is dispatched meanwhile. */
+export const MOST_CONNECTIONS = 5;
+
+/** A host that drops packets must not use up the deadline of a dispatch. */
+export const connectTimeout = ({ deadline }: Pick<OpenContext, 'deadline'>): Milliseconds =>
+  Math.min(2, deadline / 2) * 1000;
 
 interface ServerParts
   extends

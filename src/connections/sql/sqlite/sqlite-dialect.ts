@@ -5,7 +5,7 @@ import type { Dialect, FailedColumns, NewFailure } from '../dialect';
 import { failedJob, putFailed } from '../failed-jobs';
 import { toMicroseconds } from '../outlook';
 import { insertInto, raw, run, sql, type Work } from '../statement';
-import { quotedTables, type TableNames } from '../table-names';
+import { eachTable, type TableNames } from '../table-names';
 import { isUnfit } from './sqlite-errors';
 import { read, SqliteJobs, sqliteLine, storable } from './sqlite-jobs';
 import { isWithin, type OwnDatabase, userTransaction } from './user-transaction';
@@ -16,7 +16,7 @@ export interface SqliteDialect extends Dialect {
 
 /** @param now seconds since 1970, to the microsecond: all that share a file share the clock of its machine */
 export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDatabase): SqliteDialect {
-  const tables = quotedTables(names, (name) => name);
+  const tables = eachTable(names, raw);
   const dialect: SqliteDialect = {
     tables,
     now: () => sql`${now()}`,
@@ -38,6 +38,7 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
       addFailed: (entry) => addFailed(dialect, entry),
       isWithin: () => isWithin(own),
     }),
+    recordsCalls: false,
     isUnfit,
     isUnmigrated: () => false,
     sessionOf: (transaction) => userTransaction(transaction, own.connection),
