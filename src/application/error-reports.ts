@@ -14,9 +14,9 @@ const telling = new AsyncLocalStorage<ReadonlySet<ErrorReports>>();
 
 export class ErrorReports {
   readonly #callbacks = new Set<ErrorCallback>();
-  readonly #logger: () => Logger;
+  readonly #logger: Logger;
 
-  constructor(logger: () => Logger) {
+  constructor(logger: Logger) {
     this.#logger = logger;
   }
 
@@ -55,7 +55,7 @@ export class ErrorReports {
     const error = toError(thrown);
     const message = errorMessage(error);
     const err = errorRecord(error);
-    this.#logger().error(
+    this.#logger.error(
       { err, ...rest, ...(job !== undefined && { job: job.name, id: job.id }) },
       `${during}: ${message}`,
     );

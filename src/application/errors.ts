@@ -1,5 +1,6 @@
 /** What can go wrong with a configuration, and with the manager of its connections. */
 import { defineError, errorClass } from '../base/define-error';
+import { nearest } from '../base/nearest';
 
 /** One mistake in a configuration. */
 export interface Mistake {
@@ -57,9 +58,10 @@ export const alreadyConfigured = defineError('E_ALREADY_CONFIGURED', (opened: re
 /** `remedy`: what else to do, as a sentence. */
 export const unknownConnection = defineError(
   'E_UNKNOWN_CONNECTION',
-  (name: string, known: readonly string[], source: string, suggestion: string | undefined, remedy?: string) => {
+  (name: string, known: readonly string[], source: string, remedy?: string) => {
     const problem = `No connection '${name}' in the configuration (${source}); it has ${known.join(', ')}.`;
-    const meant = suggestion === undefined ? undefined : `Did you mean '${suggestion}'?`;
+    const [nearestName] = nearest(name, known);
+    const meant = nearestName && `Did you mean '${nearestName}'?`;
     return {
       message: [problem, meant, remedy].filter((part) => part !== undefined).join(' '),
       facts: { name, known },

@@ -9,7 +9,6 @@ import { checkHook, Hooks } from '../job/hooks';
 import { FailedJobs, type FailedSources } from './failed/failed-jobs';
 import type { Class } from '../job/definition';
 import type { Duration } from '../job/duration';
-import { nearest } from '../base/nearest';
 import { type JobRegistry, registry } from '../job/registry';
 import { Lock } from './locks/lock';
 import { guarded } from '../base/guarded-logger';
@@ -18,13 +17,12 @@ import type { ErrorContext } from '../connections/application';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { checkedEnvironment } from './check-environment';
 import type { Closable } from './shutdown';
-import type { Configuration } from './configuration/configuration';
+import type { Configuration, FailedConfig } from './configuration/configuration';
 import { FAILED_KEYS } from './configuration/configuration-keys';
 import type { Drivers } from '../connections/configs';
 import type { Connection } from '../connections/contract';
-import { settingsOf } from './configuration/connection-settings';
 import type { Connector, Connectors, ConnectionSettings } from '../connections/connector';
-import { alreadyConfigured, managerClosed, misnamedConnection, unknownConnection, unknownDriver } from './errors';
+import { alreadyConfigured, managerClosed, misnamedConnection, unknownDriver } from './errors';
 import { CapabilityError } from '../connections/errors';
 import { type ErrorCallback, ErrorReports } from './error-reports';
 import { nameStore } from './configuration/implicit-store';
@@ -33,6 +31,7 @@ import {
   type ConfigurationSources,
   type LoadedConfiguration,
   PresentConfiguration,
+  settingsIn,
 } from './configuration/loaded-configuration';
 import { Outbox } from '../dispatch/outbox';
 import { QueueConnection } from '../dispatch/queue-connection';
@@ -68,12 +67,14 @@ export class QueueManager implements DispatchApplication, FailedSources {
   /** What was dispatched and has not arrived. */
   readonly outbox: Outbox = new Outbox();
   readonly commandHandlers = new Map<Class, Class>();
+  /** A user's logger that throws must change nothing: neither an outcome nor a call to a store. */
+  readonly logger: Logger = guarded(() => this.#configuration.loaded?.configuration.logger ?? this.#environment.logger);
 
   readonly #environment: QueueEnvironment;
   readonly #connectors: Map<string, Connector>;
   readonly #drivers = new Map<string, Connection>();
   readonly #connections = new Map<string, QueueConnection>();
-  readonly #errors = new ErrorReports(() => this.logger);
+  readonly #errors = new ErrorReports(this.logger);
   readonly #closables = new Set<Closable>();
   readonly #configuration = new PresentConfiguration(
     () => this.#sources(),
@@ -81,7 +82,6 @@ export class QueueManager implements DispatchApplication, FailedSources {
       for (const { connection, job } of this.routes.connections()) checkRoute(loaded, job, connection);
     },
   );
-  #logger: { readonly given: Logger; readonly guarded: Logger } | undefined;
   #closing: Promise<void> | undefined;
   #isStoreNamed = false;
   #closed = false;
@@ -139,14 +139,6 @@ export class QueueManager implements DispatchApplication, FailedSources {
     return this.configuration.container;
   }
 
-  /** A user's logger that throws must change nothing: neither an outcome nor a call to a store. */
-  get logger(): Logger {
-    const logger = this.#configuration.loaded?.configuration.logger ?? this.#environment.logger;
-    if (this.#logger === undefined || this.#logger.given !== logger)
-      this.#logger = { given: logger, guarded: guarded(logger) };
-    return this.#logger.guarded;
-  }
-
   /** The name of the connection that is meant where none is named. */
   get defaultConnection(): string {
     return this.#load().defaultConnection;
@@ -158,13 +150,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
 
   /** @throws E_UNKNOWN_CONNECTION */
   settings(name: string = this.defaultConnection): ConnectionSettings {
-    const { settings, source, configuration } = this.#load();
-    const known = settings.get(name);
-    if (known !== undefined) return known;
-    // `dispatchSync` needs no connection of that name.
-    if (name === 'sync') return settingsOf(name, { driver: 'sync' }, configuration.maxPayload);
-    const names = [...settings.keys()];
-    throw unknownConnection(name, names, source, nearest(name, names)[0]);
+    return settingsIn(this.#load(), name);
   }
 
   connection(name: string = this.defaultConnection): QueueConnection {
@@ -214,14 +200,17 @@ export class QueueManager implements DispatchApplication, FailedSources {
 
   /** The connection that is to keep the failed jobs of those that cannot. */
   get failedConnection(): string {
-    const { failed } = this.configuration;
-    return (typeof failed === 'object' ? failed.connection : failed) ?? this.defaultConnection;
+    return this.#failed.connection ?? this.defaultConnection;
   }
 
   /** How many failed jobs are kept of each queue. */
   get keptFailures(): number {
+    return this.#failed.keep ?? FAILED_KEYS.keep.default;
+  }
+
+  get #failed(): FailedConfig {
     const { failed } = this.configuration;
-    return (typeof failed === 'object' ? failed.keep : undefined) ?? FAILED_KEYS.keep.default;
+    return typeof failed === 'object' ? failed : { connection: failed };
   }
 
   /** @throws CapabilityError the connection cannot hold locks */
@@ -324,16 +313,8 @@ export class QueueManager implements DispatchApplication, FailedSources {
   }
 }
 
-function checkRoute({ settings, source }: LoadedConfiguration, job: Class, connection: string): void {
-  if (connection === 'sync' || settings.has(connection)) return;
-  const names = [...settings.keys()];
-  throw unknownConnection(
-    connection,
-    names,
-    source,
-    nearest(connection, names)[0],
-    `Queue.route() sends ${job.name} there.`,
-  );
+function checkRoute(loaded: LoadedConfiguration, job: Class, connection: string): void {
+  settingsIn(loaded, connection, `Queue.route() sends ${job.name} there.`);
 }
 
 function added<T>(set: Set<T>, value: T): () => void {

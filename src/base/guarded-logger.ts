@@ -6,20 +6,21 @@ import { redacted } from './foreign-error';
 import { redact } from './redact';
 import { type Logger, type LogLevel, wants } from './logger';
 
-export function guarded(logger: Logger): Logger {
+/** @param given gives the present logger: a configuration may bring another one */
+export function guarded(given: () => Logger): Logger {
   const guard =
     (level: LogLevel, isTrouble = false) =>
     (facts: object, message: string): void => {
       try {
-        if (isTrouble) logger[level](redacted(facts), redact(message));
-        else logger[level](facts, message);
+        if (isTrouble) given()[level](redacted(facts), redact(message));
+        else given()[level](facts, message);
       } catch {
         // There is nowhere left to tell it.
       }
     };
   const isLevelEnabled = (level: LogLevel): boolean => {
     try {
-      return wants(logger, level);
+      return wants(given(), level);
     } catch {
       return true;
     }

@@ -1,5 +1,4 @@
 /** The connections and the queues that a command line names, in Laravel's manner: `clear redis --queue=high,default`. */
-import { nearest } from '../base/nearest';
 import { checkQueueName } from '../job/queue-name';
 import { unknownConnection } from '../application/errors';
 import type { Connection } from '../connections/contract';
@@ -63,15 +62,9 @@ export function checkConnection(
   queues: readonly string[] = [],
 ): void {
   if (name === undefined || isConnection(manager, name)) return;
-  const known = manager.connectionNames();
   const line = `onqueue ${command} --queue=${[name, ...queues].join(',')}`;
-  throw unknownConnection(
-    name,
-    known,
-    manager.configurationSource,
-    nearest(name, known)[0],
-    `If a queue is meant: ${line}`,
-  );
+  const remedy = `If a queue is meant: ${line}`;
+  throw unknownConnection(name, manager.connectionNames(), manager.configurationSource, remedy);
 }
 
 function isConnection(manager: QueueManager, name: string): boolean {

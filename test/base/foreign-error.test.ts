@@ -112,8 +112,8 @@ describe('facts and log lines of trouble', () => {
     const url = `redis://u:${CANARY}@h`;
     const facts = { url, list: [{ password: CANARY, at: 1 }], err: laden(new Error(`no ${url}`)), none: undefined };
 
-    guarded(logger).error(facts, `no ${url}`);
-    guarded(logger).warn(facts, `no ${url}`);
+    guarded(() => logger).error(facts, `no ${url}`);
+    guarded(() => logger).warn(facts, `no ${url}`);
 
     expect(inspect([logger.lines, redacted(facts)], { depth: Infinity })).not.toContain(CANARY);
     expect(redacted(facts)).toMatchObject({ url: 'redis://u:***@h', list: [{ password: '***', at: 1 }] });

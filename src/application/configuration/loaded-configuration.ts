@@ -7,9 +7,9 @@ import { checkConfiguration, type KnownParts } from './check-configuration';
 import { findConfigFile, loadConfiguration, projectFolder, staleRemark } from './config-file';
 import type { Configuration } from './configuration';
 import type { ConnectionConfig } from '../../connections/configs';
-import { allSettings } from './connection-settings';
+import { allSettings, settingsOf } from './connection-settings';
 import type { ConnectionSettings } from '../../connections/connector';
-import { ConfigurationError, configFileFailed, configurationLoading } from '../errors';
+import { ConfigurationError, configFileFailed, configurationLoading, unknownConnection } from '../errors';
 import { type ImplicitStore, implicitStore } from './implicit-store';
 
 export interface LoadedConfiguration {
@@ -26,6 +26,22 @@ export interface LoadedConfiguration {
   readonly notice: string | undefined;
   /** The project's folder. */
   readonly root: string;
+}
+
+/**
+ * @param remedy what else to say of a connection that is not there
+ * @throws E_UNKNOWN_CONNECTION
+ */
+export function settingsIn(
+  { settings, source, configuration }: LoadedConfiguration,
+  name: string,
+  remedy?: string,
+): ConnectionSettings {
+  const known = settings.get(name);
+  if (known !== undefined) return known;
+  // `dispatchSync` needs no connection of that name.
+  if (name === 'sync') return settingsOf(name, { driver: 'sync' }, configuration.maxPayload);
+  throw unknownConnection(name, [...settings.keys()], source, remedy);
 }
 
 export interface ConfigurationSources {
