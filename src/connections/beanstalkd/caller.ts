@@ -17,23 +17,13 @@ const REMEDIES: Readonly<Record<string, string>> = {
   BURIED: 'It has no memory left: give it more, or make room.',
 };
 
-/** No connection came about: nothing was sent. */
-class Unconnected extends Error {
-  /** Asking again is of no use. */
-  readonly isFinal: boolean;
-
-  constructor(cause: unknown, isFinal: boolean) {
-    super('no connection came about', { cause });
-    this.isFinal = isFinal;
-  }
-}
-
 class OldServer extends Error {}
 
 export class BeanstalkdCaller extends StoreCaller {
   protected readonly store = 'beanstalkd';
   readonly #place: Place;
   readonly #heard: (facts: Fields) => void;
+  /** Forgotten when it ends, or does not come about: then there is another one. */
   #link: Promise<Link> | undefined;
   #closed = false;
 
@@ -101,54 +91,52 @@ export class BeanstalkdCaller extends StoreCaller {
   }
 
   protected verdictOn(error: unknown): Verdict {
-    if (error instanceof Unconnected) return error.isFinal ? 'final' : 'passing';
+    const cause = causeOf(error);
+    if (this.#closed || cause instanceof OldServer || isUnknownHost(cause)) return 'final';
     if (error instanceof LinkEnded && !error.sent) return 'passing';
     return isAway(error) ? 'lost' : 'final';
   }
 
   protected explain({ error, late, uncertain }: CallFailure, { consequence, repeatable = false }: Purpose): Error {
-    const cause = error instanceof Unconnected ? error.cause : error;
+    const cause = causeOf(error);
     const { name: connection, address } = this.settings;
     if (cause instanceof OldServer) {
       const versions = { found: cause.message, needed: NEEDED_VERSION };
       return beanstalkdVersion({ connection, address, ...versions, consequence });
     }
-    if (!(error instanceof Unconnected) && !isAway(error)) return error as Error;
+    if (!isAway(error)) return error as Error;
     return this.unavailable({ consequence, error: cause, late, uncertain: uncertain && !repeatable });
   }
 
   async #open(milliseconds: Milliseconds): Promise<Link> {
-    if (this.#closed) throw new Unconnected(new Error('the connection was closed'), true);
-    try {
-      const link = await Link.open(this.#place, this.settings.clock, milliseconds);
-      const version = link.facts.get('version') ?? '';
-      if (isOlder(version, NEEDED_VERSION)) {
-        link.close();
-        throw new OldServer(version);
-      }
-      this.#heard(link.facts);
-      return link;
-    } catch (error) {
-      throw new Unconnected(error, error instanceof OldServer || isUnknownHost(error));
+    if (this.#closed) throw new LinkEnded(new Error('the connection was closed'), false);
+    const link = await Link.open(this.#place, this.settings.clock, milliseconds);
+    const version = link.facts.get('version') ?? '';
+    if (isOlder(version, NEEDED_VERSION)) {
+      link.close();
+      throw new LinkEnded(new OldServer(version), false);
     }
+    this.#heard(link.facts);
+    return link;
   }
 
+  /** Shared by all who ask, for as long as it lives. @throws LinkEnded */
   async #connected(milliseconds: Milliseconds): Promise<Link> {
-    for (;;) {
-      // Shared by all who ask meanwhile.
-      const opening = (this.#link ??= this.#open(milliseconds));
-      try {
-        const link = await within(this.settings.clock, milliseconds, opening);
-        if (link.isOpen) return link;
-      } catch (error) {
-        if (error instanceof Silence) throw new Unconnected(error, false);
-        if (this.#link === opening) this.#link = undefined;
-        throw error;
-      }
-      if (this.#link === opening) this.#link = undefined;
+    if (this.#link === undefined) {
+      const forget = (): void => (this.#link = undefined);
+      this.#link = this.#open(milliseconds);
+      this.#link.then(({ ended }) => ended).then(forget, forget);
+    }
+    try {
+      return await within(this.settings.clock, milliseconds, this.#link);
+    } catch (error) {
+      throw error instanceof Silence ? new LinkEnded(error, false) : error;
     }
   }
 }
+
+/** What stood in the way of a call that was not sent. */
+const causeOf = (error: unknown): unknown => (error instanceof LinkEnded && !error.sent ? error.cause : error);
 
 /** The link is of no use any more. */
 const isAway = (error: unknown): boolean => error instanceof LinkEnded || error instanceof Silence;

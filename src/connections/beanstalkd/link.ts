@@ -53,8 +53,9 @@ export class Link {
   #used = FIRST_TUBE;
   #end: Error | undefined;
   #facts: Fields = new Map();
+  #over: () => void = () => undefined;
   /** Resolves when it has ended. */
-  readonly ended: Promise<void>;
+  readonly ended = new Promise<void>((resolve) => (this.#over = resolve));
 
   private constructor(socket: Socket, clock: Clock) {
     this.#socket = socket;
@@ -64,15 +65,10 @@ export class Link {
     socket.setNoDelay(true);
     socket.on('data', (chunk) => this.#read(chunk));
     socket.on('error', (error) => this.#finish(error));
-    this.ended = new Promise((resolve) => {
-      socket.on('close', () => {
-        this.#finish(new Error('the connection was closed'));
-        resolve();
-      });
-    });
+    socket.on('close', () => this.#finish(new Error('the connection was closed')));
   }
 
-  /** One attempt. @throws what the system says, LinkEnded, Silence */
+  /** One attempt. @throws LinkEnded with what the system says, or with silence */
   static async open({ host, port }: Place, clock: Clock, milliseconds: Milliseconds): Promise<Link> {
     const since = clock.monotonic();
     const socket = connect({ host, port });
@@ -84,7 +80,7 @@ export class Link {
       return link;
     } catch (error) {
       link.close();
-      throw error;
+      throw new LinkEnded(error instanceof LinkEnded ? (error.cause as Error) : (error as Error), false);
     }
   }
 
@@ -180,6 +176,7 @@ export class Link {
 
   #finish(error: Error): void {
     this.#end ??= error;
+    this.#over();
     for (const call of this.#calls.splice(0)) call.reject(new LinkEnded(this.#end, true));
   }
 }
