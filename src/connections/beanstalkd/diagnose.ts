@@ -1,25 +1,19 @@
 /** Looks for what loses or stops jobs in a beanstalkd: what `onqueue check` prints of it. */
 import type { Diagnosis } from '../contract';
+import { latencyOf } from '../kit/latency';
 import type { BeanstalkdCaller } from './caller';
 import { type Fields, fieldsOf } from './protocol';
 
-/** Milliseconds; every job takes two such round trips. */
-const SLOW = 20;
-
 export async function diagnoseBeanstalkd(caller: BeanstalkdCaller, maxPayload: number): Promise<readonly Diagnosis[]> {
-  const { clock } = caller.settings;
   const ask = () => caller.call(() => ['stats'], { consequence: 'its state was not read', repeatable: true });
-  await ask();
-  const sentAt = clock.monotonic();
   const facts = fieldsOf((await ask())[0]!.body);
-  const took = Math.round((clock.monotonic() - sentAt) * 10) / 10;
   return [
     version(facts),
     persistence(facts),
     size(facts, maxPayload),
     ...draining(facts),
     ...buried(facts),
-    latency(took),
+    await latencyOf(caller.settings.clock, 'two', ask),
   ];
 }
 
@@ -64,13 +58,4 @@ function buried(facts: Fields): readonly Diagnosis[] {
   if (count === 0) return [];
   const message = `${count}: set aside by a worker, and run by nobody before they are kicked`;
   return [{ level: 'warning', subject: 'buried jobs', message }];
-}
-
-function latency(milliseconds: number): Diagnosis {
-  const slow = milliseconds > SLOW;
-  return {
-    level: slow ? 'warning' : 'ok',
-    subject: 'latency',
-    message: `${milliseconds} ms for a round trip${slow ? '; each job takes two. Bring the worker nearer to the server.' : ''}`,
-  };
 }

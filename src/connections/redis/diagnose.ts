@@ -1,12 +1,10 @@
 /** Looks for settings of a Redis that lose jobs: what `onqueue check` prints of it. */
 import type { Diagnosis } from '../contract';
+import { latencyOf } from '../kit/latency';
 import type { RedisCaller } from './caller';
 import type { Keys } from './keys';
 import { missingPermissions } from './permissions';
 import { serverVersion } from './server-version';
-
-/** Milliseconds; every job takes at least one such round trip. */
-const SLOW = 20;
 
 /** @param isCluster then version, settings and latency are those of one node */
 export async function diagnoseRedis(
@@ -15,16 +13,14 @@ export async function diagnoseRedis(
   isCluster: boolean,
 ): Promise<readonly Diagnosis[]> {
   const consequence = 'its settings were not read';
-  const { clock } = caller.settings;
   const info = fieldsOf(String(await caller.command('info', [], { consequence })));
-  const sentAt = clock.monotonic();
-  await caller.command('ping', [], { consequence });
-  const answeredIn = Math.round((clock.monotonic() - sentAt) * 10) / 10;
+  const ask = (): Promise<unknown> => caller.command('ping', [], { consequence });
+  const latency = await latencyOf(caller.settings.clock, 'at least one', ask);
   const found = isCluster ? [await slots(caller)] : [];
   // A cluster that is down runs no script.
   if (found.every(({ level }) => level !== 'error'))
     found.push(permitted(await missingPermissions(caller, keys.queue('default').ready)));
-  return [version(info), eviction(info), persistence(info, await snapshots(caller)), latency(answeredIn), ...found];
+  return [version(info), eviction(info), persistence(info, await snapshots(caller)), latency, ...found];
 }
 
 type Info = ReadonlyMap<string, string>;
@@ -83,15 +79,6 @@ async function snapshots(caller: RedisCaller): Promise<string | undefined> {
   } catch {
     return undefined;
   }
-}
-
-function latency(milliseconds: number): Diagnosis {
-  const slow = milliseconds > SLOW;
-  return {
-    level: slow ? 'warning' : 'ok',
-    subject: 'latency',
-    message: `${milliseconds} ms for a round trip${slow ? '; each job takes at least one. Bring the worker nearer to Redis.' : ''}`,
-  };
 }
 
 function permitted(missing: readonly string[]): Diagnosis {

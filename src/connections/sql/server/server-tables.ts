@@ -2,6 +2,7 @@
 import type { Seconds } from '../../../base/clock';
 import { OnqueueError } from '../../../base/onqueue-error';
 import type { Diagnosis } from '../../contract';
+import { latencyOf } from '../../kit/latency';
 import type { Migrations } from '../../migrations';
 import { areTablesOutOfReach, foreignTable, newerTables, notMigrated, serverTooOld } from '../errors';
 import type { SqlTables } from '../sql-connection';
@@ -59,9 +60,6 @@ const NEEDED: Readonly<Record<keyof TableNames, readonly string[]>> = {
 /** An index over millions of jobs takes its time. */
 const MIGRATION_DEADLINE: Seconds = 3600;
 
-/** Milliseconds; every job takes at least one such round trip. */
-const SLOW = 20;
-
 export class ServerTables implements SqlTables {
   readonly migrations: Migrations;
   readonly #schema: Schema;
@@ -89,26 +87,18 @@ export class ServerTables implements SqlTables {
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {
-    const { clock } = this.#caller.settings;
     const purpose = { consequence: 'it was not examined' };
     try {
       const found = await this.#caller.run(purpose, () => look(this.#schema));
-      const sentAt = clock.monotonic();
-      await this.#caller.run(purpose, () => run(raw('SELECT 1')));
-      const latency = Math.round((clock.monotonic() - sentAt) * 10) / 10;
-      const isSlow = latency > SLOW;
-      const advice = isSlow ? '; each job takes at least one. Bring the worker nearer to the server.' : '';
+      const ask = (): Promise<unknown> => this.#caller.run(purpose, () => run(raw('SELECT 1')));
+      const latency = await latencyOf(this.#caller.settings.clock, 'at least one', ask);
       const { server, needed } = found;
       return [
         needed === undefined
           ? { level: 'ok', subject: 'version', message: server }
           : { level: 'error', subject: 'version', message: `${server} is too old: ${needed} or newer is needed.` },
         this.#diagnosisOf(found),
-        {
-          level: isSlow ? 'warning' : 'ok',
-          subject: 'latency',
-          message: `${latency} ms for a round trip${advice}`,
-        },
+        latency,
       ];
     } catch (error) {
       if (!(error instanceof OnqueueError)) throw error;

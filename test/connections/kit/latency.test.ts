@@ -1,0 +1,19 @@
+import { latencyOf } from '../../../src/connections/kit/latency';
+import { TestClock } from '../../../src/testing/test-clock';
+
+async function latency(milliseconds: number) {
+  const clock = new TestClock();
+  return latencyOf(clock, 'two', () => clock.advance(milliseconds / 1000));
+}
+
+it('says how long an answer takes', async () => {
+  expect(await latency(20)).toEqual({ level: 'ok', subject: 'latency', message: '20 ms for a round trip' });
+});
+
+it('warns of a store that is far away, with what each job pays', async () => {
+  expect(await latency(21)).toEqual({
+    level: 'warning',
+    subject: 'latency',
+    message: '21 ms for a round trip; each job takes two. Bring the worker nearer to the server.',
+  });
+});
