@@ -122,7 +122,7 @@ export class Worker implements Closable {
     };
     stayAlive();
     try {
-      await connection.migrations?.check?.();
+      await (connection.standsFor ?? connection).migrations?.check?.();
       return await this.#loop.run();
     } finally {
       alive?.cancel();

@@ -73,6 +73,10 @@ export class FailoverConnection implements Connection {
     return this.#standIn;
   }
 
+  get callsAtOnce(): number | undefined {
+    return this.standsFor.callsAtOnce;
+  }
+
   get isAway(): boolean | undefined {
     return this.standsFor.isAway;
   }

@@ -260,6 +260,18 @@ describe('a worker of a failover', () => {
     expect(said().filter((line) => line.includes('onqueue work second'))).toHaveLength(1);
   });
 
+  it('has the tables of the first looked at before it takes a job', async () => {
+    const check = jest.fn(async () => undefined);
+    Object.defineProperty(first.connection, 'migrations', { value: { check } });
+    await new Worker({ stopWhenEmpty: true }, manager).run();
+    expect(check).toHaveBeenCalledTimes(1);
+  });
+
+  it('has as many calls under way at once as the first carries', () => {
+    Object.defineProperty(first.connection, 'callsAtOnce', { value: 2 });
+    expect(both.callsAtOnce).toBe(2);
+  });
+
   it('keeps what failed in the store of the first, where it is listed once', async () => {
     await manager.connection().pushRaw('{"displayName":"Nobody","job":"onqueue","data":null,"attempts":9}');
     await new Worker({ once: true, tries: 1 }, manager).run();
