@@ -21,6 +21,8 @@ type Exchange = (page: readonly Settlement[], isLast: boolean) => Promise<Settle
 export class Settling {
   readonly #bytesOf: (settlement: Settlement) => number;
   readonly #written = new WeakMap<Reservation, SettleResult>();
+  /** Something was remembered at some time: as a rule nothing ever is. */
+  #mayKnow = false;
 
   /** @param bytesOf of the texts that travel with it */
   constructor(bytesOf: (settlement: Settlement) => number) {
@@ -29,11 +31,14 @@ export class Settling {
 
   /** By a call whose answer did not come. */
   wereWritten(reservations: readonly Reservation[]): void {
+    this.#mayKnow ||= reservations.length > 0;
     for (const reservation of reservations) this.#written.set(reservation, 'settled');
   }
 
   /** @throws what `exchange` throws */
   async inPages(settlements: readonly Settlement[], exchange: Exchange): Promise<Settled> {
+    const [first = settlements, ...others] = pagesOf(settlements, this.#bytesOf);
+    if (others.length === 0 && !this.#mayKnow) return exchange(first, true);
     const results = settlements.map(({ reservation }) => this.#written.get(reservation));
     const left = [...settlements.keys()].filter((at) => results[at] === undefined);
     const pages = [...pagesOf(left, (at) => this.#bytesOf(settlements[at]!))];
@@ -59,7 +64,9 @@ export class Settling {
     settlements.forEach(({ reservation }, at) => {
       const result = results[at];
       // Of several outcomes of one reservation the first counts.
-      if (result !== undefined && !this.#written.has(reservation)) this.#written.set(reservation, result);
+      if (result === undefined || this.#written.has(reservation)) return;
+      this.#written.set(reservation, result);
+      this.#mayKnow = true;
     });
   }
 }
