@@ -1,28 +1,39 @@
 -- push.lua: put payloads into a queue, ready or delayed.
 --
---   KEYS[1] client      string  the recorded answer of this client
+--   KEYS[1] client      string  the number of the last call of this client that was carried out, and what it answered
 --   KEYS[2] ready       list    payloads ready to run
 --   KEYS[3] delayed     zset    payload -> due time (s)
 --   KEYS[4] notify      list    wake-up hints
 --   ARGV[1] offset      number  see parts/base.lua
---   ARGV[2] sequence    number  see parts/base.lua
---   ARGV[3] count       number  how many entries are ready at once
---   ARGV[4..] entries           the payloads of those, then for each delayed one: rule, delay, payload
+--   ARGV[2] sequence    number  of this call, among those of the client
+--   ARGV[3] rule        string  'next': only where the call before this one is the last that was carried out; 'any'
+--   ARGV[4] count       number  how many entries are ready at once
+--   ARGV[5..] entries           the payloads of those, then for each delayed one: rule, delay, payload
 --                               delay: seconds, or '@' and the moment; one that has passed makes it ready at once
 --                               rule 'unique': refuse what waits as delayed already; 'any': give it the new due time
 --
---   returns  {'pushed', duplicates, found} | {'stale'}      ('stale' writes nothing)
+--   returns  {'pushed', duplicates, found} | {'gap'}      ('gap' writes nothing)
 --            duplicates: places (from 1, among the delayed) of entries that were refused; the others went in;
---            found: 'unrecorded' (there is no record of an earlier call of this client) or 'recorded'
+--            found: 'unrecorded' (there is no record of an earlier call of this client) or 'recorded'.
+--            Both are left out where nothing was refused and a record was found, as nearly always.
 --   keeps    I1 I5 I6 I7
 --   cost     O(1) for a ready entry, O(log n) for a delayed one
 
 local client, ready, delayed, notify = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local sequence, count = tonumber(ARGV[2]), tonumber(ARGV[3])
-local FIRST_ENTRY = 4
+local sequence, rule, count = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local FIRST_ENTRY = 5
 
-local known, unrecorded = recall(client, sequence)
-if known then return known end
+-- A repeat. Calls that are under way together are carried out in order: where a later one was, this one was before it.
+-- Its answer is known no more, so a client sends none behind one that may be refused a duplicate.
+local recorded = call('GET', client)
+local last, answer = recorded and tonumber(recorded), nil
+if recorded and not last then
+  local _, number_end = find(recorded, ' ', 1, true)
+  last, answer = tonumber(sub(recorded, 1, number_end)), cmsgpack.unpack(sub(recorded, number_end + 1))
+end
+local distance = tonumber(sequence) - (last or 0)
+if recorded and distance <= 0 then return distance == 0 and answer or { 'pushed' } end
+if rule == 'next' and distance > 1 then return { 'gap' } end
 
 -- All that can be refused is asked for first: a key of another type, a right that is missing.
 local hints = call('LLEN', notify)
@@ -31,10 +42,10 @@ local due_now, added, duplicates, new = {}, {}, {}, {}
 for at = FIRST_ENTRY + count, #ARGV, 3 do
   moment = moment or clock()
   local place = (at - FIRST_ENTRY - count) / 3
-  local rule, due, payload = ARGV[at], due_at(moment, ARGV[at + 1]), ARGV[at + 2]
+  local due, payload = due_at(moment, ARGV[at + 1]), ARGV[at + 2]
   if due <= moment then
     due_now[#due_now + 1] = payload
-  elseif rule == 'unique' and (new[payload] or call('ZSCORE', delayed, payload)) then
+  elseif ARGV[at] == 'unique' and (new[payload] or call('ZSCORE', delayed, payload)) then
     duplicates[#duplicates + 1] = place + 1
   else
     -- A microsecond apart, so that what was pushed in order with one delay comes up in that order.
@@ -53,4 +64,10 @@ if first_due then call('ZADD', delayed, unpack(added)) end
 
 -- One is enough: whoever takes it leaves another as long as there is work.
 if hints == 0 and (count + #due_now > 0 or comes_first) then redis.pcall('RPUSH', notify, '1') end
-return record(client, sequence, { 'pushed', duplicates, unrecorded and 'unrecorded' or 'recorded' })
+
+local found = distance > 1 and not recorded and 'unrecorded' or 'recorded'
+answer = { 'pushed' }
+if #duplicates > 0 or found == 'unrecorded' then answer = { 'pushed', duplicates, found } end
+-- A refused record does not undo what was done.
+redis.pcall('SET', client, #duplicates > 0 and sequence .. ' ' .. cmsgpack.pack(answer) or sequence, 'EX', KEPT)
+return answer

@@ -231,6 +231,8 @@ export interface Connection {
    * calls than that may come all the same, and wait for each other.
    */
   readonly callsAtOnce?: number | undefined;
+  /** How many pushes to a queue may be under way, and still go in in the order of their calls. Absent: one. */
+  readonly pushesAtOnce?: number | undefined;
 
   /** Resolves when the store has confirmed all entries. All of one call go in, in order, or a later call says which. */
   push(queue: string, entries: readonly Entry[]): Promise<void>;

@@ -10,7 +10,7 @@ import { nextTurn } from '../base/next-turn';
 import { MOST_JOBS, pageBytes, pagesOf } from '../base/pages';
 
 /** What takes jobs. */
-export type Target = Pick<Connection, 'push'> & Partial<Pick<Connection, 'driver'>> & TimedTarget;
+export type Target = Pick<Connection, 'push'> & Partial<Pick<Connection, 'driver' | 'pushesAtOnce'>> & TimedTarget;
 
 /** A job that goes by a push of its own, which gives its id or an empty text. */
 export interface OwnPush {
@@ -41,6 +41,13 @@ export async function send(target: Target, job: EncodedJob): Promise<void> {
   }
 }
 
+/** A page on its way. */
+interface Sending {
+  readonly page: Page;
+  /** Undefined: all are in. `taken`: those that are in all the same. */
+  readonly ended: Promise<(Refusal & { readonly taken: readonly EncodedJob[] }) | undefined>;
+}
+
 /**
  * Sends many jobs, page by page, each queue's in order, then those with a push of their own. With a connection that is away
  * it goes on with those of others.
@@ -58,17 +65,30 @@ export async function sendAll(
   for (const group of groups(parcels.filter((parcel): parcel is EncodedJob => !isOwn(parcel)))) {
     const { connection } = group[0];
     const target = (): Target => targetOf(connection);
-    // Each page holds one at least.
-    for (const page of pagesOf(group, bytesOf, mostOf(target)) as Iterable<Page>) {
-      if (away.has(connection)) break;
-      const refusal = await push(target, page);
-      for (const job of refusal?.taken ?? page) sent(job, job.id);
-      if (refusal !== undefined) {
+    const { jobs, atOnce } = mostOf(target);
+    const underWay: Sending[] = [];
+    const refusals: (readonly [Refusal, Page])[] = [];
+    // Where one page was refused, those behind it are heard before anybody is told: they may be in.
+    const hear = async (most: number): Promise<void> => {
+      while (underWay.length > (refusals.length > 0 ? 0 : most)) {
+        const { page, ended } = underWay.shift()!;
+        const refusal = await ended;
+        for (const job of refusal?.taken ?? page) sent(job, job.id);
+        if (refusal !== undefined) refusals.push([refusal, page]);
+      }
+      for (const [refusal, page] of refusals.splice(0)) {
         if (refusal.of === 'store' && refusal.error instanceof QueueUnavailableError) away.add(connection);
         refused(refusal, page);
       }
+    };
+    // Each page holds one at least.
+    for (const page of pagesOf(group, bytesOf, jobs) as Iterable<Page>) {
+      if (away.has(connection)) break;
+      underWay.push(await push(target, page));
+      await hear(atOnce - 1);
       await nextTurn();
     }
+    await hear(0);
   }
   for (const own of parcels.filter(isOwn)) {
     try {
@@ -79,21 +99,20 @@ export async function sendAll(
   }
 }
 
-/** Undefined: all are in. `taken`: those that are in all the same. */
-async function push(
-  targetOf: () => Target,
-  page: Page,
-): Promise<(Refusal & { readonly taken: readonly EncodedJob[] }) | undefined> {
+/** Resolves when the page is on its way. */
+async function push(targetOf: () => Target, page: Page): Promise<Sending> {
   let of: Refusal['of'] = 'store';
+  const refusal = (error: unknown): Awaited<Sending['ended']> => {
+    return { error, taken: of === 'job' ? page : takenOf(page, error), of };
+  };
   try {
     const target = targetOf();
     if (runsJobs(target)) of = 'job';
     await tell('queueing', page);
-    await target.push(page[0].queue, await entriesFor(target, page));
-    await tell('queued', page);
-    return undefined;
+    const pushed = target.push(page[0].queue, await entriesFor(target, page));
+    return { page, ended: pushed.then(() => tell('queued', page)).then(() => undefined, refusal) };
   } catch (error) {
-    return { error, taken: of === 'job' ? page : takenOf(page, error), of };
+    return { page, ended: Promise.resolve(refusal(error)) };
   }
 }
 
@@ -118,13 +137,17 @@ function runsJobs({ driver }: Target): boolean {
   return driver === 'sync';
 }
 
-/** Of jobs that run within their push each ends for itself: one that has run must not be told as not sent. */
-function mostOf(target: () => Target): number {
+/**
+ * How many jobs travel in a page, and how many pages at once. Of jobs that run within their push each ends for itself: one
+ * that has run must not be told as not sent.
+ */
+function mostOf(targetOf: () => Target): { readonly jobs: number; readonly atOnce: number } {
   try {
-    return runsJobs(target()) ? 1 : MOST_JOBS;
+    const target = targetOf();
+    return { jobs: runsJobs(target) ? 1 : MOST_JOBS, atOnce: target.pushesAtOnce ?? 1 };
   } catch {
     // The push tells why.
-    return MOST_JOBS;
+    return { jobs: MOST_JOBS, atOnce: 1 };
   }
 }
 

@@ -1,7 +1,9 @@
 /** `Bus.bulk` that breaks off in the middle: what is in must not be sent again. */
+import { nextTurn } from '../../src/base/next-turn';
 import { JobBus } from '../../src/dispatch/bus';
 import { Job } from '../../src/job/job';
 import type { BulkInterruptedError } from '../../src/dispatch/errors';
+import { eventually } from '../support/eventually';
 import { watchedApplication } from '../support/watched-application';
 
 const ran: string[] = [];
@@ -94,3 +96,47 @@ describe('a bulk that breaks off', () => {
     expect(watched().pushes).toEqual([]);
   });
 });
+
+describe('a bulk of several pages', () => {
+  it('has as many pages under way as the store takes in order, and no more', async () => {
+    const { bus, watched } = given();
+    let begun = 0;
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    Object.assign(watched(), { pushesAtOnce: 3 }).beforePush = () => {
+      begun += 1;
+      return released;
+    };
+
+    const bulk = bus.bulk(letters(450));
+    await eventually(() => begun === 3);
+    for (let turn = 0; turn < 10; turn += 1) await nextTurn();
+    expect(begun).toBe(3);
+    release();
+
+    const ids = await bulk;
+    expect((await watched().payloads('default')).map(({ id }) => id)).toEqual(ids);
+    expect(watched().pushes.map(({ entries }) => entries.length)).toEqual([100, 100, 100, 100, 50]);
+  });
+
+  it('says of the pages behind one that is refused which are in all the same', async () => {
+    const { bus, watched } = given();
+    let begun = 0;
+    let refuse = (_error: Error): void => undefined;
+    const refused = new Promise<void>((_resolve, reject) => (refuse = reject));
+    Object.assign(watched(), { pushesAtOnce: 3 }).beforePush = () => {
+      begun += 1;
+      if (begun === 4) refuse(new Error('No such address.'));
+      return begun === 2 ? refused : undefined;
+    };
+
+    const { facts } = await interruption(bus.bulk(letters(500)));
+
+    expect(facts.unsent).toEqual([...places(100, 200), ...places(400, 500)]);
+    expect(facts.ids).toEqual((await watched().payloads('default')).map(({ id }) => id));
+  });
+});
+
+const letters = (count: number): Letter[] => places(0, count).map((place) => new Letter(String(place)));
+
+const places = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, at) => from + at);

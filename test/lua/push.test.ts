@@ -11,7 +11,7 @@ describe('push.lua', () => {
 
   it('puts payloads at the tail of the ready list, in their order, and leaves one hint', async () => {
     await world.push([probe('a')]);
-    expect(await world.push([probe('b'), probe('c')])).toEqual(['pushed', [], 'recorded']);
+    expect(await world.push([probe('b'), probe('c')])).toEqual(['pushed']);
     expect(await world.state()).toEqual({ q: [probe('a'), probe('b'), probe('c')], 'q:notify': ['1'] });
   });
 
@@ -88,10 +88,33 @@ describe('push.lua', () => {
     expect(await world.whole()).toEqual(before);
   });
 
-  it('refuses a call that is older than one it has carried out', async () => {
+  it('says that there is no record of an earlier call', async () => {
+    expect(await world.push([probe('a')], { sequence: 1 })).toEqual(['pushed']);
+    await world.client.del(world.queue().client('pusher'));
+    expect(await world.push([probe('b')], { sequence: 2 })).toEqual(['pushed', [], 'unrecorded']);
+  });
+
+  it('pushes nothing again when a later call was carried out: this one was before it', async () => {
     await world.push([probe('b')], { sequence: 9 });
     const before = await world.whole();
-    expect(await world.push([probe('a')], { sequence: 8 })).toEqual(['stale']);
+    expect(await world.push([probe('a')], { sequence: 8 })).toEqual(['pushed']);
+    expect(await world.whole()).toEqual(before);
+  });
+
+  it('carries out a call that is sent behind another where that was the last to be carried out', async () => {
+    await world.pushLater([['unique', 100, probe('a')]], { sequence: 7 });
+    await world.pushLater([['unique', 100, probe('a')]], { sequence: 8 });
+    expect(await world.push([probe('b')], { sequence: 9, rule: 'next' })).toEqual(['pushed']);
+    expect((await world.state())['q']).toEqual([probe('b')]);
+  });
+
+  it.each([
+    ['was not', 8],
+    ['is not on record', undefined],
+  ])('writes nothing of a call that is sent behind another which %s', async (_what, last) => {
+    if (last !== undefined) await world.push([probe('a')], { sequence: last });
+    const before = await world.whole();
+    expect(await world.push([probe('c')], { sequence: 10, rule: 'next' })).toEqual(['gap']);
     expect(await world.whole()).toEqual(before);
   });
 

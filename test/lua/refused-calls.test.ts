@@ -76,7 +76,7 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
   exchange: everything,
   async push() {
     await world.pushLater([['any', 100, probe('before')]]);
-    const entries = [2, probe('a'), probe('b'), 'any', 50, probe('c'), 'unique', 60, probe('d')];
+    const entries = ['any', 2, probe('a'), probe('b'), 'any', 50, probe('c'), 'unique', 60, probe('d')];
     return {
       stay: ['before'],
       come: ['a', 'b', 'c', 'd'],

@@ -74,9 +74,12 @@ export class ScriptWorld {
     return ++this.#sequence;
   }
 
-  async push(payloads: readonly Argument[], { sequence = this.nextSequence(), queue = 'q' } = {}): Promise<unknown[]> {
+  async push(
+    payloads: readonly Argument[],
+    { sequence = this.nextSequence(), queue = 'q', rule = 'any' } = {},
+  ): Promise<unknown[]> {
     const { client, ready, delayed, notify } = this.queue(queue);
-    return this.run('push', [client('pusher'), ready, delayed, notify], [sequence, payloads.length, ...payloads]);
+    return this.run('push', [client('pusher'), ready, delayed, notify], [sequence, rule, payloads.length, ...payloads]);
   }
 
   async pushLater(
@@ -84,7 +87,7 @@ export class ScriptWorld {
     { sequence = this.nextSequence() } = {},
   ): Promise<unknown[]> {
     const { client, ready, delayed, notify } = this.queue();
-    return this.run('push', [client('pusher'), ready, delayed, notify], [sequence, 0, ...entries.flat()]);
+    return this.run('push', [client('pusher'), ready, delayed, notify], [sequence, 'any', 0, ...entries.flat()]);
   }
 
   /** Settles `outcomes`, which name queues by their place from 1, then reserves from the first `sources` of `queues`. */

@@ -1,8 +1,8 @@
 /**
- * Sends what comes in as one call at a time: what comes meanwhile travels in the next.
+ * Sends what comes in, as a rule as one call at a time: what comes meanwhile travels in the next.
  *
  * One call at a time is what makes a repeat harmless: Redis keeps the last answer of a client, and no more. It is also
- * what makes many small calls fast.
+ * what makes many small calls fast. A lane whose calls are carried out in order or not at all may have more under way.
  */
 import { type Milliseconds, type Moment, momentOf, type Seconds } from '../../base/clock';
 import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
@@ -40,8 +40,10 @@ export abstract class Lane<Item extends Waiting> {
   protected readonly waiting: Item[] = [];
   readonly #recorded: Records;
   #sequence = 0;
-  #busy = false;
-  #sending = false;
+  #underWay = 0;
+  #isGathering = false;
+  /** Resolves when the call that was sent last is settled. */
+  #last: Promise<void> | undefined;
 
   /** @param recorded of lanes that notice together what Redis has lost */
   constructor(caller: RedisCaller, recorded = newRecords()) {
@@ -51,12 +53,17 @@ export abstract class Lane<Item extends Waiting> {
 
   /** Nothing is under way, and nothing waits. */
   get isIdle(): boolean {
-    return !this.#busy;
+    return !this.#isGathering && this.#underWay === 0;
   }
 
   /** A call is under way. */
   protected get isSending(): boolean {
-    return this.#sending;
+    return this.#underWay > 0;
+  }
+
+  /** How many calls may be under way once what waits is sent. */
+  protected get mostUnderWay(): number {
+    return 1;
   }
 
   /** From when the deadline of a call counts: a long line is no silence, so it is from the last answer. */
@@ -64,8 +71,12 @@ export abstract class Lane<Item extends Waiting> {
     return Math.max(oldest!.since, this.caller.answeredAt);
   }
 
-  /** Sends the items as call number `sequence`, and settles each. Where it rejects, so does each item. */
-  protected abstract carry(items: readonly Item[], sequence: number): Promise<void>;
+  /**
+   * Sends the items as call number `sequence`, and settles each. Where it rejects, so does each item.
+   *
+   * @param before resolves when the call before it is settled; undefined: it is
+   */
+  protected abstract carry(items: readonly Item[], sequence: number, before?: Promise<void>): Promise<void>;
 
   /** To be taken before a call is sent: from then on its record is kept. */
   protected get moment(): Moment {
@@ -89,26 +100,34 @@ export abstract class Lane<Item extends Waiting> {
 
   protected enqueue(item: Item): void {
     this.waiting.push(item);
-    if (this.#busy) return;
-    this.#busy = true;
+    if (this.#isGathering || this.#underWay >= this.mostUnderWay) return;
+    this.#isGathering = true;
     // Not at once: what is sent in the same turn of the microtasks travels along.
-    void Promise.resolve().then(() => this.#work());
+    void Promise.resolve().then(() => {
+      this.#isGathering = false;
+      this.#sendWaiting();
+    });
   }
 
-  async #work(): Promise<void> {
-    while (this.waiting.length > 0) {
+  #sendWaiting(): void {
+    while (this.waiting.length > 0 && this.#underWay < this.mostUnderWay) {
       const items = this.waiting.splice(0, fitting(this.waiting));
-      this.#sequence += 1;
-      this.#sending = true;
-      try {
-        await this.carry(items, this.#sequence);
-      } catch (error) {
-        const again = this.#within(error, items);
-        for (const item of items) if (!again.includes(item)) item.reject(error);
-        this.waiting.unshift(...again);
-      }
+      this.#last = this.#send(items, this.#underWay > 0 ? this.#last : undefined);
     }
-    this.#busy = this.#sending = false;
+  }
+
+  async #send(items: readonly Item[], before: Promise<void> | undefined): Promise<void> {
+    this.#sequence += 1;
+    this.#underWay += 1;
+    try {
+      await this.carry(items, this.#sequence, before);
+    } catch (error) {
+      const again = this.#within(error, items);
+      for (const item of items) if (!again.includes(item)) item.reject(error);
+      this.waiting.unshift(...again);
+    }
+    this.#underWay -= 1;
+    this.#sendWaiting();
   }
 
   // The deadline of a call is that of its oldest item; those that came later have time left, where nothing was done.
@@ -131,6 +150,12 @@ function fitting(items: readonly Waiting[]): number {
     return at > 0 && (jobs > MOST_JOBS || bytes > MOST_BYTES || singles > 1);
   });
   return past < 0 ? items.length : past;
+}
+
+/** Whether one call has no room for more than these. */
+export function fillsCall(items: readonly Waiting[]): boolean {
+  let [jobs, bytes] = [0, 0];
+  return items.some((item) => (jobs += item.jobs) >= MOST_JOBS || (bytes += item.bytes) >= MOST_BYTES);
 }
 
 // By both clocks: the monotonic one stands still while a machine sleeps, the other may be set back.

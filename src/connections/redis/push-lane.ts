@@ -1,11 +1,22 @@
-/** Pushes to one queue: dispatches that come while a call is under way travel together in the next. */
+/**
+ * Pushes to one queue: dispatches that come while a call is under way travel together in the next.
+ *
+ * Where they fill calls, several are under way. Redis carries such a call out only if the one before it was carried out last:
+ * one that is refused, or lost with its connection, holds up those behind it, and a repeat finds out by a number alone how
+ * far they came.
+ */
 import type { Entry } from '../contract';
 import { DuplicatePayloadError } from '../errors';
 import type { RedisCaller } from './caller';
 import type { QueueKeys } from './keys';
-import { Lane, type Waiting, whenOf } from './lane';
+import { fillsCall, Lane, type Waiting, whenOf } from './lane';
 import { pageBytes, pagesOf } from '../../base/pages';
 import { script } from './scripts';
+
+/** So many are enough for Redis never to wait for the next. */
+export const PUSHES_AT_ONCE = 4;
+
+type Answer = readonly [word: Buffer, duplicates?: readonly number[], found?: Buffer];
 
 interface Push extends Waiting {
   readonly entries: readonly Entry[];
@@ -16,6 +27,8 @@ export class PushLane extends Lane<Push> {
   readonly #queue: string;
   readonly #keys: QueueKeys;
   readonly #onForgotten: () => void;
+  /** The call that was sent last may be refused a duplicate: what is known of its answer must not be that a later one came. */
+  #mayRefuse = false;
 
   /** @param onForgotten called when Redis turns out to have lost what it had confirmed */
   constructor(caller: RedisCaller, queue: string, keys: QueueKeys, onForgotten: () => void) {
@@ -30,6 +43,10 @@ export class PushLane extends Lane<Push> {
     for (const page of pagesOf(entries, bytesOf)) await this.#pushPage(page);
   }
 
+  protected override get mostUnderWay(): number {
+    return !this.#mayRefuse && fillsCall(this.waiting) ? PUSHES_AT_ONCE : 1;
+  }
+
   #pushPage(entries: readonly Entry[]): Promise<void> {
     const bytes = entries.reduce((sum, entry) => sum + bytesOf(entry), 0);
     const since = this.caller.settings.clock.monotonic();
@@ -38,11 +55,11 @@ export class PushLane extends Lane<Push> {
     });
   }
 
-  protected async carry(pushes: readonly Push[], sequence: number): Promise<void> {
+  protected async carry(pushes: readonly Push[], sequence: number, before?: Promise<void>): Promise<void> {
     const ready: string[] = [];
     const delayed: (string | number)[] = [];
-    const delayedOf: Push[] = [];
-    const payloadsOf: string[] = [];
+    const delayedOf: (readonly [push: Push, payload: string])[] = [];
+    this.#mayRefuse = false;
     for (const push of pushes) {
       for (const { payload, delay = 0, dueAt, unique = false } of push.entries) {
         if (delay <= 0 && dueAt === undefined) {
@@ -50,31 +67,36 @@ export class PushLane extends Lane<Push> {
           continue;
         }
         delayed.push(unique ? 'unique' : 'any', whenOf(delay, dueAt), payload);
-        delayedOf.push(push);
-        payloadsOf.push(payload);
+        delayedOf.push([push, payload]);
+        this.#mayRefuse ||= unique;
       }
     }
-    const { client, ready: readyKey, delayed: delayedKey, notify } = this.#keys;
+    const key = this.#keys.client(this.id);
     const jobs = ready.length + delayedOf.length;
+    const consequence = `${jobs === 1 ? 'a job was' : `${jobs} jobs were`} not queued`;
     const sentAt = this.moment;
-    const [, duplicates, record] = (await this.caller.script(
-      script('push'),
-      [client(this.id), readyKey, delayedKey, notify],
-      [sequence, ready.length, ...ready, ...delayed],
-      {
-        consequence: `${jobs === 1 ? 'a job was' : `${jobs} jobs were`} not queued`,
-        since: this.waitingSince(pushes),
-      },
-    )) as [word: unknown, duplicates: readonly number[], record: Buffer];
-    if (this.forgot(client(this.id), sentAt, String(record) === 'unrecorded')) {
+    const push = (rule: 'next' | 'any'): Promise<Answer> =>
+      this.caller.script(
+        script('push'),
+        [key, this.#keys.ready, this.#keys.delayed, this.#keys.notify],
+        [sequence, rule, ready.length, ...ready, ...delayed],
+        { consequence, since: this.waitingSince(pushes) },
+      ) as Promise<never>;
+    let answer = await push(before === undefined ? 'any' : 'next');
+    if (String(answer[0]) === 'gap') {
+      await before;
+      answer = await push('any');
+    }
+    const [, duplicates = [], found] = answer;
+    if (this.forgot(key, sentAt, found !== undefined && String(found) === 'unrecorded')) {
       this.#tellForgotten();
       this.#onForgotten();
     }
     for (const place of duplicates) {
-      const error = new DuplicatePayloadError(this.caller.settings.name, this.#queue, payloadsOf[place - 1]!);
-      delayedOf[place - 1]!.reject(error);
+      const [refused, payload] = delayedOf[place - 1]!;
+      refused.reject(new DuplicatePayloadError(this.caller.settings.name, this.#queue, payload));
     }
-    for (const push of pushes) push.resolve();
+    for (const one of pushes) one.resolve();
   }
 
   #tellForgotten(): void {

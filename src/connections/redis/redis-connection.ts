@@ -31,7 +31,7 @@ import { Exchanger } from './exchanger';
 import { Keys } from './keys';
 import { RedisLink } from './link';
 import { pagesOf } from '../../base/pages';
-import { PushLane } from './push-lane';
+import { PushLane, PUSHES_AT_ONCE } from './push-lane';
 import { QueueNames } from './queue-names';
 import { RecordedCalls } from './recorded-calls';
 import { RedisControl } from './redis-control';
@@ -70,6 +70,7 @@ export class RedisConnection extends StoreConnection implements Connection {
   readonly isDivided: boolean;
   readonly callsAtOnce: number;
   readonly settleAndReserve?: NonNullable<Connection['settleAndReserve']>;
+  readonly pushesAtOnce = PUSHES_AT_ONCE;
   readonly failed: RedisFailedStore;
   readonly locks: RedisLockStore;
   readonly control: RedisControl;

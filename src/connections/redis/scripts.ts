@@ -4,7 +4,7 @@ import { scriptText } from './script-text';
 
 /** The first word of an answer, by script. Any other one, `stale` among them, is refused. */
 const ANSWERS = {
-  push: ['pushed'],
+  push: ['pushed', 'gap'],
   exchange: ['exchanged'],
   renew: ['renewed'],
   permitted: ['permitted'],
