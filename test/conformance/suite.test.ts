@@ -282,12 +282,12 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
   ],
   [
     'tells of a restart that nobody asked for',
-    'a store in which nobody asked for a restart says nothing of one',
+    'every reserve of every client says the same of a restart, until the next one; before it none says anything',
     replying(() => ({ restart: 'now' })),
   ],
   [
     'tells of each restart once',
-    'every reserve of every client says the same of a restart, until the next one',
+    'every reserve of every client says the same of a restart, until the next one; before it none says anything',
     (good, clock) => {
       let told: string | undefined;
       return replying(({ restart }) => (restart === told ? { restart: undefined } : { restart: (told = restart) }))(
