@@ -29,9 +29,7 @@ const OPEN = 0n;
 const CLAIMED = 1n;
 /** Its text was sent anew, but it was not deleted yet. */
 const SENT = 2n;
-/** It has ended, and its holder was not told yet: what came with it failed. */
-const DONE = 3n;
-const ENDED = 4n;
+const ENDED = 3n;
 
 /** Where SQS takes a message back, however often its lease was renewed. */
 const LONGEST: Milliseconds = 12 * 3600 * 1000;
@@ -43,7 +41,7 @@ export function sharedNow(clock: Clock): Milliseconds {
   return clock.monotonic() + ORIGIN;
 }
 
-export type Claim = 'open' | 'sent' | 'done' | 'lost';
+export type Claim = 'open' | 'sent' | 'lost';
 
 export class Holding {
   readonly token: Token;
@@ -86,9 +84,8 @@ export class Holding {
     return Atomics.load(this.token.memory, STATE) === OPEN && now < this.leaseEnd;
   }
 
-  /** `open`: ours to end. `sent`: only to be deleted. `done`: it has ended already, and nobody was told. */
+  /** `open`: ours to end. `sent`: only to be deleted. */
   claim(now: Milliseconds): Claim {
-    if (this.#swap(DONE, ENDED)) return 'done';
     if (this.#swap(SENT, CLAIMED)) return 'sent';
     return now < this.leaseEnd && this.#swap(OPEN, CLAIMED) ? 'open' : 'lost';
   }
@@ -98,11 +95,6 @@ export class Holding {
     Atomics.store(this.token.memory, STATE, sent ? SENT : OPEN);
   }
 
-  done(): void {
-    Atomics.store(this.token.memory, STATE, DONE);
-  }
-
-  /** And its holder was told. */
   end(): void {
     Atomics.store(this.token.memory, STATE, ENDED);
   }

@@ -133,7 +133,7 @@ export class Inbox {
   async #giveBack(): Promise<void> {
     const kept = this.#keptNoLonger();
     if (kept === undefined) return;
-    await settle([givenBack(kept)], () => this.queue, sharedNow(this.#clock)).catch(() => undefined);
+    await settle([givenBack(kept)], () => this.queue, sharedNow(this.#clock));
   }
 
   #keptNoLonger(): Reservation | undefined {

@@ -24,21 +24,25 @@ interface Ending {
 
 type Release = Extract<Settlement, { outcome: 'released' }>;
 
-/**
- * @param now by the clock that all threads share
- * @throws what the first that failed was refused with; the others have ended, and say so when they are settled again
- */
+export interface Ended {
+  /** Undefined: it failed. */
+  readonly results: readonly (SettleResult | undefined)[];
+  /** What the first that failed was refused with. */
+  readonly error?: Error | undefined;
+}
+
+/** @param now by the clock that all threads share */
 export async function settle(
   settlements: readonly Settlement[],
   queueOf: (name: string) => SqsQueue,
   now: Milliseconds,
-): Promise<readonly SettleResult[]> {
+): Promise<Ended> {
   const endings: Ending[] = [];
-  const results = settlements.map((settlement, index): SettleResult => {
+  const results = settlements.map((settlement, index): SettleResult | undefined => {
     const holding = Holding.of(settlement.reservation);
     const claim = holding?.claim(now) ?? 'lost';
     if (holding === undefined || claim === 'lost') return 'lost';
-    if (claim !== 'done') endings.push({ index, settlement, holding, sent: claim === 'sent' });
+    endings.push({ index, settlement, holding, sent: claim === 'sent' });
     return 'settled';
   });
   const queues = new Set(endings.map(({ settlement }) => settlement.reservation.queue));
@@ -48,14 +52,14 @@ export async function settle(
       for (const { index } of await end(queueOf(queue), own, now)) results[index] = 'lost';
     }),
   );
-  const failed = endings.find(({ error }) => error !== undefined);
-  for (const { holding, error, sent } of endings) {
-    if (error !== undefined) holding.giveBack(sent);
-    else if (failed === undefined) holding.end();
-    else holding.done();
+  for (const { index, holding, error, sent } of endings) {
+    if (error === undefined) holding.end();
+    else {
+      holding.giveBack(sent);
+      results[index] = undefined;
+    }
   }
-  if (failed?.error !== undefined) throw failed.error;
-  return results;
+  return { results, error: endings.find(({ error }) => error !== undefined)?.error };
 }
 
 /** Gives those that were lost. Never throws: what failed bears its error. */

@@ -24,6 +24,7 @@ import type {
   Waiter,
 } from '../contract';
 import { ALL_CAPABLE } from '../kit/all-capable';
+import { NOTHING, Settling } from '../kit/settling';
 import { StoreConnection } from '../kit/store-connection';
 import { Waiters } from '../kit/waiters';
 import { SqsCaller } from './caller';
@@ -86,6 +87,7 @@ export class SqsConnection extends StoreConnection implements Connection {
   readonly #names: QueueNames;
   readonly #queues = new Recent<string, QueueEnds>(MOST_QUEUES, isIdle);
   readonly #waiters: Waiters;
+  readonly #settling = new Settling(() => 0);
   /** Bytes of a message at most. */
   readonly #room: number;
 
@@ -141,7 +143,13 @@ export class SqsConnection extends StoreConnection implements Connection {
     this.checkOpen('settle');
     // Written to the failed store of another connection, it is completed here.
     if (settlements.some(({ outcome }) => outcome === 'failed')) throw this.lacks('settle', 'failed');
-    return settle(settlements, (queue) => this.#ends(queue).queue, sharedNow(this.#context.clock));
+    const { results } = await this.#settling.inPages(settlements, async (page) => {
+      const ended = await settle(page, (queue) => this.#ends(queue).queue, sharedNow(this.#context.clock));
+      if (ended.error === undefined) return { ...NOTHING, results: ended.results as readonly SettleResult[] };
+      this.#settling.remember(page, ended.results);
+      throw ended.error;
+    });
+    return results;
   }
 
   async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
