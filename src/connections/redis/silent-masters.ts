@@ -1,5 +1,5 @@
 /** The masters of a cluster that do not answer at present: whoever asks one of them goes on without it, to the others. */
-import { endOfTurn } from '../../base/clock';
+import { Silence, within } from '../kit/silence';
 import type { RedisCaller } from './caller';
 
 /** Part of the deadline for which the first that is not answered waits, and the others with it. */
@@ -27,22 +27,13 @@ export class SilentMasters {
       return undefined;
     }
     const { clock, deadline } = this.#caller.settings;
-    return new Promise((resolve, reject) => {
-      let isSettled = false;
-      const giveUp = (): void => {
-        if (isSettled) return;
-        this.#silent.add(place);
-        asked.then(isOver, isOver);
-        resolve(undefined);
-      };
-      // What came while a job blocked the event loop is read before the silence is believed.
-      const timer = clock.after(deadline * 1000 * PATIENCE, () => void endOfTurn().then(giveUp));
-      const done = (): void => {
-        isSettled = true;
-        timer.cancel();
-      };
-      asked.then(done, done);
-      asked.then(resolve, reject);
-    });
+    try {
+      return await within(clock, deadline * 1000 * PATIENCE, asked, false);
+    } catch (error) {
+      if (!(error instanceof Silence)) throw error;
+      this.#silent.add(place);
+      asked.then(isOver, isOver);
+      return undefined;
+    }
   }
 }

@@ -6,6 +6,7 @@
  * group: there it becomes visible again as it is.
  */
 import type { Milliseconds } from '../../base/clock';
+import { groupsOf } from '../../base/groups';
 import type { Settlement, SettleResult } from '../contract';
 import type { EntryResult } from './batches';
 import { Holding } from './holding';
@@ -45,10 +46,9 @@ export async function settle(
     endings.push({ index, settlement, holding, sent: claim === 'sent' });
     return 'settled';
   });
-  const queues = new Set(endings.map(({ settlement }) => settlement.reservation.queue));
+  const byQueue = groupsOf(endings, ({ settlement }) => settlement.reservation.queue);
   await Promise.all(
-    [...queues].map(async (queue) => {
-      const own = endings.filter(({ settlement }) => settlement.reservation.queue === queue);
+    [...byQueue].map(async ([queue, own]) => {
       for (const { index } of await end(queueOf(queue), own, now)) results[index] = 'lost';
     }),
   );

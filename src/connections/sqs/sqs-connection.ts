@@ -1,6 +1,7 @@
 /** The `sqs` driver: payloads as messages of Amazon SQS, in standard and FIFO queues, through the AWS SDK. */
 import type { SqsConfig } from '../configs';
 import type { Milliseconds, Seconds } from '../../base/clock';
+import { groupsOf } from '../../base/groups';
 import { toError } from '../../base/exception-text';
 import { MOST_BYTES } from '../../base/pages';
 import { Recent } from '../../base/recent';
@@ -156,8 +157,7 @@ export class SqsConnection extends StoreConnection implements Connection {
     this.checkOpen('renew');
     const now = sharedNow(this.#context.clock);
     const results = new Map<Reservation, RenewResult>();
-    for (const name of new Set(reservations.map(({ queue }) => queue))) {
-      const own = reservations.filter(({ queue }) => queue === name);
+    for (const [name, own] of groupsOf(reservations, ({ queue }) => queue)) {
       const renewed = await renew(this.#ends(name).queue, own, lease, now);
       own.forEach((reservation, index) => results.set(reservation, renewed[index]!));
     }
