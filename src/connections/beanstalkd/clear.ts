@@ -9,7 +9,7 @@ const PAGE = 100;
 /** @throws QueueUnavailableError */
 export async function clearTube(caller: BeanstalkdCaller, reservers: Reservers, tube: string): Promise<number> {
   const consequence = 'the queue was not cleared, or not all of it';
-  // A connection of its own: what it reserves and does not come to delete goes back with it.
+  // A connection of its own: if it fails, the server takes back the jobs that it has reserved and not deleted.
   const link = await caller.open(consequence);
   const ask = (commands: readonly Command[]): Promise<readonly Reply[]> => link.call(commands, caller.deadline);
   try {

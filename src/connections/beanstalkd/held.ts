@@ -18,7 +18,7 @@ export interface RawJob {
 export interface KnownJob extends RawJob {
   readonly tube: string;
   readonly facts: JobFacts;
-  /** How long the server leaves it with a silent holder: said by whoever pushed it. */
+  /** How long the server leaves it with a silent holder, as it was pushed. */
   readonly ttr: Milliseconds;
   /** The connection that has reserved it. */
   readonly reserver: Reserver;
@@ -45,7 +45,7 @@ export class Held {
   isOver = false;
   /** A call settles it, and will tell what became of it. */
   isClaimed = false;
-  /** What is asked of the server, or was and nobody has heard of: not to be asked again. */
+  /** What the server was asked, also if nobody has heard the answer yet. It is not asked again. */
   settling: Promise<SettleResult> | undefined;
   touching: Promise<boolean> | undefined;
   /** The priority after a settlement whose answer was lost; 'gone': there would be none. */
@@ -80,7 +80,7 @@ export class Held {
     return true;
   }
 
-  /** Whoever claimed it has heard what became of it. */
+  /** The call that claimed it has told what became of it. */
   told(): void {
     this.isClaimed = false;
     this.settling = this.doubt = undefined;

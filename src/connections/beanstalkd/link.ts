@@ -1,7 +1,7 @@
 /**
  * One connection to a beanstalkd: commands go out in one order, and their replies come back in it.
  *
- * It is opened once. What ends it ends all that is under way on it, and the server takes back what was reserved on it.
+ * It is opened once. When it ends, so do all calls under way, and the server takes back the jobs that were reserved on it.
  */
 import { connect, type Socket } from 'node:net';
 import type { Clock, Milliseconds } from '../../base/clock';
@@ -32,11 +32,11 @@ interface Call {
   readonly replies: Reply[];
   readonly resolve: (replies: readonly Reply[]) => void;
   readonly reject: (error: Error) => void;
-  /** When whoever asked gives up waiting, by the monotonic clock. */
+  /** When the caller gives up waiting, by the monotonic clock. */
   readonly dueAt: Milliseconds;
 }
 
-/** A timer may ring so much before its time: whoever gives up by it must find the call overdue. */
+/** A timer may ring a little early. A call that was given up by it must count as overdue then. */
 const EARLY: Milliseconds = 5;
 
 const FIRST_TUBE = 'default';

@@ -23,7 +23,7 @@ import type { Tubes } from './tubes';
 
 /** So many are asked for in one go: their texts are not known to be short. */
 const AT_ONCE = 25;
-/** When delayed jobs wait beside those that were handed out, nobody asks when they are due. */
+/** If a reserve hands out jobs, it does not ask when the delayed ones are due. */
 const LOOK_AGAIN: Seconds = 1;
 
 /** What the body of a job says. */
@@ -63,7 +63,7 @@ export class Reserve {
       caught = await this.#catch(reserver, caught);
       return await this.#handOut(reserver, caught, ownBefore);
     } catch (error) {
-      // Whatever of it a connection still has: nobody will run it.
+      // Nobody will run what was caught.
       await giveBack(caught);
       throw error;
     }
@@ -145,7 +145,7 @@ export class Reserve {
     for (const { job, keptAt } of this.#reservers.held()) {
       if (this.#queues.has(job.tube)) next = Math.min(next, (keptAt + job.ttr - clock.monotonic()) / 1000);
     }
-    // When the lease of somebody else's job ends, the server tells nobody.
+    // The server does not tell when the lease of somebody else's job ends.
     let reserved = 0;
     for (const [, state] of states) reserved += state.reserved;
     if (reserved > ownBefore) next = Math.min(next, this.#request.lease);
@@ -160,7 +160,7 @@ function read(job: KnownJob): Read {
   const { body } = job;
   const canonical = readCounters(body);
   const identified = hasId(body);
-  // A tail of ours behind what is no JSON: its id would be looked for in vain.
+  // Behind a text that is no JSON a tail of ours may stand, but no id.
   const any = canonical === undefined || !identified ? readCountersOfAny(body) : undefined;
   const written = !identified && any === undefined ? undefined : (canonical?.counters ?? any);
   const past = pastOf(job.facts);

@@ -14,7 +14,7 @@ import { unseenPriority } from './marks';
 import { fieldsOf, type Reply } from './protocol';
 
 const NO_JOB = new Set(['TIMED_OUT', 'DEADLINE_SOON']);
-/** Part of the time that the server leaves a job with us after which we keep it, where nobody else does it as often. */
+/** Part of the time that the server leaves a job with us. After it we touch the job, unless renewals come as often. */
 const THIRD = 1 / 3;
 
 /** What one look for jobs has brought. */
@@ -56,7 +56,7 @@ export class Reserver {
   }
 
   /**
-   * Reserves up to `limit` jobs of a tube that are ready now, and asks for what else may be asked along.
+   * Reserves up to `limit` jobs of a tube that are ready now, and sends other commands along.
    *
    * @throws QueueUnavailableError
    */
@@ -93,7 +93,7 @@ export class Reserver {
     let next = Infinity;
     for (const tube of tubes) {
       const first = (await this.#call([...this.link.use(tube), 'peek-delayed'], consequence)).at(-1)!;
-      // The tube had delayed jobs a moment ago: what was one has become ready, and who waits for nothing else would miss it.
+      // The tube had delayed jobs a moment ago. They have become ready, and a worker that waits for nothing else would miss them.
       if (first.word !== 'FOUND') return 0;
       const [known] = await this.#call([`stats-job ${first.args[0]}`], consequence);
       next = Math.min(next, Number(fieldsOf(known!.body).get('time-left') ?? 0) + 1);
@@ -109,7 +109,7 @@ export class Reserver {
     this.#keepShort();
   }
 
-  /** Gives a job back that nobody has run, at no cost. Where its connection has ended, or will, the server takes it back itself. */
+  /** Gives a job back that nobody has run, at no cost. If its connection has ended, the server has taken it back itself. */
   async giveBack({ id, facts }: KnownJob): Promise<void> {
     await this.#call([`release ${id} ${unseenPriority(facts)} 0`], 'a job was not given back').catch(() => undefined);
   }
@@ -189,7 +189,7 @@ export class Reserver {
     }
   }
 
-  // What comes yet has nobody to run it.
+  // Nobody runs the jobs that still come.
   async #giveBackLate(caught: Promise<Catch>): Promise<void> {
     for (const job of await this.describe((await caught).jobs)) await this.giveBack(job);
   }
@@ -203,7 +203,7 @@ export class Reserver {
   }
 
   /**
-   * What to throw for a link that ended or was silent. A silent one is given up, once none of its jobs can be ours any more.
+   * What to throw for a link that ended or was silent. A silent one is given up once none of its jobs can be ours any more.
    */
   failed(error: unknown, consequence: string, uncertain = false): unknown {
     const now = this.caller.settings.clock.monotonic();
@@ -217,7 +217,7 @@ export class Reserver {
     this.#held.clear();
   }
 
-  // A lease that is longer than what the server was told when the job was pushed is kept from here.
+  // The server knows the lease that the job was pushed with. Where the worker's is longer, we touch the job meanwhile.
   #keepShort(): void {
     if (this.#keeping !== undefined) return;
     const { clock } = this.caller.settings;

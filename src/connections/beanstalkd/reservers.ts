@@ -7,7 +7,7 @@ import { Reserver } from './reserver';
 /** Where all of them hold jobs, a wait is a pause. */
 const MOST = 8;
 
-/** Who was woken reserves much sooner than this; but who was told to reserve nothing may not for hours. */
+/** A worker that was woken reserves much sooner than this. One that was told to reserve nothing may not for hours. */
 const LONGEST_KEPT: Milliseconds = 5000;
 /** Part of what the server leaves us that may be over when a job is handed out. */
 const STALE = 1 / 3;
@@ -32,12 +32,16 @@ export class Reservers {
     return this.current ?? this.#open(consequence);
   }
 
-  /** One to wait on: it holds nothing, as what waits can renew nothing. Undefined: there are too many. @throws QueueUnavailableError */
+  /**
+   * One to wait on. It holds nothing: a connection that waits can renew nothing. Undefined: there are too many.
+   *
+   * @throws QueueUnavailableError
+   */
   async idle(consequence: string): Promise<Reserver | undefined> {
     const [reserving, ...others] = [...this.#all].filter(({ isUsable }) => isUsable);
     const idle = others.toReversed().find(({ isEmpty }) => isEmpty);
     if (idle !== undefined) return idle;
-    // The only one, or with jobs in all others: this one is left to whoever reserves.
+    // All others hold jobs: reserves go on with those. The only one stays free for reserves.
     if (reserving !== undefined && reserving.isEmpty && others.length > 0) return reserving;
     return this.#all.size + this.#opening < MOST ? this.#open(consequence) : undefined;
   }
@@ -52,7 +56,7 @@ export class Reservers {
     return this.#awaited.some(({ tube }) => tubes.includes(tube));
   }
 
-  /** A job that a wait has brought, for the next one who reserves from its tube. What nobody takes goes back, at no cost. */
+  /** Keeps a job that a wait has brought for the next reserve from its tube. If none comes, the job goes back at no cost. */
   bring(job: KnownJob): void {
     this.#awaited.push(job);
     this.clock.after(Math.min(LONGEST_KEPT, job.ttr * STALE), () => {
@@ -63,7 +67,7 @@ export class Reservers {
     });
   }
 
-  /** What was brought of these tubes; it is the caller's from here on. */
+  /** What waits have brought of these tubes. From here on it is the caller's. */
   takeAwaited(tubes: readonly string[]): readonly KnownJob[] {
     const taken = this.#awaited.filter(({ tube }) => tubes.includes(tube));
     const left = this.#awaited.filter(({ tube }) => !tubes.includes(tube));

@@ -109,7 +109,7 @@ async function putAnew(held: Held, settlement: Released): Promise<SettleResult |
   return result;
 }
 
-// Once its lease has ended, anybody may delete a job that waits: then only who still holds it may.
+// Once the lease has ended the job waits, and anybody could delete it. Only its holder may.
 async function isOurs(held: Held): Promise<boolean> {
   const { clock } = held.reserver.caller.settings;
   return held.isFresh(clock.monotonic()) || held.reserver.touch(held);

@@ -15,7 +15,7 @@ const PAUSE: Seconds = 0.25;
 
 /** For one worker. */
 export class TubeWait implements Listening {
-  /** So long a reserve waits on the server, also after whoever asked has gone. */
+  /** How long a reserve waits on the server, also when nobody waits for it any more. */
   readonly longest: Seconds = 2;
   readonly #reservers: Reservers;
   readonly #tubes: readonly string[];

@@ -1,5 +1,5 @@
 /**
- * The `failover` driver: what is pushed goes to the first of several connections that takes it. All else is the first's.
+ * The `failover` driver: jobs go to the first of several connections that takes them. The first one does everything else.
  *
  * A push whose answer was lost goes to no other: it may have been carried out, and its jobs would run twice.
  */
@@ -59,7 +59,7 @@ export class FailoverConnection implements Connection {
     return this.standsFor.capabilities;
   }
 
-  /** Of the first that tells; who may be away must not keep a job from the others. */
+  /** The first answer counts: a connection that is away must not keep a job from the others. */
   async now(): Promise<Milliseconds> {
     const inTurn = this.#members.toSorted((a) => (a.name === this.#standIn ? -1 : 0));
     for (const { connection } of inTurn) {
@@ -107,7 +107,7 @@ export class FailoverConnection implements Connection {
 
   async push(queue: string, entries: readonly Entry[]): Promise<void> {
     this.#checkOpen('push');
-    // A connection takes all of a page or nothing: what it took of more would go to another as well.
+    // A connection takes all of a page or nothing. Of more it could take a part, which would go to another one as well.
     for (const page of pagesOf(entries, ({ payload }) => Buffer.byteLength(payload))) await this.#push(queue, page);
   }
 

@@ -14,7 +14,7 @@ export class Member {
   readonly #context: ConnectorContext;
   /** Pushes that it has not taken since it took one. */
   #failures = 0;
-  /** It has answered: the next push tries it, and no other until it is known what came of that. */
+  /** It has answered: the next push tries it. Others wait until the result of that is known. */
   #mayBeBack = false;
   #isAsked = false;
   #askAt: Milliseconds = -Infinity;
@@ -85,7 +85,7 @@ export class Member {
     logger.info({ connection: this.name }, `'${this.name}' takes jobs of '${name}' again.`);
   }
 
-  // By a call that can do no harm, and that nobody waits for.
+  // Nobody waits for this call, and it can do no harm.
   #ask(queue: string): void {
     if (this.#isAsked || this.#context.clock.monotonic() < this.#askAt) return;
     this.#isAsked = true;

@@ -1,4 +1,4 @@
-/** What a store can that lacks nothing: drivers say what theirs lacks. */
+/** The capabilities of a store that lacks nothing. Drivers say which of them theirs lacks. */
 import type { Capabilities } from '../contract';
 
 export const ALL_CAPABLE: Capabilities = {

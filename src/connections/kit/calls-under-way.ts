@@ -1,4 +1,4 @@
-/** Counts calls without an answer, for whoever closes: they may end first. */
+/** Counts calls without an answer: a connection that closes waits for them. */
 import { type Clock, endOfTurn, type Milliseconds } from '../../base/clock';
 import { within } from './silence';
 
@@ -28,7 +28,7 @@ export class CallsUnderWay {
     while (this.#count > 0 && clock.monotonic() < end) {
       const idle = new Promise<void>((resolve) => (this.#idle = resolve));
       await within(clock, end - clock.monotonic(), idle).catch(() => undefined);
-      // What waited for the last answer is sent now.
+      // Calls that waited for the last answer are sent now.
       await endOfTurn();
     }
   }

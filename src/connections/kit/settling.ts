@@ -1,8 +1,8 @@
 /**
  * Settles in pages of what one call may move.
  *
- * Of a settle that fails half way its caller hears the failure alone, and sends all of it again. What was written the first
- * time is remembered until then: the store would call it lost.
+ * If a settle fails half way, its caller hears of the failure alone and sends all of it again. Until then we remember what was
+ * written the first time: the store would call it lost.
  */
 import { pagesOf } from '../../base/pages';
 import type { Reservation, ReserveReply, Settlement, SettleResult } from '../contract';

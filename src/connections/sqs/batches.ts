@@ -1,4 +1,4 @@
-/** Carries out many of one kind in batches of ten, and repeats of a batch only what failed. */
+/** Carries out many requests of one kind in batches of ten, and repeats only the entries that failed. */
 import type { BatchResultErrorEntry, SQS } from '@aws-sdk/client-sqs';
 import { toError } from '../../base/exception-text';
 import { MOST_BYTES, pagesOf } from '../../base/pages';
@@ -53,7 +53,7 @@ export async function inBatches<Entry>(
   return results;
 }
 
-/** What those that come after are answered with, if they are not sent. */
+/** The result of the entries that are not sent after a failure. Undefined: they are sent. */
 function failureOfRest(results: readonly EntryResult[], inOrder: boolean): EntryResult | undefined {
   for (const result of results) {
     if (result.done) continue;

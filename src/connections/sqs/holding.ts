@@ -1,9 +1,8 @@
 /**
  * A message that this process holds: until when, and whether it has ended.
  *
- * SQS neither says that a receipt has lost its worth nor takes it back from one of two who use it: to end a message is
- * carried out, or ignored, without a word. So whoever holds one keeps to its lease by the clock of this process, and all
- * threads of it look at the same memory.
+ * SQS does not say that a receipt has become worthless: it deletes the message, or ignores the request, without a word. So
+ * this process goes by its own clock to know whether a lease has ended, and all its threads look at the same memory.
  */
 import { type Clock, type Milliseconds, monotonicOrigin, type Seconds } from '../../base/clock';
 import type { Reservation } from '../contract';
@@ -90,7 +89,7 @@ export class Holding {
     return now < this.leaseEnd && this.#swap(OPEN, CLAIMED) ? 'open' : 'lost';
   }
 
-  /** What was begun failed, and may be tried again. */
+  /** Ending it failed, and may be tried again. */
   giveBack(sent: boolean): void {
     Atomics.store(this.token.memory, STATE, sent ? SENT : OPEN);
   }

@@ -92,7 +92,7 @@ export function incoming({ Body = '', MessageId = '', Attributes = {} }: Message
   const deliveries = Math.max(Number(Attributes.ApproximateReceiveCount ?? 1), 1);
   const text = Buffer.from(Body);
   const counters = readCounters(text)?.counters ?? readCountersOfAny(text);
-  // Whoever runs it fails it, with its bytes.
+  // The worker that runs it fails it, with its bytes.
   if (counters === undefined) return { payload: text, counters: { ...noCounters, attempts: deliveries } };
   const { attempts, crashes } = counters;
   const counted = isFifo

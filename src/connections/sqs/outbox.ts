@@ -13,7 +13,7 @@ import { sqsFifoDelay, sqsPartialPush } from './errors';
 import { entryOf, type MessageEntry, sizeOf } from './message';
 import type { SqsQueue } from './sqs-queue';
 
-/** Kept free in each message: what goes back bears longer counters than what came. */
+/** Kept free in each message: a job that goes back has longer counters. */
 const GROWTH = 1024;
 
 /** How SQS says that a message is larger than its queue takes. */
@@ -42,7 +42,7 @@ export class Outbox {
     this.#lane = new Lane({
       carry: (pushes) => this.#send(pushes),
       gather: endOfTurn,
-      // What comes later to a FIFO queue must not overtake what is on its way.
+      // On a FIFO queue later jobs must not overtake those under way.
       atOnce: queue.isFifo ? 1 : Infinity,
     });
   }
@@ -65,7 +65,7 @@ export class Outbox {
     const refused = results.flatMap(({ done }, index) => (done ? [] : [index]));
     const [first] = refused;
     if (first === undefined) return;
-    // Of several reasons the one that leaves a doubt: what may be there must not be sent elsewhere as well.
+    // If one reason leaves a doubt, it is told: jobs that may be there must not be sent elsewhere as well.
     const told = refused.find((index) => isUncertain(results[index]!)) ?? first;
     const cause = this.#errorOf(results[told]!, messages[told]!);
     if (refused.length === entries.length) throw cause;

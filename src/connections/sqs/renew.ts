@@ -6,7 +6,7 @@ import { isLostReceipt } from './refusals';
 import type { SqsQueue } from './sqs-queue';
 
 /**
- * One result for each, in order. What SQS keeps with us no longer is lost, however often it is asked.
+ * One result for each, in order. A job that is not ours any more is lost, as is one after 12 hours: SQS renews no more then.
  *
  * @param now by the clock that all threads share
  * @throws what the first that failed was refused with

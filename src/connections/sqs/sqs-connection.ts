@@ -45,7 +45,7 @@ const CAPABILITIES: Capabilities = {
   ...ALL_CAPABLE,
   moments: false,
   exactCounts: false,
-  // Those of a FIFO queue keep one, group by group.
+  // FIFO queues keep one in each group.
   order: false,
   requeue: false,
   peek: false,
@@ -106,7 +106,7 @@ export class SqsConnection extends StoreConnection implements Connection {
 
   get threadAccess(): ThreadAccess | undefined {
     const { name, deadline, retryAfter, maxPayload, queue, origin } = this.#context;
-    // Group and deduplication are known of what was received.
+    // A job that was received has its group.
     const { group: _, deduplicate: __, ...config } = this.#config;
     const data: ThreadData = { name, deadline, retryAfter, maxPayload, queue, origin, config };
     try {
@@ -134,7 +134,7 @@ export class SqsConnection extends StoreConnection implements Connection {
         failure ??= toError(error);
       }
     }
-    // What was handed out must reach the worker; the next reserve meets the same trouble.
+    // Jobs that were handed out must reach the worker. The next reserve meets the same trouble.
     if (failure !== undefined && reservations.length === 0) throw failure;
     const nextIn = reservations.length >= limit ? 0 : Infinity;
     return { reservations, setAside: [], nextIn, now: this.#caller.link.time.now() };
@@ -193,7 +193,7 @@ export class SqsConnection extends StoreConnection implements Connection {
     return this.#names.all();
   }
 
-  /** As the head of an answer said, to the second. Who may not ask for one goes by our own clock. */
+  /** As the header of an answer says, to the second. If there is no answer, our own clock counts. */
   async now(): Promise<Milliseconds> {
     this.checkOpen('now');
     const { time } = this.#caller.link;

@@ -7,7 +7,7 @@ import type { Request, Send, SqsCaller } from './caller';
 import { type MessageEntry, sizeOf } from './message';
 import type { QueueNames } from './queue-names';
 
-/** So long after a change SQS may count what was before. */
+/** For so long after a change SQS may still count as before. */
 const LAG: Seconds = 120;
 
 const SYSTEM_ATTRIBUTES: MessageSystemAttributeName[] = ['ApproximateReceiveCount', 'SentTimestamp', 'MessageGroupId'];
@@ -43,7 +43,7 @@ export class SqsQueue {
   }
 
   async receive({ limit, lease, waits, signal }: Receive): Promise<readonly Message[]> {
-    // What a lost answer held is handed out again when its lease ends; to ask a second time takes no other risk.
+    // If an answer is lost, its jobs come again when their leases end, whether we ask again or not.
     const request = { operation: 'ReceiveMessage', consequence: 'nothing was reserved', waits, signal };
     const input = {
       MaxNumberOfMessages: limit,
@@ -58,7 +58,7 @@ export class SqsQueue {
     return reply.Messages ?? [];
   }
 
-  /** One result for each, in order. What was sent and never answered is sent again only where SQS knows it again. */
+  /** One result for each, in order. Without an answer they are sent again only where SQS recognises them. */
   send(entries: readonly MessageEntry[]): Promise<readonly EntryResult[]> {
     for (const { DelaySeconds = 0 } of entries) this.noteDelay(DelaySeconds);
     const consequence = `${entries.length} jobs were not queued`;
