@@ -182,9 +182,9 @@ export interface JobStatements {
 export interface Waiters {
   open(queues: readonly string[]): Waiter;
   /** This process has written for the queue: something may be had. */
-  wrote(queue: string): void;
+  wrote?(queue: string): void;
   /** There was work on these queues: more may follow soon. */
-  busy(queues: readonly string[]): void;
+  busy?(queues: readonly string[]): void;
   close(): Promise<void>;
 }
 

@@ -106,7 +106,7 @@ export class SqlConnection implements Connection {
     this.#engine = engine;
     this.#lane = new PushLane(name, (jobs, consequence) => this.#send(jobs, consequence));
     const access: Access = (operation, purpose, work) => this.#access(operation, purpose, work);
-    const wrote = (queue: string): void => waiters.wrote(queue);
+    const wrote = (queue: string): void => waiters.wrote?.(queue);
     this.failed = new FailedJobs(access, dialect, wrote);
     this.locks = new Locks(access, dialect);
     this.control = new SqlControl(access, dialect, wrote);
@@ -208,7 +208,12 @@ export class SqlConnection implements Connection {
 
   async diagnose(): Promise<readonly Diagnosis[]> {
     this.#checkOpen('diagnose');
-    return this.#parts.diagnose();
+    try {
+      return await this.#parts.diagnose();
+    } catch (error) {
+      if (!(error instanceof OnqueueError)) throw error;
+      return [{ level: 'error', subject: 'database', message: error.message }];
+    }
   }
 
   close(): Promise<void> {
@@ -250,7 +255,7 @@ export class SqlConnection implements Connection {
     } finally {
       call.endForGood();
     }
-    for (const queue of new Set(jobs.map((job) => job.queue))) this.#parts.waiters.wrote(queue);
+    for (const queue of new Set(jobs.map((job) => job.queue))) this.#parts.waiters.wrote?.(queue);
   }
 
   async #pushWithin(session: SqlSession, queue: string, entries: readonly Entry[]): Promise<void> {
@@ -376,8 +381,8 @@ export class SqlConnection implements Connection {
   #tellWaiters(endings: readonly Ending[], { reservations }: ReserveReply): void {
     const { waiters } = this.#parts;
     const released = endings.flatMap((ending) => (ending.kind === 'released' ? [ending.queue] : []));
-    for (const queue of new Set(released)) waiters.wrote(queue);
-    if (reservations.length > 0) waiters.busy(reservations.map(({ queue }) => queue));
+    for (const queue of new Set(released)) waiters.wrote?.(queue);
+    if (reservations.length > 0) waiters.busy?.(reservations.map(({ queue }) => queue));
   }
 }
 

@@ -76,14 +76,10 @@ export interface SqlSession {
 export async function perform<T>(session: SqlSession, work: Work<T>): Promise<T> {
   let step = work.next();
   while (step.done !== true) {
-    let results: readonly SqlResult[];
-    try {
-      results = await session.run(step.value);
-    } catch (error) {
-      step = work.throw(error);
-      continue;
-    }
-    step = work.next(results);
+    step = await session.run(step.value).then(
+      (results) => work.next(results),
+      (error: unknown) => work.throw(error),
+    );
   }
   return step.value;
 }

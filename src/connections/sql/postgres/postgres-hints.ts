@@ -1,5 +1,6 @@
 /**
- * Wakes the waiting workers of this process by LISTEN, on one connection for all of them.
+ * Wakes the waiting workers of this process by LISTEN, on one connection for all of them: the functions of the database send
+ * the hints.
  *
  * A hint that comes while nobody waits is kept for the next wait. Whenever the connection was made anew, everybody looks:
  * what was said meanwhile nobody heard. Where it cannot be made, workers look by themselves every other second.
@@ -54,11 +55,6 @@ export class PostgresHints implements Waiters {
       },
     });
   }
-
-  /** The functions of the database send the hints. */
-  wrote(): void {}
-
-  busy(): void {}
 
   async close(): Promise<void> {
     await this.#waiters.close();

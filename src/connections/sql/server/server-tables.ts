@@ -1,6 +1,5 @@
 /** The tables on a database server: nobody but `onqueue migrate` makes them. */
 import type { Seconds } from '../../../base/clock';
-import { OnqueueError } from '../../../base/onqueue-error';
 import type { Diagnosis } from '../../contract';
 import { latencyOf } from '../../kit/latency';
 import type { Migrations } from '../../migrations';
@@ -88,22 +87,16 @@ export class ServerTables implements SqlTables {
 
   async diagnose(): Promise<readonly Diagnosis[]> {
     const purpose = { consequence: 'it was not examined' };
-    try {
-      const found = await this.#caller.run(purpose, () => look(this.#schema));
-      const ask = (): Promise<unknown> => this.#caller.run(purpose, () => run(raw('SELECT 1')));
-      const latency = await latencyOf(this.#caller.settings.clock, 'at least one', ask);
-      const { server, needed } = found;
-      return [
-        needed === undefined
-          ? { level: 'ok', subject: 'version', message: server }
-          : { level: 'error', subject: 'version', message: `${server} is too old: ${needed} or newer is needed.` },
-        this.#diagnosisOf(found),
-        latency,
-      ];
-    } catch (error) {
-      if (!(error instanceof OnqueueError)) throw error;
-      return [{ level: 'error', subject: 'database', message: error.message }];
-    }
+    const found = await this.#caller.run(purpose, () => look(this.#schema));
+    const ask = (): Promise<unknown> => this.#caller.run(purpose, () => run(raw('SELECT 1')));
+    const { server, needed } = found;
+    return [
+      needed === undefined
+        ? { level: 'ok', subject: 'version', message: server }
+        : { level: 'error', subject: 'version', message: `${server} is too old: ${needed} or newer is needed.` },
+      this.#diagnosisOf(found),
+      await latencyOf(this.#caller.settings.clock, 'at least one', ask),
+    ];
   }
 
   #diagnosisOf({ version, flaw }: Found): Diagnosis {

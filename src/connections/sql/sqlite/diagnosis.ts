@@ -1,7 +1,6 @@
 /** What `onqueue check` tells of a SQLite file. */
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { OnqueueError } from '../../../base/onqueue-error';
 import type { Diagnosis } from '../../contract';
 import type { Engine } from '../engine';
 import { raw, rowsOf } from '../statement';
@@ -20,22 +19,17 @@ const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
 ]);
 
 export async function diagnose(file: string, engine: Engine): Promise<readonly Diagnosis[]> {
-  try {
-    const facts = raw('SELECT sqlite_version(), journal_mode FROM pragma_journal_mode');
-    const rows = await engine.run({ consequence: 'it was not examined' }, () => rowsOf(facts));
-    const [version, journal] = (rows[0] ?? []).map(String);
-    const lines: Diagnosis[] = [
-      { level: 'ok', subject: SUBJECT, message: `SQLite ${version} (libsql), ${file}, journal mode ${journal}` },
-    ];
-    if (journal !== 'wal') {
-      const message = `${file} has no write-ahead log here (journal mode ${journal}): workers wait for each other, and wake once a second.`;
-      lines.push({ level: 'warning', subject: SUBJECT, message });
-    }
-    return [...lines, ...networkWarnings(file)];
-  } catch (error) {
-    if (!(error instanceof OnqueueError)) throw error;
-    return [{ level: 'error', subject: SUBJECT, message: error.message }];
-  }
+  const facts = raw('SELECT sqlite_version(), journal_mode FROM pragma_journal_mode');
+  const rows = await engine.run({ consequence: 'it was not examined' }, () => rowsOf(facts));
+  const [version, journal] = (rows[0] ?? []).map(String);
+  const message = `SQLite ${version} (libsql), ${file}, journal mode ${journal}`;
+  return [{ level: 'ok', subject: SUBJECT, message }, ...logWarnings(file, journal), ...networkWarnings(file)];
+}
+
+function logWarnings(file: string, journal: string | undefined): readonly Diagnosis[] {
+  if (journal === 'wal') return [];
+  const message = `${file} has no write-ahead log here (journal mode ${journal}): workers wait for each other, and wake once a second.`;
+  return [{ level: 'warning', subject: SUBJECT, message }];
 }
 
 function networkWarnings(file: string): readonly Diagnosis[] {

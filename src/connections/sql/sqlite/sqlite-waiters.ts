@@ -33,8 +33,6 @@ export class SqliteWaiters implements Waiters {
     this.#options.watch.wroteTo(queue);
   }
 
-  busy(): void {}
-
   close(): Promise<void> {
     return this.#open.close();
   }
