@@ -95,7 +95,8 @@ export class SqliteJobs implements JobStatements {
     if (twin !== undefined) return twin;
     for (const queue of new Set(jobs.map((job) => job.queue))) {
       yield* run(this.#to('remember', [queue]));
-      let end = yield* this.#endOf(queue);
+      const [tail] = yield* rowsOf(this.#one('tail', [queue]));
+      let end = Number(tail![0]);
       yield jobs.flatMap((job) => {
         if (job.queue !== queue) return [];
         const delay = delayOf(job, now);
@@ -119,14 +120,12 @@ export class SqliteJobs implements JobStatements {
     const taken: TakenJob[] = [];
     for (const queue of new Set(request.queues)) {
       const { leaseEnd, due, pausedUntil } = yield* this.#outlookOf(queue);
-      if (leaseEnd <= now && reclaimed.left) reclaimed.spend(yield* this.#reclaim(queue, now, reclaimed));
-      if (due <= now && promoted.left) promoted.spend(yield* this.#promote(queue, now, promoted));
-      if (pausedUntil > now || !left.left) continue;
-      const end = toMicroseconds(now + request.lease);
-      const rows = yield* rowsOf(this.#to('take', [queue, now, ...left.values, end]));
+      if (leaseEnd <= now) yield* this.#move('reclaim', queue, now, reclaimed);
+      if (due <= now) yield* this.#move('promote', queue, now, promoted);
+      if (pausedUntil > now) continue;
+      const rows = yield* this.#move('take', queue, now, left, toMicroseconds(now + request.lease));
       // An UPDATE gives its rows in an order of its own.
       const jobs = rows.toSorted((a, b) => Number(a[9]) - Number(b[9])).map((row) => ({ ...jobOf(row), queue }));
-      left.spend(jobs.map(({ payload }) => payload.length));
       taken.push(...jobs);
     }
     return { settled, taken, outlook: outlookOf(yield* this.#outlooksOf(request.queues), now) };
@@ -177,25 +176,25 @@ export class SqliteJobs implements JobStatements {
       const delay = front ? 0 : delayOf(ending, now);
       const values = [id, fence, ...valuesOf(counters), toMicroseconds(now + Math.max(delay, 0))];
       if (front) return (yield* written(this.#to('giveBack', values))) > 0;
-      const place = delay > 0 ? null : (yield* this.#endOf(queue)) + 1;
-      return (yield* written(this.#to('release', [...values, place]))) > 0;
+      return (yield* written(this.#to('release', [...values, delay > 0 ? null : queue]))) > 0;
     }
     if ((yield* written(this.#to('remove', [id, fence]))) === 0) return false;
     yield* this.#addFailed(ending.entry);
     return true;
   }
 
-  /** Jobs whose lease has ended go to the head, in the order of the ends. Returns their lengths. */
-  *#reclaim(queue: string, now: Seconds, budget: Budget): Work<readonly number[]> {
-    const [head] = yield* rowsOf(this.#one('head', [queue]));
-    const before = Number(head?.[0] ?? 1) - 1 - budget.jobs;
-    return lengthsOf(yield* rowsOf(this.#to('reclaim', [queue, now, ...budget.values, before])));
-  }
-
-  /** Delayed jobs that are due go to the tail, in the order of their moments. Returns their lengths. */
-  *#promote(queue: string, now: Seconds, budget: Budget): Work<readonly number[]> {
-    const end = yield* this.#endOf(queue);
-    return lengthsOf(yield* rowsOf(this.#to('promote', [queue, now, ...budget.values, end])));
+  /** As many as the budget allows. */
+  *#move(
+    statement: 'reclaim' | 'promote' | 'take',
+    queue: string,
+    now: Seconds,
+    budget: Budget,
+    ...lease: readonly Seconds[]
+  ): Work<readonly SqlRow[]> {
+    if (!budget.left) return [];
+    const rows = yield* rowsOf(this.#to(statement, [queue, now, ...budget.values, ...lease]));
+    budget.spend(rows.map((row) => Number(row.at(-1))));
+    return rows;
   }
 
   *#outlooksOf(queues: readonly string[]): Work<readonly QueueOutlook[]> {
@@ -207,11 +206,6 @@ export class SqliteJobs implements JobStatements {
   *#outlookOf(queue: string): Work<QueueOutlook> {
     const [row = []] = yield* rowsOf(this.#one('outlook', [queue]));
     return queueOutlook(queue, row);
-  }
-
-  *#endOf(queue: string): Work<number> {
-    const [row] = yield* rowsOf(this.#one('tail', [queue]));
-    return Number(row?.[0] ?? 0);
   }
 
   #one(statement: Statement, values: readonly SqlValue[]): Sql {
@@ -228,8 +222,6 @@ function delayOf({ delay, due }: Pick<QueuedJob, 'delay' | 'due'>, now: Seconds)
   return due === undefined ? delay : toMicroseconds(due - now);
 }
 
-const lengthsOf = (rows: readonly SqlRow[]): readonly number[] => rows.map(([length]) => Number(length));
-
 /** SQLite keeps any value in any column. */
 const COMPARISON = { larger: 'max', smaller: 'min', number: (column: string) => `CAST(${column} AS INTEGER)` };
 /** Beside it there is no room left in a number. */
@@ -240,8 +232,9 @@ type Statement = keyof ReturnType<typeof statementsOn>;
 /** Built once: the engine finds what it has prepared by the text. */
 function statementsOn(tables: Dialect['tables']) {
   const jobs = tables.jobs.text;
-  const place = (which: 'min' | 'max'): string =>
-    `SELECT ${which}(place) FROM ${jobs} WHERE queue = ? AND ${READY} AND ${IN_LINE}`;
+  const end = (which: 'min' | 'max', queue: string): string =>
+    `(SELECT ${which}(place) FROM ${jobs} WHERE queue = ${queue} AND ${READY} AND ${IN_LINE})`;
+  const tail = (queue: string): string => `ifnull(${end('max', queue)}, 0)`;
   const insert = (columns: string, values: string): string =>
     `INSERT INTO ${jobs} (queue, payload, uuid, available_at, created_at, place${columns}) VALUES (?, ?, ?, ?, ?, ?${values})`;
   const release = (to: string): string =>
@@ -253,20 +246,21 @@ function statementsOn(tables: Dialect['tables']) {
     insert: insert(`, ${COUNTERS}`, ', ?, ?, ?, ?, ?'),
     findDelayed: `SELECT 1 FROM ${jobs} WHERE queue = ? AND ${DELAYED} AND ${TEXT_LENGTH} = octet_length(?)
       AND ${TEXT_END} = substr(CAST(? AS BLOB), -64) AND CAST(payload AS BLOB) = CAST(? AS BLOB)`,
-    tail: place('max'),
-    head: place('min'),
+    tail: `SELECT ${tail('?1')}`,
     outlook: outlookStatement(tables, sqliteLine(tables), read, raw('?1')).text,
-    reclaim: `UPDATE ${jobs} SET place = ?6 + n, ${UNHELD}, ${countCrash(COMPARISON)}
+    // To the head, in the order of the ends of their leases.
+    reclaim: `UPDATE ${jobs} SET place = ifnull(${end('min', '?1')}, 1) - 1 - ?3 + n, ${UNHELD}, ${countCrash(COMPARISON)}
       FROM (${within(jobs, `${RESERVED} AND lease_until <= ?2`, 'lease_until, place')}) WHERE id = chosen
       RETURNING ${TEXT_LENGTH}`,
-    promote: `UPDATE ${jobs} SET place = ?6 + n
+    // To the tail, in the order of their moments.
+    promote: `UPDATE ${jobs} SET place = ${tail('?1')} + n
       FROM (${within(jobs, `${DELAYED} AND available_at <= ?2`, 'available_at, chosen')}) WHERE id = chosen
       RETURNING ${TEXT_LENGTH}`,
     take: `UPDATE ${jobs} SET reserved_at = ?2, lease_until = ?6, ${countTaken(COMPARISON)}
       FROM (${within(jobs, READY, 'place')}) WHERE id = chosen
-      RETURNING id, CAST(payload AS BLOB), ${COUNTERS}, cancelled, NULL, place`,
+      RETURNING id, CAST(payload AS BLOB), ${COUNTERS}, cancelled, NULL, place, ${TEXT_LENGTH}`,
     remove: `DELETE FROM ${jobs} WHERE id = ? AND ${RESERVED} AND ${FENCE} = ?`,
-    release: release('?9'),
+    release: release(`CASE WHEN ?9 IS NOT NULL THEN ${tail('?9')} + 1 END`),
     giveBack: release('place'),
     renew: `UPDATE ${jobs} SET lease_until = ?3 WHERE id = ?1 AND ${RESERVED} AND ${FENCE} = ?2
       RETURNING id, ${FENCE}, cancelled`,
