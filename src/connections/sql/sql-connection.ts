@@ -23,8 +23,9 @@ import type {
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { OnqueueError } from '../../base/onqueue-error';
 import { pagesOf } from '../../base/pages';
+import { DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
 import { NOTHING, type Settled, Settling } from '../kit/settling';
-import { ConnectionClosedError, DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
+import { StoreConnection } from '../kit/store-connection';
 import type { Migrations } from '../migrations';
 import { CallMarks } from './call-marks';
 import { SqlControl } from './control';
@@ -75,8 +76,7 @@ const FAREWELL_DEADLINE: Seconds = 1;
 const NOT_SETTLED = 'no outcome was recorded';
 const NOT_RESERVED = 'no job was reserved';
 
-export class SqlConnection implements Connection {
-  readonly name: string;
+export class SqlConnection extends StoreConnection implements Connection {
   readonly driver = 'database';
   readonly address: string;
   readonly capabilities: Capabilities;
@@ -93,11 +93,10 @@ export class SqlConnection implements Connection {
   readonly #pushMarks = new CallMarks();
   readonly #lane: PushLane;
   readonly #settling = new Settling(sizeOf);
-  #closing: Promise<void> | undefined;
 
   constructor(parts: SqlParts) {
     const { name, address, capabilities, dialect, engine, waiters, tables, threadAccess } = parts;
-    this.name = name;
+    super(name);
     this.address = address;
     this.capabilities = capabilities;
     this.threadAccess = threadAccess;
@@ -114,14 +113,14 @@ export class SqlConnection implements Connection {
     this.migrations = {
       ...migrations,
       run: async () => {
-        this.#checkOpen('migrate');
+        this.checkOpen('migrate');
         return migrations.run();
       },
     };
   }
 
   async push(queue: string, entries: readonly Entry[]): Promise<void> {
-    this.#checkOpen('push');
+    this.checkOpen('push');
     await this.#lane.pushAll(entries.length, queuedPages(queue, entries, this.#parts.pushedPage));
   }
 
@@ -144,7 +143,7 @@ export class SqlConnection implements Connection {
   }
 
   async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
-    this.#checkOpen('renew');
+    this.checkOpen('renew');
     const purpose = { consequence: 'no lease was renewed', writes: 'repeatable' } as const;
     const results: RenewResult[] = [];
     for (const page of pagesOf(reservations, () => 0)) {
@@ -183,18 +182,18 @@ export class SqlConnection implements Connection {
   }
 
   async now(): Promise<Milliseconds> {
-    this.#checkOpen('now');
+    this.checkOpen('now');
     return this.#parts.now();
   }
 
   waiter(names: readonly string[]): Waiter {
-    this.#checkOpen('waiter');
+    this.checkOpen('waiter');
     return this.#parts.waiters.open(names);
   }
 
   /** Pushes into the user's own transaction: the jobs are there once it is committed. */
   within(transaction: unknown): Pick<Connection, 'push'> | undefined {
-    this.#checkOpen('using');
+    this.checkOpen('using');
     const session = this.#dialect.sessionOf(transaction);
     if (session === undefined) return undefined;
     return {
@@ -207,7 +206,7 @@ export class SqlConnection implements Connection {
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {
-    this.#checkOpen('diagnose');
+    this.checkOpen('diagnose');
     try {
       return await this.#parts.diagnose();
     } catch (error) {
@@ -216,12 +215,7 @@ export class SqlConnection implements Connection {
     }
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-
-  async #close(): Promise<void> {
+  protected async end(): Promise<void> {
     await this.#parts.waiters.close();
     await this.#lane.close();
     const clients = [...this.#marks.clients, ...this.#pushMarks.clients];
@@ -233,12 +227,8 @@ export class SqlConnection implements Connection {
     await this.#engine.close();
   }
 
-  #checkOpen(operation: string): void {
-    if (this.#closing !== undefined) throw new ConnectionClosedError(this.name, operation);
-  }
-
   async #access<T>(operation: string, purpose: Purpose, work: () => Work<T>): Promise<T> {
-    this.#checkOpen(operation);
+    this.checkOpen(operation);
     await this.#parts.tables.check(purpose.consequence);
     return this.#engine.run(purpose, work);
   }
@@ -285,7 +275,7 @@ export class SqlConnection implements Connection {
     settlements: readonly Settlement[],
     request: ReserveRequest | undefined,
   ): Promise<Settled> {
-    this.#checkOpen(operation);
+    this.checkOpen(operation);
     await this.#hearOfDoubtful();
     return this.#settling.inPages(settlements, async (page, isLast) => {
       const wanted = isLast ? request : undefined;
