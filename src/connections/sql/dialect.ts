@@ -43,7 +43,9 @@ export interface Dialect {
   readonly remove: (table: Sql, key: string, page: Sql) => Sql;
   /** Ends a SELECT: rows that others are at work on are left out, and the others are ours. */
   readonly skipLocked: Sql;
-  /** Makes one transaction of several steps. */
+  /** Makes one transaction of statements that need not wait for each other's results. */
+  readonly runTogether: (statements: readonly Sql[]) => Work<unknown>;
+  /** Makes one transaction of work. */
   readonly transaction: <T>(work: Work<T>) => Work<T>;
 
   readonly line: Line;

@@ -113,25 +113,29 @@ export function* cancelledOf(
 }
 
 /** Reads the ids of some jobs that other programs inserted, by which they are known from here on. False: there are none left. */
-export function* readSomeIds({ tables, read, key }: Dialect, most: number): Work<boolean> {
+export function* readSomeIds({ tables, read, key, runTogether }: Dialect, most: number): Work<boolean> {
   const { jobs } = tables;
   const unread = yield* rowsOf(
     sql`SELECT id, ${read('payload')} FROM ${jobs} WHERE uuid IS NULL ORDER BY id LIMIT ${most}`,
   );
   if (unread.length === 0) return false;
-  yield unread.map(([id, payload]) => {
-    const uuid = readId(Buffer.from(payload as string)) ?? '';
-    return sql`UPDATE ${jobs} SET uuid = ${key(uuid)} WHERE id = ${id!} AND uuid IS NULL`;
-  });
+  yield* runTogether(
+    unread.map(([id, payload]) => {
+      const uuid = readId(Buffer.from(payload as string)) ?? '';
+      return sql`UPDATE ${jobs} SET uuid = ${key(uuid)} WHERE id = ${id!} AND uuid IS NULL`;
+    }),
+  );
   return true;
 }
 
 /** Gives reserved jobs another text, with this id in it. */
-export function* rewrite({ tables, line, key }: Dialect, jobs: readonly Rewritten[]): Work<void> {
-  yield jobs.map(
-    ({ id, fence, payload, uuid }) =>
-      sql`UPDATE ${tables.jobs} SET payload = ${line.payload(payload)}, uuid = ${key(uuid)}
+export function rewrite({ tables, line, key, runTogether }: Dialect, jobs: readonly Rewritten[]): Work<unknown> {
+  return runTogether(
+    jobs.map(
+      ({ id, fence, payload, uuid }) =>
+        sql`UPDATE ${tables.jobs} SET payload = ${line.payload(payload)}, uuid = ${key(uuid)}
           WHERE id = ${id} AND ${isHeld} AND ${raw(FENCE)} = ${fence}`,
+    ),
   );
 }
 

@@ -59,6 +59,10 @@ export function* run(statement: Sql): Work<SqlResult> {
   return (yield [statement])[0]!;
 }
 
+export function* runAll(statements: readonly Sql[]): Work<readonly SqlResult[]> {
+  return yield statements;
+}
+
 export function* rowsOf(statement: Sql): Work<readonly SqlRow[]> {
   return (yield* run(statement)).rows;
 }

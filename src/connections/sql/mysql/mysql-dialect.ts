@@ -6,6 +6,7 @@ import { mysqlLine, now } from './columns';
 import { mysqlErrors } from './mysql-errors';
 import { MysqlJobs } from './mysql-jobs';
 import { keyOf, type MysqlNames } from './mysql-names';
+import { packet } from './mysql-session';
 import { transactionSession } from './transaction-session';
 
 /** @param offset seconds to add to the server's clock: 0 outside tests */
@@ -26,6 +27,7 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
       return sql`DELETE kept FROM (${page}) AS page STRAIGHT_JOIN ${table} AS kept ON kept.${column} = page.${column}`;
     },
     skipLocked: raw('FOR UPDATE SKIP LOCKED'),
+    runTogether: packet,
     transaction,
     line: mysqlLine(names),
     failed: failedColumns(current),

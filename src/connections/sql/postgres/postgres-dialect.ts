@@ -1,7 +1,7 @@
 /** How PostgreSQL writes what all databases do. */
 import type { Seconds } from '../../../base/clock';
 import type { Dialect, FailedColumns, Row } from '../dialect';
-import { insertInto, raw, type Sql, sql, transaction } from '../statement';
+import { insertInto, raw, runAll, type Sql, sql, transaction } from '../statement';
 import { eachTable, type TableNames } from '../table-names';
 import { identifiers, quoted } from './identifiers';
 import { postgresErrors } from './postgres-errors';
@@ -30,6 +30,7 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     },
     remove: (table, key, page) => sql`DELETE FROM ${table} WHERE ${raw(key)} IN (${page})`,
     skipLocked: raw('FOR UPDATE SKIP LOCKED'),
+    runTogether: (statements) => transaction(runAll(statements)),
     transaction,
     line: {
       of: (queue) => sql`FROM ${tables.jobs} WHERE queue = ${queue}`,

@@ -4,7 +4,7 @@ import { uuidv7 } from '../../../payload/uuid';
 import type { Dialect, FailedColumns, NewFailure } from '../dialect';
 import { failedJob, putFailed } from '../failed-jobs';
 import { toMicroseconds } from '../outlook';
-import { insertInto, raw, run, sql, type Work } from '../statement';
+import { insertInto, raw, run, runAll, sql, type Work } from '../statement';
 import { eachTable, type TableNames } from '../table-names';
 import { isUnfit } from './sqlite-errors';
 import { read, SqliteJobs, sqliteLine, storable } from './sqlite-jobs';
@@ -29,6 +29,7 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     remove: (table, key, page) => sql`DELETE FROM ${table} WHERE ${raw(key)} IN (${page})`,
     skipLocked: raw(''),
     // A call runs in one as it is.
+    runTogether: runAll,
     transaction: (work) => work,
     line: sqliteLine(tables),
     failed: failedColumns(now),

@@ -12,4 +12,18 @@ const migrations = (jobs: string): string => `
 
 const utc = (moment: string): string => `'${moment}'`;
 
-describeLaravelsTables(new PostgresWorld().forTests(), { migrations, utc });
+const world = new PostgresWorld().forTests();
+
+describeLaravelsTables(world, { migrations, utc });
+
+describe('jobs that another program has inserted', () => {
+  it('have their ids read in one transaction, however many they are', async () => {
+    const connection = await world.open();
+    await world.rows(
+      `insert into "${world.table}" (queue, payload, attempts, available_at, created_at)
+       select 'default', '{"id":"' || n || '"}', 0, 0, 0 from generate_series(1, 50) as n`,
+    );
+    expect(await connection.control.cancel('unknown')).toBe('unknown');
+    expect(await world.rows(`select count(distinct xmin::text)::int as n from "${world.table}"`)).toEqual([{ n: 1 }]);
+  });
+});
