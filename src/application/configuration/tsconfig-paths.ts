@@ -1,6 +1,6 @@
 /**
- * Where `paths` and `baseUrl` of the nearest tsconfig.json say that a name is found: what the compiler finds so, a worker that
- * loads TypeScript has to find as well. As in tsx, files in node_modules know of none.
+ * Finds names by `paths` and `baseUrl` of the nearest tsconfig.json: a worker that loads TypeScript must find what the compiler
+ * finds. As in tsx, they do not hold for files in node_modules.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import Module, { createRequire } from 'node:module';
@@ -33,8 +33,8 @@ interface Tsconfig {
 const mappings = new Map<string, Mapping>();
 
 /**
- * Files that may be meant by `request`, without their endings, in the order in which they are to be tried; none: it is found
- * as any other.
+ * Files that `request` may mean, without their endings, in the order in which they are to be tried; none: it is found like any
+ * other.
  *
  * @throws E_CONFIG_FILE the tsconfig.json is no JSON
  */
@@ -70,7 +70,7 @@ function mappingOf(folder: string): Mapping {
 
 /** @param project where `${configDir}` is: the folder of the file that extends all others */
 function read(file: string, project: string, extended: readonly string[]): Mapping {
-  // One that extends itself is told by the compiler.
+  // The compiler tells of a file that extends itself.
   if (extended.includes(file)) return {};
   const { extends: parents = [], compilerOptions = {} } = parsed(file);
   const inherited = [parents].flat().map((parent) => {
