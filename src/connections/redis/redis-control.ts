@@ -1,10 +1,12 @@
 /** Orders to the workers of a Redis: kept in hashes and a sorted set, in a cluster in some of each queue's own. */
 import type { Milliseconds, Seconds } from '../../base/clock';
+import { groupsOf } from '../../base/groups';
 import { readId } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
 import type { Reservation } from '../contract';
 import type { CancelResult, Control } from '../control';
 import { type Pause, pauseOf } from '../pause';
+import type { QueueKeys } from './keys';
 import type { RedisStore } from './store';
 
 /** How a queue is looked at: at its ends; so, and marking what is not found; or deeper among its ready jobs. */
@@ -90,26 +92,32 @@ export class RedisControl implements Control {
 
   async cancelled(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]> {
     this.#store.checkOpen('control.cancelled');
-    const places = new Map<string, number[]>();
-    for (const [place, { queue }] of reservations.entries()) {
-      const { cancelled } = this.#store.keys.queue(queue);
-      places.set(cancelled, [...(places.get(cancelled) ?? []), place]);
-    }
-    const consequence = 'no cancelled job was told';
-    const idAt = (place: number): string => readId(reservations[place]!.payload) ?? '';
-    const answers: (boolean | string)[] = [];
-    for (const [key, of] of places) {
-      const scores = await this.#store.caller.glance('zmscore', [key, ...of.map(idAt)], consequence);
-      for (const [index, place] of of.entries()) answers[place] = (scores as readonly unknown[])[index] !== null;
-      const ending = of.filter((place) => answers[place] === true);
-      if (ending.length === 0) continue;
-      const { reasons } = this.#store.keys.queue(reservations[ending[0]!]!.queue);
-      const told = await this.#store.caller.glance('hmget', [reasons, ...ending.map(idAt)], consequence);
-      for (const [index, place] of ending.entries()) {
-        answers[place] = String((told as readonly (Buffer | null)[])[index] ?? '') || true;
-      }
-    }
+    const { keys, cluster } = this.#store;
+    const keysOf = (place: number): QueueKeys => keys.queue(reservations[place]!.queue);
+    const places = groupsOf(reservations.keys(), (place) => keysOf(place).cancelled);
+    const answers = reservations.map((): boolean | string => false);
+    await Promise.all(
+      Array.from(places, async ([key, of]) => {
+        if (cluster?.masters.has(key) === true) return;
+        const ids = of.map((place) => readId(reservations[place]!.payload) ?? '');
+        const told = await this.#reasonsOf(keysOf(of[0]!), ids).catch((error: unknown) => {
+          // One master that is silent keeps nobody from hearing of the others' jobs.
+          if (cluster === undefined) throw error;
+          return [];
+        });
+        of.forEach((place, index) => (answers[place] = told[index] ?? false));
+      }),
+    );
     return answers;
+  }
+
+  async #reasonsOf({ cancelled, reasons }: QueueKeys, ids: readonly string[]): Promise<readonly (boolean | string)[]> {
+    const { caller } = this.#store;
+    const consequence = 'no cancelled job was told';
+    const scores = (await caller.glance('zmscore', [cancelled, ...ids], consequence)) as readonly unknown[];
+    if (scores.every((score) => score === null)) return [];
+    const told = (await caller.glance('hmget', [reasons, ...ids], consequence)) as readonly (Buffer | null)[];
+    return scores.map((score, at) => score !== null && (String(told[at] ?? '') || true));
   }
 
   async pause(queue: string, seconds?: Seconds): Promise<boolean> {

@@ -220,4 +220,17 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     expect(reservations).toHaveLength(1);
     await expect(settled).resolves.toEqual(['settled']);
   });
+
+  it('keeps nobody from hearing that a job of another master was cancelled', async () => {
+    await worker.stop();
+    await bus.bulk([new Note('stays').onQueue(queues[0])]);
+    const id = await bus.dispatch(new Note('cancelled')).onQueue(queues[1]);
+    const { reservations } = await driver.reserve({ queues, limit: 2, lease: 30 });
+    await driver.control!.cancel(id, queues[1], 'enough');
+    silent.process.kill('SIGSTOP');
+
+    const told = await driver.control!.cancelled!(reservations);
+
+    expect(told).toEqual([false, 'enough']);
+  });
 });
