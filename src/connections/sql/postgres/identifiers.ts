@@ -18,8 +18,8 @@ export function identifiers(names: TableNames): Identifiers {
     ...eachTable(names, quoted),
     versions: quoted(VERSIONS_TABLE),
     places: quoted(`${jobs}_places`),
-    push: quoted(`${jobs}_push_v2`),
-    exchange: quoted(`${jobs}_exchange_v2`),
+    push: quoted(`${jobs}_push_v3`),
+    exchange: quoted(`${jobs}_exchange_v3`),
     channel: `onqueue_${jobs}`,
   };
 }

@@ -11,7 +11,7 @@ import { exchangeFunction, pushFunction } from './functions';
 import { type Identifiers, identifiers, literal, quoted } from './identifiers';
 import { DELAYED, DUE, KNOWN_ID, READY, RESERVED, UNREAD_ID } from './columns';
 
-const VERSION = 2;
+const VERSION = 3;
 
 /** Of the server; the statements use MATERIALIZED. */
 const OLDEST = { number: 120_000, text: 'PostgreSQL 12' };

@@ -36,7 +36,7 @@ export class PostgresWorld extends ServerWorld<PostgresServer, Client> {
   }
 
   protected wordsOf(call: 'push' | 'exchange'): string {
-    return `_${call}_v2`;
+    return `_${call}_v3`;
   }
 
   protected async openClient(): Promise<Client> {
