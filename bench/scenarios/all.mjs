@@ -34,7 +34,7 @@ import { manyQueues } from './many-queues.mjs';
 import { manyWorkers } from './many-workers.mjs';
 import { payload } from './payload.mjs';
 import { pickUp } from './pick-up.mjs';
-import { postgres } from './postgres.mjs';
+import { postgres, postgresBulk } from './postgres.mjs';
 import { processing } from './process.mjs';
 import { ready } from './ready.mjs';
 import { sqlite } from './sqlite.mjs';
@@ -67,7 +67,9 @@ export const scenarios = [
   idle,
   manyWorkers,
   startUp,
-  postgres,
+  postgres(10, 10_000),
+  postgres(100, 20_000),
+  postgresBulk,
   sqlite,
 ];
 

@@ -1,23 +1,31 @@
-/** As in `process`, on PostgreSQL. */
-import { fill } from '../mails.mjs';
-import { processed } from '../processed.mjs';
+/** As in `process` and in `dispatch-bulk`, on PostgreSQL. */
+import { dispatchBulk } from './dispatch-bulk.mjs';
+import { processing } from './process.mjs';
 
-const CONCURRENCY = 10;
+const onPostgres = { store: 'postgres', rounds: 3 };
 
-export const postgres = {
-  name: 'postgres-10',
-  title: `process on PostgreSQL, concurrency ${CONCURRENCY}`,
-  store: 'postgres',
-  jobs: 10_000,
-  rounds: 3,
-  participants: [
-    { name: 'onqueue', peer: 'onqueue' },
-    { name: 'graphile-worker, batching', peer: 'graphile-worker', settings: { batching: true } },
-    { name: 'graphile-worker', peer: 'graphile-worker' },
-    { name: 'pg-boss', peer: 'pg-boss' },
-  ],
-  baseline: 'graphile-worker, batching',
-  left: () => 0,
-  arrange: (peer, jobs) => fill(peer, jobs),
-  act: (peer, jobs) => processed(peer, CONCURRENCY, jobs),
+/** @param jobs pg-boss, which keeps completed jobs, becomes slower with their number */
+export function postgres(concurrency, jobs) {
+  return {
+    ...processing(concurrency, jobs),
+    ...onPostgres,
+    name: `postgres-${concurrency}`,
+    title: `process on PostgreSQL, concurrency ${concurrency}`,
+    participants: [
+      { name: 'onqueue', peer: 'onqueue' },
+      { name: 'graphile-worker, batching', peer: 'graphile-worker', settings: { batching: true } },
+      { name: 'graphile-worker', peer: 'graphile-worker' },
+      { name: 'pg-boss', peer: 'pg-boss' },
+    ],
+    baseline: 'graphile-worker, batching',
+  };
+}
+
+export const postgresBulk = {
+  ...dispatchBulk,
+  ...onPostgres,
+  name: 'postgres-bulk',
+  title: 'dispatch on PostgreSQL, bulks of 1,000',
+  participants: ['onqueue', 'graphile-worker', 'pg-boss'],
+  baseline: 'graphile-worker',
 };
