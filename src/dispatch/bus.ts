@@ -15,7 +15,7 @@ import type { DispatchApplication } from './dispatch-application';
 import { unmappedCommand } from './errors';
 import { PendingJob } from './pending-dispatch';
 import { runInPlace } from './run-in-place';
-import { ownPush, pushesItself } from './send-job';
+import { parcelOf } from './send-job';
 
 /** For the manager behind `Queue`, use `Bus`; for one of your own, `new JobBus(() => manager)`. */
 export class JobBus implements JobDispatcher {
@@ -69,9 +69,7 @@ export class JobBus implements JobDispatcher {
    */
   async bulk(jobs: Iterable<JobInstance>): Promise<string[]> {
     const manager = this.#managerOf();
-    const parcels = await encodeAll(jobs, (job) =>
-      pushesItself(job) ? ownPush(manager, job, {}) : manager.encoder.encode(job, {}),
-    );
+    const parcels = await encodeAll(jobs, (job) => parcelOf(manager, job, {}));
     return sendBulk(parcels, (connection) => manager.driver(connection));
   }
 

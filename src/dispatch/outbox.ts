@@ -17,7 +17,7 @@ export class Outbox {
    * carry the tenant of somebody else. Those of one turn begin right after each other, so that a store takes them in one
    * call.
    */
-  send<T>(begin: () => Promise<T>): Promise<T> {
+  send<T>(begin: () => Promise<T> | T): Promise<T> {
     const sent = NEXT.then(begin);
     this.track(sent);
     return sent;

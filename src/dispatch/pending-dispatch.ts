@@ -118,7 +118,7 @@ export class PendingJob implements PendingDispatch {
     return this.#sent;
   }
 
-  #send(): Promise<string> {
+  #send(): Promise<string> | string {
     this.#begun = true;
     return sendJob(this.#manager, this.#job, this.#choice, this.#detour);
   }

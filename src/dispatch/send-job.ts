@@ -4,7 +4,7 @@ import type { InstanceChoice } from '../job/chosen';
 import { waitsForCommit } from '../job/resolve-options';
 import type { QueueConnection } from './queue-connection';
 import type { DispatchApplication } from './dispatch-application';
-import { type OwnPush, send } from './send';
+import { isOwn, type OwnPush, type Parcel, send } from './send';
 import type { Keep } from './transaction/transaction';
 import { targetWithin } from './within';
 
@@ -31,30 +31,23 @@ export interface Detour {
   readonly within?: { readonly transaction: unknown } | undefined;
 }
 
-/** @throws what is wrong with the job, or what its driver throws */
-export async function sendJob(
+/** Gives its id; an empty text where it pushes itself. @throws what is wrong with the job, or what its driver throws */
+export function sendJob(
   manager: DispatchApplication,
   job: object,
   choice: InstanceChoice,
   detour: Detour = {},
-): Promise<string> {
+): Promise<string> | string {
   const { within } = detour;
-  if (pushesItself(job)) {
-    const own = ownPush(manager, job, choice, within);
-    const keep = keepOf(manager, job, own.connection, detour);
-    if (keep === undefined) return own.push();
-    keep(own, manager);
-    return '';
+  const parcel = parcelOf(manager, job, choice, within);
+  const keep = keepOf(manager, job, parcel.connection, detour);
+  if (keep !== undefined) {
+    keep(parcel, manager);
+    return isOwn(parcel) ? '' : parcel.id;
   }
-  const encoded = manager.encoder.encode(job, choice);
-  const keep = keepOf(manager, job, encoded.connection, detour);
-  if (keep === undefined) {
-    const driver = manager.driver(encoded.connection);
-    await send(within === undefined ? driver : targetWithin(driver, within.transaction), encoded);
-  } else {
-    keep(encoded, manager);
-  }
-  return encoded.id;
+  if (isOwn(parcel)) return parcel.push();
+  const driver = manager.driver(parcel.connection);
+  return send(within === undefined ? driver : targetWithin(driver, within.transaction), parcel);
 }
 
 /** What is to keep a job for the commit. Strongest first: the dispatch, `@Job()`, the connection. */
@@ -69,8 +62,17 @@ export function keepOf(
   return (afterCommit ?? manager.settings(connection).afterCommit ?? false) ? keep : undefined;
 }
 
-/** @throws what is wrong with the job, or with where it goes; nothing was called yet */
-export function ownPush(
+/** The job as it is sent. @throws what is wrong with the job, or with where it goes; nothing was called yet */
+export function parcelOf(
+  manager: DispatchApplication,
+  job: object,
+  choice: InstanceChoice,
+  within?: Detour['within'],
+): Parcel {
+  return pushesItself(job) ? ownPush(manager, job, choice, within) : manager.encoder.encode(job, choice);
+}
+
+function ownPush(
   manager: DispatchApplication,
   job: PushesItself,
   choice: InstanceChoice,
@@ -92,7 +94,7 @@ export function ownPush(
 }
 
 // An own property of that name is a mistake, which encoding explains.
-export function pushesItself(job: object): job is PushesItself {
+function pushesItself(job: object): job is PushesItself {
   if (typeof job !== 'object' || job === null) return false; // a class, say: its static queue() is none of ours
   return !Object.hasOwn(job, 'queue') && 'queue' in job && typeof job.queue === 'function';
 }

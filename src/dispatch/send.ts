@@ -29,13 +29,14 @@ export interface Refusal {
   readonly of: 'store' | 'job' | 'own';
 }
 
-/** @throws QueueUnavailableError naming the job, and what else the driver throws */
-export async function send(target: Target, job: EncodedJob): Promise<void> {
+/** Gives its id. @throws QueueUnavailableError naming the job, and what else the driver throws */
+export async function send(target: Target, job: EncodedJob): Promise<string> {
   try {
     if (job.hooks !== undefined) await job.hooks.emit('queueing', pushEvent(job));
     const entries = entriesFor(target, [job]);
     await target.push(job.queue, entries instanceof Promise ? await entries : entries);
     if (job.hooks !== undefined) await job.hooks.emit('queued', pushEvent(job));
+    return job.id;
   } catch (error) {
     throw runsJobs(target) ? error : withConsequence(error, `${job.name} was not queued`);
   }

@@ -1,4 +1,5 @@
 /** What a single instance chose about its dispatch, kept beside it: on it, it would be data and travel. */
+import { Given } from './given';
 import type { Delay } from './duration';
 import type { Middleware } from './middleware';
 
@@ -11,10 +12,27 @@ export interface InstanceChoice {
 
 const NOTHING: InstanceChoice = Object.freeze({});
 
-const choices = new WeakMap<object, InstanceChoice>();
+class WithChoice extends Given {
+  #choice: InstanceChoice;
+
+  constructor(job: object, choice: InstanceChoice) {
+    super(job);
+    this.#choice = choice;
+  }
+
+  static of(job: object): InstanceChoice | undefined {
+    return #choice in job ? job.#choice : undefined;
+  }
+
+  static add(job: object, choice: InstanceChoice): object {
+    if (!(#choice in job)) return new WithChoice(job, choice);
+    job.#choice = { ...job.#choice, ...choice };
+    return job;
+  }
+}
 
 export function chosenOf(job: object): InstanceChoice {
-  return choices.get(job) ?? NOTHING;
+  return WithChoice.of(job) ?? NOTHING;
 }
 
 /** How each of them is chosen. */
@@ -27,11 +45,11 @@ const CALLS: Readonly<Record<keyof InstanceChoice, string>> = {
 
 /** The calls that made its choices, in words; undefined: it has none. */
 export function choiceCalls(job: object): string | undefined {
-  const choice = choices.get(job);
+  const choice = WithChoice.of(job);
   return choice && (Object.keys(choice) as (keyof InstanceChoice)[]).map((part) => CALLS[part]).join(' and ');
 }
 
 /** Adds to what the instance chose before. */
 export function choose(job: object, choice: InstanceChoice): void {
-  choices.set(job, { ...choices.get(job), ...choice });
+  WithChoice.add(job, choice);
 }

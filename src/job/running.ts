@@ -1,15 +1,6 @@
-/**
- * Ties a running job to its reservation, beside the instance: on it, it would be data.
- *
- * A private field does so also for an instance that is frozen or was made without its constructor. A `WeakMap` would be
- * simpler, but keeps each job until a full garbage collection, and young collections copy it until then.
- */
+/** Ties a running job to its reservation. */
+import { Given } from './given';
 import type { JobContext } from './job-context';
-
-/** Its constructor returns the job it is given, so the private fields of the class below are added to that job. */
-const Given = function (job: object): object {
-  return job;
-} as unknown as new (job: object) => object;
 
 class WithContext extends Given {
   #context: JobContext;

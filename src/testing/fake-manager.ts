@@ -21,9 +21,9 @@ import type { TestClock } from './test-clock';
 class FakeOutbox extends Outbox {
   readonly #waiting = new Set<() => unknown>();
 
-  override send<T>(begin: () => Promise<T>): Promise<T> {
+  override send<T>(begin: () => Promise<T> | T): Promise<T> {
     let begun: Promise<T> | undefined;
-    const beginOnce = AsyncResource.bind(() => (begun ??= begin()));
+    const beginOnce = AsyncResource.bind(() => (begun ??= (async () => begin())()));
     this.#waiting.add(beginOnce);
     return super.send(() => {
       this.#waiting.delete(beginOnce);
