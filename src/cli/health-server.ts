@@ -3,15 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { SupervisorHealth } from '../worker/supervisor/supervisor-health';
 import { healthPortTaken } from './errors';
-
-/** The address at which an orchestrator asks how the workers are. */
-export interface HealthFlags {
-  readonly healthPort?: number | undefined;
-  /** Default: this machine alone. The user decides who else may read the names of queues. */
-  readonly healthHost?: string | undefined;
-  /** Stands in `/health`. */
-  readonly name?: string | undefined;
-}
+import type { HealthFlags } from './work-flags';
 
 export interface HealthServer {
   /** `http://127.0.0.1:9000` */
@@ -19,7 +11,11 @@ export interface HealthServer {
   close(): void;
 }
 
-/** @throws E_HEALTH_PORT */
+/**
+ * Where no address is given, this machine alone may ask: the user decides who else reads the names of queues.
+ *
+ * @throws E_HEALTH_PORT
+ */
 export function serveHealth(
   { healthPort, healthHost = '127.0.0.1', name }: HealthFlags,
   health: () => SupervisorHealth,

@@ -14,6 +14,7 @@ import type { ProjectFlags } from './flags';
 import { filesMatching } from './glob';
 import { Output, type OutputStream } from './output';
 import { requireAll } from './required-files';
+import type { LogFlags } from './work-flags';
 
 /** The process around a command; a test gives one of its own. */
 export interface Surroundings {
@@ -54,19 +55,6 @@ export interface Channel {
   hear(callback: (message: unknown) => void): () => void;
 }
 
-/** What is logged, and how. */
-export interface LogFlags {
-  readonly log?: LogFormat | undefined;
-  /** Also when a job starts. */
-  readonly verbose?: boolean | undefined;
-  /** Warnings and errors alone. */
-  readonly quiet?: boolean | undefined;
-  /** Stands in each line, as `worker`. */
-  readonly name?: string | undefined;
-  /** As `log: 'json'`. */
-  readonly json?: boolean | undefined;
-}
-
 export class Session {
   readonly surroundings: Surroundings;
   readonly output: Output;
@@ -94,19 +82,14 @@ export class Session {
    * because jobs that run here dispatch others.
    *
    * @param logs where log lines go that the configuration has no logger for; default: to standard error, from `info` on
-   * @param tag facts that each of them gets
    * @throws E_NOTHING_MATCHED, E_REQUIRED_FILE, ConfigurationError, E_CONFIG_FILE, E_TYPESCRIPT_LOADER
    */
-  async open(
-    { config, require: required = [] }: ProjectFlags,
-    logs: Logger = this.logger(),
-    tag: object = {},
-  ): Promise<QueueManager> {
+  async open({ config, require: required = [] }: ProjectFlags, logs: Logger = this.logger()): Promise<QueueManager> {
     const { folder, environment, connectors } = this.surroundings;
     const configFile = config === undefined ? undefined : existing(config, folder);
     const manager = new (framework().QueueManager)({
       connectors,
-      logger: tagged(logs, tag),
+      logger: logs,
       folder: configFile === undefined ? folder : dirname(configFile),
       variables: environment,
       configFile,

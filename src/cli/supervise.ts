@@ -16,7 +16,7 @@ const STOP_MARGIN: Seconds = 10;
 export async function supervise(session: Session, connection: string | undefined, flags: WorkFlags): Promise<void> {
   const { fork, clock } = session.surroundings;
   const { grace, maxTime } = resolveWorkerOptions(workerOptions(connection, flags));
-  const { processes = 1, recycle = 0, healthPort, healthHost, supervisor: _supervisor, ...others } = flags;
+  const { processes = 1, recycle = 0, healthPort, healthHost: _host, supervisor: _supervisor, ...others } = flags;
   const logger = session.logger(flags);
   const supervisor = new Supervisor({
     processes,
@@ -33,10 +33,7 @@ export async function supervise(session: Session, connection: string | undefined
     },
   });
   // Open the port before any process starts, so that a taken one is told at once.
-  const server =
-    healthPort === undefined
-      ? undefined
-      : await serveHealth({ healthPort, healthHost, name: flags.name }, () => supervisor.health);
+  const server = healthPort === undefined ? undefined : await serveHealth(flags, () => supervisor.health);
   if (server !== undefined) logger.info({}, `Health is told at ${server.address}/health.`);
   const stop = (signal: StopSignal): void => supervisor.stop(signal);
   const stopListening = stopAtSignals(session.surroundings, logger, stop, (code) => {

@@ -67,6 +67,12 @@ export const WORK_FLAGS = {
 export type ListenFlags = Given<typeof LISTEN_FLAGS> & ProjectFlags;
 export type WorkFlags = Given<typeof WORK_FLAGS> & ProjectFlags;
 
+/** What is logged, and how. */
+export type LogFlags = Pick<WorkFlags, 'log' | 'json' | 'verbose' | 'quiet' | 'name'>;
+
+/** Where an orchestrator asks how the workers are, and what they are called there. */
+export type HealthFlags = Pick<WorkFlags, 'healthPort' | 'healthHost' | 'name'>;
+
 /** Which of the flags are options of the worker. */
 export function workerOptions(connection: string | undefined, flags: WorkFlags): WorkerOptions {
   return { connection, ...Object.fromEntries(OPTIONS.map((option) => [option, flags[option]])) };

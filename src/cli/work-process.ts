@@ -1,6 +1,7 @@
 /** A worker in this very process, from the loading of the project to its end. */
 import type { Seconds } from '../base/clock';
 import type { Logger } from '../base/logger';
+import { tagged } from '../base/tagged-logger';
 import type { QueueManager } from '../application/queue-manager';
 import { UNBORN } from '../worker/health';
 import type { StopReason } from '../worker/stopping';
@@ -97,7 +98,7 @@ export class WorkProcess {
   #open(): Promise<QueueManager> {
     const { processes = 1, processNumber } = this.#flags;
     const tag = processes > 1 ? { process: processNumber } : {};
-    return this.#session.open(this.#flags, this.#session.logger(this.#flags), tag);
+    return this.#session.open(this.#flags, tagged(this.#session.logger(this.#flags), tag));
   }
 
   #stop(): void {
