@@ -40,6 +40,8 @@ export class Calls {
   #asked = 0;
   /** Queues that the last reserve did not ask, because it would have been handed what runs here already. */
   #unasked: ReadonlySet<string> | undefined;
+  /** Those whose end has the loop look again. */
+  readonly #renewals = new WeakSet<Promise<void>>();
 
   /** @param ring called when one is over */
   constructor(settings: WorkLoopSettings, parts: Parts, ring: () => void, isEnding: () => boolean) {
@@ -145,17 +147,19 @@ export class Calls {
 
   /** Queues to be asked once what runs here is renewed: waits for the first where these are all there are. */
   async #leftOut(renewals: ReadonlyMap<string, Promise<void>>): Promise<ReadonlySet<string>> {
-    const left = new Set(renewals.keys());
-    for (const [queue, renewal] of renewals) {
-      const renewed = (): void => {
-        left.delete(queue);
-        this.#parts.idle.lookAgain();
-        this.#ring();
-      };
+    const renewed = (): void => {
+      this.#parts.idle.lookAgain();
+      this.#ring();
+    };
+    for (const renewal of renewals.values()) {
+      // It is met by each reserve until it is answered.
+      if (this.#renewals.has(renewal)) continue;
+      this.#renewals.add(renewal);
       renewal.then(renewed, () => undefined);
     }
-    if (left.size === this.#settings.queues.length) await Promise.race(renewals.values());
-    return new Set(left);
+    if (renewals.size < this.#settings.queues.length) return new Set(renewals.keys());
+    await Promise.race(renewals.values());
+    return new Set(this.#parts.leases.renewEnded()?.keys());
   }
 
   #answered(sent: Sent, reply: ReserveReply | undefined): Promise<void> | undefined {

@@ -1,6 +1,7 @@
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
 import type { Connection, Settlement, SettleResult } from '../../src/connections/contract';
+import { LeaseKeeper } from '../../src/worker/lease/keeper';
 import { Worker } from '../../src/worker/worker';
 import { elapse, Gate, testApplication, type TestApplication, until } from '../support/application';
 
@@ -90,6 +91,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
+  jest.restoreAllMocks();
   for (const gate of [...gates, mute]) gate.open();
   await application.manager.close();
 });
@@ -189,6 +191,33 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
     mute.open();
     await untilRan('next');
     for (const gate of gates) gate.open();
+    await worker.stop();
+    await ended;
+  });
+
+  it('whose lease cannot be renewed either is waited for once, however many reserves go on without it', async () => {
+    const { worker, ended } = await work();
+    let listeners = 0;
+    const { renewEnded } = LeaseKeeper.prototype;
+    jest.spyOn(LeaseKeeper.prototype, 'renewEnded').mockImplementation(function (this: LeaseKeeper) {
+      const renewals = renewEnded.call(this);
+      for (const renewal of renewals?.values() ?? []) {
+        if (Object.hasOwn(renewal, 'then')) continue;
+        const { then } = renewal;
+        renewal.then = function (...args) {
+          listeners += 1;
+          return then.apply(this, args) as never;
+        };
+      }
+      return renewals;
+    });
+    isMute = true;
+    await elapse(application.clock, 45);
+    const before = listeners;
+    await elapse(application.clock, 45);
+
+    expect([before, listeners]).toEqual([1, 1]);
+    for (const gate of [...gates, mute]) gate.open();
     await worker.stop();
     await ended;
   });
