@@ -42,7 +42,7 @@ interface Client {
   unheard: number[];
   /** What unheard calls were to settle. */
   doubtful: readonly Reservation[];
-  /** For the end of the call that is under way. */
+  /** Called when the call that is under way has ended. */
   readonly waiting: (() => void)[];
 }
 
@@ -60,7 +60,10 @@ export class CallMarks {
       const client = this.#all.find(({ doubtful }) => doubtful.length > 0);
       if (client === undefined) return undefined;
       const place = this.#free.indexOf(client);
-      if (place !== -1) return this.#begin(...(this.#free.splice(place, 1) as [Client]));
+      if (place !== -1) {
+        this.#free.splice(place, 1);
+        return this.#begin(client);
+      }
       // The call that is under way may ask.
       await new Promise<void>((resolve) => client.waiting.push(resolve));
     }
