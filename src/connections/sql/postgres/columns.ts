@@ -1,9 +1,7 @@
-/** What stands in the columns. */
+/** What stands in the columns that PostgreSQL has of its own. */
 import { isUtf8 } from 'node:buffer';
 import type { Seconds } from '../../../base/clock';
 import { type Sql, sql } from '../statement';
-
-export { DELAYED, FENCE, KNOWN_ID, READY, RESERVED, UNREAD_ID } from '../columns';
 
 /** When a delayed job is due. Laravel writes whole seconds alone. */
 export const DUE = 'coalesce(due_at, available_at::double precision)';

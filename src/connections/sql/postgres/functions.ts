@@ -6,15 +6,12 @@
  * With the other plans out of the way one for all values is as good as one for these, and is made once for each session.
  */
 import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
+import { countCrash, countTaken, DELAYED, FENCE, READY, RESERVED, UNHELD } from '../columns';
 import { COUNTERS, MOST_COUNTED } from '../job-row';
 import { type Identifiers, literal } from './identifiers';
-import { DELAYED, DUE, FENCE, PAUSED_UNTIL, READY, RESERVED } from './columns';
+import { DUE, PAUSED_UNTIL } from './columns';
 
-/** What stands there may not have been counted by us: see `MOST_COUNTED`. */
-const sane = (counter: string): string => `least(greatest(${counter}, 0), ${MOST_COUNTED})`;
-const OTHER_COUNTERS = ['crashes', 'exceptions', 'timeouts', 'releases']
-  .map((name) => `${name} = ${sane(name)}`)
-  .join(', ');
+const COMPARISON = { larger: 'greatest', smaller: 'least' };
 
 const PLANS = ['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin']
   .map((plan) => `SET enable_${plan} = off `)
@@ -134,7 +131,7 @@ END $$;`;
 function settling({ jobs, failed, calls, places, channel }: Identifiers): string {
   return `  IF cardinality(p_unheard) > 0 THEN
     SELECT coalesce(max(answer), '{}') INTO v_settled FROM ${calls} WHERE client = p_client AND call = ANY (p_unheard);
-    UPDATE ${jobs} SET reserved_at = NULL, lease_until = NULL, attempts = greatest(attempts - 1, 0), releases = releases + 1
+    UPDATE ${jobs} SET ${UNHELD}, attempts = greatest(attempts - 1, 0), releases = releases + 1
     WHERE ${RESERVED} AND holder IN (SELECT p_client || ':' || unheard FROM unnest(p_unheard) AS unheard);
   END IF;
   IF cardinality(p_removed) > 0 THEN
@@ -150,7 +147,7 @@ function settling({ jobs, failed, calls, places, channel }: Identifiers): string
       FROM json_to_recordset(p_released) AS job (id bigint, fence bigint, delay double precision, due double precision,
         front boolean, ${COUNTER_TYPES})
     LOOP
-      UPDATE ${jobs} SET reserved_at = NULL, lease_until = NULL, attempts = v_job.attempts, crashes = v_job.crashes,
+      UPDATE ${jobs} SET ${UNHELD}, attempts = v_job.attempts, crashes = v_job.crashes,
         exceptions = v_job.exceptions, timeouts = v_job.timeouts, releases = v_job.releases,
         available_at = ${availableAt('v_job.delay')},
         due_at = CASE WHEN v_job.delay > 0 THEN v_now + v_job.delay END,
@@ -231,8 +228,8 @@ function moving({ jobs, places }: Identifiers): string {
           SELECT id, lease_until, place FROM ${jobs} WHERE queue = v_queue AND ${RESERVED} AND lease_until <= v_now
           ORDER BY lease_until LIMIT v_reclaims FOR UPDATE SKIP LOCKED
         ), numbered AS (SELECT id, row_number() OVER (ORDER BY lease_until, place, id) AS n FROM ended)
-        UPDATE ${jobs} AS job SET place = coalesce(v_head, 1) - 1 - v_reclaims + n, reserved_at = NULL, lease_until = NULL,
-          attempts = greatest(${sane('attempts')} - 1, 0), crashes = ${sane('crashes')} + 1
+        UPDATE ${jobs} AS job SET place = coalesce(v_head, 1) - 1 - v_reclaims + n, ${UNHELD},
+          ${countCrash(COMPARISON)}
         FROM numbered WHERE job.id = numbered.id;
         GET DIAGNOSTICS v_moved = ROW_COUNT;
         v_reclaims := v_reclaims - v_moved;
@@ -268,7 +265,7 @@ function taking(jobs: string): string {
       RETURN QUERY
         WITH taken AS (
           UPDATE ${jobs} SET reserved_at = floor(v_now)::integer, lease_until = v_now + p_lease, holder = v_holder,
-            attempts = ${sane('attempts')} + 1, ${OTHER_COUNTERS}
+            ${countTaken(COMPARISON)}
           WHERE id = ANY (v_ids)
           RETURNING place, id, concat_ws(' ', id, ${COUNTERS}, cancelled, array_position(p_queues, v_queue), payload) AS job
         )

@@ -1,12 +1,13 @@
 /** How PostgreSQL writes what all databases do. */
 import type { Seconds } from '../../../base/clock';
+import { DELAYED, READY, RESERVED } from '../columns';
 import type { Dialect, FailedColumns, Row } from '../dialect';
 import { insertInto, raw, runAll, type Sql, sql, transaction } from '../statement';
 import { eachTable, type TableNames } from '../table-names';
 import { identifiers, quoted } from './identifiers';
 import { postgresErrors } from './postgres-errors';
 import { PostgresJobs } from './postgres-jobs';
-import { DELAYED, DUE, now, READY, RESERVED, storable, textAndBytes } from './columns';
+import { DUE, now, storable, textAndBytes } from './columns';
 import { transactionSession } from './transaction-session';
 
 /** @param offset seconds to add to the server's clock: 0 outside tests */

@@ -4,6 +4,7 @@ import { InvalidPayloadError } from '../../../payload/errors';
 import { uuidv7 } from '../../../payload/uuid';
 import type { RenewResult } from '../../contract';
 import type { CallMark } from '../call-marks';
+import { FENCE, RESERVED } from '../columns';
 import {
   type Ending,
   type Exchange,
@@ -18,7 +19,7 @@ import {
 import { jobOf } from '../job-row';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type Work } from '../statement';
 import type { Identifiers } from './identifiers';
-import { FENCE, now, RESERVED, storable, textAndBytes } from './columns';
+import { now, storable, textAndBytes } from './columns';
 
 export class PostgresJobs implements JobStatements {
   readonly remember: (queue: string) => Sql;

@@ -4,12 +4,13 @@
  * Autovacuum looks at the table of jobs after a fixed number of changes: a queue may be short for ever, and yet have
  * millions of dead rows a day. The room left on its pages takes the copy that each reservation makes.
  */
+import { DELAYED, KNOWN_ID, READY, RESERVED, UNREAD_ID } from '../columns';
 import type { Schema, Server } from '../server/server-tables';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, transaction, type Work } from '../statement';
 import { LARAVELS_LEASE, type TableNames } from '../table-names';
 import { exchangeFunction, pushFunction } from './functions';
 import { type Identifiers, identifiers, literal, quoted } from './identifiers';
-import { DELAYED, DUE, KNOWN_ID, READY, RESERVED, UNREAD_ID } from './columns';
+import { DUE } from './columns';
 
 const VERSION = 3;
 
