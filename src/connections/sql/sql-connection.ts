@@ -55,6 +55,8 @@ export interface SqlParts {
   /** By the clock of the store. */
   readonly now: () => Promise<Milliseconds>;
   readonly diagnose: () => Promise<readonly Diagnosis[]>;
+  /** As the contract has it. */
+  readonly pushesAtOnce?: number;
   /** Jobs that one call pushes at most, where it is not as many as a call moves otherwise. */
   readonly pushedPage?: number;
   /** Whether the store no longer has what it confirmed, told once. Absent: never known. */
@@ -80,6 +82,7 @@ export class SqlConnection extends StoreConnection implements Connection {
   readonly driver = 'database';
   readonly address: string;
   readonly capabilities: Capabilities;
+  readonly pushesAtOnce: number | undefined;
   readonly threadAccess: ThreadAccess | undefined;
   readonly failed: FailedJobs;
   readonly locks: Locks;
@@ -99,6 +102,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     super(name);
     this.address = address;
     this.capabilities = capabilities;
+    this.pushesAtOnce = parts.pushesAtOnce;
     this.threadAccess = threadAccess;
     this.#parts = parts;
     this.#dialect = dialect;

@@ -13,6 +13,9 @@ import { postgresErrors } from './postgres-errors';
 import { PostgresHints } from './postgres-hints';
 import { PostgresSchema } from './postgres-schema';
 
+/** The next are encoded while one is under way; they go in one after another. */
+const PUSHES_AT_ONCE = 4;
+
 /** Connects with the first call, not before. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TABLE_NAME */
 export function connectPostgres(config: DatabaseConfig, context: OpenContext): SqlConnection {
   const { name, clock, deadline, offset = () => 0 } = context;
@@ -26,6 +29,7 @@ export function connectPostgres(config: DatabaseConfig, context: OpenContext): S
     product: 'PostgreSQL',
     errors: postgresErrors,
     capabilities: ALL_CAPABLE,
+    pushesAtOnce: PUSHES_AT_ONCE,
     dialect: postgresDialect(names, offset),
     schema: new PostgresSchema(names),
     pool: sqlPool(pool, config.pool === undefined),

@@ -16,7 +16,7 @@ import {
   renewResults,
   type TakenJob,
 } from '../dialect';
-import { jobOf } from '../job-row';
+import { jobOf, valuesOf } from '../job-row';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type Work } from '../statement';
 import type { Identifiers } from './identifiers';
 import { now, storable, textAndBytes } from './columns';
@@ -108,7 +108,12 @@ function pushedJob({ queue, payload, uuid, delay, due, unique, counters }: Queue
       'it is no text that PostgreSQL can keep: it holds the character NUL, or is not UTF-8',
     );
   }
-  return { n, queue, payload: text, uuid: storable(uuid), delay, due, unique, ...counters };
+  return {
+    ...{ queue, payload: text, uuid: storable(uuid), due },
+    ...(delay > 0 && { delay }),
+    ...(unique && { n, unique }),
+    ...(valuesOf(counters).some((value) => value > 0) && counters),
+  };
 }
 
 function failedRow({ id, connection, queue, payload, exception, name, attempts }: NewFailure): object {
