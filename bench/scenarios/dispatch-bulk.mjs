@@ -4,7 +4,7 @@ import { mails, pagesOf } from '../mails.mjs';
 export const dispatchBulk = {
   name: 'dispatch-bulk',
   title: 'dispatch, bulks of 1,000',
-  jobs: 20_000,
+  jobs: 100_000,
   left: (jobs) => jobs,
   arrange: (_peer, jobs) => [...pagesOf(mails(jobs), 1_000)],
   async act(peer, _jobs, pages) {

@@ -4,7 +4,7 @@ import { mails } from '../mails.mjs';
 export const dispatchOne = {
   name: 'dispatch-one',
   title: 'dispatch, one at a time',
-  jobs: 4_000,
+  jobs: 40_000,
   left: (jobs) => jobs,
   arrange: (_peer, jobs) => mails(jobs),
   async act(peer, _jobs, mails) {

@@ -4,7 +4,7 @@ import { mails, pagesOf } from '../mails.mjs';
 export const dispatchParallel = {
   name: 'dispatch-parallel',
   title: 'dispatch, 1,000 in parallel',
-  jobs: 10_000,
+  jobs: 100_000,
   left: (jobs) => jobs,
   arrange: (_peer, jobs) => [...pagesOf(mails(jobs), 1_000)],
   async act(peer, _jobs, pages) {

@@ -61,7 +61,7 @@ export abstract class Lane<Item extends Waiting> {
     return this.#underWay > 0;
   }
 
-  /** How many calls may be under way once what waits is sent. */
+  /** How many calls may be under way once what waits is sent: one at least. */
   protected get mostUnderWay(): number {
     return 1;
   }
@@ -100,7 +100,7 @@ export abstract class Lane<Item extends Waiting> {
 
   protected enqueue(item: Item): void {
     this.waiting.push(item);
-    if (this.#isGathering || this.#underWay >= this.mostUnderWay) return;
+    if (this.#isGathering || !this.#maySend()) return;
     this.#isGathering = true;
     // Not at once: what is sent in the same turn of the microtasks travels along.
     void Promise.resolve().then(() => {
@@ -109,8 +109,12 @@ export abstract class Lane<Item extends Waiting> {
     });
   }
 
+  #maySend(): boolean {
+    return this.#underWay === 0 || this.#underWay < this.mostUnderWay;
+  }
+
   #sendWaiting(): void {
-    while (this.waiting.length > 0 && this.#underWay < this.mostUnderWay) {
+    while (this.waiting.length > 0 && this.#maySend()) {
       const items = this.waiting.splice(0, fitting(this.waiting));
       this.#last = this.#send(items, this.#underWay > 0 ? this.#last : undefined);
     }
