@@ -169,6 +169,13 @@ export interface Waiter {
    * May wake for nothing. A wake-up that came between the last reserve and this call must not be missed.
    */
   wait(seconds: Seconds, signal: AbortSignal): Promise<void>;
+  /**
+   * Waits as `wait` does, and has the store reserve the moment that the wait is over, before anything travels. An abort ends
+   * the wait, and the answer may bring jobs all the same. Undefined: it has only waited. Absent: the store cannot do so.
+   *
+   * @throws what `reserve` throws
+   */
+  waitAndReserve?(seconds: Seconds, request: ReserveRequest, signal: AbortSignal): Promise<ReserveReply | undefined>;
   close(): Promise<void>;
 }
 

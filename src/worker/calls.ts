@@ -23,6 +23,8 @@ interface Sent {
   readonly limit: number;
   readonly at: Moment;
   readonly news: number;
+  /** It waits in the store until there is a job. */
+  readonly waits: boolean;
 }
 
 export class Calls {
@@ -36,6 +38,7 @@ export class Calls {
   /** How many jobs one beside another has to move at least. */
   readonly #worthwhile: number;
   #underWay = 0;
+  #isWaiting = false;
   /** Slots that those under way are to fill. */
   #asked = 0;
   /** Queues that the last reserve did not ask, because it would have been handed what runs here already. */
@@ -56,7 +59,12 @@ export class Calls {
   }
 
   get underWay(): number {
-    return this.#underWay;
+    return this.#underWay + (this.#isWaiting ? 1 : 0);
+  }
+
+  /** Whether there is one that is answered soon. */
+  get areBusy(): boolean {
+    return this.#underWay > 0;
   }
 
   /** Whether the last reserve has asked all queues. */
@@ -76,7 +84,11 @@ export class Calls {
 
   /** Sends what calls there are to send. */
   send(): void {
-    const { store, runs } = this.#parts;
+    const { store, runs, idle } = this.#parts;
+    if (this.#isWaiting) {
+      if (idle.mayHaveMore || runs.ended > 0) idle.cutShort();
+      return;
+    }
     while (this.#underWay < this.#most && !store.isPausing) {
       const limit = this.#limit();
       const ended = Math.min(runs.ended, this.#share);
@@ -84,6 +96,22 @@ export class Calls {
       if (Math.max(limit, ended) < (this.#underWay === 0 ? 1 : this.#worthwhile)) return;
       void this.#call(limit);
     }
+  }
+
+  /**
+   * Has the store hand out a job the moment that it comes, to a worker that is idle. False: it cannot, or the worker may not.
+   *
+   * Only while nothing runs: what the store has handed out is nobody's until it is read, and a handler may block the event loop.
+   */
+  await(): boolean {
+    if (this.#isWaiting) return true;
+    const { idle, runs, leases } = this.#parts;
+    const { options, application } = this.#settings;
+    const isAsked = options.stopWhenEmpty || options.once || application.hooks.has('looping');
+    if (isAsked || runs.busy + runs.size + leases.atRisk > 0 || !idle.canReserve) return false;
+    idle.pause();
+    void this.#call(1, true);
+    return true;
   }
 
   /** Only settles. */
@@ -104,30 +132,34 @@ export class Calls {
     return most > 0 && looping.isAllowed() ? most : 0;
   }
 
-  async #call(limit: number): Promise<void> {
+  async #call(limit: number, waits = false): Promise<void> {
     const { runs, settler, store, idle } = this.#parts;
-    const finished = runs.depart(this.#share);
+    const finished = waits ? [] : runs.depart(this.#share);
     const sent: Sent = {
       finished,
       limit: finished.length === 0 || settler.combines ? limit : 0,
       at: momentOf(this.#settings.application.clock),
       news: idle.news,
+      waits,
     };
-    this.#underWay += 1;
+    if (waits) this.#isWaiting = true;
+    else this.#underWay += 1;
     this.#asked += sent.limit;
     const { reply, failure } = await this.#sent(sent);
     this.#asked -= sent.limit;
     runs.arrive(finished, failure === undefined);
     if (failure !== undefined) store.failed(failure.error, 'settling and reserving');
+    else if (waits && reply === undefined) idle.lookAgain();
     else await this.#answered(sent, reply);
-    this.#underWay -= 1;
+    if (waits) this.#isWaiting = false;
+    else this.#underWay -= 1;
     this.#ring();
   }
 
   async #sent(sent: Sent): Promise<{ readonly reply?: ReserveReply; readonly failure?: { readonly error: unknown } }> {
-    const { finished, limit } = sent;
+    const { finished, limit, waits } = sent;
     const { options, application, lease, queues } = this.#settings;
-    const { settler, looping } = this.#parts;
+    const { settler, looping, idle } = this.#parts;
     try {
       if (limit === 0) {
         await settler.settle(finished);
@@ -138,7 +170,7 @@ export class Calls {
       looping.use();
       const random = options.fair ? application.random : undefined;
       const request = { queues: reserveOrder(queues, random, this.#unasked), limit, lease };
-      const reply = await settler.settle(finished, request);
+      const reply = await (waits ? idle.reserve(request) : settler.settle(finished, request));
       return reply === undefined ? {} : { reply };
     } catch (error) {
       return { failure: { error } };
@@ -192,14 +224,15 @@ export class Calls {
     return reservations.map((reservation) => new RunningJob(reservation, name, this.#parts.storeClock));
   }
 
-  #take({ limit, at, news }: Sent, reply: ReserveReply): void {
+  #take({ limit, at, news, waits }: Sent, reply: ReserveReply): void {
     const { leases, apart, idle, runs } = this.#parts;
     const { reservations, nextIn } = reply;
     const jobs = this.#jobsOf(reply);
     // Before any handler starts: it may block the event loop at once, and its lease is to be kept all the same.
     leases.keep(jobs, at);
     const { start, back } = apart.split(jobs);
-    idle.answered(news, reservations.length === limit || nextIn <= 0 || back.length > 0, nextIn);
+    const isFull = reservations.length === limit && !waits;
+    idle.answered(news, isFull || nextIn <= 0 || back.length > 0, nextIn);
     for (const job of back) runs.giveBack(job);
     for (const job of start) this.start(job);
   }

@@ -1,10 +1,13 @@
 /** When a worker goes on: at the end of a turn of the event loop in which something happened, at a moment, or when the store wakes it. */
 import { sleep } from '../base/backoff';
 import { type Clock, endOfTurn, type Milliseconds, type Seconds, type Timer } from '../base/clock';
-import type { Connection, Waiter } from '../connections/contract';
+import type { Connection, ReserveReply, ReserveRequest, Waiter } from '../connections/contract';
 
 /** A hint of the store may get lost. So one that wakes us is looked at again after this time all the same. */
 const LONGEST_WAIT: Seconds = 2;
+
+/** Of a lease: what a wait brings at its end counts as reserved when it began. */
+const THIRD = 1 / 3;
 
 /** Rung by everything that the loop has to look at. What is rung between two calls of `heard` is not missed. */
 export class Bell {
@@ -44,6 +47,7 @@ export class Idle {
   #nextLook: Milliseconds = Infinity;
   #waiter: Waiter | undefined;
   #waiting: AbortController | undefined;
+  #reserving: AbortController | undefined;
   #timer: Timer | undefined;
   #timerAt: Milliseconds = Infinity;
 
@@ -98,8 +102,38 @@ export class Idle {
     if (forStore && this.#waiting === undefined) void this.#waitForStore();
   }
 
+  /** Whether the store can hand out a job the moment that it comes. */
+  get canReserve(): boolean {
+    try {
+      return this.#opened.waitAndReserve !== undefined;
+    } catch {
+      return false;
+    }
+  }
+
+  /**
+   * Waits in the store, which hands out a job the moment that it comes. Undefined: it has only waited.
+   *
+   * @throws what `reserve` throws
+   */
+  async reserve(request: ReserveRequest): Promise<ReserveReply | undefined> {
+    const reserving = (this.#reserving = new AbortController());
+    try {
+      const seconds = Math.min(LONGEST_WAIT, request.lease * THIRD);
+      return await this.#opened.waitAndReserve!(seconds, request, reserving.signal);
+    } finally {
+      this.#reserving = undefined;
+    }
+  }
+
+  /** Has `reserve` answer soon. */
+  cutShort(): void {
+    this.#reserving?.abort();
+  }
+
   /** Ends the wait: a worker that can take no job must not swallow a hint that would wake another one. */
   pause(): void {
+    this.cutShort();
     this.#waiting?.abort();
     this.#waiting = undefined;
     this.#timer?.cancel();
@@ -124,13 +158,16 @@ export class Idle {
     });
   }
 
+  get #opened(): Waiter {
+    return (this.#waiter ??= this.#connection.waiter(this.#queues));
+  }
+
   async #waitForStore(): Promise<void> {
     const waiting = new AbortController();
     this.#waiting = waiting;
     const seconds = this.#connection.capabilities.wake ? LONGEST_WAIT : this.#pause;
     try {
-      this.#waiter ??= this.#connection.waiter(this.#queues);
-      await this.#waiter.wait(seconds, waiting.signal);
+      await this.#opened.wait(seconds, waiting.signal);
     } catch {
       // The reserve that follows fails too, and says why. Without a pause it would fail again and again.
       await sleep(this.#clock, this.#pause * 1000, false);

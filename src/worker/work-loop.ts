@@ -138,7 +138,7 @@ export class WorkLoop {
 
   #goOn(): undefined {
     this.#calls.send();
-    return this.#calls.underWay === 0 ? this.#wait() : undefined;
+    return this.#calls.areBusy ? undefined : this.#wait();
   }
 
   /** Sets what wakes the loop. */
@@ -153,7 +153,7 @@ export class WorkLoop {
     );
     if (isIdle) this.#tellIdle();
     else idle.pause();
-    idle.wait(wakeAt, isIdle);
+    idle.wait(wakeAt, isIdle && !this.#calls.await());
     return undefined;
   }
 

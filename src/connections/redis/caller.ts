@@ -42,7 +42,11 @@ export interface Patience {
    * jobs; `always`, where others that belong to it were carried out. Default: give up at the deadline.
    */
   readonly insist?: 'once-sent' | 'always' | undefined;
+  /** Makes the first attempt in place of the caller, and may wait with it. What it fails with counts as a lost answer. */
+  readonly first?: FirstAttempt | undefined;
 }
+
+export type FirstAttempt = (command: string, args: Arguments) => Promise<unknown>;
 
 /** How a call is written, and how where the server does not know the script. */
 type Form = (known: boolean) => readonly [command: string, args: Arguments];
@@ -54,14 +58,17 @@ const TOLD_AGAIN: Milliseconds = 60_000;
 const MOST_TOLD = 1000;
 
 /** How an attempt came out; without a call, none could be made. */
-type Answer = { readonly value: unknown } | { readonly error: unknown; readonly call: LinkCall | undefined };
+type Answer = { readonly value: unknown } | { readonly error: unknown; readonly call: SentCall | undefined };
+
+/** Without a client, somebody else has sent it. */
+type SentCall = LinkCall | { readonly sent: true; readonly client?: undefined };
 
 /** A call that is asked again. */
 interface Asked extends Purpose {
   readonly patience: Patience;
   readonly operation: string;
   /** The last attempt; undefined: none could be made. */
-  call?: LinkCall | undefined;
+  call?: SentCall | undefined;
   /** The node of a cluster that was silent in it: the others may answer. */
   node?: string | undefined;
 }
@@ -181,10 +188,10 @@ export class RedisCaller extends StoreCaller<Asked> {
   // The first attempt, which is nearly always the last, goes without the promises that more of them take.
   #carryOut(operation: string, form: Form, patience: Patience): Promise<unknown> {
     const { clock, deadline } = this.settings;
-    const since = patience.since ?? clock.monotonic();
+    let since = patience.since ?? clock.monotonic();
     this.underWay.begin();
     return new Promise((resolve, reject) => {
-      this.#attempt(form(true), since + deadline * 1000, (first) => {
+      const heard = (first: Answer): void => {
         if ('value' in first) {
           this.underWay.end();
           this.#answeredAt = clock.monotonic();
@@ -196,7 +203,13 @@ export class RedisCaller extends StoreCaller<Asked> {
         };
         const asked = { patience, operation, consequence: patience.consequence, since, repeatable: true };
         this.#again(asked, form, first).finally(over).then(resolve, reject);
-      });
+      };
+      if (patience.first === undefined) return this.#attempt(form(true), since + deadline * 1000, heard);
+      const failed = (error: unknown): void => {
+        since = clock.monotonic();
+        heard({ error, call: { sent: true } });
+      };
+      patience.first(...form(true)).then((value) => heard({ value }), failed);
     });
   }
 
@@ -216,7 +229,7 @@ export class RedisCaller extends StoreCaller<Asked> {
         }
         asked.call = call;
         asked.node = undefined;
-        if (error instanceof Silence && call !== undefined) {
+        if (error instanceof Silence && call?.client !== undefined) {
           asked.node = this.#link.nodeOf(call);
           this.#link.giveUp(call);
         }
@@ -300,7 +313,7 @@ export class RedisCaller extends StoreCaller<Asked> {
     const isFirst = !this.#isSilent(address);
     this.#unanswered.set(patience, address);
     if (!isFirst) return;
-    logger.warn(
+    logger[this.#link.refused ? 'error' : 'warn'](
       { connection: name, address },
       `${failure.message} A call without an answer is repeated until Redis gives it.`,
     );

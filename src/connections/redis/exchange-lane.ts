@@ -8,6 +8,7 @@ import { MOST_JOBS } from '../../base/pages';
 import { type Counters, countersTail, noCounters, readCounters, readCountersOfAny } from '../../payload/counters';
 import type { Reservation, ReserveReply, ReserveRequest, SetAside, Settlement, SettleResult } from '../contract';
 import type { Settled, Settling } from '../kit/settling';
+import type { FirstAttempt } from './caller';
 import { explained } from './explanations';
 import { failureMeta } from './failed-meta';
 import type { Keys } from './keys';
@@ -20,6 +21,7 @@ interface Exchange extends Waiting {
   readonly request: ReserveRequest | undefined;
   /** Asked until it is answered, also where it could not be sent. */
   readonly insists: boolean;
+  readonly first: FirstAttempt | undefined;
   resolve(settled: Settled): void;
 }
 
@@ -72,13 +74,18 @@ export class ExchangeLane extends Lane<Exchange> {
    *
    * @throws what Redis has refused one of them with; the others may be written, and are told so when they are sent again
    */
-  exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined, insists = false): Promise<Settled> {
+  exchange(
+    settlements: readonly Settlement[],
+    request: ReserveRequest | undefined,
+    insists = false,
+    first?: FirstAttempt,
+  ): Promise<Settled> {
     const bytes = settlements.reduce((sum, { reservation }) => sum + reservation.payload.length, 0);
     const since = this.caller.settings.clock.monotonic();
     const isSingle = request !== undefined;
     const jobs = settlements.length;
     return new Promise((resolve, reject) => {
-      this.enqueue({ settlements, request, insists, jobs, bytes, isSingle, since, resolve, reject });
+      this.enqueue({ settlements, request, insists, first, jobs, bytes, isSingle, since, resolve, reject });
     });
   }
 
@@ -101,6 +108,7 @@ export class ExchangeLane extends Lane<Exchange> {
       {
         consequence: consequenceOf(settlements.length),
         since: this.waitingSince(exchanges),
+        first: exchanges[0]!.first,
         insist: exchanges.some(({ insists }) => insists) ? 'always' : 'once-sent',
       },
     );

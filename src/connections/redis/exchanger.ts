@@ -1,6 +1,7 @@
 /** Settles and reserves: on one Redis in a call for all queues, in a cluster in one for each. */
-import type { ReserveRequest, Settlement } from '../contract';
+import type { ReserveReply, ReserveRequest, Settlement } from '../contract';
 import { NOTHING, type Settled, Settling } from '../kit/settling';
+import type { FirstAttempt } from './caller';
 import { ExchangeLane } from './exchange-lane';
 import { newRecords } from './lane';
 import { SlotExchanger } from './slot-exchanger';
@@ -11,6 +12,8 @@ export class Exchanger {
   readonly #settling = new Settling(({ reservation }) => reservation.payload.length);
   /** Two calls may be under way: while Redis answers one, the jobs of the other run. */
   readonly #lanes: readonly [ExchangeLane, ExchangeLane];
+  /** A call that stands behind a blocking read holds up no other. */
+  readonly #waiting: ExchangeLane;
   readonly #slots: SlotExchanger | undefined;
 
   constructor(store: RedisStore) {
@@ -18,22 +21,33 @@ export class Exchanger {
     const records = newRecords();
     const lane = (): ExchangeLane => new ExchangeLane(store, this.#settling, records);
     this.#lanes = [lane(), lane()];
+    this.#waiting = lane();
     this.#slots = store.cluster && new SlotExchanger(store, store.cluster, this.#settling);
   }
 
   async exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Settled> {
-    const { names, cluster } = this.#store;
     // Before the failure is written: the lists of failed jobs look only at queues whose name is known.
     for (const { outcome, reservation } of settlements)
       if (outcome === 'failed') await this.#makeKnown(reservation.queue);
     const settled = await (this.#slots?.exchange(settlements, request) ?? this.#together(settlements, request));
-    const { forgotten, setAside } = settled.reply;
+    this.#heed(settled.reply);
+    return settled;
+  }
+
+  /** Not in a cluster. @param first sends the call, whenever it likes */
+  async reserveBy(first: FirstAttempt, request: ReserveRequest): Promise<ReserveReply> {
+    const { reply } = await this.#waiting.exchange([], request, false, first);
+    this.#heed(reply);
+    return reply;
+  }
+
+  #heed({ forgotten, setAside }: ReserveReply): void {
+    const { names, cluster } = this.#store;
     if (forgotten === true) {
       names.forget();
       cluster?.ordered.forget();
     }
     for (const { queue } of setAside) names.add(queue).catch(() => undefined);
-    return settled;
   }
 
   #makeKnown(queue: string): Promise<unknown> {

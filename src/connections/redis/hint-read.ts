@@ -2,7 +2,9 @@
  * A blocking read of hints, on a client of its own, that all who wait for them share: it reads the keys of all of them.
  *
  * A hint wakes one, of those that it is meant for the one that has waited longest; the others read on. Whoever comes with
- * a key that is not read yet has the read begin anew, by a hint on a key of its own.
+ * a key that is not read yet, or with a command, has the read begin anew, by a hint on a key of its own.
+ *
+ * A command goes out behind the read: Redis carries it out the moment that the read ends, before any answer travels.
  *
  * A read that Redis does not answer in time ends with its client. A worker that waited on such a read would look alive
  * to everybody, and never work again.
@@ -22,6 +24,8 @@ export interface HintWait {
   /** By the monotonic clock. It leaves by itself. */
   readonly until: Milliseconds;
   readonly wake: () => void;
+  /** Sends the command that is to follow the read. Resolves once it is answered, or lost; never rejects. Where no read of its own comes about, `wake` sends it. */
+  readonly follow?: (() => Promise<void>) | undefined;
 }
 
 export interface HintReadSettings {
@@ -43,27 +47,37 @@ export class HintRead {
   readonly #waits = new Set<HintWait>();
   /** What the read under way reads. Undefined: none is. */
   #reading: ReadonlySet<string> | undefined;
+  /** Whose command stands behind it. */
+  #followed: HintWait | undefined;
   /** It was told to begin anew. */
   #isInterrupted = false;
   #wasInterrupted = false;
+  #isRefused = false;
 
   constructor(settings: HintReadSettings) {
     this.#settings = settings;
   }
 
+  /** Redis has refused the last read. A command behind the next would follow at once, and again and again. */
+  get isRefused(): boolean {
+    return this.#isRefused;
+  }
+
   /** Calls `wake` once a hint is there, unless it leaves before. */
   join(wait: HintWait): void {
     this.#waits.add(wait);
-    const { interruption, hint } = this.#settings;
     if (this.#reading === undefined) return void this.#read();
-    if (interruption === undefined || this.#isInterrupted || wait.keys.every((key) => this.#reading!.has(key))) return;
-    this.#isInterrupted = this.#wasInterrupted = true;
-    hint(interruption);
+    const isRead = wait.keys.every((key) => this.#reading!.has(key));
+    if (wait.follow !== undefined || !isRead) this.#interrupt();
   }
 
-  /** The read goes on: to break it off would cost a connection, and a hint that is under way. */
+  /**
+   * The read goes on: to break it off would cost a connection, and a hint that is under way. One that a command follows ends
+   * at once, and the command is carried out.
+   */
   leave(wait: HintWait): void {
-    this.#waits.delete(wait);
+    if (wait === this.#followed) this.#interrupt();
+    else if (this.#waits.delete(wait) && wait.follow !== undefined) wait.wake();
   }
 
   close(): void {
@@ -77,15 +91,24 @@ export class HintRead {
   async #read(): Promise<void> {
     const { clock, interruption } = this.#settings;
     const waits = [...this.#waits];
+    const followed = waits.find(({ follow }) => follow !== undefined);
     const left = Math.max(0, ...waits.map(({ until }) => until)) - clock.monotonic();
-    if (left < SHORTEST_READ) return;
+    if (left < SHORTEST_READ && followed === undefined) return;
     const keys = new Set(waits.flatMap((wait) => wait.keys));
     this.#reading = keys;
-    const hint = await this.#answer(interruption === undefined ? [...keys] : [interruption, ...keys], left);
-    this.#reading = undefined;
+    this.#followed = followed;
+    if (followed !== undefined) this.#waits.delete(followed);
+    const read = interruption === undefined ? [...keys] : [interruption, ...keys];
+    const hint = await this.#answer(read, Math.max(left, SHORTEST_READ), followed?.follow);
+    this.#reading = this.#followed = undefined;
     this.#isInterrupted = false;
-    if (hint === 'failed') return;
-    if (hint instanceof Buffer) this.#heard(hint.toString());
+    if (hint === 'failed') {
+      // They have no time of their own that ends: what they have to say is sent all the same.
+      for (const wait of this.#waits) if (wait.follow !== undefined) this.leave(wait);
+      return;
+    }
+    // What follows the read has taken what the hint was for, and leaves another where there is more.
+    if (hint instanceof Buffer && followed?.keys.includes(hint.toString()) !== true) this.#heard(hint.toString());
     // Others wait for other hints, came later, or were cut off, and have time left.
     void this.#read();
   }
@@ -101,10 +124,22 @@ export class HintRead {
     this.#settings.hint(key);
   }
 
+  #interrupt(): void {
+    const { interruption, hint } = this.#settings;
+    if (interruption === undefined || this.#isInterrupted) return;
+    this.#isInterrupted = this.#wasInterrupted = true;
+    hint(interruption);
+  }
+
   // The key of the hint that came; 'failed': whoever waits does so until his time is over, and asks again then.
-  #answer(keys: readonly string[], milliseconds: Milliseconds): Promise<Buffer | 'none' | 'cut off' | 'failed'> {
+  #answer(
+    keys: readonly string[],
+    milliseconds: Milliseconds,
+    follow?: () => Promise<void>,
+  ): Promise<Buffer | 'none' | 'cut off' | 'failed'> {
     const { clock, link, refused } = this.#settings;
     const call = link.send('blpop', [...keys, milliseconds / 1000]);
+    const followed = follow?.();
     return new Promise((resolve) => {
       const silent = clock.after(milliseconds + GRACE, () => void endOfTurn().then(giveUp));
       // What came while a job blocked the event loop has settled the promise by now: then the client stays.
@@ -114,17 +149,21 @@ export class HintRead {
         link.replace(call.client);
         resolve('failed');
       };
+      const end = async (answer: Buffer | 'none' | 'cut off' | 'failed'): Promise<void> => {
+        await followed;
+        settled = true;
+        silent.cancel();
+        resolve(answer);
+      };
       call.reply.then(
         (reply) => {
-          settled = true;
-          silent.cancel();
-          resolve(reply === null ? 'none' : (reply as readonly Buffer[])[0]!);
+          this.#isRefused = false;
+          void end(reply === null ? 'none' : (reply as readonly Buffer[])[0]!);
         },
         (error: unknown) => {
-          settled = true;
-          silent.cancel();
+          this.#isRefused = isReply(error);
           if (isReply(error)) refused(error);
-          resolve(call.sent && !isReply(error) ? 'cut off' : 'failed');
+          void end(call.sent && !isReply(error) ? 'cut off' : 'failed');
         },
       );
     });

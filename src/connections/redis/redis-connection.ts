@@ -113,7 +113,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     this.failed = new RedisFailedStore(this.#store);
     this.locks = new RedisLockStore(this.#store);
     this.control = new RedisControl(this.#store, () => this.#time());
-    this.#waiters = new RedisWaiters(this.#store, source);
+    this.#waiters = new RedisWaiters(this.#store, source, this.#exchanger);
   }
 
   get threadAccess(): ThreadAccess | undefined {

@@ -1,12 +1,16 @@
 /**
  * Waits for hints on all queues of a worker at once. All workers of a connection share one read; in a cluster each queue,
  * which has a slot of its own, has one.
+ *
+ * A worker that has its read to itself may have a reserve follow it: others may block the event loop while its job is there.
  */
 import type { Seconds } from '../../base/clock';
 import { wordsOf } from '../../base/foreign-error';
-import type { Waiter } from '../contract';
+import type { ReserveReply, ReserveRequest, Waiter } from '../contract';
 import { Waiters } from '../kit/waiters';
+import type { FirstAttempt } from './caller';
 import type { ClientSource } from './client';
+import type { Exchanger } from './exchanger';
 import { HintRead, type HintWait } from './hint-read';
 import { clientId } from './keys';
 import { RedisLink } from './link';
@@ -22,12 +26,14 @@ const POLL: Seconds = 1;
 
 interface SharedRead {
   readonly read: HintRead;
+  readonly link: RedisLink;
   users: number;
 }
 
 export class RedisWaiters {
   readonly #store: RedisStore;
   readonly #source: ClientSource;
+  readonly #exchanger: Exchanger;
   /** A list that is nobody else's, which makes the shared read begin anew. Undefined: in a cluster. */
   readonly #interruption: string | undefined;
   /** By the key that they are for; outside a cluster there is one. */
@@ -35,10 +41,11 @@ export class RedisWaiters {
   readonly #waiters: Waiters;
   #toldOfRefusal = false;
 
-  constructor(store: RedisStore, source: ClientSource) {
+  constructor(store: RedisStore, source: ClientSource, exchanger: Exchanger) {
     const { name, clock } = store.caller.settings;
     this.#store = store;
     this.#source = source;
+    this.#exchanger = exchanger;
     this.#interruption = source.cluster ? undefined : store.keys.interruption(clientId());
     this.#waiters = new Waiters(name, clock);
   }
@@ -51,7 +58,7 @@ export class RedisWaiters {
     const longest = slots.flat().length < keys.length ? POLL : LONGEST_WAIT;
     const names = slots.map(([key]) => interruption ?? key!);
     const reads = slots.map((slot, at) => ({ read: this.#enter(names[at]!, longest), keys: slot }));
-    return this.#waiters.open({
+    const waiter = this.#waiters.open({
       longest,
       listen: (wake, seconds) => {
         const until = clock.monotonic() + seconds * 1000;
@@ -68,24 +75,62 @@ export class RedisWaiters {
         for (const name of names) this.#leave(name);
       },
     });
+    if (interruption === undefined) return waiter;
+    return {
+      ...waiter,
+      waitAndReserve: async (seconds, request, signal) => {
+        const shared = this.#reads.get(interruption);
+        if (shared?.users === 1 && !shared.read.isRefused && !signal.aborted) {
+          return this.#reserveBehind(shared, keys, Math.min(seconds, longest), request, signal);
+        }
+        await waiter.wait(seconds, signal);
+        return undefined;
+      },
+    };
   }
 
   close(): Promise<void> {
     return this.#waiters.close();
   }
 
+  async #reserveBehind(
+    { read, link }: SharedRead,
+    keys: readonly string[],
+    seconds: Seconds,
+    request: ReserveRequest,
+    signal: AbortSignal,
+  ): Promise<ReserveReply> {
+    const until = this.#store.caller.settings.clock.monotonic() + seconds * 1000;
+    let leave!: () => void;
+    const first: FirstAttempt = (command, args) =>
+      new Promise((resolve, reject) => {
+        const follow = (): Promise<void> => link.send(command, args).reply.then(resolve, reject);
+        const wait: HintWait = { keys, until, wake: () => void follow(), follow };
+        leave = () => read.leave(wait);
+        read.join(wait);
+        if (signal.aborted) leave();
+        else signal.addEventListener('abort', leave);
+      });
+    try {
+      return await this.#exchanger.reserveBy(first, request);
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
+  }
+
   #enter(name: string, longest: Seconds): HintRead {
     let shared = this.#reads.get(name);
     if (shared === undefined) {
+      const link = new RedisLink(this.#source);
       const read = new HintRead({
         clock: this.#store.caller.settings.clock,
-        link: new RedisLink(this.#source),
+        link,
         interruption: this.#interruption,
         hint: (key) => this.#command('rpush', [key, '1']),
         forget: (key) => this.#command('del', [key]),
         refused: (error) => this.#tellOfRefusal(error, longest),
       });
-      shared = { read, users: 0 };
+      shared = { read, link, users: 0 };
       this.#reads.set(name, shared);
     }
     shared.users += 1;

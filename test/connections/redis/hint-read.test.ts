@@ -7,7 +7,12 @@ const INTERRUPTION = 'interruption';
 let clock: TestClock;
 let read: HintRead;
 /** What each blocking read has asked for, and how it is answered. */
-let reads: { readonly keys: readonly unknown[]; readonly seconds: unknown; answer: (key?: string) => Promise<void> }[];
+let reads: {
+  readonly keys: readonly unknown[];
+  readonly seconds: unknown;
+  answer: (key?: string) => Promise<void>;
+  fail: () => Promise<void>;
+}[];
 /** Lists that a hint was left in. */
 let left: string[];
 let forgotten: string[];
@@ -18,12 +23,17 @@ beforeEach(() => {
   [reads, left, forgotten, woken] = [[], [], [], []];
   const send = (_command: string, args: readonly unknown[]): unknown => {
     let settle!: (reply: readonly Buffer[] | null) => void;
-    const reply = new Promise((resolve) => (settle = resolve));
+    let reject!: (error: Error) => void;
+    const reply = new Promise((resolve, refuse) => ([settle, reject] = [resolve, refuse]));
+    const fail = async (): Promise<void> => {
+      reject(Object.assign(new Error('NOAUTH'), { name: 'ReplyError' }));
+      await clock.advance(0);
+    };
     const answer = async (key?: string): Promise<void> => {
       settle(key === undefined ? null : [Buffer.from(key), Buffer.from('1')]);
       await clock.advance(0);
     };
-    reads.push({ keys: args.slice(0, -1), seconds: args.at(-1), answer });
+    reads.push({ keys: args.slice(0, -1), seconds: args.at(-1), answer, fail });
     return { reply, sent: true, client: undefined };
   };
   read = new HintRead({
@@ -108,6 +118,56 @@ it('who joins a read late has the time that it asked for', async () => {
   await clock.advance('1s');
   await reads[1]!.answer();
   expect(reads).toHaveLength(2);
+});
+
+describe('a command that is to follow a read', () => {
+  let sent: number;
+  const follow = (): Promise<void> => {
+    sent += 1;
+    return Promise.resolve();
+  };
+  const bring = (): HintWait => {
+    const wait = { keys: ['mail'], until: clock.monotonic() + 2000, wake: () => void follow(), follow };
+    read.join(wait);
+    return wait;
+  };
+
+  beforeEach(() => (sent = 0));
+
+  it('stands behind it, and takes what its hint was for', async () => {
+    bring();
+    expect([reads.length, sent]).toEqual([1, 1]);
+    await reads[0]!.answer('mail');
+    expect([reads.length, sent]).toEqual([1, 1]);
+    expect(left).toEqual([]);
+  });
+
+  it('ends the read that is under way, and its own when it is not wanted any more', async () => {
+    join('mail', ['mail']);
+    const wait = bring();
+    expect([left, sent]).toEqual([[INTERRUPTION], 0]);
+    await reads[0]!.answer(INTERRUPTION);
+    expect(sent).toBe(1);
+    read.leave(wait);
+    expect(left).toEqual([INTERRUPTION, INTERRUPTION]);
+  });
+
+  it('is sent at once when its hint comes by the read before', async () => {
+    read.leave(join('mail', ['mail']));
+    bring();
+    await reads[0]!.answer('mail');
+    expect([reads.length, sent]).toEqual([1, 1]);
+    expect(left).toEqual([INTERRUPTION]);
+  });
+
+  it('is sent at once when the read before fails, or when it is not wanted any more', async () => {
+    join('mail', ['mail']);
+    read.leave(bring());
+    expect(sent).toBe(1);
+    bring();
+    await reads[0]!.fail();
+    expect(sent).toBe(2);
+  });
 });
 
 it('a read that nobody shares any more leaves no list behind that it was told to begin anew by', async () => {

@@ -1,0 +1,161 @@
+import type { MemoryConfig } from '../../src/connections/configs';
+import type { Connector } from '../../src/connections/connector';
+import { connectMemory } from '../../src/connections/memory/memory-connection';
+import type { Connection, ReserveRequest, Waiter } from '../../src/connections/contract';
+import { Job } from '../../src/job/job';
+import { Worker } from '../../src/worker/worker';
+import type { WorkerOptions } from '../../src/worker/worker-options';
+import { Gate, testApplication, type TestApplication, until as untilOn } from '../support/application';
+
+let application: TestApplication;
+let connection: Connection;
+let gate: Gate;
+let ran: string[];
+let workers: Worker[];
+/** What the store was asked to hand out at the end of a wait, and how many of these are not answered. */
+let requests: ReserveRequest[];
+let spans: number[];
+let open: number;
+let failure: Error | undefined;
+
+@Job()
+class Waits extends Job {
+  constructor(readonly text: string) {
+    super();
+  }
+  async handle(): Promise<void> {
+    ran.push(this.text);
+    await gate.opened;
+  }
+}
+
+beforeEach(() => {
+  application = testApplication();
+  [gate, ran, workers, requests, spans, open, failure] = [new Gate(), [], [], [], [], 0, undefined];
+  application.manager.addConnector('memory', connector);
+});
+
+const connector: Connector = (config, context) => {
+  connection = connectMemory(config as MemoryConfig, context);
+  const waiterOf = connection.waiter.bind(connection);
+  const waiter = (queues: readonly string[]): Waiter => {
+    const inner = waiterOf(queues);
+    const waitAndReserve: Waiter['waitAndReserve'] = async (seconds, request, signal) => {
+      requests.push(request);
+      spans.push(seconds);
+      open += 1;
+      await inner.wait(seconds, signal);
+      open -= 1;
+      if (failure !== undefined) throw failure;
+      return connection.reserve(request);
+    };
+    return { ...inner, waitAndReserve };
+  };
+  return Object.assign(connection, { waiter });
+};
+
+afterEach(async () => {
+  gate.open();
+  for (const worker of workers) await worker.stop();
+  await application.manager.close();
+});
+
+const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
+
+function work(options: WorkerOptions = {}): { readonly worker: Worker; readonly ended: Promise<string> } {
+  const worker = new Worker(options, application.manager);
+  workers.push(worker);
+  return { worker, ended: worker.run() };
+}
+
+describe('an idle worker whose store can hand out a job the moment that it comes', () => {
+  it('is promised one job at a time, and asks for the others itself', async () => {
+    work({ concurrency: 3 });
+    await until(() => open === 1);
+    for (const text of ['a', 'b', 'c', 'd']) await application.bus.dispatch(new Waits(text));
+    await until(() => ran.length === 3);
+
+    expect(requests).toEqual([{ queues: ['default'], limit: 1, lease: 30 }]);
+    expect(ran).toEqual(['a', 'b', 'c']);
+  });
+
+  it('waits without a promise while a job runs, which may block the event loop', async () => {
+    work({ concurrency: 2 });
+    await until(() => open === 1);
+    await application.bus.dispatch(new Waits('a'));
+    await until(() => ran.length === 1);
+    await application.clock.advance('5s');
+    expect(requests.slice(1)).toEqual([]);
+
+    await application.bus.dispatch(new Waits('b'));
+    await until(() => ran.length === 2);
+    gate.open();
+    await until(() => open === 1);
+  });
+
+  it('gives back what it is brought after the stop', async () => {
+    const { worker, ended } = work();
+    await until(() => open === 1);
+    const stopped = worker.stop();
+    await application.bus.dispatch(new Waits('a'));
+    await stopped;
+
+    expect(await ended).toBe('stopped');
+    expect(ran).toEqual([]);
+    expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+  });
+
+  it('has the wait end when a delayed job comes due', async () => {
+    await application.bus.dispatch(new Waits('a')).delay('700ms');
+    work();
+    await until(() => open === 1);
+    await application.clock.advance('700ms');
+    await until(() => ran.length === 1);
+
+    expect(await connection.counts('default')).toMatchObject({ reserved: 1 });
+  });
+
+  it('takes no more than maxJobs leaves', async () => {
+    const { ended } = work({ concurrency: 2, maxJobs: 1 });
+    await until(() => open === 1);
+    for (const text of ['a', 'b']) await application.bus.dispatch(new Waits(text));
+    gate.open();
+
+    expect(await ended).toBe('max-jobs');
+    expect(ran).toEqual(['a']);
+    expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+  });
+
+  it('asks looping before each reserve, and so waits without a promise', async () => {
+    let asked = 0;
+    application.manager.hooks.on('looping', () => void (asked += 1));
+    work();
+    await until(() => asked === 1);
+    await application.bus.dispatch(new Waits('a'));
+    await until(() => ran.length === 1);
+
+    expect(requests).toEqual([]);
+    expect(asked).toBe(2);
+  });
+
+  it('leaves a store alone for a while that fails, and goes on', async () => {
+    failure = new Error('not now');
+    work();
+    await until(() => open === 1);
+    await application.bus.dispatch(new Waits('a'));
+    await until(() => application.log.messages('error').length === 1);
+    failure = undefined;
+    await application.clock.advance('1s');
+    await until(() => ran.length === 1);
+
+    expect(application.log.messages('error')).toEqual([expect.stringContaining('not now')]);
+  });
+
+  it('has it wait for a third of a lease at most: what comes then counts as reserved when the wait began', async () => {
+    application = testApplication({ connections: { memory: { driver: 'memory', retryAfter: 3 } } });
+    application.manager.addConnector('memory', connector);
+    work();
+    await until(() => open === 1);
+    expect(spans).toEqual([1]);
+  });
+});
