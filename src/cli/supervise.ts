@@ -1,6 +1,6 @@
 /** `work` as a supervisor: it keeps processes at work that run the jobs, and loads neither jobs nor a driver itself. */
-import type { Seconds } from '../base/clock';
 import { durationSeconds } from '../job/duration';
+import { PROCESS_MARGIN } from '../worker/stopping';
 import { Supervisor } from '../worker/supervisor/supervisor';
 import { resolveWorkerOptions } from '../worker/worker-options';
 import { STOP_REASONS, type StopSignal } from './exit-codes';
@@ -10,9 +10,6 @@ import type { Session } from './session';
 import { stopAtSignals } from './stop-signals';
 import { type WorkFlags, workerOptions } from './work-flags';
 
-/** After the grace, a process has this long to write its outcomes and close. Then it counts as blocked, and is killed. */
-const STOP_MARGIN: Seconds = 10;
-
 export async function supervise(session: Session, connection: string | undefined, flags: WorkFlags): Promise<void> {
   const { fork, clock } = session.surroundings;
   const { grace, maxTime } = resolveWorkerOptions(workerOptions(connection, flags));
@@ -20,7 +17,7 @@ export async function supervise(session: Session, connection: string | undefined
   const logger = session.logger(flags);
   const supervisor = new Supervisor({
     processes,
-    patience: (grace + STOP_MARGIN) * 1000,
+    patience: (grace + PROCESS_MARGIN) * 1000,
     maxTime,
     recycle: durationSeconds(recycle, '--recycle') || Infinity,
     clock,

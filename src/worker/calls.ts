@@ -16,6 +16,14 @@ import type { Finished } from './runs';
 /** Of fewer slots, two calls of half the size cost more than they gain: measured up to 16 slots, on two cores. */
 const SLOTS_FOR_TWO = 24;
 
+/** What came of a call. */
+interface Came {
+  readonly reply?: ReserveReply | undefined;
+  /** Queues that were not asked, because they would have handed out what runs here already. */
+  readonly unasked?: ReadonlySet<string> | undefined;
+  readonly failure?: { readonly error: unknown };
+}
+
 /** What was so when a call was sent. */
 interface Sent {
   readonly finished: readonly Finished[];
@@ -41,8 +49,7 @@ export class Calls {
   #isWaiting = false;
   /** Slots that those under way are to fill. */
   #asked = 0;
-  /** Queues that the last reserve did not ask, because it would have been handed what runs here already. */
-  #unasked: ReadonlySet<string> | undefined;
+  #haveAskedAll = true;
   /** Those whose end has the loop look again. */
   readonly #renewals = new WeakSet<Promise<void>>();
 
@@ -69,7 +76,7 @@ export class Calls {
 
   /** Whether the last reserve has asked all queues. */
   get haveAskedAll(): boolean {
-    return (this.#unasked?.size ?? 0) === 0;
+    return this.#haveAskedAll;
   }
 
   /** Slots for more jobs; some may be asked for already. */
@@ -84,17 +91,23 @@ export class Calls {
 
   /** Sends what calls there are to send. */
   send(): void {
-    const { store, runs, idle } = this.#parts;
+    const { store, runs, idle, looping } = this.#parts;
     if (this.#isWaiting) {
       if (idle.mayHaveMore || runs.ended > 0) idle.cutShort();
       return;
     }
     while (this.#underWay < this.#most && !store.isPausing) {
+      const isFirst = this.#underWay === 0;
       const limit = this.#limit();
       const ended = Math.min(runs.ended, this.#share);
-      // A second call costs as much as the first: it goes out only once its share of the slots waits for it.
-      if (Math.max(limit, ended) < (this.#underWay === 0 ? 1 : this.#worthwhile)) return;
-      void this.#call(limit);
+      // A second call costs as much as the first: it goes out only once its share of the slots waits for it, and there are jobs.
+      const least = isFirst ? 1 : this.#worthwhile;
+      const reserves = limit >= least && (isFirst || idle.hasMore);
+      if (!reserves && ended < least) return;
+      // Asked last, as an answer holds for one call. Those that have ended do not wait for it.
+      const isAllowed = limit > 0 && looping.isAllowed();
+      if (!isAllowed && ended < least) return;
+      void this.#call(isAllowed ? limit : 0);
     }
   }
 
@@ -126,10 +139,10 @@ export class Calls {
   }
 
   #limit(): number {
-    const { idle, stopping, apart, looping } = this.#parts;
+    const { idle, stopping, apart } = this.#parts;
     if (!idle.mayHaveMore || !this.mayAsk) return 0;
     const most = Math.min(this.free - this.#asked, stopping.jobsLeft - this.#asked, this.#share, apart.most);
-    return most > 0 && looping.isAllowed() ? most : 0;
+    return Math.max(most, 0);
   }
 
   async #call(limit: number, waits = false): Promise<void> {
@@ -145,33 +158,33 @@ export class Calls {
     if (waits) this.#isWaiting = true;
     else this.#underWay += 1;
     this.#asked += sent.limit;
-    const { reply, failure } = await this.#sent(sent);
+    const came = await this.#sent(sent);
+    const { reply, failure } = came;
     this.#asked -= sent.limit;
     runs.arrive(finished, failure === undefined);
     if (failure !== undefined) store.failed(failure.error, 'settling and reserving');
     else if (waits && reply === undefined) idle.lookAgain();
-    else await this.#answered(sent, reply);
+    else await this.#answered(sent, came);
     if (waits) this.#isWaiting = false;
     else this.#underWay -= 1;
     this.#ring();
   }
 
-  async #sent(sent: Sent): Promise<{ readonly reply?: ReserveReply; readonly failure?: { readonly error: unknown } }> {
+  async #sent(sent: Sent): Promise<Came> {
     const { finished, limit, waits } = sent;
     const { options, application, lease, queues } = this.#settings;
-    const { settler, looping, idle } = this.#parts;
+    const { settler, leases, idle } = this.#parts;
     try {
       if (limit === 0) {
         await settler.settle(finished);
         return {};
       }
-      const renewals = this.#parts.leases.renewEnded();
-      this.#unasked = renewals && (await this.#leftOut(renewals));
-      looping.use();
+      const renewals = leases.renewEnded();
+      const unasked = renewals && (await this.#leftOut(renewals));
       const random = options.fair ? application.random : undefined;
-      const request = { queues: reserveOrder(queues, random, this.#unasked), limit, lease };
+      const request = { queues: reserveOrder(queues, random, unasked), limit, lease };
       const reply = await (waits ? idle.reserve(request) : settler.settle(finished, request));
-      return reply === undefined ? {} : { reply };
+      return { reply, unasked };
     } catch (error) {
       return { failure: { error } };
     }
@@ -194,7 +207,7 @@ export class Calls {
     return new Set(this.#parts.leases.renewEnded()?.keys());
   }
 
-  #answered(sent: Sent, reply: ReserveReply | undefined): Promise<void> | undefined {
+  #answered(sent: Sent, { reply, unasked }: Came): Promise<void> | undefined {
     const { settler, store, emptiness, idle, storeClock, orders, stopping, runs } = this.#parts;
     // One part of the store may answer while another does not, or has just refused what it had left unanswered.
     if (settler.unanswered === 0 && !store.isPausing) store.recovered();
@@ -206,7 +219,8 @@ export class Calls {
     store.heard();
     for (const one of reply.setAside) settler.setAside(one);
     if (reply.now !== undefined) storeClock.told(reply.now);
-    if (orders.heard(reply, this.#unasked)) stopping.requested ??= 'restart';
+    this.#haveAskedAll = (unasked?.size ?? 0) === 0;
+    if (orders.heard(reply, unasked)) stopping.requested ??= 'restart';
     if (!this.#isEnding()) {
       this.#take(sent, reply);
       return undefined;

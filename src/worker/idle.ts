@@ -41,8 +41,9 @@ export class Idle {
   readonly #pause: Seconds;
   readonly #clock: Clock;
   readonly #ring: () => void;
-  #mayHaveMore = true;
-  /** Grows with each news that jobs are there. An answer to a call that was sent before the news does not undo it. */
+  /** Whether the store has jobs for us. `maybe`: one look will tell. */
+  #hasMore: 'yes' | 'maybe' | 'no' = 'yes';
+  /** Grows with each news of the store. An answer to a call that was sent before does not undo it: another look has to tell. */
   #news = 0;
   #nextLook: Milliseconds = Infinity;
   #waiter: Waiter | undefined;
@@ -61,7 +62,12 @@ export class Idle {
 
   /** Whether the store may have jobs for us now. */
   get mayHaveMore(): boolean {
-    return this.#mayHaveMore;
+    return this.#hasMore !== 'no';
+  }
+
+  /** Whether it has, as it said itself. */
+  get hasMore(): boolean {
+    return this.#hasMore === 'yes';
   }
 
   /**
@@ -84,14 +90,16 @@ export class Idle {
 
   /** Another look is due. A call under way may say that there is nothing. */
   lookAgain(): void {
-    this.#mayHaveMore = true;
+    if (this.#hasMore === 'no') this.#hasMore = 'maybe';
   }
 
   /** A reserve was answered. */
   answered(news: number, hasMore: boolean, nextIn: Seconds): void {
     this.#nextLook = this.#clock.monotonic() + nextIn * 1000;
-    if (hasMore) this.#news += 1;
-    this.#mayHaveMore = hasMore || news !== this.#news;
+    const isOutdated = news !== this.#news;
+    this.#news += 1;
+    if (hasMore) this.#hasMore = 'yes';
+    else this.#hasMore = isOutdated ? 'maybe' : 'no';
   }
 
   /** Rings at `moment` (of the monotonic clock), and with `forStore` also when the store wakes us. */

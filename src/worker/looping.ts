@@ -11,7 +11,7 @@ export class Looping {
   readonly #event: LoopingEvent;
   readonly #pause: Seconds;
   readonly #answered: () => void;
-  #state: 'unasked' | 'asking' | 'allowed' = 'unasked';
+  #state: 'unasked' | 'asking' | 'answered' | 'allowed' = 'unasked';
   #vetoed = false;
   #vetoedUntil: Milliseconds | undefined;
 
@@ -33,27 +33,29 @@ export class Looping {
     return this.#vetoedUntil;
   }
 
-  /** Looks at the clock, once for each step of the loop: one that saw a veto end half way would neither ask nor wait. */
+  /**
+   * Looks at the clock, once for each step of the loop: one that saw a veto end half way would neither ask nor wait. And an answer
+   * holds for the step that follows it: later it may not be what the hooks would say.
+   */
   tellTime(): void {
     if (this.#application.clock.monotonic() >= (this.#vetoedUntil ?? Infinity)) this.#vetoedUntil = undefined;
+    if (this.#state === 'allowed') this.#state = 'unasked';
+    else if (this.#state === 'answered') this.#state = 'allowed';
   }
 
-  /** Whether to reserve now. Where there is no answer yet, the hooks are asked. */
+  /** Whether to reserve now, once for each answer. Where there is none yet, the hooks are asked. */
   isAllowed(): boolean {
-    if (this.#state === 'allowed' || !this.#application.hooks.has('looping')) return true;
-    if (this.#state === 'unasked') void this.#ask();
-    return false;
-  }
-
-  /** Each reserve needs an answer of its own. */
-  use(): void {
-    this.#state = 'unasked';
+    if (!this.#application.hooks.has('looping')) return true;
+    const isAllowed = this.#state === 'allowed';
+    if (isAllowed) this.#state = 'unasked';
+    else if (this.#state === 'unasked') void this.#ask();
+    return isAllowed;
   }
 
   async #ask(): Promise<void> {
     this.#state = 'asking';
     const isAllowed = await this.#application.hooks.allowsReserve(this.#event);
-    this.#state = isAllowed ? 'allowed' : 'unasked';
+    this.#state = isAllowed ? 'answered' : 'unasked';
     this.#vetoed = !isAllowed;
     this.#vetoedUntil = isAllowed ? undefined : this.#application.clock.monotonic() + this.#pause * 1000;
     this.#answered();

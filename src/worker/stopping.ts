@@ -26,6 +26,11 @@ export const ABORT_GRACE: Seconds = 0.5;
 /** For the store to take the last outcomes. */
 const SETTLE_GRACE: Seconds = 5;
 
+/** Each who waits for an end waits for longer than those within take. Beyond the grace: for a worker, which closes its leases last … */
+export const WORKER_MARGIN: Seconds = ABORT_GRACE + SETTLE_GRACE + 2.5;
+/** … and for its process, which closes its connections. Then it counts as blocked, and is killed. */
+export const PROCESS_MARGIN: Seconds = WORKER_MARGIN + 2;
+
 export class Stopping {
   readonly #options: ResolvedWorkerOptions;
   readonly #clock: Clock;

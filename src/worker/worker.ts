@@ -11,14 +11,11 @@ import { workerAlreadyRun } from './errors';
 import { UNBORN, type WorkerHealth } from './health';
 import type { WorkersProcess } from './parts';
 import { namesLikeWeights, parseQueues } from './queue-order';
-import type { StopReason } from './stopping';
+import { type StopReason, WORKER_MARGIN } from './stopping';
 import { WorkLoop } from './work-loop';
 import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions } from './worker-options';
 
 const HOUR = 3_600_000;
-
-/** Beyond the grace: for aborted handlers to come back, and for the store to take the last outcomes. */
-const CLOSE_MARGIN: Seconds = 7;
 
 export class Worker implements Closable {
   readonly #options: ResolvedWorkerOptions;
@@ -42,7 +39,7 @@ export class Worker implements Closable {
   }
 
   get closeDeadline(): Seconds {
-    return this.#options.grace + CLOSE_MARGIN;
+    return this.#options.grace + WORKER_MARGIN;
   }
 
   /**

@@ -16,4 +16,16 @@ describe('what a worker knows of the jobs that its store has', () => {
     expect(idle.mayHaveMore).toBe(true);
     await manager.close();
   });
+
+  it('is asked for once more when two answers have crossed: the one that comes last may not know what comes due first', async () => {
+    const { manager } = testApplication();
+    const idle = new Idle(manager.driver(), ['default'], 1, new TestClock(), () => undefined);
+    const { news } = idle;
+    idle.answered(news, false, 0.5);
+    expect(idle.mayHaveMore).toBe(false);
+
+    idle.answered(news, false, Infinity);
+    expect(idle.mayHaveMore).toBe(true);
+    await manager.close();
+  });
 });

@@ -41,6 +41,24 @@ describe('looping', () => {
     expect(looping.vetoedUntil).toBeUndefined();
   });
 
+  it('gives an answer for one reserve, and for the step that follows it: later the hooks might say something else', async () => {
+    const { manager, clock } = application;
+    manager.hooks.on('looping', () => true);
+    const looping = new Looping(manager, { connectionName: 'memory', queue: 'default' }, 1, () => undefined);
+    const asked = async (): Promise<void> => {
+      expect(looping.isAllowed()).toBe(false);
+      await clock.advance(0);
+    };
+    await asked();
+    looping.tellTime();
+    expect([looping.isAllowed(), looping.isAllowed()]).toEqual([true, false]);
+
+    await clock.advance(0);
+    looping.tellTime();
+    looping.tellTime();
+    expect(looping.isAllowed()).toBe(false);
+  });
+
   it('counts a veto as an empty queue for stopWhenEmpty', async () => {
     await application.bus.dispatch(new Note('a'));
     application.manager.hooks.on('looping', () => false);

@@ -2,7 +2,7 @@ import { Job } from '../../src/job/job';
 import { QueueUnavailableError } from '../../src/connections/errors';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
-import { Gate, until as untilOn } from '../support/application';
+import { elapse, Gate, until as untilOn } from '../support/application';
 import { faultyApplication, type FaultyApplication } from '../faults/faulty-connection';
 
 let application: FaultyApplication;
@@ -71,6 +71,16 @@ describe('a worker on a connection that carries two calls at once', () => {
 
     held.open();
     await until(() => ran.length === 8);
+  });
+
+  it('looks by one call while it is idle', async () => {
+    work({ concurrency: 24 });
+    held.open();
+    await elapse(application.clock, 1);
+    const before = application.faults.calls.length;
+    await elapse(application.clock, 6);
+
+    expect(application.faults.calls.slice(before)).toEqual(['reserve', 'reserve', 'reserve']);
   });
 
   it('reserves no more than maxJobs leaves', async () => {

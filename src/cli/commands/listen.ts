@@ -1,8 +1,9 @@
 /** `listen`: like `work`, with a fresh process for each job, so that changed code is picked up. For development. */
 import { fork } from 'node:child_process';
 import { pauseAfter } from '../../base/backoff';
-import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
+import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import { durationSeconds } from '../../job/duration';
+import { PROCESS_MARGIN } from '../../worker/stopping';
 import { resolveWorkerOptions } from '../../worker/worker-options';
 import { defineCommand } from '../command';
 import { invalidOption } from '../errors';
@@ -12,9 +13,6 @@ import { CONNECTION_WORD } from '../named-queues';
 import type { Session } from '../session';
 import { hearStopSignals } from '../stop-signals';
 import { LISTEN_FLAGS, LISTEN_SLEEP, type ListenFlags, workerOptions } from '../work-flags';
-
-/** After the grace, a process has this long to write its outcome. Then it counts as blocked, and is killed. */
-const STOP_MARGIN: Seconds = 10;
 
 /** After a second signal. */
 const HASTE: Milliseconds = 1000;
@@ -65,7 +63,7 @@ class Listener {
     const where = connection === undefined ? [] : [connection];
     this.#arguments = ['work', ...where, '--once', `--sleep=${sleep}`, ...commandLineOf(flags)];
     this.#rest = durationSeconds(rest, '--rest') * 1000;
-    this.#patience = (grace + STOP_MARGIN) * 1000;
+    this.#patience = (grace + PROCESS_MARGIN) * 1000;
   }
 
   async run(): Promise<void> {

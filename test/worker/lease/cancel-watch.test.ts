@@ -1,7 +1,7 @@
-import { Job } from '../../src/job/job';
-import { JobCancelledError } from '../../src/worker/errors';
-import { Worker } from '../../src/worker/worker';
-import { elapse, Gate, testApplication, type TestApplication, until } from '../support/application';
+import { Job } from '../../../src/job/job';
+import { JobCancelledError } from '../../../src/worker/errors';
+import { Worker } from '../../../src/worker/worker';
+import { elapse, Gate, testApplication, type TestApplication, until } from '../../support/application';
 
 let application: TestApplication;
 let worker: Worker;

@@ -3,10 +3,10 @@
  *
  * Asks the store for those alone that have run for a while, so that short jobs cost nothing.
  */
-import type { Clock, Milliseconds, Timer } from '../base/clock';
-import type { Reservation } from '../connections/contract';
-import type { Control } from '../connections/control';
-import { MOST_JOBS } from '../base/pages';
+import type { Clock, Milliseconds, Timer } from '../../base/clock';
+import type { Reservation } from '../../connections/contract';
+import type { Control } from '../../connections/control';
+import { MOST_JOBS } from '../../base/pages';
 
 /** One that began just behind a look is asked for with the second after it. */
 const BETWEEN_LOOKS: Milliseconds = 450;
