@@ -19,6 +19,7 @@ import {
   type Verdict,
 } from '../kit/caller';
 import { Silence } from '../kit/silence';
+import { QueueUnavailableError } from '../errors';
 import { oldRedis, redisRefused } from './errors';
 import { explained } from './explanations';
 import type { LinkCall, RedisLink } from './link';
@@ -313,7 +314,9 @@ export class RedisCaller extends StoreCaller<Asked> {
     const isFirst = !this.#isSilent(address);
     this.#unanswered.set(patience, address);
     if (!isFirst) return;
-    logger[this.#link.refused ? 'error' : 'warn'](
+    // Somebody has to mend what is refused.
+    const isRefused = failure instanceof QueueUnavailableError && failure.facts.refused === true;
+    logger[isRefused ? 'error' : 'warn'](
       { connection: name, address },
       `${failure.message} A call without an answer is repeated until Redis gives it.`,
     );

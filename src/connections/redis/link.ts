@@ -155,7 +155,10 @@ export class RedisLink {
     const client = this.#source.open((reason) => this.#retry(client, reason));
     this.#client = client;
     // What stood in the way of the last one is known until this one is ready; a refusal may have been mended.
-    if (this.refused) this.#failure = undefined;
+    if (this.refused) {
+      this.#remark = this.#failure;
+      this.#failure = undefined;
+    }
     const remark = (error: Error): void => {
       if (!isClosed(error)) this.#remark = error;
     };
