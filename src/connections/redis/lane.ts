@@ -42,8 +42,8 @@ export abstract class Lane<Item extends Waiting> {
   #sequence = 0;
   #underWay = 0;
   #isGathering = false;
-  /** Resolves when the call that was sent last is settled. */
-  #last: Promise<void> | undefined;
+  /** Resolves when all calls that were sent are settled. */
+  #settled: Promise<void> | undefined;
 
   /** @param recorded of lanes that notice together what Redis has lost */
   constructor(caller: RedisCaller, recorded = newRecords()) {
@@ -74,7 +74,7 @@ export abstract class Lane<Item extends Waiting> {
   /**
    * Sends the items as call number `sequence`, and settles each. Where it rejects, so does each item.
    *
-   * @param before resolves when the call before it is settled; undefined: it is
+   * @param before resolves when all calls before it are settled; undefined: they are
    */
   protected abstract carry(items: readonly Item[], sequence: number, before?: Promise<void>): Promise<void>;
 
@@ -116,7 +116,10 @@ export abstract class Lane<Item extends Waiting> {
   #sendWaiting(): void {
     while (this.waiting.length > 0 && this.#maySend()) {
       const items = this.waiting.splice(0, fitting(this.waiting));
-      this.#last = this.#send(items, this.#underWay > 0 ? this.#last : undefined);
+      const before = this.#underWay > 0 ? this.#settled : undefined;
+      const sent = this.#send(items, before);
+      // Of several, one may be given up while those that it was sent behind are still to be asked again.
+      this.#settled = before?.then(() => sent) ?? sent;
     }
   }
 

@@ -1,8 +1,15 @@
 /** Pushes that fill calls: several are under way, and each job goes in once, in order, whatever becomes of the answers. */
+import { systemClock } from '../../../src/base/clock';
+import { RedisCaller } from '../../../src/connections/redis/caller';
+import { clientSource } from '../../../src/connections/redis/client';
+import { Keys } from '../../../src/connections/redis/keys';
+import { RedisLink } from '../../../src/connections/redis/link';
+import { PushLane } from '../../../src/connections/redis/push-lane';
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import { Gate } from '../../support/application';
 import { eventually } from '../../support/eventually';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
-import { RedisWorld } from './open-redis';
+import { RedisWorld, silent } from './open-redis';
 
 const PAGES = 8;
 
@@ -88,6 +95,34 @@ it('hold back behind a call that may be refused a duplicate, so that its answer 
   expect(results.map(({ status }) => status)).toEqual(['rejected', ...Array(PAGES + 1).fill('fulfilled')]);
   expect(results[0]).toMatchObject({ reason: { code: 'E_DUPLICATE_PAYLOAD' } });
   expect(await ready()).toEqual(pages().flat());
+});
+
+it('wait for all before them: one may be given up while one before it is still to be asked again', async () => {
+  const link = new RedisLink(clientSource({ driver: 'redis', url: world.url }));
+  const settings = { name: 'redis', address: world.url, clock: systemClock, deadline: 5, logger: silent };
+  const earlier = new Gate();
+  let gaps = 0;
+  class FaultyCaller extends RedisCaller {
+    override async script(...call: Parameters<RedisCaller['script']>): Promise<readonly unknown[]> {
+      const [sequence] = call[2];
+      if (sequence === 1) await earlier.opened;
+      if (sequence === 2) throw new Error('given up');
+      const reply = await super.script(...call);
+      if (String(reply[0]) === 'gap') gaps += 1;
+      return reply;
+    }
+  }
+  const keys = new Keys(world.prefix, false).queue('q');
+  const lane = new PushLane(new FaultyCaller(link, settings), 'q', keys, () => undefined);
+  const [one, two, three] = pages('', 3);
+  const pushes = [one, two, three].map((page) => lane.push(page!.map((text) => ({ payload: text }))));
+  await expect(pushes[1]).rejects.toThrow('given up');
+  await eventually(() => gaps === 1);
+
+  earlier.open();
+  await Promise.all([pushes[0], pushes[2]]);
+  link.close();
+  expect(await ready()).toEqual([...one!, ...three!]);
 });
 
 it('go in after Redis has lost its records, and say that it has', async () => {
