@@ -114,7 +114,7 @@ export function partsOf(settings: WorkLoopSettings, caller: object, ring: () => 
     },
     untaken: (finished, error) => {
       runs.takeBack(finished);
-      store.failed(error, 'settling');
+      store.failed(error, finished.length === 0 ? 'reserving' : 'settling');
     },
     answered: () => {
       if (settler.unanswered === 0 && !store.isPausing) store.recovered();

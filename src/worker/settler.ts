@@ -41,7 +41,10 @@ export interface SettlerSettings {
   readonly mostFailures: number;
   /** Called for each run whose outcome is written, or is not ours to write any more. */
   readonly settled: (job: RunningJob) => void;
-  /** Called with those that were not taken while others were, as the store is away since: they are to be settled again. */
+  /**
+   * Called with those that were not taken while others were, as the store is away since: they are to be settled again. With
+   * none, where nothing but a reserve failed.
+   */
   readonly untaken: (finished: readonly Finished[], error: unknown) => void;
   /** Called when a part of the store has answered that others do not wait for. */
   readonly answered: () => void;
@@ -109,8 +112,8 @@ export class Settler {
   }
 
   /**
-   * Settles, and then reserves what `request` asks for. Undefined: nothing was asked for, or some outcomes were refused, and
-   * nothing was reserved.
+   * Settles, and then reserves what `request` asks for. Undefined: nothing was asked for, or some outcomes were refused, or
+   * the reserve of a divided connection was, and nothing was reserved.
    *
    * @throws what the store throws when it is away; then nothing of `finished` may be taken as settled
    */
@@ -118,7 +121,13 @@ export class Settler {
     const { connection } = this.#settings;
     if (connection.isDivided !== true) return this.#settle(finished, request);
     for (const ended of groupsOf(finished, ({ job }) => job.queue).values()) void this.#settleApart(ended);
-    return request && connection.reserve(request);
+    try {
+      return request && (await connection.reserve(request));
+    } catch (error) {
+      // Thrown, it would have all of them settled a second time.
+      this.#settings.untaken([], error);
+      return undefined;
+    }
   }
 
   /** Settles one queue, while others go on. */

@@ -16,6 +16,8 @@ let renewed: number;
 /** Not even renewals are answered, and nothing is handed out, until a test lets it. */
 let mute: Gate;
 let isMute: boolean;
+/** A reserve fails with this. */
+let reserveRefusal: Error | undefined;
 /** Nobody is woken by a push. */
 let isDeaf: boolean;
 
@@ -26,6 +28,17 @@ class Note extends Job {
   }
   handle(): void {
     ran.push(this.text);
+  }
+}
+
+/** When it ends, the store refuses to hand out jobs. */
+@Job()
+class Ends extends Job {
+  constructor(readonly text: string) {
+    super();
+  }
+  handle(): void {
+    reserveRefusal = new Error('refused');
   }
 }
 
@@ -59,6 +72,7 @@ function halfSilent(whole: Connection): Connection {
       };
     },
     reserve: async (request) => {
+      if (reserveRefusal !== undefined) throw reserveRefusal;
       if (!isMute) return whole.reserve(request);
       const queues = request.queues.filter((queue) => queue !== 'silent');
       const reply = await whole.reserve({ ...request, queues });
@@ -83,7 +97,7 @@ beforeEach(() => {
   mute = new Gate();
   isMute = false;
   isDeaf = false;
-  refusal = undefined;
+  refusal = reserveRefusal = undefined;
   renewed = 0;
   application = testApplication();
   application.manager.addConnector('memory', (config, context) => halfSilent(connectMemory(config, context)));
@@ -136,6 +150,22 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
 
     await until(application.clock, () => worker.health().outcomes.completed === 1);
     expect([asked, await reserved('silent'), ran]).toEqual([2, 0, ['waits']]);
+    await worker.stop();
+    await ended;
+  });
+
+  it('is settled once when the reserve beside it fails', async () => {
+    const { worker, ended } = await work();
+    gates[0]!.open();
+    await until(application.clock, () => worker.health().outcomes.completed === 1);
+    await application.bus.dispatch(new Ends('ends')).onQueue('open');
+    await until(application.clock, () => worker.health().outcomes.completed === 2);
+    await elapse(application.clock, 20);
+    reserveRefusal = undefined;
+    await elapse(application.clock, 5);
+
+    expect(worker.health().outcomes).toMatchObject({ completed: 2, lost: 0 });
+    expect(application.log.messages('error')).toHaveLength(1);
     await worker.stop();
     await ended;
   });
