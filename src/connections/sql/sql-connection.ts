@@ -337,8 +337,8 @@ export class SqlConnection extends StoreConnection implements Connection {
     if (removed.length > 0) {
       const call = this.#marks.begin();
       try {
-        yield* jobs.exchange({ endings: removed, request: undefined, mark: call.next() });
-        call.heard();
+        const answer = yield* jobs.exchange({ endings: removed, request: undefined, mark: call.next() });
+        this.#settling.wereWritten(call.heard(answer.settled));
       } finally {
         call.end();
       }

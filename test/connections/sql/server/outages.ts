@@ -74,6 +74,19 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       expect(await connection.settle([completed(a)])).toEqual(['lost']);
     });
 
+    it('to a settle is heard also by the call that sets aside what no worker can read', async () => {
+      const { connection, proxy } = await world.openThrough('exchange', 1);
+      await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
+      const [a, b] = (await reserve(connection)) as [Reservation, Reservation];
+      await connection.push('default', [{ payload: 'no JSON' }]);
+      proxy.loseReplies(100);
+      await Promise.allSettled([a, b].map((job) => connection.settle([completed(job)])));
+      proxy.loseReplies(0);
+      const { setAside } = await connection.reserve({ queues: ['default'], limit: 1, lease: 60 });
+      expect(setAside).toHaveLength(1);
+      expect(await connection.settle([completed(a), completed(b)])).toEqual(['settled', 'settled']);
+    });
+
     it('of one push is not taken for that of the next', async () => {
       const { connection, proxy } = await world.openThrough('push', 2);
       proxy.loseReplies(100);
