@@ -51,7 +51,9 @@ export class CallMarks {
   readonly #all: Client[] = [];
 
   begin(): MarkedCall {
-    return this.#begin(this.#free.pop() ?? this.#add());
+    // What a call without an answer has reserved goes back by the next one of its client, or else when the leases end.
+    const client = this.#free.find(({ unheard }) => unheard.length > 0) ?? this.#free.at(-1);
+    return this.#begin(client === undefined ? this.#add() : this.#taken(client));
   }
 
   /** A call that asks what became of settles without an answer. Undefined: there are none. */
@@ -59,14 +61,15 @@ export class CallMarks {
     for (;;) {
       const client = this.#all.find(({ doubtful }) => doubtful.length > 0);
       if (client === undefined) return undefined;
-      const place = this.#free.indexOf(client);
-      if (place !== -1) {
-        this.#free.splice(place, 1);
-        return this.#begin(client);
-      }
+      if (this.#free.includes(client)) return this.#begin(this.#taken(client));
       // The call that is under way may ask.
       await new Promise<void>((resolve) => client.waiting.push(resolve));
     }
+  }
+
+  #taken(free: Client): Client {
+    this.#free.splice(this.#free.indexOf(free), 1);
+    return free;
   }
 
   #begin(client: Client): MarkedCall {

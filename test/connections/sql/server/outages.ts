@@ -33,6 +33,19 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
     });
 
+    it('to each of several calls at once is undone by the calls that come one after another', async () => {
+      const { connection, proxy } = await world.openThrough('exchange', 1);
+      await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
+      proxy.loseReplies(100);
+      const both = [reserve(connection, { limit: 1 }), reserve(connection, { limit: 1 })];
+      await Promise.allSettled(both);
+      proxy.loseReplies(0);
+      const reservations = [...(await reserveAgain(connection))];
+      if (reservations.length === 1) reservations.push(...(await reserveAgain(connection)));
+      expect(reservations.map(idOf).toSorted()).toEqual(['a', 'b']);
+      expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
+    });
+
     it('is heard by the next call: what was settled is told as settled, and what was lost as lost', async () => {
       const { connection, proxy } = await world.openThrough('exchange');
       await connection.push(
