@@ -73,7 +73,7 @@ const BACKOFF = { first: 20, longest: 1000 };
 export const ATTEMPTS_IN_SILENCE = 2;
 
 /** An attempt that has less time than this would only be cut off, and leave a doubt. */
-const SHORTEST_ATTEMPT: Milliseconds = 50;
+export const SHORTEST_ATTEMPT: Milliseconds = 50;
 
 export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
   /** For people: `SQS`. */

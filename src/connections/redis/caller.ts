@@ -80,7 +80,6 @@ export class RedisCaller extends StoreCaller<Asked> {
   protected readonly store = 'Redis';
   declare readonly settings: RedisCallerSettings;
   readonly #link: RedisLink;
-  #answeredAt: Milliseconds = -Infinity;
   /** Calls that have had no answer by their deadlines, each with the address that it waits for. */
   readonly #unanswered = new Map<Patience, string>();
   readonly #toldAt = new Recent<string, Milliseconds>(MOST_TOLD);
@@ -88,11 +87,6 @@ export class RedisCaller extends StoreCaller<Asked> {
   constructor(link: RedisLink, settings: RedisCallerSettings) {
     super(settings);
     this.#link = link;
-  }
-
-  /** When the server answered last, by the monotonic clock. */
-  get answeredAt(): Milliseconds {
-    return this.#answeredAt;
   }
 
   /** A call has had no answer by its deadline, and is repeated. */
@@ -195,7 +189,6 @@ export class RedisCaller extends StoreCaller<Asked> {
       const heard = (first: Answer): void => {
         if ('value' in first) {
           this.underWay.end();
-          this.#answeredAt = clock.monotonic();
           return resolve(first.value);
         }
         const over = (): void => {
@@ -270,8 +263,7 @@ export class RedisCaller extends StoreCaller<Asked> {
   }
 
   #answered(patience: Patience, value: unknown): unknown {
-    const { clock, logger, name: connection, address } = this.settings;
-    this.#answeredAt = clock.monotonic();
+    const { logger, name: connection, address } = this.settings;
     const silent = this.#unanswered.get(patience);
     this.#unanswered.delete(patience);
     if (silent !== undefined && !this.#isSilent(silent)) {

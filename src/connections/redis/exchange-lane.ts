@@ -19,8 +19,6 @@ import type { RedisStore } from './store';
 interface Exchange extends Waiting {
   readonly settlements: readonly Settlement[];
   readonly request: ReserveRequest | undefined;
-  /** Asked until it is answered, also where it could not be sent. */
-  readonly insists: boolean;
   readonly first: FirstAttempt | undefined;
   resolve(settled: Settled): void;
 }
@@ -109,7 +107,7 @@ export class ExchangeLane extends Lane<Exchange> {
         consequence: consequenceOf(settlements.length),
         since: this.waitingSince(exchanges),
         first: exchanges[0]!.first,
-        insist: exchanges.some(({ insists }) => insists) ? 'always' : 'once-sent',
+        insist: exchanges.some(({ insists }) => insists === true) ? 'always' : 'once-sent',
       },
     );
     const [, jobs, nextIn, now, words] = reply as readonly [Buffer, Jobs, Buffer, number, readonly unknown[]];

@@ -8,6 +8,7 @@ import { type Milliseconds, type Moment, momentOf, type Seconds } from '../../ba
 import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
 import { Recent } from '../../base/recent';
 import { QueueUnavailableError } from '../errors';
+import { SHORTEST_ATTEMPT } from '../kit/caller';
 import type { RedisCaller } from './caller';
 import { clientId } from './keys';
 
@@ -29,6 +30,8 @@ export interface Waiting {
   readonly bytes: number;
   /** Of such ones no two travel together. */
   readonly isSingle: boolean;
+  /** It is asked until it is answered, also where it could not be sent. */
+  readonly insists?: boolean | undefined;
   reject(error: unknown): void;
 }
 
@@ -42,6 +45,8 @@ export abstract class Lane<Item extends Waiting> {
   #sequence = 0;
   #underWay = 0;
   #isGathering = false;
+  /** When a call was answered last: of this lane, since other masters of a cluster may answer while that of this one is silent. */
+  #answeredAt: Milliseconds = -Infinity;
   /** Resolves when all calls that were sent are settled. */
   #settled: Promise<void> | undefined;
 
@@ -68,7 +73,11 @@ export abstract class Lane<Item extends Waiting> {
 
   /** From when the deadline of a call counts: a long line is no silence, so it is from the last answer. */
   protected waitingSince([oldest]: readonly Item[]): Milliseconds {
-    return Math.max(oldest!.since, this.caller.answeredAt);
+    return Math.max(oldest!.since, this.#answeredAt);
+  }
+
+  protected heard(): void {
+    this.#answeredAt = this.caller.settings.clock.monotonic();
   }
 
   /**
@@ -128,10 +137,12 @@ export abstract class Lane<Item extends Waiting> {
     this.#underWay += 1;
     try {
       await this.carry(items, this.#sequence, before);
+      this.heard();
     } catch (error) {
       const again = this.#within(error, items);
       for (const item of items) if (!again.includes(item)) item.reject(error);
       this.waiting.unshift(...again);
+      this.#rejectLate(error);
     }
     this.#underWay -= 1;
     this.#sendWaiting();
@@ -144,6 +155,18 @@ export abstract class Lane<Item extends Waiting> {
     if (error.facts.deadline === undefined) return [];
     const oldest = clock.monotonic() - deadline * 1000;
     return items.slice(1).filter(({ since }) => since > oldest);
+  }
+
+  // What has no time left is not sent: given up at once, each call would take a connection along that serves others.
+  #rejectLate(error: unknown): void {
+    if (!(error instanceof QueueUnavailableError) || error.facts.deadline === undefined) return;
+    const { clock, deadline } = this.caller.settings;
+    const oldest = clock.monotonic() - deadline * 1000 + SHORTEST_ATTEMPT;
+    const unsent = new QueueUnavailableError({ ...error.facts, uncertain: false }, { cause: error.cause });
+    for (const item of this.waiting.splice(0)) {
+      if (item.since > oldest || item.insists === true) this.waiting.push(item);
+      else item.reject(unsent);
+    }
   }
 }
 

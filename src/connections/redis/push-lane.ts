@@ -84,6 +84,7 @@ export class PushLane extends Lane<Push> {
       ) as Promise<never>;
     let answer = await push(before === undefined ? 'any' : 'next');
     if (String(answer[0]) === 'gap') {
+      this.heard();
       await before;
       answer = await push('any');
     }

@@ -58,7 +58,7 @@ it('a call that is not answered holds up those of its own queue alone', async ()
     asked.push(key!);
     return key!.includes('silent') ? new Promise(() => {}) : ['cleared'];
   };
-  const caller = { settings: { clock: new TestClock(), deadline: 5 }, answeredAt: 0, script } as unknown as RedisCaller;
+  const caller = { settings: { clock: new TestClock(), deadline: 5 }, script } as unknown as RedisCaller;
   const calls = new RecordedCalls(caller, new Keys('queues:', true));
   const clear = (queue: string) =>
     calls.ask(queue, { script: 'clear', keys: ({ ready }) => [ready], consequence: 'it was not cleared' });

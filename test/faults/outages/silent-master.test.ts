@@ -205,6 +205,27 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     expect(log.messages('error').join()).toContain('1 had ended, but their outcomes were not stored');
   });
 
+  it('has all that waits for it fail at the deadline, though others answer meanwhile', async () => {
+    await worker.stop();
+    await Promise.all(queues.map((queue) => left(queue)));
+    silent.process.kill('SIGSTOP');
+    let unanswered = 3050;
+    const failed = (): void => void (unanswered -= 1);
+    for (let at = 0; at < 3000; at += 1) driver.push(queues[0], [{ payload: `{"id":"${at}"}` }]).catch(failed);
+    for (let at = 0; at < 50; at += 1) driver.control!.cancel(String(at), queues[0]).catch(failed);
+
+    // Several deadlines: call after call, they would take many more.
+    const other = managers[1]!.driver();
+    let isOver = false;
+    const waited = (async () => {
+      for (let time = 0; time < 3; time += 1) await expect(other.counts(queues[0])).rejects.toThrow('not counted');
+      isOver = true;
+    })();
+    while (!isOver) await driver.counts(queues[1]);
+    await waited;
+    expect(unanswered).toBe(0);
+  });
+
   it('holds up no reserve of one other queue that is sent with an outcome for it', async () => {
     await worker.stop();
     await bus.bulk([new Note('ended').onQueue(queues[0]), new Note('waits').onQueue(queues[1])]);
