@@ -43,7 +43,10 @@ export interface Patience {
    * jobs; `always`, where others that belong to it were carried out. Default: give up at the deadline.
    */
   readonly insist?: 'once-sent' | 'always' | undefined;
-  /** Makes the first attempt in place of the caller, and may wait with it. What it fails with counts as a lost answer. */
+  /**
+   * Makes the first attempt in place of the caller, and may wait with it. What it fails with counts as a lost answer. Undefined:
+   * it has made none, and leaves it to the caller.
+   */
   readonly first?: FirstAttempt | undefined;
 }
 
@@ -198,12 +201,18 @@ export class RedisCaller extends StoreCaller<Asked> {
         const asked = { patience, operation, consequence: patience.consequence, since, repeatable: true };
         this.#again(asked, form, first).finally(over).then(resolve, reject);
       };
-      if (patience.first === undefined) return this.#attempt(form(true), since + deadline * 1000, heard);
+      const attempt = (): void => this.#attempt(form(true), since + deadline * 1000, heard);
+      if (patience.first === undefined) return attempt();
+      const answered = (value: unknown): void => {
+        since = clock.monotonic();
+        if (value === undefined) attempt();
+        else heard({ value });
+      };
       const failed = (error: unknown): void => {
         since = clock.monotonic();
         heard({ error, call: { sent: true } });
       };
-      patience.first(...form(true)).then((value) => heard({ value }), failed);
+      patience.first(...form(true)).then(answered, failed);
     });
   }
 

@@ -24,7 +24,7 @@ export interface HintWait {
   /** By the monotonic clock. It leaves by itself. */
   readonly until: Milliseconds;
   readonly wake: () => void;
-  /** Sends the command that is to follow the read. Resolves once it is answered, or lost; never rejects. Where no read of its own comes about, `wake` sends it. */
+  /** Sends the command that is to follow the read. Resolves once it is answered, or lost; never rejects. Where no read of its own comes about, `wake` has it sent. */
   readonly follow?: (() => Promise<void>) | undefined;
 }
 

@@ -105,7 +105,8 @@ export class RedisWaiters {
     const first: FirstAttempt = (command, args) =>
       new Promise((resolve, reject) => {
         const follow = (): Promise<void> => link.send(command, args).reply.then(resolve, reject);
-        const wait: HintWait = { keys, until, wake: () => void follow(), follow };
+        // Without a read, nobody here would notice that it is not answered.
+        const wait: HintWait = { keys, until, wake: () => resolve(undefined), follow };
         leave = () => read.leave(wait);
         read.join(wait);
         if (signal.aborted) leave();

@@ -1,5 +1,6 @@
 import type { ReserveReply } from '../../../src/connections/contract';
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import { TestClock } from '../../../src/testing/test-clock';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { eventually } from '../../support/eventually';
 import { RedisWorld } from './open-redis';
@@ -87,6 +88,30 @@ describe('a reserve that follows a blocking read', () => {
     const reply = await waiting;
     expect(ids(reply)).toEqual(['a']);
     expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 1 });
+  });
+
+  it('is asked by another connection where the one that it was to wait on is silent, and never comes about', async () => {
+    const clock = new TestClock();
+    connection = world.connect({ url: proxy.url }, { clock });
+    const waiter = connection.waiter(['q']);
+    const before = new AbortController();
+    void waiter.wait(2, before.signal);
+    await waits(1);
+    before.abort();
+    proxy.goSilent();
+    let reply: ReserveReply | undefined;
+    void waiter.waitAndReserve!(2, request, stop.signal).then((told) => (reply = told));
+    const { connections } = proxy;
+    await clock.advance('4500ms');
+    await eventually(() => proxy.connections > connections);
+    proxy.heal();
+    await world.client.rpush(`${world.prefix}q`, payload('a'));
+
+    await eventually(async () => {
+      await clock.advance('1s');
+      return reply !== undefined;
+    });
+    expect(ids(reply)).toEqual(['a']);
   });
 
   it('only waits where others of the process wait as well: they may block the event loop while its job is there', async () => {
