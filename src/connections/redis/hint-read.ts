@@ -82,6 +82,7 @@ export class HintRead {
 
   close(): void {
     const { link, interruption, forget } = this.#settings;
+    for (const wait of this.#waits) wait.wake();
     this.#waits.clear();
     link.close();
     // A hint of ours may have come when nothing was read any more.

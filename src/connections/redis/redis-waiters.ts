@@ -101,16 +101,17 @@ export class RedisWaiters {
     signal: AbortSignal,
   ): Promise<ReserveReply> {
     const until = this.#store.caller.settings.clock.monotonic() + seconds * 1000;
-    let leave!: () => void;
+    let leave = (): void => undefined;
     const first: FirstAttempt = (command, args) =>
       new Promise((resolve, reject) => {
+        // It was in line behind a call before it, and the read may be closed by now.
+        if (signal.aborted) return resolve(undefined);
         const follow = (): Promise<void> => link.send(command, args).reply.then(resolve, reject);
         // Without a read, nobody here would notice that it is not answered.
         const wait: HintWait = { keys, until, wake: () => resolve(undefined), follow };
         leave = () => read.leave(wait);
         read.join(wait);
-        if (signal.aborted) leave();
-        else signal.addEventListener('abort', leave);
+        signal.addEventListener('abort', leave);
       });
     try {
       return await this.#exchanger.reserveBy(first, request);

@@ -168,6 +168,13 @@ describe('a command that is to follow a read', () => {
     await reads[0]!.fail();
     expect(sent).toBe(2);
   });
+
+  it('is sent at once when the read is closed before: those behind it in line would wait for ever', () => {
+    join('mail', ['mail']);
+    bring();
+    read.close();
+    expect(sent).toBe(1);
+  });
 });
 
 it('a read that nobody shares any more leaves no list behind that it was told to begin anew by', async () => {

@@ -67,6 +67,17 @@ describe('a reserve that follows a blocking read', () => {
     }
   });
 
+  it('makes no connection when it is told to end before it began: the waiter may be closed, and nobody would end it', async () => {
+    const { connections } = proxy;
+    const waiter = connection.waiter(['q']);
+    const waiting = waiter.waitAndReserve!(60, request, stop.signal);
+    stop.abort();
+    await waiter.close();
+
+    expect((await waiting)!.reservations).toEqual([]);
+    expect(proxy.connections).toBe(connections);
+  });
+
   it('takes the place of a read that is under way', async () => {
     const waiter = connection.waiter(['q']);
     void waiter.wait(60, stop.signal);
