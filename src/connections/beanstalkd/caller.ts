@@ -92,8 +92,8 @@ export class BeanstalkdCaller extends StoreCaller {
 
   protected verdictOn(error: unknown): Verdict {
     const cause = causeOf(error);
-    if (this.#closed || cause instanceof OldServer || isUnknownHost(cause)) return 'final';
-    if (error instanceof LinkEnded && !error.sent) return 'passing';
+    if (cause instanceof OldServer || isUnknownHost(cause)) return 'final';
+    if (error instanceof LinkEnded && !error.sent) return this.#closed ? 'final' : 'passing';
     return isAway(error) ? 'lost' : 'final';
   }
 

@@ -1,9 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { endOfTurn } from '../../../src/base/clock';
 import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import type { BeanstalkdConnection } from '../../../src/connections/beanstalkd/beanstalkd-connection';
+import { BeanstalkdCaller } from '../../../src/connections/beanstalkd/caller';
+import { putCommand } from '../../../src/connections/beanstalkd/protocol';
 import { Job } from '../../../src/job/job';
 import type { Reservation, Settlement } from '../../../src/connections/contract';
 import { QueueManager } from '../../../src/application/queue-manager';
@@ -43,6 +46,22 @@ describe('an answer that is lost with its connection', () => {
     proxy = await FaultyProxy.start(world.server.port, call);
     connection = world.connect({ url: `beanstalk://127.0.0.1:${proxy.port}` }, { deadline: DEADLINE });
   };
+
+  it('leaves a doubt also where we have ended the connection ourselves', async () => {
+    await openBehindProxy('put ');
+    const { clock } = world;
+    const settings = { name: 'beanstalkd', address: 'of a test', clock, deadline: 5 };
+    const caller = new BeanstalkdCaller(settings, { host: '127.0.0.1', port: proxy.port }, () => undefined);
+    await caller.facts('nothing was read');
+    proxy.goHalfOpen();
+    const pushing = caller.call(() => [putCommand({ body: Buffer.from('{}'), priority: 0, delay: 0, lease: 60 })], {
+      consequence: 'the job was not queued',
+    });
+    // It is sent at the end of this turn.
+    await endOfTurn();
+    caller.close();
+    await expect(pushing).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { uncertain: true } });
+  });
 
   it.each([
     ['deleted', 'delete ', completed, { ready: 0, delayed: 0, reserved: 0 }],
