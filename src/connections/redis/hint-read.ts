@@ -52,15 +52,18 @@ export class HintRead {
   /** It was told to begin anew. */
   #isInterrupted = false;
   #wasInterrupted = false;
-  #isRefused = false;
+  #hasFailed = false;
 
   constructor(settings: HintReadSettings) {
     this.#settings = settings;
   }
 
-  /** Redis has refused the last read. A command behind the next would follow at once, and again and again. */
-  get isRefused(): boolean {
-    return this.#isRefused;
+  /**
+   * The last read was refused: a command behind the next would follow at once, and again and again. Or it was not answered: a
+   * command would stand behind the next as long, and who sent it could not end that.
+   */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
   }
 
   /** Calls `wake` once a hint is there, unless it leaves before. */
@@ -147,22 +150,21 @@ export class HintRead {
       let settled = false;
       const giveUp = (): void => {
         if (settled) return;
+        settled = this.#hasFailed = true;
         link.replace(call.client);
         resolve('failed');
       };
       const end = async (answer: Buffer | 'none' | 'cut off' | 'failed'): Promise<void> => {
+        if (settled) return;
+        this.#hasFailed = answer === 'failed';
         await followed;
         settled = true;
         silent.cancel();
         resolve(answer);
       };
       call.reply.then(
-        (reply) => {
-          this.#isRefused = false;
-          void end(reply === null ? 'none' : (reply as readonly Buffer[])[0]!);
-        },
+        (reply) => void end(reply === null ? 'none' : (reply as readonly Buffer[])[0]!),
         (error: unknown) => {
-          this.#isRefused = isReply(error);
           if (isReply(error)) refused(error);
           void end(call.sent && !isReply(error) ? 'cut off' : 'failed');
         },

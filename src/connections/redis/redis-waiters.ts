@@ -80,7 +80,7 @@ export class RedisWaiters {
       ...waiter,
       waitAndReserve: async (seconds, request, signal) => {
         const shared = this.#reads.get(interruption);
-        if (shared?.users === 1 && !shared.read.isRefused && !signal.aborted) {
+        if (shared?.users === 1 && !shared.read.hasFailed && !signal.aborted) {
           return this.#reserveBehind(shared, keys, Math.min(seconds, longest), request, signal);
         }
         await waiter.wait(seconds, signal);

@@ -169,6 +169,16 @@ describe('a command that is to follow a read', () => {
     expect(sent).toBe(2);
   });
 
+  it('is better not sent behind the next read where Redis has not answered the last: nobody could end that', async () => {
+    bring();
+    await clock.advance('4500ms');
+    expect(read.hasFailed).toBe(true);
+
+    join('mail', ['mail']);
+    await reads[1]!.answer('mail');
+    expect(read.hasFailed).toBe(false);
+  });
+
   it('is sent at once when the read is closed before: those behind it in line would wait for ever', () => {
     join('mail', ['mail']);
     bring();
