@@ -44,6 +44,6 @@ module.exports = {
   // Jest leaves one core idle by default: on two cores, everything would run one after the other.
   maxWorkers: '100%',
   // A slow machine is no failure; a hang still is one, and says which test it was.
-  testTimeout: 180_000,
+  testTimeout: 300_000,
   collectCoverageFrom: ['src/**/*.ts'],
 };

@@ -1,9 +1,6 @@
 import { JobProject } from '../cli/kit/job-project';
 import type { ChildCommand } from '../cli/kit/child-command';
 
-// Starting a process takes half a second, and several on a busy machine.
-jest.setTimeout(60_000);
-
 let project: JobProject;
 
 beforeEach(() => {

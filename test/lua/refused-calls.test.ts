@@ -10,8 +10,6 @@ beforeAll(async () => {
 beforeEach(() => world.fresh());
 afterAll(() => world.stop());
 
-jest.setTimeout(60_000);
-
 type Argument = string | number;
 
 interface Scene {

@@ -1,7 +1,7 @@
 /** Waits for a condition in another process or on a server, where no promise tells of it. */
 
 /** Far above what any condition takes: a slow machine is no failure. */
-const DEADLINE_MS = 60_000;
+const DEADLINE_MS = 150_000;
 const INTERVAL_MS = 10;
 
 /**

@@ -1,9 +1,10 @@
 /** Starts a MariaDB of a test's own: on a free port of this machine, in a folder of its own. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
 import { give, type OtherUser, otherUser } from './other-user';
 import { freePort } from './redis-server';
 
@@ -29,7 +30,9 @@ export interface MariadbServerOptions {
 }
 
 const STARTED = 'ready for connections';
-const DEADLINE_MS = 30_000;
+/** Not in one go: the deadlines of other servers that start meanwhile would pass unseen. */
+const run = promisify(execFile);
+const DEADLINE_MS = 120_000;
 /** One statement a line, at each start. */
 const FIRST_STATEMENTS = `CREATE DATABASE IF NOT EXISTS onqueue;
 CREATE USER IF NOT EXISTS onqueue@'%' IDENTIFIED BY 'secret';
@@ -51,7 +54,6 @@ export async function startMariadbServer({
   durable = false,
   args = [],
 }: MariadbServerOptions = {}): Promise<MariadbServer> {
-  const port = await freePort();
   const folder = await mkdtemp(join(tmpdir(), 'onqueue-mariadb-'));
   const user = otherUser('mysql');
   give(folder, user);
@@ -60,9 +62,10 @@ export async function startMariadbServer({
   // Of its own: each server removes what it takes for left over from the last one.
   const common = ['--no-defaults', `--datadir=${data}`, `--tmpdir=${folder}`];
   const install = [...common, '--auth-root-authentication-method=normal', '--skip-test-db'];
-  execFileSync(program('mariadb-install-db'), install, { stdio: 'pipe', cwd: folder, ...user });
+  await run(program('mariadb-install-db'), install, { cwd: folder, ...user });
   const statements = join(folder, 'first.sql');
   await writeFile(statements, FIRST_STATEMENTS);
+  const port = await freePort();
   const place = [
     `--socket=${socket}`,
     `--port=${port}`,

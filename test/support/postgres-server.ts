@@ -1,9 +1,10 @@
 /** Starts a PostgreSQL of a test's own: on a free port of this machine, in a folder of its own. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
 import { give, type OtherUser, otherUser } from './other-user';
 import { freePort } from './redis-server';
 
@@ -21,7 +22,9 @@ export interface PostgresServer {
 }
 
 const STARTED = 'ready to accept connections';
-const DEADLINE_MS = 30_000;
+/** Not in one go: the deadlines of other servers that start meanwhile would pass unseen. */
+const run = promisify(execFile);
+const DEADLINE_MS = 120_000;
 const COMMON = ['-c', 'listen_addresses=127.0.0.1', '-c', 'logging_collector=off', '-c', 'max_connections=60'];
 /** What a test writes may go with the machine. */
 const NOT_DURABLE = ['-c', 'fsync=off', '-c', 'synchronous_commit=off', '-c', 'full_page_writes=off'];
@@ -38,16 +41,15 @@ export async function startPostgresServer({
   durable = false,
   args = [],
 }: PostgresServerOptions = {}): Promise<PostgresServer> {
-  const port = await freePort();
   const folder = await mkdtemp(join(tmpdir(), 'onqueue-postgres-'));
   const user = otherUser('postgres');
   give(folder, user);
   const data = join(folder, 'data');
-  execFileSync(program('initdb'), ['-D', data, '-A', 'trust', '-U', 'onqueue', '-E', 'UTF8', '--locale=C', '-N'], {
-    stdio: 'pipe',
+  await run(program('initdb'), ['-D', data, '-A', 'trust', '-U', 'onqueue', '-E', 'UTF8', '--locale=C', '-N'], {
     cwd: folder,
     ...user,
   });
+  const port = await freePort();
   const line = ['-D', data, '-p', String(port), '-k', folder, ...COMMON, ...(durable ? [] : NOT_DURABLE), ...args];
   let child = await started(line, folder, user);
   const kill = async (): Promise<void> => {

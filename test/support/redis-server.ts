@@ -25,7 +25,7 @@ export interface RedisServerOptions {
 }
 
 const STARTED = 'Ready to accept connections';
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 120_000;
 
 /** @throws when `redis-server` is missing or does not start; the message holds what it printed */
 export async function startRedisServer({

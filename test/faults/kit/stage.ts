@@ -162,11 +162,8 @@ export class Stage {
   }
 
   /** Resolves when nothing is ready, delayed or reserved. */
-  async drained(deadline = 60_000): Promise<void> {
-    await eventually(async () => (await this.manager.connection().size()) === 0, {
-      deadline,
-      of: 'the end of all jobs',
-    });
+  async drained(): Promise<void> {
+    await eventually(async () => (await this.manager.connection().size()) === 0, { of: 'the end of all jobs' });
   }
 
   /** Stops all processes cleanly: what they have settled is then in the ledger. */

@@ -38,7 +38,7 @@ export const frozenWorkers: Soak<Size> = {
       for (let frozen = 0; frozen < freezes; frozen += atOnce) {
         const held = await freezeAll(stage, store, victims);
         stale += held.length;
-        await eventually(() => held.every((run) => isDoneElsewhere(stage, run)), { deadline: 60_000 });
+        await eventually(() => held.every((run) => isDoneElsewhere(stage, run)));
         for (const victim of victims) victim.thaw();
         await eventually(() => held.every((run) => hasOutcome(stage, run)), { deadline: 30_000 });
       }
@@ -66,23 +66,20 @@ async function freezeAll(
   const seen = stage.ledger.lines.length;
   const awake = new Set(victims);
   await stage.dispatch(Array.from({ length: 4 * victims.length }, () => new Take(TAKES)));
-  await eventually(
-    async () => {
-      for (const victim of awake) {
-        if (openRuns(stage, victim, seen).length === 0) continue;
-        victim.freeze();
-        // One that stands still in the midst of a write keeps the file of SQLite locked for as long, from everybody.
-        if (store === 'sqlite' && !(await stage.tryDispatch([new Take(TAKES)]))) victim.thaw();
-        else awake.delete(victim);
-      }
-      const { ready } = await stage.driver.counts('default');
-      // The others may have taken them all.
-      if (awake.size > 0 && ready === 0)
-        await stage.dispatch([...awake].flatMap(() => [new Take(TAKES), new Take(TAKES)]));
-      return awake.size === 0;
-    },
-    { deadline: 60_000 },
-  );
+  await eventually(async () => {
+    for (const victim of awake) {
+      if (openRuns(stage, victim, seen).length === 0) continue;
+      victim.freeze();
+      // One that stands still in the midst of a write keeps the file of SQLite locked for as long, from everybody.
+      if (store === 'sqlite' && !(await stage.tryDispatch([new Take(TAKES)]))) victim.thaw();
+      else awake.delete(victim);
+    }
+    const { ready } = await stage.driver.counts('default');
+    // The others may have taken them all.
+    if (awake.size > 0 && ready === 0)
+      await stage.dispatch([...awake].flatMap(() => [new Take(TAKES), new Take(TAKES)]));
+    return awake.size === 0;
+  });
   return victims.flatMap((victim) => openRuns(stage, victim, seen));
 }
 

@@ -36,9 +36,7 @@ export const killedRedis: Soak<Size> = {
       let refusals = 0;
       const dispatching = (async (): Promise<void> => {
         while (!over) {
-          await eventually(() => over || stage.dispatched.length - stage.ledger.count('completed') < MOST_AHEAD, {
-            deadline: 60_000,
-          });
+          await eventually(() => over || stage.dispatched.length - stage.ledger.count('completed') < MOST_AHEAD);
           if (!(await stage.tryDispatch(Array.from({ length: 20 }, () => new Take(20))))) refusals += 1;
         }
       })();

@@ -54,7 +54,7 @@ export const mixedWork: Soak<Size> = {
         sizes.workers.push(Math.max(...(await measureAll(stage, workers)).map(({ rss }) => rss)) / MEGABYTE);
         sizes.store.push((redis === undefined ? fileSize(stage) : await usedMemory(redis)) / MEGABYTE);
       }
-      await stage.drained(120_000);
+      await stage.drained();
       const after = await measureAll(stage, workers);
       const exits = await Promise.all(workers.map((worker) => worker.terminate()));
 
