@@ -35,7 +35,7 @@ import { manyWorkers } from './many-workers.mjs';
 import { payload } from './payload.mjs';
 import { pickUp } from './pick-up.mjs';
 import { postgres, postgresBulk } from './postgres.mjs';
-import { processing } from './process.mjs';
+import { processing, processingFirst } from './process.mjs';
 import { ready } from './ready.mjs';
 import { sqlite } from './sqlite.mjs';
 import { startUp } from './start-up.mjs';
@@ -45,9 +45,11 @@ export const scenarios = [
   dispatchOne,
   dispatchParallel,
   dispatchBulk,
-  processing(1, 4_000),
-  processing(10, 10_000),
-  processing(100, 20_000),
+  processing(1, 8_000, 5),
+  processing(10, 20_000, 3),
+  processing(100, 60_000, 1.5),
+  processingFirst(10, 10_000),
+  processingFirst(100, 20_000),
   manyQueues,
   extras(1, 3_000),
   extras(10, 8_000),
