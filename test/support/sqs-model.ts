@@ -23,6 +23,7 @@ export interface ReceiveInput {
   readonly MaxNumberOfMessages?: number;
   readonly VisibilityTimeout?: number;
   readonly WaitTimeSeconds?: number;
+  readonly ReceiveRequestAttemptId?: string;
 }
 
 /** Milliseconds since 1970. */
@@ -41,6 +42,12 @@ interface Message {
   receivedAt: Moment;
 }
 
+/** What a receive of a FIFO queue was given, to be given again to who asks under its id. */
+interface Attempt {
+  readonly at: Moment;
+  readonly given: readonly { readonly message: Message; readonly receive: number; readonly visibleAt: Moment }[];
+}
+
 /** What SQS answers in place of a result. */
 export class SqsFault extends Error {
   readonly code: string;
@@ -56,6 +63,7 @@ export class SqsFault extends Error {
 const HOUR = 3_600_000;
 const LONGEST_VISIBILITY = 43_200;
 const DEDUPLICATION_SPAN = 300_000;
+const ATTEMPT_SPAN = 300_000;
 const PURGE_SPAN = 60_000;
 const DEFAULTS: Readonly<Record<string, string>> = {
   VisibilityTimeout: '30',
@@ -69,6 +77,8 @@ const DEFAULTS: Readonly<Record<string, string>> = {
 const TAKEN = /^[\u0009\u000A\u000D\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]+$/u;
 
 const invalid = (message: string): SqsFault => new SqsFault('InvalidParameterValue', message);
+const invalidAttempt = (id: string, why: string): SqsFault =>
+  invalid(`Value ${id} for parameter ReceiveRequestAttemptId is invalid. Reason: ${why}`);
 const invalidReceipt = (why: string): SqsFault =>
   invalid(`Value … for parameter ReceiptHandle is invalid. Reason: ${why}`);
 
@@ -99,6 +109,7 @@ export class SqsQueueModel {
   readonly #changed: () => void;
   #messages: Message[] = [];
   readonly #deduplicated = new Map<string, { readonly at: Moment; readonly id: string }>();
+  readonly #attempts = new Map<string, Attempt>();
   #purgedAt: Moment = -Infinity;
   #sequence = 0;
 
@@ -149,17 +160,24 @@ export class SqsQueueModel {
     return { MessageId: message.id, ...digest };
   }
 
-  receive({ MaxNumberOfMessages: most = 1, VisibilityTimeout, WaitTimeSeconds = 0 }: ReceiveInput): object[] {
+  receive(input: ReceiveInput): object[] {
+    const { MaxNumberOfMessages: most = 1, VisibilityTimeout, WaitTimeSeconds = 0, ReceiveRequestAttemptId } = input;
     if (most < 1 || most > 10) throw invalid(`Value ${most} for parameter MaxNumberOfMessages is invalid.`);
     if (WaitTimeSeconds < 0 || WaitTimeSeconds > 20) throw invalid('Value for parameter WaitTimeSeconds is invalid.');
     const timeout = VisibilityTimeout ?? Number(this.attributes['VisibilityTimeout']);
     checkVisibility(timeout);
     this.#sweep();
-    if (this.#hidden().length >= this.inFlightLimit)
+    const again = this.#givenBefore(ReceiveRequestAttemptId);
+    if (again === undefined && this.#hidden().length >= this.inFlightLimit)
       throw new SqsFault('OverLimit', 'Too many messages in flight.', 403);
-    return this.#available()
-      .slice(0, most)
-      .map((message) => this.#handOut(message, timeout));
+    const messages = again ?? this.#available().slice(0, most);
+    const replies = messages.map((message) => this.#handOut(message, timeout, again !== undefined));
+    if (ReceiveRequestAttemptId !== undefined && messages.length > 0) {
+      const given = messages.map((message) => ({ message, receive: message.receives, visibleAt: message.visibleAt }));
+      const at = again === undefined ? this.#now() : this.#attempts.get(ReceiveRequestAttemptId)!.at;
+      this.#attempts.set(ReceiveRequestAttemptId, { at, given });
+    }
+    return replies;
   }
 
   /** A message is hidden for so many seconds from now. */
@@ -258,9 +276,29 @@ export class SqsQueueModel {
     }
   }
 
-  #handOut(message: Message, timeout: number): object {
+  /** What was handed out under this id, unless it was nothing, or five minutes ago. @throws SqsFault it has changed since */
+  #givenBefore(id: string | undefined): readonly Message[] | undefined {
+    if (id === undefined) return undefined;
+    if (!this.isFifo) throw invalidAttempt(id, 'The parameter is not valid for this queue type.');
+    if (!/^[!-~]{1,128}$/.test(id)) throw invalidAttempt(id, 'It may have 128 letters, digits and punctuation marks.');
     const now = this.#now();
-    message.receives += 1;
+    const attempt = this.#attempts.get(id);
+    if (attempt === undefined || now >= attempt.at + ATTEMPT_SPAN) return undefined;
+    for (const { message, receive, visibleAt } of attempt.given) {
+      const isSame = message.receives === receive && message.visibleAt === visibleAt && visibleAt > now;
+      if (isSame && this.#messages.includes(message)) continue;
+      throw invalidAttempt(
+        id,
+        'The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.',
+      );
+    }
+    return attempt.given.map(({ message }) => message);
+  }
+
+  /** @param again in answer to the same receive: under the same receipt */
+  #handOut(message: Message, timeout: number, again: boolean): object {
+    const now = this.#now();
+    if (!again) message.receives += 1;
     message.receivedAt = now;
     message.firstReceivedAt ??= now;
     if (this.duplicates > 0 && !this.isFifo) this.duplicates -= 1;

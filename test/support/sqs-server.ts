@@ -112,12 +112,17 @@ export class SqsServer {
     this.#entryFaults.push({ ...fault, left: fault.calls ?? 1 });
   }
 
+  /** From here on nothing fails. */
+  mend(): void {
+    this.#faults = [];
+    this.#entryFaults = [];
+  }
+
   /** Forgets all queues, all faults, and what was asked. */
   reset(): void {
     this.queues.clear();
     this.asked.length = 0;
-    this.#faults = [];
-    this.#entryFaults = [];
+    this.mend();
   }
 
   /** Long polls that wait for a message. */

@@ -62,6 +62,12 @@ export function isLostReceipt(code: string | undefined): boolean {
   return code !== undefined && LOST_RECEIPT.test(code);
 }
 
+/** What a receive of this id was given is not given again: its lease has ended, or somebody has changed it. */
+export function isSpentAttempt(error: unknown): boolean {
+  const thrown = error as Thrown;
+  return isReply(thrown) && /\bReceiveRequestAttemptId\b/.test(thrown.message ?? '');
+}
+
 /** Nobody is asked, or nobody would answer, before somebody mends the configuration. */
 export function isUnusable(thrown: Thrown): boolean {
   return isNamed(CREDENTIALS, thrown) || isWithoutRegion(thrown);

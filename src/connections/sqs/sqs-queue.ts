@@ -1,11 +1,19 @@
 /** One queue of SQS: the requests that concern it, in batches. */
-import type { Message, MessageSystemAttributeName, QueueAttributeName, SQS } from '@aws-sdk/client-sqs';
+import { randomUUID } from 'node:crypto';
+import type {
+  Message,
+  MessageSystemAttributeName,
+  QueueAttributeName,
+  ReceiveMessageResult,
+  SQS,
+} from '@aws-sdk/client-sqs';
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { Counts } from '../contract';
 import { type BatchOf, type EntryResult, inBatches } from './batches';
 import type { Request, Send, SqsCaller } from './caller';
 import { type MessageEntry, sizeOf } from './message';
 import type { QueueNames } from './queue-names';
+import { isSpentAttempt } from './refusals';
 
 /** For so long after a change SQS may still count as before. */
 const LAG: Seconds = 120;
@@ -24,6 +32,14 @@ export interface Receive {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** A receive of a FIFO queue whose answer was not heard. */
+interface Unheard {
+  readonly attempt: string;
+  readonly lease: Seconds;
+  /** From then on others may have what it was given, by the monotonic clock. */
+  readonly until: Milliseconds;
+}
+
 export class SqsQueue {
   readonly name: string;
   readonly isFifo: boolean;
@@ -32,6 +48,7 @@ export class SqsQueue {
   readonly #mostBytes: number;
   /** Until then this process has a job delayed that SQS may not count yet, by the monotonic clock. */
   #delayedUntil: Milliseconds = -Infinity;
+  #unheard: readonly Unheard[] = [];
 
   /** @param mostBytes of a batch */
   constructor(name: string, names: QueueNames, caller: SqsCaller, mostBytes: number) {
@@ -42,20 +59,22 @@ export class SqsQueue {
     this.#mostBytes = mostBytes;
   }
 
-  async receive({ limit, lease, waits, signal }: Receive): Promise<readonly Message[]> {
-    // If an answer is lost, its jobs come again when their leases end, whether we ask again or not.
-    const request = { operation: 'ReceiveMessage', consequence: 'nothing was reserved', waits, signal };
-    const input = {
-      MaxNumberOfMessages: limit,
-      VisibilityTimeout: lease,
-      WaitTimeSeconds: waits ?? 0,
-      MessageSystemAttributeNames: SYSTEM_ATTRIBUTES,
-      MessageAttributeNames: ['All'],
-    };
-    const reply = await this.#call(request, (client, QueueUrl, options) =>
-      client.receiveMessage({ QueueUrl, ...input }, options),
-    );
-    return reply.Messages ?? [];
+  /**
+   * If an answer is lost, the jobs of a standard queue come again when their leases end, whether it is asked again or not.
+   * A FIFO queue gives the same ones again to whoever asks under the same id, also in a later call.
+   */
+  async receive(receive: Receive): Promise<readonly Message[]> {
+    if (!this.isFifo) return this.#receive(receive, {});
+    const { lease } = receive;
+    const { clock } = this.caller.settings;
+    const of = { ReceiveRequestAttemptId: this.#takeUnheard(lease) ?? randomUUID() };
+    try {
+      return await this.#receive(receive, of);
+    } catch (error) {
+      const until = clock.monotonic() + lease * 1000;
+      this.#unheard = [...this.#unheard, { attempt: of.ReceiveRequestAttemptId, lease, until }];
+      throw error;
+    }
   }
 
   /** One result for each, in order. Without an answer they are sent again only where SQS recognises them. */
@@ -118,6 +137,41 @@ export class SqsQueue {
     const request = { operation: 'PurgeQueue', consequence: 'it was not cleared', repeatable: false };
     await this.#call(request, (client, QueueUrl, options) => client.purgeQueue({ QueueUrl }, options));
     this.#delayedUntil = -Infinity;
+  }
+
+  /** The id of a receive that was asked for under the same lease. */
+  #takeUnheard(lease: Seconds): string | undefined {
+    const now = this.caller.settings.clock.monotonic();
+    const unheard = this.#unheard.filter(({ until }) => now < until);
+    const taken = unheard.find((one) => one.lease === lease);
+    this.#unheard = unheard.filter((one) => one !== taken);
+    return taken?.attempt;
+  }
+
+  /** @param of the attempt; it gets another id where that can be asked for no longer */
+  async #receive(
+    { limit, lease, waits, signal }: Receive,
+    of: { ReceiveRequestAttemptId?: string },
+  ): Promise<readonly Message[]> {
+    const request = { operation: 'ReceiveMessage', consequence: 'nothing was reserved', waits, signal };
+    const input = {
+      MaxNumberOfMessages: limit,
+      VisibilityTimeout: lease,
+      WaitTimeSeconds: waits ?? 0,
+      MessageSystemAttributeNames: SYSTEM_ATTRIBUTES,
+      MessageAttributeNames: ['All'],
+    };
+    const reply = await this.#call(request, async (client, QueueUrl, options) => {
+      const ask = (): Promise<ReceiveMessageResult> => client.receiveMessage({ QueueUrl, ...input, ...of }, options);
+      try {
+        return await ask();
+      } catch (error) {
+        if (!isSpentAttempt(error)) throw error;
+        of.ReceiveRequestAttemptId = randomUUID();
+        return ask();
+      }
+    });
+    return reply.Messages ?? [];
   }
 
   async #call<Output>(

@@ -1,0 +1,101 @@
+import type { Reservation } from '../../../src/connections/contract';
+import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
+import type { SqsQueueModel } from '../../support/sqs-model';
+import { probe, SqsWorld } from './open-sqs';
+
+const world = new SqsWorld().forTests();
+let queue: SqsQueueModel;
+let connection: SqsConnection;
+
+beforeEach(async () => {
+  queue = world.createQueue('orders.fifo');
+  connection = world.connect({ group: ({ id }) => String(id) }, { deadline: 1 });
+  await push('a', 'b', 'c');
+});
+
+const push = (...ids: readonly string[]): Promise<void> =>
+  connection.push(
+    'orders.fifo',
+    ids.map((id) => ({ payload: probe(id) })),
+  );
+
+const attempts = (): readonly unknown[] =>
+  world.server.asked.map(({ input }) => input['ReceiveRequestAttemptId']).filter((id) => id !== undefined);
+
+async function reserve(limit: number, lease = 30): Promise<readonly Reservation[]> {
+  return (await connection.reserve({ queues: ['orders.fifo'], limit, lease })).reservations;
+}
+
+const idOf = ({ payload }: Reservation): unknown => (JSON.parse(payload.toString()) as { id: string }).id;
+
+it('a job of a FIFO queue that was handed out unheard is handed out by asking again, in its first try', async () => {
+  world.server.fail({ action: 'ReceiveMessage', kind: 'lose', calls: 2 });
+
+  const jobs = await reserve(3);
+
+  expect(jobs.map(idOf)).toEqual(['a', 'b', 'c']);
+  expect(jobs.map(({ counters }) => counters.attempts)).toEqual([1, 1, 1]);
+  expect(await connection.settle(jobs.map((reservation) => ({ outcome: 'completed', reservation })))).toEqual(
+    jobs.map(() => 'settled'),
+  );
+  expect(queue.bodies).toEqual([]);
+});
+
+it('each receive that was answered is followed by one of its own', async () => {
+  await reserve(3);
+
+  expect(new Set(attempts()).size).toBe(3);
+});
+
+it('what was handed out unheard until a reserve was given up, the next reserve is given', async () => {
+  world.server.fail({ action: 'ReceiveMessage', kind: 'lose', calls: 99 });
+  await expect(reserve(1)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+  world.server.mend();
+
+  const jobs = await reserve(3);
+
+  expect(jobs.map(idOf)).toEqual(['a', 'b', 'c']);
+  expect(jobs.map(({ counters }) => counters.attempts)).toEqual([1, 1, 1]);
+});
+
+it('a reserve under another lease does not ask for what was handed out under the first', async () => {
+  world.server.fail({ action: 'ReceiveMessage', kind: 'lose', calls: 99 });
+  await expect(reserve(1, 30)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+  world.server.mend();
+
+  expect((await reserve(3, 60)).map(idOf)).toEqual(['b', 'c']);
+  expect((await reserve(1, 30)).map(idOf)).toEqual(['a']);
+});
+
+it('what was handed out unheard and has changed since keeps no other job from being handed out', async () => {
+  world.server.fail({ action: 'ReceiveMessage', kind: 'lose', calls: 99 });
+  await expect(reserve(1)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+  world.server.mend();
+  queue.purge();
+  await push('d');
+
+  expect((await reserve(3)).map(idOf)).toEqual(['d']);
+});
+
+it('a job whose lease ended unheard is handed out to whoever asks, and that delivery is a try', async () => {
+  world.server.fail({ action: 'ReceiveMessage', kind: 'lose', calls: 99 });
+  await expect(reserve(1)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+  world.server.mend();
+  world.advance(31);
+
+  const [job] = await reserve(1);
+
+  expect([idOf(job!), job!.counters.attempts]).toEqual(['a', 2]);
+});
+
+it('a job of a standard queue that was handed out unheard comes when its lease ends, as one whose worker crashed', async () => {
+  world.createQueue('default');
+  await connection.push('default', [{ payload: probe('a') }]);
+  world.server.fail({ action: 'ReceiveMessage', kind: 'lose' });
+  const request = { queues: ['default'], limit: 1, lease: 30 };
+
+  expect((await connection.reserve(request)).reservations).toEqual([]);
+  world.advance(31);
+
+  expect((await connection.reserve(request)).reservations).toMatchObject([{ counters: { attempts: 1, crashes: 1 } }]);
+});
