@@ -12,6 +12,7 @@ import { pauseAfter, sleep } from '../../../base/backoff';
 import type { Logger } from '../../../base/logger';
 import { ConnectionClosedError } from '../../errors';
 import { CallsUnderWay } from '../../kit/calls-under-way';
+import { Lane } from '../../kit/lane';
 import { turnEnd } from './event-loop-turn';
 import type { Engine, Purpose } from '../engine';
 import { performNow, type Sql, type SqlResult, type Work } from '../statement';
@@ -40,8 +41,6 @@ interface Operation extends Purpose {
   readonly resolve: (result: never) => void;
   readonly reject: (error: unknown) => void;
   readonly end: Milliseconds;
-  /** One of those that shared its transaction failed: now each shows whether it is the one. */
-  alone: boolean;
 }
 
 interface Opened {
@@ -56,8 +55,10 @@ interface Opened {
 
 export class SqliteEngine implements Engine {
   readonly #options: EngineOptions;
-  #pending: Operation[] = [];
-  #running: Promise<void> | undefined;
+  readonly #lane = new Lane<Operation>({
+    carry: (operations) => this.#carry(operations),
+    fitting: () => MOST_TOGETHER,
+  });
   readonly #reads = new CallsUnderWay();
   #opened: Opened | undefined;
   #closed = false;
@@ -96,7 +97,7 @@ export class SqliteEngine implements Engine {
   /** What was begun ends first, within its deadline. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#running;
+    await this.#lane.settled;
     // A read that waits for its turn would open the file anew, and nobody would close it.
     await this.#reads.idle(systemClock, this.#options.deadline * 1000);
     const opened = this.#opened;
@@ -115,8 +116,7 @@ export class SqliteEngine implements Engine {
     return new Promise((resolve, reject) => {
       if (this.#closed) throw this.#closedError();
       const end = systemClock.monotonic() + this.#options.deadline * 1000;
-      this.#pending.push({ ...purpose, work, resolve, reject, end, alone: false });
-      this.#running ??= this.#runPending();
+      this.#lane.send({ ...purpose, work, resolve, reject, end });
     });
   }
 
@@ -138,69 +138,47 @@ export class SqliteEngine implements Engine {
     return new ConnectionClosedError(this.#options.connection, 'a call');
   }
 
-  async #runPending(): Promise<void> {
-    let tries = 0;
-    while (this.#pending.length > 0) {
+  /** Each is settled: the transaction is tried until the file is free, or their time is over. */
+  async #carry(operations: readonly Operation[]): Promise<void> {
+    let left = operations;
+    for (let tries = 1; left.length > 0; tries += 1) {
       await turnEnd();
-      const batch = this.#nextBatch();
-      const busy = this.#attempt(batch);
-      if (busy === undefined) {
-        tries = 0;
-      } else {
-        tries += 1;
-        this.#pending.unshift(...batch);
-        this.#rejectLate(busy);
+      try {
+        const results = this.#transact(left);
+        left.forEach(({ resolve }, index) => resolve(results[index] as never));
+        return;
+      } catch (error) {
+        // One of several may be the reason: each by itself shows whether it is.
+        if (!isBusy(error) && left.length > 1) return this.#carryApart(left);
+        const over = isBusy(error) ? systemClock.monotonic() : Infinity;
+        for (const { end, reject, consequence } of left) {
+          if (end <= over) reject(explain(error, consequence, this.#options));
+        }
+        left = left.filter(({ end }) => end > over);
         // The oldest stand in front: the first deadline is theirs.
-        const [first] = this.#pending;
-        if (first !== undefined) await this.#pause(tries, first.end);
+        if (left.length > 0) await this.#pause(tries, left[0]!.end);
       }
     }
-    this.#running = undefined;
   }
 
-  #nextBatch(): Operation[] {
-    const together = this.#pending.slice(0, MOST_TOGETHER);
-    const alone = together.findIndex((operation) => operation.alone);
-    return this.#pending.splice(0, alone === -1 ? together.length : Math.max(alone, 1));
+  async #carryApart(operations: readonly Operation[]): Promise<void> {
+    for (const operation of operations) await this.#carry([operation]);
   }
 
-  /** Returns the error by which the file was busy: then nothing was done. Otherwise each operation is settled, or stands in line again. */
-  #attempt(batch: readonly Operation[]): unknown {
-    let opened: Opened | undefined;
-    const results: unknown[] = [];
+  #transact(operations: readonly Operation[]): readonly unknown[] {
+    const durable = operations.some((operation) => operation.durable === true);
+    const opened = this.#open(durable);
+    setDurable(opened, durable);
     try {
-      const durable = batch.some((operation) => operation.durable === true);
-      opened = this.#open(durable);
-      setDurable(opened, durable);
       preparedOf(opened, 'BEGIN IMMEDIATE').run([]);
-      for (const { work } of batch) results.push(perform(opened, work));
+      const results = operations.map(({ work }) => perform(opened, work));
       preparedOf(opened, 'COMMIT').run([]);
+      return results;
     } catch (error) {
       // A full disk has rolled back already.
-      if (opened?.database.inTransaction === true) opened.database.exec('ROLLBACK');
-      if (isBusy(error)) return error;
-      this.#fail(batch, error);
-      return undefined;
+      if (opened.database.inTransaction) opened.database.exec('ROLLBACK');
+      throw error;
     }
-    batch.forEach(({ resolve }, index) => resolve(results[index] as never));
-    return undefined;
-  }
-
-  #fail(batch: readonly Operation[], error: unknown): void {
-    const [first] = batch;
-    if (batch.length === 1 && first !== undefined) {
-      first.reject(explain(error, first.consequence, this.#options));
-      return;
-    }
-    for (const operation of batch) operation.alone = true;
-    this.#pending.unshift(...batch);
-  }
-
-  #rejectLate(busy: unknown): void {
-    const now = systemClock.monotonic();
-    const late = this.#pending.filter(({ end }) => end <= now);
-    this.#pending = this.#pending.filter(({ end }) => end > now);
-    for (const { reject, consequence } of late) reject(explain(busy, consequence, this.#options));
   }
 
   #pause(tries: number, end: Milliseconds): Promise<void> {
