@@ -91,10 +91,16 @@ export class PostgresJobs implements JobStatements {
   *renew(tokens: readonly ReservationToken[], lease: Seconds): Work<readonly RenewResult[]> {
     const ids = numberArray(tokens.map(({ id }) => id));
     const fences = numberArray(tokens.map(({ fence }) => fence));
+    const jobs = raw(this.#names.jobs);
+    // Locked in the order of their ids, as by those who end them: in another one, two would wait for each other.
     const rows = yield* rowsOf(
-      sql`UPDATE ${raw(this.#names.jobs)} SET lease_until = ${now(this.#offset())} + ${lease}
-       FROM unnest(${ids}::bigint[], ${fences}::bigint[]) AS held (held_id, fence)
-       WHERE id = held_id AND ${raw(RESERVED)} AND ${raw(FENCE)} = fence RETURNING id, fence, cancelled`,
+      sql`UPDATE ${jobs} SET lease_until = ${now(this.#offset())} + ${lease}
+       FROM (
+         SELECT id AS held_id FROM ${jobs} JOIN unnest(${ids}::bigint[], ${fences}::bigint[]) AS token (token_id, fence)
+           ON id = token_id AND ${raw(RESERVED)} AND ${raw(FENCE)} = fence
+         ORDER BY id FOR UPDATE OF ${jobs}
+       ) AS held
+       WHERE id = held_id RETURNING id, ${raw(FENCE)}, cancelled`,
     );
     return renewResults(tokens, rows);
   }

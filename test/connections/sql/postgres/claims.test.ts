@@ -1,5 +1,6 @@
 /** How jobs are claimed by many at once, and at what cost. */
-import { payload } from '../open-database';
+import { eventually } from '../../../support/eventually';
+import { payload, reserve } from '../open-database';
 import { describeClaims } from '../server/claims';
 import { PostgresWorld } from './open-postgres';
 
@@ -60,6 +61,25 @@ describe('a store in PostgreSQL', () => {
     };
     await connection.failed.put({ ...entry, payload: bytes });
     expect(await connection.failed.find('a')).toMatchObject([{ ...entry, payload: bytes, exception: 'Error: \uFFFD' }]);
+  });
+
+  it('renews without a deadlock with one who ends the same jobs: both lock them in the order of their ids', async () => {
+    const connection = await world.open();
+    await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
+    const [a, b] = await reserve(connection);
+    const other = await world.client();
+    const lock = (id: unknown) =>
+      other.query(`select from "${world.table}" where id = ${String(id)} for update nowait`);
+    const idIn = ({ token }: { readonly token: unknown }): unknown => (token as { readonly id: number }).id;
+    // Behind the other one in the table: it is read last.
+    await other.query(`update "${world.table}" set queue = queue where id = ${String(idIn(a!))}`);
+    await other.query('begin');
+    await lock(idIn(a!));
+    const renewing = connection.renew([b!, a!], 60);
+    await eventually(async () => (await world.rows('select from pg_locks where not granted')).length > 0);
+    await lock(idIn(b!));
+    await other.query('rollback');
+    expect(await renewing).toEqual(['renewed', 'renewed']);
   });
 
   it('wakes a worker that waits from another process’s push without delay', async () => {
