@@ -15,96 +15,85 @@ export interface CallMark {
   readonly unheard: readonly number[];
 }
 
-/** One call, as often as it is sent. */
-export interface MarkedCall {
-  /** The mark for sending it, or for sending it again. */
-  next(): CallMark;
-  /**
-   * It was answered: these jobs were settled by it, and by the calls of its client before it.
-   *
-   * Returns those of the doubtful that were.
-   */
-  heard(settled?: ReadonlySet<number>): readonly Reservation[];
-  /** It was to settle these, and nobody knows whether it did. */
-  doubt(reservations: readonly Reservation[]): void;
-  /** Nobody will ask for it again; the client may be used for another call, which asks what became of this one. */
-  end(): void;
-  /** The same for a call that no other one may ask for: without an answer its client is used no more. */
-  endForGood(): void;
-}
-
 /** Of a server that is away for long the first calls are of no interest any more: the leases have ended. */
 const MOST_UNHEARD = 100;
 
-interface Client {
-  readonly name: string;
-  number: number;
-  unheard: number[];
+/** Makes calls one after another. */
+export class CallClient {
+  readonly name = uuidv7();
+  #number = 0;
+  #unheard: readonly number[] = [];
   /** What unheard calls were to settle. */
-  doubtful: readonly Reservation[];
-  /** Called when the call that is under way has ended. */
-  readonly waiting: (() => void)[];
-}
+  readonly #doubtful = new Set<Reservation>();
 
-export class CallMarks {
-  readonly #free: Client[] = [];
-  readonly #all: Client[] = [];
-
-  begin(): MarkedCall {
-    // What a call without an answer has reserved goes back by the next one of its client, or else when the leases end.
-    const client = this.#free.find(({ unheard }) => unheard.length > 0) ?? this.#free.at(-1);
-    return this.#begin(client === undefined ? this.#add() : this.#taken(client));
+  get wasUsed(): boolean {
+    return this.#number > 0;
   }
 
-  /** A call that asks what became of settles without an answer. Undefined: there are none. */
-  async beginAsking(): Promise<MarkedCall | undefined> {
-    for (;;) {
-      const client = this.#all.find(({ doubtful }) => doubtful.length > 0);
-      if (client === undefined) return undefined;
-      if (this.#free.includes(client)) return this.#begin(this.#taken(client));
-      // The call that is under way may ask.
-      await new Promise<void>((resolve) => client.waiting.push(resolve));
+  get isUnheard(): boolean {
+    return this.#unheard.length > 0;
+  }
+
+  get isDoubtful(): boolean {
+    return this.#doubtful.size > 0;
+  }
+
+  /** The mark for sending a call, or for sending it again. */
+  next(): CallMark {
+    this.#number += 1;
+    const mark = { client: this.name, number: this.#number, unheard: this.#unheard };
+    this.#unheard = [...this.#unheard, this.#number].slice(-MOST_UNHEARD);
+    return mark;
+  }
+
+  /** These jobs were settled by the last call, and by those before it. Returns those of the doubtful that were. */
+  heard(settled: ReadonlySet<number> = new Set()): readonly Reservation[] {
+    const doubtful = [...this.#doubtful];
+    this.#unheard = [];
+    this.#doubtful.clear();
+    return doubtful.filter(({ token }) => settled.has((token as ReservationToken).id));
+  }
+
+  /** The last call was to settle these, and nobody knows whether it did. */
+  doubt(reservations: readonly Reservation[]): void {
+    for (const reservation of reservations) this.#doubtful.add(reservation);
+  }
+}
+
+/** The clients of calls that may be under way at once. */
+export class CallClients {
+  readonly all: CallClient[] = [];
+  /** What ends when the call of a client does. */
+  readonly #calls = new Map<CallClient, Promise<void>>();
+
+  async use<T>(call: (client: CallClient) => Promise<T>, client = this.#free()): Promise<T> {
+    let end!: () => void;
+    this.#calls.set(client, new Promise((resolve) => (end = resolve)));
+    try {
+      return await call(client);
+    } finally {
+      this.#calls.delete(client);
+      end();
     }
   }
 
-  #taken(free: Client): Client {
-    this.#free.splice(this.#free.indexOf(free), 1);
-    return free;
+  /** Has those whose settles are in doubt ask what became of them: told by another one, they would be taken for lost. */
+  async clearDoubts(ask: (client: CallClient) => Promise<unknown>): Promise<void> {
+    const doubtful = this.all.filter(({ isDoubtful }) => isDoubtful);
+    if (doubtful.length > 0) await Promise.all(doubtful.map((client) => this.#clearDoubt(client, ask)));
   }
 
-  #begin(client: Client): MarkedCall {
-    return {
-      next: () => {
-        client.number += 1;
-        const unheard = client.unheard;
-        client.unheard = [...unheard, client.number].slice(-MOST_UNHEARD);
-        return { client: client.name, number: client.number, unheard };
-      },
-      heard: (settled) => {
-        const { doubtful } = client;
-        client.unheard = [];
-        client.doubtful = [];
-        return doubtful.filter(({ token }) => settled?.has((token as ReservationToken).id));
-      },
-      doubt: (reservations) => (client.doubtful = [...client.doubtful, ...reservations]),
-      end: () => {
-        this.#free.push(client);
-        for (const goOn of client.waiting.splice(0)) goOn();
-      },
-      endForGood: () => {
-        if (client.unheard.length === 0) this.#free.push(client);
-      },
-    };
+  async #clearDoubt(client: CallClient, ask: (client: CallClient) => Promise<unknown>): Promise<void> {
+    // The call that is under way may hear of it.
+    while (this.#calls.has(client)) await this.#calls.get(client);
+    if (client.isDoubtful) await this.use(ask, client);
   }
 
-  /** Of all clients that were named. */
-  get clients(): readonly string[] {
-    return this.#all.map(({ name }) => name);
-  }
-
-  #add(): Client {
-    const client = { name: uuidv7(), number: 0, unheard: [], doubtful: [], waiting: [] };
-    this.#all.push(client);
+  /** What a call without an answer has reserved goes back by the next one of its client, or else when the leases end. */
+  #free(): CallClient {
+    const free = this.all.filter((client) => !this.#calls.has(client));
+    const client = free.find(({ isUnheard }) => isUnheard) ?? free.at(-1) ?? new CallClient();
+    if (free.length === 0) this.all.push(client);
     return client;
   }
 }

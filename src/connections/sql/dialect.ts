@@ -126,7 +126,7 @@ export type Ending = ReservationToken &
         readonly kind: 'failed';
         readonly entry: NewFailure;
         /** Its payload is what stands in the row, and need not travel: it may be longer than a call can be. */
-        readonly asStored?: boolean;
+        readonly asStored: boolean;
       }
   );
 

@@ -1,36 +1,33 @@
 /** What is handed out, made of the rows that were taken; and how it ends, made of what workers say. */
-import { fenceOf, hasId, withCounters, withId } from '../../payload/counters';
+import { fenceOf, hasId, noCounters, withCounters, withId } from '../../payload/counters';
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
-import type { Reservation, SetAside, Settlement } from '../contract';
+import type { Reservation, Settlement } from '../contract';
 import type { Ending, ReservationToken, TakenJob } from './dialect';
 import { countersIn } from './job-row';
 import type { Rewritten } from './jobs';
 
+type Failed = Extract<Settlement, { outcome: 'failed' }>;
+
 export interface HandedOut {
   readonly reservations: readonly Reservation[];
-  readonly setAside: readonly SetAside[];
   /** To be written before the reservations are handed out. */
   readonly rewritten: readonly Rewritten[];
-  /** Moves what is no JSON object to the failed jobs: it must not stand in the way of what can run. */
-  readonly removed: readonly Ending[];
+  /** The ends of what is no JSON object: it must not stand in the way of what can run. */
+  readonly unreadable: readonly Failed[];
 }
 
-/** @param connection its name in the configuration */
-export function handedOut(taken: readonly TakenJob[], connection: string): HandedOut {
+export function handedOut(taken: readonly TakenJob[]): HandedOut {
   const reservations: Reservation[] = [];
-  const setAside: SetAside[] = [];
   const rewritten: Rewritten[] = [];
-  const removed: Ending[] = [];
+  const unreadable: Failed[] = [];
   const texts = new Set<string>();
   for (const { id, queue, payload: stored, counters, cancelled } of taken) {
     const token: ReservationToken = { id, fence: fenceOf(counters) };
     if (countersIn(stored) === undefined) {
-      const uuid = uuidv7();
-      const failure = { id: uuid, name: UNREADABLE_NAME, exception: NOT_AN_OBJECT };
-      const entry = { ...failure, connection, queue, payload: stored, attempts: 0 };
-      removed.push({ ...token, kind: 'failed', asStored: true, entry });
-      setAside.push({ queue, id: uuid, reason: NOT_AN_OBJECT });
+      const failure = { id: uuidv7(), name: UNREADABLE_NAME, exception: NOT_AN_OBJECT };
+      const reservation = { queue, payload: stored, counters, token };
+      unreadable.push({ outcome: 'failed', reservation, counters: noCounters, failure });
       continue;
     }
     let payload = withCounters(stored, counters);
@@ -44,7 +41,7 @@ export function handedOut(taken: readonly TakenJob[], connection: string): Hande
     texts.add(text);
     reservations.push({ queue, payload, counters, token, ...(cancelled !== false && { cancelled }) });
   }
-  return { reservations, setAside, rewritten, removed };
+  return { reservations, rewritten, unreadable };
 }
 
 /** @param connection its name in the configuration */
@@ -59,8 +56,10 @@ export function endingOf(settlement: Settlement, connection: string): Ending {
   }
   if (settlement.outcome !== 'failed') return { ...token, kind: 'removed' };
   const { counters, failure } = settlement;
-  const payload = withCounters(reservation.payload, counters);
-  return { ...token, kind: 'failed', entry: { ...failure, connection, queue, payload, attempts: counters.attempts } };
+  const asStored = countersIn(reservation.payload) === undefined;
+  const payload = asStored ? reservation.payload : withCounters(reservation.payload, counters);
+  const entry = { ...failure, connection, queue, payload, attempts: counters.attempts };
+  return { ...token, kind: 'failed', entry, asStored };
 }
 
 /** Only what fails sends its text again. */

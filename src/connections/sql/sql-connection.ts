@@ -1,8 +1,4 @@
-/**
- * The `database` driver: one class for all databases, whose dialect writes the statements and whose engine carries them out.
- *
- * An engine may carry out a call whose answer is lost. The next call asks what became of it: see `CallMark`.
- */
+/** The `database` driver: one class for all databases, whose dialect writes the statements and whose engine carries them out. */
 import type {
   Capabilities,
   Connection,
@@ -23,21 +19,21 @@ import type {
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { OnqueueError } from '../../base/onqueue-error';
 import { pagesOf } from '../../base/pages';
-import { DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
-import { NOTHING, type Settled, Settling } from '../kit/settling';
+import { DuplicatePayloadError, unknownTransaction } from '../errors';
+import type { Settled } from '../kit/settling';
 import { StoreConnection } from '../kit/store-connection';
 import type { Migrations } from '../migrations';
-import { CallMarks } from './call-marks';
+import { CallClient } from './call-marks';
 import { SqlControl } from './control';
-import type { Dialect, Ending, Exchange, Outlook, QueuedJob, ReservationToken, Waiters } from './dialect';
+import type { Dialect, QueuedJob, ReservationToken, Waiters } from './dialect';
 import type { Access, Engine, Purpose } from './engine';
 import { otherDatabase } from './errors';
+import { Exchanger } from './exchanger';
 import { FailedJobs } from './failed-jobs';
 import { newJob, shownText } from './job-row';
-import { cancelledOf, clear, counts, forgetCalls, newestJob, peek, queues, rewrite, type Rewritten } from './jobs';
+import { clear, counts, forgetCalls, newestJob, peek, queues } from './jobs';
 import { Locks } from './locks';
 import { PushLane } from './push-lane';
-import { endingOf, handedOut, sizeOf } from './reservations';
 import { perform, type SqlSession, type Work, written } from './statement';
 
 export interface SqlParts {
@@ -75,9 +71,6 @@ const CLEARED_PAGE = 500;
 /** What is left behind is removed after a day by others. */
 const FAREWELL_DEADLINE: Seconds = 1;
 
-const NOT_SETTLED = 'no outcome was recorded';
-const NOT_RESERVED = 'no job was reserved';
-
 export class SqlConnection extends StoreConnection implements Connection {
   readonly driver = 'database';
   readonly address: string;
@@ -91,11 +84,10 @@ export class SqlConnection extends StoreConnection implements Connection {
   readonly #parts: SqlParts;
   readonly #dialect: Dialect;
   readonly #engine: Engine;
-  readonly #marks = new CallMarks();
-  /** Of their own: a push that takes the answer to another call for its own would lose its jobs. */
-  readonly #pushMarks = new CallMarks();
+  readonly #exchanger: Exchanger;
+  /** Without unheard calls: a push that takes the answer to another call for its own would lose its jobs. */
+  #pushClient = new CallClient();
   readonly #lane: PushLane;
-  readonly #settling = new Settling(sizeOf);
 
   constructor(parts: SqlParts) {
     const { name, address, capabilities, dialect, engine, waiters, tables, threadAccess } = parts;
@@ -109,6 +101,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     this.#engine = engine;
     this.#lane = new PushLane(name, (jobs, consequence) => this.#send(jobs, consequence));
     const access: Access = (operation, purpose, work) => this.#access(operation, purpose, work);
+    this.#exchanger = new Exchanger({ ...parts, access });
     const wrote = (queue: string): void => waiters.wrote?.(queue);
     this.failed = new FailedJobs(access, dialect, wrote);
     this.locks = new Locks(access, dialect);
@@ -129,21 +122,17 @@ export class SqlConnection extends StoreConnection implements Connection {
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveReply> {
-    // Mostly an idle worker's look: where it takes no lock, it hinders nobody.
-    if (this.#dialect.jobs.idle !== undefined) {
-      const look = (): Work<Outlook | undefined> => this.#dialect.jobs.idle!(request.queues);
-      const outlook = await this.#access('reserve', { consequence: NOT_RESERVED }, look);
-      if (outlook !== undefined) return this.#withNews({ reservations: [], setAside: [], ...outlook });
-    }
-    return (await this.#exchange('reserve', [], request)).reply;
+    return this.#exchanger.reserve(request);
   }
 
   async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
-    return (await this.#settle('settle', settlements, undefined)).results;
+    this.checkOpen('settle');
+    return (await this.#exchanger.settle('settle', settlements)).results;
   }
 
-  settleAndReserve(settlements: readonly Settlement[], request: ReserveRequest): Promise<Settled> {
-    return this.#settle('settleAndReserve', settlements, request);
+  async settleAndReserve(settlements: readonly Settlement[], request: ReserveRequest): Promise<Settled> {
+    this.checkOpen('settleAndReserve');
+    return this.#exchanger.settle('settleAndReserve', settlements, request);
   }
 
   async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
@@ -222,7 +211,9 @@ export class SqlConnection extends StoreConnection implements Connection {
   protected async end(): Promise<void> {
     await this.#parts.waiters.close();
     await this.#lane.close();
-    const clients = [...this.#marks.clients, ...this.#pushMarks.clients];
+    const clients = [this.#pushClient, ...this.#exchanger.clients]
+      .filter(({ wasUsed }) => wasUsed)
+      .map(({ name }) => name);
     if (clients.length > 0 && this.#dialect.recordsCalls) {
       const consequence = 'what was told to this process is still recorded';
       const purpose = { consequence, writes: 'repeatable', deadline: FAREWELL_DEADLINE } as const;
@@ -240,15 +231,13 @@ export class SqlConnection extends StoreConnection implements Connection {
   /** An answer that is lost is asked for again: nothing is queued twice. */
   async #send(jobs: readonly QueuedJob[], consequence: string): Promise<void> {
     await this.#parts.tables.check(consequence);
-    const call = this.#pushMarks.begin();
-    try {
-      const purpose = { consequence, writes: 'repeatable', durable: true } as const;
-      const duplicate = await this.#engine.run(purpose, () => this.#dialect.jobs.push(jobs, call.next()));
-      call.heard();
-      this.#refuse(jobs, duplicate);
-    } finally {
-      call.endForGood();
-    }
+    // A transaction without an answer may still hold the record of its client.
+    if (this.#pushClient.isUnheard) this.#pushClient = new CallClient();
+    const client = this.#pushClient;
+    const purpose = { consequence, writes: 'repeatable', durable: true } as const;
+    const duplicate = await this.#engine.run(purpose, () => this.#dialect.jobs.push(jobs, client.next()));
+    client.heard();
+    this.#refuse(jobs, duplicate);
     for (const queue of new Set(jobs.map((job) => job.queue))) this.#parts.waiters.wrote?.(queue);
   }
 
@@ -272,111 +261,6 @@ export class SqlConnection extends StoreConnection implements Connection {
   #refuse(jobs: readonly QueuedJob[], duplicate: number | undefined): void {
     const job = duplicate === undefined ? undefined : jobs[duplicate];
     if (job !== undefined) throw new DuplicatePayloadError(this.name, job.queue, String(job.payload));
-  }
-
-  async #settle(
-    operation: string,
-    settlements: readonly Settlement[],
-    request: ReserveRequest | undefined,
-  ): Promise<Settled> {
-    this.checkOpen(operation);
-    await this.#hearOfDoubtful();
-    return this.#settling.inPages(settlements, async (page, isLast) => {
-      const wanted = isLast ? request : undefined;
-      if (page.length > 0) return this.#exchange(operation, page, wanted);
-      return wanted === undefined ? NOTHING : { results: [], reply: await this.reserve(wanted) };
-    });
-  }
-
-  async #exchange(
-    operation: string,
-    settlements: readonly Settlement[],
-    request: ReserveRequest | undefined,
-    call = this.#marks.begin(),
-  ): Promise<Settled> {
-    const reserving = settlements.length === 0 ? NOT_RESERVED : `${NOT_SETTLED}, and ${NOT_RESERVED}`;
-    const consequence = request === undefined ? NOT_SETTLED : reserving;
-    const endings = settlements.map((settlement) => endingOf(settlement, this.name));
-    // The first of several endings for one reservation counts.
-    const ends = new Map<number, Ending>();
-    for (const ending of endings) if (!ends.has(ending.id)) ends.set(ending.id, ending);
-    try {
-      const { settled, reply } = await this.#access(operation, { consequence, writes: 'repeatable' }, () =>
-        this.#handOut({ endings: [...ends.values()], request, mark: call.next() }),
-      );
-      this.#settling.wereWritten(call.heard(settled));
-      this.#tellWaiters(endings, reply);
-      const results = endings.map((ending) =>
-        settled.has(ending.id) && ends.get(ending.id) === ending ? 'settled' : 'lost',
-      );
-      return { results, reply: this.#withNews(reply) };
-    } catch (error) {
-      const isUncertain = error instanceof QueueUnavailableError && error.facts.uncertain === true;
-      if (isUncertain) call.doubt(settlements.map(({ reservation }) => reservation));
-      throw error;
-    } finally {
-      call.end();
-    }
-  }
-
-  /** What was settled without an answer may be sent again now: told by another call, it would be taken for lost. */
-  async #hearOfDoubtful(): Promise<void> {
-    for (;;) {
-      const call = await this.#marks.beginAsking();
-      if (call === undefined) return;
-      await this.#exchange('settle', [], undefined, call);
-    }
-  }
-
-  /** Where a later step fails, the next call gives back what nobody heard of. */
-  *#handOut(exchange: Exchange): Work<{ readonly settled: ReadonlySet<number>; readonly reply: ReserveReply }> {
-    const { jobs } = this.#dialect;
-    const { settled, taken, outlook } = yield* jobs.exchange(exchange);
-    const { reservations, setAside, rewritten, removed } = handedOut(taken, this.name);
-    if (rewritten.length > 0) yield* this.#rewrite(rewritten);
-    if (removed.length > 0) {
-      const call = this.#marks.begin();
-      try {
-        const answer = yield* jobs.exchange({ endings: removed, request: undefined, mark: call.next() });
-        this.#settling.wereWritten(call.heard(answer.settled));
-      } finally {
-        call.end();
-      }
-    }
-    return { settled, reply: { reservations: yield* this.#withReasons(reservations), setAside, ...outlook } };
-  }
-
-  /** One that is refused keeps its text: the id that it is handed out with is good for this one reservation. */
-  *#rewrite(jobs: readonly Rewritten[]): Work<void> {
-    try {
-      yield* rewrite(this.#dialect, jobs);
-    } catch (error) {
-      if (!(error instanceof OnqueueError) && !this.#dialect.isUnfit(error)) throw error;
-      if (jobs.length > 1) for (const job of jobs) yield* this.#rewrite([job]);
-    }
-  }
-
-  *#withReasons(reservations: readonly Reservation[]): Work<readonly Reservation[]> {
-    const idOf = ({ token }: Reservation): number => (token as ReservationToken).id;
-    const ending = reservations.filter(({ cancelled }) => cancelled !== undefined);
-    if (ending.length === 0) return reservations;
-    const reasons = yield* cancelledOf(this.#dialect, ending.map(idOf));
-    return reservations.map((reservation) =>
-      reservation.cancelled === undefined
-        ? reservation
-        : { ...reservation, cancelled: reasons.get(idOf(reservation)) ?? false },
-    );
-  }
-
-  #withNews(reply: ReserveReply): ReserveReply {
-    return this.#parts.hasForgotten?.() === true ? { ...reply, forgotten: true } : reply;
-  }
-
-  #tellWaiters(endings: readonly Ending[], { reservations }: ReserveReply): void {
-    const { waiters } = this.#parts;
-    const released = endings.flatMap((ending) => (ending.kind === 'released' ? [ending.queue] : []));
-    for (const queue of new Set(released)) waiters.wrote?.(queue);
-    if (reservations.length > 0) waiters.busy?.(reservations.map(({ queue }) => queue));
   }
 }
 

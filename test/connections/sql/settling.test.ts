@@ -1,5 +1,5 @@
 import type { Settlement } from '../../../src/connections/contract';
-import { payload, reserve, TemporaryDatabase } from './open-database';
+import { idOf, payload, reserve, TemporaryDatabase } from './open-database';
 
 const MORE_THAN_A_PAGE = 150;
 
@@ -40,4 +40,15 @@ describe('settling more than one call takes', () => {
       expect((await connection.counts('default')).reserved).toBe(call === 'settle' ? 0 : 1);
     });
   }
+});
+
+it('what can be set aside by no means holds up no job beside it, and is told where it is alone', async () => {
+  const connection = database.connect();
+  await connection.push('default', [{ payload: 'no JSON' }, { payload: payload('a') }]);
+  execute("CREATE TRIGGER forbidden BEFORE INSERT ON failed_jobs BEGIN SELECT RAISE(ABORT, 'not here'); END");
+  const { reservations, setAside } = await connection.reserve({ queues: ['default'], limit: 10, lease: 60 });
+  expect([reservations.map(idOf), setAside]).toEqual([['a'], []]);
+  expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
+  await connection.push('default', [{ payload: 'no JSON' }]);
+  await expect(reserve(connection)).rejects.toThrow('not here');
 });

@@ -105,7 +105,7 @@ function addFailed({ failed, jobs }: MysqlNames, ending: Extract<Ending, { kind:
   const key = keyOf(id);
   // Not by REPLACE: of two that fail in one moment, both must be kept.
   const free = sql`IF(EXISTS (SELECT 1 FROM ${failed} WHERE uuid = ${key}), ${uuidv7()}, ${key})`;
-  const payload = ending.asStored === true ? raw('payload') : ending.entry.payload;
+  const payload = ending.asStored ? raw('payload') : ending.entry.payload;
   return sql`INSERT INTO ${failed} (uuid, connection, queue, payload, exception, failed_at, failed_ms, name, attempts)
     SELECT ${[free, connection, queue, payload, exception]}, FROM_UNIXTIME(FLOOR(@onqueue_now)), ROUND(@onqueue_now * 1000),
       ${[name, attempts]} FROM ${jobs} WHERE ${heldBy([ending])}`;

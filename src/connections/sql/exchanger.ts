@@ -1,0 +1,165 @@
+/**
+ * Ends reservations and hands out jobs, in one call of the dialect, on every database.
+ *
+ * An engine may carry out a call whose answer is lost. The next call of its client hears what became of it: see `CallMark`.
+ */
+import { OnqueueError } from '../../base/onqueue-error';
+import type { Reservation, ReserveReply, ReserveRequest, Settlement } from '../contract';
+import { NOTHING, type Settled, Settling } from '../kit/settling';
+import { type CallClient, CallClients } from './call-marks';
+import type { Dialect, Ending, Exchange, Outlook, ReservationToken, Waiters } from './dialect';
+import type { Access } from './engine';
+import { cancelledOf, rewrite, type Rewritten } from './jobs';
+import { endingOf, type HandedOut, handedOut, sizeOf } from './reservations';
+import type { Work } from './statement';
+
+export interface ExchangerParts {
+  /** The connection's name in the configuration. */
+  readonly name: string;
+  readonly dialect: Dialect;
+  readonly waiters: Waiters;
+  readonly access: Access;
+  /** Whether the store no longer has what it confirmed, told once. Absent: never known. */
+  readonly hasForgotten?: (() => boolean) | undefined;
+}
+
+/** `settled`: the ids of jobs. */
+interface Answer extends Pick<HandedOut, 'unreadable'> {
+  readonly settled: ReadonlySet<number>;
+  readonly reply: ReserveReply;
+}
+
+const NOT_SETTLED = 'no outcome was recorded';
+const NOT_RESERVED = 'no job was reserved';
+
+export class Exchanger {
+  readonly #parts: ExchangerParts;
+  readonly #clients = new CallClients();
+  readonly #settling = new Settling(sizeOf);
+
+  constructor(parts: ExchangerParts) {
+    this.#parts = parts;
+  }
+
+  /** Those whose calls may have been recorded. */
+  get clients(): readonly CallClient[] {
+    return this.#clients.all;
+  }
+
+  async reserve(request: ReserveRequest): Promise<ReserveReply> {
+    const { access, dialect } = this.#parts;
+    // Mostly an idle worker's look: where it takes no lock, it hinders nobody.
+    if (dialect.jobs.idle !== undefined) {
+      const look = (): Work<Outlook | undefined> => dialect.jobs.idle!(request.queues);
+      const outlook = await access('reserve', { consequence: NOT_RESERVED }, look);
+      if (outlook !== undefined) return this.#withNews({ reservations: [], setAside: [], ...outlook });
+    }
+    return (await this.#exchange('reserve', [], request)).reply;
+  }
+
+  async settle(operation: string, settlements: readonly Settlement[], request?: ReserveRequest): Promise<Settled> {
+    await this.#clients.clearDoubts((client) => this.#exchangeAs(client, 'settle', [], undefined));
+    return this.#settling.inPages(settlements, async (page, isLast) => {
+      const wanted = isLast ? request : undefined;
+      if (page.length > 0) return this.#exchange(operation, page, wanted);
+      return wanted === undefined ? NOTHING : { results: [], reply: await this.reserve(wanted) };
+    });
+  }
+
+  async #exchange(
+    operation: string,
+    settlements: readonly Settlement[],
+    request: ReserveRequest | undefined,
+  ): Promise<Settled> {
+    const { unreadable, ...answer } = await this.#clients.use((client) =>
+      this.#exchangeAs(client, operation, settlements, request),
+    );
+    if (unreadable.length === 0) return answer;
+    const { results, reply } = answer;
+    try {
+      const ends = (await this.settle(operation, unreadable)).results;
+      const gone = unreadable.filter((_, at) => ends[at] === 'settled');
+      const setAside = gone.map(({ reservation: { queue }, failure: { id, exception } }) => ({
+        ...{ queue, id },
+        reason: exception,
+      }));
+      return { results, reply: { ...reply, setAside } };
+    } catch (error) {
+      // They are had again when their leases end. What else came of this call does not wait for that.
+      if (results.length + reply.reservations.length > 0) return answer;
+      throw error;
+    }
+  }
+
+  async #exchangeAs(
+    client: CallClient,
+    operation: string,
+    settlements: readonly Settlement[],
+    request: ReserveRequest | undefined,
+  ): Promise<Settled & Pick<HandedOut, 'unreadable'>> {
+    const { name, access } = this.#parts;
+    const reserving = settlements.length === 0 ? NOT_RESERVED : `${NOT_SETTLED}, and ${NOT_RESERVED}`;
+    const consequence = request === undefined ? NOT_SETTLED : reserving;
+    const endings = settlements.map((settlement) => endingOf(settlement, name));
+    // The first of several endings for one reservation counts.
+    const ends = new Map<number, Ending>();
+    for (const ending of endings) if (!ends.has(ending.id)) ends.set(ending.id, ending);
+    try {
+      const { settled, reply, unreadable } = await access(operation, { consequence, writes: 'repeatable' }, () =>
+        this.#handOut({ endings: [...ends.values()], request, mark: client.next() }),
+      );
+      this.#settling.wereWritten(client.heard(settled));
+      this.#tellWaiters(endings, reply);
+      const results = endings.map((ending) =>
+        settled.has(ending.id) && ends.get(ending.id) === ending ? 'settled' : 'lost',
+      );
+      return { results, reply: this.#withNews(reply), unreadable };
+    } catch (error) {
+      client.doubt(settlements.map(({ reservation }) => reservation));
+      throw error;
+    }
+  }
+
+  /** Where a later step fails, the next call gives back what nobody heard of. */
+  *#handOut(exchange: Exchange): Work<Answer> {
+    const { settled, taken, outlook } = yield* this.#parts.dialect.jobs.exchange(exchange);
+    const { reservations, rewritten, unreadable } = handedOut(taken);
+    if (rewritten.length > 0) yield* this.#rewrite(rewritten);
+    const reply = { reservations: yield* this.#withReasons(reservations), setAside: [], ...outlook };
+    return { settled, reply, unreadable };
+  }
+
+  /** One that is refused keeps its text: the id that it is handed out with is good for this one reservation. */
+  *#rewrite(jobs: readonly Rewritten[]): Work<void> {
+    const { dialect } = this.#parts;
+    try {
+      yield* rewrite(dialect, jobs);
+    } catch (error) {
+      if (!(error instanceof OnqueueError) && !dialect.isUnfit(error)) throw error;
+      if (jobs.length > 1) for (const job of jobs) yield* this.#rewrite([job]);
+    }
+  }
+
+  *#withReasons(reservations: readonly Reservation[]): Work<readonly Reservation[]> {
+    const idOf = ({ token }: Reservation): number => (token as ReservationToken).id;
+    const ending = reservations.filter(({ cancelled }) => cancelled !== undefined);
+    if (ending.length === 0) return reservations;
+    const reasons = yield* cancelledOf(this.#parts.dialect, ending.map(idOf));
+    return reservations.map((reservation) =>
+      reservation.cancelled === undefined
+        ? reservation
+        : { ...reservation, cancelled: reasons.get(idOf(reservation)) ?? false },
+    );
+  }
+
+  #withNews(reply: ReserveReply): ReserveReply {
+    return this.#parts.hasForgotten?.() === true ? { ...reply, forgotten: true } : reply;
+  }
+
+  #tellWaiters(endings: readonly Ending[], { reservations }: ReserveReply): void {
+    const { waiters } = this.#parts;
+    const released = endings.flatMap((ending) => (ending.kind === 'released' ? [ending.queue] : []));
+    for (const queue of new Set(released)) waiters.wrote?.(queue);
+    if (reservations.length > 0) waiters.busy?.(reservations.map(({ queue }) => queue));
+  }
+}
