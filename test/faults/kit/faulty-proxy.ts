@@ -19,6 +19,8 @@ export class FaultyProxy {
   #delay: Milliseconds = 0;
   /** Connections that were ever made through it. */
   connections = 0;
+  /** What clients have sent, each time that they did. */
+  requests = 0;
 
   /** What tells a call whose reply can be lost. */
   readonly #call: string;
@@ -104,6 +106,7 @@ export class FaultyProxy {
     this.#links.add(link);
     client.on('close', () => this.#links.delete(link));
     client.on('data', (chunk) => {
+      this.requests += 1;
       if (link.silent) return;
       if (this.#losing > 0 && chunk.includes(this.#call)) {
         this.#losing -= 1;

@@ -94,13 +94,15 @@ export class MysqlPool implements SqlPool {
 
   async #setUp(client: MysqlClient): Promise<void> {
     const patience = Math.max(Math.floor(this.#options.deadline / 3), 1);
-    // No gaps in indexes are locked: a worker that looks for jobs never holds up a push.
-    await client.run([raw('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED')]);
-    const settings = sql`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00',
-        innodb_lock_wait_timeout = ${patience}, group_concat_max_len = 1000000`;
-    await client.run([settings]);
-    const [limit] = await client.run([raw('SELECT @@max_allowed_packet')]);
-    client.limit = Number(limit?.rows[0]?.[0]);
+    // In one go: a connection that takes the place of a silent one has the rest of a deadline to come about.
+    const results = await client.run([
+      // No gaps in indexes are locked: a worker that looks for jobs never holds up a push.
+      raw('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED'),
+      sql`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00',
+        innodb_lock_wait_timeout = ${patience}, group_concat_max_len = 1000000`,
+      raw('SELECT @@max_allowed_packet'),
+    ]);
+    client.limit = Number(results.at(-1)?.rows[0]?.[0]);
   }
 
   #forget(client: MysqlClient): void {

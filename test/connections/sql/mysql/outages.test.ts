@@ -5,8 +5,9 @@ import type { MysqlConnection } from '../../../../src/connections/sql/mysql/mysq
 import { MysqlJobs } from '../../../../src/connections/sql/mysql/mysql-jobs';
 import { mysqlNames } from '../../../../src/connections/sql/mysql/mysql-names';
 import { MysqlPool } from '../../../../src/connections/sql/mysql/mysql-pool';
-import { perform } from '../../../../src/connections/sql/statement';
+import { perform, raw } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/table-names';
+import { FaultyProxy } from '../../../faults/kit/faulty-proxy';
 import { eventually } from '../../../support/eventually';
 import { payload, reserve } from '../open-database';
 import { describeLostAnswers, describeOutages } from '../server/outages';
@@ -37,10 +38,33 @@ describeOutages(world, 'MySQL', [
   ],
 ]);
 
-function poolOf({ server }: MysqlWorld, most: number): MysqlPool {
-  const connect = () => createConnection({ uri: server.url, multipleStatements: true });
+function poolOf({ server }: MysqlWorld, most: number, uri = server.url): MysqlPool {
+  const connect = () => createConnection({ uri, multipleStatements: true });
   return new MysqlPool({ connect: connect as unknown as () => MysqlConnection, most, deadline: 5 });
 }
+
+describe('a new connection to MariaDB', () => {
+  it('takes one round trip more than one that is told nothing: after an outage, little of the deadline may be left', async () => {
+    const proxy = await FaultyProxy.start(world.server.port);
+    const uri = world.urlOf(proxy.port);
+    const untold = createConnection({ uri });
+    await new Promise<void>((resolve) => untold.connect(() => resolve()));
+    const { requests } = proxy;
+    untold.destroy();
+    const pool = poolOf(world, 1, uri);
+
+    const session = await pool.acquire();
+    const taken = proxy.requests - requests;
+    const told = await session.run([raw('SELECT @@tx_isolation, @@innodb_lock_wait_timeout')]);
+    session.release(false);
+    await pool.close();
+    await proxy.stop();
+
+    expect(taken).toBe(requests + 1);
+    expect(told[0]!.rows).toEqual([['READ-COMMITTED', 1]]);
+    expect(session.limit).toBeGreaterThan(1_000_000);
+  });
+});
 
 describe('a lost answer of MariaDB, call by call,', () => {
   it('to what comes late, after it was sent again, changes nothing', async () => {

@@ -169,7 +169,8 @@ export function describeOutages(world: ServerWorld, store: string, refusals: rea
     });
 
     it('is given up where it takes everything and answers nothing, and asked on another connection', async () => {
-      const { connection, proxy } = await world.openThrough('push', 2);
+      // The new connection comes about in half of the deadline.
+      const { connection, proxy } = await world.openThrough('push');
       await connection.push('default', [{ payload: payload('a') }]);
       proxy.goHalfOpen();
       await connection.push('default', [{ payload: payload('b') }]);
