@@ -45,7 +45,7 @@ export class RedisLink {
   #attempts = 0;
   #sent = 0;
   #answered = 0;
-  /** How many calls had been made when a connection to a node of a cluster was. */
+  /** How many calls had been made when a connection to a node of a cluster was made, or given up. */
   readonly #nodes = new WeakMap<Redis, number>();
   #failure: Error | undefined;
   /** What one node of a cluster or one sentinel has said: the others may serve us. */
@@ -111,8 +111,11 @@ export class RedisLink {
     this.#lose(client, (one) => one === call);
     const cluster = client as Cluster;
     const node = cluster.nodes().find(({ options: { host, port } }) => `${host}:${port}` === place);
-    // One that is younger than the call was made after another call had given it up.
-    if (node !== undefined && this.#nodes.get(node)! < number) node.disconnect();
+    // One that is younger than the call was made after another call had given it up; one that was given up is ending.
+    if (node !== undefined && this.#nodes.get(node)! < number) {
+      this.#nodes.set(node, this.#sent);
+      node.disconnect();
+    }
     // Another node may have taken its place.
     cluster.refreshSlotsCache();
   }

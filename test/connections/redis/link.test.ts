@@ -1,3 +1,4 @@
+import type { Cluster } from 'ioredis';
 import { clientSource } from '../../../src/connections/redis/client';
 import { RedisLink } from '../../../src/connections/redis/link';
 import { TestClock } from '../../../src/testing/test-clock';
@@ -54,6 +55,29 @@ describe('a link to redis', () => {
     const server = await startRedisServer({ port });
     expect(String(await call.reply)).toBe('PONG');
     await server.stop();
+  });
+});
+
+describe('a link to a cluster', () => {
+  it('ends the connection to a silent node once, however many calls on it are given up', async () => {
+    const world = await RedisWorld.startCluster();
+    const link = new RedisLink(clientSource({ driver: 'redis', cluster: [world.url] }));
+    await link.send('get', ['x']).reply;
+    // What is answered last says that the cluster is not silent as a whole.
+    const last = link.send('get', ['x']);
+    const unanswered = Array.from({ length: 12 }, () => link.send('blpop', ['nothing', 0]));
+    await last.reply;
+    const { stream } = (last.client as Cluster).nodes()[0]!;
+    const before = stream.listenerCount('close');
+
+    for (const call of unanswered) link.giveUp(call);
+
+    const after = stream.listenerCount('close');
+    const ends = await Promise.allSettled(unanswered.map(({ reply }) => reply));
+    link.close();
+    await world.stop();
+    expect(after - before).toBe(1);
+    expect(ends.every(({ status }) => status === 'rejected')).toBe(true);
   });
 });
 
