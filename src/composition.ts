@@ -3,7 +3,7 @@ import 'reflect-metadata';
 import { Bus } from './application/bus';
 import { builtInConnectors } from './connections/built-in';
 import { offerEntries } from './copies';
-import { setJobDispatcher } from './job/dispatcher';
+import { setJobDispatcher } from './job/job';
 import { defaultLogger } from './base/console-logger';
 import { setManagerFactory } from './application/default-manager';
 import { fakeFactory, setFakeFactory } from './application/fake-slot';

@@ -105,7 +105,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
   configure(configuration: Configuration): void {
     this.#checkOpen();
     if (this.#drivers.size > 0) {
-      const { configuration: present, source } = this.#load();
+      const { configuration: present, source } = this.#configuration.get();
       if (saysTheSame(present, configuration)) return;
       throw alreadyConfigured([...this.#drivers.keys()], source);
     }
@@ -123,12 +123,12 @@ export class QueueManager implements DispatchApplication, FailedSources {
   }
 
   get configuration(): Configuration {
-    return this.#load().configuration;
+    return this.#configuration.get().configuration;
   }
 
   /** For people: the file that the configuration came from, or what stood in its place. */
   get configurationSource(): string {
-    return this.#load().source;
+    return this.#configuration.get().source;
   }
 
   get isConfigured(): boolean {
@@ -141,16 +141,16 @@ export class QueueManager implements DispatchApplication, FailedSources {
 
   /** The name of the connection that is meant where none is named. */
   get defaultConnection(): string {
-    return this.#load().defaultConnection;
+    return this.#configuration.get().defaultConnection;
   }
 
   connectionNames(): readonly string[] {
-    return [...this.#load().settings.keys()];
+    return [...this.#configuration.get().settings.keys()];
   }
 
   /** @throws E_UNKNOWN_CONNECTION */
-  settings(name: string = this.defaultConnection): ConnectionSettings {
-    return settingsIn(this.#load(), name);
+  settings(name?: string): ConnectionSettings {
+    return settingsIn(this.#configuration.get(), name);
   }
 
   connection(name: string = this.defaultConnection): QueueConnection {
@@ -171,7 +171,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
     const open = this.#drivers.get(name);
     if (open !== undefined) return open;
     const settings = this.settings(name);
-    const { connections, root, origin, notice } = this.#load();
+    const { connections, root, origin, notice } = this.#configuration.get();
     const connector = this.#connectors.get(settings.driver);
     if (connector === undefined) throw unknownDriver(settings.driver, name, [...this.#connectors.keys()]);
     const { clock, logger } = this;
@@ -302,10 +302,6 @@ export class QueueManager implements DispatchApplication, FailedSources {
     const { folder = process.cwd(), configFile, variables = process.env, logger } = this.#environment;
     const drivers = [...this.#connectors.keys()];
     return { folder, configFile, variables, logger, drivers, registry: this.registry };
-  }
-
-  #load(): LoadedConfiguration {
-    return this.#configuration.get();
   }
 
   #checkOpen(): void {

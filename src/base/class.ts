@@ -1,3 +1,14 @@
 /** Any class, also with a protected constructor. */
 // oxlint-disable-next-line typescript/no-unsafe-function-type
 export type Class<T extends object = object> = Function & { readonly prototype: T };
+
+/**
+ * The class of an instance; undefined for a class, for a value that is no object, and for an object without one. From the
+ * prototype: an own property `constructor` is data.
+ */
+export function classOf(value: unknown): Class | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const prototype = Object.getPrototypeOf(value) as { readonly constructor?: unknown } | null;
+  const target = prototype?.constructor;
+  return typeof target === 'function' && target.prototype === prototype ? target : undefined;
+}

@@ -1,7 +1,58 @@
-/** Many jobs on their way, and which of them are in when one fails: sent again, those would run twice. */
+/** Many jobs: encodes them, hands them to their drivers in pages, and says which are in when one fails: sent again, those would run twice. */
 import { withConsequence } from '../base/define-error';
+import { nextTurn } from '../base/next-turn';
+import { OnqueueError } from '../base/onqueue-error';
+import { MOST_JOBS, pageBytes, pagesOf } from '../base/pages';
+import { entriesFor } from '../connections/due-entries';
+import { QueueUnavailableError } from '../connections/errors';
+import { notAJob } from '../job/errors';
 import { BulkInterruptedError } from './errors';
-import { type Parcel, type Refusal, sendAll, type Target } from './send';
+import type { EncodedJob } from './job-encoder';
+import { isOwn, type Parcel, pushEvent, runsJobs, type Target } from './send';
+
+/** A push that failed. */
+export interface Refusal {
+  readonly error: unknown;
+  /** `job`: it ran within its push, and failed itself: sent again, it would run twice. `own`: the push of its own failed. */
+  readonly of: 'store' | 'job' | 'own';
+}
+
+/** At some 10 µs for each, a millisecond's worth. */
+const ENCODED_AT_ONCE = 100;
+
+/**
+ * Encodes many, with turns of the event loop between them.
+ *
+ * @throws E_NOT_A_JOB `jobs` is no list; what `encode` throws, with the job's place in the list
+ */
+export async function encodeAll<Encoded>(
+  jobs: Iterable<object>,
+  encode: (job: object) => Encoded,
+): Promise<readonly Encoded[]> {
+  if (typeof (jobs as Partial<Iterable<object>> | undefined)?.[Symbol.iterator] !== 'function')
+    throw notAJob(jobs, 'a list of jobs');
+  const encoded: Encoded[] = [];
+  for (const job of jobs) {
+    try {
+      encoded.push(encode(job));
+    } catch (error) {
+      const place = encoded.length + 1;
+      throw positioned(error, Array.isArray(jobs) ? `job ${place} of ${jobs.length}` : `job ${place}`);
+    }
+    if (encoded.length % ENCODED_AT_ONCE === 0) await nextTurn();
+  }
+  return encoded;
+}
+
+/** One of our own errors, saying which of many jobs it speaks of. */
+function positioned(error: unknown, position: string): unknown {
+  if (!(error instanceof OnqueueError)) return error;
+  const { message } = error;
+  error.message = `${position}: ${message}`;
+  // Printed from its stack, which quotes the message as it was made.
+  error.stack = error.stack?.replace(message, () => error.message) ?? error.message;
+  return error;
+}
 
 /**
  * Sends them, and gives their ids.
@@ -29,4 +80,126 @@ export async function sendBulk(
   };
   await sendAll(parcels, targetOf, (parcel, id) => ids.set(parcel, id), interrupt);
   return parcels.map((parcel) => ids.get(parcel) ?? '');
+}
+
+/** A page on its way. */
+interface Sending {
+  readonly page: Page;
+  /** Undefined: all are in. `taken`: those that are in all the same. */
+  readonly ended: Promise<(Refusal & { readonly taken: readonly EncodedJob[] }) | undefined>;
+}
+
+/**
+ * Sends many jobs, page by page, each queue's in order, then those with a push of their own. With a connection that is away
+ * it goes on with those of others.
+ *
+ * @param sent hears of each job that is in, with its id
+ * @param refused hears of each page that is not, or not wholly; what it throws ends the sending
+ */
+export async function sendAll(
+  parcels: readonly Parcel[],
+  targetOf: (connection: string) => Target,
+  sent: (parcel: Parcel, id: string) => void,
+  refused: (refusal: Refusal, page: readonly [Parcel, ...Parcel[]]) => void,
+): Promise<void> {
+  const away = new Set<string>();
+  for (const group of groups(parcels.filter((parcel): parcel is EncodedJob => !isOwn(parcel)))) {
+    const { connection } = group[0];
+    const target = (): Target => targetOf(connection);
+    const { jobs, atOnce } = mostOf(target);
+    const underWay: Sending[] = [];
+    const refusals: (readonly [Refusal, Page])[] = [];
+    // Where one page was refused, those behind it are heard before anybody is told: they may be in.
+    const hear = async (most: number): Promise<void> => {
+      while (underWay.length > (refusals.length > 0 ? 0 : most)) {
+        const { page, ended } = underWay.shift()!;
+        const refusal = await ended;
+        for (const job of refusal?.taken ?? page) sent(job, job.id);
+        if (refusal !== undefined) refusals.push([refusal, page]);
+      }
+      for (const [refusal, page] of refusals.splice(0)) {
+        if (refusal.of === 'store' && refusal.error instanceof QueueUnavailableError) away.add(connection);
+        refused(refusal, page);
+      }
+    };
+    // Each page holds one at least.
+    for (const page of pagesOf(group, bytesOf, jobs) as Iterable<Page>) {
+      if (away.has(connection)) break;
+      underWay.push(await push(target, page));
+      await hear(atOnce - 1);
+      await nextTurn();
+    }
+    await hear(0);
+  }
+  for (const own of parcels.filter(isOwn)) {
+    try {
+      sent(own, await own.push());
+    } catch (error) {
+      refused({ error, of: 'own' }, [own]);
+    }
+  }
+}
+
+/** Resolves when the page is on its way. */
+async function push(targetOf: () => Target, page: Page): Promise<Sending> {
+  let of: Refusal['of'] = 'store';
+  const refusal = (error: unknown): Awaited<Sending['ended']> => {
+    return { error, taken: of === 'job' ? page : takenOf(page, error), of };
+  };
+  try {
+    const target = targetOf();
+    if (runsJobs(target)) of = 'job';
+    await tell('queueing', page);
+    const pushed = target.push(page[0].queue, await entriesFor(target, page));
+    return { page, ended: pushed.then(() => tell('queued', page)).then(() => undefined, refusal) };
+  } catch (error) {
+    return { page, ended: Promise.resolve(refusal(error)) };
+  }
+}
+
+async function tell(hook: 'queueing' | 'queued', jobs: readonly EncodedJob[]): Promise<void> {
+  for (const job of jobs) await job.hooks?.emit(hook, pushEvent(job));
+}
+
+/** What a driver took of a page that it refused in part: it says which it did not, and sent again the others would run twice. */
+function takenOf(page: readonly EncodedJob[], error: unknown): readonly EncodedJob[] {
+  const refused: unknown = error instanceof OnqueueError ? (error.facts as { readonly refused?: unknown }).refused : [];
+  return Array.isArray(refused) && refused.length > 0 ? page.filter((_, place) => !refused.includes(place)) : [];
+}
+
+/**
+ * How many jobs travel in a page, and how many pages at once. Of jobs that run within their push each ends for itself: one
+ * that has run must not be told as not sent.
+ */
+function mostOf(targetOf: () => Target): { readonly jobs: number; readonly atOnce: number } {
+  try {
+    const target = targetOf();
+    return { jobs: runsJobs(target) ? 1 : MOST_JOBS, atOnce: target.pushesAtOnce ?? 1 };
+  } catch {
+    // The push tells why.
+    return { jobs: MOST_JOBS, atOnce: 1 };
+  }
+}
+
+/** Jobs of one queue, for one call. */
+type Page = readonly [EncodedJob, ...EncodedJob[]];
+
+const bytesOf = ({ entry }: EncodedJob): number => pageBytes(entry.payload);
+
+function groups(jobs: Iterable<EncodedJob>): Iterable<Page> {
+  const groups = new Map<string, [EncodedJob, ...EncodedJob[]]>();
+  let group: [EncodedJob, ...EncodedJob[]] | undefined;
+  for (const job of jobs) {
+    // Mostly the next one goes where the last one went.
+    if (group?.[0].connection !== job.connection || group[0].queue !== job.queue) {
+      const target = JSON.stringify([job.connection, job.queue]);
+      group = groups.get(target);
+      if (group === undefined) {
+        groups.set(target, (group = [job]));
+        continue;
+      }
+    }
+    group.push(job);
+  }
+  return groups.values();
 }

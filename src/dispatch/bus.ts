@@ -1,21 +1,20 @@
 /** `Bus`: dispatches jobs, and runs the mapped handlers of commands that are none. */
 import { inspect } from 'node:util';
+import { classOf } from '../base/class';
 import { checkInjection } from '../container/parameters';
 import { makeResolvable } from '../container/tsyringe-scope';
 import { extendsJob } from '../job/base';
 import type { Class, JobInstance } from '../job/definition';
-import { classOf } from '../job/definition-of';
 import type { JobDispatcher, PendingDispatch } from '../job/dispatcher';
 import { invalidHandler } from '../job/errors';
 import { hasHandle } from '../job/handles';
 import type { HandleResult, JobBase } from '../job/job';
-import { sendBulk } from './bulk';
-import { encodeAll } from './job-encoder';
+import { encodeAll, sendBulk } from './bulk';
 import type { DispatchApplication } from './dispatch-application';
 import { unmappedCommand } from './errors';
 import { PendingJob } from './pending-dispatch';
 import { runInPlace } from './run-in-place';
-import { parcelOf } from './send-job';
+import { parcelOf } from './send';
 
 /** For the manager behind `Queue`, use `Bus`; for one of your own, `new JobBus(() => manager)`. */
 export class JobBus implements JobDispatcher {

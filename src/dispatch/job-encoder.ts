@@ -1,23 +1,18 @@
 /** Turns a job into the entry that a store takes: where it goes, when, and as which text. */
-import { OnqueueError } from '../base/onqueue-error';
 import type { Hooks } from '../job/hooks';
-import { checkInstance } from '../job/check-instance';
-import { chosenOf } from '../job/chosen';
-import type { InstanceChoice } from '../job/chosen';
+import { chosenOf, type InstanceChoice } from '../job/beside-instance';
 import type { JobDefinition } from '../job/definition';
-import { definitionOfJob } from '../job/definition-of';
+import { checkInstance, definitionOfJob } from '../job/definition-of';
 import type { Middleware } from '../job/middleware';
 import type { Route } from '../job/options';
 import type { JobRegistry } from '../job/registry';
-import { resolveChosen, resolveRoute, type RouteSources } from '../job/resolve-options';
+import { resolveChosen, resolveRoute } from '../job/resolve-options';
 import { encodePayload, encodeStringJob } from '../payload/envelope';
 import { uuidv7 } from '../payload/uuid';
 import type { Entry } from '../connections/contract';
 import type { Timed } from '../connections/due-entries';
 import type { ConnectionSettings } from '../connections/connector';
-import { notAJob } from '../job/errors';
 import { unregisteredMiddleware } from './errors';
-import { nextTurn } from '../base/next-turn';
 import { checkSize } from './payload-size';
 import type { Routes } from './routes';
 
@@ -54,22 +49,11 @@ export interface EncoderParts {
   settings(connection?: string): ConnectionSettings;
 }
 
-/** At some 10 µs for each, a millisecond's worth. */
-const ENCODED_AT_ONCE = 100;
-
 export class JobEncoder {
   readonly #parts: EncoderParts;
-  readonly #connectionDefaults: RouteSources['connectionDefaults'];
 
   constructor(parts: EncoderParts) {
     this.#parts = parts;
-    this.#connectionDefaults = {
-      // Asked for only where nobody named a connection: it may have to load the configuration.
-      get connection() {
-        return parts.settings().name;
-      },
-      queue: (connection) => parts.settings(connection).queue,
-    };
   }
 
   /** @throws E_UNDECORATED_JOB */
@@ -116,17 +100,16 @@ export class JobEncoder {
   }
 
   #encoded(id: string, name: string, { connection, queue, delay, dueAt }: Route, payload: string): EncodedJob {
+    const { hooks } = this.#parts;
     checkSize(payload, name, this.#parts.settings(connection));
     const entry: Entry = dueAt === undefined ? (delay > 0 ? { payload, delay } : { payload }) : { payload, dueAt };
-    const { hooks } = this.#parts;
     const isHeard = hooks.has('queueing') || hooks.has('queued');
     return isHeard ? { id, name, connection, queue, entry, hooks } : { id, name, connection, queue, entry };
   }
 
   #route(dispatch: InstanceChoice, instance: InstanceChoice, definition: JobDefinition | undefined): Route {
-    const connectionDefaults = this.#connectionDefaults;
-    const routed = definition === undefined ? undefined : this.#parts.routes.of(definition.target);
-    return resolveRoute({ dispatch, instance, definition, routed, connectionDefaults });
+    const routed = definition && this.#parts.routes.of(definition.target);
+    return resolveRoute({ dispatch, instance, definition, routed }, this.#parts);
   }
 
   #extra({ connection, queue }: Route, job: string): Record<string, unknown> | undefined {
@@ -149,38 +132,4 @@ function middlewareOf(
     throw unregisteredMiddleware(layer);
   }
   return middleware;
-}
-
-/**
- * Encodes many, with turns of the event loop between them.
- *
- * @throws E_NOT_A_JOB `jobs` is no list; what `encode` throws, with the job's place in the list
- */
-export async function encodeAll<Encoded>(
-  jobs: Iterable<object>,
-  encode: (job: object) => Encoded,
-): Promise<readonly Encoded[]> {
-  if (typeof (jobs as Partial<Iterable<object>> | undefined)?.[Symbol.iterator] !== 'function')
-    throw notAJob(jobs, 'a list of jobs');
-  const encoded: Encoded[] = [];
-  for (const job of jobs) {
-    try {
-      encoded.push(encode(job));
-    } catch (error) {
-      const place = encoded.length + 1;
-      throw positioned(error, Array.isArray(jobs) ? `job ${place} of ${jobs.length}` : `job ${place}`);
-    }
-    if (encoded.length % ENCODED_AT_ONCE === 0) await nextTurn();
-  }
-  return encoded;
-}
-
-/** One of our own errors, saying which of many jobs it speaks of. */
-function positioned(error: unknown, position: string): unknown {
-  if (!(error instanceof OnqueueError)) return error;
-  const { message } = error;
-  error.message = `${position}: ${message}`;
-  // Printed from its stack, which quotes the message as it was made.
-  error.stack = error.stack?.replace(message, () => error.message) ?? error.message;
-  return error;
 }

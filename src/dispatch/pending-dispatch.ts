@@ -1,23 +1,37 @@
 /**
  * A job on its way. It is sent once, a microtask after it was made, in the async context in which it was made.
  *
- * Outside of production it keeps where it was made, to tell of a failure that nobody awaited.
+ * Outside of production it keeps where it was made, to tell of a failure that nobody awaited: the error's own stack begins
+ * in a microtask.
  *
  * It is a promise of the job's id, so that `.catch()` compiles and linters of floating promises see what is meant.
  */
+import { dirname, sep } from 'node:path';
 import { inspect } from 'node:util';
-import type { InstanceChoice } from '../job/chosen';
-import { chosenOf } from '../job/chosen';
-import { classOf } from '../job/definition-of';
+import { classOf } from '../base/class';
+import { chosenOf, type InstanceChoice } from '../job/beside-instance';
 import type { PendingDispatch } from '../job/dispatcher';
 import type { Delay } from '../job/duration';
 import type { Middleware } from '../job/middleware';
 import { declaredRoute } from '../job/resolve-options';
 import type { DispatchApplication } from './dispatch-application';
 import { Transaction } from './transaction/transaction';
-import { callersIn, type CallSite, callSite } from './call-site';
 import { AlreadyDispatchedError, unawaitedDispatch } from './errors';
-import { type Detour, sendJob } from './send-job';
+import { type Detour, sendJob } from './send';
+
+/** Where a dispatch was called. */
+interface CallSite {
+  /** Written by the engine when it is first read, and not before. */
+  readonly stack?: unknown;
+}
+
+/** At some 5 µs it would nearly double what a dispatch to memory costs. */
+const REMEMBERS = process.env['NODE_ENV'] !== 'production';
+
+/** Three of them may be Onqueue's own. */
+const FRAMES = 6;
+
+const PACKAGE = dirname(__dirname) + sep;
 
 export class PendingJob implements PendingDispatch {
   readonly [Symbol.toStringTag] = 'PendingDispatch';
@@ -30,19 +44,23 @@ export class PendingJob implements PendingDispatch {
   #awaited = false;
   #begun = false;
   readonly #sent: Promise<string>;
-  /** What became of it, for `inspect`. */
-  #state = 'no id yet';
+  /** What became of it. */
+  #id: string | undefined;
+  #hasFailed = false;
   /** The rejection that nobody handled; handled after all by an await in the same turn, as with any promise. */
   #unheard: Promise<never> | undefined;
 
   constructor(manager: DispatchApplication, job: object) {
     this.#manager = manager;
     this.#job = job;
-    this.#site = callSite(PendingJob);
-    this.#sent = manager.outbox.send(() => this.#send());
+    this.#site = callSite();
+    this.#sent = manager.outbox.send(() => {
+      this.#begun = true;
+      return sendJob(manager, job, this.#choice, this.#detour);
+    });
     this.#sent.then(
-      (id) => this.#landed(id),
-      (error: unknown) => this.#failed(error),
+      (id) => (this.#id = id),
+      (reason: unknown) => this.#failed(reason),
     );
   }
 
@@ -103,7 +121,8 @@ export class PendingJob implements PendingDispatch {
 
   [inspect.custom](): string {
     const awaited = this.#awaited ? '' : 'not awaited, ';
-    return `PendingDispatch(${this.#name} → ${this.#target()}, ${awaited}${this.#state})`;
+    const state = this.#hasFailed ? 'failed' : this.#id === undefined ? 'no id yet' : `id ${this.#id}`;
+    return `PendingDispatch(${this.#name} → ${this.#target()}, ${awaited}${state})`;
   }
 
   #choose(call: string, choice: InstanceChoice): this {
@@ -118,29 +137,17 @@ export class PendingJob implements PendingDispatch {
     return this.#sent;
   }
 
-  #send(): Promise<string> | string {
-    this.#begun = true;
-    return sendJob(this.#manager, this.#job, this.#choice, this.#detour);
-  }
-
-  #landed(id: string): void {
-    this.#state = `id ${id}`;
-  }
-
-  #failed(error: unknown): void {
-    this.#state = 'failed';
-    if (!this.#awaited) this.#tell(error);
-  }
-
-  #tell(reason: unknown): void {
+  #failed(reason: unknown): void {
+    this.#hasFailed = true;
+    if (this.#awaited) return;
     if (this.#manager.hearsErrors) {
       const { connection, queue } = { ...chosenOf(this.#job), ...this.#choice };
       this.#manager.report(reason, { during: 'a dispatch that was not awaited', name: this.#name, connection, queue });
     } else {
-      const error = unawaitedDispatch(this.#name, reason);
+      const unheard = unawaitedDispatch(this.#name, reason);
       const callers = callersIn(this.#site);
-      if (callers !== '') error.stack = `${error.name}: ${error.message}\n${callers}`;
-      this.#unheard = Promise.reject(error);
+      if (callers !== '') unheard.stack = `${unheard.name}: ${unheard.message}\n${callers}`;
+      this.#unheard = Promise.reject(unheard);
     }
   }
 
@@ -162,4 +169,23 @@ export class PendingJob implements PendingDispatch {
       return 'nowhere';
     }
   }
+}
+
+function callSite(): CallSite | undefined {
+  if (!REMEMBERS) return undefined;
+  const site: CallSite = {};
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = FRAMES;
+  Error.captureStackTrace(site, PendingJob);
+  Error.stackTraceLimit = stackTraceLimit;
+  return site;
+}
+
+/** The lines of a stack outside of Onqueue; empty where nothing is known. */
+function callersIn(site: CallSite | undefined): string {
+  const stack = site?.stack;
+  // An `Error.prepareStackTrace` of the application may make anything of it.
+  if (typeof stack !== 'string') return '';
+  const lines = stack.split('\n');
+  return lines.filter((line) => /^\s+at /.test(line) && !line.includes(PACKAGE)).join('\n');
 }

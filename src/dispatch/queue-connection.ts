@@ -11,9 +11,8 @@ import { invalidCancelReason, invalidJobId } from './errors';
 import type { JobEncoder } from './job-encoder';
 import { QueuePusher } from './queue-pusher';
 import type { DispatchApplication } from './dispatch-application';
-import { keepOf } from './send-job';
+import { keepOf, targetWithin } from './send';
 import { Transaction } from './transaction/transaction';
-import { targetWithin } from './within';
 
 const ONE_AT_A_TIME = 'name one queue at a time';
 

@@ -1,11 +1,11 @@
 /** Puts jobs into the queues of one connection, by Laravel's names. */
 import type { JobInstance } from '../job/definition';
 import type { Delay } from '../job/duration';
-import type { InstanceChoice } from '../job/chosen';
+import type { InstanceChoice } from '../job/beside-instance';
 import { InvalidPayloadError } from '../payload/errors';
-import { sendBulk } from './bulk';
+import { encodeAll, sendBulk } from './bulk';
 import type { ConnectionSettings } from '../connections/connector';
-import { encodeAll, type EncodedJob, type JobEncoder } from './job-encoder';
+import type { EncodedJob, JobEncoder } from './job-encoder';
 import { send, type Target } from './send';
 
 /** Whether an encoded job is held back until a `Queue.transaction()` is done. `job`: undefined for one that is only a name. */

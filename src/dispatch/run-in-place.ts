@@ -5,7 +5,7 @@ import { extendsJob } from '../job/base';
 import type { Class } from '../job/definition';
 import { noHandler } from '../job/errors';
 import { JobContext } from '../job/job-context';
-import { attachContext, contextOf } from '../job/running';
+import { attachContext, contextOf } from '../job/beside-instance';
 import { uuidv7 } from '../payload/uuid';
 import type { Application } from '../connections/application';
 import { runFor } from '../connections/application';

@@ -5,7 +5,7 @@
  */
 import type { OnqueueError } from '../base/onqueue-error';
 import { inject } from '../container/scope';
-import { choose, chosenOf } from './chosen';
+import { choose, chosenOf, contextOf } from './beside-instance';
 import type { Class } from './definition';
 import { checkDelay, type Delay } from './duration';
 import { invalidJobOption, notRunning, reservedProperty } from './errors';
@@ -13,7 +13,6 @@ import type { JobContext } from './job-context';
 import type { Middleware } from './middleware';
 import { checkQueueName } from './queue-name';
 import { registry } from './registry';
-import { contextOf } from './running';
 
 export class RunnableJob {
   get job(): JobContext {
@@ -105,15 +104,13 @@ export class RunnableJob {
   }
 }
 
-const RESERVED = new Set(Object.getOwnPropertyNames(RunnableJob.prototype).filter((name) => name !== 'id'));
+/** What an own property of the same name would hide. One called `id` may: it is data. */
+export const MEMBERS: ReadonlySet<string> = new Set(
+  Object.getOwnPropertyNames(RunnableJob.prototype).filter((name) => name !== 'id'),
+);
 
 export function extendsJob(target: Class): boolean {
   return target.prototype instanceof RunnableJob;
-}
-
-/** Whether an own property of this name would hide a member of `Job`. `id` may: it is data. */
-export function hidesMember(property: string): boolean {
-  return RESERVED.has(property);
 }
 
 export function hiddenMember(job: string, member: string, file: string | undefined): OnqueueError {

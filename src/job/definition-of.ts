@@ -1,7 +1,9 @@
-/** Finds the definition behind an instance, and refuses what was never declared as a job. */
-import { extendsJob } from './base';
-import type { Class, JobDefinition } from './definition';
-import { notAJob, undecoratedJob } from './errors';
+/** Finds the definition behind an instance, and refuses what was never declared as a job, or cannot be sent as one. */
+import { type Class, classOf } from '../base/class';
+import { extendsJob, hiddenMember, MEMBERS } from './base';
+import type { JobDefinition } from './definition';
+import { methodInField, notAJob, reservedProperty, undecoratedJob } from './errors';
+import { JOB_OPTIONS, type JobOptions } from './options';
 import { type JobRegistry, registry } from './registry';
 
 /** @throws E_UNDECORATED_JOB, E_NOT_A_JOB */
@@ -28,10 +30,43 @@ export function parentOf(target: Class): Class | undefined {
   return typeof above === 'function' && above !== Function.prototype ? above : undefined;
 }
 
-/** The class of an instance; undefined for a class, for a value that is no object, and for an object without one. */
-export function classOf(job: unknown): Class | undefined {
-  if (typeof job !== 'object' || job === null) return undefined;
-  // From the prototype: an own property `constructor` is data.
-  const prototype: unknown = Object.getPrototypeOf(job);
-  return typeof prototype === 'object' && prototype !== null ? prototype.constructor : undefined;
+const METHODS: ReadonlySet<string> = new Set([
+  'handle',
+  'failed',
+  'middleware',
+  ...Object.entries(JOB_OPTIONS).flatMap(([option, { hasMethod }]) => (hasMethod === true ? [option] : [])),
+]);
+
+/** What an own property of such a name means may not be data. */
+const SUSPECT: ReadonlySet<string> = new Set([...METHODS, ...Object.keys(JOB_OPTIONS), ...MEMBERS]);
+
+/**
+ * Checks what can only be seen on an instance, when it is dispatched: fields that mean something else than data.
+ *
+ * @throws E_RESERVED_PROPERTY, E_METHOD_IN_FIELD
+ */
+export function checkInstance(job: object, definition: JobDefinition): void {
+  for (const property of Object.keys(job)) if (SUSPECT.has(property)) checkProperty(job, property, definition);
+}
+
+function checkProperty(job: object, property: string, { file, target }: JobDefinition): void {
+  const { name } = target;
+  if (METHODS.has(property) && typeof Reflect.get(job, property) === 'function') {
+    throw methodInField(name, property, file);
+  }
+  const ways = waysToSay(property);
+  if (ways !== undefined) {
+    const meanings = `If it is the job's option, write ${ways} instead; if it is data, give it another name.`;
+    throw reservedProperty(name, property, meanings, file);
+  }
+  if (MEMBERS.has(property) && extendsJob(target)) throw hiddenMember(name, property, file);
+}
+
+/** How an option is said, of which an own property of this name reads like an attempt; undefined: the property is data. */
+function waysToSay(property: string): string | undefined {
+  if (property === 'middleware') return 'a method middleware()';
+  const option = Object.hasOwn(JOB_OPTIONS, property) ? JOB_OPTIONS[property as keyof JobOptions] : undefined;
+  if (option === undefined || option.isData === true) return undefined;
+  const forAll = `@Job({ ${property}: … })`;
+  return option.instance === undefined ? forAll : `${forAll} or ${option.instance}`;
 }

@@ -1,4 +1,4 @@
-/** The slot that the bus puts itself into: the statics of `Job` send through it, so that jobs need not know the bus. */
+/** What the statics of `Job` send through, and what they give: jobs need not know the bus. */
 import type { Delay } from './duration';
 import type { Middleware } from './middleware';
 
@@ -33,19 +33,9 @@ export interface PendingDispatch<Id extends string | undefined = string> extends
 }
 
 export interface JobDispatcher {
-  dispatch(job: object): PendingDispatch;
+  dispatchToQueue(job: object): PendingDispatch;
   dispatchSync(job: object): Promise<unknown>;
   dispatchNow(job: object): Promise<unknown>;
   /** What `dispatchIf(false)` gives: takes every builder call, sends nothing. */
   none(): PendingDispatch<undefined>;
-}
-
-let current: JobDispatcher;
-
-export function setJobDispatcher(dispatcher: JobDispatcher): void {
-  current = dispatcher;
-}
-
-export function jobDispatcher(): JobDispatcher {
-  return current;
 }

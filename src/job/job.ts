@@ -4,7 +4,7 @@ import { RunnableJob } from './base';
 import type { Class } from './definition';
 import { declareJob } from './declare';
 import { declaredIn } from '../base/declared-in';
-import { jobDispatcher, type PendingDispatch } from './dispatcher';
+import type { JobDispatcher, PendingDispatch } from './dispatcher';
 import type { Delay } from './duration';
 import { invalidJobClass } from './errors';
 import type { JobContext } from './job-context';
@@ -109,12 +109,19 @@ function JobFactory(this: unknown, options: JobOptions = {}): JobDecorator | und
   };
 }
 
+/** The bus puts itself here: it lies above. */
+let dispatcher: JobDispatcher;
+
+export function setJobDispatcher(bus: JobDispatcher): void {
+  dispatcher = bus;
+}
+
 /** `JobStatic` without its call and construct signatures. */
 type Statics = Pick<JobStatic, keyof JobStatic>;
 
 const statics: Statics = {
   dispatch(...parameters) {
-    return jobDispatcher().dispatch(new this(...parameters));
+    return dispatcher.dispatchToQueue(new this(...parameters));
   },
   dispatchIf(condition, ...parameters) {
     return dispatchWhen(this, condition, true, parameters);
@@ -123,10 +130,10 @@ const statics: Statics = {
     return dispatchWhen(this, condition, false, parameters);
   },
   dispatchSync(...parameters) {
-    return jobDispatcher().dispatchSync(new this(...parameters)) as Promise<never>;
+    return dispatcher.dispatchSync(new this(...parameters)) as Promise<never>;
   },
   dispatchNow(...parameters) {
-    return jobDispatcher().dispatchNow(new this(...parameters)) as Promise<never>;
+    return dispatcher.dispatchNow(new this(...parameters)) as Promise<never>;
   },
 };
 
@@ -137,10 +144,10 @@ function dispatchWhen<C extends Dispatchable>(
   parameters: ConstructorParameters<C>,
 ): PendingDispatch<string | undefined> {
   if (typeof condition !== 'function') {
-    return !condition !== wanted ? jobDispatcher().dispatch(new target(...parameters)) : jobDispatcher().none();
+    return !condition !== wanted ? dispatcher.dispatchToQueue(new target(...parameters)) : dispatcher.none();
   }
   const job = new target(...parameters) as InstanceType<C>;
-  return !condition(job) !== wanted ? jobDispatcher().dispatch(job) : jobDispatcher().none();
+  return !condition(job) !== wanted ? dispatcher.dispatchToQueue(job) : dispatcher.none();
 }
 
 JobFactory.prototype = RunnableJob.prototype;

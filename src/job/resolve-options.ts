@@ -5,7 +5,7 @@
  */
 import { nearest } from '../base/nearest';
 import { type ResolvedBackoff, resolveBackoff, warnOfSeconds } from './backoff';
-import type { InstanceChoice } from './chosen';
+import type { InstanceChoice } from './beside-instance';
 import type { JobDefinition } from './definition';
 import { durationSeconds, momentOf, warnOfManySeconds } from './duration';
 import { invalidJobOption, unknownJobOption } from './errors';
@@ -76,34 +76,38 @@ export interface RouteSources {
   readonly definition: JobDefinition | undefined;
   /** What the application says of jobs of this class. */
   readonly routed?: { readonly connection?: string | undefined; readonly queue?: string | undefined } | undefined;
-  readonly connectionDefaults: {
-    readonly connection: string;
-    /** Takes the connection that the job goes to: each has its own default. */
-    readonly queue: (connection: string) => string;
-  };
+}
+
+/** The connections that jobs may go to. */
+export interface Destinations {
+  /** Each has a queue of its own where none is named. Without a name: the default one, for which the configuration is loaded. */
+  settings(connection?: string): { readonly name: string; readonly queue: string };
 }
 
 /**
  * Where and when a dispatch goes.
- * @throws E_INVALID_DURATION, E_INVALID_QUEUE_NAME
+ * @throws E_INVALID_DURATION, E_INVALID_QUEUE_NAME, and what `settings` throws
  */
-export function resolveRoute(sources: RouteSources): Route {
-  const { dispatch, instance, definition, routed, connectionDefaults } = sources;
+export function resolveRoute(
+  { dispatch, instance, definition, routed }: RouteSources,
+  destinations: Destinations,
+): Route {
   const options = definition?.options;
   const job = definition?.name ?? 'the job';
-  const own = dispatch.connection ?? instance.connection ?? options?.connection;
-  const connection = own ?? routed?.connection ?? connectionDefaults.connection;
-  const ownQueue = dispatch.queue ?? instance.queue ?? options?.queue;
-  const queue = ownQueue ?? routed?.queue ?? connectionDefaults.queue(connection);
-  checkQueueName(queue, `the queue of ${job}`);
+  const named = dispatch.connection ?? instance.connection ?? options?.connection ?? routed?.connection;
+  const { name: connection, queue: usual } = destinations.settings(named);
+  const queue = dispatch.queue ?? instance.queue ?? options?.queue ?? routed?.queue ?? usual;
+  // All others were checked where they were said.
+  if (queue === dispatch.queue) checkQueueName(queue, `the queue of ${job}`);
   // Null and undefined are refused where somebody gave them: a value that is missing is a mistake, and no wish.
   const isGiven = Object.hasOwn(dispatch, 'delay');
-  const ownDelay = isGiven ? dispatch.delay : instance.delay;
+  const own = isGiven ? dispatch.delay : instance.delay;
+  const delay = isGiven ? own : (own ?? options?.delay);
+  if (delay === undefined && !isGiven) return { connection, queue, delay: 0 };
   const subject = `the delay of ${job}`;
-  warnOfManySeconds(ownDelay, subject);
-  const delay = isGiven ? ownDelay : (ownDelay ?? options?.delay);
+  warnOfManySeconds(own, subject);
   if (delay instanceof Date) return { connection, queue, delay: 0, dueAt: momentOf(delay, subject) };
-  return { connection, queue, delay: isGiven || delay !== undefined ? durationSeconds(delay, subject) : 0 };
+  return { connection, queue, delay: durationSeconds(delay, subject) };
 }
 
 /** Where jobs of a class go by themselves; undefined where the class and the application leave it to the defaults. */

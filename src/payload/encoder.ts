@@ -4,13 +4,14 @@
  * What JSON can hold is not copied. All else is written in the form that `docs/format.md` gives for its type, and `types`
  * names that type by a JSON Pointer to the place. Shared references become copies.
  */
-import type { Class, JobDefinition } from '../job/definition';
+import { type Class, classOf } from '../base/class';
+import type { JobDefinition } from '../job/definition';
 import { bigintForm, BUILT_INS, isRecord, MAX_DIGITS, typeOf, utf16 } from './built-ins';
 import { UnserializableValueError } from './errors';
 import { isForbiddenKey, Limits } from './limits';
 import { mapsByClassTransformer, toPlain } from './mapping';
 import { MAX_DEPTH, toPath, toPointer, type Segment } from './pointer';
-import { classOf, described, isPlain, LEAVE_OUT, remedyFor, strayChoice, symbolKeyOf } from './kinds';
+import { described, isPlain, LEAVE_OUT, remedyFor, strayChoice, symbolKeyOf } from './kinds';
 
 /** The classes whose instances may travel, by the names that stand for them in payloads. */
 export interface CodecClasses {

@@ -1,5 +1,6 @@
 /** Reads payloads: what a job is called, how it wants to be run, and the job itself. */
 import { isUtf8 } from 'node:buffer';
+import { classOf } from '../base/class';
 import type { JobDefinition } from '../job/definition';
 import { isName, NAME_RULE } from '../job/job-name';
 import type { ChosenOptions } from '../job/options';
@@ -8,7 +9,7 @@ import { isRecord } from './built-ins';
 import { checkedVersion, decodeValue, upgraded } from './decoder';
 import type { CodecClasses, Types } from './encoder';
 import { InvalidPayloadError } from './errors';
-import { classOf, isPlain } from './kinds';
+import { isPlain } from './kinds';
 import { checkNesting } from './limits';
 import { toInstance } from './mapping';
 import { HANDLER } from './payload-text';

@@ -1,7 +1,7 @@
 /** What kind of value something is, and what users can do who tried to send it. */
 import { types } from 'node:util';
-import { choiceCalls } from '../job/chosen';
-import type { Class } from '../job/definition';
+import { choiceCalls } from '../job/beside-instance';
+import { classOf } from '../base/class';
 
 export const LEAVE_OUT = 'Leave it out.';
 
@@ -10,13 +10,6 @@ export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === Object.prototype || prototype === null) return true;
   return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, 'isPrototypeOf');
-}
-
-/** The class of an instance, by its prototype: an own `constructor` is data. */
-export function classOf(value: object): Class | undefined {
-  const prototype = Object.getPrototypeOf(value) as { constructor?: unknown } | null;
-  const target = prototype?.constructor;
-  return typeof target === 'function' && target.prototype === prototype ? target : undefined;
 }
 
 /** A property that is named by a symbol: JSON would silently leave it out. */
@@ -60,7 +53,7 @@ export function remedyFor(value: unknown): string {
 
 // Only of a user's own class: class-transformer cannot make a WeakMap either.
 function ownClassOf(value: unknown): string | undefined {
-  const target = typeof value === 'object' && value !== null ? classOf(value) : undefined;
+  const target = classOf(value);
   if (target === undefined || target.name === '') return undefined;
   return Function.prototype.toString.call(target).endsWith('{ [native code] }') ? undefined : target.name;
 }

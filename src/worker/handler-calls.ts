@@ -4,7 +4,7 @@ import { methodArguments, openScope, resolveHandler, runInScope } from '../conta
 import type { Class, JobDefinition } from '../job/definition';
 import { noHandler } from '../job/errors';
 import { JobContext } from '../job/job-context';
-import { attachContext } from '../job/running';
+import { attachContext } from '../job/beside-instance';
 import { toError } from '../base/exception-text';
 import type { Application } from '../connections/application';
 import { type Layer, layersOf, runThrough } from './middleware';

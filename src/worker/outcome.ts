@@ -8,7 +8,7 @@ import { exceptionText } from '../base/exception-text';
 import { type Delay, durationSeconds, momentOf } from '../job/duration';
 import { backoffDelay } from '../job/backoff';
 import { askBackoff, saysBackoff } from '../job/resolve-options';
-import { attachContext } from '../job/running';
+import { attachContext } from '../job/beside-instance';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
 import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import type { Application } from '../connections/application';

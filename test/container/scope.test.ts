@@ -4,7 +4,7 @@ import { inject, methodArguments, openScope, resolveHandler, runInScope } from '
 import { Handles } from '../../src/job/handles';
 import { Job } from '../../src/job/job';
 import { JobContext } from '../../src/job/job-context';
-import { attachContext } from '../../src/job/running';
+import { attachContext } from '../../src/job/beside-instance';
 
 class Mailer {
   readonly sent: string[] = [];

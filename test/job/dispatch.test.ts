@@ -1,5 +1,5 @@
-import { type JobDispatcher, type PendingDispatch, setJobDispatcher } from '../../src/job/dispatcher';
-import { Job } from '../../src/job/job';
+import type { JobDispatcher, PendingDispatch } from '../../src/job/dispatcher';
+import { Job, setJobDispatcher } from '../../src/job/job';
 
 @Job()
 class Greet extends Job {
@@ -18,7 +18,7 @@ describe('the statics of a job', () => {
   describe('with somebody to send to', () => {
     const sent: [string, object][] = [];
     const recorder: JobDispatcher = {
-      dispatch: (job) => (sent.push(['dispatch', job]), pending('an id')),
+      dispatchToQueue: (job) => (sent.push(['dispatch', job]), pending('an id')),
       dispatchSync: async (job) => (sent.push(['sync', job]), 'sync value'),
       dispatchNow: async (job) => (sent.push(['now', job]), 'now value'),
       none: () => nothing,

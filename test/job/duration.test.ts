@@ -140,9 +140,9 @@ describe('a bare number that was probably meant as milliseconds', () => {
     class Slow extends Job {}
     Job({ backoff: { delays: 1005 } })(class Jittered extends Job {});
     const definition = registry().definitionOf(Slow);
-    const connectionDefaults = { connection: 'main', queue: () => 'x' };
-    resolveRoute({ dispatch: { delay: 1006 }, instance: {}, definition, connectionDefaults });
-    resolveRoute({ dispatch: {}, instance: {}, definition, connectionDefaults });
+    const destinations = { settings: () => ({ name: 'main', queue: 'x' }) };
+    resolveRoute({ dispatch: { delay: 1006 }, instance: {}, definition }, destinations);
+    resolveRoute({ dispatch: {}, instance: {}, definition }, destinations);
     resolveWorkerOptions({ backoff: [1007], timeout: 1008, sleep: 1009, rest: 1010, grace: 1011, maxTime: 1012 });
     const numbers = emit.mock.calls.map(([message]) => Number(/and (\d+) is/.exec(String(message))?.[1]));
     expect(numbers).toEqual([1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1010, 1011]);

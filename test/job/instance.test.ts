@@ -1,9 +1,7 @@
-import { checkInstance } from '../../src/job/check-instance';
-import { chosenOf } from '../../src/job/chosen';
-import { definitionOfJob } from '../../src/job/definition-of';
+import { attachContext, chosenOf } from '../../src/job/beside-instance';
+import { checkInstance, definitionOfJob } from '../../src/job/definition-of';
 import { Job } from '../../src/job/job';
 import type { JobContext } from '../../src/job/job-context';
-import { attachContext } from '../../src/job/running';
 
 const check = (job: object): void => checkInstance(job, definitionOfJob(job));
 

@@ -15,9 +15,8 @@ const defined = (options: JobOptions): JobDefinition => ({
   file: undefined,
 });
 
-const connectionDefaults = {
-  connection: 'redis',
-  queue: (connection: string) => `default of ${connection}`.replaceAll(' ', '-'),
+const destinations = {
+  settings: (name = 'redis') => ({ name, queue: `default-of-${name}` }),
 };
 
 describe('the route of a dispatch', () => {
@@ -27,7 +26,7 @@ describe('the route of a dispatch', () => {
   it('follows the dispatch before the instance before @Job() before the connection', () => {
     const instance = { connection: 'b', queue: 'b', delay: 2 };
     const route = (sources: object) =>
-      resolveRoute({ dispatch: {}, instance: {}, definition: undefined, connectionDefaults, ...sources });
+      resolveRoute({ dispatch: {}, instance: {}, definition: undefined, ...sources }, destinations);
     expect(route({ dispatch: all, instance, definition })).toEqual({ connection: 'a', queue: 'a', delay: 1 });
     expect(route({ instance, definition })).toEqual({ connection: 'b', queue: 'b', delay: 2 });
     expect(route({ definition })).toEqual({ connection: 'c', queue: 'c', delay: 3 });
@@ -37,13 +36,13 @@ describe('the route of a dispatch', () => {
 
   it('leaves a moment as it is, and takes no delay for an answer', () => {
     const dispatch = { delay: new Date(NOW + 90_000) };
-    const route = resolveRoute({ dispatch, instance: {}, definition, connectionDefaults });
+    const route = resolveRoute({ dispatch, instance: {}, definition }, destinations);
     expect(route).toMatchObject({ delay: 0, dueAt: NOW + 90_000 });
-    expect(resolveRoute({ dispatch: { delay: 0 }, instance: {}, definition, connectionDefaults }).delay).toBe(0);
+    expect(resolveRoute({ dispatch: { delay: 0 }, instance: {}, definition }, destinations).delay).toBe(0);
   });
 
   it('refuses a queue or a delay that cannot be', () => {
-    const of = (dispatch: object) => () => resolveRoute({ dispatch, instance: {}, definition, connectionDefaults });
+    const of = (dispatch: object) => () => resolveRoute({ dispatch, instance: {}, definition }, destinations);
     expect(of({ queue: 'a,b' })).toThrow(expect.objectContaining({ code: 'E_INVALID_QUEUE_NAME' }));
     expect(of({ delay: '-5s' })).toThrow("the delay of SendEmail: '-5s' is no duration");
   });

@@ -29,12 +29,13 @@ export interface LoadedConfiguration {
 }
 
 /**
+ * @param name by default that of the default connection
  * @param remedy what else to say of a connection that is not there
  * @throws E_UNKNOWN_CONNECTION
  */
 export function settingsIn(
-  { settings, source, configuration }: LoadedConfiguration,
-  name: string,
+  { settings, source, configuration, defaultConnection }: LoadedConfiguration,
+  name = defaultConnection,
   remedy?: string,
 ): ConnectionSettings {
   const known = settings.get(name);

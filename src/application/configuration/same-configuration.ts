@@ -1,6 +1,7 @@
 /** Whether two configurations say the same, as those of a module that is evaluated twice do. */
 import { isDeepStrictEqual, types } from 'node:util';
-import { classOf, isPlain } from '../../payload/kinds';
+import { isPlain } from '../../payload/kinds';
+import { classOf } from '../../base/class';
 
 /** No setting lies deeper; a logger that is a plain object may go round in a circle. */
 const DEEPEST = 6;

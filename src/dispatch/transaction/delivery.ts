@@ -2,7 +2,8 @@
 import { withConsequence } from '../../base/define-error';
 import type { DispatchApplication } from '../dispatch-application';
 import { AfterCommitError, type CommittedJob } from '../errors';
-import { isOwn, type Parcel, sendAll } from '../send';
+import { sendAll } from '../bulk';
+import { isOwn, type Parcel } from '../send';
 
 /** Jobs that wait for the commit, as they were at the dispatch, each with whom it belongs to. */
 type Held = ReadonlyMap<Parcel, DispatchApplication>;
