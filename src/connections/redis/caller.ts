@@ -249,10 +249,10 @@ export class RedisCaller extends StoreCaller<Asked> {
   }
 
   // `heard` counts once.
-  #attempt(form: ReturnType<Form>, until: Milliseconds, heard: (answer: Answer) => void, keepsAlive = true): void {
+  #attempt(form: ReturnType<Form>, until: Milliseconds, heard: (answer: Answer) => void, isMissed = true): void {
     if (this.#link.closed) return heard({ error: CLOSED, call: undefined });
     const { clock, deadline } = this.settings;
-    const call = this.#link.send(...form);
+    const call = this.#link.send(...form, isMissed);
     let isOver = false;
     const end = (answer: Answer): void => {
       if (isOver) return;
@@ -264,7 +264,7 @@ export class RedisCaller extends StoreCaller<Asked> {
     const silent = (): void => void endOfTurn().then(() => end({ error: new Silence(), call }));
     const slice = (deadline * 1000) / ATTEMPTS_IN_SILENCE;
     // An unanswered call keeps the process alive, up to its deadline.
-    const timer = clock.after(Math.min(slice, until - clock.monotonic()), silent, keepsAlive);
+    const timer = clock.after(Math.min(slice, until - clock.monotonic()), silent, isMissed);
     call.reply.then(
       (value) => end({ value }),
       (error: unknown) => end({ error, call }),

@@ -38,7 +38,7 @@ const BACKOFF = { first: 50, longest: 1000 };
 
 export class RedisLink {
   readonly #source: ClientSource;
-  /** Few, and a list: a `Set` would keep what was in it alive until a full garbage collection. */
+  /** Those that are missed. Few, and a list: a `Set` would keep what was in it alive until a full garbage collection. */
   #calls: PendingCall[] = [];
   #client: Client | undefined;
   /** Attempts to connect since the server last answered: one that takes connections and ends them is away as well. */
@@ -70,15 +70,21 @@ export class RedisLink {
     return this.#closed;
   }
 
-  /** Sends a command, connecting where there is no connection. Arguments and replies are bytes. */
-  send(command: string, args: Arguments): LinkCall {
+  /**
+   * Sends a command, connecting where there is no connection. Arguments and replies are bytes.
+   *
+   * @param isMissed whether anybody waits for its answer: then its connection keeps the process alive, and is made again
+   */
+  send(command: string, args: Arguments, isMissed = true): LinkCall {
     const client = this.#connected();
     const number = (this.#sent += 1);
     const sent = client.status === 'ready';
     const lose = (): void => undefined;
     const call: PendingCall = { client, command, args, number, answered: this.#answered, sent, reply: NEVER, lose };
-    this.#calls.push(call);
-    if (this.#calls.length === 1) holdSockets(client, true);
+    if (isMissed) {
+      this.#calls.push(call);
+      if (this.#calls.length === 1) holdSockets(client, true);
+    }
     call.reply = new Promise((resolve, reject) => {
       call.lose = reject;
       this.#ask(client, command, args).then(

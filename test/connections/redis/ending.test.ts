@@ -6,7 +6,7 @@ import { RedisWorld } from './open-redis';
 const ROOT = join(__dirname, '../../..');
 
 /** Runs a program as a user would write one, and waits until it has ended by itself. */
-async function outputOf(program: string, url: string): Promise<string> {
+async function outputOf(program: string, { url, server }: RedisWorld): Promise<string> {
   const source = `
     const { connectRedis } = require('./src/connections/redis/redis-connection');
     const { systemClock: clock } = require('./src/base/clock');
@@ -17,7 +17,11 @@ async function outputOf(program: string, url: string): Promise<string> {
     const entry = { payload: '{"id":"a","attempts":0}' };
     (async () => { ${program} })();`;
   const register = join(ROOT, 'test/support/register-typescript.cjs');
-  const options = { cwd: ROOT, timeout: 15_000, env: { ...process.env, REDIS_AT: url } };
+  const options = {
+    cwd: ROOT,
+    timeout: 15_000,
+    env: { ...process.env, REDIS_AT: url, REDIS_PID: String(server.process.pid) },
+  };
   const { stdout } = await promisify(execFile)(process.execPath, ['--require', register, '--eval', source], options);
   return stdout.trim();
 }
@@ -33,7 +37,7 @@ describe('a program with a redis connection', () => {
 
   it('ends by itself when its dispatches are done, without closing anything', async () => {
     const program = `await connect(process.env.REDIS_AT).push('q', [entry]); console.log('done');`;
-    expect(await outputOf(program, world.url)).toBe('done');
+    expect(await outputOf(program, world)).toBe('done');
   });
 
   it('ends by itself on a cluster as well, whatever connections it opened on the way', async () => {
@@ -43,13 +47,13 @@ describe('a program with a redis connection', () => {
       await Promise.all(['a', 'b', 'c'].map((queue) => connection.push(queue, [entry])));
       await connection.reserve({ queues: ['a', 'b', 'c'], limit: 9, lease: 60 });
       console.log('done');`;
-    expect(await outputOf(program, cluster.url)).toBe('done');
+    expect(await outputOf(program, cluster)).toBe('done');
     await cluster.stop();
   });
 
   it('stays for a dispatch that was not answered yet, up to its deadline', async () => {
     const program = `connect('redis://127.0.0.1:1', 0.3).push('q', [entry]).catch((error) => console.log(error.code));`;
-    expect(await outputOf(program, world.url)).toBe('E_QUEUE_UNAVAILABLE');
+    expect(await outputOf(program, world)).toBe('E_QUEUE_UNAVAILABLE');
   });
 
   it('ends after it has waited for work and closed its connection', async () => {
@@ -61,6 +65,17 @@ describe('a program with a redis connection', () => {
       await waited;
       await connection.close();
       console.log('closed');`;
-    expect(await outputOf(program, world.url)).toBe('closed');
+    expect(await outputOf(program, world)).toBe('closed');
+  });
+
+  it('does not stay for an answer that nobody misses, whether its job was cancelled', async () => {
+    const program = `
+      const connection = connect(process.env.REDIS_AT);
+      await connection.push('q', [entry]);
+      const { reservations } = await connection.reserve({ queues: ['q'], limit: 1, lease: 60 });
+      process.kill(Number(process.env.REDIS_PID), 'SIGSTOP');
+      connection.control.cancelled(reservations).catch(() => undefined);
+      console.log('asked');`;
+    expect(await outputOf(program, world)).toBe('asked');
   });
 });
