@@ -46,26 +46,18 @@ export { QueueManager, type QueueEnvironment } from './application/queue-manager
 export { type PauseOptions, QueueConnection, type QueuePause } from './dispatch/queue-connection';
 export { QueuePusher } from './dispatch/queue-pusher';
 export { type Configuration, defineConfig } from './application/configuration/configuration';
-export type {
-  BeanstalkdConfig,
-  ConnectionConfig,
-  DatabaseConfig,
-  DatabasePool,
-  Drivers,
-  FailoverConfig,
-  MemoryConfig,
-  NullConfig,
-  RedisConfig,
-  SqsConfig,
-  SqsCredentials,
-  SqsPayload,
-  StoreConfig,
-  SyncConfig,
-} from './connections/configs';
+export type { ConnectionConfig, Drivers, Size, StoreConfig } from './connections/configs';
+export type { BeanstalkdConfig } from './connections/beanstalkd/driver';
+export type { FailoverConfig } from './connections/failover/driver';
+export type { MemoryConfig } from './connections/memory/driver';
+export type { NullConfig } from './connections/null/driver';
+export type { RedisConfig } from './connections/redis/driver';
+export type { DatabaseConfig, DatabasePool } from './connections/sql/driver';
+export type { SqsConfig, SqsCredentials, SqsPayload } from './connections/sqs/driver';
+export type { SyncConfig } from './connections/sync/driver';
 export type { ErrorContext } from './connections/application';
 export type { ErrorCallback } from './application/error-reports';
 export type { PayloadCreator } from './dispatch/job-encoder';
-export type { Size } from './connections/configs';
 export { builtInConnectors } from './connections/built-in';
 
 export type { Connector, ConnectorContext } from './connections/connector';

@@ -2,6 +2,7 @@
 import { checkQueueName } from '../job/queue-name';
 import { unknownConnection } from '../application/errors';
 import type { Connection } from '../connections/contract';
+import { keepsJobs } from '../connections/driver';
 import type { QueueConnection } from '../dispatch/queue-connection';
 import type { QueueManager } from '../application/queue-manager';
 import type { Call } from './command';
@@ -73,7 +74,7 @@ function isConnection(manager: QueueManager, name: string): boolean {
 
 /** The connections that keep jobs for other processes, or might. */
 export function keepingConnections(manager: QueueManager): string[] {
-  return manager.connectionNames().filter((name) => !['sync', 'null'].includes(manager.settings(name).driver));
+  return manager.connectionNames().filter((name) => keepsJobs(manager.settings(name).driver));
 }
 
 /** Says so where all of these connections keep their jobs in this process alone. */

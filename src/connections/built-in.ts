@@ -1,29 +1,27 @@
-/** Our own drivers. Each is loaded when a connection of it is first used: nobody pays for a client that is not asked for. */
-import type { Connector, Connectors } from './connector';
+/** Our own drivers. Each is loaded when a connection of it is first used. */
+import { beanstalkdDriver } from './beanstalkd/driver';
+import type { Connectors } from './connector';
+import { setDrivers } from './driver';
+import { failoverDriver } from './failover/driver';
+import { memoryDriver } from './memory/driver';
+import { nullDriver } from './null/driver';
+import { redisDriver } from './redis/driver';
+import { databaseDriver } from './sql/driver';
+import { sqsDriver } from './sqs/driver';
+import { syncDriver } from './sync/driver';
 
-/* oxlint-disable typescript/no-require-imports, typescript/consistent-type-imports -- a static import would load every driver with the package */
-export const builtInConnectors: Connectors = {
-  redis: lazy(() => (require('./redis/redis-connection') as typeof import('./redis/redis-connection')).connectRedis),
-  database: lazy(
-    () => (require('./sql/database-connection') as typeof import('./sql/database-connection')).connectDatabase,
-  ),
-  beanstalkd: lazy(
-    () =>
-      (require('./beanstalkd/beanstalkd-connection') as typeof import('./beanstalkd/beanstalkd-connection'))
-        .connectBeanstalkd,
-  ),
-  sqs: lazy(() => (require('./sqs/sqs-connection') as typeof import('./sqs/sqs-connection')).connectSqs),
-  memory: lazy(
-    () => (require('./memory/memory-connection') as typeof import('./memory/memory-connection')).connectMemory,
-  ),
-  failover: lazy(
-    () =>
-      (require('./failover/failover-connection') as typeof import('./failover/failover-connection')).connectFailover,
-  ),
-  sync: lazy(() => (require('./sync/sync-connection') as typeof import('./sync/sync-connection')).connectSync),
-  null: lazy(() => (require('./null/null-connection') as typeof import('./null/null-connection')).connectNull),
-};
+/** In the order in which messages and the documentation name them. */
+export const drivers = [
+  redisDriver,
+  databaseDriver,
+  beanstalkdDriver,
+  sqsDriver,
+  memoryDriver,
+  syncDriver,
+  nullDriver,
+  failoverDriver,
+] as const;
 
-function lazy<Config>(load: () => Connector<Config>): Connector<Config> {
-  return (config, context) => load()(config, context);
-}
+setDrivers(drivers);
+
+export const builtInConnectors = Object.fromEntries(drivers.map(({ name, connect }) => [name, connect])) as Connectors;

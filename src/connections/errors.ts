@@ -2,7 +2,7 @@
 import type { Seconds } from '../base/clock';
 import { defineError, errorClass } from '../base/define-error';
 import { valueText } from '../base/value-text';
-import type { Capabilities } from './contract';
+import { type Capability, driversWith } from './driver';
 
 export interface Unavailability {
   /** The connection's name in the configuration. */
@@ -50,9 +50,6 @@ export function isStoreAway(error: unknown): boolean {
   return error instanceof QueueUnavailableError;
 }
 
-/** What a driver can do; `transactions`, where it has a `within`. */
-export type Capability = keyof Capabilities | 'transactions';
-
 const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   delay: 'hold jobs back until a moment',
   moments: 'judge moments by the clock of its store',
@@ -71,27 +68,11 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   transactions: 'push within a transaction of yours',
 };
 
-/** The drivers of ours that keep jobs, and those among them that can do all that a store can. */
-const STORES = ['redis', 'database', 'beanstalkd', 'sqs', 'memory'] as const;
-const WHOLE_STORES = ['redis', 'database', 'memory'] as const;
-
-/** Where not all of `STORES` have it. */
-const CAPABLE_DRIVERS: Readonly<Partial<Record<Capability, readonly string[]>>> = {
-  exactCounts: ['redis', 'database', 'beanstalkd', 'memory'],
-  order: ['redis', 'database', 'beanstalkd', 'memory'],
-  requeue: WHOLE_STORES,
-  peek: WHOLE_STORES,
-  failed: WHOLE_STORES,
-  locks: WHOLE_STORES,
-  control: WHOLE_STORES,
-  transactions: ['database'],
-};
-
 /** A connection was asked for what its driver cannot do. */
 export class CapabilityError extends errorClass(
   'E_CAPABILITY',
   (connection: string, driver: string, capability: Capability) => {
-    const drivers = (CAPABLE_DRIVERS[capability] ?? STORES).filter((capable) => capable !== driver);
+    const drivers = driversWith(capability).filter((able) => able !== driver);
     return {
       message:
         `Connection '${connection}' cannot ${CAPABILITY_MEANING[capability]}: the driver '${driver}' lacks the capability ` +

@@ -1,23 +1,22 @@
-/** The page shows what each driver can do; what a driver says of itself is proved by its own run of the suite. */
-import { readFileSync } from 'node:fs';
+/**
+ * The page shows what each driver can do, as its row in the list of drivers says; what a connection can do is proved by its own
+ * run of the suite. `WRITE_DOCS=1 npx jest test/conformance/matrix` writes the table anew.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Capabilities } from '../../src/connections/contract';
 import type { ConnectionConfig } from '../../src/connections/configs';
 import { QueueManager } from '../../src/application/queue-manager';
-import { builtInConnectors } from '../../src/connections/built-in';
+import { builtInConnectors, drivers } from '../../src/connections/built-in';
 import { silentLogger } from '../../src/base/console-logger';
 import { root } from '../support/project';
 
-const DRIVERS: Readonly<Record<string, ConnectionConfig>> = {
-  redis: { driver: 'redis' },
+/** What has to be said of the stores of the table; without it, the driver alone is. */
+const CONFIGS: Readonly<Record<string, ConnectionConfig>> = {
   SQLite: { driver: 'database', url: 'sqlite:./never-opened.sqlite' },
   PostgreSQL: { driver: 'database', url: 'postgres://127.0.0.1/never-opened' },
   MySQL: { driver: 'database', url: 'mysql://127.0.0.1/never-opened' },
-  beanstalkd: { driver: 'beanstalkd', url: 'beanstalk://127.0.0.1:11300' },
   sqs: { driver: 'sqs', region: 'eu-west-1' },
-  memory: { driver: 'memory' },
-  sync: { driver: 'sync' },
-  null: { driver: 'null' },
 };
 
 const MEANINGS: Readonly<Record<keyof Capabilities, string>> = {
@@ -37,44 +36,78 @@ const MEANINGS: Readonly<Record<keyof Capabilities, string>> = {
   control: '`control`: jobs are cancelled, queues paused, workers restarted',
 };
 
-const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+type Column = readonly [head: string, capabilities: Capabilities | undefined];
 
-/** A failover has what the first of its connections has. */
-const FAILOVER = 'failover';
-const AS_FIRST = 'as its first';
+/** Undefined: it can do what the first of its connections can. */
+const columns = drivers.flatMap(({ name, stores }): Column[] =>
+  Object.keys(stores).length === 0 ? [[name, undefined]] : Object.entries<Capabilities>(stores),
+);
+
+/** Each store, as a connection of its name. */
+const connections = Object.fromEntries(
+  drivers.flatMap(({ name, stores }) =>
+    Object.keys(stores).map((store) => [store, CONFIGS[store] ?? ({ driver: name } as ConnectionConfig)]),
+  ),
+);
 
 const manager = new QueueManager(
   { connectors: builtInConnectors, logger: silentLogger },
-  { connections: DRIVERS, default: 'redis' },
+  { connections, default: 'redis' },
 );
 
 afterAll(() => manager.close());
 
+const PAGE = join(root, 'docs/connections.md');
+
 function matrix(): string {
-  const names = Object.keys(DRIVERS);
-  const capabilities = names.map((name) => manager.driver(name).capabilities);
-  const rows = (Object.keys(MEANINGS) as (keyof Capabilities)[]).map((capability) =>
-    row([MEANINGS[capability], ...capabilities.map((of) => (of[capability] ? 'yes' : '–')), AS_FIRST]),
-  );
-  return [row(['', ...names, FAILOVER]), `|${'---|'.repeat(names.length + 2)}`, ...rows]
-    .join('\n')
-    .replaceAll('|  |', '| |');
+  const rows = (Object.keys(MEANINGS) as (keyof Capabilities)[]).map((capability) => [
+    MEANINGS[capability],
+    ...columns.map(([, of]) => (of === undefined ? 'as its first' : of[capability] === true ? 'yes' : '–')),
+  ]);
+  const [head, ...lines] = [['', ...columns.map(([name]) => name)], ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+  return [head!.replace('|  |', '| |'), `|${'---|'.repeat(columns.length + 1)}`, ...lines, ''].join('\n');
 }
 
-it('the page on connections shows what each driver says of itself, and the run prints it', () => {
-  const shown = matrix();
-  process.stdout.write(`${shown}\n`);
+it('the page on connections shows what each driver can do', () => {
+  const page = readFileSync(PAGE, 'utf8');
+  const found = /(?<=\n## What each can do\n\n)(?:\|.*\n)*/.exec(page)?.[0] ?? '';
+  const table = matrix();
+  if (process.env['WRITE_DOCS'] === '1')
+    writeFileSync(
+      PAGE,
+      page.replace(found, () => table),
+    );
 
-  expect(readFileSync(join(root, 'docs/connections.md'), 'utf8')).toContain(shown);
+  expect(process.env['WRITE_DOCS'] ?? found).toBe(process.env['WRITE_DOCS'] ?? table);
 });
 
-it.each(Object.keys(DRIVERS).filter((name) => !['sync', 'null'].includes(name)))(
+it.each(drivers.map(({ name }) => name))('the page on connections has a section on %s', (name) => {
+  expect(readFileSync(PAGE, 'utf8')).toContain(`\n## ${name}\n`);
+});
+
+it.each(columns.filter(([, capabilities]) => capabilities !== undefined))(
+  'a connection says of itself what the list of drivers says of its store: %s',
+  (store, capabilities) => {
+    expect(manager.driver(store).capabilities).toEqual(capabilities);
+  },
+);
+
+it.each(drivers.filter(({ stores }) => Object.values<Capabilities>(stores).some(({ reserve }) => reserve)))(
+  'only a driver whose connections have `within` is said to push within transactions: $name',
+  ({ stores, transactions }) => {
+    const able = Object.keys(stores).map((store) => manager.driver(store).within !== undefined);
+
+    expect(able).toEqual(able.map(() => transactions === true));
+  },
+);
+
+it.each(columns.filter(([, capabilities]) => capabilities?.reserve === true))(
   'a failover can do what its first connection can: %s',
   async (first) => {
     const second = first === 'memory' ? 'redis' : 'memory';
     const failover = new QueueManager(
       { connectors: builtInConnectors, logger: silentLogger },
-      { connections: { ...DRIVERS, both: { driver: 'failover', connections: [first, second] } }, default: 'both' },
+      { connections: { ...connections, both: { driver: 'failover', connections: [first, second] } }, default: 'both' },
     );
 
     expect(failover.driver().capabilities).toEqual(manager.driver(first).capabilities);

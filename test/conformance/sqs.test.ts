@@ -2,7 +2,7 @@
  * Runs against a server of the tests. Where the environment gives SQS_REGION or SQS_ENDPOINT, and credentials that the AWS SDK
  * finds, it runs against that, on queues that it makes and removes; what else moves a clock then waits, an hour in all.
  */
-import type { SqsConfig } from '../../src/connections/configs';
+import type { SqsConfig } from '../../src/connections/sqs/driver';
 import { conformance } from '../../src/testing/conformance';
 import type { ConformanceHarness } from '../../src/testing/conformance';
 import { SqsWorld } from '../connections/sqs/open-sqs';

@@ -4,6 +4,7 @@ import {
   DuplicatePayloadError,
   QueueUnavailableError,
 } from '../../src/connections/errors';
+import '../../src/connections/built-in';
 
 const unavailable = {
   connection: 'main',
@@ -48,5 +49,14 @@ describe('an error of a connection', () => {
 
   it('does not recommend the driver that lacks the capability', () => {
     expect(new CapabilityError('main', 'redis', 'peek').facts.drivers).toEqual(['database', 'memory']);
+  });
+
+  it.each([
+    ['moments', ['redis', 'database', 'memory']],
+    ['exactCounts', ['redis', 'database', 'beanstalkd', 'memory']],
+    ['clear', ['redis', 'database', 'beanstalkd', 'sqs', 'memory']],
+    ['transactions', ['database']],
+  ] as const)('recommends the drivers that keep jobs and have the capability %s', (capability, drivers) => {
+    expect(new CapabilityError('main', 'mine', capability).facts.drivers).toEqual(drivers);
   });
 });

@@ -1,10 +1,9 @@
 import { inspect } from 'node:util';
 import { createConnection } from 'mysql2/promise';
 import { Client } from 'pg';
-import { builtInConnectors } from '../../src/connections/built-in';
+import { builtInConnectors, drivers } from '../../src/connections/built-in';
 import { Job } from '../../src/job/job';
 import type { ConnectionConfig } from '../../src/connections/configs';
-import { DRIVER_KEYS } from '../../src/application/configuration/configuration-keys';
 import { QueueManager } from '../../src/application/queue-manager';
 import { JobBus } from '../../src/dispatch/bus';
 import { Worker } from '../../src/worker/worker';
@@ -251,9 +250,7 @@ describe('neither a password nor a payload is told by', () => {
 
   describe('a configuration with a mistake', () => {
     const address = `redis://u:${ENCODED}@h`;
-    const keys = Object.entries(DRIVER_KEYS).flatMap(([driver, known]) =>
-      Object.keys(known).map((key) => [driver, key] as const),
-    );
+    const keys = drivers.flatMap(({ name, keys: known }) => Object.keys(known).map((key) => [name, key] as const));
 
     const thrownBy = (act: () => unknown): unknown => {
       try {

@@ -2,11 +2,12 @@
  * The tables of options in the documentation are made from what users see in their editor and in `--help`.
  * `WRITE_DOCS=1 npx jest test/docs/option-tables` writes them anew.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CONFIGURATION_KEYS, DRIVER_KEYS, STORE_KEYS } from '../../src/application/configuration/configuration-keys';
+import { CONFIGURATION_KEYS, STORE_KEYS } from '../../src/application/configuration/configuration-keys';
 import { type Flag, flagName, PROJECT_FLAGS } from '../../src/cli/flags';
 import { LISTEN_FLAGS, WORK_FLAGS } from '../../src/cli/work-flags';
+import { drivers } from '../../src/connections/built-in';
 
 const root = join(__dirname, '../..');
 
@@ -15,8 +16,20 @@ type Row = readonly [option: string, meaning: string, fallback: string];
 /** From the comments of an interface: each ends with the default. */
 function rowsOfInterface(file: string, name: string): Row[] {
   const source = readFileSync(join(root, 'src', file), 'utf8');
-  const body = source.slice(source.indexOf(`interface ${name}`)).split('\n}\n', 1)[0] ?? '';
-  return [...body.matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\s+(?:readonly )?(\w+)\?:/g)].map(
+  return rowsIn(source.slice(source.indexOf(`interface ${name}`)).split('\n}\n', 1)[0] ?? '');
+}
+
+/** Of the interface that says `driver: 'redis'`, in the `driver.ts` of its folder. */
+function rowsOfDriver(driver: string): Row[] {
+  const folders = readdirSync(join(root, 'src/connections'));
+  const files = folders.map((folder) => join(root, 'src/connections', folder, 'driver.ts')).filter(existsSync);
+  const bodies = files.flatMap((file) => readFileSync(file, 'utf8').split('\nexport interface ').slice(1));
+  const body = bodies.find((text) => text.includes(`  readonly driver: '${driver}';`)) ?? '';
+  return rowsIn(body.split('\n}\n', 1)[0] ?? '');
+}
+
+function rowsIn(body: string): Row[] {
+  return [...body.matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\s+(?:readonly )?(\w+)\??:/g)].map(
     ([, comment = '', option]) => {
       const text = comment.replaceAll(/\s*\n\s*\*\s*/g, ' ').trim();
       const [, meaning = text, fallback = ''] = /^(.*)\. Default: (.*)\.$/.exec(text) ?? [];
@@ -63,10 +76,9 @@ const keyTables: readonly (readonly [behind: string, keys: readonly string[], ro
     Object.keys(STORE_KEYS),
     [...rowsOfInterface(CONFIGS, 'CommonConfig'), ...rowsOfInterface(CONFIGS, 'StoreConfig')],
   ],
-  ...(['Redis', 'Database', 'Beanstalkd', 'Sqs'] as const).map((name) => {
-    const driver = name.toLowerCase();
-    const keys = Object.keys(DRIVER_KEYS[driver] ?? {}).filter((key) => !Object.hasOwn(STORE_KEYS, key));
-    return [`## ${driver}`, keys, rowsOfInterface(CONFIGS, `${name}Config`)] as const;
+  ...drivers.flatMap(({ name, keys }) => {
+    const own = Object.keys(keys).filter((key) => !Object.hasOwn(STORE_KEYS, key));
+    return own.length === 0 ? [] : [[`## ${name}\n`, own, rowsOfDriver(name)] as const];
   }),
 ];
 

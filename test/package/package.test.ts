@@ -142,6 +142,19 @@ describe('the packed package', () => {
     expect(await project.run(['main.mjs'])).toEqual({ code: 0, stdout: 'true true\n', stderr: '' });
   });
 
+  it('loads of its drivers what is told of them, and no client of a store, before a connection is used', async () => {
+    const project = projectWith({
+      'main.cjs': `
+        const { Queue } = require('onqueue');
+        Queue.configure({ default: 'a', connections: { a: { driver: 'redis' }, b: { driver: 'sqs' }, c: { driver: 'database' } } });
+        const loaded = Object.keys(require.cache);
+        const drivers = loaded.filter((file) => /connections.*-connection[.]js$/.test(file));
+        console.log(drivers, loaded.filter((file) => /node_modules.(ioredis|libsql|pg|mysql2|@aws-sdk)/.test(file)));
+      `,
+    });
+    expect(await project.run(['main.cjs'])).toEqual({ code: 0, stdout: '[] []\n', stderr: '' });
+  });
+
   it('lets a program that awaited its dispatches end by itself, without a close', async () => {
     const project = projectWith({
       'main.cjs': `

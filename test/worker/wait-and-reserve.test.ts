@@ -1,4 +1,4 @@
-import type { MemoryConfig } from '../../src/connections/configs';
+import type { MemoryConfig } from '../../src/connections/memory/driver';
 import type { Connector } from '../../src/connections/connector';
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import type { Connection, ReserveRequest, Waiter } from '../../src/connections/contract';

@@ -2,7 +2,8 @@
 import { isSuspiciouslyManySeconds } from '../../job/duration';
 import { nearest } from '../../base/nearest';
 import type { JobRegistry } from '../../job/registry';
-import { CONFIGURATION_KEYS, DRIVER_KEYS, type Keys, problemsOf, STORE_KEYS } from './configuration-keys';
+import { driverNamed, type Keys } from '../../connections/driver';
+import { CONFIGURATION_KEYS, problemsOf, STORE_KEYS } from './configuration-keys';
 import { isRecord } from './configuration-values';
 import type { Mistake } from '../errors';
 import { meantInConfiguration, meantInConnection } from '../../job/foreign-words';
@@ -22,14 +23,6 @@ export interface Verdict {
 type Given = Readonly<Record<string, unknown>>;
 
 type Mistakes = Iterable<Mistake>;
-
-/** Why a connection of such a driver is no part of a failover. */
-const MEMBER_PROBLEMS: Readonly<Record<string, string>> = {
-  sync: 'would run jobs within the dispatch; name a connection that keeps them',
-  null: 'would throw jobs away; name a connection that keeps them',
-  // At best this is a longer list, and at worst one without an end.
-  failover: 'is a failover itself; name its connections here',
-};
 
 /** Never throws: what it finds is in the verdict. */
 export function checkConfiguration(configuration: unknown, known: KnownParts): Verdict {
@@ -77,22 +70,21 @@ function* connectionMistakes(name: string, config: unknown, drivers: readonly st
     const problem = `the name 'sync' is kept for the driver 'sync'; give this connection another`;
     yield { path: `${path}.driver`, problem };
   }
-  const keys = DRIVER_KEYS[driver];
-  if (keys === undefined) {
+  const ours = driverNamed(driver);
+  if (ours === undefined) {
     yield* ownDriverMistakes(driver, `${path}.driver`, drivers);
     yield* valueMistakes(config, path, STORE_KEYS);
     return;
   }
-  yield* keyMistakes(config, path, keys, meantInConnection);
-  yield* addressMistakes(config, path, keys);
-  if (driver === 'redis') yield* manyServersMistakes(config, path);
+  yield* keyMistakes(config, path, ours.keys, meantInConnection);
+  yield* addressMistakes(config, path, ours.keys);
+  for (const [key, problem] of ours.problems?.(config) ?? []) yield { path: join(path, key), problem };
 }
 
 /** A driver may be added after this check; one that nearly has a known name is a slip. */
 function* ownDriverMistakes(driver: string, path: string, drivers: readonly string[]): Mistakes {
-  // Whoever mistypes another driver must not be led to the one that throws jobs away.
-  const keeping = drivers.filter((known) => known !== 'null');
-  const meant = drivers.includes(driver) ? [] : nearest(driver, keeping);
+  const offered = drivers.filter((known) => driverNamed(known)?.throwsAway !== true);
+  const meant = drivers.includes(driver) ? [] : nearest(driver, offered);
   if (meant.length === 0) return;
   const remedy = '(A driver of your own: call Queue.addConnector first.)';
   yield { path, problem: `unknown driver '${driver}'; did you mean ${listed(meant)}? ${remedy}` };
@@ -108,31 +100,17 @@ function* addressMistakes(config: Given, path: string, keys: Keys): Mistakes {
   for (const key of ways) if (config[key] === undefined) yield { path: `${path}.${key}`, problem };
 }
 
-function* manyServersMistakes(config: Given, path: string): Mistakes {
-  if (config['sentinels'] !== undefined && config['name'] === undefined) {
-    const problem = "missing; the sentinels must be told which master, such as name: 'mymaster'";
-    yield { path: `${path}.name`, problem };
-  }
-  if (config['cluster'] !== undefined && (config['db'] ?? 0) !== 0) {
-    const problem = 'a cluster has database 0 alone; take a prefix of your own to keep jobs apart';
-    yield { path: `${path}.db`, problem };
-  }
-}
-
 function* memberMistakes(name: string, config: unknown, connections: Given): Mistakes {
-  if (driverOf(config) !== 'failover') return;
-  const path = `connections.${name}.connections`;
-  const members = (config as Given)['connections'];
-  if (members === undefined) {
-    yield { path, problem: "missing; expected the names of two connections or more, such as ['redis', 'database']" };
-  }
+  const key = driverNamed(driverOf(config))?.members;
+  const members: unknown = key && (config as Given)[key];
   for (const [at, member] of Array.isArray(members) ? (members as readonly unknown[]).entries() : []) {
     if (typeof member !== 'string') continue;
+    const path = `connections.${name}.${key}[${at}]`;
     const driver = member === 'sync' ? member : driverOf(connections[member]);
     const isTwice = (members as readonly unknown[]).indexOf(member) < at;
-    const problem = MEMBER_PROBLEMS[String(driver)] ?? (isTwice ? 'is named twice' : undefined);
-    if (problem === undefined) yield* referenceMistakes(`${path}[${at}]`, member, connections);
-    else yield { path: `${path}[${at}]`, problem: `'${member}' ${problem}` };
+    const problem = driverNamed(driver)?.noMember ?? (isTwice ? 'is named twice' : undefined);
+    if (problem === undefined) yield* referenceMistakes(path, member, connections);
+    else yield { path, problem: `'${member}' ${problem}` };
   }
 }
 
@@ -158,7 +136,7 @@ function* valueMistakes(config: Given, path: string, keys: Keys): Mistakes {
 
 function warningsOf(connections: Given): readonly string[] {
   return Object.entries(connections).flatMap(([name, config]) => {
-    const keys = Object.entries<Keys[string]>(DRIVER_KEYS[String(driverOf(config))] ?? STORE_KEYS);
+    const keys = Object.entries<Keys[string]>(driverNamed(driverOf(config))?.keys ?? STORE_KEYS);
     return keys.flatMap(([key, { isShort }]) => {
       const value = isRecord(config) && isShort === true ? config[key] : undefined;
       if (!isSuspiciouslyManySeconds(value)) return [];

@@ -1,12 +1,9 @@
 /** How the values of a configuration are checked: each check says in words what is wrong. */
 import { redact } from '../../base/redact';
+import type { Check } from '../../connections/driver';
 import { bytesOfSize } from '../../dispatch/payload-size';
 import { durationSeconds } from '../../job/duration';
 import { checkQueueName } from '../../job/queue-name';
-import { redisUrlProblem } from './redis-url';
-
-/** What is wrong with a value, in words; undefined: nothing. */
-export type Check = (value: unknown) => string | undefined;
 
 export const expects =
   (what: string, holds: (value: unknown) => boolean): Check =>
@@ -37,11 +34,6 @@ export const array = expects('an array', Array.isArray);
 export const oneOrMore = expects(
   'an array with at least one entry',
   (value) => Array.isArray(value) && value.length > 0,
-);
-
-export const names = expects(
-  "the names of two connections or more, such as ['redis', 'database']",
-  (value) => Array.isArray(value) && value.length > 1 && value.every((name) => typeof name === 'string'),
 );
 
 export const integer = (least: number, most: number): Check =>
@@ -86,50 +78,6 @@ export const address =
       ? undefined
       : // Without a scheme, nothing tells a password in it from a name.
         `expected an address like ${example}, got ${shown(typeof value === 'string' ? value.replace(/^([a-z]+:\/\/)?.*@/s, '$1***@') : value)}`;
-
-const REDIS_SCHEME = /^rediss?:\/\//;
-
-const redisAddress = address(REDIS_SCHEME, 'redis://127.0.0.1:6379/0');
-
-export const redisUrl: Check = (value) => redisAddress(value) ?? redisUrlProblem(value as string);
-
-export const redisNodes: Check = (value) => {
-  const problem = oneOrMore(value);
-  if (problem !== undefined) return problem;
-  const urls = (value as readonly unknown[]).filter((node) => typeof node === 'string' && REDIS_SCHEME.test(node));
-  return (urls as readonly string[]).map(redisUrlProblem).find((wrong) => wrong !== undefined);
-};
-
-export const redisDatabase = integer(0, 65_535);
-
-/** Further options of ioredis; a `db` that is no number would be taken for 0. */
-export const redisOptions: Check = (value) => {
-  if (!isRecord(value)) return object(value);
-  const wrong = value['db'] === undefined ? undefined : redisDatabase(value['db']);
-  return wrong && `db: ${wrong}`;
-};
-
-export const databasePool: Check = (value) =>
-  withMethods('a pool of mysql2', 'getConnection')(value) && withMethods('a pool of pg or mysql2', 'connect')(value);
-
-export const awsCredentials: Check = (value) => {
-  if (typeof value === 'function') return undefined;
-  const { accessKeyId, secretAccessKey } = Object(value) as Record<string, unknown>;
-  return typeof accessKeyId === 'string' && typeof secretAccessKey === 'string'
-    ? undefined
-    : 'expected { accessKeyId, secretAccessKey }, or a function that gives them';
-};
-
-const beanstalkdAddress = address(/^beanstalkd?:\/\//, 'beanstalk://127.0.0.1:11300');
-
-/** There is nobody to tell a password to, and nothing behind the port. */
-export const beanstalkdUrl: Check = (value) => {
-  const problem = beanstalkdAddress(value);
-  if (problem !== undefined) return problem;
-  return /^\w+:\/\/(\[[\da-f:.]+\]|[\w.-]+)(:\d+)?\/?$/i.test(value as string) && URL.canParse(value as string)
-    ? undefined
-    : 'expected a host and a port alone, such as beanstalk://127.0.0.1:11300: beanstalkd knows neither users nor passwords';
-};
 
 /** What a check that throws says, without the subject it was given: the path stands before it already. */
 function complaint(check: (subject: string) => void): string | undefined {

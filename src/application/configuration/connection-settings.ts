@@ -2,8 +2,9 @@
 import type { Seconds } from '../../base/clock';
 import { durationSeconds } from '../../job/duration';
 import type { ConnectionConfig, Size, StoreConfig } from '../../connections/configs';
-import { STORE_KEYS } from './configuration-keys';
 import type { ConnectionSettings } from '../../connections/connector';
+import { driverNamed } from '../../connections/driver';
+import { STORE_KEYS } from './configuration-keys';
 import { bytesOfSize } from '../../dispatch/payload-size';
 
 /** @param maxPayload what the application says of connections that say nothing themselves */
@@ -30,9 +31,11 @@ export function allSettings(
   const entries = Object.entries(connections);
   const settings = new Map(entries.map(([name, config]) => [name, settingsOf(name, config, maxPayload)]));
   for (const [name, config] of entries) {
-    if (config.driver !== 'failover') continue;
+    const key = driverNamed(config.driver)?.members;
+    if (key === undefined) continue;
+    const members = (config as object as Readonly<Record<string, readonly string[]>>)[key] ?? [];
     // Whether a job is taken must not depend on which of them is away.
-    const taken = [name, ...config.connections].map((each) => settings.get(each)?.maxPayload ?? Infinity);
+    const taken = [name, ...members].map((each) => settings.get(each)?.maxPayload ?? Infinity);
     settings.set(name, { ...settings.get(name)!, maxPayload: Math.min(...taken) });
   }
   return settings;

@@ -1,9 +1,8 @@
 /** The `beanstalkd` driver: a queue is a tube, a lease the time to run, a renewal a touch. */
 import type { Seconds } from '../../base/clock';
-import type { BeanstalkdConfig } from '../configs';
+import type { BeanstalkdConfig } from './driver';
 import type { ConnectorContext } from '../connector';
 import type {
-  Capabilities,
   Connection,
   Counts,
   Diagnosis,
@@ -17,12 +16,12 @@ import type {
   SettleResult,
   Waiter,
 } from '../contract';
-import { ALL_CAPABLE } from '../kit/all-capable';
 import { CallsUnderWay } from '../kit/calls-under-way';
 import { StoreConnection } from '../kit/store-connection';
 import { Waiters } from '../kit/waiters';
 import { BuriedJobs } from './buried-jobs';
 import { BeanstalkdCaller } from './caller';
+import { BEANSTALKD } from './capabilities';
 import { clearTube } from './clear';
 import { diagnoseBeanstalkd, isDurable } from './diagnose';
 import { Held } from './held';
@@ -38,24 +37,12 @@ const DEFAULT_URL = 'beanstalk://127.0.0.1';
 const DEFAULT_PORT = 11_300;
 const DEFAULT_PRIORITY = 512;
 
-const CAPABILITIES: Capabilities = {
-  ...ALL_CAPABLE,
-  moments: false,
-  // A job keeps the place of its age, whether it was delayed or given back.
-  requeue: false,
-  // The server shows the first job of a state, and no others.
-  peek: false,
-  failed: false,
-  locks: false,
-  control: false,
-};
-
 export type BeanstalkdContext = Pick<ConnectorContext, 'name' | 'clock' | 'deadline' | 'retryAfter' | 'maxPayload'>;
 
 export class BeanstalkdConnection extends StoreConnection implements Connection {
   readonly driver = 'beanstalkd';
   readonly address: string;
-  readonly capabilities = CAPABILITIES;
+  readonly capabilities = BEANSTALKD;
   readonly buried: BuriedJobs;
   readonly #context: BeanstalkdContext;
   readonly #priority: number;

@@ -4,7 +4,7 @@
  * A push whose answer was lost goes to no other: it may have been carried out, and its jobs would run twice.
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
-import type { FailoverConfig } from '../configs';
+import type { FailoverConfig } from './driver';
 import type {
   Capabilities,
   Connection,

@@ -1,5 +1,6 @@
 /** What all connections of ours do alike: end once, and refuse what comes later or what their store lacks. */
-import { type Capability, CapabilityError, ConnectionClosedError } from '../errors';
+import type { Capability } from '../driver';
+import { CapabilityError, ConnectionClosedError } from '../errors';
 
 export abstract class StoreConnection {
   abstract readonly driver: string;

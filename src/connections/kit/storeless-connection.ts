@@ -14,22 +14,6 @@ import type {
 } from '../contract';
 import { StoreConnection } from './store-connection';
 
-export const STORELESS: Capabilities = {
-  delay: false,
-  reserve: false,
-  renew: false,
-  counts: true,
-  exactCounts: true,
-  order: false,
-  requeue: false,
-  clear: false,
-  peek: false,
-  wake: false,
-  failed: false,
-  locks: false,
-  control: false,
-};
-
 export abstract class StorelessConnection extends StoreConnection implements Connection {
   abstract override readonly driver: string;
   abstract readonly address: string;

@@ -2,7 +2,7 @@
  * The `memory` driver: a whole store in this process. It is the executable model that the scripts of Redis are compared
  * with, and what tests run on; jobs end with the process.
  */
-import type { MemoryConfig } from '../configs';
+import type { MemoryConfig } from './driver';
 import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
 import type {
   Connection,
@@ -21,7 +21,7 @@ import type {
 } from '../contract';
 import type { Control } from '../control';
 import type { FailedEntry } from '../failed-store';
-import { ALL_CAPABLE } from '../kit/all-capable';
+import { ALL_CAPABLE } from '../kit/capabilities';
 import { StoreConnection } from '../kit/store-connection';
 import { type Wake, Waiters } from '../kit/waiters';
 import { MemoryFailedStore } from './memory-failed-store';

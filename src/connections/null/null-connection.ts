@@ -1,14 +1,13 @@
 /** The `null` driver: takes every job and throws it away, for runs in which nothing may be queued. */
-import type { NullConfig } from '../configs';
-import type { Capabilities, Diagnosis, Entry } from '../contract';
-import { STORELESS, StorelessConnection } from '../kit/storeless-connection';
-
-const CAPABILITIES: Capabilities = { ...STORELESS, delay: true, clear: true, peek: true };
+import type { NullConfig } from './driver';
+import type { Diagnosis, Entry } from '../contract';
+import { StorelessConnection } from '../kit/storeless-connection';
+import { NULL } from './capabilities';
 
 export class NullConnection extends StorelessConnection {
   readonly driver = 'null';
   readonly address = 'nowhere';
-  readonly capabilities = CAPABILITIES;
+  readonly capabilities = NULL;
 
   async push(_queue: string, _entries: readonly Entry[]): Promise<void> {
     this.checkOpen('push');

@@ -8,7 +8,7 @@ import Redis, {
   type ClusterOptions,
   type RedisOptions,
 } from 'ioredis';
-import type { RedisConfig, RedisNode } from '../configs';
+import type { RedisConfig, RedisNode } from './driver';
 import { OldServer, serverVersion } from './server-version';
 
 export type Client = Redis | Cluster;

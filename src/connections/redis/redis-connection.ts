@@ -1,10 +1,10 @@
 /** The `redis` driver: moves payloads between the keys of a Redis by scripts, in Laravel's layout. */
-import { ALL_CAPABLE } from '../kit/all-capable';
+import { ALL_CAPABLE } from '../kit/capabilities';
 import { StoreConnection } from '../kit/store-connection';
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
 import type { Logger } from '../../base/logger';
-import type { RedisConfig } from '../configs';
+import type { RedisConfig } from './driver';
 import type {
   Connection,
   Counts,

@@ -1,7 +1,7 @@
 /** What another thread is given to reach the same Redis: the options of a client, without what only this thread can use. */
 import { lookup } from 'node:dns';
 import Redis, { Cluster, type ClusterNode, type ClusterOptions, type RedisOptions } from 'ioredis';
-import type { RedisNode } from '../configs';
+import type { RedisNode } from './driver';
 import { type Client, type ClientSource, clientSource } from './client';
 
 /** The options of a client without functions; of a cluster with its nodes. */

@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Clock, Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
-import type { DatabaseConfig, DatabasePool } from '../configs';
+import type { DatabaseConfig, DatabasePool } from './driver';
 import { badDatabaseUrl } from './errors';
 import type { SqlConnection } from './sql-connection';
 import { connectSqlite } from './sqlite/sqlite-connection';

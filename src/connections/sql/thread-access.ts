@@ -1,5 +1,5 @@
 /** What another thread needs to open the same tables; see `ThreadAccess`. */
-import type { DatabaseConfig } from '../configs';
+import type { DatabaseConfig } from './driver';
 import { threadModule } from '../../base/thread-module';
 import type { ThreadAccess } from '../contract';
 import type { OpenContext } from './database-connection';

@@ -2,7 +2,7 @@
 import type { MessageAttributeValue, SQS, SQSClientConfig } from '@aws-sdk/client-sqs';
 import { systemClock } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
-import type { SqsConfig } from '../configs';
+import type { SqsConfig } from './driver';
 import { loadPeer } from '../kit/peer';
 
 export type Attributes = Readonly<Record<string, MessageAttributeValue>>;

@@ -1,6 +1,6 @@
 /** Where jobs go into one queue. What is dispatched in one turn of the event loop goes together: SQS bills each request. */
 import { createHash } from 'node:crypto';
-import type { SqsConfig, SqsPayload } from '../configs';
+import type { SqsConfig, SqsPayload } from './driver';
 import { PayloadTooLargeError } from '../errors';
 import { endOfTurn } from '../../base/clock';
 import { fenceOf, readCounters, readCountersOfAny } from '../../payload/counters';

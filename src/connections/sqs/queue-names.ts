@@ -1,5 +1,5 @@
 /** What a queue is called in SQS: its name with prefix and suffix is its URL, or SQS is asked for that. */
-import type { SqsConfig } from '../configs';
+import type { SqsConfig } from './driver';
 import { Recent } from '../../base/recent';
 import { invalidQueueName } from '../../job/errors';
 import type { SqsCaller } from './caller';

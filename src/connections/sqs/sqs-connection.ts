@@ -1,5 +1,5 @@
 /** The `sqs` driver: payloads as messages of Amazon SQS, in standard and FIFO queues, through the AWS SDK. */
-import type { SqsConfig } from '../configs';
+import type { SqsConfig } from './driver';
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { groupsOf } from '../../base/groups';
 import { toError } from '../../base/exception-text';
@@ -9,7 +9,6 @@ import { threadModule } from '../../base/thread-module';
 import type { JobRegistry } from '../../job/registry';
 import type { ConnectorContext } from '../connector';
 import type {
-  Capabilities,
   Connection,
   Counts,
   Diagnosis,
@@ -24,11 +23,11 @@ import type {
   ThreadAccess,
   Waiter,
 } from '../contract';
-import { ALL_CAPABLE } from '../kit/all-capable';
 import { NOTHING, Settling } from '../kit/settling';
 import { StoreConnection } from '../kit/store-connection';
 import { Waiters } from '../kit/waiters';
 import { SqsCaller } from './caller';
+import { SQS } from './capabilities';
 import { addressOf, openLink } from './client';
 import { diagnoseSqs } from './diagnose';
 import { sqsPurgeInProgress, sqsReply } from './errors';
@@ -40,19 +39,6 @@ import { renew } from './renew';
 import { settle } from './settle';
 import { SqsQueue } from './sqs-queue';
 import type { ThreadData } from './thread-store';
-
-const CAPABILITIES: Capabilities = {
-  ...ALL_CAPABLE,
-  moments: false,
-  exactCounts: false,
-  // FIFO queues keep one in each group.
-  order: false,
-  requeue: false,
-  peek: false,
-  failed: false,
-  locks: false,
-  control: false,
-};
 
 export interface SqsContext extends Pick<
   ConnectorContext,
@@ -81,7 +67,7 @@ const isIdle = ({ queue, outbox, inbox }: QueueEnds): boolean => outbox.isIdle &
 export class SqsConnection extends StoreConnection implements Connection {
   readonly driver = 'sqs';
   readonly address: string;
-  readonly capabilities = CAPABILITIES;
+  readonly capabilities = SQS;
   readonly #config: SqsConfig;
   readonly #context: SqsContext;
   readonly #caller: SqsCaller;

@@ -1,6 +1,6 @@
 /** The module that another thread reaches the same queues with; see `ThreadAccess`. */
 import { type Seconds, systemClock } from '../../base/clock';
-import type { SqsConfig } from '../configs';
+import type { SqsConfig } from './driver';
 import type { StoreThread } from '../contract';
 import { SqsConnection, type SqsContext } from './sqs-connection';
 

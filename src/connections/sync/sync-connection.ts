@@ -4,13 +4,14 @@
  * The payload is encoded and decoded as for any store, so that a job cannot work here and break there.
  */
 import { noCounters, withCounters } from '../../payload/counters';
-import type { SyncConfig } from '../configs';
+import type { SyncConfig } from './driver';
 import { runFor } from '../application';
 import { Executor } from '../../worker/executor';
 import { RunningJob } from '../../worker/running-job';
 import type { ConnectorContext } from '../connector';
 import type { Diagnosis, Entry } from '../contract';
-import { STORELESS, StorelessConnection } from '../kit/storeless-connection';
+import { STORELESS } from '../kit/capabilities';
+import { StorelessConnection } from '../kit/storeless-connection';
 import type { SyncRunner } from '../sync-runner';
 
 export class SyncConnection extends StorelessConnection implements SyncRunner {

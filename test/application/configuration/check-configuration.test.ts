@@ -2,6 +2,9 @@ import { Job } from '../../../src/job/job';
 import { registry } from '../../../src/job/registry';
 import { Middleware } from '../../../src/job/middleware-decorator';
 import { checkConfiguration } from '../../../src/application/configuration/check-configuration';
+import { QueueManager } from '../../../src/application/queue-manager';
+import { silentLogger } from '../../../src/base/console-logger';
+import { builtInConnectors } from '../../../src/connections/built-in';
 import type { Configuration } from '../../../src/application/configuration/configuration';
 
 @Job()
@@ -226,6 +229,32 @@ describe('a configuration', () => {
   it('leaves a driver that resembles none of ours for a connector that comes later, with its own keys', () => {
     expect(mistakesIn({ connections: { mine: { driver: 'pigeons', wings: 2 } } })).toEqual([]);
     expect(mistakesIn({ connections: { mine: { driver: 'pigeons', retryAfter: null } } })).toHaveLength(1);
+  });
+
+  it.each(['constructor', 'toString', '__proto__'])(
+    'takes the driver %p for one of the user, whatever an object inherits',
+    (driver) => {
+      const both = { driver: 'failover', connections: ['main', 'spare'] };
+      const configuration = {
+        default: 'both',
+        connections: { both, main: { driver, anything: 1 }, spare: { driver } },
+      };
+
+      expect(check(configuration)).toEqual({ mistakes: [], warnings: [] });
+      expect(() =>
+        new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, configuration as object).driver(
+          'main',
+        ),
+      ).toThrow(expect.objectContaining({ code: 'E_UNKNOWN_DRIVER' }));
+    },
+  );
+
+  it.each(['constructor', '__proto__'])('misses a connection of the name %p, whatever an object inherits', (name) => {
+    const both = { driver: 'failover', connections: ['main', name] };
+
+    expect(mistakesIn({ default: 'both', connections: { both, main: { driver: 'redis' } } })).toEqual([
+      expect.stringContaining(`connections.both.connections[1]: there is no connection '${name}'`),
+    ]);
   });
 
   it("keeps the name 'sync' for its driver, because dispatchSync goes by it", () => {

@@ -5,7 +5,7 @@ import type {
   BeanstalkdConnection,
   BeanstalkdContext,
 } from '../../../src/connections/beanstalkd/beanstalkd-connection';
-import type { BeanstalkdConfig } from '../../../src/connections/configs';
+import type { BeanstalkdConfig } from '../../../src/connections/beanstalkd/driver';
 import type { Reservation, Settlement } from '../../../src/connections/contract';
 import { type BeanstalkdOptions, type BeanstalkdServer, startBeanstalkd } from '../../support/beanstalkd-server';
 

@@ -1,3 +1,4 @@
+import '../../../src/connections/built-in';
 import { CapabilityError } from '../../../src/connections/errors';
 import { connectNull } from '../../../src/connections/null/null-connection';
 

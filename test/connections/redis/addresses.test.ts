@@ -5,7 +5,7 @@ import Redis from 'ioredis';
 import { clientSource } from '../../../src/connections/redis/client';
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
 import { open, type ThreadData } from '../../../src/connections/redis/thread-store';
-import type { RedisConfig } from '../../../src/connections/configs';
+import type { RedisConfig } from '../../../src/connections/redis/driver';
 import { type Certificates, makeCertificates } from '../../support/certificates';
 import { freePort } from '../../support/redis-server';
 import { RedisWorld } from './open-redis';

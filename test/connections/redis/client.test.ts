@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import Redis, { Cluster } from 'ioredis';
 import { clientSource } from '../../../src/connections/redis/client';
-import type { RedisConfig } from '../../../src/connections/configs';
+import type { RedisConfig } from '../../../src/connections/redis/driver';
 import { RedisWorld } from './open-redis';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;

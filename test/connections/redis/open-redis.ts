@@ -4,7 +4,7 @@ import { systemClock } from '../../../src/base/clock';
 import { connectRedis } from '../../../src/connections/redis/redis-connection';
 import type { RedisConnection, RedisContext } from '../../../src/connections/redis/redis-connection';
 import type { Logger } from '../../../src/base/logger';
-import type { RedisConfig } from '../../../src/connections/configs';
+import type { RedisConfig } from '../../../src/connections/redis/driver';
 import { eventually } from '../../support/eventually';
 import { freePort, type RedisServer, startRedisServer } from '../../support/redis-server';
 import { keyspace } from './keyspace';

@@ -1,7 +1,7 @@
 import Redis, { Cluster } from 'ioredis';
 import { sourceOfThread } from '../../../src/connections/redis/thread-source';
 import { connectRedis, type RedisConnection } from '../../../src/connections/redis/redis-connection';
-import type { RedisConfig } from '../../../src/connections/configs';
+import type { RedisConfig } from '../../../src/connections/redis/driver';
 import { systemClock } from '../../../src/base/clock';
 import { silentLogger } from '../../../src/base/console-logger';
 

@@ -7,7 +7,7 @@ import { connectDatabase } from '../../../src/connections/sql/database-connectio
 import type { DatabaseContext } from '../../../src/connections/sql/database-connection';
 import type { SqlConnection } from '../../../src/connections/sql/sql-connection';
 import type { Logger } from '../../../src/base/logger';
-import type { DatabaseConfig } from '../../../src/connections/configs';
+import type { DatabaseConfig } from '../../../src/connections/sql/driver';
 import type { Connection, Reservation, ReserveRequest } from '../../../src/connections/contract';
 
 export const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

@@ -2,7 +2,7 @@
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';
 import { silentLogger } from '../../../src/base/console-logger';
-import type { DatabaseConfig } from '../../../src/connections/configs';
+import type { DatabaseConfig } from '../../../src/connections/sql/driver';
 import { QueueManager } from '../../../src/application/queue-manager';
 import type { QueuePusher } from '../../../src/dispatch/queue-pusher';
 

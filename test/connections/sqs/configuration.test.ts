@@ -1,5 +1,6 @@
 import { registry } from '../../../src/job/registry';
 import { checkConfiguration } from '../../../src/application/configuration/check-configuration';
+import '../../../src/connections/built-in';
 
 const problems = (config: object): readonly string[] =>
   checkConfiguration(

@@ -1,7 +1,7 @@
 /** Where tests of the `sqs` driver play: a server of their own, and connections that share its clock. */
 import { type Clock, systemClock } from '../../../src/base/clock';
 import { connectSqs, type SqsConnection, type SqsContext } from '../../../src/connections/sqs/sqs-connection';
-import type { SqsConfig } from '../../../src/connections/configs';
+import type { SqsConfig } from '../../../src/connections/sqs/driver';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { SqsServer } from '../../support/sqs-server';
 

@@ -2,7 +2,7 @@
 import { CreateQueueCommand, DeleteQueueCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { systemClock } from '../../../src/base/clock';
 import { connectSqs, type SqsConnection } from '../../../src/connections/sqs/sqs-connection';
-import type { SqsConfig } from '../../../src/connections/configs';
+import type { SqsConfig } from '../../../src/connections/sqs/driver';
 import { contextOf } from './open-sqs';
 
 const { SQS_REGION: region, SQS_ENDPOINT: endpoint } = process.env;

@@ -1,6 +1,6 @@
 import { connectSqs } from '../../../src/connections/sqs/sqs-connection';
 import { open, type ThreadData } from '../../../src/connections/sqs/thread-store';
-import type { SqsConfig } from '../../../src/connections/configs';
+import type { SqsConfig } from '../../../src/connections/sqs/driver';
 import { contextOf, credentials, SqsWorld } from './open-sqs';
 
 const accessOf = (config: Partial<SqsConfig>) =>

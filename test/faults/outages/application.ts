@@ -3,7 +3,7 @@ import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { QueueUnavailableError } from '../../../src/connections/errors';
 import { Job } from '../../../src/job/job';
-import type { RedisConfig } from '../../../src/connections/configs';
+import type { RedisConfig } from '../../../src/connections/redis/driver';
 import { QueueManager } from '../../../src/application/queue-manager';
 import { Worker } from '../../../src/worker/worker';
 import { Gate, RecordingLogger } from '../../support/application';

@@ -7,7 +7,8 @@ import { momentOf, monotonicOrigin, systemClock } from '../../../src/base/clock'
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { connectDatabase } from '../../../src/connections/sql/database-connection';
 import { Job } from '../../../src/job/job';
-import type { ConnectionConfig, DatabaseConfig } from '../../../src/connections/configs';
+import type { ConnectionConfig } from '../../../src/connections/configs';
+import type { DatabaseConfig } from '../../../src/connections/sql/driver';
 import type { Connection, ThreadAccess } from '../../../src/connections/contract';
 import type { Connector } from '../../../src/connections/connector';
 import { noCounters } from '../../../src/payload/counters';

@@ -1,6 +1,6 @@
 /** The `database` driver on MySQL and MariaDB. */
-import { ALL_CAPABLE } from '../../kit/all-capable';
-import type { DatabaseConfig } from '../../configs';
+import { STORES } from '../capabilities';
+import type { DatabaseConfig } from '../driver';
 import type { OpenContext } from '../database-connection';
 import { badDatabaseUrl } from '../errors';
 import { connectTimeout, MOST_CONNECTIONS, serverConnection } from '../server/server-connection';
@@ -28,7 +28,7 @@ export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlC
     address,
     product: 'MySQL',
     errors: mysqlErrors,
-    capabilities: { ...ALL_CAPABLE, wake: false },
+    capabilities: STORES.MySQL,
     dialect: mysqlDialect(mysqlNames(tables), offset),
     schema: new MysqlSchema(tables),
     pool: new MysqlPool({ connect: () => mysql.createConnection(options), most, deadline }),

@@ -1,6 +1,6 @@
 /** The `database` driver on PostgreSQL. */
-import { ALL_CAPABLE } from '../../kit/all-capable';
-import type { DatabaseConfig } from '../../configs';
+import { STORES } from '../capabilities';
+import type { DatabaseConfig } from '../driver';
 import type { OpenContext } from '../database-connection';
 import { badDatabaseUrl } from '../errors';
 import { connectTimeout, MOST_CONNECTIONS, serverConnection } from '../server/server-connection';
@@ -28,7 +28,7 @@ export function connectPostgres(config: DatabaseConfig, context: OpenContext): S
     address,
     product: 'PostgreSQL',
     errors: postgresErrors,
-    capabilities: ALL_CAPABLE,
+    capabilities: STORES.PostgreSQL,
     pushesAtOnce: PUSHES_AT_ONCE,
     dialect: postgresDialect(names, offset),
     schema: new PostgresSchema(names),

@@ -1,7 +1,7 @@
 /** A connection to a database server, made of what its dialect and its driver give. */
 import type { Milliseconds } from '../../../base/clock';
 import { StoreClock } from '../../../base/store-clock';
-import type { DatabaseConfig } from '../../configs';
+import type { DatabaseConfig } from '../driver';
 import type { OpenContext } from '../database-connection';
 import { timeOf } from '../jobs';
 import { SqlConnection, type SqlParts } from '../sql-connection';

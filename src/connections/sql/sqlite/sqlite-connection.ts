@@ -3,7 +3,7 @@
  *
  * What is pushed is on disk when its promise resolves; the end of a job may be lost with the power, and then the job runs again.
  */
-import { ALL_CAPABLE } from '../../kit/all-capable';
+import { STORES } from '../capabilities';
 import type { Seconds } from '../../../base/clock';
 import type { OpenContext } from '../database-connection';
 import { areTablesOutOfReach } from '../errors';
@@ -48,7 +48,7 @@ export function connectSqlite(file: string, context: OpenContext): SqlConnection
   return new SqlConnection({
     name,
     address: file,
-    capabilities: ALL_CAPABLE,
+    capabilities: STORES.SQLite,
     dialect,
     engine,
     waiters,

@@ -3,7 +3,7 @@ import { type Connection, createConnection, type QueryResult } from 'mysql2/prom
 import { connectMysql } from '../../../../src/connections/sql/mysql/mysql-connection';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import type { OpenContext } from '../../../../src/connections/sql/database-connection';
-import type { DatabaseConfig } from '../../../../src/connections/configs';
+import type { DatabaseConfig } from '../../../../src/connections/sql/driver';
 import { type MariadbServer, type MariadbServerOptions, startMariadbServer } from '../../../support/mariadb-server';
 import { type Row, ServerWorld } from '../server/server-world';
 

@@ -4,7 +4,7 @@ import { Kysely, MysqlDialect } from 'kysely';
 import { createPool as createCallbackPool } from 'mysql2';
 import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise';
 import { builtInConnectors } from '../../../../src/connections/built-in';
-import type { DatabasePool } from '../../../../src/connections/configs';
+import type { DatabasePool } from '../../../../src/connections/sql/driver';
 import { silentLogger } from '../../../../src/base/console-logger';
 import { QueueManager } from '../../../../src/application/queue-manager';
 import { describeTransactions, describeUsing, Invoice, ManagedDatabase, type Within } from '../transactions';

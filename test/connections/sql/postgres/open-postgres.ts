@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { connectPostgres } from '../../../../src/connections/sql/postgres/postgres-connection';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import type { OpenContext } from '../../../../src/connections/sql/database-connection';
-import type { DatabaseConfig } from '../../../../src/connections/configs';
+import type { DatabaseConfig } from '../../../../src/connections/sql/driver';
 import { type PostgresServer, type PostgresServerOptions, startPostgresServer } from '../../../support/postgres-server';
 import { type Row, ServerWorld } from '../server/server-world';
 

@@ -2,7 +2,7 @@
 import { systemClock } from '../../../../src/base/clock';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import type { OpenContext } from '../../../../src/connections/sql/database-connection';
-import type { DatabaseConfig } from '../../../../src/connections/configs';
+import type { DatabaseConfig } from '../../../../src/connections/sql/driver';
 import { FaultyProxy } from '../../../faults/kit/faulty-proxy';
 import { silent } from '../open-database';
 

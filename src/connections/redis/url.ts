@@ -1,11 +1,27 @@
-/** Reads the address of a Redis before a client does: its complaints would name the password. */
+/** Checks the address of a Redis before a client does: its complaints would name the password. */
+import { address, oneOrMore } from '../../application/configuration/configuration-values';
+import type { Check } from '../driver';
+
+const SCHEME = /^rediss?:\/\//;
+
+const withScheme = address(SCHEME, 'redis://127.0.0.1:6379/0');
 
 const REMEDY = 'percent-encode # / ? % @ in the password';
 
 const DATABASE = /^\d{1,5}$/;
 
+export const url: Check = (given) => withScheme(given) ?? problemOf(given as string);
+
+/** Those of a cluster: addresses and hosts. */
+export const nodes: Check = (given) => {
+  const problem = oneOrMore(given);
+  if (problem !== undefined) return problem;
+  const urls = (given as readonly unknown[]).filter((node) => typeof node === 'string' && SCHEME.test(node));
+  return (urls as readonly string[]).map(problemOf).find((wrong) => wrong !== undefined);
+};
+
 /** What is wrong with it, without what may be a password; undefined: nothing. `given` has a scheme. */
-export function redisUrlProblem(given: string): string | undefined {
+function problemOf(given: string): string | undefined {
   const url = URL.canParse(given) ? new URL(given) : undefined;
   // An @ behind the host, or a #, is one of a password that was cut off there: its rest would be a database or be lost.
   if (url === undefined || url.hash !== '' || /@/.test(url.pathname + url.search)) {

@@ -1,0 +1,46 @@
+/** The `beanstalkd` driver, as it is configured and loaded. */
+import { STORE_KEYS } from '../../application/configuration/configuration-keys';
+import * as value from '../../application/configuration/configuration-values';
+import type { StoreConfig } from '../configs';
+import type { Check, Driver } from '../driver';
+import { BEANSTALKD } from './capabilities';
+
+export interface BeanstalkdConfig extends StoreConfig {
+  readonly driver: 'beanstalkd';
+  /** Host and port, of which the port may be left out; there are neither users nor passwords. Default: `beanstalk://127.0.0.1:11300`. */
+  readonly url?: string | undefined;
+  /** Stands before every tube's name, where applications share a server. Default: nothing. */
+  readonly prefix?: string | undefined;
+  /** The priority, within their tube, of the jobs that this connection pushes: 1 runs first, 1023 last. Default: 512. */
+  readonly priority?: number | undefined;
+}
+
+declare module '../configs' {
+  interface Drivers {
+    beanstalkd: BeanstalkdConfig;
+  }
+}
+
+const address = value.address(/^beanstalkd?:\/\//, 'beanstalk://127.0.0.1:11300');
+
+/** There is nobody to tell a password to, and nothing behind the port. */
+const url: Check = (given) => {
+  const problem = address(given);
+  if (problem !== undefined) return problem;
+  return /^\w+:\/\/(\[[\da-f:.]+\]|[\w.-]+)(:\d+)?\/?$/i.test(given as string) && URL.canParse(given as string)
+    ? undefined
+    : 'expected a host and a port alone, such as beanstalk://127.0.0.1:11300: beanstalkd knows neither users nor passwords';
+};
+
+export const beanstalkdDriver: Driver<BeanstalkdConfig> = {
+  name: 'beanstalkd',
+  keys: {
+    ...STORE_KEYS,
+    url: { check: url, isAddress: true },
+    prefix: { check: value.text },
+    priority: { check: value.integer(1, 1023) },
+  },
+  stores: { beanstalkd: BEANSTALKD },
+  connect: (config, context) =>
+    (require('./beanstalkd-connection') as typeof import('./beanstalkd-connection')).connectBeanstalkd(config, context),
+};

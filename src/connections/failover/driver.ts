@@ -1,0 +1,39 @@
+/** The `failover` driver, as it is configured and loaded. */
+import { COMMON_KEYS, LEASE_KEY } from '../../application/configuration/configuration-keys';
+import { expects } from '../../application/configuration/configuration-values';
+import type { Duration } from '../../job/duration';
+import type { CommonConfig } from '../configs';
+import type { Driver } from '../driver';
+
+/** Jobs go to the first of several connections that takes them; workers, and all else, to the first alone. */
+export interface FailoverConfig extends CommonConfig {
+  readonly driver: 'failover';
+  /** Their names, in the order in which they are asked. The smallest `maxPayload` among them holds for all. Default: none; required. */
+  readonly connections: readonly string[];
+  readonly retryAfter?: Duration | undefined;
+}
+
+declare module '../configs' {
+  interface Drivers {
+    failover: FailoverConfig;
+  }
+}
+
+const NAMES = "the names of two connections or more, such as ['redis', 'database']";
+
+const names = expects(
+  NAMES,
+  (value) => Array.isArray(value) && value.length > 1 && value.every((name) => typeof name === 'string'),
+);
+
+export const failoverDriver: Driver<FailoverConfig> = {
+  name: 'failover',
+  keys: { ...COMMON_KEYS, connections: { check: names }, ...LEASE_KEY },
+  problems: ({ connections }) => (connections === undefined ? [['connections', `missing; expected ${NAMES}`]] : []),
+  members: 'connections',
+  stores: {},
+  // At best this is a longer list, and at worst one without an end.
+  noMember: 'is a failover itself; name its connections here',
+  connect: (config, context) =>
+    (require('./failover-connection') as typeof import('./failover-connection')).connectFailover(config, context),
+};

@@ -1,0 +1,26 @@
+/** The `null` driver, as it is configured and loaded. */
+import { COMMON_KEYS } from '../../application/configuration/configuration-keys';
+import type { CommonConfig } from '../configs';
+import type { Driver } from '../driver';
+import { NULL } from './capabilities';
+
+/** Jobs are thrown away. */
+export interface NullConfig extends CommonConfig {
+  readonly driver: 'null';
+}
+
+declare module '../configs' {
+  interface Drivers {
+    null: NullConfig;
+  }
+}
+
+export const nullDriver: Driver<NullConfig> = {
+  name: 'null',
+  keys: COMMON_KEYS,
+  stores: { null: NULL },
+  noMember: 'would throw jobs away; name a connection that keeps them',
+  throwsAway: true,
+  connect: (config, context) =>
+    (require('./null-connection') as typeof import('./null-connection')).connectNull(config, context),
+};

@@ -1,0 +1,100 @@
+/** The `redis` driver, as it is configured and loaded. */
+import { STORE_KEYS } from '../../application/configuration/configuration-keys';
+import * as value from '../../application/configuration/configuration-values';
+import type { StoreConfig } from '../configs';
+import type { Check, Driver } from '../driver';
+import { ALL_CAPABLE } from '../kit/capabilities';
+import { nodes, url } from './url';
+
+export interface RedisNode {
+  readonly host: string;
+  readonly port?: number | undefined;
+}
+
+/** A client of ioredis (`Redis` or `Cluster`): it is duplicated, never changed or closed. */
+export interface RedisClient {
+  duplicate(...options: never[]): object;
+}
+
+/** Give one of `client`, `cluster`, `sentinels`, or an address: `url`, or `host` and `port`, or the `path` of a socket. */
+export interface RedisConfig extends StoreConfig {
+  readonly driver: 'redis';
+  /** `redis://user:password@host:6379/0`, or `rediss://` for TLS. Default: what `host` and `port` say. */
+  readonly url?: string | undefined;
+  /** The machine that Redis runs on. Default: `127.0.0.1`. */
+  readonly host?: string | undefined;
+  /** The port of `host`. Default: 6379. */
+  readonly port?: number | undefined;
+  /** The file of a Unix socket. Default: none. */
+  readonly path?: string | undefined;
+  /** The user that Redis knows. Default: Redis's own default user. */
+  readonly username?: string | undefined;
+  /** The user's password. Default: none. */
+  readonly password?: string | undefined;
+  /** The number of the database; a cluster has 0 alone. Default: 0. */
+  readonly db?: number | undefined;
+  /** `true`, or options of `tls.connect`, such as `{ ca: readFileSync('ca.pem') }`; for sentinels as well. Default: `false`. */
+  readonly tls?: boolean | object | undefined;
+  /** A client of ioredis, which is duplicated, never changed or closed; its `keyPrefix` stands before `prefix`. Default: none. */
+  readonly client?: RedisClient | undefined;
+  /** Some nodes of a cluster: URLs, or `{ host, port }`. Default: none. */
+  readonly cluster?: readonly (string | RedisNode)[] | undefined;
+  /** The sentinels that know the master: `{ host, port }`. Default: none. */
+  readonly sentinels?: readonly RedisNode[] | undefined;
+  /** The name of the master that the sentinels watch. Default: none; required with `sentinels`. */
+  readonly name?: string | undefined;
+  /** The password of the sentinels. Default: none. */
+  readonly sentinelPassword?: string | undefined;
+  /** Further options of ioredis; those that the queue depends on are set by it. Default: none. */
+  readonly options?: Readonly<Record<string, unknown>> | undefined;
+  /** Stands before every key. Default: `queues:`. */
+  readonly prefix?: string | undefined;
+}
+
+declare module '../configs' {
+  interface Drivers {
+    redis: RedisConfig;
+  }
+}
+
+const database = value.integer(0, 65_535);
+
+/** A `db` that is no number would be taken for 0. */
+const options: Check = (given) => {
+  if (!value.isRecord(given)) return value.object(given);
+  const wrong = given['db'] === undefined ? undefined : database(given['db']);
+  return wrong && `db: ${wrong}`;
+};
+
+export const redisDriver: Driver<RedisConfig> = {
+  name: 'redis',
+  keys: {
+    ...STORE_KEYS,
+    url: { check: url, isAddress: true },
+    host: { check: value.text, isAddress: true },
+    port: { check: value.integer(1, 65_535) },
+    path: { check: value.text, isAddress: true },
+    username: { check: value.text },
+    password: { check: value.secret },
+    db: { check: database },
+    tls: { check: value.flagOrObject },
+    client: { check: value.withMethods('a client of ioredis', 'duplicate'), isAddress: true },
+    cluster: { check: nodes, isAddress: true },
+    sentinels: { check: value.oneOrMore, isAddress: true },
+    name: { check: value.text },
+    sentinelPassword: { check: value.secret },
+    options: { check: options },
+    prefix: { check: value.emptyOrText },
+  },
+  *problems(config) {
+    if (config['sentinels'] !== undefined && config['name'] === undefined) {
+      yield ['name', "missing; the sentinels must be told which master, such as name: 'mymaster'"];
+    }
+    if (config['cluster'] !== undefined && (config['db'] ?? 0) !== 0) {
+      yield ['db', 'a cluster has database 0 alone; take a prefix of your own to keep jobs apart'];
+    }
+  },
+  stores: { redis: ALL_CAPABLE },
+  connect: (config, context) =>
+    (require('./redis-connection') as typeof import('./redis-connection')).connectRedis(config, context),
+};

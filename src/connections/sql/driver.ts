@@ -1,0 +1,60 @@
+/** The `database` driver, as it is configured and loaded. */
+import { STORE_KEYS } from '../../application/configuration/configuration-keys';
+import * as value from '../../application/configuration/configuration-values';
+import type { StoreConfig } from '../configs';
+import type { Check, Driver } from '../driver';
+import { STORES } from './capabilities';
+
+/** A pool of connections to a database server: a `pg.Pool`, or one of mysql2. */
+export type DatabasePool = { connect(): Promise<object> } | { getConnection(...callback: never[]): unknown };
+
+/** Give one of `url` and `pool`; without either it is a SQLite file. */
+export interface DatabaseConfig extends StoreConfig {
+  readonly driver: 'database';
+  /**
+   * `sqlite:./onqueue.sqlite`, where a relative path starts at the project's folder, the nearest with a package.json; or a
+   * server: `postgres://user:password@host:5432/database`, `mysql://user:password@host:3306/database`. Default:
+   * `sqlite:./onqueue.sqlite`.
+   */
+  readonly url?: string | undefined;
+  /**
+   * In place of `url`, a pool of your own, never closed or changed: a `pg.Pool` is used; of one of mysql2 the settings are,
+   * for connections that take several statements at once. Default: none.
+   */
+  readonly pool?: DatabasePool | undefined;
+  /** Further options of a server's client, such as `ssl`. Default: `max: 5` (`pg.Pool`) or `connectionLimit: 5` (mysql2). */
+  readonly options?: Readonly<Record<string, unknown>> | undefined;
+  /** The table of jobs; the others are named after it. Default: `jobs`. */
+  readonly table?: string | undefined;
+}
+
+declare module '../configs' {
+  interface Drivers {
+    database: DatabaseConfig;
+  }
+}
+
+const pool: Check = (given) =>
+  value.withMethods('a pool of mysql2', 'getConnection')(given) &&
+  value.withMethods('a pool of pg or mysql2', 'connect')(given);
+
+export const databaseDriver: Driver<DatabaseConfig> = {
+  name: 'database',
+  keys: {
+    ...STORE_KEYS,
+    url: {
+      check: value.address(
+        /^(sqlite:|(postgres(ql)?|mysql|mariadb):\/\/)/,
+        'sqlite:./onqueue.sqlite, postgres://user:password@host:5432/database or mysql://user:password@host:3306/database',
+      ),
+      isAddress: true,
+    },
+    pool: { check: pool, isAddress: true },
+    options: { check: value.object },
+    table: { check: value.text },
+  },
+  stores: STORES,
+  transactions: true,
+  connect: (config, context) =>
+    (require('./database-connection') as typeof import('./database-connection')).connectDatabase(config, context),
+};

@@ -1,0 +1,16 @@
+/** What can be done with Amazon SQS. */
+import type { Capabilities } from '../contract';
+import { ALL_CAPABLE } from '../kit/capabilities';
+
+export const SQS: Capabilities = {
+  ...ALL_CAPABLE,
+  moments: false,
+  exactCounts: false,
+  // FIFO queues keep one in each group.
+  order: false,
+  requeue: false,
+  peek: false,
+  failed: false,
+  locks: false,
+  control: false,
+};

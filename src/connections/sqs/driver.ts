@@ -1,0 +1,73 @@
+/** The `sqs` driver, as it is configured and loaded. */
+import { STORE_KEYS } from '../../application/configuration/configuration-keys';
+import * as value from '../../application/configuration/configuration-values';
+import type { StoreConfig } from '../configs';
+import type { Check, Driver } from '../driver';
+import { SQS } from './capabilities';
+
+/** What a payload says, as it is sent: `displayName`, `data`, what `createPayloadUsing` added, … */
+export type SqsPayload = Readonly<Record<string, unknown>>;
+
+export interface SqsCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string | undefined;
+}
+
+/** Amazon SQS, through `@aws-sdk/client-sqs`. */
+export interface SqsConfig extends StoreConfig {
+  readonly driver: 'sqs';
+  /** Where the queues are: `eu-west-1`. Default: what the AWS SDK finds (`AWS_REGION`, a profile). */
+  readonly region?: string | undefined;
+  /** The address of another service that speaks SQS. Default: that of the region. */
+  readonly endpoint?: string | undefined;
+  /** The beginning of the queues' URLs: `https://sqs.eu-west-1.amazonaws.com/123456789012`. Default: SQS is asked for each name (`sqs:GetQueueUrl`). */
+  readonly prefix?: string | undefined;
+  /** Stands behind each queue's name, before `.fifo`: `-staging`. Default: nothing. */
+  readonly suffix?: string | undefined;
+  /** `{ accessKeyId, secretAccessKey, sessionToken }`, or a function that gives them. Default: what the AWS SDK finds (the environment, a profile, the role of the machine). */
+  readonly credentials?: SqsCredentials | (() => Promise<SqsCredentials>) | undefined;
+  /**
+   * Gives the message group of a job: on a FIFO queue those of one group run one after the other, on a standard queue groups
+   * share workers fairly. Default: on a FIFO queue the queue's name, on others none; the same where it gives undefined.
+   */
+  readonly group?: ((payload: SqsPayload) => string | undefined) | undefined;
+  /** Gives a key on a FIFO queue: of jobs with one key that are dispatched within five minutes, SQS keeps the first. Default: all are kept. */
+  readonly deduplicate?: ((payload: SqsPayload) => string | undefined) | undefined;
+  /** Further options of the SDK's `SQSClient`: `{ requestHandler: { httpsAgent: … } }`. Default: none. */
+  readonly options?: Readonly<Record<string, unknown>> | undefined;
+}
+
+declare module '../configs' {
+  interface Drivers {
+    sqs: SqsConfig;
+  }
+}
+
+const webAddress = value.address(/^https?:\/\//, 'https://sqs.eu-west-1.amazonaws.com');
+
+const credentials: Check = (given) => {
+  if (typeof given === 'function') return undefined;
+  const { accessKeyId, secretAccessKey } = Object(given) as Record<string, unknown>;
+  return typeof accessKeyId === 'string' && typeof secretAccessKey === 'string'
+    ? undefined
+    : 'expected { accessKeyId, secretAccessKey }, or a function that gives them';
+};
+
+export const sqsDriver: Driver<SqsConfig> = {
+  name: 'sqs',
+  keys: {
+    ...STORE_KEYS,
+    region: { check: value.text },
+    endpoint: { check: webAddress },
+    prefix: { check: webAddress },
+    suffix: { check: value.text },
+    credentials: { check: credentials },
+    group: { check: value.callback },
+    deduplicate: { check: value.callback },
+    options: { check: value.object },
+  },
+  stores: { sqs: SQS },
+  connect: (config, context) =>
+    (require('./sqs-connection') as typeof import('./sqs-connection')).connectSqs(config, context),
+};

@@ -1,0 +1,25 @@
+/** The `sync` driver, as it is configured and loaded. */
+import { COMMON_KEYS } from '../../application/configuration/configuration-keys';
+import type { CommonConfig } from '../configs';
+import type { Driver } from '../driver';
+import { STORELESS } from '../kit/capabilities';
+
+/** Jobs run at once, in place of the push. */
+export interface SyncConfig extends CommonConfig {
+  readonly driver: 'sync';
+}
+
+declare module '../configs' {
+  interface Drivers {
+    sync: SyncConfig;
+  }
+}
+
+export const syncDriver: Driver<SyncConfig> = {
+  name: 'sync',
+  keys: COMMON_KEYS,
+  stores: { sync: STORELESS },
+  noMember: 'would run jobs within the dispatch; name a connection that keeps them',
+  connect: (config, context) =>
+    (require('./sync-connection') as typeof import('./sync-connection')).connectSync(config, context),
+};
