@@ -54,6 +54,11 @@ export class CallClient {
     return doubtful.filter(({ token }) => settled.has((token as ReservationToken).id));
   }
 
+  /** The last call was refused. Of one that was sent once nothing is there, and nothing is on its way. */
+  refused(): void {
+    if (this.#unheard.length === 1) this.#unheard = [];
+  }
+
   /** The last call was to settle these, and nobody knows whether it did. */
   doubt(reservations: readonly Reservation[]): void {
     for (const reservation of reservations) this.#doubtful.add(reservation);

@@ -19,7 +19,7 @@ import type {
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { OnqueueError } from '../../base/onqueue-error';
 import { pagesOf } from '../../base/pages';
-import { DuplicatePayloadError, unknownTransaction } from '../errors';
+import { DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
 import type { Settled } from '../kit/settling';
 import { StoreConnection } from '../kit/store-connection';
 import type { Migrations } from '../migrations';
@@ -235,7 +235,11 @@ export class SqlConnection extends StoreConnection implements Connection {
     if (this.#pushClient.isUnheard) this.#pushClient = new CallClient();
     const client = this.#pushClient;
     const purpose = { consequence, writes: 'repeatable', durable: true } as const;
-    const duplicate = await this.#engine.run(purpose, () => this.#dialect.jobs.push(jobs, client.next()));
+    const pushing = this.#engine.run(purpose, () => this.#dialect.jobs.push(jobs, client.next()));
+    const duplicate = await pushing.catch((error: unknown) => {
+      if (!(error instanceof QueueUnavailableError) || error.facts.uncertain !== true) client.refused();
+      throw error;
+    });
     client.heard();
     this.#refuse(jobs, duplicate);
     for (const queue of new Set(jobs.map((job) => job.queue))) this.#parts.waiters.wrote?.(queue);

@@ -44,3 +44,13 @@ it('a job that a constraint refuses is said to be refused, with what it was refu
   const { cause } = (await pushing.catch((error: unknown) => error)) as Error;
   expect(inspect(cause)).not.toContain('"id":"secret"');
 });
+
+it('jobs that are refused leave the name that calls are recorded under to those that follow', async () => {
+  const connection = await world.open();
+  await world.rows(`ALTER TABLE ${world.table} ADD CONSTRAINT no_secrets CHECK (payload NOT LIKE '%secret%')`);
+  for (const id of ['a', 'secret', 'b', 'secret', 'c']) {
+    await connection.push('default', [{ payload: payload(id) }]).catch(() => undefined);
+  }
+  expect(await connection.counts('default')).toMatchObject({ ready: 3 });
+  expect(await world.rows(`SELECT client FROM ${world.table}_calls`)).toHaveLength(1);
+});
