@@ -16,16 +16,8 @@ import type { Finished } from './runs';
 /** Of fewer slots, two calls of half the size cost more than they gain: measured up to 16 slots, on two cores. */
 const SLOTS_FOR_TWO = 24;
 
-/** What came of a call. */
-interface Came {
-  readonly reply?: ReserveReply | undefined;
-  /** Queues that were not asked, because they would have handed out what runs here already. */
-  readonly unasked?: ReadonlySet<string> | undefined;
-  readonly failure?: { readonly error: unknown };
-}
-
-/** What was so when a call was sent. */
-interface Sent {
+/** One call, and what was so when it was sent. */
+interface Call {
   readonly finished: readonly Finished[];
   /** How many jobs it asks for. */
   readonly limit: number;
@@ -33,13 +25,14 @@ interface Sent {
   readonly news: number;
   /** It waits in the store until there is a job. */
   readonly waits: boolean;
+  /** Queues that are not asked, because they would hand out what runs here already. */
+  unasked?: ReadonlySet<string> | undefined;
 }
 
 export class Calls {
   readonly #settings: WorkLoopSettings;
   readonly #parts: Parts;
-  readonly #ring: () => void;
-  readonly #isEnding: () => boolean;
+  readonly #queues: readonly string[];
   /** How many there may be at once, and how many jobs one of them moves at most. */
   readonly #most: number;
   readonly #share: number;
@@ -53,13 +46,11 @@ export class Calls {
   /** Those whose end has the loop look again. */
   readonly #renewals = new WeakSet<Promise<void>>();
 
-  /** @param ring called when one is over */
-  constructor(settings: WorkLoopSettings, parts: Parts, ring: () => void, isEnding: () => boolean) {
-    const { connection, options } = settings;
+  constructor(settings: WorkLoopSettings, parts: Parts) {
+    const { connection, options, queues } = settings;
     this.#settings = settings;
     this.#parts = parts;
-    this.#ring = ring;
-    this.#isEnding = isEnding;
+    this.#queues = queues.map(({ name }) => name);
     this.#most = options.concurrency < SLOTS_FOR_TWO ? 1 : (connection.callsAtOnce ?? 1);
     this.#share = Math.min(MOST_JOBS, Math.ceil(options.concurrency / this.#most));
     this.#worthwhile = Math.min(MOST_JOBS, Math.floor(options.concurrency / this.#most));
@@ -86,12 +77,13 @@ export class Calls {
   }
 
   get mayAsk(): boolean {
-    return this.free > 0 && this.#parts.looping.vetoedUntil === undefined && !this.#parts.apart.isTaken;
+    const { idle, runs } = this.#parts;
+    return this.free > 0 && !idle.isHeldBack && runs.takesMore;
   }
 
   /** Sends what calls there are to send. */
   send(): void {
-    const { store, runs, idle, looping } = this.#parts;
+    const { store, runs, idle } = this.#parts;
     if (this.#isWaiting) {
       if (idle.mayHaveMore || runs.ended > 0) idle.cutShort();
       return;
@@ -105,7 +97,7 @@ export class Calls {
       const reserves = limit >= least && (isFirst || idle.hasMore);
       if (!reserves && ended < least) return;
       // Asked last, as an answer holds for one call. Those that have ended do not wait for it.
-      const isAllowed = limit > 0 && looping.isAllowed();
+      const isAllowed = limit > 0 && idle.isAllowed();
       if (!isAllowed && ended < least) return;
       void this.#call(isAllowed ? limit : 0);
     }
@@ -133,96 +125,80 @@ export class Calls {
     while (this.#underWay < this.#most && !store.isPausing && runs.ended > 0) void this.#call(0);
   }
 
-  start(job: RunningJob): void {
-    this.#parts.stopping.started += 1;
-    this.#parts.runs.start(job);
-  }
-
   #limit(): number {
-    const { idle, stopping, apart } = this.#parts;
+    const { idle, runs } = this.#parts;
     if (!idle.mayHaveMore || !this.mayAsk) return 0;
-    const most = Math.min(this.free - this.#asked, stopping.jobsLeft - this.#asked, this.#share, apart.most);
-    return Math.max(most, 0);
+    const left = this.#settings.options.maxJobs - runs.started;
+    return Math.max(Math.min(Math.min(this.free, left) - this.#asked, this.#share, runs.mostAtOnce), 0);
   }
 
-  async #call(limit: number, waits = false): Promise<void> {
+  async #call(wanted: number, waits = false): Promise<void> {
     const { runs, settler, store, idle } = this.#parts;
     const finished = waits ? [] : runs.depart(this.#share);
-    const sent: Sent = {
-      finished,
-      limit: finished.length === 0 || settler.combines ? limit : 0,
-      at: momentOf(this.#settings.application.clock),
-      news: idle.news,
-      waits,
-    };
+    const limit = finished.length === 0 || settler.combines ? wanted : 0;
+    const call: Call = { finished, limit, at: momentOf(this.#settings.application.clock), news: idle.news, waits };
     if (waits) this.#isWaiting = true;
     else this.#underWay += 1;
-    this.#asked += sent.limit;
-    const came = await this.#sent(sent);
-    const { reply, failure } = came;
-    this.#asked -= sent.limit;
+    this.#asked += limit;
+    let reply: ReserveReply | undefined;
+    let failure: { readonly error: unknown } | undefined;
+    try {
+      reply = await this.#sent(call);
+    } catch (error) {
+      failure = { error };
+    }
+    this.#asked -= limit;
     runs.arrive(finished, failure === undefined);
     if (failure !== undefined) store.failed(failure.error, 'settling and reserving');
     else if (waits && reply === undefined) idle.lookAgain();
-    else await this.#answered(sent, came);
+    else await this.#answered(call, reply);
     if (waits) this.#isWaiting = false;
     else this.#underWay -= 1;
-    this.#ring();
+    idle.ring();
   }
 
-  async #sent(sent: Sent): Promise<Came> {
-    const { finished, limit, waits } = sent;
-    const { options, application, lease, queues } = this.#settings;
+  /** @throws what the store throws when it is away; a wait, what a reserve does */
+  async #sent(call: Call): Promise<ReserveReply | undefined> {
+    const { finished, limit, waits } = call;
+    const { options, application, lease } = this.#settings;
     const { settler, leases, idle } = this.#parts;
-    try {
-      if (limit === 0) {
-        await settler.settle(finished);
-        return {};
-      }
-      const renewals = leases.renewEnded();
-      const unasked = renewals && (await this.#leftOut(renewals));
-      const random = options.fair ? application.random : undefined;
-      const request = { queues: reserveOrder(queues, random, unasked), limit, lease };
-      const reply = await (waits ? idle.reserve(request) : settler.settle(finished, request));
-      return { reply, unasked };
-    } catch (error) {
-      return { failure: { error } };
-    }
+    if (limit === 0) return settler.settle(finished);
+    const renewals = leases.renewEnded();
+    if (renewals !== undefined) call.unasked = await this.#leftOut(renewals);
+    const random = options.fair ? application.random : undefined;
+    const isListed = random === undefined && call.unasked === undefined;
+    const queues = isListed ? this.#queues : reserveOrder(this.#settings.queues, random, call.unasked);
+    const request = { queues, limit, lease };
+    return waits ? idle.reserve(request) : settler.settle(finished, request);
   }
 
   /** Queues to be asked once what runs here is renewed: waits for the first where these are all there are. */
   async #leftOut(renewals: ReadonlyMap<string, Promise<void>>): Promise<ReadonlySet<string>> {
-    const renewed = (): void => {
-      this.#parts.idle.lookAgain();
-      this.#ring();
-    };
     for (const renewal of renewals.values()) {
       // It is met by each reserve until it is answered.
       if (this.#renewals.has(renewal)) continue;
       this.#renewals.add(renewal);
-      renewal.then(renewed, () => undefined);
+      renewal.then(this.#parts.idle.wake, () => undefined);
     }
-    if (renewals.size < this.#settings.queues.length) return new Set(renewals.keys());
+    if (renewals.size < this.#queues.length) return new Set(renewals.keys());
     await Promise.race(renewals.values());
     return new Set(this.#parts.leases.renewEnded()?.keys());
   }
 
-  #answered(sent: Sent, { reply, unasked }: Came): Promise<void> | undefined {
-    const { settler, store, emptiness, idle, storeClock, orders, stopping, runs } = this.#parts;
+  #answered(call: Call, reply: ReserveReply | undefined): Promise<void> | undefined {
+    const { settler, store, emptiness, idle, stopping, runs } = this.#parts;
     // One part of the store may answer while another does not, or has just refused what it had left unanswered.
     if (settler.unanswered === 0 && !store.isPausing) store.recovered();
-    if (sent.finished.length + (reply?.reservations.length ?? 0) > 0) emptiness.disturb();
+    if (call.finished.length + (reply?.reservations.length ?? 0) > 0) emptiness?.disturb();
     if (reply === undefined) {
       idle.lookAgain();
       return undefined;
     }
-    store.heard();
     for (const one of reply.setAside) settler.setAside(one);
-    if (reply.now !== undefined) storeClock.told(reply.now);
-    this.#haveAskedAll = (unasked?.size ?? 0) === 0;
-    if (orders.heard(reply, unasked)) stopping.requested ??= 'restart';
-    if (!this.#isEnding()) {
-      this.#take(sent, reply);
+    this.#haveAskedAll = (call.unasked?.size ?? 0) === 0;
+    if (store.heard(reply, call.unasked)) stopping.requested ??= 'restart';
+    if (!stopping.isEnding) {
+      this.#take(call, reply);
       return undefined;
     }
     // Asked for before the end: when the loop has ended, nobody renews their leases or settles them.
@@ -235,19 +211,16 @@ export class Calls {
 
   #jobsOf({ reservations }: ReserveReply): readonly RunningJob[] {
     const { name } = this.#settings.connection;
-    return reservations.map((reservation) => new RunningJob(reservation, name, this.#parts.storeClock));
+    return reservations.map((reservation) => new RunningJob(reservation, name, this.#parts.store.storeClock));
   }
 
-  #take({ limit, at, news, waits }: Sent, reply: ReserveReply): void {
-    const { leases, apart, idle, runs } = this.#parts;
+  #take({ limit, at, news, waits }: Call, reply: ReserveReply): void {
+    const { leases, idle, runs } = this.#parts;
     const { reservations, nextIn } = reply;
     const jobs = this.#jobsOf(reply);
     // Before any handler starts: it may block the event loop at once, and its lease is to be kept all the same.
     leases.keep(jobs, at);
-    const { start, back } = apart.split(jobs);
-    const isFull = reservations.length === limit && !waits;
-    idle.answered(news, isFull || nextIn <= 0 || back.length > 0, nextIn);
-    for (const job of back) runs.giveBack(job);
-    for (const job of start) this.start(job);
+    idle.answered(news, nextIn <= 0 || (reservations.length === limit && !waits), nextIn);
+    if (runs.take(jobs)) idle.haveMore();
   }
 }

@@ -21,8 +21,18 @@ import { Deadline, Deadlines } from './deadlines';
 import { JobTimedOutError, laravelJob, poisonJob, unknownJob } from './errors';
 import { callHandle } from './handler-calls';
 import { logApart, logRecovered, logStart } from './job-log';
-import { isPoisonForAll, mayBePoisonNext, refusalOf } from './limits';
-import { cancelled, failed, foreseenDelay, neverRun, outcomeOf, releasedForFree, storeNow } from './outcome';
+import {
+  cancelled,
+  failed,
+  foreseenDelay,
+  isPoisonForAll,
+  mayBePoisonNext,
+  neverRun,
+  outcomeOf,
+  refusalOf,
+  releasedForFree,
+  storeNow,
+} from './outcome';
 import type { Outcome, RunningJob } from './running-job';
 import { UnknownJobs } from './unknown-jobs';
 
@@ -44,7 +54,7 @@ export interface ExecutorSettings {
  * One step of a run. Gives an outcome where the run ends with it, a promise (which never rejects) where the next step has to
  * wait, and `LATER` where it goes on by itself. With hooks and a handler that are not async, no step waits.
  */
-type Step = (job: RunningJob) => Outcome | Promise<void> | typeof LATER | undefined;
+type Step = (this: Executor, job: RunningJob) => Outcome | Promise<void> | typeof LATER | undefined;
 
 const LATER = Symbol('later');
 
@@ -53,16 +63,19 @@ const MOST_CRASHED = 10_000;
 export class Executor {
   /** What a run is, in this order. */
   readonly #steps: readonly Step[] = [
-    (job) => this.#confirmLease(job),
-    (job) => this.#refuseUnread(job),
-    (job) => this.#readEnvelope(job),
-    (job) => this.#checkLimits(job),
-    (job) => this.#decode(job),
-    (job) => this.#callBeforeHooks(job),
-    (job) => this.#confirmLease(job),
-    (job) => this.#callHandler(job),
-    (job) => this.#decide(job),
-    (job) => this.#callExceptionHooks(job),
+    // Each is called on this executor.
+    /* oxlint-disable typescript/unbound-method */
+    this.#confirmLease,
+    this.#refuseUnread,
+    this.#readEnvelope,
+    this.#checkLimits,
+    this.#decode,
+    this.#callBeforeHooks,
+    this.#confirmLease,
+    this.#callHandler,
+    this.#decide,
+    this.#callExceptionHooks,
+    /* oxlint-enable typescript/unbound-method */
   ];
 
   /** Tells of what `run` has come to. */
@@ -141,7 +154,7 @@ export class Executor {
       job.step += 1;
       let result: ReturnType<Step>;
       try {
-        result = step === undefined ? job.outcome! : step(job);
+        result = step === undefined ? job.outcome! : step.call(this, job);
       } catch (error) {
         result = this.#notRun(job, error);
       }

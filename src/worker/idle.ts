@@ -1,6 +1,11 @@
-/** When a worker goes on: at the end of a turn of the event loop in which something happened, at a moment, or when the store wakes it. */
+/**
+ * When a worker sleeps: while its store has nothing for it, or a `looping` hook forbids it to reserve. It goes on at the end of
+ * a turn of the event loop in which something happened, at a moment, or when the store wakes it.
+ */
 import { sleep } from '../base/backoff';
 import { type Clock, endOfTurn, type Milliseconds, type Seconds, type Timer } from '../base/clock';
+import type { LoopingEvent } from '../job/hook-events';
+import type { Hooks } from '../job/hooks';
 import type { Connection, ReserveReply, ReserveRequest, Waiter } from '../connections/contract';
 
 /** A hint of the store may get lost. So one that wakes us is looked at again after this time all the same. */
@@ -9,21 +14,52 @@ const LONGEST_WAIT: Seconds = 2;
 /** Of a lease: what a wait brings at its end counts as reserved when it began. */
 const THIRD = 1 / 3;
 
-/** Rung by everything that the loop has to look at. What is rung between two calls of `heard` is not missed. */
-export class Bell {
+export interface IdleSettings {
+  readonly connection: Connection;
+  readonly queues: readonly string[];
+  /** Between two looks at a store that wakes nobody; and how long a veto holds. */
+  readonly sleep: Seconds;
+  readonly clock: Clock;
+  readonly hooks: Hooks;
+}
+
+export class Idle {
+  readonly #settings: IdleSettings;
   #isRung = false;
   #hear: (() => void) | undefined;
 
+  /** Whether the store has jobs for us. `maybe`: one look will tell. */
+  #hasMore: 'yes' | 'maybe' | 'no' = 'yes';
+  /** Grows with each news of the store. An answer to a call that was sent before does not undo it: another look has to tell. */
+  #news = 0;
+  #nextLook: Milliseconds = Infinity;
+
+  /** The `looping` hooks: they are asked beside the loop, one time after another, so that a slow one delays no settle. */
+  #asked: 'not yet' | 'under way' | 'answered' | 'allowed' = 'not yet';
+  #isVetoed = false;
+  #vetoedUntil: Milliseconds = -Infinity;
+
+  #waiter: Waiter | undefined;
+  #waiting: AbortController | undefined;
+  #reserving: AbortController | undefined;
+  #timer: Timer | undefined;
+  #timerAt: Milliseconds = Infinity;
+
+  constructor(settings: IdleSettings) {
+    this.#settings = settings;
+  }
+
+  /** Something has happened that the loop has to look at. What is rung between two calls of `rung` is not missed. */
   readonly ring = (): void => {
     this.#isRung = true;
     this.#hear?.();
   };
 
   /**
-   * Resolves at the end of a turn of the event loop in which the bell was rung: what else ends in that turn travels in the
-   * same call to the store, and what a handler has left behind is known by then.
+   * Resolves at the end of a turn of the event loop in which it was rung: what else ends in that turn travels in the same
+   * call to the store, and what a handler has left behind is known by then.
    */
-  async heard(): Promise<void> {
+  async rung(): Promise<void> {
     if (!this.#isRung) {
       await new Promise<void>((resolve) => {
         this.#hear = resolve;
@@ -33,32 +69,12 @@ export class Bell {
     this.#hear = undefined;
     this.#isRung = false;
   }
-}
 
-export class Idle {
-  readonly #connection: Connection;
-  readonly #queues: readonly string[];
-  readonly #pause: Seconds;
-  readonly #clock: Clock;
-  readonly #ring: () => void;
-  /** Whether the store has jobs for us. `maybe`: one look will tell. */
-  #hasMore: 'yes' | 'maybe' | 'no' = 'yes';
-  /** Grows with each news of the store. An answer to a call that was sent before does not undo it: another look has to tell. */
-  #news = 0;
-  #nextLook: Milliseconds = Infinity;
-  #waiter: Waiter | undefined;
-  #waiting: AbortController | undefined;
-  #reserving: AbortController | undefined;
-  #timer: Timer | undefined;
-  #timerAt: Milliseconds = Infinity;
-
-  constructor(connection: Connection, queues: readonly string[], sleep: Seconds, clock: Clock, ring: () => void) {
-    this.#connection = connection;
-    this.#queues = queues;
-    this.#pause = sleep;
-    this.#clock = clock;
-    this.#ring = ring;
-  }
+  /** Rings, and has the store looked at again: a slot is free, or the store may have come by something. */
+  readonly wake = (): void => {
+    this.lookAgain();
+    this.ring();
+  };
 
   /** Whether the store may have jobs for us now. */
   get mayHaveMore(): boolean {
@@ -71,11 +87,17 @@ export class Idle {
   }
 
   /**
-   * Looks at the clock, once for each step of the loop: if a step that had nothing to ask found the moment come before its
-   * end, it would neither ask nor wait, and the worker would stand still.
+   * Looks at the clock, once for each step of the loop: if a step that had nothing to ask found a moment come before its end,
+   * it would neither ask nor wait, and the worker would stand still.
+   *
+   * An answer of the hooks holds for the step that follows it: later it may not be what they would say.
    */
   tellTime(): void {
-    if (this.#clock.monotonic() >= this.#nextLook) this.lookAgain();
+    const now = this.#settings.clock.monotonic();
+    if (now >= this.#nextLook) this.lookAgain();
+    if (now >= this.#vetoedUntil) this.#vetoedUntil = -Infinity;
+    if (this.#asked === 'allowed') this.#asked = 'not yet';
+    else if (this.#asked === 'answered') this.#asked = 'allowed';
   }
 
   /** When delayed jobs or ended leases make another look worth while, by the monotonic clock. */
@@ -93,19 +115,48 @@ export class Idle {
     if (this.#hasMore === 'no') this.#hasMore = 'maybe';
   }
 
+  /** It has: what it gave goes back to it. */
+  haveMore(): void {
+    this.#hasMore = 'yes';
+  }
+
   /** A reserve was answered. */
   answered(news: number, hasMore: boolean, nextIn: Seconds): void {
-    this.#nextLook = this.#clock.monotonic() + nextIn * 1000;
+    this.#nextLook = this.#settings.clock.monotonic() + nextIn * 1000;
     const isOutdated = news !== this.#news;
     this.#news += 1;
     if (hasMore) this.#hasMore = 'yes';
     else this.#hasMore = isOutdated ? 'maybe' : 'no';
   }
 
-  /** Rings at `moment` (of the monotonic clock), and with `forStore` also when the store wakes us. */
-  wait(moment: Milliseconds, forStore: boolean): void {
+  /** The last answer of the `looping` hooks was a veto. */
+  get isVetoed(): boolean {
+    return this.#isVetoed;
+  }
+
+  /** A veto holds: nobody is asked again until it is over. */
+  get isHeldBack(): boolean {
+    return this.#vetoedUntil > -Infinity;
+  }
+
+  /** Whether to reserve now, once for each answer. Where there is none yet, the hooks are asked. */
+  isAllowed(): boolean {
+    if (!this.#settings.hooks.has('looping')) return true;
+    const isAllowed = this.#asked === 'allowed';
+    if (isAllowed) this.#asked = 'not yet';
+    else if (this.#asked === 'not yet') void this.#ask();
+    return isAllowed;
+  }
+
+  /**
+   * Rings at `moment` (of the monotonic clock), when a veto is over, and with `isIdle` when another look is worth while;
+   * with `forStore` also when the store wakes us.
+   */
+  wait(moment: Milliseconds, isIdle: boolean, forStore: boolean): void {
+    let at = isIdle ? Math.min(moment, this.#nextLook) : moment;
+    if (this.isHeldBack) at = Math.min(at, this.#vetoedUntil);
     // An earlier timer may stay: the loop looks, and comes back here.
-    if (moment < this.#timerAt) this.#ringAt(moment);
+    if (at < this.#timerAt) this.#ringAt(at);
     // A wait goes on over several calls: to end it with every job that finishes would cost a round trip each.
     if (forStore && this.#waiting === undefined) void this.#waitForStore();
   }
@@ -157,33 +208,46 @@ export class Idle {
     return waiter !== undefined;
   }
 
+  async #ask(): Promise<void> {
+    const { connection, queues, hooks, sleep: pause, clock } = this.#settings;
+    const event: LoopingEvent = { connectionName: connection.name, queue: queues.join(',') };
+    this.#asked = 'under way';
+    const isAllowed = await hooks.allowsReserve(event);
+    this.#asked = isAllowed ? 'answered' : 'not yet';
+    this.#isVetoed = !isAllowed;
+    // As in Laravel, a second where `sleep` is 0: the hooks would be asked without end.
+    if (!isAllowed) this.#vetoedUntil = clock.monotonic() + (pause || 1) * 1000;
+    this.ring();
+  }
+
   #ringAt(moment: Milliseconds): void {
+    const { clock } = this.#settings;
     this.#timer?.cancel();
     this.#timerAt = moment;
-    this.#timer = this.#clock.after(Math.max(0, moment - this.#clock.monotonic()), () => {
+    this.#timer = clock.after(Math.max(0, moment - clock.monotonic()), () => {
       this.#timerAt = Infinity;
-      this.#ring();
+      this.ring();
     });
   }
 
   get #opened(): Waiter {
-    return (this.#waiter ??= this.#connection.waiter(this.#queues));
+    const { connection, queues } = this.#settings;
+    return (this.#waiter ??= connection.waiter(queues));
   }
 
   async #waitForStore(): Promise<void> {
+    const { connection, sleep: pause, clock } = this.#settings;
     const waiting = new AbortController();
     this.#waiting = waiting;
-    const seconds = this.#connection.capabilities.wake ? LONGEST_WAIT : this.#pause;
     try {
-      await this.#opened.wait(seconds, waiting.signal);
+      await this.#opened.wait(connection.capabilities.wake ? LONGEST_WAIT : pause, waiting.signal);
     } catch {
       // The reserve that follows fails too, and says why. Without a pause it would fail again and again.
-      await sleep(this.#clock, this.#pause * 1000, false);
+      await sleep(clock, pause * 1000, false);
     }
     if (waiting.signal.aborted) return;
     this.#waiting = undefined;
     this.#news += 1;
-    this.lookAgain();
-    this.#ring();
+    this.wake();
   }
 }

@@ -13,8 +13,7 @@ import { bearsCounters, withCounters } from '../payload/counters';
 
 export interface KeptFailuresSettings {
   readonly connection: Connection;
-  /** Undefined: the connection buries them. */
-  readonly failedStore: FailedStore | undefined;
+  readonly failedStore: FailedStore;
   readonly lease: Seconds;
   readonly logger: Logger;
 }
@@ -27,15 +26,9 @@ export class KeptFailures {
     this.#settings = settings;
   }
 
-  /** Whether there is anything to do: failures do not go to the store that the jobs are in. */
-  get areElsewhere(): boolean {
-    const { connection, failedStore } = this.#settings;
-    return !connection.capabilities.failed && failedStore !== undefined;
-  }
-
   /** Keeps a failure; gives what is left to be settled. @throws what either store throws */
   async keep(settlement: Settlement): Promise<Settlement> {
-    if (!this.areElsewhere || settlement.outcome !== 'failed') return settlement;
+    if (settlement.outcome !== 'failed') return settlement;
     const { connection, failedStore, lease } = this.#settings;
     const { reservation, failure, counters } = settlement;
     const removed = { outcome: 'completed', reservation } as const;
@@ -45,7 +38,7 @@ export class KeptFailures {
     // What is no JSON object is kept with the bytes that it has.
     const payload = bearsCounters(given) ? withCounters(given, counters) : given;
     const { attempts } = counters;
-    const id = await failedStore!.put({ ...failure, connection: connection.name, queue, payload, attempts });
+    const id = await failedStore.put({ ...failure, connection: connection.name, queue, payload, attempts });
     this.#kept.set(reservation, { id, queue, payload });
     return removed;
   }
@@ -59,7 +52,7 @@ export class KeptFailures {
   async #forget(kept: Forgotten): Promise<void> {
     const { connection, failedStore, logger } = this.#settings;
     try {
-      await failedStore!.forget(kept);
+      await failedStore.forget(kept);
     } catch (error) {
       const { id } = kept;
       const why = errorMessage(error);

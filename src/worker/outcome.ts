@@ -1,24 +1,81 @@
 /**
- * How a run ends: from what the job said, threw or was aborted for, to what the store is to write.
+ * How a job ends: whether it may run at all, and from what it said, threw or was aborted for, what the store is to write.
  *
- * Decides only; nothing is stored and nobody is told here.
+ * The one place where tries, crashes, exceptions, `retryUntil` and timeouts are weighed. Decides only; nothing is stored and
+ * nobody is told here.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import { exceptionText } from '../base/exception-text';
 import { type Delay, durationSeconds, momentOf } from '../job/duration';
 import { backoffDelay } from '../job/backoff';
-import { askBackoff, saysBackoff } from '../job/resolve-options';
+import type { RunOptions } from '../job/options';
+import type { JobRegistry } from '../job/registry';
+import { askBackoff, declaredOptions, DEFAULT_MAX_CRASHES, saysBackoff } from '../job/resolve-options';
 import { attachContext } from '../job/beside-instance';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
 import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import type { Application } from '../connections/application';
 import { givenBack } from '../connections/given-back';
 import type { Settlement } from '../connections/contract';
-import { isLastAttempt } from './limits';
-import { JobCancelledError, JobTimedOutError, laravelJob, unknownJob } from './errors';
+import {
+  JobCancelledError,
+  JobTimedOutError,
+  laravelJob,
+  maxAttemptsExceeded,
+  maxExceptionsExceeded,
+  poisonJob,
+  unknownJob,
+} from './errors';
 import type { Outcome, RunningJob } from './running-job';
 
+interface Identity {
+  readonly name: string;
+  readonly id: string;
+}
+
 export type OutcomeEnvironment = Pick<Application, 'clock' | 'random' | 'report'>;
+
+/** Why a reserved job must not run at all; undefined: it may. */
+export function refusalOf(
+  { name, id }: Identity,
+  { attempts, crashes, exceptions, timeouts }: Counters,
+  { tries, maxCrashes, maxExceptions, failOnTimeout, timeout, retryUntil }: RunOptions,
+  now: Milliseconds,
+): Error | undefined {
+  if (maxCrashes > 0 && crashes >= maxCrashes) return poisonJob(name, id, crashes);
+  // An attempt whose worker could not record its end itself was only released: whether it was the last is seen here.
+  if (failOnTimeout && timeouts > 0) return new JobTimedOutError(name, id, timeout);
+  if (maxExceptions !== undefined && exceptions >= maxExceptions) {
+    return maxExceptionsExceeded(name, id, exceptions, maxExceptions);
+  }
+  const isExhausted = retryUntil === undefined ? tries > 0 && attempts > tries : now > retryUntil;
+  return isExhausted ? maxAttemptsExceeded(name, id, attempts, tries, retryUntil, timeouts) : undefined;
+}
+
+/** Whether a throw was the last that the job may allow itself. `counters` are those of the attempt that threw. */
+export function isLastAttempt(counters: Counters, options: RunOptions, now: Milliseconds, timedOut: boolean): boolean {
+  if (timedOut && options.failOnTimeout) return true;
+  if (options.maxExceptions !== undefined && counters.exceptions + 1 >= options.maxExceptions) return true;
+  if (options.retryUntil !== undefined) return now >= options.retryUntil;
+  return options.tries > 0 && counters.attempts >= options.tries;
+}
+
+/** Whether a job is poison whichever of the registered ones it is. */
+export function isPoisonForAll({ crashes }: Counters, registry: JobRegistry): boolean {
+  if (crashes === 0) return false;
+  const limits = crashLimits(registry);
+  return !limits.includes(0) && crashes > Math.max(DEFAULT_MAX_CRASHES, ...limits);
+}
+
+/** Whether there is a registered job that would be poison after one more crash. */
+export function mayBePoisonNext({ crashes }: Counters, registry: JobRegistry): boolean {
+  const limits = crashLimits(registry).filter((limit) => limit > 0);
+  return crashes + 1 >= Math.min(DEFAULT_MAX_CRASHES, ...limits);
+}
+
+function crashLimits(registry: JobRegistry): number[] {
+  return registry.all().map((definition) => declaredOptions(definition).maxCrashes);
+}
 
 /** The end of a run that was started. */
 export function outcomeOf(job: RunningJob, environment: OutcomeEnvironment): Outcome {

@@ -5,19 +5,21 @@
  * ended from outside. Where all slots are held so, the worker is stuck.
  */
 import { DenseSet } from '../base/dense-set';
-import type { Clock, Milliseconds } from '../base/clock';
-import type { Logger } from '../base/logger';
+import type { Milliseconds } from '../base/clock';
 import { pagesOf } from '../base/pages';
 import { callerOf } from '../container/scope';
+import type { Application } from '../connections/application';
 import { glimpseOf } from '../payload/unreadable';
-import type { Apart } from './apart';
+import { Apart } from './apart';
+import type { Emptiness } from './emptiness';
 import { WorkerStoppingError } from './errors';
 import type { Executor } from './executor';
-import { logStuck } from './job-log';
+import type { Idle } from './idle';
+import { logStubborn, logStuck } from './job-log';
 import type { LeaseKeeper } from './lease/keeper';
-import { unstarted } from './outcome';
+import { isForOthers, unstarted } from './outcome';
 import type { Outcome, RunningJob } from './running-job';
-import { ABORT_GRACE } from './stopping';
+import { ABORT_GRACE, type Stopping } from './stopping';
 import type { ResolvedWorkerOptions } from './worker-options';
 
 /** A run that has ended and waits to be settled. */
@@ -29,24 +31,23 @@ export interface Finished {
 }
 
 export interface RunsSettings {
-  readonly options: Pick<ResolvedWorkerOptions, 'concurrency' | 'rest'>;
+  readonly application: Application;
+  readonly options: Pick<ResolvedWorkerOptions, 'concurrency' | 'rest' | 'drain'>;
   readonly executor: Executor;
   readonly leases: LeaseKeeper;
-  readonly apart: Apart;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  readonly stopping: Stopping;
+  readonly idle: Idle;
+  readonly emptiness: Emptiness | undefined;
   /** Whether somebody starts another process in the place of one that is stuck. */
   readonly endsProcess: boolean;
-  /** Called for each that has an outcome; its handler may go on all the same. */
-  readonly ended: (job: RunningJob, outcome: Outcome) => void;
-  /** Called when a slot is free again. */
-  readonly freed: () => void;
 }
 
 export class Runs {
   readonly #settings: RunsSettings;
   readonly #open = new DenseSet<RunningJob>();
+  readonly #apart: Apart;
   #ended: Finished[] = [];
+  #started = 0;
   #settling = 0;
   #busy = 0;
   /** Handlers that were given up, with the moments at which they began. */
@@ -55,6 +56,12 @@ export class Runs {
 
   constructor(settings: RunsSettings) {
     this.#settings = settings;
+    this.#apart = new Apart((job) => settings.executor.isLastChance(job));
+  }
+
+  /** How many were started in all. */
+  get started(): number {
+    return this.#started;
   }
 
   /** How many have no outcome. */
@@ -88,20 +95,32 @@ export class Runs {
     return [...this.#open].some((job) => job === caller);
   }
 
-  start(job: RunningJob): void {
-    const { executor, leases, apart, clock, ended } = this.#settings;
-    this.#busy += 1;
-    this.#open.add(job);
-    const startedAt = clock.monotonic();
-    executor.start(job, (outcome) => {
-      this.#open.delete(job);
-      leases.ended(job, outcome);
-      apart.ended(job);
-      this.#ended.push({ job, outcome, took: clock.monotonic() - startedAt });
-      if (job.handler === 'running') this.#giveUp(job, startedAt);
-      else this.#leaveSlot();
-      ended(job, outcome);
-    });
+  /** Whether more may come: none while one runs apart from all others, or is to. */
+  get takesMore(): boolean {
+    return !this.#apart.isTaken;
+  }
+
+  /** How many may come at once. */
+  get mostAtOnce(): number {
+    return this.#apart.most;
+  }
+
+  /** Starts the jobs of one reserve, but for those that are to run apart: the first is held. True: others went back. */
+  take(jobs: readonly RunningJob[]): boolean {
+    const { start, back } = this.#apart.split(jobs);
+    for (const job of back) this.giveBack(job);
+    for (const job of start) this.#start(job);
+    return back.length > 0;
+  }
+
+  /** Starts the one that is held, once all has ended that ran beside it. */
+  startHeld(): void {
+    if (this.#apart.held !== undefined) this.#start(this.#apart.start());
+  }
+
+  giveHeldBack(): void {
+    const held = this.#apart.release();
+    if (held !== undefined) this.giveBack(held);
   }
 
   /** Back to the head of its queue, without having run. */
@@ -149,13 +168,40 @@ export class Runs {
   /** Logs once by which jobs all slots are held, if they are. A reason to end where another process follows this one. */
   stuck(): 'stuck' | undefined {
     if (!this.areStuck) return undefined;
-    const { clock, logger, endsProcess } = this.#settings;
+    const { application, endsProcess } = this.#settings;
+    const { clock, logger } = application;
     if (!this.#isStuckTold) {
       const now = clock.monotonic();
       logStuck(logger, new Map(Array.from(this.#givenUp, ([job, since]) => [job, now - since])), endsProcess);
     }
     this.#isStuckTold = true;
     return endsProcess ? 'stuck' : undefined;
+  }
+
+  #start(job: RunningJob): void {
+    const { application, executor, leases } = this.#settings;
+    const { clock } = application;
+    this.#started += 1;
+    this.#busy += 1;
+    this.#open.add(job);
+    const startedAt = clock.monotonic();
+    executor.start(job, (outcome) => {
+      this.#open.delete(job);
+      leases.ended(job, outcome);
+      this.#apart.ended(job);
+      this.#ended.push({ job, outcome, took: clock.monotonic() - startedAt });
+      if (job.handler === 'running') this.#giveUp(job, startedAt);
+      else this.#leaveSlot();
+      this.#tellEnd(job, outcome);
+    });
+  }
+
+  #tellEnd(job: RunningJob, outcome: Outcome): void {
+    const { application, options, emptiness, stopping, idle } = this.#settings;
+    if (options.drain && isForOthers(outcome)) emptiness!.leave(job);
+    // In a worker that ends no slot is waited for, and the line on the outcome says enough.
+    if (job.handler === 'running' && !stopping.isEnding) logStubborn(application.logger, job);
+    idle.ring();
   }
 
   // Its outcome was recorded without the handler, which goes on.
@@ -169,13 +215,13 @@ export class Runs {
   }
 
   #leaveSlot(): void {
-    const { options, clock, freed } = this.#settings;
+    const { application, options, idle } = this.#settings;
     const leave = (): void => {
       this.#busy -= 1;
-      freed();
+      idle.wake();
     };
     if (options.rest === 0) leave();
-    else clock.after(options.rest * 1000, leave);
+    else application.clock.after(options.rest * 1000, leave);
   }
 
   // Its handler came back, and then an error turned up that it had left behind.

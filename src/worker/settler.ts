@@ -3,9 +3,8 @@
  *
  * Where the driver can, the next reserve travels in the same round trip.
  */
-import type { Clock, Seconds } from '../base/clock';
+import type { Seconds } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
-import type { Logger } from '../base/logger';
 import { groupsOf } from '../base/groups';
 import { FailedCap } from '../application/failed/failed-cap';
 import type {
@@ -17,68 +16,53 @@ import type {
   Settlement,
   SettleResult,
 } from '../connections/contract';
+import type { Application } from '../connections/application';
 import { isStoreAway } from '../connections/errors';
 import type { FailedStore } from '../connections/failed-store';
 import { givenBack } from '../connections/given-back';
 import type { Announcer } from './announcer';
 import type { OutcomeCounts } from './health';
+import type { Idle } from './idle';
 import { logLost, logOutcome, logSetAside } from './job-log';
 import { KeptFailures } from './kept-failures';
+import type { LeaseKeeper } from './lease/keeper';
 import { RefusedOutcomes } from './refused-outcomes';
-import type { Finished } from './runs';
 import type { RunningJob } from './running-job';
+import type { Finished, Runs } from './runs';
+import type { StoreHealth } from './store-health';
 
 export interface SettlerSettings {
+  readonly application: Application;
   readonly connection: Connection;
-  readonly announcer: Announcer;
   /** Where failed jobs go of a connection that keeps none itself. Undefined: it buries them. */
   readonly failedStore: FailedStore | undefined;
-  readonly logger: Logger;
-  readonly clock: Clock;
   readonly lease: Seconds;
   readonly concurrency: number;
-  /** How many failed jobs are kept of each queue. */
-  readonly mostFailures: number;
-  /** Called for each run whose outcome is written, or is not ours to write any more. */
-  readonly settled: (job: RunningJob) => void;
-  /**
-   * Called with those that were not taken while others were, as the store is away since: they are to be settled again. With
-   * none, where nothing but a reserve failed.
-   */
-  readonly untaken: (finished: readonly Finished[], error: unknown) => void;
-  /** Called when a part of the store has answered that others do not wait for. */
-  readonly answered: () => void;
-  /** Called when a job that had somebody to tell has told them. */
-  readonly announced: () => void;
-}
-
-/** What was sent along with some outcomes. */
-interface Answered {
-  readonly results: readonly SettleResult[];
-  readonly reply?: ReserveReply;
+  readonly announcer: Announcer;
+  readonly leases: LeaseKeeper;
+  readonly runs: Runs;
+  readonly store: StoreHealth;
+  readonly idle: Idle;
 }
 
 export class Settler {
   readonly #settings: SettlerSettings;
   readonly #announcements = new Set<Promise<void>>();
-  readonly #failures: KeptFailures;
+  /** Undefined: failures go to the store that the jobs are in. */
+  readonly #failures: KeptFailures | undefined;
   readonly #cap: FailedCap | undefined;
-  readonly #refused: RefusedOutcomes;
+  /** Undefined until the store refuses the first. */
+  #refused: RefusedOutcomes | undefined;
   #unanswered = 0;
   readonly #counts = { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 };
 
   constructor(settings: SettlerSettings) {
     this.#settings = settings;
+    const { connection, failedStore, application, lease } = settings;
+    const { logger } = application;
     this.#cap = capOf(settings);
-    this.#failures = new KeptFailures(settings);
-    const { connection } = settings;
-    this.#refused = new RefusedOutcomes({
-      ...settings,
-      write: async (settlement) => this.#writeAlone(await this.#failures.keep(settlement)),
-      bury: connection.buried === undefined ? undefined : (settlement) => this.#writeAlone(settlement),
-      concluded: (one, result) => this.#conclude(one, result),
-      letGo: ({ job }) => settings.settled(job),
-    });
+    if (failedStore !== undefined && !connection.capabilities.failed)
+      this.#failures = new KeptFailures({ connection, failedStore, lease, logger });
   }
 
   /** How many jobs still hear of their outcome: they count as busy, so that slow hooks do not pile up. */
@@ -88,17 +72,17 @@ export class Settler {
 
   /** Outcomes that are on their way, while others go on: in calls that nobody waits for, or offered again. */
   get unanswered(): number {
-    return this.#unanswered + this.#refused.offered;
+    return this.#unanswered + (this.#refused?.offered ?? 0);
   }
 
   /** Outcomes that the store refuses for good: they are offered now and then, and nobody waits for them. */
   get held(): number {
-    return this.#refused.held;
+    return this.#refused?.held ?? 0;
   }
 
   /** What an outcome was refused with last, in words. */
   get lastRefusal(): string | undefined {
-    return this.#refused.lastMessage;
+    return this.#refused?.lastMessage;
   }
 
   get counts(): OutcomeCounts {
@@ -125,34 +109,29 @@ export class Settler {
       return request && (await connection.reserve(request));
     } catch (error) {
       // Thrown, it would have all of them settled a second time.
-      this.#settings.untaken([], error);
+      this.#untaken([], error);
       return undefined;
     }
   }
 
   /** Settles one queue, while others go on. */
   async #settleApart(finished: readonly Finished[]): Promise<void> {
-    const { untaken, answered } = this.#settings;
+    const { store } = this.#settings;
     this.#unanswered += finished.length;
     const failure = await this.#settle(finished).then(
       () => undefined,
       (error: unknown) => ({ error }),
     );
     this.#unanswered -= finished.length;
-    if (failure === undefined) answered();
-    else untaken(finished, failure.error);
+    if (failure !== undefined) this.#untaken(finished, failure.error);
+    else if (this.unanswered === 0 && !store.isPausing) store.recovered();
   }
 
   async #settle(finished: readonly Finished[], request?: ReserveRequest): Promise<ReserveReply | undefined> {
-    if (!this.#failures.areElsewhere) {
-      return this.#send(
-        finished,
-        finished.map(({ outcome }) => outcome.settlement),
-        request,
-      );
-    }
+    const failures = this.#failures;
+    if (failures === undefined) return this.#send(finished, finished.map(settlementOf), request);
     // A failed store that is away, or refuses one, keeps no other outcome from being written.
-    const kept = await Promise.allSettled(finished.map(({ outcome }) => this.#failures.keep(outcome.settlement)));
+    const kept = await Promise.allSettled(finished.map((one) => failures.keep(settlementOf(one))));
     const ready = finished.filter((_, index) => kept[index]!.status === 'fulfilled');
     const settlements = kept.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     const reply = await this.#send(ready, settlements, request);
@@ -180,7 +159,7 @@ export class Settler {
 
   /** What a reserve has met, and nobody can run, is among the failed jobs of its queue. */
   setAside(one: SetAside): void {
-    logSetAside(this.#settings.logger, one);
+    logSetAside(this.#settings.application.logger, one);
     void this.#cap?.kept(one.queue);
   }
 
@@ -192,7 +171,7 @@ export class Settler {
 
   /** What was not taken by now is left to the ends of the leases. */
   close(): void {
-    this.#refused.close();
+    this.#refused?.close();
   }
 
   async #send(
@@ -200,42 +179,62 @@ export class Settler {
     settlements: readonly Settlement[],
     request: ReserveRequest | undefined,
   ): Promise<ReserveReply | undefined> {
-    let answered: Answered;
+    const { connection } = this.#settings;
+    let results: readonly SettleResult[] = [];
+    let reply: ReserveReply | undefined;
     try {
-      answered = await this.#exchange(settlements, request);
+      if (settlements.length === 0) reply = request && (await connection.reserve(request));
+      else if (request === undefined) results = await connection.settle(settlements);
+      else ({ results, reply } = await connection.settleAndReserve!(settlements, request));
     } catch (error) {
       if (isStoreAway(error) || finished.length === 0) throw error;
       await this.#sendOneByOne(finished, settlements);
       return undefined;
     }
-    this.#confirm(finished, answered.results);
-    return answered.reply;
-  }
-
-  async #exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Answered> {
-    const { connection } = this.#settings;
-    if (request === undefined) {
-      return { results: settlements.length === 0 ? [] : await connection.settle(settlements) };
-    }
-    if (settlements.length === 0) return { results: [], reply: await connection.reserve(request) };
-    return connection.settleAndReserve!(settlements, request);
+    for (let index = 0; index < finished.length; index += 1) this.#conclude(finished[index]!, results[index]!);
+    return reply;
   }
 
   // One of them is the reason, or what was to be reserved is: alone each shows whether it is the one.
   async #sendOneByOne(finished: readonly Finished[], settlements: readonly Settlement[]): Promise<void> {
     for (const [index, one] of finished.entries()) {
       try {
-        this.#confirm([one], await this.#settings.connection.settle([settlements[index]!]));
+        this.#conclude(one, await this.#writeAlone(settlements[index]!));
       } catch (error) {
-        if (isStoreAway(error)) return this.#settings.untaken(finished.slice(index), error);
-        this.#refused.take(one, error);
+        if (isStoreAway(error)) return this.#untaken(finished.slice(index), error);
+        this.#offered.take(one, error);
       }
     }
   }
 
   #notWritten(one: Finished, error: unknown): void {
-    if (isStoreAway(error)) this.#settings.untaken([one], error);
-    else this.#refused.take(one, error);
+    if (isStoreAway(error)) this.#untaken([one], error);
+    else this.#offered.take(one, error);
+  }
+
+  /**
+   * They are to be settled again: they were not taken while others were, as the store is away since. None: nothing but a
+   * reserve has failed.
+   */
+  #untaken(finished: readonly Finished[], error: unknown): void {
+    const { runs, store } = this.#settings;
+    runs.takeBack(finished);
+    store.failed(error, finished.length === 0 ? 'reserving' : 'settling');
+  }
+
+  /** Those that are refused, and offered again. */
+  get #offered(): RefusedOutcomes {
+    const { application, connection } = this.#settings;
+    return (this.#refused ??= new RefusedOutcomes({
+      ...this.#settings,
+      clock: application.clock,
+      logger: application.logger,
+      write: async (settlement) => this.#writeAlone((await this.#failures?.keep(settlement)) ?? settlement),
+      bury: connection.buried === undefined ? undefined : (settlement) => this.#writeAlone(settlement),
+      concluded: (one, result) => this.#conclude(one, result),
+      letGo: ({ job }) => this.#letGo(job),
+      untaken: (finished, error) => this.#untaken(finished, error),
+    }));
   }
 
   async #writeAlone(settlement: Settlement): Promise<SettleResult> {
@@ -243,19 +242,16 @@ export class Settler {
     return result!;
   }
 
-  #confirm(finished: readonly Finished[], results: readonly SettleResult[]): void {
-    for (let index = 0; index < finished.length; index += 1) this.#conclude(finished[index]!, results[index]!);
-  }
-
   #conclude(one: Finished, result: SettleResult): void {
     const { job, outcome } = one;
-    const { announcer, logger, settled } = this.#settings;
-    this.#refused.taken();
-    settled(job);
+    const { announcer, application } = this.#settings;
+    const { logger } = application;
+    this.#refused?.taken();
+    this.#letGo(job);
     if (result === 'lost') {
       this.#counts.lost += 1;
       logLost(logger, one);
-      this.#announce(this.#failures.takeBack(job.reservation));
+      this.#announce(this.#failures?.takeBack(job.reservation));
       return this.#announce(announcer.announceLost(job, outcome));
     }
     this.#counts[outcome.settlement.outcome] += 1;
@@ -265,22 +261,32 @@ export class Settler {
     this.#announce(announcer.announce(job, outcome));
   }
 
+  /** Its outcome is written, or is not ours to write any more. */
+  #letGo(job: RunningJob): void {
+    const { leases, idle } = this.#settings;
+    leases.drop(job);
+    idle.ring();
+  }
+
   #announce(telling: Promise<void> | undefined): void {
     if (telling === undefined) return;
     const announcement = telling.finally(() => {
       this.#announcements.delete(announcement);
-      this.#settings.announced();
+      this.#settings.idle.wake();
     });
     this.#announcements.add(announcement);
   }
 }
 
 // Buried jobs are for the store to keep.
-function capOf({ connection, failedStore, mostFailures, logger }: SettlerSettings): FailedCap | undefined {
+function capOf({ connection, failedStore, application }: SettlerSettings): FailedCap | undefined {
   if (failedStore === undefined) return undefined;
+  const { keptFailures: mostFailures, logger } = application;
   const failed = (error: unknown): void => {
     const message = `Failed jobs beyond the newest ${mostFailures} were not removed: ${errorMessage(error)}`;
     logger.warn({ connection: connection.name }, message);
   };
   return new FailedCap({ store: failedStore, keep: mostFailures, failed });
 }
+
+const settlementOf = ({ outcome }: Finished): Settlement => outcome.settlement;

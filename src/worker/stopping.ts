@@ -1,5 +1,6 @@
 /** When a worker stops, and how long each phase of its end may take: finish, abort, write what is left, give up. */
 import type { Clock, Milliseconds, Seconds, Timer } from '../base/clock';
+import type { WorkerState } from './health';
 import type { ResolvedWorkerOptions } from './worker-options';
 
 /**
@@ -40,8 +41,7 @@ export class Stopping {
   readonly #timers: Timer[] = [];
   #phase: 'working' | 'ending' | 'over' = 'working';
   #cutShort: () => void = () => undefined;
-  /** Jobs that were started. */
-  started = 0;
+  state: WorkerState = 'new';
   /** By `stop()`, by an error that nobody caught, or by the store. The first stays. */
   requested: 'stopped' | 'uncaught' | 'restart' | undefined;
 
@@ -57,9 +57,9 @@ export class Stopping {
     this.#startedAt = clock.monotonic();
   }
 
-  /** How many jobs may still be started. */
-  get jobsLeft(): number {
-    return this.#options.maxJobs - this.started;
+  /** No more jobs are started. */
+  get isEnding(): boolean {
+    return this.state !== 'running' || this.requested !== undefined;
   }
 
   /** When `maxTime` has passed. */
@@ -72,13 +72,13 @@ export class Stopping {
     return this.#options.once ? this.#startedAt + this.#options.sleep * 1000 : Infinity;
   }
 
-  /** The first that holds. */
-  reason(): StopReason | undefined {
+  /** The first that holds. @param started how many jobs were */
+  reason(started: number): StopReason | undefined {
     if (this.requested !== undefined) return this.requested;
-    const { memory, maxTime, once } = this.#options;
+    const { memory, maxTime, maxJobs, once } = this.#options;
     if (memory < Infinity && process.memoryUsage.rss() > memory) return 'memory';
     if (maxTime < Infinity && this.#clock.monotonic() >= this.endsAt) return 'max-time';
-    if (this.jobsLeft <= 0) return once ? 'once' : 'max-jobs';
+    if (started >= maxJobs) return once ? 'once' : 'max-jobs';
     return undefined;
   }
 

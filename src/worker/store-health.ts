@@ -1,6 +1,6 @@
 /**
- * How the store is doing, as one worker sees it: when it last answered, whether it is left alone after a failure, and
- * whether it answers at all while somebody asks for the worker's health.
+ * How the store is doing, as one worker sees it: when it last answered and what it said beside the jobs, whether it is left
+ * alone after a failure, and whether it answers at all while somebody asks for the worker's health.
  *
  * A failure is logged once for each streak, and the store is asked again after growing pauses. An idle worker would notice
  * an outage with its next reserve, and a busy one with the next renewal of a lease. That is too late for a health check, so
@@ -9,8 +9,10 @@
 import { pauseAfter } from '../base/backoff';
 import { type Clock, endOfTurn, type Milliseconds, type Seconds, type Timer } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
+import type { Logger } from '../base/logger';
+import { StoreClock } from '../base/store-clock';
 import type { Application } from '../connections/application';
-import type { Connection } from '../connections/contract';
+import type { Connection, ReserveReply } from '../connections/contract';
 
 /** A store that is back is used again within 2 s, whatever the connection itself needs. */
 const BACKOFF = { first: 250, longest: 1000 };
@@ -24,13 +26,20 @@ const LOOK_DEADLINE: Milliseconds = 750;
 /** After somebody has asked for the health. */
 const WATCHED: Milliseconds = 30_000;
 
+/** Those whose dangers were logged: few people run `onqueue check`. */
+const warned = new WeakSet<Connection>();
+
 export class StoreHealth {
+  /** The store's clock, as far as its answers tell. */
+  readonly storeClock: StoreClock;
   readonly #application: Pick<Application, 'clock' | 'random' | 'logger'>;
   readonly #clock: Clock;
   readonly #connection: Connection;
   readonly #pauseOver: () => void;
   readonly #startedAt: Milliseconds;
   #heardAt: Milliseconds | undefined;
+  #paused: readonly string[] = [];
+  #restart: string | undefined;
 
   #failures = 0;
   #isTold = false;
@@ -61,11 +70,31 @@ export class StoreHealth {
     this.#pauseOver = pauseOver;
     this.#startedAt = this.#clock.monotonic();
     this.#look = lookOf(connection, queue);
+    this.storeClock = new StoreClock(this.#clock);
   }
 
-  /** It has answered a reserve. */
-  heard(): void {
+  /**
+   * It has answered a reserve. True: it has told workers to end, so that their processes start anew.
+   *
+   * @param unasked those of the worker's queues that the reply says nothing of
+   */
+  heard({ paused: told = [], restart, now, forgotten }: ReserveReply, unasked?: ReadonlySet<string>): boolean {
+    const isFirst = this.#heardAt === undefined;
     this.#heardAt = this.#clock.monotonic();
+    if (now !== undefined) this.storeClock.told(now);
+    const paused = unasked === undefined ? told : [...told, ...this.#paused.filter((queue) => unasked.has(queue))];
+    if (paused.join() !== this.#paused.join()) this.#logPaused(paused);
+    if (forgotten === true) this.#logForgotten();
+    if (isFirst) void logDangers(this.#connection, this.#application.logger);
+    // An order from before this worker began is not meant for it. A store that has forgotten its orders gives none.
+    const isNew = !isFirst && restart !== undefined && restart !== this.#restart;
+    this.#restart = restart ?? this.#restart;
+    return isNew;
+  }
+
+  /** Those of the worker's queues that nothing is taken from. */
+  get paused(): readonly string[] {
+    return this.#paused;
   }
 
   get sinceHeard(): Seconds | undefined {
@@ -140,6 +169,31 @@ export class StoreHealth {
     this.#pause = undefined;
   }
 
+  #logPaused(paused: readonly string[]): void {
+    const { name } = this.#connection;
+    for (const queue of paused) {
+      if (this.#paused.includes(queue)) continue;
+      this.#application.logger.warn(
+        { connection: name, queue },
+        `Queue '${queue}' is paused: nothing is taken from it.`,
+      );
+    }
+    for (const queue of this.#paused) {
+      if (!paused.includes(queue))
+        this.#application.logger.info({ connection: name, queue }, `Queue '${queue}' goes on.`);
+    }
+    this.#paused = paused;
+  }
+
+  #logForgotten(): void {
+    const { name, address } = this.#connection;
+    this.#application.logger.error(
+      { connection: name, address, outcome: 'forgotten' },
+      `${address} has lost what it had confirmed: it was flushed, or came back without its data. Jobs that waited there ` +
+        'are gone; those that run here end as lost. The worker goes on.',
+    );
+  }
+
   #lookIn(pause: Milliseconds): void {
     if (this.#isClosed || this.#look === undefined) return;
     this.#nextLook = this.#clock.after(pause, () => {
@@ -181,4 +235,18 @@ function lookOf(connection: Connection, queue: string): (() => Promise<unknown>)
   const { capabilities, control } = connection;
   if (control !== undefined) return () => control.paused();
   return capabilities.exactCounts ? () => connection.counts(queue) : undefined;
+}
+
+/** Logs what `onqueue check` finds of a store that may lose jobs. Never rejects. */
+async function logDangers(connection: Connection, logger: Logger): Promise<void> {
+  const store = connection.standsFor ?? connection;
+  if (warned.has(store)) return;
+  warned.add(store);
+  const { name, address } = store;
+  const found = await store.diagnose().catch(() => []);
+  for (const { level, subject, message, endangersJobs } of found) {
+    if (endangersJobs !== true) continue;
+    const text = `${address} may lose jobs. ${subject}: ${message}`;
+    logger[level === 'error' ? 'error' : 'warn']({ connection: name, subject }, text);
+  }
 }

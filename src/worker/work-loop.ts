@@ -7,8 +7,8 @@
  */
 import { callerOf, callFrom } from '../container/scope';
 import { Calls } from './calls';
-import { LoopLag, standInsOf, type WorkerHealth, type WorkerState } from './health';
-import { Bell } from './idle';
+import type { Emptiness } from './emptiness';
+import { LoopLag, standInsOf, type WorkerHealth } from './health';
 import { logUnsettled } from './job-log';
 import { type Parts, partsOf, type WorkLoopSettings } from './parts';
 import type { RunningJob } from './running-job';
@@ -19,27 +19,25 @@ export class WorkLoop {
   readonly #settings: WorkLoopSettings;
   readonly #parts: Parts;
   readonly #calls: Calls;
-  readonly #bell = new Bell();
   readonly #lag: LoopLag;
-  #state: WorkerState = 'new';
   #reason: StopReason | undefined;
   /** How many jobs had been started when the hooks were last told that the worker is idle. */
   #idleAfter: number | undefined;
 
   constructor(settings: WorkLoopSettings) {
     this.#settings = settings;
-    this.#parts = partsOf(settings, this, this.#bell.ring, () => this.#isEnding);
-    this.#calls = new Calls(settings, this.#parts, this.#bell.ring, () => this.#isEnding);
+    this.#parts = partsOf(settings, this);
+    this.#calls = new Calls(settings, this.#parts);
     this.#lag = new LoopLag(settings.application.clock);
   }
 
   /** Asks the loop to end; `run` resolves when it has. */
   stop(reason: 'stopped' | 'uncaught' = 'stopped'): void {
-    const { stopping, runs } = this.#parts;
+    const { stopping, runs, idle } = this.#parts;
     stopping.requested ??= reason;
     runs.stop();
     stopping.begin(runs.open > 0);
-    this.#bell.ring();
+    idle.ring();
   }
 
   /** Whether it waits for the code that asks. */
@@ -53,18 +51,19 @@ export class WorkLoop {
 
   get health(): WorkerHealth {
     const { connection, application, options, queues } = this.#settings;
-    const { store, runs, orders, leases, settler } = this.#parts;
+    const { store, runs, stopping, leases, settler } = this.#parts;
     const { sinceHeard } = store;
     const isStuck = (this.#calls.mayAsk && store.isSilent(options.sleep)) || runs.areStuck;
     const { isTroubled } = store;
+    const { state } = stopping;
     return {
-      state: this.#state,
+      state,
       reason: this.#reason,
-      live: this.#state !== 'running' || !isStuck || isTroubled,
-      ready: this.#state === 'running' && sinceHeard !== undefined && !isStuck && !isTroubled,
+      live: state !== 'running' || !isStuck || isTroubled,
+      ready: state === 'running' && sinceHeard !== undefined && !isStuck && !isTroubled,
       connection: connection.name,
       queues: queues.map(({ name }) => name),
-      paused: orders.paused,
+      paused: store.paused,
       running: runs.busy,
       lastPoll: sinceHeard === undefined ? undefined : new Date(application.clock.now() - sinceHeard * 1000),
       sinceLastPoll: sinceHeard,
@@ -80,12 +79,12 @@ export class WorkLoop {
     const { executor, settler, store, stopping, runs, leases, idle } = this.#parts;
     const deaf = hearUncaught(application, process.uncaught, () => this.stop('uncaught'));
     const emit = application.hooks.emit.bind(application.hooks);
-    this.#state = 'running';
+    stopping.state = 'running';
     this.#lag.beat();
     try {
       await this.#told(callFrom(this, () => emit('starting', this.#event)));
       const reason = (this.#reason = await this.#until(() => this.#work()));
-      this.#state = 'stopping';
+      stopping.state = 'stopping';
       if (!RAN_OUT.includes(reason)) runs.stop();
       process.changed?.();
       idle.pause();
@@ -96,7 +95,7 @@ export class WorkLoop {
     } finally {
       deaf();
       for (const part of [executor, settler, store, stopping, this.#lag]) part.close();
-      this.#state = 'stopped';
+      stopping.state = 'stopped';
       await leases.close();
       await idle.end();
     }
@@ -108,7 +107,7 @@ export class WorkLoop {
       let result = step();
       if (result instanceof Promise) result = await result;
       if (result !== undefined) return result;
-      await this.#bell.heard();
+      await this.#parts.idle.rung();
     }
   }
 
@@ -117,23 +116,22 @@ export class WorkLoop {
   }
 
   #work(): StopReason | undefined | Promise<StopReason | undefined> {
-    const { stopping, apart, looping, idle, store } = this.#parts;
+    const { stopping, runs, idle, emptiness, store } = this.#parts;
     idle.tellTime();
-    looping.tellTime();
-    const asked = stopping.reason();
+    const asked = stopping.reason(runs.started);
     if (asked !== undefined) return asked;
     // Once all is stored and told that ran beside it: a crash would be theirs as well.
-    if (this.#isSettled && apart.held !== undefined) this.#calls.start(apart.start());
+    if (this.#isSettled) runs.startHeld();
     // One that is not async has ended by now, and is to be settled.
     if (!this.#isSettled) return this.#goOn();
     const isOver = this.#isOnceOver;
-    if (isOver || this.#settings.options.stopWhenEmpty) {
+    if (isOver || emptiness !== undefined) {
       // A veto counts as an empty queue, as in Laravel: a paused worker can be told to end when it has nothing to do.
-      if (isOver || looping.isVetoed) return 'empty';
+      if (isOver || idle.isVetoed) return 'empty';
       if (!this.#calls.haveAskedAll) idle.lookAgain();
-      if (!(idle.mayHaveMore && this.#calls.free > 0) && !store.isPausing) return this.#count();
+      if (!(idle.mayHaveMore && this.#calls.free > 0) && !store.isPausing) return this.#count(emptiness!);
     }
-    return this.#parts.runs.stuck() ?? this.#goOn();
+    return runs.stuck() ?? this.#goOn();
   }
 
   #goOn(): undefined {
@@ -143,34 +141,30 @@ export class WorkLoop {
 
   /** Sets what wakes the loop. */
   #wait(): undefined {
-    const { idle, looping, stopping, store, runs } = this.#parts;
+    const { idle, stopping, store, runs } = this.#parts;
     const isIdle = this.#calls.mayAsk && !idle.mayHaveMore && !store.isPausing;
-    const wakeAt = Math.min(
-      isIdle ? idle.nextLook : Infinity,
-      looping.vetoedUntil ?? Infinity,
-      stopping.endsAt,
-      runs.open === 0 && this.#hasLooked ? stopping.onceUntil : Infinity,
-    );
+    const onceUntil = runs.open === 0 && this.#hasLooked ? stopping.onceUntil : Infinity;
+    const wakeAt = Math.min(stopping.endsAt, onceUntil);
     if (isIdle) this.#tellIdle();
     else idle.pause();
-    idle.wait(wakeAt, isIdle && !this.#calls.await());
+    idle.wait(wakeAt, isIdle, isIdle && !this.#calls.await());
     return undefined;
   }
 
   // Once for each time that jobs have run out; nobody waits for the hooks.
   #tellIdle(): void {
-    const { started } = this.#parts.stopping;
+    const { started } = this.#parts.runs;
     if (!this.#isSettled || started === this.#idleAfter) return;
     this.#idleAfter = started;
     void callFrom(this, () => this.#settings.application.hooks.emit('idle', this.#event));
   }
 
   /** Counts what the store has left. */
-  async #count(): Promise<StopReason | undefined> {
-    const { idle, emptiness, orders, stopping, store, runs } = this.#parts;
+  async #count(emptiness: Emptiness): Promise<StopReason | undefined> {
+    const { idle, stopping, store, runs } = this.#parts;
     let isEmpty = false;
     const look = async (): Promise<void> => {
-      if (!(await emptiness.holds(idle.mayHaveMore ? undefined : idle.nextLook, orders.paused))) return;
+      if (!(await emptiness.holds(idle.mayHaveMore ? undefined : idle.nextLook, store.paused))) return;
       // A job that the store has just handed to the wait is counted nowhere: once it is back, a last look decides.
       isEmpty = !(await idle.end()) || this.#calls.free <= 0;
       if (!isEmpty) idle.lookAgain();
@@ -185,9 +179,8 @@ export class WorkLoop {
 
   // Runs finish and are settled; after `stop()` only for as long as the grace, then they are given back.
   #drain(): true | undefined {
-    const { apart, runs, stopping } = this.#parts;
-    const held = apart.release();
-    if (held !== undefined) runs.giveBack(held);
+    const { runs, stopping } = this.#parts;
+    runs.giveHeldBack();
     if (this.#unsettled + this.#calls.underWay === 0 || stopping.isOver) return true;
     this.#calls.settle();
     return undefined;
@@ -214,14 +207,9 @@ export class WorkLoop {
     return { connectionName: connection.name, queue: queues.map(({ name }) => name).join(',') };
   }
 
-  /** No more jobs are started. */
-  get #isEnding(): boolean {
-    return this.#state !== 'running' || this.#parts.stopping.requested !== undefined;
-  }
-
   // A worker of one job does not give up before its queues were seen: the first look may come late.
   get #hasLooked(): boolean {
-    return this.#parts.store.sinceHeard !== undefined || this.#parts.looping.isVetoed;
+    return this.#parts.store.sinceHeard !== undefined || this.#parts.idle.isVetoed;
   }
 
   get #isOnceOver(): boolean {

@@ -2,11 +2,17 @@ import { Idle } from '../../src/worker/idle';
 import { TestClock } from '../../src/testing/test-clock';
 import { testApplication } from '../support/application';
 
+function idleWorker(clock = new TestClock()): { readonly idle: Idle; readonly close: () => Promise<void> } {
+  const { manager } = testApplication();
+  const { hooks } = manager;
+  const idle = new Idle({ connection: manager.driver(), queues: ['default'], sleep: 1, clock, hooks });
+  return { idle, close: () => manager.close() };
+}
+
 describe('what a worker knows of the jobs that its store has', () => {
   it('stays the same within a step of its loop, also when one comes due: it would neither ask for it nor wait', async () => {
     const clock = new TestClock();
-    const { manager } = testApplication();
-    const idle = new Idle(manager.driver(), ['default'], 1, clock, () => undefined);
+    const { idle, close } = idleWorker(clock);
     idle.answered(idle.news, false, 1);
 
     await clock.advance('2s');
@@ -14,18 +20,17 @@ describe('what a worker knows of the jobs that its store has', () => {
 
     idle.tellTime();
     expect(idle.mayHaveMore).toBe(true);
-    await manager.close();
+    await close();
   });
 
   it('is asked for once more when two answers have crossed: the one that comes last may not know what comes due first', async () => {
-    const { manager } = testApplication();
-    const idle = new Idle(manager.driver(), ['default'], 1, new TestClock(), () => undefined);
+    const { idle, close } = idleWorker();
     const { news } = idle;
     idle.answered(news, false, 0.5);
     expect(idle.mayHaveMore).toBe(false);
 
     idle.answered(news, false, Infinity);
     expect(idle.mayHaveMore).toBe(true);
-    await manager.close();
+    await close();
   });
 });

@@ -1,4 +1,4 @@
-import { Looping } from '../../src/worker/looping';
+import { Idle } from '../../src/worker/idle';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { Gate, until as untilOn } from '../support/application';
@@ -8,6 +8,11 @@ setTheScene();
 
 const worker = (options: WorkerOptions = {}): Worker => new Worker(options, application.manager);
 const counts = (queue = 'default'): Promise<object> => application.manager.driver().counts(queue);
+
+const idleWorker = (): Idle => {
+  const { manager, clock } = application;
+  return new Idle({ connection: manager.driver(), queues: ['default'], sleep: 1, clock, hooks: manager.hooks });
+};
 
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
 
@@ -31,32 +36,32 @@ describe('looping', () => {
   it('has its veto hold for a whole step of the loop: one that saw it end half way would neither ask nor wait', async () => {
     const { manager, clock } = application;
     manager.hooks.on('looping', () => false);
-    const looping = new Looping(manager, { connectionName: 'memory', queue: 'default' }, 1, () => undefined);
-    expect(looping.isAllowed()).toBe(false);
+    const idle = idleWorker();
+    expect(idle.isAllowed()).toBe(false);
 
     await clock.advance('2s');
-    expect(looping.vetoedUntil).toBeDefined();
+    expect(idle.isHeldBack).toBe(true);
 
-    looping.tellTime();
-    expect(looping.vetoedUntil).toBeUndefined();
+    idle.tellTime();
+    expect(idle.isHeldBack).toBe(false);
   });
 
   it('gives an answer for one reserve, and for the step that follows it: later the hooks might say something else', async () => {
     const { manager, clock } = application;
     manager.hooks.on('looping', () => true);
-    const looping = new Looping(manager, { connectionName: 'memory', queue: 'default' }, 1, () => undefined);
+    const idle = idleWorker();
     const asked = async (): Promise<void> => {
-      expect(looping.isAllowed()).toBe(false);
+      expect(idle.isAllowed()).toBe(false);
       await clock.advance(0);
     };
     await asked();
-    looping.tellTime();
-    expect([looping.isAllowed(), looping.isAllowed()]).toEqual([true, false]);
+    idle.tellTime();
+    expect([idle.isAllowed(), idle.isAllowed()]).toEqual([true, false]);
 
     await clock.advance(0);
-    looping.tellTime();
-    looping.tellTime();
-    expect(looping.isAllowed()).toBe(false);
+    idle.tellTime();
+    idle.tellTime();
+    expect(idle.isAllowed()).toBe(false);
   });
 
   it('counts a veto as an empty queue for stopWhenEmpty', async () => {

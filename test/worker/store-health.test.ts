@@ -1,4 +1,5 @@
 import type { Connection } from '../../src/connections/contract';
+import { NOTHING } from '../../src/connections/kit/settling';
 import { silentLogger } from '../../src/base/console-logger';
 import { TestClock } from '../../src/testing/test-clock';
 import { StoreHealth } from '../../src/worker/store-health';
@@ -16,7 +17,7 @@ beforeEach(() => {
     looks += 1;
     return answer();
   };
-  const connection = { control: { paused } } as unknown as Connection;
+  const connection = { control: { paused }, diagnose: async () => [] } as unknown as Connection;
   store = new StoreHealth({ clock, random: () => 1, logger: silentLogger }, connection, 'default', () => undefined);
 });
 
@@ -37,13 +38,13 @@ it('asks the store for nothing while nobody asks for the health, and for a while
 
 it('asks nothing of a store that answers the worker anyway, and follows an outage after that as soon', async () => {
   for (let second = 0; second < 10; second += 1) {
-    store.heard();
+    store.heard(NOTHING.reply);
     expect(store.answersLooks).toBe(true);
     await clock.advance('0.9s');
   }
   expect(looks).toBe(0);
 
-  store.heard();
+  store.heard(NOTHING.reply);
   answer = never;
   await clock.advance('2s');
   expect(store.answersLooks).toBe(false);

@@ -1,6 +1,6 @@
 import type { RunOptions } from '../../src/job/options';
 import { noCounters } from '../../src/payload/counters';
-import { isLastAttempt, refusalOf } from '../../src/worker/limits';
+import { isLastAttempt, refusalOf } from '../../src/worker/outcome';
 import { JobTimedOutError } from '../../src/worker/errors';
 
 const options: RunOptions = {
