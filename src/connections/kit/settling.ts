@@ -36,9 +36,12 @@ export class Settling {
   }
 
   /** @throws what `exchange` throws */
-  async inPages(settlements: readonly Settlement[], exchange: Exchange): Promise<Settled> {
+  inPages(settlements: readonly Settlement[], exchange: Exchange): Promise<Settled> {
     const [first = settlements, ...others] = pagesOf(settlements, this.#bytesOf);
-    if (others.length === 0 && !this.#mayKnow) return exchange(first, true);
+    return others.length === 0 && !this.#mayKnow ? exchange(first, true) : this.#pageByPage(settlements, exchange);
+  }
+
+  async #pageByPage(settlements: readonly Settlement[], exchange: Exchange): Promise<Settled> {
     const results = settlements.map(({ reservation }) => this.#written.get(reservation));
     const left = [...settlements.keys()].filter((at) => results[at] === undefined);
     const pages = [...pagesOf(left, (at) => this.#bytesOf(settlements[at]!))];

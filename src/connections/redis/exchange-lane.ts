@@ -4,6 +4,7 @@
  * Its calls are asked until they are answered. Given up, a reserve that was carried out would leave jobs with nobody
  * until their leases end, and a settle would end as `lost` when it is asked again under another number.
  */
+import type { Moment } from '../../base/clock';
 import { MOST_JOBS } from '../../base/pages';
 import { type Counters, countersTail, noCounters, readCounters, readCountersOfAny } from '../../payload/counters';
 import type { Reservation, ReserveReply, ReserveRequest, SetAside, Settlement, SettleResult } from '../contract';
@@ -21,6 +22,18 @@ interface Exchange extends Waiting {
   readonly request: ReserveRequest | undefined;
   readonly first: FirstAttempt | undefined;
   resolve(settled: Settled): void;
+}
+
+/** What was sent. */
+interface Call {
+  readonly exchanges: readonly Exchange[];
+  readonly settlements: readonly Settlement[];
+  /** The places of the settlements, as they were written. */
+  readonly order: readonly number[];
+  readonly queues: readonly string[];
+  readonly keys: readonly string[];
+  readonly isReserve: boolean;
+  readonly sentAt: Moment;
 }
 
 type Argument = string | number | Buffer;
@@ -87,7 +100,7 @@ export class ExchangeLane extends Lane<Exchange> {
     });
   }
 
-  protected async carry(exchanges: readonly Exchange[], sequence: number): Promise<void> {
+  protected carry(exchanges: readonly Exchange[], sequence: number): Promise<void> {
     const request = exchanges.find((exchange) => exchange.request !== undefined)?.request;
     const queues = [...new Set(request?.queues)];
     const sources = queues.length;
@@ -98,18 +111,23 @@ export class ExchangeLane extends Lane<Exchange> {
     const keys = [client(this.id), control, cancelled, reasons];
     for (const queue of queues) keys.push(...this.#keysOf(queue));
     const limit = Math.min(request?.limit ?? 0, MOST_JOBS);
-    const sentAt = this.moment;
-    const reply = await this.caller.script(
-      script('exchange'),
-      keys,
-      [sequence, this.id, request?.lease ?? 0, limit, sources, ...outcomes],
-      {
+    const isReserve = request !== undefined;
+    const call: Call = { exchanges, settlements, order, queues, keys, isReserve, sentAt: this.moment };
+    const args = [sequence, this.id, request?.lease ?? 0, limit, sources, ...outcomes];
+    return this.caller
+      .script(script('exchange'), keys, args, {
         consequence: consequenceOf(settlements.length),
         since: this.waitingSince(exchanges),
         first: exchanges[0]!.first,
         insist: exchanges.some(({ insists }) => insists === true) ? 'always' : 'once-sent',
-      },
-    );
+      })
+      .then((reply) => this.#answered(reply, call));
+  }
+
+  #answered(
+    reply: readonly unknown[],
+    { exchanges, settlements, order, queues, keys, isReserve, sentAt }: Call,
+  ): Promise<void> | undefined {
     const [, jobs, nextIn, now, words] = reply as readonly [Buffer, Jobs, Buffer, number, readonly unknown[]];
     const news = newsOf(words);
     this.#forgotten = this.forgot(keys[0]!, sentAt, news.unrecorded !== undefined) || this.#forgotten;
@@ -120,17 +138,17 @@ export class ExchangeLane extends Lane<Exchange> {
     const refusal = news.unsettled && this.caller.errorOf(String(news.unsettled[0]), consequenceOf(settlements.length));
     const told = replyOf(jobs, nextIn, now, news, queues, this.#forgotten);
     // A settle has nobody to tell it to: the next reserve has.
-    if (request !== undefined) this.#forgotten = false;
-    const error = refusal && (await explained(this.caller, keys.slice(1), refusal));
-    this.#answer(exchanges, results, told, error);
+    if (isReserve) this.#forgotten = false;
+    if (refusal === undefined) return this.#tell(exchanges, results, told);
+    return explained(this.caller, keys.slice(1), refusal).then((error) => this.#tell(exchanges, results, told, error));
   }
 
-  #answer(
+  #tell(
     exchanges: readonly Exchange[],
     results: readonly (SettleResult | undefined)[],
     reply: ReserveReply,
-    error: unknown,
-  ): void {
+    error?: unknown,
+  ): undefined {
     let start = 0;
     for (const exchange of exchanges) {
       const { settlements } = exchange;

@@ -25,13 +25,15 @@ export class Exchanger {
     this.#slots = store.cluster && new SlotExchanger(store, store.cluster, this.#settling);
   }
 
-  async exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Settled> {
-    // Before the failure is written: the lists of failed jobs look only at queues whose name is known.
-    for (const { outcome, reservation } of settlements)
-      if (outcome === 'failed') await this.#makeKnown(reservation.queue);
-    const settled = await (this.#slots?.exchange(settlements, request) ?? this.#together(settlements, request));
-    this.#heed(settled.reply);
-    return settled;
+  // Not async, nor is what it asks: a worker that runs one job at a time pays each promise with each job.
+  exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Settled> {
+    const hasFailed = settlements.some(({ outcome }) => outcome === 'failed');
+    const exchange = (): Promise<Settled> =>
+      this.#slots?.exchange(settlements, request) ?? this.#together(settlements, request);
+    return (hasFailed ? this.#makeFailedKnown(settlements).then(exchange) : exchange()).then((settled) => {
+      this.#heed(settled.reply);
+      return settled;
+    });
   }
 
   /** Not in a cluster. @param first sends the call, whenever it likes */
@@ -50,6 +52,12 @@ export class Exchanger {
     for (const { queue } of setAside) names.add(queue).catch(() => undefined);
   }
 
+  // Before the failure is written: the lists of failed jobs look only at queues whose name is known.
+  async #makeFailedKnown(settlements: readonly Settlement[]): Promise<void> {
+    for (const { outcome, reservation } of settlements)
+      if (outcome === 'failed') await this.#makeKnown(reservation.queue);
+  }
+
   #makeKnown(queue: string): Promise<unknown> {
     const { names, cluster, keys } = this.#store;
     const adding = names.tell(queue);
@@ -59,8 +67,10 @@ export class Exchanger {
 
   #together(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Settled> {
     const lane = this.#freeLane(request);
-    return this.#settling.inPages(settlements, async (page, isLast) =>
-      page.length === 0 && request === undefined ? NOTHING : lane.exchange(page, isLast ? request : undefined),
+    return this.#settling.inPages(settlements, (page, isLast) =>
+      page.length === 0 && request === undefined
+        ? Promise.resolve(NOTHING)
+        : lane.exchange(page, isLast ? request : undefined),
     );
   }
 

@@ -35,6 +35,9 @@ export interface Waiting {
   reject(error: unknown): void;
 }
 
+/** Shared by all: one more promise each time is a price for each call. */
+const RESOLVED = Promise.resolve();
+
 export abstract class Lane<Item extends Waiting> {
   /** Under this name Redis records the answers of this lane. */
   protected readonly id = clientId();
@@ -112,7 +115,7 @@ export abstract class Lane<Item extends Waiting> {
     if (this.#isGathering || !this.#maySend()) return;
     this.#isGathering = true;
     // Not at once: what is sent in the same turn of the microtasks travels along.
-    void Promise.resolve().then(() => {
+    void RESOLVED.then(() => {
       this.#isGathering = false;
       this.#sendWaiting();
     });

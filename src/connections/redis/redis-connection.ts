@@ -105,7 +105,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     this.#store = { caller, keys, recorded, names, cluster, checkOpen: (operation) => this.checkOpen(operation) };
     this.#exchanger = new Exchanger(this.#store);
     if (cluster === undefined) {
-      this.settleAndReserve = async (settlements, request) => {
+      this.settleAndReserve = (settlements, request) => {
         this.checkOpen('settleAndReserve');
         return this.#exchanger.exchange(settlements, request);
       };
