@@ -1,3 +1,4 @@
+import { systemClock } from '../../../src/base/clock';
 import { QueueUnavailableError } from '../../../src/connections/errors';
 import { Lane, type LaneSettings } from '../../../src/connections/kit/lane';
 
@@ -106,6 +107,33 @@ it('those in line are not sent one after the other to a store that was silent up
   const refused = await Promise.all(sent.map((each) => each.catch((error: unknown) => error)));
   expect(refused).toMatchObject([{ facts: { uncertain: true } }, { facts: { uncertain: false } }, {}]);
   expect(calls).toEqual(['a']);
+});
+
+it('who came soon after a call to a store that stayed silent is not sent to it either, and who came late is', async () => {
+  const calls: string[] = [];
+  let fail!: (error: Error) => void;
+  const lane = new Lane<Item>({
+    fitting: () => 1,
+    carry: ([item]) => {
+      calls.push(item!.name);
+      return new Promise((resolve, reject) => (item!.name === 'c' ? resolve(item!.resolve()) : (fail = reject)));
+    },
+  });
+  const send = (name: string) => new Promise<void>((resolve, reject) => lane.send({ name, resolve, reject }));
+  const first = send('a');
+  await turn();
+  const soon = send('b');
+  const deadline = 0.02;
+  for (const until = systemClock.monotonic() + deadline * 1000; systemClock.monotonic() < until;);
+  const late = send('c');
+  fail(
+    new QueueUnavailableError({ connection: 'main', store: 'Probe', address: 'here', consequence: 'none', deadline }),
+  );
+
+  await expect(first).rejects.toThrow(QueueUnavailableError);
+  await expect(soon).rejects.toMatchObject({ facts: { uncertain: false } });
+  await late;
+  expect(calls).toEqual(['a', 'c']);
 });
 
 it('holds nothing of what was sent before', async () => {
