@@ -36,7 +36,7 @@ export function wordsOf(error: unknown): string | undefined {
   return errors?.map(wordsOf).join(', ') || code;
 }
 
-/** One of its class that says the same, and holds nothing else. What is no error becomes a text. */
+/** One of its class that says the same, and holds nothing else; it prints as what it says. What is no error becomes a text. */
 export function bare(error: unknown, depth = 0): unknown {
   if (error === undefined || error === null) return error;
   if (!(error instanceof Error)) return toldOf(error);
@@ -59,13 +59,18 @@ export function bare(error: unknown, depth = 0): unknown {
 function likeness(error: Error): Error {
   const { name, message, stack } = error;
   const copy = Object.setPrototypeOf(new Error(textOf(message)), Object.getPrototypeOf(error) as object) as Error;
-  hide(copy, 'stack', textOf(stack));
+  hide(copy, 'stack', withoutNode(textOf(stack)));
   if (copy.name !== name) hide(copy, 'name', textOf(name));
   for (const [key, value] of Object.entries(error)) {
     const isTold = typeof value === 'number' || (TELLING.includes(key) && typeof value === 'string');
-    if (isTold) Object.assign(copy, { [key]: typeof value === 'string' ? foreignText(value) : (value as number) });
+    if (isTold) hide(copy, key, typeof value === 'string' ? foreignText(value) : value);
   }
   return copy;
+}
+
+/** The frames of Node.js itself say nothing about what went wrong. */
+function withoutNode(stack: string): string {
+  return stack.replace(/\n +at (?:[^\n]*\()?node:[^\n]*/g, '');
 }
 
 /** Of an object only its kind: its fields may be data. */

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { definedErrors, withConsequence } from '../../src/base/define-error';
 import { OnqueueError } from '../../src/base/onqueue-error';
 import { examples } from './examples';
@@ -37,6 +38,18 @@ describe('the errors of Onqueue', () => {
     expect(error.code).toMatch(/^E_[A-Z]+(_[A-Z]+)*$/);
     expect(error.code).toBe(key);
     expect(typeof error.facts).toBe('object');
+  });
+
+  it('leave their facts out where Node.js prints them, and show them to programs, JSON and loggers', () => {
+    const error = new OnqueueError('E_EXAMPLE', { message: 'It is no queue.', facts: { queue: 'mail' } });
+    expect(inspect(error)).not.toContain("'mail'");
+    expect(error.facts).toEqual({ queue: 'mail' });
+    expect(JSON.parse(JSON.stringify({ error }))).toEqual({
+      error: { code: 'E_EXAMPLE', facts: { queue: 'mail' }, name: 'OnqueueError' },
+    });
+    const seen: string[] = [];
+    for (const key in error) seen.push(key);
+    expect(seen.toSorted()).toEqual(['code', 'facts', 'name']);
   });
 
   it.each(errors)('%s says in whole words what is wrong', (_key, make) => {

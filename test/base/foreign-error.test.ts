@@ -43,6 +43,14 @@ describe('the error of another library', () => {
     expect(bare(error)).toBe(cause);
   });
 
+  it('prints as what it says: neither codes, which stay readable, nor frames of Node.js', () => {
+    const error = laden(new Error('connect refused'));
+    error.stack = 'Error: connect refused\n    at afterConnect [as oncomplete] (node:net:1:1)\n    at node:net:2:1';
+
+    expect(inspect(bare(error))).toBe('[Error: connect refused]');
+    expect(bare(error)).toHaveProperty('code', 'E1');
+  });
+
   it('may hold itself, or be no error at all', () => {
     const error = new Error('round');
     error.cause = error;

@@ -5,6 +5,8 @@ import {
   QueueUnavailableError,
 } from '../../src/connections/errors';
 import '../../src/connections/built-in';
+import { Project, requireBuild } from '../support/project';
+import { freePort } from '../support/redis-server';
 
 const unavailable = {
   connection: 'main',
@@ -58,5 +60,34 @@ describe('an error of a connection', () => {
     ['transactions', ['database']],
   ] as const)('recommends the drivers that keep jobs and have the capability %s', (capability, drivers) => {
     expect(new CapabilityError('main', 'mine', capability).facts.drivers).toEqual(drivers);
+  });
+});
+
+describe('a program that catches nothing', () => {
+  it('ends on a store that is away with the sentence, the code and the cause in a line, and no more of them', async () => {
+    requireBuild();
+    const project = new Project();
+    project.linkPackage();
+    project.write(
+      'main.js',
+      `const { Queue } = require('onqueue');
+       Queue.configure({ connections: { main: { driver: 'redis', url: process.env.AT, deadline: '200ms' } }, default: 'main' });
+       Queue.connection().pushRaw('{"job":"probe","attempts":0}');`,
+    );
+    const port = await freePort();
+    const { code, stderr } = await project.run(['main.js'], { AT: `redis://127.0.0.1:${port}/0` });
+    project.remove();
+    const refused = `connect ECONNREFUSED 127.0.0.1:${port}`;
+
+    expect(code).toBe(1);
+    const told = stderr.slice(stderr.indexOf('QueueUnavailableError')).replace(/\n +at .*/g, '');
+    expect(told.split('\n').slice(0, 5)).toEqual([
+      `QueueUnavailableError: Redis at redis://127.0.0.1:${port}/0 did not answer in 0.2 s (${refused}); ` +
+        'the payload was not queued. Is it running?',
+      "  code: 'E_QUEUE_UNAVAILABLE',",
+      `  [cause]: [Error: ${refused}]`,
+      '}',
+      '',
+    ]);
   });
 });
