@@ -51,9 +51,9 @@ export function monotonicOrigin(): Milliseconds {
   return Number(process.hrtime.bigint()) / 1e6 - performance.now();
 }
 
-/** Resolves when everything that is due in this turn of the event loop has run. */
-export function endOfTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
+/** Calls back when everything that is due in this turn of the event loop has run. */
+export function atEndOfTurn(callback: () => void): void {
+  setImmediate(callback);
 }
+
+export const endOfTurn = (): Promise<void> => new Promise(atEndOfTurn);

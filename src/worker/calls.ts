@@ -151,20 +151,31 @@ export class Calls {
     runs.arrive(finished, failure === undefined);
     if (failure !== undefined) store.failed(failure.error, 'settling and reserving');
     else if (waits && reply === undefined) idle.lookAgain();
-    else await this.#answered(call, reply);
+    else {
+      const givingBack = this.#answered(call, reply);
+      if (givingBack !== undefined) await givingBack;
+    }
     if (waits) this.#isWaiting = false;
     else this.#underWay -= 1;
     idle.ring();
   }
 
   /** @throws what the store throws when it is away; a wait, what a reserve does */
-  async #sent(call: Call): Promise<ReserveReply | undefined> {
+  #sent(call: Call): Promise<ReserveReply | undefined> {
+    const { settler, leases } = this.#parts;
+    if (call.limit === 0) return settler.settle(call.finished);
+    const renewals = leases.renewEnded();
+    if (renewals === undefined) return this.#ask(call);
+    return this.#leftOut(renewals).then((unasked) => {
+      call.unasked = unasked;
+      return this.#ask(call);
+    });
+  }
+
+  #ask(call: Call): Promise<ReserveReply | undefined> {
     const { finished, limit, waits } = call;
     const { options, application, lease } = this.#settings;
-    const { settler, leases, idle } = this.#parts;
-    if (limit === 0) return settler.settle(finished);
-    const renewals = leases.renewEnded();
-    if (renewals !== undefined) call.unasked = await this.#leftOut(renewals);
+    const { settler, idle } = this.#parts;
     const random = options.fair ? application.random : undefined;
     const isListed = random === undefined && call.unasked === undefined;
     const queues = isListed ? this.#queues : reserveOrder(this.#settings.queues, random, call.unasked);

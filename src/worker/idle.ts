@@ -3,7 +3,7 @@
  * a turn of the event loop in which something happened, at a moment, or when the store wakes it.
  */
 import { sleep } from '../base/backoff';
-import { type Clock, endOfTurn, type Milliseconds, type Seconds, type Timer } from '../base/clock';
+import { atEndOfTurn, type Clock, type Milliseconds, type Seconds, type Timer } from '../base/clock';
 import type { LoopingEvent } from '../job/hook-events';
 import type { Hooks } from '../job/hooks';
 import type { Connection, ReserveReply, ReserveRequest, Waiter } from '../connections/contract';
@@ -59,15 +59,18 @@ export class Idle {
    * Resolves at the end of a turn of the event loop in which it was rung: what else ends in that turn travels in the same
    * call to the store, and what a handler has left behind is known by then.
    */
-  async rung(): Promise<void> {
-    if (!this.#isRung) {
-      await new Promise<void>((resolve) => {
-        this.#hear = resolve;
-      });
-    }
-    await endOfTurn();
-    this.#hear = undefined;
-    this.#isRung = false;
+  rung(): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#isRung = false;
+        resolve();
+      };
+      this.#hear = () => {
+        this.#hear = undefined;
+        atEndOfTurn(end);
+      };
+      if (this.#isRung) this.#hear();
+    });
   }
 
   /** Rings, and has the store looked at again: a slot is free, or the store may have come by something. */

@@ -101,9 +101,13 @@ export class Settler {
    *
    * @throws what the store throws when it is away; then nothing of `finished` may be taken as settled
    */
-  async settle(finished: readonly Finished[], request?: ReserveRequest): Promise<ReserveReply | undefined> {
+  settle(finished: readonly Finished[], request?: ReserveRequest): Promise<ReserveReply | undefined> {
+    const isDivided = this.#settings.connection.isDivided === true;
+    return isDivided ? this.#settleBeside(finished, request) : this.#settle(finished, request);
+  }
+
+  async #settleBeside(finished: readonly Finished[], request?: ReserveRequest): Promise<ReserveReply | undefined> {
     const { connection } = this.#settings;
-    if (connection.isDivided !== true) return this.#settle(finished, request);
     for (const ended of groupsOf(finished, ({ job }) => job.queue).values()) void this.#settleApart(ended);
     try {
       return request && (await connection.reserve(request));
@@ -127,9 +131,17 @@ export class Settler {
     else if (this.unanswered === 0 && !store.isPausing) store.recovered();
   }
 
-  async #settle(finished: readonly Finished[], request?: ReserveRequest): Promise<ReserveReply | undefined> {
+  #settle(finished: readonly Finished[], request?: ReserveRequest): Promise<ReserveReply | undefined> {
     const failures = this.#failures;
     if (failures === undefined) return this.#send(finished, finished.map(settlementOf), request);
+    return this.#settleKept(failures, finished, request);
+  }
+
+  async #settleKept(
+    failures: KeptFailures,
+    finished: readonly Finished[],
+    request: ReserveRequest | undefined,
+  ): Promise<ReserveReply | undefined> {
     // A failed store that is away, or refuses one, keeps no other outcome from being written.
     const kept = await Promise.allSettled(finished.map((one) => failures.keep(settlementOf(one))));
     const ready = finished.filter((_, index) => kept[index]!.status === 'fulfilled');
