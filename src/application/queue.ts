@@ -1,4 +1,5 @@
 /** `Queue`: a thin facade over the manager that a program has by default. */
+import { HOOK_NAMES, type HookEvents } from '../job/hook-events';
 import { checkHook, type Hook, type HookName } from '../job/hooks';
 import type { FailedJobs } from './failed/failed-jobs';
 import type { Class } from '../job/definition';
@@ -29,13 +30,20 @@ function ofDefault<Name extends MethodsOf<QueueConnection>>(name: Name): QueueCo
 
 type MethodsOf<T> = { [Key in keyof T]: T[Key] extends (...given: never) => unknown ? Key : never }[keyof T];
 
-/** Each hook is called in the order of registration, and may be async; gives the function that takes it off again. */
+type HookMethods = { readonly [Name in keyof HookEvents]: (callback: Hook<Name>) => () => void };
+
 const hook =
   <Name extends HookName>(name: Name) =>
   (callback: Hook<Name>): (() => void) =>
     defaultManager().hooks.on(name, callback);
 
-export class Queue {
+/** Its static methods come from the list of hooks: a new one needs nothing here. */
+const HookFront = Object.assign(
+  class {},
+  Object.fromEntries(HOOK_NAMES.map((name) => [name, hook(name)])) as object as HookMethods,
+);
+
+export class Queue extends HookFront {
   /**
    * Says which connections there are. Nothing is opened before its first use.
    *
@@ -153,37 +161,6 @@ export class Queue {
   static onError(callback: ErrorCallback): () => void {
     return defaultManager().onError(callback);
   }
-
-  /** Before a job goes into its queue. */
-  static readonly queueing = hook('queueing');
-  /** When the store has confirmed that a job is in its queue. */
-  static readonly queued = hook('queued');
-  /** Before a job runs. */
-  static readonly before = hook('before');
-  /** After a job was completed, once the store has confirmed it. */
-  static readonly after = hook('after');
-  /** After an attempt threw, before its outcome is stored. */
-  static readonly exceptionOccurred = hook('exceptionOccurred');
-  /** After a job failed for good, once the store has confirmed it. */
-  static readonly failing = hook('failing');
-  /** After a job went back to its queue, once the store has confirmed it: it said so, its attempt failed, or its worker gave it back. */
-  static readonly released = hook('released');
-  /** After each attempt, whatever it has come to, once the store has confirmed it, and behind all other hooks of the job. */
-  static readonly attempted = hook('attempted');
-  /** After a job ended as cancelled, once the store has confirmed it. */
-  static readonly cancelled = hook('cancelled');
-  /** When the store refused an outcome: somebody else has the job, or it is gone. */
-  static readonly lost = hook('lost');
-  /** When a worker takes a job over from one that died or fell silent, before it runs; once for each worker and crash. */
-  static readonly recovered = hook('recovered');
-  /** When a worker starts, before it reserves. */
-  static readonly starting = hook('starting');
-  /** When a worker has nothing to do: once, until it has run a job again. */
-  static readonly idle = hook('idle');
-  /** Before a worker reserves; `false` vetoes it. */
-  static readonly looping = hook('looping');
-  /** When a worker stops. */
-  static readonly stopping = hook('stopping');
 
   /** Puts a fake in the place of all connections, until it is restored: for tests. */
   static get fake(): FakeFunction {

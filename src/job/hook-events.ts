@@ -59,20 +59,59 @@ export interface StoppingEvent extends ConnectionEvent {
   readonly reason: string;
 }
 
+/**
+ * By the names of the hooks, each of which is a method of `Queue`. They are called in the order of registration, and may be
+ * async; the method gives the function that takes the hook off again.
+ */
 export interface HookEvents {
+  /** Before a job goes into its queue. */
   queueing: QueueingEvent;
+  /** When the store has confirmed that a job is in its queue. */
   queued: QueuedEvent;
+  /** Before a job runs. */
   before: BeforeEvent;
+  /** After a job was completed, once the store has confirmed it. */
   after: AfterEvent;
+  /** After an attempt threw, before its outcome is stored. */
   exceptionOccurred: ExceptionEvent;
+  /** After a job failed for good, once the store has confirmed it. */
   failing: FailingEvent;
+  /** After a job went back to its queue, once the store has confirmed it: it said so, its attempt failed, or its worker gave it back. */
   released: ReleasedEvent;
+  /** After a job ended as cancelled, once the store has confirmed it. */
   cancelled: CancelledEvent;
+  /** When the store refused an outcome: somebody else has the job, or it is gone. */
   lost: LostEvent;
+  /** When a worker takes a job over from one that died or fell silent, before it runs; once for each worker and crash. */
   recovered: RecoveredEvent;
+  /** After each attempt, whatever it has come to, once the store has confirmed it, and behind all other hooks of the job. */
   attempted: AttemptedEvent;
+  /** When a worker starts, before it reserves. */
   starting: StartingEvent;
+  /** Before a worker reserves; `false` vetoes it. */
   looping: LoopingEvent;
+  /** When a worker has nothing to do: once, until it has run a job again. */
   idle: IdleEvent;
+  /** When a worker stops. */
   stopping: StoppingEvent;
 }
+
+const NAMES: { readonly [Name in keyof HookEvents]: true } = {
+  queueing: true,
+  queued: true,
+  before: true,
+  after: true,
+  exceptionOccurred: true,
+  failing: true,
+  released: true,
+  cancelled: true,
+  lost: true,
+  recovered: true,
+  attempted: true,
+  starting: true,
+  looping: true,
+  idle: true,
+  stopping: true,
+};
+
+export const HOOK_NAMES = Object.keys(NAMES) as (keyof HookEvents)[];

@@ -8,6 +8,7 @@ import { CONFIGURATION_KEYS, STORE_KEYS } from '../../src/application/configurat
 import { type Flag, flagName, PROJECT_FLAGS } from '../../src/cli/flags';
 import { LISTEN_FLAGS, WORK_FLAGS } from '../../src/cli/work-flags';
 import { drivers } from '../../src/connections/built-in';
+import { HOOK_NAMES } from '../../src/job/hook-events';
 
 const root = join(__dirname, '../..');
 
@@ -113,6 +114,15 @@ describe('the tables of options in the documentation', () => {
 
   it('tell of each option what holds without it', () => {
     expect(tables.flatMap(([, , , rows]) => rows).filter(([, meaning, fallback]) => !meaning || !fallback)).toEqual([]);
+  });
+
+  it('name every hook in its section', () => {
+    const [section = ''] =
+      readFileSync(join(root, 'docs/workers.md'), 'utf8').split('\n## Hooks\n')[1]?.split('\n## ') ?? [];
+
+    expect(
+      HOOK_NAMES.filter((name) => !new RegExp(`^\\|.*\`${name}\`.* \\| .* \\| .* \\|$`, 'm').test(section)),
+    ).toEqual([]);
   });
 
   it('name every flag of listen in its section', () => {

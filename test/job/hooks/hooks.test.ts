@@ -1,8 +1,21 @@
-import type { AfterEvent } from '../../../src/job/hook-events';
+import { defaultManager } from '../../../src/application/default-manager';
+import { Queue } from '../../../src/index';
+import { type AfterEvent, HOOK_NAMES } from '../../../src/job/hook-events';
 import { Hooks } from '../../../src/job/hooks';
 
 const event = { connectionName: 'memory' } as AfterEvent;
 const looping = { connectionName: 'memory', queue: 'default' };
+
+it('each hook is a method of Queue, which gives the function that takes it off again', async () => {
+  const heard: string[] = [];
+  const removals = HOOK_NAMES.map((name) => Queue[name](() => heard.push(name)));
+  for (const name of HOOK_NAMES) await defaultManager().hooks.emit(name, event as never);
+  for (const remove of removals) remove();
+  for (const name of HOOK_NAMES) await defaultManager().hooks.emit(name, event as never);
+
+  expect(heard).toEqual(HOOK_NAMES);
+  await Queue.close();
+});
 
 it('hooks are called one after another, in the order in which they were added', async () => {
   const hooks = new Hooks(() => undefined);
