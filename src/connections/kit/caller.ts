@@ -101,8 +101,39 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
    * @param attempt asks once, and rejects with `Silence` if nothing came within so many milliseconds
    * @throws what `explain` makes of a failure
    */
-  protected insist<T>(purpose: Wanted, attempt: (milliseconds: Milliseconds) => Promise<T>): Promise<T> {
-    return this.underWay.track(this.#insist(purpose, attempt));
+  protected async insist<T>(purpose: Wanted, attempt: (milliseconds: Milliseconds) => Promise<T>): Promise<T> {
+    const { clock } = this.settings;
+    const { repeatable = false, waits = 0 } = purpose;
+    const deadline = (purpose.deadline ?? this.settings.deadline) * 1000;
+    let until = (purpose.since ?? clock.monotonic()) + deadline + waits * 1000;
+    const patience = waits * 1000 + (repeatable ? deadline / ATTEMPTS_IN_SILENCE : deadline);
+    let uncertain = false;
+    let told: unknown;
+    this.underWay.begin();
+    try {
+      for (let count = 0; ; count += 1) {
+        try {
+          return await attempt(Math.min(patience, until - clock.monotonic()));
+        } catch (error) {
+          const isSilent = error instanceof Silence;
+          if (!isSilent) told = error;
+          const verdict = this.verdictOn(error, purpose);
+          uncertain ||= verdict === 'lost';
+          const again = verdict === 'passing' || (verdict === 'lost' && repeatable);
+          const pause = pauseAfter(count, BACKOFF);
+          const late = clock.monotonic() + pause + this.#shortestAttempt + waits * 1000 >= until;
+          if (!again || late) {
+            const failure = { error: told ?? error, verdict, late: isSilent || again, uncertain };
+            const explained = this.explain(failure, purpose);
+            if (!this.asksOn(failure, explained, purpose)) throw explained;
+            if (late) until = clock.monotonic() + pause + deadline;
+          }
+          await sleep(clock, pause);
+        }
+      }
+    } finally {
+      this.underWay.end();
+    }
   }
 
   /** Resolves when nothing is under way any more, at the latest after the deadline. */
@@ -143,35 +174,5 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
       },
       { cause },
     );
-  }
-
-  async #insist<T>(purpose: Wanted, attempt: (milliseconds: Milliseconds) => Promise<T>): Promise<T> {
-    const { clock } = this.settings;
-    const { repeatable = false, waits = 0 } = purpose;
-    const deadline = (purpose.deadline ?? this.settings.deadline) * 1000;
-    let until = (purpose.since ?? clock.monotonic()) + deadline + waits * 1000;
-    const patience = waits * 1000 + (repeatable ? deadline / ATTEMPTS_IN_SILENCE : deadline);
-    let uncertain = false;
-    let told: unknown;
-    for (let count = 0; ; count += 1) {
-      try {
-        return await attempt(Math.min(patience, until - clock.monotonic()));
-      } catch (error) {
-        const isSilent = error instanceof Silence;
-        if (!isSilent) told = error;
-        const verdict = this.verdictOn(error, purpose);
-        uncertain ||= verdict === 'lost';
-        const again = verdict === 'passing' || (verdict === 'lost' && repeatable);
-        const pause = pauseAfter(count, BACKOFF);
-        const late = clock.monotonic() + pause + this.#shortestAttempt + waits * 1000 >= until;
-        if (!again || late) {
-          const failure = { error: told ?? error, verdict, late: isSilent || again, uncertain };
-          const explained = this.explain(failure, purpose);
-          if (!this.asksOn(failure, explained, purpose)) throw explained;
-          if (late) until = clock.monotonic() + pause + deadline;
-        }
-        await sleep(clock, pause);
-      }
-    }
   }
 }

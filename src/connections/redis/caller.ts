@@ -52,8 +52,9 @@ export interface Patience {
 
 export type FirstAttempt = (command: string, args: Arguments) => Promise<unknown>;
 
-/** How a call is written, and how where the server does not know the script. */
-type Form = (known: boolean) => readonly [command: string, args: Arguments];
+/** How a call is written: a script by its name. */
+type Form = readonly [command: string, args: Arguments];
+type InFull = () => Form;
 
 type Arguments = readonly (string | Buffer | number)[];
 
@@ -61,16 +62,16 @@ type Arguments = readonly (string | Buffer | number)[];
 const TOLD_AGAIN: Milliseconds = 60_000;
 const MOST_TOLD = 1000;
 
-/** How an attempt came out; without a call, none could be made. */
-type Answer = { readonly value: unknown } | { readonly error: unknown; readonly call: SentCall | undefined };
-
 /** Without a client, somebody else has sent it. */
 type SentCall = LinkCall | { readonly sent: true; readonly client?: undefined };
 
-/** A call that is asked again. */
+/** A call, for as long as it is asked. */
 interface Asked extends Purpose {
   readonly patience: Patience;
   readonly operation: string;
+  form: Form;
+  /** The whole of a script, for a server that does not know its name. */
+  inFull?: InFull | undefined;
   /** The last attempt; undefined: none could be made. */
   call?: SentCall | undefined;
   /** The node of a cluster that was silent in it: the others may answer. */
@@ -78,6 +79,8 @@ interface Asked extends Purpose {
 }
 
 const CLOSED = new Error('the connection was closed');
+
+const SENT_BY_OTHERS: SentCall = { sent: true };
 
 export class RedisCaller extends StoreCaller<Asked> {
   protected readonly store = 'Redis';
@@ -99,7 +102,7 @@ export class RedisCaller extends StoreCaller<Asked> {
 
   /** Only for commands that may be carried out twice. @throws QueueUnavailableError, `redisRefused` */
   command(command: string, args: Arguments, patience: Patience): Promise<unknown> {
-    return this.#carryOut(command, () => [command, args], patience);
+    return this.#carryOut(command, patience, [command, args]);
   }
 
   /**
@@ -107,15 +110,13 @@ export class RedisCaller extends StoreCaller<Asked> {
    *
    * @throws QueueUnavailableError, `redisRefused`
    */
-  glance(command: string, args: Arguments, consequence: string): Promise<unknown> {
-    const { clock, deadline } = this.settings;
-    return new Promise((resolve, reject) => {
-      const heard = (answer: Answer): void => {
-        if ('value' in answer) resolve(answer.value);
-        else reject(this.#failure(command, { consequence, error: answer.error }));
-      };
-      this.#attempt([command, args], clock.monotonic() + deadline * 1000, heard, false);
-    });
+  async glance(command: string, args: Arguments, consequence: string): Promise<unknown> {
+    const asked = { operation: command, consequence, patience: { consequence }, form: [command, args] as const };
+    try {
+      return await this.#attempt(asked, (this.settings.deadline * 1000) / ATTEMPTS_IN_SILENCE, false);
+    } catch (error) {
+      throw this.#failure(command, { consequence, error });
+    }
   }
 
   /** @throws QueueUnavailableError, `foreignKey`, `redisRefused` */
@@ -126,11 +127,12 @@ export class RedisCaller extends StoreCaller<Asked> {
     patience: Patience,
   ): Promise<readonly unknown[]> {
     const tail = [keys.length, ...keys, this.settings.offset?.() ?? 0, ...args];
-    const form: Form = (known) => (known ? ['evalsha', [script.sha, ...tail]] : ['eval', [script.source, ...tail]]);
     const operation = `script ${script.name}`;
+    const byName: Form = ['evalsha', [script.sha, ...tail]];
+    const inFull: InFull = () => ['eval', [script.source, ...tail]];
     let reply: [Buffer, ...unknown[]];
     try {
-      reply = (await this.#carryOut(operation, form, patience)) as [Buffer, ...unknown[]];
+      reply = (await this.#carryOut(operation, patience, byName, inFull)) as typeof reply;
     } catch (error) {
       throw script.name === 'permitted' ? error : await explained(this, keys, error);
     }
@@ -183,95 +185,66 @@ export class RedisCaller extends StoreCaller<Asked> {
     return true;
   }
 
-  // The first attempt, which is nearly always the last, goes without the promises that more of them take.
-  #carryOut(operation: string, form: Form, patience: Patience): Promise<unknown> {
-    const { clock, deadline } = this.settings;
-    let since = patience.since ?? clock.monotonic();
-    this.underWay.begin();
-    return new Promise((resolve, reject) => {
-      const heard = (first: Answer): void => {
-        if ('value' in first) {
-          this.underWay.end();
-          return resolve(first.value);
-        }
-        const over = (): void => {
-          this.#unanswered.delete(patience);
-          this.underWay.end();
-        };
-        const asked = { patience, operation, consequence: patience.consequence, since, repeatable: true };
-        this.#again(asked, form, first).finally(over).then(resolve, reject);
-      };
-      const attempt = (): void => this.#attempt(form(true), since + deadline * 1000, heard);
-      if (patience.first === undefined) return attempt();
-      const answered = (value: unknown): void => {
-        since = clock.monotonic();
-        if (value === undefined) attempt();
-        else heard({ value });
-      };
-      const failed = (error: unknown): void => {
-        since = clock.monotonic();
-        heard({ error, call: { sent: true } });
-      };
-      patience.first(...form(true)).then(answered, failed);
-    });
+  async #carryOut(operation: string, patience: Patience, form: Form, inFull?: InFull): Promise<unknown> {
+    const { consequence, first } = patience;
+    let since = patience.since;
+    let failed: { readonly error: unknown } | undefined;
+    if (first !== undefined) {
+      const value = await this.underWay.track(first(...form)).catch((error: unknown) => void (failed = { error }));
+      if (value !== undefined) return value;
+      since = this.settings.clock.monotonic();
+    }
+    const asked: Asked = { patience, operation, consequence, since, repeatable: true, form, inFull };
+    try {
+      const value = await this.insist(asked, (milliseconds) => {
+        if (failed === undefined) return this.#attempt(asked, milliseconds);
+        const { error } = failed;
+        failed = undefined;
+        asked.call = SENT_BY_OTHERS;
+        return this.#failed(asked, error, milliseconds);
+      });
+      this.#answered(patience);
+      return value;
+    } finally {
+      this.#unanswered.delete(patience);
+    }
   }
 
-  async #again(asked: Asked, form: Form, first: Answer): Promise<unknown> {
+  /** @throws what the call fails with, `Silence` among it; what `asked` says of the call is then of this one */
+  async #attempt(asked: Asked, milliseconds: Milliseconds, isMissed = true): Promise<unknown> {
+    asked.call = undefined;
+    asked.node = undefined;
+    if (this.#link.closed) throw CLOSED;
     const { clock } = this.settings;
-    let known = true;
-    let begun: Answer | undefined = first;
-    const value = await this.insist(asked, async (milliseconds) => {
-      for (const until = clock.monotonic() + milliseconds; ;) {
-        const answer = begun ?? (await this.#attempted(form(known), until));
-        begun = undefined;
-        if ('value' in answer) return answer.value;
-        const { error, call } = answer;
-        if (isUnknownScript(error)) {
-          known = false;
-          continue;
-        }
-        asked.call = call;
-        asked.node = undefined;
-        if (error instanceof Silence && call?.client !== undefined) {
-          asked.node = this.#link.nodeOf(call);
-          this.#link.giveUp(call);
-        }
-        throw error;
-      }
-    });
-    return this.#answered(asked.patience, value);
-  }
-
-  #attempted(form: ReturnType<Form>, until: Milliseconds): Promise<Answer> {
-    return new Promise((resolve) => {
-      this.#attempt(form, until, resolve);
-    });
-  }
-
-  // `heard` counts once.
-  #attempt(form: ReturnType<Form>, until: Milliseconds, heard: (answer: Answer) => void, isMissed = true): void {
-    if (this.#link.closed) return heard({ error: CLOSED, call: undefined });
-    const { clock, deadline } = this.settings;
-    const call = this.#link.send(...form, isMissed);
-    let isOver = false;
-    const end = (answer: Answer): void => {
-      if (isOver) return;
-      isOver = true;
-      timer.cancel();
-      heard(answer);
-    };
+    const call = this.#link.send(...asked.form, isMissed);
+    asked.call = call;
     // What came while a job blocked the event loop is read before the silence is believed.
-    const silent = (): void => void endOfTurn().then(() => end({ error: new Silence(), call }));
-    const slice = (deadline * 1000) / ATTEMPTS_IN_SILENCE;
+    const silent = (): void => void endOfTurn().then(() => call.lose(new Silence()));
     // An unanswered call keeps the process alive, up to its deadline.
-    const timer = clock.after(Math.min(slice, until - clock.monotonic()), silent, isMissed);
-    call.reply.then(
-      (value) => end({ value }),
-      (error: unknown) => end({ error, call }),
-    );
+    const timer = clock.after(milliseconds, silent, isMissed);
+    const until = clock.monotonic() + milliseconds;
+    try {
+      return await call.reply;
+    } catch (error) {
+      if (error instanceof Silence && isMissed) {
+        asked.node = this.#link.nodeOf(call);
+        this.#link.giveUp(call);
+      }
+      return await this.#failed(asked, error, until - clock.monotonic());
+    } finally {
+      timer.cancel();
+    }
   }
 
-  #answered(patience: Patience, value: unknown): unknown {
+  /** Sends a script in full where the server did not know its name. @throws the error, otherwise */
+  #failed(asked: Asked, error: unknown, milliseconds: Milliseconds): Promise<unknown> {
+    if (!isUnknownScript(error) || asked.inFull === undefined) throw error;
+    asked.form = asked.inFull();
+    asked.inFull = undefined;
+    return this.#attempt(asked, milliseconds);
+  }
+
+  #answered(patience: Patience): void {
     const { logger, name: connection, address } = this.settings;
     const silent = this.#unanswered.get(patience);
     this.#unanswered.delete(patience);
@@ -279,7 +252,6 @@ export class RedisCaller extends StoreCaller<Asked> {
       const others = silent === address ? '' : ', or another node in its place';
       logger.info({ connection, address: silent }, `${silent} answers again${others}.`);
     }
-    return value;
   }
 
   #failure(operation: string, { error, ...unserved }: Unserved, node?: string): Error {

@@ -16,6 +16,8 @@ export interface LinkCall {
   /** Whether the server may have seen the call. */
   readonly sent: boolean;
   readonly client: Client;
+  /** Ends the wait for the answer. */
+  readonly lose: (error: Error) => void;
 }
 
 interface PendingCall extends LinkCall {
