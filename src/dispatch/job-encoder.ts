@@ -7,7 +7,7 @@ import type { Middleware } from '../job/middleware';
 import type { Route } from '../job/options';
 import type { JobRegistry } from '../job/registry';
 import { resolveChosen, resolveRoute } from '../job/resolve-options';
-import { encodePayload, encodeStringJob } from '../payload/envelope';
+import { encodePayload, encodeStringJob } from '../payload/payload-text';
 import { uuidv7 } from '../payload/uuid';
 import type { Entry } from '../connections/contract';
 import type { Timed } from '../connections/due-entries';

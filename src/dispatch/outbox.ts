@@ -10,7 +10,13 @@ export class Outbox {
   /** How many are on their way. Counted: a set of them would keep each alive until a full garbage collection. */
   #inFlight = 0;
   #onLanded: (() => void)[] = [];
-  readonly #land = (): void => this.#landed();
+  readonly #land = (): void => {
+    this.#inFlight -= 1;
+    if (this.#inFlight > 0) return;
+    const told = this.#onLanded;
+    this.#onLanded = [];
+    for (const tell of told) tell();
+  };
 
   /**
    * Has it begin a microtask from now, in the async context of this very call: sent from that of another, a job would
@@ -32,13 +38,5 @@ export class Outbox {
   track(sending: Promise<unknown>): void {
     this.#inFlight += 1;
     sending.then(this.#land, this.#land);
-  }
-
-  #landed(): void {
-    this.#inFlight -= 1;
-    if (this.#inFlight > 0) return;
-    const told = this.#onLanded;
-    this.#onLanded = [];
-    for (const tell of told) tell();
   }
 }

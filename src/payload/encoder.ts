@@ -72,7 +72,7 @@ class Encoder {
   /** The way to the value being encoded, up to `#depth`. Never cut, so that a plain value costs nothing. */
   readonly #way: Segment[] = [];
   readonly #ancestors: object[] = [];
-  readonly #limits = new Limits();
+  #limits: Limits | undefined;
   #depth = 0;
 
   /** @param file that declares the job, for errors */
@@ -149,7 +149,7 @@ class Encoder {
     if (type === undefined) return this.#refuse(described(value), remedyFor(value));
     const builtIn = BUILT_INS.get(type)!;
     const form = builtIn.write(value);
-    const excess = builtIn.excess?.(form, this.#limits);
+    const excess = builtIn.excess?.(form, (this.#limits ??= new Limits()));
     if (excess !== undefined) this.#refuse(excess, builtIn.remedy!);
     const written = Array.isArray(form) ? this.#listed(type, form) : isRecord(form) ? this.#record(form) : form;
     const own = builtIn.hasProperties ? undefined : Object.keys(value)[0];

@@ -14,8 +14,6 @@ import { checkNesting } from './limits';
 import { toInstance } from './mapping';
 import { HANDLER } from './payload-text';
 
-export { encodePayload, encodeStringJob, type PayloadParts } from './payload-text';
-
 /**
  * `onqueue`: a job class of ours. `string`: a name and JSON data, as Laravel's string jobs are. `illuminate`: one of
  * Laravel's own classes, which only its workers can run.

@@ -1,5 +1,6 @@
 import type { Class, JobDefinition } from '../../src/job/definition';
-import { decodeEnvelope, decodeJob, decodeMiddleware, encodePayload } from '../../src/payload/envelope';
+import { decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/envelope';
+import { encodePayload } from '../../src/payload/payload-text';
 import { InvalidPayloadError, PayloadVersionError, UnknownClassError } from '../../src/payload/errors';
 import { classesOf, definitionOf } from './classes';
 

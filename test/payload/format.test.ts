@@ -5,7 +5,8 @@ import { decodeValue } from '../../src/payload/decoder';
 import { encodeValue } from '../../src/payload/encoder';
 import { noCounters, readCounters } from '../../src/payload/counters';
 import { BUILT_INS } from '../../src/payload/built-ins';
-import { decodeEnvelope, decodeJob, decodeMiddleware, encodePayload } from '../../src/payload/envelope';
+import { decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/envelope';
+import { encodePayload } from '../../src/payload/payload-text';
 import { classesOf, definitionOf } from './classes';
 
 const page = readFileSync(join(__dirname, '../../docs/format.md'), 'utf8');

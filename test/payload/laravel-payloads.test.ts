@@ -1,5 +1,6 @@
 import { afterReserve, noCounters, readCounters, readCountersOfAny, withCounters } from '../../src/payload/counters';
-import { decodeEnvelope, decodeJob, encodePayload, type Envelope } from '../../src/payload/envelope';
+import { decodeEnvelope, decodeJob, type Envelope } from '../../src/payload/envelope';
+import { encodePayload } from '../../src/payload/payload-text';
 import { InvalidPayloadError } from '../../src/payload/errors';
 import { classesOf, definitionOf } from './classes';
 

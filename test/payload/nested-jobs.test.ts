@@ -2,7 +2,8 @@ import { Type } from 'class-transformer';
 import { RunnableJob } from '../../src/job/base';
 import type { Class, JobDefinition } from '../../src/job/definition';
 import { JobRegistry } from '../../src/job/registry';
-import { decodeEnvelope, decodeJob, decodeMiddleware, encodePayload } from '../../src/payload/envelope';
+import { decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/envelope';
+import { encodePayload } from '../../src/payload/payload-text';
 import { PayloadVersionError } from '../../src/payload/errors';
 
 class Charge extends RunnableJob {

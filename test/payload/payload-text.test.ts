@@ -1,7 +1,8 @@
 import * as fc from '../support/properties';
 import type { ChosenOptions } from '../../src/job/options';
-import { decodeEnvelope, decodeJob, encodePayload, encodeStringJob } from '../../src/payload/envelope';
-import type { PayloadParts } from '../../src/payload/envelope';
+import { decodeEnvelope, decodeJob } from '../../src/payload/envelope';
+import { encodePayload, encodeStringJob } from '../../src/payload/payload-text';
+import type { PayloadParts } from '../../src/payload/payload-text';
 import { UnserializableValueError } from '../../src/payload/errors';
 import { differences } from './exactly';
 import { anyFields } from './values';

@@ -1,7 +1,7 @@
 /** Reservations that no store gave: for tests of what becomes of one run. */
 import { registry } from '../../src/job/registry';
 import { noCounters, withCounters, type Counters } from '../../src/payload/counters';
-import { encodePayload } from '../../src/payload/envelope';
+import { encodePayload } from '../../src/payload/payload-text';
 import { RunningJob } from '../../src/worker/running-job';
 
 export function payloadOf(job: object): Buffer {

@@ -268,12 +268,9 @@ function isSummary({ message }: Error): boolean {
 
 /** Whether they keep the process alive. Asked twice for each call. */
 function holdSockets(client: Client, held: boolean): void {
-  if (!client.isCluster) return holdSocket(client as Redis, held);
-  for (const node of (client as { nodes(): Redis[] }).nodes()) holdSocket(node, held);
-}
-
-function holdSocket({ stream }: Redis, held: boolean): void {
-  // There is none before the first attempt to connect.
-  if (held) (stream as Socket | undefined)?.ref();
-  else (stream as Socket | undefined)?.unref();
+  for (const { stream } of client.isCluster ? (client as Cluster).nodes() : [client as Redis]) {
+    // There is none before the first attempt to connect.
+    if (held) (stream as Socket | undefined)?.ref();
+    else (stream as Socket | undefined)?.unref();
+  }
 }

@@ -25,7 +25,7 @@ interface Push extends Waiting {
 
 export class PushLane extends Lane<Push> {
   readonly #queue: string;
-  readonly #keys: QueueKeys;
+  readonly #keys: readonly string[];
   readonly #onForgotten: () => void;
   /** The call that was sent last may be refused a duplicate: what is known of its answer must not be that a later one came. */
   #mayRefuse = false;
@@ -34,12 +34,13 @@ export class PushLane extends Lane<Push> {
   constructor(caller: RedisCaller, queue: string, keys: QueueKeys, onForgotten: () => void) {
     super(caller);
     this.#queue = queue;
-    this.#keys = keys;
+    this.#keys = [keys.client(this.id), keys.ready, keys.delayed, keys.notify];
     this.#onForgotten = onForgotten;
   }
 
   /** Longer lists go in several calls, one after another: where one fails, those after it are not sent. */
   async push(entries: readonly Entry[]): Promise<void> {
+    if (entries.length === 1) return this.#pushPage(entries);
     for (const page of pagesOf(entries, bytesOf)) await this.#pushPage(page);
   }
 
@@ -71,17 +72,14 @@ export class PushLane extends Lane<Push> {
         this.#mayRefuse ||= unique;
       }
     }
-    const key = this.#keys.client(this.id);
     const jobs = ready.length + delayedOf.length;
     const consequence = `${jobs === 1 ? 'a job was' : `${jobs} jobs were`} not queued`;
     const sentAt = this.moment;
     const push = (rule: 'next' | 'any'): Promise<Answer> =>
-      this.caller.script(
-        script('push'),
-        [key, this.#keys.ready, this.#keys.delayed, this.#keys.notify],
-        [sequence, rule, ready.length, ...ready, ...delayed],
-        { consequence, since: this.waitingSince(pushes) },
-      ) as Promise<never>;
+      this.caller.script(script('push'), this.#keys, [sequence, rule, ready.length, ...ready, ...delayed], {
+        consequence,
+        since: this.waitingSince(pushes),
+      }) as Promise<never>;
     let answer = await push(before === undefined ? 'any' : 'next');
     if (String(answer[0]) === 'gap') {
       this.heard();
@@ -89,7 +87,7 @@ export class PushLane extends Lane<Push> {
       answer = await push('any');
     }
     const [, duplicates = [], found] = answer;
-    if (this.forgot(key, sentAt, found !== undefined && String(found) === 'unrecorded')) {
+    if (this.forgot(this.#keys[0]!, sentAt, found !== undefined && String(found) === 'unrecorded')) {
       this.#tellForgotten();
       this.#onForgotten();
     }

@@ -7,7 +7,7 @@ import { builtInConnectors, type ConnectionConfig, QueueManager, silentLogger } 
 import type { FailedEntry } from '../../../src/connections/failed-store';
 import { registry } from '../../../src/job/registry';
 import { readCounters } from '../../../src/payload/counters';
-import { encodePayload } from '../../../src/payload/envelope';
+import { encodePayload } from '../../../src/payload/payload-text';
 import { uuidv7 } from '../../../src/payload/uuid';
 import type { Connection } from '../../../src/connections/contract';
 import { QueueUnavailableError } from '../../../src/connections/errors';
