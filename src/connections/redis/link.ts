@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import { type Cluster, Command, type Redis } from 'ioredis';
 import { pauseAfter } from '../../base/backoff';
 import { endOfTurn } from '../../base/clock';
+import { ByteCommand } from './byte-command';
 import { isReadOnly, isRefusedForGood, isRefusedSelect, isReply, loadingError } from './refusals';
 import type { Client, ClientSource } from './client';
 
@@ -155,7 +156,7 @@ export class RedisLink {
 
   #ask(client: Client, command: string, args: Arguments): Promise<unknown> {
     try {
-      return client.callBuffer(command, args as (string | Buffer | number)[]);
+      return client.sendCommand(new ByteCommand(command, args)) as Promise<unknown>;
     } catch (error) {
       return Promise.reject(error as Error);
     }
