@@ -47,6 +47,8 @@ export class Reserve {
    */
   #tubes: ReadonlyMap<string, TubeCounts> | undefined;
   #bytes = 0;
+  /** Reserved, and not described yet. */
+  readonly #raw: RawJob[] = [];
 
   constructor(reservers: Reservers, tubes: Tubes, request: ReserveRequest) {
     this.#reservers = reservers;
@@ -64,30 +66,28 @@ export class Reserve {
       return await this.#handOut(reserver, caught, ownBefore);
     } catch (error) {
       // Nobody will run what was caught.
+      reserver.abandon(this.#raw);
       await giveBack(caught);
       throw error;
     }
   }
 
   async #catch(reserver: Reserver, awaited: readonly KnownJob[]): Promise<readonly KnownJob[]> {
-    const raw: RawJob[] = [];
     let room = this.#request.limit;
     for (const tube of this.#queues.keys()) {
       room -= awaited.filter((job) => job.tube === tube).length;
-      const jobs = await this.#take(reserver, tube, room);
-      room -= jobs.length;
-      raw.push(...jobs);
+      room -= await this.#take(reserver, tube, room);
     }
-    const known = [...awaited, ...(await reserver.describe(raw))];
+    const known = [...awaited, ...(await reserver.describe(this.#raw.splice(0)))];
     return [...this.#queues.keys()].flatMap((tube) => known.filter((job) => job.tube === tube));
   }
 
-  async #take(reserver: Reserver, tube: string, room: number): Promise<readonly RawJob[]> {
-    const taken: RawJob[] = [];
+  async #take(reserver: Reserver, tube: string, room: number): Promise<number> {
+    let taken = 0;
     for (;;) {
-      const limit = Math.max(0, Math.min(room - taken.length, AT_ONCE));
+      const limit = Math.max(0, Math.min(room - taken, AT_ONCE));
       const state = this.#tubes?.get(tube);
-      const isFull = limit === 0 || this.#bytes >= MOST_BYTES || taken.length >= MOST_JOBS;
+      const isFull = limit === 0 || this.#bytes >= MOST_BYTES || taken >= MOST_JOBS;
       if (state !== undefined && (isFull || state.ready === 0)) return taken;
       const names = [...this.#queues.keys()];
       const asked = state === undefined ? names.map((name) => `stats-tube ${name}`) : [];
@@ -96,7 +96,8 @@ export class Reserve {
         this.#tubes = new Map(names.map((name, index) => [name, tubeCounts(others[index]!)]));
         this.#tubes.get(tube)!.reserved -= jobs.length;
       } else state.ready = jobs.length < limit ? 0 : Math.max(state.ready - jobs.length, 0);
-      taken.push(...jobs);
+      taken += jobs.length;
+      this.#raw.push(...jobs);
       for (const { body } of jobs) this.#bytes += body.length;
     }
   }

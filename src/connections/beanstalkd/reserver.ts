@@ -30,6 +30,8 @@ export class Reserver {
   /** A reserve waits on the server: nothing else can be asked. */
   isBlocked = false;
   readonly #held = new Map<string, Held>();
+  /** Calls that bring jobs which nobody runs. */
+  #unseen = 0;
   #keeping: { cancel(): void } | undefined;
 
   constructor(link: Link, caller: BeanstalkdCaller) {
@@ -79,10 +81,18 @@ export class Reserver {
 
   /** Asks what the server knows of jobs that were just reserved; leaves out what is gone. @throws QueueUnavailableError */
   async describe(jobs: readonly RawJob[]): Promise<readonly KnownJob[]> {
-    const replies = await this.#call(
-      jobs.map(({ id }) => `stats-job ${id}`),
-      'no job was reserved',
-    );
+    const described = this.#described(jobs);
+    try {
+      return await within(this.caller.settings.clock, this.caller.deadline, described);
+    } catch (error) {
+      if (error instanceof Silence) this.#giveBackUnseen(described);
+      throw this.failed(error, 'no job was reserved');
+    }
+  }
+
+  async #described(jobs: readonly RawJob[]): Promise<readonly KnownJob[]> {
+    const commands = jobs.map(({ id }) => `stats-job ${id}`);
+    const replies = await this.link.ask(commands, this.caller.deadline);
     const known = jobs.map((job, index) => knownJob(job, fieldsOf(replies[index]!.body), this));
     return known.filter((_, index) => replies[index]!.word === 'OK');
   }
@@ -112,6 +122,11 @@ export class Reserver {
   /** Gives a job back that nobody has run, at no cost. If its connection has ended, the server has taken it back itself. */
   async giveBack({ id, facts }: KnownJob): Promise<void> {
     await this.#call([`release ${id} ${unseenPriority(facts)} 0`], 'a job was not given back').catch(() => undefined);
+  }
+
+  /** Gives back what was reserved and is not described, at no cost: to end the connection would count as a crash of each. */
+  abandon(jobs: readonly RawJob[]): void {
+    if (jobs.length > 0) this.#giveBackUnseen(this.#described(jobs));
   }
 
   /** Deletes a job that it holds, whatever its holder thinks. False: it was gone. @throws QueueUnavailableError */
@@ -184,14 +199,22 @@ export class Reserver {
     try {
       return await within(clock, milliseconds, sorted);
     } catch (error) {
-      if (error instanceof Silence) this.#giveBackLate(sorted).catch(() => undefined);
+      if (error instanceof Silence) this.#giveBackUnseen(sorted.then(({ jobs }) => this.#described(jobs)));
       throw this.failed(error, 'no job was reserved');
     }
   }
 
-  // Nobody runs the jobs that still come.
-  async #giveBackLate(caught: Promise<Catch>): Promise<void> {
-    for (const job of await this.describe((await caught).jobs)) await this.giveBack(job);
+  // Nobody runs the jobs that still come. If they do not come soon, the server is to hear that the connection has ended, and
+  // hands them to others: that counts a crash of each.
+  #giveBackUnseen(coming: Promise<readonly KnownJob[]>): void {
+    const { clock } = this.caller.settings;
+    const given = coming.then((jobs) => Promise.all(jobs.map((job) => this.giveBack(job))));
+    this.#unseen += 1;
+    const over = (error?: unknown): void => {
+      this.#unseen -= 1;
+      if (error instanceof Silence) this.failed(error, 'a job was not given back');
+    };
+    within(clock, this.caller.deadline, given, false).then(() => over(), over);
   }
 
   async #call(commands: readonly Command[], consequence: string): Promise<readonly Reply[]> {
@@ -203,11 +226,13 @@ export class Reserver {
   }
 
   /**
-   * What to throw for a link that ended or was silent. A silent one is given up once none of its jobs can be ours any more.
+   * What to throw for a link that ended or was silent. A silent one is given up once none of its jobs can be ours any more,
+   * and none may come.
    */
   failed(error: unknown, consequence: string, uncertain = false): unknown {
     const now = this.caller.settings.clock.monotonic();
-    if (![...this.#held.values()].some((held) => held.mayLast(now))) this.link.close();
+    const isNeeded = this.#unseen > 0 || [...this.#held.values()].some((held) => held.mayLast(now));
+    if (!isNeeded) this.link.close();
     return this.caller.explainLink(error, consequence, uncertain);
   }
 

@@ -109,6 +109,31 @@ describe('an answer that is lost with its connection', () => {
     expect((await reserveOne(connection)).counters).toMatchObject({ attempts: 1, crashes: 1 });
   });
 
+  it('that comes late gives back at no cost what nobody runs: a job that was reserved, of which the server said no more', async () => {
+    await openBehindProxy('stats-job');
+    await connection.push('default', [probe('a')]);
+    const goOn = proxy.holdReplies();
+    await expect(reserve(connection)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+    goOn();
+
+    await eventually(async () => (await connection.counts('default')).ready === 1);
+    expect((await reserveOne(connection)).counters).toMatchObject({ attempts: 1, crashes: 0, releases: 1 });
+  });
+
+  it('that comes late gives back at no cost what the queues before had given', async () => {
+    await openBehindProxy('watch second');
+    await connection.push('first', [probe('a')]);
+    await connection.push('second', [probe('b')]);
+    const goOn = proxy.holdReplies();
+    const request = { queues: ['first', 'second'], limit: 2, lease: 60 };
+    await expect(connection.reserve(request)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+    goOn();
+
+    await eventually(async () => (await connection.counts('first')).ready === 1);
+    const [job] = (await connection.reserve(request)).reservations;
+    expect(job!.counters).toMatchObject({ attempts: 1, crashes: 0, releases: 1 });
+  });
+
   it('without a word more is waited for up to the deadline, and another connection used from then on', async () => {
     await openBehindProxy('put ');
     await connection.push('default', [probe('a')]);
@@ -126,7 +151,7 @@ describe('an answer that is lost with its connection', () => {
 
   it('for one outcome of a call keeps the others, which are told by the call that follows', async () => {
     await openBehindProxy('delete ');
-    const pusher = world.connect({}, { retryAfter: 2 });
+    const pusher = world.connect({}, { retryAfter: 3 });
     await pusher.push('default', [probe('a'), probe('b')]);
     const first = await reserveOne(connection);
     proxy.goHalfOpen();

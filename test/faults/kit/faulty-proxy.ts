@@ -7,6 +7,8 @@ interface Link {
   readonly client: Socket;
   lose: boolean;
   silent: boolean;
+  /** Its answers wait for the end of this. */
+  held: Promise<void> | undefined;
 }
 
 export class FaultyProxy {
@@ -17,6 +19,7 @@ export class FaultyProxy {
   #losing = 0;
   #silent = false;
   #delay: Milliseconds = 0;
+  #held: Promise<void> | undefined;
   /** Connections that were ever made through it. */
   connections = 0;
   /** What clients have sent, each time that they did. */
@@ -55,6 +58,16 @@ export class FaultyProxy {
   /** Each answer takes so much longer; 0: no longer. */
   delay(milliseconds: Milliseconds): void {
     this.#delay = milliseconds;
+  }
+
+  /** The answers to a call that comes now, and to what follows it on its connection, wait for what is returned to be called. */
+  holdReplies(): () => void {
+    let letGo = (): void => undefined;
+    this.#held = new Promise((resolve) => (letGo = resolve));
+    return () => {
+      this.#held = undefined;
+      letGo();
+    };
   }
 
   /** New connections lead to another server: the address of a failover. Old ones stay where they are. */
@@ -102,7 +115,7 @@ export class FaultyProxy {
   #connect(client: Socket): void {
     this.connections += 1;
     const upstream = createConnection(this.#target, '127.0.0.1');
-    const link: Link = { client, lose: false, silent: this.#silent };
+    const link: Link = { client, lose: false, silent: this.#silent, held: undefined };
     this.#links.add(link);
     client.on('close', () => this.#links.delete(link));
     client.on('data', (chunk) => {
@@ -112,6 +125,7 @@ export class FaultyProxy {
         this.#losing -= 1;
         link.lose = true;
       }
+      if (chunk.includes(this.#call)) link.held ??= this.#held;
       upstream.write(chunk);
     });
     upstream.on('data', (chunk) => {
@@ -133,6 +147,11 @@ export class FaultyProxy {
 
   #answer(link: Link, chunk: Buffer): void {
     if (link.silent) return;
+    if (link.held !== undefined) {
+      const { held } = link;
+      void held.then(() => link.client.write(chunk));
+      return;
+    }
     if (link.lose) link.client.destroy();
     else link.client.write(chunk);
   }
