@@ -1,7 +1,6 @@
 /** A worker in this very process, from the loading of the project to its end. */
 import type { Seconds } from '../base/clock';
-import type { Logger } from '../base/logger';
-import { tagged } from '../base/tagged-logger';
+import { type Logger, tagged } from '../base/logger';
 import type { QueueManager } from '../application/queue-manager';
 import { UNBORN } from '../worker/health';
 import type { StopReason } from '../worker/stopping';

@@ -1,6 +1,7 @@
 /** The values that JSON cannot hold, each with the form that stands for it in a payload: `docs/format.md` shows them all. */
 import { types } from 'node:util';
 import { ERRORS, errorForm, errorOf, isError, nativeNameOf } from './error-form';
+import { isRecord } from './kinds';
 import type { Limits } from './limits';
 
 export interface BuiltIn {
@@ -140,10 +141,6 @@ export function typeOf(value: object): string | undefined {
   const name = value.constructor?.name ?? '';
   if (BUILT_INS.get(name)?.is(value) === true) return name;
   return isError(value) ? nativeNameOf(value) : undefined;
-}
-
-export function isRecord(form: unknown): form is Record<string, unknown> {
-  return typeof form === 'object' && form !== null && !Array.isArray(form);
 }
 
 function base64({ buffer, byteOffset, byteLength }: ArrayBufferView): string {

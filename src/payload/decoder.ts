@@ -1,10 +1,10 @@
 /** Puts in place what JSON could not hold: each value that `types` names, the innermost first. */
 import { oneLine } from '../base/plain-text';
 import type { JobDefinition } from '../job/definition';
-import { BUILT_INS, isRecord } from './built-ins';
+import { BUILT_INS } from './built-ins';
 import type { CodecClasses, Types } from './encoder';
 import { InvalidPayloadError, PayloadVersionError, UnknownClassError } from './errors';
-import { isPlain } from './kinds';
+import { isPlain, isRecord } from './kinds';
 import { checkMade, Limits } from './limits';
 import { toInstance } from './mapping';
 import { depthOf, locate } from './pointer';

@@ -6,12 +6,12 @@
  */
 import { type Class, classOf } from '../base/class';
 import type { JobDefinition } from '../job/definition';
-import { bigintForm, BUILT_INS, isRecord, MAX_DIGITS, typeOf, utf16 } from './built-ins';
+import { bigintForm, BUILT_INS, MAX_DIGITS, typeOf, utf16 } from './built-ins';
 import { UnserializableValueError } from './errors';
 import { isForbiddenKey, Limits } from './limits';
 import { mapsByClassTransformer, toPlain } from './mapping';
 import { MAX_DEPTH, toPath, toPointer, type Segment } from './pointer';
-import { described, isPlain, LEAVE_OUT, remedyFor, strayChoice, symbolKeyOf } from './kinds';
+import { described, isPlain, isRecord, LEAVE_OUT, remedyFor, strayChoice, symbolKeyOf } from './kinds';
 
 /** The classes whose instances may travel, by the names that stand for them in payloads. */
 export interface CodecClasses {

@@ -5,6 +5,11 @@ import { classOf } from '../base/class';
 
 export const LEAVE_OUT = 'Leave it out.';
 
+/** What JSON calls an object. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** An object literal, also of another realm, or an object without a prototype. */
 export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -3,6 +3,9 @@
  *
  * A slot is also held by the rest after a run, and by a handler that was given up and has not come back: no handler can be
  * ended from outside. Where all slots are held so, the worker is stuck.
+ *
+ * A job that kills its process takes its neighbours with it, and they count a crash as well. So one whose next crash would be
+ * its last runs apart: alone in its worker, where the one to blame is found, and nobody else is taken for poison.
  */
 import { DenseSet } from '../base/dense-set';
 import type { Milliseconds } from '../base/clock';
@@ -10,7 +13,6 @@ import { pagesOf } from '../base/pages';
 import { callerOf } from '../container/scope';
 import type { Application } from '../connections/application';
 import { glimpseOf } from '../payload/unreadable';
-import { Apart } from './apart';
 import type { Emptiness } from './emptiness';
 import { WorkerStoppingError } from './errors';
 import type { Executor } from './executor';
@@ -45,7 +47,9 @@ export interface RunsSettings {
 export class Runs {
   readonly #settings: RunsSettings;
   readonly #open = new DenseSet<RunningJob>();
-  readonly #apart: Apart;
+  /** The one whose next crash would be its last: it waits until the others have ended, and then runs alone. */
+  #apart: RunningJob | undefined;
+  #mostAtOnce = Infinity;
   #ended: Finished[] = [];
   #started = 0;
   #settling = 0;
@@ -56,7 +60,6 @@ export class Runs {
 
   constructor(settings: RunsSettings) {
     this.#settings = settings;
-    this.#apart = new Apart((job) => settings.executor.isLastChance(job));
   }
 
   /** How many were started in all. */
@@ -97,30 +100,40 @@ export class Runs {
 
   /** Whether more may come: none while one runs apart from all others, or is to. */
   get takesMore(): boolean {
-    return !this.#apart.isTaken;
+    return this.#apart === undefined;
   }
 
-  /** How many may come at once. */
+  /** How many may come at once: those that crashed together come together, and all but one would go back. */
   get mostAtOnce(): number {
-    return this.#apart.most;
+    return this.#mostAtOnce;
   }
 
-  /** Starts the jobs of one reserve, but for those that are to run apart: the first is held. True: others went back. */
+  /** Starts the jobs of one reserve. Of those that are to run apart the first is held. True: the others went back. */
   take(jobs: readonly RunningJob[]): boolean {
-    const { start, back } = this.#apart.split(jobs);
+    const last = jobs.filter((job) => this.#settings.executor.isLastChance(job));
+    // One may be held already, that another call has brought meanwhile.
+    const back = this.#apart === undefined ? last.slice(1) : last;
+    this.#apart ??= last[0];
+    this.#mostAtOnce = this.#apart === undefined ? Infinity : 1;
     for (const job of back) this.giveBack(job);
-    for (const job of start) this.#start(job);
+    for (const job of jobs) if (!last.includes(job)) this.#start(job);
     return back.length > 0;
   }
 
-  /** Starts the one that is held, once all has ended that ran beside it. */
+  /** Starts the one that is held. To be called once all is settled that ran beside it: a crash would be theirs as well. */
   startHeld(): void {
-    if (this.#apart.held !== undefined) this.#start(this.#apart.start());
+    const job = this.#apart;
+    if (job === undefined || job.isApart) return;
+    job.isApart = true;
+    this.#start(job);
   }
 
+  /** Gives the one that is held back. */
   giveHeldBack(): void {
-    const held = this.#apart.release();
-    if (held !== undefined) this.giveBack(held);
+    const job = this.#apart;
+    if (job === undefined || job.isApart) return;
+    this.#apart = undefined;
+    this.giveBack(job);
   }
 
   /** Back to the head of its queue, without having run. */
@@ -188,7 +201,7 @@ export class Runs {
     executor.start(job, (outcome) => {
       this.#open.delete(job);
       leases.ended(job, outcome);
-      this.#apart.ended(job);
+      if (job === this.#apart) this.#apart = undefined;
       this.#ended.push({ job, outcome, took: clock.monotonic() - startedAt });
       if (job.handler === 'running') this.#giveUp(job, startedAt);
       else this.#leaveSlot();

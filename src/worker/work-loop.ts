@@ -120,7 +120,6 @@ export class WorkLoop {
     idle.tellTime();
     const asked = stopping.reason(runs.started);
     if (asked !== undefined) return asked;
-    // Once all is stored and told that ran beside it: a crash would be theirs as well.
     if (this.#isSettled) runs.startHeld();
     // One that is not async has ended by now, and is to be settled.
     if (!this.#isSettled) return this.#goOn();

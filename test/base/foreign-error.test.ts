@@ -3,7 +3,7 @@ import { bare, foreignText, redacted, wordsOf } from '../../src/base/foreign-err
 import { redact } from '../../src/base/redact';
 import { learnSecrets } from '../../src/base/secrets';
 import { exceptionText } from '../../src/base/exception-text';
-import { guarded } from '../../src/base/guarded-logger';
+import { guarded } from '../../src/base/logger';
 import { QueueUnavailableError } from '../../src/connections/errors';
 import { RecordingLogger } from '../support/application';
 

@@ -234,6 +234,19 @@ describe('a job whose next crash is its last', () => {
     expect([order.toSorted(), beside]).toEqual([['a', 'b', 'c', 'd'], []]);
   });
 
+  it('is asked for by itself from when one was met: those that come together go back once', async () => {
+    for (const text of ['a', 'b', 'c', 'd']) await push(text, 2);
+    start();
+    for (const done of [1, 2, 3]) {
+      await until(() => order.length === done);
+      gateOf(order.at(-1)!).open();
+    }
+    await until(() => order.length === 4);
+
+    const [last] = await textsOf('reserved');
+    expect(JSON.parse(last!)).toMatchObject({ crashes: 2, releases: 1 });
+  });
+
   it('costs the others no time: 200 jobs are done without a wait', async () => {
     const began = application.clock.now();
     const ids = Array.from({ length: 200 }, (_, at) => `job-${at}`);
