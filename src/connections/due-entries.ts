@@ -12,17 +12,14 @@ export interface Timed {
 /** What takes jobs, as far as its clock is concerned. */
 export type TimedTarget = Partial<Pick<Connection, 'now' | 'capabilities'>>;
 
-/** Not a promise where nothing depends on a clock, as nearly always. */
-export function entriesFor(target: TimedTarget, jobs: readonly Timed[]): readonly Entry[] | Promise<readonly Entry[]> {
+/** The same entries where nothing of them depends on a clock, as nearly always. */
+export async function entriesFor(target: TimedTarget, jobs: readonly Timed[]): Promise<readonly Entry[]> {
   const judges = target.capabilities?.moments === true;
   const asks = ({ entry, retryWithin }: Timed): boolean =>
     retryWithin !== undefined || (entry.dueAt !== undefined && !judges);
   if (!jobs.some(asks)) return jobs.map(({ entry }) => entry);
-  return nowOf(target).then((now) => jobs.map((job) => (asks(job) ? entryAt(job, now, judges) : job.entry)));
-}
-
-async function nowOf(target: TimedTarget): Promise<Milliseconds> {
-  return target.now === undefined ? systemClock.now() : target.now();
+  const now = target.now === undefined ? systemClock.now() : await target.now();
+  return jobs.map((job) => (asks(job) ? entryAt(job, now, judges) : job.entry));
 }
 
 function entryAt({ entry, retryWithin }: Timed, now: Milliseconds, judges: boolean): Entry {

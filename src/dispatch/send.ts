@@ -125,8 +125,9 @@ export async function send(target: Target, job: EncodedJob): Promise<string> {
   const { hooks } = job;
   try {
     if (hooks !== undefined) await hooks.emit('queueing', pushEvent(job));
-    const entries = entriesFor(target, [job]);
-    await target.push(job.queue, entries instanceof Promise ? await entries : entries);
+    // Nearly always nothing of it depends on a clock.
+    const isTimed = job.entry.dueAt !== undefined || job.retryWithin !== undefined;
+    await target.push(job.queue, isTimed ? await entriesFor(target, [job]) : [job.entry]);
     if (hooks !== undefined) await hooks.emit('queued', pushEvent(job));
     return job.id;
   } catch (error) {

@@ -52,6 +52,15 @@ describe('a reserve that follows a blocking read', () => {
     expect(await world.keys()).toMatchObject({ 'q:notify': ['1'] });
   });
 
+  it('brings a job also where Redis has forgotten its scripts meanwhile', async () => {
+    const waiting = connection.waiter(['q']).waitAndReserve!(60, request, stop.signal);
+    await waits(1);
+    await world.client.script('FLUSH');
+    await push('a');
+
+    expect(ids(await waiting)).toEqual(['a']);
+  });
+
   it('brings a job that was there before it', async () => {
     await push('a');
     expect(ids(await connection.waiter(['q']).waitAndReserve!(60, request, stop.signal))).toEqual(['a']);
