@@ -1,5 +1,6 @@
 /** The form of errors: their name, message, stack, cause and all other properties. */
 import { types } from 'node:util';
+import { OnqueueError } from '../base/onqueue-error';
 
 interface ErrorConstructor {
   new (message?: string): Error;
@@ -38,6 +39,7 @@ export function errorForm(error: Error): object {
   for (const key of Object.keys(error)) {
     if (!known.has(key)) form.push([key, (error as unknown as Record<string, unknown>)[key]]);
   }
+  if (error instanceof OnqueueError) form.push(['facts', error.facts]);
   return Object.fromEntries(form);
 }
 

@@ -150,6 +150,13 @@ describe('errors', () => {
     ]);
   });
 
+  it('an error of ours keeps its code and its facts', () => {
+    const back = roundTrip(new InvalidPayloadError('it is empty'));
+
+    expect(back).toMatchObject({ name: 'InvalidPayloadError', code: 'E_INVALID_PAYLOAD' });
+    expect(back).toHaveProperty('facts', new InvalidPayloadError('it is empty').facts);
+  });
+
   it('of a subclass come back as the nearest built-in one, under their name', () => {
     class PaymentRefused extends RangeError {}
 
