@@ -54,13 +54,21 @@ export interface Dialect {
   /** An answer can be lost on its way: what became of calls is recorded. */
   readonly recordsCalls: boolean;
 
-  /** Whether what was written is refused for itself: something else would be taken. */
-  readonly isUnfit: (error: unknown) => boolean;
-  /** Whether a table, a column or a function of ours is not there. */
-  readonly isUnmigrated: (error: unknown) => boolean;
+  readonly trouble: (error: unknown) => Trouble;
   /** Makes a session of a transaction that the user has begun; undefined: it is none that is known. */
   readonly sessionOf: (transaction: unknown) => SqlSession | undefined;
 }
+
+/**
+ * What an error means for a call.
+ *
+ * `gone`: the connection ended, or could not be made; what was sent may have been carried out.
+ * `passing`: it was not carried out, and will be when it is asked again: a deadlock, a server that starts.
+ * `unmigrated`: a table, a column or a function of ours is not there.
+ * `unfit`: what was to be written is refused for itself; something else would be taken.
+ * `refused`: it was not carried out, and asking again does not help.
+ */
+export type Trouble = 'gone' | 'passing' | 'unmigrated' | 'unfit' | 'refused';
 
 export type Row = Readonly<Record<string, SqlPart>>;
 
@@ -71,7 +79,7 @@ export interface Line {
   /** The state, as a condition. */
   readonly state: Readonly<Record<WaitingState, Sql>>;
   /** When a job becomes ready or its lease ends. */
-  readonly at: Readonly<Record<WaitingState, Sql>>;
+  readonly at: Readonly<Record<Exclude<WaitingState, 'ready'>, Sql>>;
   readonly order: Readonly<Record<WaitingState, Sql>>;
   /** A payload, as the column holds it. */
   readonly payload: (payload: Buffer) => SqlValue;

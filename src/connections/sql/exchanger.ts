@@ -135,7 +135,7 @@ export class Exchanger {
     try {
       yield* rewrite(dialect, jobs);
     } catch (error) {
-      if (!(error instanceof OnqueueError) && !dialect.isUnfit(error)) throw error;
+      if (!(error instanceof OnqueueError) && dialect.trouble(error) !== 'unfit') throw error;
       if (jobs.length > 1) for (const job of jobs) yield* this.#rewrite([job]);
     }
   }

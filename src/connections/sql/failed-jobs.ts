@@ -31,8 +31,10 @@ export class FailedJobs implements FailedStore {
     const dialect = this.#dialect;
     return this.#access('failed.put', { consequence, writes: 'repeatable', durable: true }, function* () {
       const id = keptUnder(yield* failedJob(dialect, entry.id), entry, () => own);
-      if (id !== undefined) yield* written(putFailed(dialect, { ...entry, id }));
-      return id ?? entry.id;
+      if (id === undefined) return entry.id;
+      // In place of the one of the same id, as the newest.
+      yield* written(dialect.replace(dialect.tables.failed, ['uuid'], rowOf(dialect, { ...entry, id }), 'id'));
+      return id;
     });
   }
 
@@ -127,7 +129,7 @@ function* numberOf(statement: Sql): Work<number> {
   return Number(row?.[0] ?? 0);
 }
 
-export function* failedJob(dialect: Dialect, id: string): Work<FailedEntry | undefined> {
+function* failedJob(dialect: Dialect, id: string): Work<FailedEntry | undefined> {
   const [entry] = yield* entries(dialect, sql`WHERE uuid = ${dialect.key(id)}`);
   return entry;
 }
@@ -154,12 +156,22 @@ function entryOf(row: SqlRow, payloadOf: Dialect['failed']['payloadOf']): Failed
   };
 }
 
-/** Adds the entry, or replaces the one of the same id, as the newest. */
-export function putFailed(dialect: Dialect, entry: NewFailure): Sql {
-  return dialect.replace(dialect.tables.failed, ['uuid'], rowOf(dialect, entry), 'id');
+/**
+ * Adds the entry beside one of the same id that is there. Not in place of it: of two that fail in one moment, both are kept.
+ *
+ * @param of of which jobs it is, as `FROM … WHERE …`: none is added where none is there
+ */
+export function addFailed(dialect: FailedDialect, entry: NewFailure, of = raw(''), payload?: Sql): Sql {
+  const table = dialect.tables.failed;
+  const { uuid = null, ...row } = { ...rowOf(dialect, entry), ...(payload && { payload }) };
+  const free = sql`CASE WHEN EXISTS (SELECT 1 FROM ${table} WHERE uuid = ${uuid}) THEN ${uuidv7()} ELSE ${uuid} END`;
+  const columns = ['uuid', ...Object.keys(row)].map((name) => raw(name));
+  return sql`INSERT INTO ${table} (${columns}) SELECT ${[free, ...Object.values(row)]} ${of}`;
 }
 
-function rowOf({ key, text, failed }: Dialect, entry: NewFailure): Row {
+type FailedDialect = Pick<Dialect, 'tables' | 'key' | 'text' | 'failed'>;
+
+function rowOf({ key, text, failed }: FailedDialect, entry: NewFailure): Row {
   const { id, connection, queue, payload, exception, name, attempts } = entry;
   return {
     uuid: key(id),

@@ -19,20 +19,21 @@ const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
 /** A number of rows, which is neither infinite nor a fraction. */
 export const rowLimit = (limit: number): number => Math.min(Math.max(Math.ceil(limit), 0), Number.MAX_SAFE_INTEGER);
 
-/** A job as `jobOf` reads it, up to the moment. */
-export const jobColumns = ({ read }: Pick<Dialect, 'read'>): Sql =>
-  sql`id, ${read('payload')}, ${raw(COUNTERS)}, cancelled`;
-
 export function* counts({ line }: Dialect, queue: string): Work<Counts> {
   const each = STATES.map((state) => sql`(SELECT count(*) ${line.of(queue)} AND ${line.state[state]})`);
   const [[ready, delayed, reserved] = []] = yield* rowsOf(sql`SELECT ${each}`);
   return { ready: Number(ready), delayed: Number(delayed), reserved: Number(reserved) };
 }
 
-export function* peek(dialect: Dialect, queue: string, state: WaitingState, limit: number): Work<readonly StoredJob[]> {
-  const { line } = dialect;
+export function* peek(
+  { line, read }: Dialect,
+  queue: string,
+  state: WaitingState,
+  limit: number,
+): Work<readonly StoredJob[]> {
+  const at = state === 'ready' ? raw('NULL') : line.at[state];
   const rows = yield* rowsOf(
-    sql`SELECT ${jobColumns(dialect)}, ${line.at[state]} ${line.of(queue)} AND ${line.state[state]}
+    sql`SELECT id, ${read('payload')}, ${raw(COUNTERS)}, cancelled, ${at} ${line.of(queue)} AND ${line.state[state]}
       ORDER BY ${line.order[state]} LIMIT ${rowLimit(limit)}`,
   );
   return rows.map(jobOf);

@@ -246,7 +246,7 @@ export class SqlConnection extends StoreConnection implements Connection {
   }
 
   async #pushWithin(session: SqlSession, queue: string, entries: readonly Entry[]): Promise<void> {
-    const { jobs, isUnmigrated } = this.#dialect;
+    const { jobs, trouble } = this.#dialect;
     const remembering = jobs.remember?.(queue);
     if (remembering !== undefined) {
       const purpose = { consequence: 'the job was not queued', writes: 'repeatable' } as const;
@@ -256,7 +256,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     for (const page of queuedPages(queue, entries)) {
       const pushing = perform(session, jobs.push(page, undefined)).catch((cause: unknown) => {
         // Our own connections see the tables. Other errors are those of the user's own client, and stay so.
-        throw isUnmigrated(cause) ? otherDatabase(this.name, this.address, { cause }) : cause;
+        throw trouble(cause) === 'unmigrated' ? otherDatabase(this.name, this.address, { cause }) : cause;
       });
       this.#refuse(page, await pushing);
     }

@@ -1,7 +1,7 @@
 /** The columns of the table of jobs, as the statements see them. */
 import type { Seconds } from '../../../base/clock';
 import { countCrash, countTaken, FENCE } from '../columns';
-import type { Line, ReservationToken } from '../dialect';
+import type { FailedColumns, Line, ReservationToken } from '../dialect';
 import type { NewJob } from '../job-row';
 import { raw, type Sql, sql } from '../statement';
 import type { MysqlNames } from './mysql-names';
@@ -39,7 +39,7 @@ export function mysqlLine({ jobs, turns }: MysqlNames): Line {
   return {
     of: (queue) => sql`FROM ${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue}`,
     state: { ready: state(READY), delayed: state(DELAYED), reserved: state(RESERVED) },
-    at: { ready: raw('NULL'), delayed: raw('turn'), reserved: raw('turn') },
+    at: { delayed: raw('turn'), reserved: raw('turn') },
     order: { ready: raw('turn, id'), delayed: raw('turn, id'), reserved: raw('turn, place, id') },
     payload: (payload) => payload,
   };
@@ -65,4 +65,22 @@ export const availableAt = (due: Sql | undefined): Sql =>
 export function heldBy(tokens: readonly ReservationToken[]): Sql {
   const pairs = tokens.map(({ id, fence }) => sql`(${id}, ${fence})`);
   return sql`id IN (${tokens.map(({ id }) => id)}) AND reserved_at IS NOT NULL AND (id, ${raw(FENCE)}) IN (${pairs})`;
+}
+
+/** @param current the moment, as a value */
+export function failedColumns(current: () => Sql): FailedColumns {
+  // Laravel has written whole seconds.
+  const failedAt = raw('COALESCE(failed_ms, UNIX_TIMESTAMP(failed_at) * 1000)');
+  return {
+    payload: raw('payload'),
+    payloadOf: (value) => value as Buffer,
+    storedPayload: (payload) => ({ payload }),
+    hasPayload: (payload) => sql`payload = ${payload}`,
+    failedAt,
+    failedNow: () => ({
+      failed_at: sql`FROM_UNIXTIME(FLOOR(${current()}))`,
+      failed_ms: sql`ROUND(${current()} * 1000)`,
+    }),
+    isOlder: (age) => sql`${failedAt} < (${current()} - ${age}) * 1000`,
+  };
 }

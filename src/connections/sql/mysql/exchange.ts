@@ -5,10 +5,10 @@
  * prefers to read, and lock, all rows.
  */
 import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
-import { uuidv7 } from '../../../payload/uuid';
 import type { ReserveRequest } from '../../contract';
 import type { CallMark } from '../call-marks';
 import type { Ending, Exchange, Exchanged, TakenJob } from '../dialect';
+import { addFailed } from '../failed-jobs';
 import { COUNTERS, jobOf } from '../job-row';
 import { FOR_EVER, outlookOf, outlookStatement, queueOutlook } from '../outlook';
 import { raw, type Sql, type SqlResult, type SqlRow, sql, type Work } from '../statement';
@@ -19,6 +19,7 @@ import {
   COUNT_TAKEN,
   DELAYED,
   dueOf,
+  failedColumns,
   findTail,
   heldBy,
   MOST_PLACE,
@@ -77,9 +78,13 @@ function settle(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
       sql`SELECT GROUP_CONCAT(id) INTO @onqueue_settled FROM ${jobs} FORCE INDEX (PRIMARY) WHERE ${heldBy(endings)} FOR UPDATE`,
     );
   }
+  const failing = { tables: names, key: keyOf, text: String, failed: failedColumns(() => raw('@onqueue_now')) };
   const gone = endings.filter(({ kind }) => kind !== 'released');
   for (const ending of endings) {
-    if (ending.kind === 'failed') statements.push(addFailed(names, ending));
+    if (ending.kind === 'failed') {
+      const payload = ending.asStored ? raw('payload') : undefined;
+      statements.push(addFailed(failing, ending.entry, sql`FROM ${jobs} WHERE ${heldBy([ending])}`, payload));
+    }
     if (ending.kind === 'released') statements.push(...release(names, ending));
   }
   if (gone.length > 0) statements.push(sql`DELETE job FROM ${jobs} AS job FORCE INDEX (PRIMARY) WHERE ${heldBy(gone)}`);
@@ -97,18 +102,6 @@ function release(names: MysqlNames, ending: Extract<Ending, { kind: 'released' }
       attempts = ${attempts}, crashes = ${crashes}, exceptions = ${exceptions}, timeouts = ${timeouts}, releases = ${releases}
     WHERE ${heldBy([ending])}`;
   return goesLast ? [findTail(names, ending.queue), update] : [update];
-}
-
-/** Adds the entry, beside one of the same id that is there. */
-function addFailed({ failed, jobs }: MysqlNames, ending: Extract<Ending, { kind: 'failed' }>): Sql {
-  const { id, connection, queue, exception, name, attempts } = ending.entry;
-  const key = keyOf(id);
-  // Not by REPLACE: of two that fail in one moment, both must be kept.
-  const free = sql`IF(EXISTS (SELECT 1 FROM ${failed} WHERE uuid = ${key}), ${uuidv7()}, ${key})`;
-  const payload = ending.asStored ? raw('payload') : ending.entry.payload;
-  return sql`INSERT INTO ${failed} (uuid, connection, queue, payload, exception, failed_at, failed_ms, name, attempts)
-    SELECT ${[free, connection, queue, payload, exception]}, FROM_UNIXTIME(FLOOR(@onqueue_now)), ROUND(@onqueue_now * 1000),
-      ${[name, attempts]} FROM ${jobs} WHERE ${heldBy([ending])}`;
 }
 
 /**

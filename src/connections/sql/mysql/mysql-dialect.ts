@@ -1,8 +1,8 @@
 /** How MySQL writes what all databases do. */
 import type { Seconds } from '../../../base/clock';
-import type { Dialect, FailedColumns } from '../dialect';
+import type { Dialect } from '../dialect';
 import { insertInto, raw, type Sql, sql, transaction } from '../statement';
-import { mysqlLine, now } from './columns';
+import { failedColumns, mysqlLine, now } from './columns';
 import { mysqlErrors } from './mysql-errors';
 import { MysqlJobs } from './mysql-jobs';
 import { keyOf, type MysqlNames } from './mysql-names';
@@ -17,7 +17,7 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
     now: current,
     after: (seconds) => sql`${current()} + ${seconds}`,
     read: raw,
-    text: (value) => value,
+    text: String,
     key: keyOf,
     insertNew: (table, row) => insertInto(table, row, 'INSERT IGNORE'),
     replace: (table, _key, row) => insertInto(table, row, 'REPLACE'),
@@ -33,25 +33,7 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
     failed: failedColumns(current),
     jobs: new MysqlJobs(names, offset),
     recordsCalls: true,
-    isUnfit: (error) => mysqlErrors.trouble(error) === 'unfit',
-    isUnmigrated: (error) => mysqlErrors.trouble(error) === 'unmigrated',
+    trouble: (error) => mysqlErrors.trouble(error),
     sessionOf: transactionSession,
-  };
-}
-
-function failedColumns(current: () => Sql): FailedColumns {
-  // Laravel has written whole seconds.
-  const failedAt = raw('COALESCE(failed_ms, UNIX_TIMESTAMP(failed_at) * 1000)');
-  return {
-    payload: raw('payload'),
-    payloadOf: (value) => value as Buffer,
-    storedPayload: (payload) => ({ payload }),
-    hasPayload: (payload) => sql`payload = ${payload}`,
-    failedAt,
-    failedNow: () => ({
-      failed_at: sql`FROM_UNIXTIME(FLOOR(${current()}))`,
-      failed_ms: sql`ROUND(${current()} * 1000)`,
-    }),
-    isOlder: (age) => sql`${failedAt} < (${current()} - ${age}) * 1000`,
   };
 }

@@ -1,5 +1,6 @@
 /** What an error of MySQL or MariaDB, or of the way to it, means for a call. */
-import type { ErrorReader, Trouble } from '../server/server-caller';
+import type { Trouble } from '../dialect';
+import type { ErrorReader } from '../server/server-caller';
 
 const DEADLOCK = 1213;
 

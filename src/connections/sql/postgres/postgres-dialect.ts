@@ -36,15 +36,14 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     line: {
       of: (queue) => sql`FROM ${tables.jobs} WHERE queue = ${queue}`,
       state: { ready: raw(READY), delayed: raw(DELAYED), reserved: raw(RESERVED) },
-      at: { ready: raw('NULL'), delayed: raw(DUE), reserved: raw('lease_until') },
+      at: { delayed: raw(DUE), reserved: raw('lease_until') },
       order: { ready: raw('place'), delayed: raw(`${DUE}, id`), reserved: raw('lease_until, place') },
       payload: String,
     },
     failed: failedColumns(current),
     jobs: new PostgresJobs(ids, offset, (queue) => insertNew(tables.queues, { name: queue })),
     recordsCalls: true,
-    isUnfit: (error) => postgresErrors.trouble(error) === 'unfit',
-    isUnmigrated: (error) => postgresErrors.trouble(error) === 'unmigrated',
+    trouble: (error) => postgresErrors.trouble(error),
     sessionOf: transactionSession,
   };
 }

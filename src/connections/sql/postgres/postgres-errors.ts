@@ -1,5 +1,6 @@
 /** What an error of PostgreSQL, or of the way to it, means for a call. */
-import type { ErrorReader, Trouble } from '../server/server-caller';
+import type { Trouble } from '../dialect';
+import type { ErrorReader } from '../server/server-caller';
 
 /** It was rolled back, and may go through the next time: a conflict, a server that starts, stops or changes its part. */
 const PASSING = /^(40001|40P01|55P03|57P03|57P05|53300|25006)$/;

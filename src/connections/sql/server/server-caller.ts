@@ -12,18 +12,10 @@ import {
 } from '../../kit/caller';
 import { Silence, within } from '../../kit/silence';
 import { isUnknownHost } from '../../kit/unknown-host';
+import type { Trouble } from '../dialect';
 import type { Engine, Purpose } from '../engine';
 import { databaseRefused, notMigrated } from '../errors';
 import { BrokenTransaction, perform, type SqlSession, type Work } from '../statement';
-
-/**
- * `gone`: the connection ended, or could not be made; what was sent may have been carried out.
- * `passing`: it was not carried out, and will be when it is asked again: a deadlock, a server that starts.
- * `unmigrated`: a table, a column or a function of ours is not there.
- * `unfit`: what was to be written is refused for itself; something else would be taken.
- * `refused`: it was not carried out, and asking again does not help.
- */
-export type Trouble = 'gone' | 'passing' | 'unmigrated' | 'unfit' | 'refused';
 
 export interface ErrorReader {
   trouble(error: unknown): Trouble;

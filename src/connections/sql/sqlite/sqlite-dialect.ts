@@ -1,13 +1,11 @@
 /** How SQLite writes what all databases do. */
 import type { Seconds } from '../../../base/clock';
-import { uuidv7 } from '../../../payload/uuid';
-import type { Dialect, FailedColumns, NewFailure } from '../dialect';
-import { failedJob, putFailed } from '../failed-jobs';
+import type { Dialect } from '../dialect';
 import { toMicroseconds } from '../outlook';
-import { insertInto, raw, run, runAll, sql, type Work } from '../statement';
+import { insertInto, raw, runAll, sql } from '../statement';
 import { eachTable, type TableNames } from '../table-names';
 import { isUnfit } from './sqlite-errors';
-import { read, SqliteJobs, sqliteLine, storable } from './sqlite-jobs';
+import { failedColumns, read, SqliteJobs, sqliteLine } from './sqlite-jobs';
 import { isWithin, type OwnDatabase, userTransaction } from './user-transaction';
 
 export interface SqliteDialect extends Dialect {
@@ -17,13 +15,13 @@ export interface SqliteDialect extends Dialect {
 /** @param now seconds since 1970, to the microsecond: all that share a file share the clock of its machine */
 export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDatabase): SqliteDialect {
   const tables = eachTable(names, raw);
-  const dialect: SqliteDialect = {
+  return {
     tables,
     now: () => sql`${now()}`,
     after: (seconds) => sql`${toMicroseconds(now() + seconds)}`,
     read,
-    text: (value) => value,
-    key: (value) => value,
+    text: String,
+    key: String,
     insertNew: (table, row) => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`,
     replace: (table, _key, row) => insertInto(table, row, 'INSERT OR REPLACE'),
     remove: (table, key, page) => sql`DELETE FROM ${table} WHERE ${raw(key)} IN (${page})`,
@@ -33,35 +31,9 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     transaction: (work) => work,
     line: sqliteLine(tables),
     failed: failedColumns(now),
-    jobs: new SqliteJobs({
-      tables,
-      now,
-      addFailed: (entry) => addFailed(dialect, entry),
-      isWithin: () => isWithin(own),
-    }),
+    jobs: new SqliteJobs({ tables, now, isWithin: () => isWithin(own) }),
     recordsCalls: false,
-    isUnfit,
-    isUnmigrated: () => false,
+    trouble: (error) => (isUnfit(error) ? 'unfit' : 'refused'),
     sessionOf: (transaction) => userTransaction(transaction, own.connection),
-  };
-  return dialect;
-}
-
-/** Adds the job, beside one of the same id that is there. */
-function* addFailed(dialect: Dialect, entry: NewFailure): Work<void> {
-  const isKnown = (yield* failedJob(dialect, entry.id)) !== undefined;
-  yield* run(putFailed(dialect, isKnown ? { ...entry, id: uuidv7() } : entry));
-}
-
-function failedColumns(now: () => Seconds): FailedColumns {
-  const payload = raw('CAST(payload AS BLOB)');
-  return {
-    payload,
-    payloadOf: (value) => value as Buffer,
-    storedPayload: (bytes) => ({ payload: storable(bytes) }),
-    hasPayload: (bytes) => sql`${payload} = ${bytes}`,
-    failedAt: raw('round(failed_at * 1000)'),
-    failedNow: () => ({ failed_at: Math.round(now() * 1000) / 1000 }),
-    isOlder: (age) => sql`failed_at < ${now() - age}`,
   };
 }

@@ -10,14 +10,15 @@ import {
   type Exchange,
   type Exchanged,
   type JobStatements,
+  type FailedColumns,
   type Line,
-  type NewFailure,
   type Outlook,
   type QueuedJob,
   type ReservationToken,
   renewResults,
   type TakenJob,
 } from '../dialect';
+import { addFailed } from '../failed-jobs';
 import { COUNTERS, jobOf, MOST_COUNTED, valuesOf } from '../job-row';
 import { firstTwin } from '../jobs';
 import { outlookOf, outlookStatement, type QueueOutlook, queueOutlook, toMicroseconds } from '../outlook';
@@ -35,10 +36,23 @@ export const read = (column: string): Sql => raw(`CAST(${column} AS BLOB)`);
 export const sqliteLine = ({ jobs }: Dialect['tables']): Line => ({
   of: (queue) => sql`FROM ${jobs} WHERE queue = ${queue}`,
   state: { ready: raw(READY), delayed: raw(DELAYED), reserved: raw(RESERVED) },
-  at: { ready: raw('NULL'), delayed: raw('available_at'), reserved: raw('lease_until') },
+  at: { delayed: raw('available_at'), reserved: raw('lease_until') },
   order: { ready: raw('place'), delayed: raw('available_at, id'), reserved: raw('lease_until, place') },
   payload: storable,
 });
+
+export function failedColumns(now: () => Seconds): FailedColumns {
+  const payload = raw('CAST(payload AS BLOB)');
+  return {
+    payload,
+    payloadOf: (value) => value as Buffer,
+    storedPayload: (bytes) => ({ payload: storable(bytes) }),
+    hasPayload: (bytes) => sql`${payload} = ${bytes}`,
+    failedAt: raw('round(failed_at * 1000)'),
+    failedNow: () => ({ failed_at: Math.round(now() * 1000) / 1000 }),
+    isOlder: (age) => sql`failed_at < ${now() - age}`,
+  };
+}
 
 /** How much one call may still move. */
 class Budget {
@@ -70,8 +84,6 @@ export interface SqliteJobsOptions {
   readonly tables: Dialect['tables'];
   /** Seconds since 1970, by the clock of the process: all that share a file share a machine. */
   readonly now: () => Seconds;
-  /** Adds a failed job beside another of its id that failed before. */
-  readonly addFailed: (entry: NewFailure) => Work<void>;
   /** Whether a transaction of the user's is one on this very file. */
   readonly isWithin: () => Work<boolean>;
 }
@@ -79,13 +91,13 @@ export interface SqliteJobsOptions {
 export class SqliteJobs implements JobStatements {
   readonly isWithin: () => Work<boolean>;
   readonly #now: () => Seconds;
-  readonly #addFailed: (entry: NewFailure) => Work<void>;
+  readonly #failing: Parameters<typeof addFailed>[0];
   readonly #sql: Readonly<Record<Statement, string>>;
 
-  constructor({ tables, now, addFailed, isWithin }: SqliteJobsOptions) {
+  constructor({ tables, now, isWithin }: SqliteJobsOptions) {
     this.isWithin = isWithin;
     this.#now = now;
-    this.#addFailed = addFailed;
+    this.#failing = { tables, key: String, text: String, failed: failedColumns(now) };
     this.#sql = statementsOn(tables);
   }
 
@@ -179,7 +191,7 @@ export class SqliteJobs implements JobStatements {
       return (yield* written(this.#to('release', [...values, delay > 0 ? null : queue]))) > 0;
     }
     if ((yield* written(this.#to('remove', [id, fence]))) === 0) return false;
-    yield* this.#addFailed(ending.entry);
+    yield* run(addFailed(this.#failing, ending.entry));
     return true;
   }
 
