@@ -13,21 +13,30 @@ export function* pagesOf<T>(
   mostBytes = MOST_BYTES,
   jobsOf: (item: T) => number = one,
 ): Generator<readonly T[]> {
-  let start = 0;
+  for (let start = 0; start < items.length;) {
+    const end = endOfPage(items, bytesOf, start, most, mostBytes, jobsOf);
+    yield items.slice(start, end);
+    start = end;
+  }
+}
+
+/** Where the page ends that begins at `start`. */
+export function endOfPage<T>(
+  items: readonly T[],
+  bytesOf: (item: T) => number,
+  start = 0,
+  most = MOST_JOBS,
+  mostBytes = MOST_BYTES,
+  jobsOf: (item: T) => number = one,
+): number {
   let jobs = 0;
   let bytes = 0;
-  for (let at = 0; at < items.length; at += 1) {
-    const size = bytesOf(items[at]!);
-    const count = jobsOf(items[at]!);
-    if (at > start && (jobs + count > most || bytes + size > mostBytes)) {
-      yield items.slice(start, at);
-      start = at;
-      jobs = bytes = 0;
-    }
-    jobs += count;
-    bytes += size;
+  for (let at = start; at < items.length; at += 1) {
+    jobs += jobsOf(items[at]!);
+    bytes += bytesOf(items[at]!);
+    if (at > start && (jobs > most || bytes > mostBytes)) return at;
   }
-  if (start < items.length) yield items.slice(start);
+  return items.length;
 }
 
 const one = (): number => 1;

@@ -9,7 +9,7 @@
  */
 import { DenseSet } from '../base/dense-set';
 import type { Milliseconds } from '../base/clock';
-import { pagesOf } from '../base/pages';
+import { endOfPage } from '../base/pages';
 import { callerOf } from '../container/scope';
 import type { Application } from '../connections/application';
 import { glimpseOf } from '../payload/unreadable';
@@ -146,8 +146,7 @@ export class Runs {
 
   /** Outcomes for one call to the store, `most` of them: they are on their way from here on. */
   depart(most: number): readonly Finished[] {
-    const [page = []] = pagesOf(this.#ended, textOf, most);
-    this.#ended.splice(0, page.length);
+    const page = this.#ended.splice(0, endOfPage(this.#ended, textOf, 0, most));
     this.#settling += page.length;
     return page.map((finished) => this.#judged(finished));
   }

@@ -4,7 +4,7 @@
  * If a settle fails half way, its caller hears of the failure alone and sends all of it again. Until then we remember what was
  * written the first time: the store would call it lost.
  */
-import { pagesOf } from '../../base/pages';
+import { endOfPage, pagesOf } from '../../base/pages';
 import type { Reservation, ReserveReply, Settlement, SettleResult } from '../contract';
 
 export interface Settled {
@@ -37,8 +37,8 @@ export class Settling {
 
   /** @throws what `exchange` throws */
   inPages(settlements: readonly Settlement[], exchange: Exchange): Promise<Settled> {
-    const [first = settlements, ...others] = pagesOf(settlements, this.#bytesOf);
-    return others.length === 0 && !this.#mayKnow ? exchange(first, true) : this.#pageByPage(settlements, exchange);
+    const isOnePage = !this.#mayKnow && endOfPage(settlements, this.#bytesOf) === settlements.length;
+    return isOnePage ? exchange(settlements, true) : this.#pageByPage(settlements, exchange);
   }
 
   async #pageByPage(settlements: readonly Settlement[], exchange: Exchange): Promise<Settled> {

@@ -23,21 +23,29 @@ export class ByteCommand extends Command {
 function written(name: string, args: readonly Argument[]): Buffer {
   const pieces: (string | Buffer)[] = [];
   let text = `*${args.length + 1}\r\n$${name.length}\r\n${name}\r\n`;
+  let isAscii = true;
   let size = 0;
   for (const arg of args) {
     if (typeof arg === 'object') {
       text += `$${arg.length}\r\n`;
       pieces.push(text, arg);
-      size += Buffer.byteLength(text) + arg.length;
+      size += arg.length;
       text = '\r\n';
     } else {
       const word = String(arg);
-      text += `$${Buffer.byteLength(word)}\r\n${word}\r\n`;
+      const length = typeof arg === 'number' ? word.length : Buffer.byteLength(word);
+      isAscii &&= length === word.length;
+      text += `$${length}\r\n${word}\r\n`;
     }
   }
   pieces.push(text);
-  const bytes = Buffer.allocUnsafe(size + Buffer.byteLength(text));
+  for (const piece of pieces) if (typeof piece === 'string') size += isAscii ? piece.length : Buffer.byteLength(piece);
+  const bytes = Buffer.allocUnsafe(size);
   let at = 0;
-  for (const piece of pieces) at += typeof piece === 'string' ? bytes.write(piece, at) : piece.copy(bytes, at);
+  // Of what is plain, a character is a byte.
+  for (const piece of pieces) {
+    if (typeof piece !== 'string') at += piece.copy(bytes, at);
+    else at += bytes.write(piece, at, isAscii ? 'latin1' : 'utf8');
+  }
   return bytes;
 }

@@ -126,10 +126,10 @@ export class RedisCaller extends StoreCaller<Asked> {
     args: Arguments,
     patience: Patience,
   ): Promise<readonly unknown[]> {
-    const tail = [keys.length, ...keys, this.settings.offset?.() ?? 0, ...args];
     const operation = `script ${script.name}`;
-    const byName: Form = ['evalsha', [script.sha, ...tail]];
-    const inFull: InFull = () => ['eval', [script.source, ...tail]];
+    const named = [script.sha, keys.length, ...keys, this.settings.offset?.() ?? 0, ...args];
+    const byName: Form = ['evalsha', named];
+    const inFull: InFull = () => ['eval', named.with(0, script.source)];
     let reply: [Buffer, ...unknown[]];
     try {
       reply = (await this.#carryOut(operation, patience, byName, inFull)) as typeof reply;

@@ -28,6 +28,17 @@ describe('a link to redis', () => {
 
   afterAll(() => world.stop());
 
+  it.each([
+    ['none', []],
+    ['plain ones', ['key', '', 1, 0.5, -3]],
+    ['bytes that are no text', [Buffer.from([0, 255, 13, 10]), Buffer.alloc(0), 'after']],
+    ['others than ASCII', ['Grüße', Buffer.from('日本'), '日本', 7]],
+    ['a surrogate without its other half', ['a\ud800b', Buffer.from('c')]],
+  ])('brings arguments to the server as they are: %s', async (_, args) => {
+    const reply = link.send('eval', ['return ARGV', 0, ...args]).reply;
+    expect(await reply).toEqual(args.map((arg) => (Buffer.isBuffer(arg) ? arg : Buffer.from(String(arg)))));
+  });
+
   it('replaces a client once, whoever of those that waited on it gives up later', async () => {
     const first = link.send('ping', []);
     await first.reply;
