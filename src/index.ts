@@ -30,7 +30,8 @@ export { Handles } from './job/handles';
 export { type Delay, type Duration, duration } from './job/duration';
 export type { Backoff } from './job/backoff';
 export type { JobOptions } from './job/options';
-export { JobContext } from './job/job-context';
+export { type ChainedJob, type FailedLink, JobContext } from './job/job-context';
+export type { ChainList, PendingChain } from './job/chain';
 export type { PendingDispatch } from './job/dispatcher';
 export { Middleware } from './job/middleware-decorator';
 
@@ -69,6 +70,7 @@ export type {
   Diagnosis,
   Entry,
   Failure,
+  FollowUp,
   PeekedJob,
   RenewResult,
   Reservation,

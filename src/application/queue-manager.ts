@@ -11,6 +11,7 @@ import type { Class } from '../job/definition';
 import type { Duration } from '../job/duration';
 import { type JobRegistry, registry } from '../job/registry';
 import { Lock } from './locks/lock';
+import type { ChainLink } from '../payload/chain';
 import { guarded, type Logger } from '../base/logger';
 import type { ErrorContext } from '../connections/application';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
@@ -182,6 +183,10 @@ export class QueueManager implements DispatchApplication, FailedSources {
     // A store that nobody chose is named on its first use; `sync` is none.
     if (notice !== undefined && Object.hasOwn(connections, name)) this.#tellOfStore(notice);
     return driver;
+  }
+
+  links(jobs: readonly object[], from: string): readonly ChainLink[] {
+    return this.encoder.links(jobs, from);
   }
 
   /** What runs jobs at once; there whether it is configured or not. */

@@ -2,6 +2,8 @@
 import { HOOK_NAMES, type HookEvents } from '../job/hook-events';
 import { checkHook, type Hook, type HookName } from '../job/hooks';
 import type { FailedJobs } from './failed/failed-jobs';
+import { Bus } from './bus';
+import type { ChainList, PendingChain } from '../job/chain';
 import type { Class } from '../job/definition';
 import type { Duration } from '../job/duration';
 import type { Lock } from './locks/lock';
@@ -75,6 +77,16 @@ export class Queue extends HookFront {
   static readonly laterRaw = ofDefault('laterRaw');
   /** Queues many jobs with few calls; gives their ids, in the same order. */
   static readonly bulk = ofDefault('bulk');
+
+  /**
+   * Jobs that run one after the other, each sent in the step that records the success of the one before it:
+   * `await Queue.chain([new Fetch(url), new Resize(80), new Report()]).catch(new Alert()).dispatch()`.
+   *
+   * A link that fails for good ends the chain; retried, it goes on. What is false, null or undefined is left out.
+   */
+  static chain(links: ChainList): PendingChain {
+    return Bus.chain(links);
+  }
 
   /**
    * Calls `fn`, and gives what it gives. What is dispatched meanwhile with `afterCommit()`, by it and by all that it

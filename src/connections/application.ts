@@ -7,6 +7,7 @@ import type { Hooks } from '../job/hooks';
 import type { JobContext } from '../job/job-context';
 import type { JobRegistry } from '../job/registry';
 import type { Logger } from '../base/logger';
+import type { ChainLink } from '../payload/chain';
 import type { Connection } from './contract';
 
 /** Where an error came from that had nobody to go to. */
@@ -32,6 +33,8 @@ export interface Application {
   readonly keptFailures: number;
   /** Another connection of the configuration. */
   driver(name: string): Connection;
+  /** Jobs that are to follow one of the connection `from`. @throws what is wrong with them */
+  links(jobs: readonly object[], from: string): readonly ChainLink[];
   /** The connections that are open. */
   readonly drivers: Iterable<Connection>;
   /** To `Queue.onError`, or the log: errors that must not change what goes on. Never throws. */

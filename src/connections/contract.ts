@@ -49,9 +49,20 @@ export interface Failure {
   readonly exception: string;
 }
 
+/** A job that goes into its queue in the very step that writes an outcome: it is there exactly when that is. */
+export interface FollowUp {
+  readonly queue: string;
+  readonly entry: Entry;
+}
+
 /** The end of one reservation, to be written to the store. */
 export type Settlement =
-  | { readonly outcome: 'completed'; readonly reservation: Reservation }
+  | {
+      readonly outcome: 'completed';
+      readonly reservation: Reservation;
+      /** Only what `follows` of the capabilities allows. Nothing of it goes in where the answer is `lost`. */
+      readonly next?: readonly FollowUp[] | undefined;
+    }
   /** Removed like a completed one, and what marked it as cancelled with it. */
   | { readonly outcome: 'cancelled'; readonly reservation: Reservation }
   | {
@@ -77,6 +88,8 @@ export type Settlement =
       readonly reservation: Reservation;
       readonly counters: Counters;
       readonly failure: Failure;
+      /** As of a completed one. */
+      readonly next?: readonly FollowUp[] | undefined;
     };
 
 /** `lost`: someone else holds the job now, or it is gone; nothing was written. */
@@ -158,6 +171,11 @@ export interface Capabilities {
   /** Has a failed store of its own, written in the transaction that removes the reservation. */
   readonly failed: boolean;
   readonly locks: boolean;
+  /**
+   * Takes the `next` of a settlement in the step that writes it: for any of its queues, or, where `isDivided`, for that of the
+   * job alone. Absent: no; what follows an outcome is pushed before it is written.
+   */
+  readonly follows?: boolean | undefined;
   /** Jobs can be cancelled, queues paused, and workers told to start anew. */
   readonly control: boolean;
 }

@@ -22,7 +22,8 @@ export async function entriesFor(target: TimedTarget, jobs: readonly Timed[]): P
   return jobs.map((job) => (asks(job) ? entryAt(job, now, judges) : job.entry));
 }
 
-function entryAt({ entry, retryWithin }: Timed, now: Milliseconds, judges: boolean): Entry {
+/** `now` by the clock that judges it. */
+export function entryAt({ entry, retryWithin }: Timed, now: Milliseconds, judges: boolean): Entry {
   const { dueAt, ...rest } = entry;
   const payload = retryWithin === undefined ? entry.payload : withRetryUntil(entry.payload, now + retryWithin * 1000);
   if (dueAt === undefined || judges) return { ...entry, payload };

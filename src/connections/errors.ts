@@ -64,6 +64,7 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   wake: 'wake a waiting worker',
   failed: 'keep failed jobs',
   locks: 'hold locks',
+  follows: 'take what follows an outcome in the step that writes it',
   control: 'cancel jobs, pause queues or restart workers',
   transactions: 'push within a transaction of yours',
 };

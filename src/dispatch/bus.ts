@@ -4,6 +4,7 @@ import { classOf } from '../base/class';
 import { checkInjection } from '../container/parameters';
 import { makeResolvable } from '../container/tsyringe-scope';
 import { extendsJob } from '../job/base';
+import { type ChainList, PendingChain } from '../job/chain';
 import type { Class, JobInstance } from '../job/definition';
 import type { JobDispatcher, PendingDispatch } from '../job/dispatcher';
 import { invalidHandler } from '../job/errors';
@@ -32,6 +33,18 @@ export class JobBus implements JobDispatcher {
     if (isJob(manager, job)) return new PendingJob(manager, job);
     // Typed as a dispatch, because nothing but the decorator tells a plain job from a command.
     return this.#runCommand(manager, job) as PendingDispatch;
+  }
+
+  /**
+   * Jobs that run one after the other, each sent by the success of the one before it.
+   *
+   * @param links or a function that gives them, called with what `dispatch()` is given
+   */
+  chain<Parameters extends readonly unknown[] = []>(
+    links: ChainList | ((...parameters: Parameters) => ChainList),
+  ): PendingChain<Parameters> {
+    const linksOf = typeof links === 'function' ? links : () => links;
+    return new PendingChain(linksOf, (first, choice) => new PendingJob(this.#managerOf(), first, choice));
   }
 
   /** Sends a job to its queue, and never runs it at once. */

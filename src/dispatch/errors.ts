@@ -28,9 +28,9 @@ export const unmappedCommand = defineError('E_UNMAPPED_COMMAND', (command: strin
   facts: { command },
 }));
 
-/** `this.release()` under `dispatchNow`. */
+/** `this.release()` or `this.appendToChain()` under `dispatchNow`. */
 export const notQueued = defineError('E_NOT_QUEUED', (job: string) => ({
-  message: `${job} runs in place (dispatchNow) and came from no queue, so it cannot be released. Dispatch it to a queue.`,
+  message: `${job} runs in place (dispatchNow) and came from no queue, so it cannot be released, nor can jobs follow it. Dispatch it to a queue.`,
   facts: { job },
 }));
 
@@ -186,3 +186,9 @@ function faultOf(middleware: unknown): { readonly name: string; readonly remedy:
         remedy: "Give it an instance of a class with @Middleware(), or use the job's own middleware().",
       };
 }
+
+/** A link whose class has a `queue()` of its own: it would go its own way, and what follows it with it. */
+export const pushesItselfInChain = defineError('E_PUSHES_ITSELF', (job: string) => ({
+  message: `${job} pushes itself by its queue(), so nothing can follow it in a chain. Push what is to follow from its handle().`,
+  facts: { job },
+}));

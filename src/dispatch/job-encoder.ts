@@ -1,19 +1,21 @@
 /** Turns a job into the entry that a store takes: where it goes, when, and as which text. */
 import type { Hooks } from '../job/hooks';
-import { chosenOf, type InstanceChoice } from '../job/beside-instance';
+import { type ChosenChain, chosenOf, type InstanceChoice } from '../job/beside-instance';
 import type { JobDefinition } from '../job/definition';
 import { checkInstance, definitionOfJob } from '../job/definition-of';
 import type { Middleware } from '../job/middleware';
 import type { Route } from '../job/options';
 import type { JobRegistry } from '../job/registry';
 import { resolveChosen, resolveRoute } from '../job/resolve-options';
+import { type ChainLink, withChain } from '../payload/chain';
 import { encodePayload, encodeStringJob } from '../payload/payload-text';
 import { uuidv7 } from '../payload/uuid';
 import type { Entry } from '../connections/contract';
 import type { Timed } from '../connections/due-entries';
 import type { ConnectionSettings } from '../connections/connector';
-import { unregisteredMiddleware } from './errors';
-import { checkSize } from './payload-size';
+import { pushesItselfInChain, unregisteredMiddleware } from './errors';
+import { checkBytes, checkSize } from './payload-size';
+import { pushesItself } from './send';
 import type { Routes } from './routes';
 
 /**
@@ -66,12 +68,48 @@ export class JobEncoder {
     return this.#route(dispatch, chosenOf(job), this.definitionOf(job));
   }
 
-  /** @throws what is wrong with the job or its data; nothing was sent */
+  /** @throws what is wrong with the job or its data, or with what follows it; nothing was sent */
   encode(job: object, dispatch: InstanceChoice): EncodedJob {
+    const encoded = this.#encode(job, dispatch);
+    return dispatch.chain === undefined ? encoded : this.#chained(encoded, dispatch.chain);
+  }
+
+  /**
+   * Jobs that are to follow one of the connection `from`, where those go that say nothing themselves.
+   *
+   * @throws as `encode` does, and E_PUSHES_ITSELF
+   */
+  links(jobs: readonly object[], from: string, { connection, queue }: Omit<ChosenChain, 'links'> = {}): ChainLink[] {
+    return jobs.map((job) => {
+      const own = chosenOf(job);
+      const chosen = { connection: own.connection ?? connection, queue: own.queue ?? queue };
+      if (pushesItself(job)) throw pushesItselfInChain(this.definitionOf(job).name);
+      return linkOf(this.#encode(job, chosen, from), from);
+    });
+  }
+
+  #chained(first: EncodedJob, chosen: ChosenChain): EncodedJob {
+    const { connection } = first;
+    const links = this.links(chosen.links, connection, chosen);
+    const caught = chosen.caught && this.links([chosen.caught], connection, chosen)[0];
+    const payload = withChain(first.entry.payload, { links, caught });
+    const whole = `${first.name}, with the ${links.length} jobs that follow it in its payload,`;
+    checkSize(payload, whole, this.#parts.settings(connection));
+    // A later one carries less, but it may go where less is taken.
+    let carried = caught === undefined ? 0 : bytesOfLink(caught);
+    for (const link of links.toReversed()) {
+      const bytes = Buffer.byteLength(link.payload) + carried;
+      if (link.connection !== undefined) checkBytes(bytes, whole, this.#parts.settings(link.connection));
+      carried += bytesOfLink(link);
+    }
+    return { ...first, entry: { ...first.entry, payload } };
+  }
+
+  #encode(job: object, dispatch: InstanceChoice, from?: string): EncodedJob {
     const definition = this.definitionOf(job);
     checkInstance(job, definition);
     const instance = chosenOf(job);
-    const route = this.#route(dispatch, instance, definition);
+    const route = this.#route(dispatch, instance, definition, from);
     const id = uuidv7();
     const chosen = resolveChosen(job, definition);
     const payload = encodePayload({
@@ -107,9 +145,16 @@ export class JobEncoder {
     return isHeard ? { id, name, connection, queue, entry, hooks } : { id, name, connection, queue, entry };
   }
 
-  #route(dispatch: InstanceChoice, instance: InstanceChoice, definition: JobDefinition | undefined): Route {
+  /** @param from the connection of those that say nothing themselves; by default the configuration's */
+  #route(
+    dispatch: InstanceChoice,
+    instance: InstanceChoice,
+    definition: JobDefinition | undefined,
+    from?: string,
+  ): Route {
     const routed = definition && this.#parts.routes.of(definition.target);
-    return resolveRoute({ dispatch, instance, definition, routed }, this.#parts);
+    const destinations = from === undefined ? this.#parts : { settings: (name = from) => this.#parts.settings(name) };
+    return resolveRoute({ dispatch, instance, definition, routed }, destinations);
   }
 
   #extra({ connection, queue }: Route, job: string): Record<string, unknown> | undefined {
@@ -119,6 +164,20 @@ export class JobEncoder {
     return extra;
   }
 }
+
+/** A job as it waits in the payload of the one before it. */
+function linkOf({ connection, queue, entry, retryWithin }: EncodedJob, from: string): ChainLink {
+  return {
+    queue,
+    ...(connection !== from && { connection }),
+    ...(entry.delay !== undefined && { delay: entry.delay }),
+    ...(entry.dueAt !== undefined && { dueAt: entry.dueAt }),
+    ...(retryWithin !== undefined && { retryWithin }),
+    payload: entry.payload,
+  };
+}
+
+const bytesOfLink = (link: ChainLink): number => Buffer.byteLength(JSON.stringify(link)) + 1;
 
 /** @throws E_UNREGISTERED_MIDDLEWARE */
 function middlewareOf(

@@ -40,7 +40,11 @@ interface Destination {
 export function checkSize(payload: string, job: string, { name, maxPayload }: Destination): void {
   // No character takes more than three bytes, so of a short text none has to be counted.
   if (payload.length * 3 <= maxPayload) return;
-  const bytes = Buffer.byteLength(payload);
+  checkBytes(Buffer.byteLength(payload), job, { name, maxPayload });
+}
+
+/** @throws PayloadTooLargeError */
+export function checkBytes(bytes: number, job: string, { name, maxPayload }: Destination): void {
   if (bytes > maxPayload) throw new PayloadTooLargeError(job, name, bytes, maxPayload);
 }
 

@@ -38,7 +38,7 @@ export class PendingJob implements PendingDispatch {
   readonly #manager: DispatchApplication;
   readonly #job: object;
   readonly #site: CallSite | undefined;
-  #choice: InstanceChoice = {};
+  #choice: InstanceChoice;
   // What is open here and now: when the job is sent, it may be over.
   #detour: Detour = { keep: Transaction.keep() };
   #awaited = false;
@@ -50,9 +50,10 @@ export class PendingJob implements PendingDispatch {
   /** The rejection that nobody handled; handled after all by an await in the same turn, as with any promise. */
   #unheard: Promise<never> | undefined;
 
-  constructor(manager: DispatchApplication, job: object) {
+  constructor(manager: DispatchApplication, job: object, choice: InstanceChoice = {}) {
     this.#manager = manager;
     this.#job = job;
+    this.#choice = choice;
     this.#site = callSite();
     this.#sent = manager.outbox.send(() => {
       this.#begun = true;

@@ -58,6 +58,8 @@ class InPlaceContext extends JobContext {
   readonly isReleased = false;
   readonly isDeleted = false;
   readonly payload = {};
+  readonly chain = [];
+  readonly cause = undefined;
   readonly name: string;
   failure: Error | undefined;
   isOver = false;
@@ -81,6 +83,14 @@ class InPlaceContext extends JobContext {
 
   fail(error?: Error | string): void {
     this.failure ??= error instanceof Error ? error : failedInPlace(this.name, error);
+  }
+
+  appendToChain(): never {
+    throw notQueued(this.name);
+  }
+
+  prependToChain(): never {
+    throw notQueued(this.name);
   }
 
   delete(): void {

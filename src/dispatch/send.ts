@@ -7,6 +7,7 @@ import { CapabilityError, unknownTransaction } from '../connections/errors';
 import type { InstanceChoice } from '../job/beside-instance';
 import type { QueueingEvent } from '../job/hook-events';
 import { waitsForCommit } from '../job/resolve-options';
+import { pushesItselfInChain } from './errors';
 import type { DispatchApplication } from './dispatch-application';
 import type { EncodedJob } from './job-encoder';
 import type { QueueConnection } from './queue-connection';
@@ -86,11 +87,13 @@ export function parcelOf(
   choice: InstanceChoice,
   within?: Detour['within'],
 ): Parcel {
-  return pushesItself(job) ? ownPush(manager, job, choice, within) : manager.encoder.encode(job, choice);
+  if (!pushesItself(job)) return manager.encoder.encode(job, choice);
+  if (choice.chain !== undefined) throw pushesItselfInChain(job.constructor.name);
+  return ownPush(manager, job, choice, within);
 }
 
 // An own property of that name is a mistake, which encoding explains.
-function pushesItself(job: object): job is PushesItself {
+export function pushesItself(job: object): job is PushesItself {
   if (typeof job !== 'object' || job === null) return false; // a class, say: its static queue() is none of ours
   return 'queue' in job && typeof job.queue === 'function' && !Object.hasOwn(job, 'queue');
 }

@@ -68,6 +68,14 @@ export class RunnableJob {
     running(this, 'delete()').delete();
   }
 
+  appendToChain(...jobs: readonly object[]): void {
+    running(this, 'appendToChain()').appendToChain(...jobs);
+  }
+
+  prependToChain(...jobs: readonly object[]): void {
+    running(this, 'prependToChain()').prependToChain(...jobs);
+  }
+
   make(token: unknown): unknown {
     running(this, 'make()');
     return inject(token as Class);

@@ -8,6 +8,18 @@ export interface InstanceChoice {
   readonly queue?: string | undefined;
   readonly delay?: Delay | undefined;
   readonly middleware?: readonly Middleware[] | undefined;
+  /** Of a dispatch alone. */
+  readonly chain?: ChosenChain | undefined;
+}
+
+/** The jobs that are to follow. */
+export interface ChosenChain {
+  readonly links: readonly object[];
+  /** Sent when one of them, or the first, has failed for good. */
+  readonly caught?: object | undefined;
+  /** Where those go that say nothing themselves. */
+  readonly connection?: string | undefined;
+  readonly queue?: string | undefined;
 }
 
 const NOTHING: InstanceChoice = Object.freeze({});
@@ -66,6 +78,7 @@ const CALLS: Readonly<Record<keyof InstanceChoice, string>> = {
   queue: 'onQueue()',
   delay: 'delay() or withoutDelay()',
   middleware: 'through()',
+  chain: 'Queue.chain()',
 };
 
 /** The calls that made its choices, in words; undefined: it has none. */

@@ -1,4 +1,5 @@
 /** What the statics of `Job` send through, and what they give: jobs need not know the bus. */
+import type { ChainList, PendingChain } from './chain';
 import type { Delay } from './duration';
 import type { Middleware } from './middleware';
 
@@ -34,6 +35,9 @@ export interface PendingDispatch<Id extends string | undefined = string> extends
 
 export interface JobDispatcher {
   dispatchToQueue(job: object): PendingDispatch;
+  chain<Parameters extends readonly unknown[]>(
+    links: (...parameters: Parameters) => ChainList,
+  ): PendingChain<Parameters>;
   dispatchSync(job: object): Promise<unknown>;
   dispatchNow(job: object): Promise<unknown>;
   /** What `dispatchIf(false)` gives: takes every builder call, sends nothing. */

@@ -178,3 +178,15 @@ export const noHandler = defineError('E_NO_HANDLER', (job: string) => ({
   message: `${job} has no handle(), and no class is decorated with @Handles(${job}). Write one of the two.`,
   facts: { job },
 }));
+
+/** A chain that could not be sent: nothing of it was. */
+export const invalidChain = defineError('E_INVALID_CHAIN', (value: unknown, remedy: string) => ({
+  message: `${valueText(value)} in a chain: ${remedy}`,
+  facts: { value },
+}));
+
+/** Awaited without `dispatch()`. */
+export const notDispatched = defineError('E_NOT_DISPATCHED', (what: 'chain') => ({
+  message: `This ${what} was awaited and not sent: call dispatch() on it.`,
+  facts: { what },
+}));

@@ -1,6 +1,21 @@
 /** The running reservation, as a job, a handler or a middleware sees it. */
 import type { Delay } from './duration';
 
+/** A job that is to follow. */
+export interface ChainedJob {
+  readonly id: string;
+  readonly name: string;
+  readonly queue: string;
+  readonly connection: string;
+}
+
+export interface FailedLink {
+  readonly id: string;
+  readonly name: string;
+  /** Of the error that it failed with. */
+  readonly message: string;
+}
+
 /**
  * The running reservation. A class, so that handlers and plain jobs can have it injected by its type; the executor
  * makes the one that runs.
@@ -26,6 +41,10 @@ export abstract class JobContext {
   abstract readonly stopping: AbortSignal;
   /** The payload's fields, those that `createPayloadUsing` added among them. */
   abstract readonly payload: Readonly<Record<string, unknown>>;
+  /** What follows it, if it succeeds: the rest of its chain. */
+  abstract readonly chain: readonly ChainedJob[];
+  /** Of a job that was sent as the `catch()` of a chain: which link has failed, and why. */
+  abstract readonly cause: FailedLink | undefined;
   /** It goes back to its queue: it said so, or its attempt has failed and it has tries left. */
   abstract readonly isReleased: boolean;
   /** It said `delete()`, or was completed. */
@@ -40,4 +59,8 @@ export abstract class JobContext {
   abstract fail(error?: Error | string): void;
   /** Ends the job as completed, whatever `handle` does from here on. */
   abstract delete(): void;
+  /** Jobs that follow this one if it succeeds, behind those of its chain. An attempt that fails adds nothing. @throws what is wrong with them */
+  abstract appendToChain(...jobs: readonly object[]): void;
+  /** The same, before those of its chain. */
+  abstract prependToChain(...jobs: readonly object[]): void;
 }

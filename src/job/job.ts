@@ -1,7 +1,8 @@
 /** `Job`: the decorator factory and the base class in one symbol. */
 import type { NamedToken } from '../container/container';
 import { RunnableJob } from './base';
-import type { Class } from './definition';
+import type { ChainList, PendingChain } from './chain';
+import type { Class, JobInstance } from './definition';
 import { declareJob } from './declare';
 import { declaredIn } from '../base/declared-in';
 import type { JobDispatcher, PendingDispatch } from './dispatcher';
@@ -33,6 +34,10 @@ export interface JobBase {
   fail(error?: Error | string): void;
   /** Ends the job as completed, whatever `handle` does from here on. */
   delete(): void;
+  /** Jobs that follow this one if it succeeds, behind those of its chain. An attempt that fails adds nothing. */
+  appendToChain(...jobs: readonly JobInstance[]): void;
+  /** The same, before those of its chain. */
+  prependToChain(...jobs: readonly JobInstance[]): void;
   /** Resolves a dependency within this run, where a parameter cannot be decorated. */
   make<T extends object>(token: Class<T>): T;
   make<T>(token: NamedToken<T> | object): T;
@@ -79,6 +84,11 @@ export interface JobStatic {
     condition: Condition<InstanceType<C>>,
     ...parameters: ConstructorParameters<C>
   ): PendingDispatch<string | undefined>;
+  /**
+   * Has these jobs follow, one after the other, each sent by the success of the one before it:
+   * `Fetch.withChain([new Resize(1), new Report()]).dispatch(url)`.
+   */
+  withChain<C extends Dispatchable>(this: C, links: ChainList): PendingChain<ConstructorParameters<C>>;
   dispatchUnless<C extends Dispatchable>(
     this: C,
     condition: Condition<InstanceType<C>>,
@@ -128,6 +138,9 @@ const statics: Statics = {
   },
   dispatchUnless(condition, ...parameters) {
     return dispatchWhen(this, condition, false, parameters);
+  },
+  withChain(links) {
+    return dispatcher.chain((...parameters) => [new this(...parameters), ...links]);
   },
   dispatchSync(...parameters) {
     return dispatcher.dispatchSync(new this(...parameters)) as Promise<never>;

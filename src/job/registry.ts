@@ -7,6 +7,9 @@ import { duplicateJob, invalidHandler, invalidJobClass, type NamedClass, placed,
 
 const SLOT = Symbol.for('onqueue.registry');
 
+/** What the names of jobs begin with that are part of Onqueue. */
+export const BUILT_IN = 'onqueue:';
+
 interface Claim extends NamedClass {
   readonly target: Class;
   /** Absent for middleware. */
@@ -52,10 +55,12 @@ export class JobRegistry {
     return this.#definitions.get(target);
   }
 
-  /** Leaves out classes that a newer evaluation has replaced. */
+  /** Leaves out classes that a newer evaluation has replaced, and those that are not the user's. */
   all(): JobDefinition[] {
     const definitions = [...this.#claims.values()].map(({ definition }) => definition);
-    return [...new Set(definitions)].filter((definition) => definition !== undefined);
+    return [...new Set(definitions)].filter(
+      (definition) => definition !== undefined && !definition.name.startsWith(BUILT_IN),
+    ) as JobDefinition[];
   }
 
   handlerOf(job: Class): Class | undefined {
@@ -112,7 +117,9 @@ export class JobRegistry {
     for (const name of names) {
       const first = this.#claims.get(name);
       if (first === undefined || first.target === claim.target) continue;
-      if (first.decorator !== claim.decorator || !isEvaluatedAgain(first, claim)) {
+      // Of what is part of Onqueue each copy of the package has a class of its own.
+      const isSame = name.startsWith(BUILT_IN) || isEvaluatedAgain(first, claim);
+      if (first.decorator !== claim.decorator || !isSame) {
         throw duplicateJob(name, first, claim);
       }
       before.add(first);

@@ -11,7 +11,8 @@ import { InvalidPayloadError } from './errors';
 import { isPlain, isRecord } from './kinds';
 import { checkNesting } from './limits';
 import { toInstance } from './mapping';
-import { HANDLER } from './payload-text';
+import { type Cause, type Chain, NO_CHAIN, readCause, readChain } from './chain';
+import { HANDLER, HANDLER_WITH_FOLLOWERS } from './payload-text';
 
 /**
  * `onqueue`: a job class of ours. `string`: a name and JSON data, as Laravel's string jobs are. `illuminate`: one of
@@ -44,6 +45,8 @@ export class Envelope {
   readonly version: number | undefined;
   /** What `through()` gave the dispatch, encoded; undefined: nothing. `decodeMiddleware` reads it. */
   readonly middleware: unknown;
+  /** What follows it. */
+  readonly chain: Chain;
   readonly #text: string;
   /** A job may change what was taken from here. */
   readonly #parsed: Fields;
@@ -57,7 +60,12 @@ export class Envelope {
     const { id, job, displayName, middleware } = fields;
     if (typeof job !== 'string') throw new InvalidPayloadError('it does not say which job it is of', '/job');
     this.id = typeof id === 'string' && id !== '' ? named(id, '/id') : undefined;
-    this.kind = job === HANDLER ? 'onqueue' : job.startsWith(ILLUMINATE) ? 'illuminate' : 'string';
+    this.kind =
+      job === HANDLER || job === HANDLER_WITH_FOLLOWERS
+        ? 'onqueue'
+        : job.startsWith(ILLUMINATE)
+          ? 'illuminate'
+          : 'string';
     const { name, method } = this.kind === 'string' ? stringJob(job) : { name: job, method: undefined };
     const data = this.kind === 'onqueue' ? jobData(fields['data']) : undefined;
     this.name = data?.commandName ?? named(name, '/job');
@@ -67,6 +75,12 @@ export class Envelope {
     this.chosen = this.kind === 'illuminate' ? {} : readChosen(fields, this.kind === 'string');
     this.version = data?.version;
     this.middleware = middleware ?? undefined;
+    this.chain = job === HANDLER_WITH_FOLLOWERS ? readChain(fields) : NO_CHAIN;
+  }
+
+  /** Of a job that was sent by the failure of another: which, and why. */
+  get cause(): Cause | undefined {
+    return this.kind === 'onqueue' ? readCause(this.#parsed['cause']) : undefined;
   }
 
   /** All fields, for reading. A copy: a job that changes its data changes nothing here. */

@@ -13,6 +13,9 @@ import { toPath } from './pointer';
 /** What `job` says in every payload of a job class. */
 export const HANDLER = 'onqueue';
 
+/** The same where other jobs hang on it: to a worker of 0.1.0 it is an unknown job, which goes back at no cost. */
+export const HANDLER_WITH_FOLLOWERS = 'onqueue+';
+
 export interface PayloadParts {
   readonly definition: JobDefinition;
   readonly job: object;
@@ -34,10 +37,16 @@ export interface StringJobParts {
   readonly extra?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** The links that follow, what is sent when one of them fails, and why it was. */
+export const CHAIN_FIELDS = ['chained', 'chainCatch', 'cause'] as const;
+
 const COUNTERS = Object.keys(noCounters);
 
 const RESERVED: ReadonlySet<string> = new Set<string>(
-  ['displayName', 'job', 'data', 'middleware', 'uuid', 'id', RETRY_MARK].concat(CHOSEN_FIELDS, COUNTERS),
+  ['displayName', 'job', 'data', 'middleware', 'uuid', 'id', RETRY_MARK, ...CHAIN_FIELDS].concat(
+    CHOSEN_FIELDS,
+    COUNTERS,
+  ),
 );
 
 /**
@@ -122,6 +131,19 @@ function ending(id: string): string {
 
 /** Adds the moment after which no attempt starts to a payload that `encodePayload` gave. */
 export function withRetryUntil(payload: string, moment: Milliseconds): string {
+  return withMembers(payload, writeChosen({ retryUntil: Math.round(moment) }));
+}
+
+/** Puts members, each with a comma behind it, before the `id` of a payload that `encodePayload` gave. */
+export function withMembers(payload: string, members: string): string {
   const end = payload.lastIndexOf(ENDING);
-  return payload.slice(0, end) + writeChosen({ retryUntil: Math.round(moment) }) + payload.slice(end);
+  return payload.slice(0, end) + members + payload.slice(end);
+}
+
+/** What `job` says is the first member behind the name. */
+const HANDLER_PLACE = new RegExp(String.raw`^(\{"displayName":"(?:[^"\\]|\\.)*","job":")${HANDLER}"`);
+
+/** The same payload, marked so that only workers run it that know what else is in it. */
+export function withFollowers(payload: string): string {
+  return payload.replace(HANDLER_PLACE, `$1${HANDLER_WITH_FOLLOWERS}"`);
 }

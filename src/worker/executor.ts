@@ -20,6 +20,7 @@ import { Announcer } from './announcer';
 import { Deadline, Deadlines } from './deadlines';
 import { JobTimedOutError, laravelJob, poisonJob, unknownJob } from './errors';
 import { callHandle } from './handler-calls';
+import { withFollowUps } from './follow-ups';
 import { logApart, logRecovered, logStart } from './job-log';
 import {
   cancelled,
@@ -141,7 +142,7 @@ export class Executor {
 
   /** Of a job whose handler came back, and had left an error behind that nobody waited for: its attempt has failed after all. */
   judge(job: RunningJob): Outcome {
-    const outcome = outcomeOf(job, this.#application);
+    const outcome = this.#followed(job, outcomeOf(job, this.#application));
     job.close(outcome.settlement.outcome);
     const { connectionName, stray: exception } = job;
     void this.announcer.tell(job, 'exceptionOccurred', { connectionName, job, exception: exception! });
@@ -170,10 +171,20 @@ export class Executor {
     }
   }
 
-  #end(job: RunningJob, outcome: Outcome): void {
+  #end(job: RunningJob, decided: Outcome): void {
+    const outcome = this.#followed(job, decided);
     if (job.deadline !== undefined) this.#deadlines.remove(job.deadline);
     job.close(outcome.settlement.outcome);
     job.onDone!(outcome);
+  }
+
+  // What is to follow and cannot be sent must not be lost with a success: the job is kept as failed, and its retry goes on.
+  #followed(job: RunningJob, outcome: Outcome): Outcome {
+    try {
+      return withFollowUps(outcome, job, this.#application);
+    } catch (error) {
+      return failed(job, toError(error));
+    }
   }
 
   // Where the lease may be over, the store is asked whether the job is still ours.
@@ -213,6 +224,7 @@ export class Executor {
     if (job.isApart) logApart(logger, job);
     // Data may take long to decode, too, or never end.
     this.#foresee(job);
+    job.application = this.#application;
     job.instance = decodeJob(envelope, job.definition!, registry);
     job.through = decodeMiddleware(envelope, registry) as readonly Middleware[];
   }

@@ -38,7 +38,7 @@ export interface RefusedOutcomesSettings {
   readonly lease: Seconds;
   readonly concurrency: number;
   /** Settles it, and keeps a failure elsewhere before where it goes there. @throws what a store throws */
-  readonly write: (settlement: Settlement) => Promise<SettleResult>;
+  readonly write: (one: Finished) => Promise<SettleResult>;
   /** Where the store can set a failed job aside in itself, whatever the failed store says. @throws what the store throws */
   readonly bury: ((settlement: Settlement) => Promise<SettleResult>) | undefined;
   readonly concluded: (one: Finished, result: SettleResult) => void;
@@ -110,7 +110,7 @@ export class RefusedOutcomes {
       }
       await sleep(clock, pauseAfter(offers - 1, BACKOFF), false);
       if (!this.#offered.has(one) && !this.#held.has(one)) return;
-      const answer = await answered(() => write(one.outcome.settlement));
+      const answer = await answered(() => write(one));
       if ('result' in answer || isStoreAway(answer.error)) return this.#end(one, answer);
       refusal = answer.error;
     }
@@ -132,7 +132,7 @@ export class RefusedOutcomes {
     if (fitting === undefined) return false;
     const { write, bury, logger, concluded } = this.#settings;
     const { settlement } = fitting.outcome;
-    const kept = await answered(() => write(settlement));
+    const kept = await answered(() => write(fitting));
     const answer = 'error' in kept && bury !== undefined ? await answered(() => bury(settlement)) : kept;
     if ('error' in answer) return false;
     logRefused(logger, one, refusal, answer === kept ? 'kept' : 'buried');

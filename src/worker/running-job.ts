@@ -4,15 +4,18 @@ import type { Milliseconds, Seconds } from '../base/clock';
 import type { StoreClock } from '../base/store-clock';
 import type { JobDefinition } from '../job/definition';
 import { checkDelay, type Delay } from '../job/duration';
-import { JobContext } from '../job/job-context';
+import { type ChainedJob, type FailedLink, JobContext } from '../job/job-context';
 import type { Middleware } from '../job/middleware';
 import type { RunOptions } from '../job/options';
 import { toError } from '../base/exception-text';
 import { fenceOf } from '../payload/counters';
-import type { Envelope } from '../payload/envelope';
+import type { ChainLink } from '../payload/chain';
+import { decodeEnvelope, type Envelope } from '../payload/envelope';
 import { type Glimpse, UNREADABLE_NAME } from '../payload/unreadable';
 import { uuidv7 } from '../payload/uuid';
+import type { Application } from '../connections/application';
 import type { Reservation, Settlement } from '../connections/contract';
+import type { Onward } from '../connections/onward';
 import type { Deadline } from './deadlines';
 import { manuallyFailed } from './errors';
 
@@ -25,6 +28,8 @@ export type Ending =
 /** What a run has come to. */
 export interface Outcome {
   readonly settlement: Settlement;
+  /** Jobs that follow it, and that its store cannot take in the step that writes it: they are sent before. */
+  readonly onward?: readonly Onward[] | undefined;
   /** The error behind a failed attempt or a failed job. */
   readonly error?: Error | undefined;
   /** Why a job was given back for free, for the log. */
@@ -81,6 +86,8 @@ export class RunningJob extends JobContext implements DenseSetMember {
   thrown: Error | undefined;
   /** Set once it is decided. */
   outcome: Outcome | undefined;
+  /** What has jobs follow it; the executor's. */
+  application: Pick<Application, 'links'> | undefined;
   /** The step of the run that comes next; the executor's. */
   step = 0;
   /** Called once with the outcome; the executor's. */
@@ -122,6 +129,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
   #endedAs: Settlement['outcome'] | undefined;
   #givenId: string | undefined;
   #closed = false;
+  #links: readonly ChainLink[] | undefined;
 
   constructor(reservation: Reservation, connectionName: string, storeClock?: StoreClock) {
     super();
@@ -208,6 +216,31 @@ export class RunningJob extends JobContext implements DenseSetMember {
     this.#end({ kind: 'deleted' });
   }
 
+  /** What follows it, with what it has added itself. */
+  get links(): readonly ChainLink[] {
+    return this.#links ?? this.envelope?.chain.links ?? [];
+  }
+
+  get chain(): readonly ChainedJob[] {
+    return this.links.map((link) => {
+      const { id, name } = decodeEnvelope(Buffer.from(link.payload));
+      return { id: id ?? '', name, queue: link.queue, connection: link.connection ?? this.connectionName };
+    });
+  }
+
+  get cause(): FailedLink | undefined {
+    return this.envelope?.cause;
+  }
+
+  // Encoded here, where the caller's stack says whose mistake it is.
+  appendToChain(...jobs: readonly object[]): void {
+    this.#follow([...this.links, ...this.#linksOf(jobs)]);
+  }
+
+  prependToChain(...jobs: readonly object[]): void {
+    this.#follow([...this.#linksOf(jobs), ...this.links]);
+  }
+
   /** The first reason stays. `grace`: seconds until the outcome is recorded without the handler; Infinity: it is waited for. */
   abort(reason: Error, grace: Seconds): void {
     if (this.#closed) return;
@@ -244,6 +277,14 @@ export class RunningJob extends JobContext implements DenseSetMember {
   close(endedAs: Settlement['outcome']): void {
     this.#endedAs = endedAs;
     this.#closed = true;
+  }
+
+  #linksOf(jobs: readonly object[]): readonly ChainLink[] {
+    return this.application?.links(jobs, this.connectionName) ?? [];
+  }
+
+  #follow(links: readonly ChainLink[]): void {
+    if (!this.#closed) this.#links = links;
   }
 
   #end(ending: Ending): void {

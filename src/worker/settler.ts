@@ -20,11 +20,12 @@ import type { Application } from '../connections/application';
 import { isStoreAway } from '../connections/errors';
 import type { FailedStore } from '../connections/failed-store';
 import { givenBack } from '../connections/given-back';
+import { type Onward, sendOnward } from '../connections/onward';
 import type { Announcer } from './announcer';
 import type { OutcomeCounts } from './health';
 import type { Idle } from './idle';
 import { logLost, logOutcome, logSetAside } from './job-log';
-import { KeptFailures } from './kept-failures';
+import { isStillOurs, KeptFailures } from './kept-failures';
 import type { LeaseKeeper } from './lease/keeper';
 import { RefusedOutcomes } from './refused-outcomes';
 import type { RunningJob } from './running-job';
@@ -53,6 +54,8 @@ export class Settler {
   readonly #cap: FailedCap | undefined;
   /** Undefined until the store refuses the first. */
   #refused: RefusedOutcomes | undefined;
+  /** Those whose followers are on their way, until they are settled. */
+  readonly #sent = new WeakSet<RunningJob>();
   #unanswered = 0;
   readonly #counts = { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 };
 
@@ -132,18 +135,17 @@ export class Settler {
   }
 
   #settle(finished: readonly Finished[], request?: ReserveRequest): Promise<ReserveReply | undefined> {
-    const failures = this.#failures;
-    if (failures === undefined) return this.#send(finished, finished.map(settlementOf), request);
-    return this.#settleKept(failures, finished, request);
+    if (this.#failures === undefined && !finished.some(hasOnward))
+      return this.#send(finished, finished.map(settlementOf), request);
+    return this.#settlePrepared(finished, request);
   }
 
-  async #settleKept(
-    failures: KeptFailures,
+  async #settlePrepared(
     finished: readonly Finished[],
     request: ReserveRequest | undefined,
   ): Promise<ReserveReply | undefined> {
-    // A failed store that is away, or refuses one, keeps no other outcome from being written.
-    const kept = await Promise.allSettled(finished.map((one) => failures.keep(settlementOf(one))));
+    // Another store that is away, or refuses one, keeps no other outcome from being written.
+    const kept = await Promise.allSettled(finished.map((one) => this.#prepare(one)));
     const ready = finished.filter((_, index) => kept[index]!.status === 'fulfilled');
     const settlements = kept.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     const reply = await this.#send(ready, settlements, request);
@@ -151,6 +153,21 @@ export class Settler {
       if (one.status === 'rejected') this.#notWritten(finished[index]!, one.reason);
     }
     return reply;
+  }
+
+  /** Does what has to be done before; gives what is left to be settled. @throws what either store throws */
+  async #prepare({ job, outcome }: Finished): Promise<Settlement> {
+    if (outcome.onward !== undefined) await this.#sendOnward(job, outcome.onward);
+    return this.#failures?.keep(outcome.settlement) ?? outcome.settlement;
+  }
+
+  async #sendOnward(job: RunningJob, onward: readonly Onward[]): Promise<void> {
+    const { connection, application, lease } = this.#settings;
+    // A worker that was frozen may hold it no longer: what follows is for who does.
+    if (this.#sent.has(job) || !(await isStillOurs(connection, job.reservation, lease))) return;
+    for (const one of onward) await sendOnward(application, one);
+    // A settle that fails is repeated, and they are not sent again.
+    this.#sent.add(job);
   }
 
   /**
@@ -241,7 +258,7 @@ export class Settler {
       ...this.#settings,
       clock: application.clock,
       logger: application.logger,
-      write: async (settlement) => this.#writeAlone((await this.#failures?.keep(settlement)) ?? settlement),
+      write: async (one) => this.#writeAlone(await this.#prepare(one)),
       bury: connection.buried === undefined ? undefined : (settlement) => this.#writeAlone(settlement),
       concluded: (one, result) => this.#conclude(one, result),
       letGo: ({ job }) => this.#letGo(job),
@@ -300,5 +317,7 @@ function capOf({ connection, failedStore, application }: SettlerSettings): Faile
   };
   return new FailedCap({ store: failedStore, keep: mostFailures, failed });
 }
+
+const hasOnward = ({ outcome }: Finished): boolean => outcome.onward !== undefined;
 
 const settlementOf = ({ outcome }: Finished): Settlement => outcome.settlement;

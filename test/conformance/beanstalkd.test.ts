@@ -33,7 +33,15 @@ const OTHERWISE: Readonly<Record<string, string>> = {
     'the server takes a job back in the moment in which its lease ends',
 };
 
-const LACKS = { moments: false, requeue: false, peek: false, failed: false, locks: false, control: false } as const;
+const LACKS = {
+  moments: false,
+  requeue: false,
+  peek: false,
+  failed: false,
+  locks: false,
+  follows: false,
+  control: false,
+} as const;
 
 const cases = conformance(() => openBeanstalkd(600), LACKS).map((it) => {
   const lease = LEASES[it.name];

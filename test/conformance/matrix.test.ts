@@ -33,6 +33,7 @@ const MEANINGS: Readonly<Record<keyof Capabilities, string>> = {
   wake: '`wake`: idle workers are woken',
   failed: '`failed`: failed jobs are kept',
   locks: '`locks`',
+  follows: '`follows`: what follows an outcome goes in with it',
   control: '`control`: jobs are cancelled, queues paused, workers restarted',
 };
 

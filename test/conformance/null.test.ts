@@ -12,6 +12,7 @@ const lacking = {
   reserve: false,
   renew: false,
   order: false,
+  follows: false,
   requeue: false,
   wake: false,
   failed: false,

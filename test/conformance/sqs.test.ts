@@ -57,6 +57,7 @@ const LACKING = {
   moments: false,
   exactCounts: false,
   order: false,
+  follows: false,
   requeue: false,
   peek: false,
   failed: false,

@@ -1,3 +1,4 @@
+import { PendingChain } from '../../src/job/chain';
 import type { JobDispatcher, PendingDispatch } from '../../src/job/dispatcher';
 import { Job, setJobDispatcher } from '../../src/job/job';
 
@@ -22,6 +23,7 @@ describe('the statics of a job', () => {
       dispatchSync: async (job) => (sent.push(['sync', job]), 'sync value'),
       dispatchNow: async (job) => (sent.push(['now', job]), 'now value'),
       none: () => nothing,
+      chain: (links) => new PendingChain(links, (job) => (sent.push(['chain', job]), pending('an id'))),
     };
     beforeEach(() => {
       sent.length = 0;

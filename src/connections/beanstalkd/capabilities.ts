@@ -11,5 +11,6 @@ export const BEANSTALKD: Capabilities = {
   peek: false,
   failed: false,
   locks: false,
+  follows: false,
   control: false,
 };

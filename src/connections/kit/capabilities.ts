@@ -15,6 +15,7 @@ export const ALL_CAPABLE: Capabilities = {
   wake: true,
   failed: true,
   locks: true,
+  follows: true,
   control: true,
 };
 

@@ -27,7 +27,7 @@ import { type Wake, Waiters } from '../kit/waiters';
 import { MemoryFailedStore } from './memory-failed-store';
 import { type Lock, MemoryLockStore } from './memory-lock-store';
 import type { MemoryQueueState } from './memory-queue';
-import { MemoryStore } from './memory-store';
+import { entryOf, MemoryStore } from './memory-store';
 import type { Text } from './texts';
 
 /** All of a store, for tests that compare whole states. */
@@ -65,10 +65,7 @@ export class MemoryConnection extends StoreConnection implements Connection {
 
   async push(queue: string, entries: readonly Entry[]): Promise<void> {
     this.checkOpen('push');
-    this.#store.push(
-      queue,
-      entries.map((entry) => ({ ...entry, payload: Buffer.from(entry.payload) })),
-    );
+    this.#store.push(queue, entries.map(entryOf));
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveReply> {

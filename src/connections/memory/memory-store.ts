@@ -5,6 +5,7 @@ import { withCounters } from '../../payload/counters';
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
 import type {
+  Entry,
   RenewResult,
   Reservation,
   ReserveReply,
@@ -30,6 +31,11 @@ export interface MemoryEntry {
 
 /** As fine as the scores that Redis keeps; unrounded, a job could be late by the error of a sum. */
 const toMicroseconds = (seconds: Seconds): Seconds => Math.round(seconds * 1e6) / 1e6;
+
+/** As the store keeps it: bytes. */
+export function entryOf(entry: Entry): MemoryEntry {
+  return { ...entry, payload: Buffer.from(entry.payload) };
+}
 
 /** Of queues that are empty, as many names are remembered as `queues()` may tell. */
 const MOST_EMPTY = 1000;
@@ -62,6 +68,13 @@ export class MemoryStore {
 
   /** All go in but those that are refused; the error names the first of them. */
   push(name: string, entries: readonly MemoryEntry[]): void {
+    const refused = this.#push(name, entries);
+    this.#changed();
+    if (refused !== undefined) throw new DuplicatePayloadError(this.#name, name, refused.toString());
+  }
+
+  /** Gives the first that was refused. */
+  #push(name: string, entries: readonly MemoryEntry[]): Buffer | undefined {
     const queue = this.queue(name);
     if (!this.#queues.has(name)) this.#queues.set(name, queue);
     let refused: Buffer | undefined;
@@ -72,8 +85,7 @@ export class MemoryStore {
       else if (unique && queue.isDelayed(text)) refused ??= payload;
       else queue.delay(text, due);
     }
-    this.#changed();
-    if (refused !== undefined) throw new DuplicatePayloadError(this.#name, name, refused.toString());
+    return refused;
   }
 
   reserve({ queues, limit, lease }: ReserveRequest): ReserveReply {
@@ -125,6 +137,9 @@ export class MemoryStore {
       if (!queue.drop(reserved)) return 'lost';
       if (outcome !== 'released') queue.forgetCancelled(reserved);
       if (outcome === 'failed') this.#fail(settlement);
+      if (outcome === 'completed' || outcome === 'failed') {
+        for (const next of settlement.next ?? []) this.#push(next.queue, [entryOf(next.entry)]);
+      }
       if (outcome !== 'released') return 'settled';
       const text = textOf(withCounters(reservation.payload, settlement.counters));
       const due = this.#due(settlement);

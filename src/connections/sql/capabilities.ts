@@ -1,9 +1,11 @@
 /** What can be done with each of the databases, by their names for people. */
 import { ALL_CAPABLE } from '../kit/capabilities';
 
+const DATABASE = { ...ALL_CAPABLE, follows: false };
+
 export const STORES = {
-  SQLite: ALL_CAPABLE,
-  PostgreSQL: ALL_CAPABLE,
+  SQLite: DATABASE,
+  PostgreSQL: DATABASE,
   // Its workers look now and then.
-  MySQL: { ...ALL_CAPABLE, wake: false },
+  MySQL: { ...DATABASE, wake: false },
 } as const;

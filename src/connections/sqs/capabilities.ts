@@ -12,5 +12,6 @@ export const SQS: Capabilities = {
   peek: false,
   failed: false,
   locks: false,
+  follows: false,
   control: false,
 };

@@ -12,6 +12,7 @@ import type { ConnectorContext } from '../connector';
 import type { Diagnosis, Entry } from '../contract';
 import { STORELESS } from '../kit/capabilities';
 import { StorelessConnection } from '../kit/storeless-connection';
+import { sendOnward } from '../onward';
 import type { SyncRunner } from '../sync-runner';
 
 export class SyncConnection extends StorelessConnection implements SyncRunner {
@@ -42,6 +43,7 @@ export class SyncConnection extends StorelessConnection implements SyncRunner {
     const job = new RunningJob(reservation, this.name);
     const outcome = await this.#executor.run(job);
     await this.#executor.announcer.announce(job, outcome);
+    for (const onward of outcome.onward ?? []) await sendOnward(this.#context.manager, onward);
     if (outcome.error !== undefined) throw outcome.error;
     if (outcome.settlement.outcome === 'released') {
       this.#context.logger.warn(

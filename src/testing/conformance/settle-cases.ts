@@ -1,6 +1,6 @@
 /** Reservations end once, by their holder, many in one call as well as one. */
 import assert from 'node:assert/strict';
-import type { Reservation, Settlement } from '../../connections/contract';
+import type { Entry, FollowUp, Reservation, Settlement } from '../../connections/contract';
 import { noCounters } from '../../payload/counters';
 import { cases, type CaseDefinition } from './cases';
 import type { Capability } from './harness';
@@ -13,11 +13,17 @@ import {
   idOf,
   idsOf,
   numbered,
+  probe,
   probeWith,
   released,
   releasedForFree,
 } from './world';
 import type { Way } from './world';
+
+const followUp = (queue: string, id: string, when: Omit<Entry, 'payload'> = {}): FollowUp => ({
+  queue,
+  entry: { payload: probe(id), ...when },
+});
 
 interface Ending {
   readonly name: string;
@@ -102,6 +108,61 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
       await world.hasFailed('d');
       await world.advance(61);
       await world.handsOut('f');
+    },
+  }),
+  ...cases(['reserve', 'follows', 'exactCounts'], {
+    async [`what follows a success is there exactly when that is written (by ${way})`](world) {
+      const reservation = await world.hold('a');
+      // Of a cluster another queue is another server.
+      const other = world.connection.isDivided === true ? world.queue : world.secondQueue;
+      const next = [followUp(world.queue, 'b'), followUp(other, 'd'), followUp(world.queue, 'c')];
+      assert.deepEqual(await world.settle([{ ...completed(reservation), next }], way), ['settled']);
+      assert.deepEqual(await world.settle([{ ...completed(reservation), next }], way), ['lost']);
+      const ids = idsOf(await world.reserveAll({ queues: [...new Set([world.queue, other])], limit: 10 }));
+      assert.deepEqual(new Set(ids), new Set(['b', 'c', 'd']));
+      assert.equal(ids.length, 3);
+    },
+  }),
+  ...cases(['reserve', 'follows', 'failed', 'exactCounts'], {
+    async [`what follows a failure is there exactly when that is written (by ${way})`](world) {
+      const reservation = await world.hold('a');
+      const next = [followUp(world.queue, 'b')];
+      assert.deepEqual(await world.settle([{ ...failed(reservation), next }], way), ['settled']);
+      await world.hasFailed('a');
+      assert.deepEqual(await world.settle([{ ...failed(reservation), next }], way), ['lost']);
+      await world.holds({ ready: 1 });
+      await world.handsOut('b');
+    },
+  }),
+  ...cases(['reserve', 'follows', 'delay'], {
+    async [`what follows with a delay waits for it (by ${way})`](world) {
+      const next = [followUp(world.queue, 'b', { delay: 60 })];
+      await world.settle([{ ...completed(await world.hold('a')), next }], way);
+      assert.deepEqual((await world.reserve()).reservations, []);
+      await world.advance(61);
+      await world.handsOut('b');
+    },
+  }),
+  ...cases(['reserve', 'follows', 'delay', 'moments'], {
+    async [`what follows at a moment waits for it (by ${way})`](world) {
+      const next = [followUp(world.queue, 'b', { dueAt: (await world.now()) + 60_000 })];
+      await world.settle([{ ...completed(await world.hold('a')), next }], way);
+      assert.deepEqual((await world.reserve()).reservations, []);
+      await world.advance(61);
+      await world.handsOut('b');
+    },
+  }),
+  ...cases(['reserve', 'follows', 'failed'], {
+    async [`in one call each outcome has its own followers (by ${way})`](world) {
+      const [a, b, c] = await world.holdAll(['a', 'b', 'c']);
+      const settlements = [
+        { ...completed(a), next: [followUp(world.queue, 'a2'), followUp(world.queue, 'a3')] },
+        completed(b),
+        { ...failed(c), next: [followUp(world.queue, 'c2')] },
+        { ...completed(a), next: [followUp(world.queue, 'a4')] },
+      ];
+      assert.deepEqual(await world.settle(settlements, way), ['settled', 'settled', 'settled', 'lost']);
+      await world.handsOut('a2', 'a3', 'c2');
     },
   }),
   ...cases(['reserve'], {

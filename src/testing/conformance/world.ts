@@ -50,7 +50,7 @@ export const idOf = (job: Job): unknown => (JSON.parse(job.payload.toString()) a
 
 export const idsOf = (jobs: readonly Job[]): readonly unknown[] => jobs.map(idOf);
 
-export const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
+export const completed = (reservation: Reservation) => ({ outcome: 'completed', reservation }) as const;
 
 export const cancelled = (reservation: Reservation): Settlement => ({ outcome: 'cancelled', reservation });
 
@@ -68,12 +68,13 @@ export const releasedForFree = (reservation: Reservation) =>
 /** A job that was not started goes back where it came from. */
 export const givenBack = (reservation: Reservation): Settlement => ({ ...releasedForFree(reservation), front: true });
 
-export const failed = (reservation: Reservation): Settlement => ({
-  outcome: 'failed',
-  reservation,
-  counters: afterFailedAttempt(reservation.counters),
-  failure: { id: String(idOf(reservation)), name: 'Probe', exception: 'Error: probe\n    at probe.js:1:1' },
-});
+export const failed = (reservation: Reservation) =>
+  ({
+    outcome: 'failed',
+    reservation,
+    counters: afterFailedAttempt(reservation.counters),
+    failure: { id: String(idOf(reservation)), name: 'Probe', exception: 'Error: probe\n    at probe.js:1:1' },
+  }) as const;
 
 export const isToRun = (reservation: Reservation): boolean => (reservation.cancelled ?? false) === false;
 

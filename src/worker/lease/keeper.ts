@@ -96,8 +96,10 @@ export class LeaseKeeper {
   }
 
   /** The run is over; it is held until its outcome is stored. */
-  ended(job: RunningJob, { settlement }: Outcome): void {
-    heldOf(job)?.record.end(settlement.outcome === 'completed');
+  ended(job: RunningJob, { settlement, onward }: Outcome): void {
+    // The thread can say that a job is done, and not what follows it: that one runs again rather than ending its chain.
+    const isAll = settlement.outcome === 'completed' && settlement.next === undefined && onward === undefined;
+    heldOf(job)?.record.end(isAll);
   }
 
   /** The job is settled: from here on nobody needs its lease. */

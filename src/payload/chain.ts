@@ -1,0 +1,82 @@
+/**
+ * The jobs that follow another: they travel in its payload, and the first of them is sent in the step that records its success.
+ *
+ * Each is a whole payload as a text, in one flat list: so nothing is escaped twice, however long a chain is.
+ */
+import type { Milliseconds, Seconds } from '../base/clock';
+import { InvalidPayloadError } from './errors';
+import { isRecord } from './kinds';
+import { withFollowers, withMembers } from './payload-text';
+
+export interface ChainLink {
+  readonly queue: string;
+  /** Absent: that of the job whose payload it waits in. */
+  readonly connection?: string | undefined;
+  /** From the end of the link before it. */
+  readonly delay?: Seconds | undefined;
+  readonly dueAt?: Milliseconds | undefined;
+  /** From when it is sent: no attempt starts later. */
+  readonly retryWithin?: Seconds | undefined;
+  readonly payload: string;
+}
+
+export interface Chain {
+  /** In their order. */
+  readonly links: readonly ChainLink[];
+  /** Sent when a link has failed for good. */
+  readonly caught?: ChainLink | undefined;
+}
+
+export const NO_CHAIN: Chain = Object.freeze({ links: Object.freeze([]) });
+
+/** Why a job was sent by the failure of another. */
+export interface Cause {
+  readonly id: string;
+  readonly name: string;
+  /** Of the error that it failed with. */
+  readonly message: string;
+}
+
+/** A payload that `encodePayload` gave, with what is to follow it. */
+export function withChain(payload: string, { links, caught }: Chain): string {
+  if (links.length === 0 && caught === undefined) return payload;
+  const chained = links.length === 0 ? '' : `"chained":${JSON.stringify(links)},`;
+  const members = caught === undefined ? chained : `${chained}"chainCatch":${JSON.stringify(caught)},`;
+  return withMembers(withFollowers(payload), members);
+}
+
+export function withCause(payload: string, cause: Cause): string {
+  return withMembers(payload, `"cause":${JSON.stringify(cause)},`);
+}
+
+/** @throws InvalidPayloadError */
+export function readChain({ chained, chainCatch }: Readonly<Record<string, unknown>>): Chain {
+  if (chained !== undefined && !Array.isArray(chained)) throw new InvalidPayloadError('expected a list', '/chained');
+  return {
+    links: (chained ?? []).map((link: unknown, place) => linkOf(link, `/chained/${place}`)),
+    caught: chainCatch === undefined ? undefined : linkOf(chainCatch, '/chainCatch'),
+  };
+}
+
+export function readCause(cause: unknown): Cause | undefined {
+  if (!isRecord(cause)) return undefined;
+  const { id, name, message } = cause;
+  const isOurs = typeof id === 'string' && typeof name === 'string' && typeof message === 'string';
+  return isOurs ? { id, name, message } : undefined;
+}
+
+const TEXTS = ['queue', 'connection', 'payload'] as const;
+const NUMBERS = ['delay', 'dueAt', 'retryWithin'] as const;
+
+function linkOf(link: unknown, place: string): ChainLink {
+  if (!isRecord(link)) throw new InvalidPayloadError('expected an object', place);
+  for (const field of TEXTS) {
+    if (typeof link[field] === 'string' || (field === 'connection' && link[field] === undefined)) continue;
+    throw new InvalidPayloadError('expected a text', `${place}/${field}`);
+  }
+  for (const field of NUMBERS) {
+    if (link[field] === undefined || Number.isFinite(link[field])) continue;
+    throw new InvalidPayloadError('expected a number', `${place}/${field}`);
+  }
+  return link as unknown as ChainLink;
+}

@@ -1,0 +1,229 @@
+import { Job, setJobDispatcher } from '../../src/job/job';
+import { Worker } from '../../src/worker/worker';
+import type { ConnectionConfig } from '../../src/connections/configs';
+import type { FailedLink } from '../../src/job/job-context';
+
+import { type TestApplication, testApplication } from '../support/application';
+
+let ran: string[];
+let causes: (FailedLink | undefined)[];
+
+@Job()
+class Note extends Job {
+  constructor(readonly text: string) {
+    super();
+  }
+  handle(): void {
+    ran.push(this.text);
+  }
+}
+
+@Job()
+class Grows extends Job {
+  constructor(
+    readonly text: string,
+    readonly fails = 0,
+  ) {
+    super();
+  }
+  tries(): number {
+    return 5;
+  }
+  handle(): void {
+    ran.push(`${this.text} before ${this.job.chain.map(({ name, queue }) => `${name} on ${queue}`).join(', ')}`);
+    this.appendToChain(new Note('appended'));
+    this.prependToChain(new Note('prepended'), new Note('second'));
+    if (this.attempts <= this.fails) throw new Error('not yet');
+  }
+}
+
+@Job()
+class Breaks extends Job {
+  handle(): void {
+    throw new Error('it broke');
+  }
+}
+
+@Job()
+class Alert extends Job {
+  handle(): void {
+    ran.push('alert');
+    causes.push(this.job.cause);
+  }
+}
+
+@Job({ queue: 'elsewhere' })
+class OnQueue extends Note {}
+
+@Job()
+class PushesItself extends Job {
+  queue(): void {}
+}
+
+const MEMORY: ConnectionConfig = { driver: 'memory', retryAfter: 30 };
+let application: TestApplication;
+
+function given(connections: Record<string, ConnectionConfig> = { memory: MEMORY }): void {
+  application = testApplication({ connections, default: Object.keys(connections)[0]! });
+}
+
+async function work(connection?: string, queue = 'default'): Promise<void> {
+  await new Worker({ connection, queue, stopWhenEmpty: true }, application.manager).run();
+}
+
+const size = (queue: string, connection?: string): Promise<number> =>
+  application.manager.connection(connection).size(queue);
+
+beforeEach(() => {
+  ran = [];
+  causes = [];
+  given();
+});
+afterEach(() => application.manager.close());
+
+describe('a chain', () => {
+  it('runs its links one after the other', async () => {
+    await application.bus.chain([new Note('a'), false, new Note('b'), undefined, new Note('c')]).dispatch();
+    expect(await size('default')).toBe(1);
+
+    await work();
+    expect(ran).toEqual(['a', 'b', 'c']);
+    expect(await size('default')).toBe(0);
+  });
+
+  it('sends each link to its own queue: its own choice first, then that of the chain, then that of its class', async () => {
+    const links = [new Note('a'), new Note('b').onQueue('mine'), new OnQueue('c'), new OnQueue('d').onQueue('mine')];
+    await application.bus.chain(links).onQueue('whole').dispatch();
+
+    await work(undefined, 'whole');
+    expect([await size('whole'), await size('mine')]).toEqual([0, 1]);
+    await work(undefined, 'mine');
+    await work(undefined, 'whole');
+    await work(undefined, 'mine');
+    expect(ran).toEqual(['a', 'b', 'c', 'd']);
+    await application.bus.chain([new Note('e'), new OnQueue('f')]).dispatch();
+    await work();
+    expect(await size('elsewhere')).toBe(1);
+  });
+
+  it('gives a link its delay from the end of the one before it', async () => {
+    await application.bus
+      .chain([new Note('a'), new Note('b').delay('1m')])
+      .delay('10s')
+      .dispatch();
+    await work();
+    expect(ran).toEqual([]);
+    await application.clock.advance('11s');
+    await work();
+    expect(ran).toEqual(['a']);
+    await application.clock.advance('61s');
+    await work();
+    expect(ran).toEqual(['a', 'b']);
+  });
+
+  it('reaches another connection by a carrier', async () => {
+    given({ memory: MEMORY, other: { ...MEMORY, queue: 'others' } });
+    await application.bus.chain([new Note('a'), new Note('b').onConnection('other'), new Note('c')]).dispatch();
+    await work('memory');
+    expect([ran, await size('others', 'other')]).toEqual([['a'], 1]);
+    await work('other', 'others');
+    await work('memory');
+    expect(ran).toEqual(['a', 'b', 'c']);
+  });
+
+  it('ends with a link that fails, and goes on when that is retried', async () => {
+    await application.bus
+      .chain([new Note('a'), new Breaks(), new Note('b')])
+      .catch(new Alert())
+      .dispatch();
+    await work();
+    expect(ran).toEqual(['a', 'alert']);
+    const [failed] = await application.manager.failed.list();
+    expect(causes).toEqual([{ id: failed!.id, name: 'Breaks', message: 'it broke' }]);
+
+    const handle = jest.spyOn(Breaks.prototype, 'handle').mockImplementation(() => void ran.push('mended'));
+    await application.manager.failed.retry(failed!.id);
+    await work();
+    handle.mockRestore();
+    expect(ran).toEqual(['a', 'alert', 'mended', 'b']);
+  });
+
+  it('takes what a link adds, of the attempt that succeeds alone', async () => {
+    await application.bus.chain([new Grows('a', 1), new OnQueue('z')]).dispatch();
+    await work();
+    expect(ran).toEqual(['a before OnQueue on elsewhere', 'a before OnQueue on elsewhere', 'prepended', 'second']);
+    await work(undefined, 'elsewhere');
+    await work();
+    expect(ran.slice(4)).toEqual(['z', 'appended']);
+  });
+
+  it('begins with a job that was sent by itself, if that adds to it', async () => {
+    await application.bus.dispatch(new Grows('a'));
+    await work();
+    expect(ran).toEqual(['a before ', 'prepended', 'second', 'appended']);
+  });
+
+  it('ends when a link is cancelled', async () => {
+    const id = await application.bus.chain([new Note('a'), new Note('b')]).dispatch();
+    await application.manager.connection().cancel(id);
+    await work();
+    expect(ran).toEqual([]);
+  });
+
+  it('runs in turn on a connection that runs jobs at once', async () => {
+    given({ sync: { driver: 'sync' } });
+    await application.bus.chain([new Note('a'), new Grows('b'), new Note('c')]).dispatch();
+    expect(ran).toEqual(['a', 'b before Note on default', 'prepended', 'second', 'c', 'appended']);
+    const failing = application.bus
+      .chain([new Breaks(), new Note('never')])
+      .catch(new Alert())
+      .dispatch();
+    await expect(failing).rejects.toThrow('it broke');
+    expect(ran.slice(6)).toEqual(['alert']);
+  });
+
+  it('is marked, so that a worker that knows no chains gives it back', async () => {
+    await application.bus.chain([new Note('a'), new Note('b')]).dispatch();
+    const [{ payload }] = (await application.manager.driver().peek('default', 'ready', 1)) as [{ payload: Buffer }];
+    expect(JSON.parse(payload.toString())).toMatchObject({ job: 'onqueue+', displayName: 'Note' });
+    const [first, ...more] = (JSON.parse(payload.toString()) as { chained: { payload: string }[] }).chained;
+    expect(more).toEqual([]);
+    expect(JSON.parse(first!.payload)).toMatchObject({ job: 'onqueue', displayName: 'Note' });
+  });
+
+  it('takes the parameters of its first link in withChain()', async () => {
+    setJobDispatcher(application.bus);
+    await Note.withChain([new Note('b')]).dispatch('a');
+    await work();
+    expect(ran).toEqual(['a', 'b']);
+  });
+
+  const chain = (links: unknown) => application.bus.chain(links as []);
+  it.each([
+    ['no list', () => chain('a').dispatch(), 'E_INVALID_CHAIN'],
+    ['nothing to begin with', () => chain([false, null]).dispatch(), 'E_INVALID_CHAIN'],
+    ['a class in place of a job', () => chain([Note]).dispatch(), 'E_INVALID_CHAIN'],
+    ['a function to catch', () => chain([new Note('a')]).catch((() => undefined) as never), 'E_INVALID_CHAIN'],
+    [
+      'a link that cannot travel',
+      () => chain([new Note('a'), new Note((() => 1) as never)]).dispatch(),
+      'E_UNSERIALIZABLE_VALUE',
+    ],
+    ['a link that pushes itself', () => chain([new Note('a'), new PushesItself()]).dispatch(), 'E_PUSHES_ITSELF'],
+    ['a first link that pushes itself', () => chain([new PushesItself(), new Note('a')]).dispatch(), 'E_PUSHES_ITSELF'],
+    [
+      'a link to nowhere',
+      () => chain([new Note('a'), new Note('b').onConnection('nowhere')]).dispatch(),
+      'E_UNKNOWN_CONNECTION',
+    ],
+    [
+      'more than a payload may have',
+      () => chain([new Note('a'), new Note('x'.repeat(600_000)), new Note('y'.repeat(600_000))]).dispatch(),
+      'E_PAYLOAD_TOO_LARGE',
+    ],
+    ['no dispatch', () => chain([new Note('a')]), 'E_NOT_DISPATCHED'],
+  ])('is refused with %s, and sends nothing', async (_what, act, code) => {
+    await expect(Promise.resolve().then<unknown>(act)).rejects.toMatchObject({ code });
+    expect(await size('default')).toBe(0);
+  });
+});
