@@ -5,7 +5,7 @@
 import { currentApplication } from '../connections/application';
 import { type Onward, sendOnward } from '../connections/onward';
 import { Job } from '../job/job';
-import { BUILT_IN } from '../job/registry';
+import { BUILT_IN, registry } from '../job/registry';
 
 export class Carry {
   readonly onward: Onward;
@@ -19,4 +19,8 @@ export class Carry {
   }
 }
 
-Job({ name: `${BUILT_IN}carry`, tries: 0, maxCrashes: 0, backoff: { exponential: '1s', max: '1m' } })(Carry);
+/** Before the first job runs, and not when this module is loaded: a second version of Onqueue is told of by its first job. */
+export function declareCarry(): void {
+  if (registry().definitionOf(Carry) !== undefined) return;
+  Job({ name: `${BUILT_IN}carry`, tries: 0, maxCrashes: 0, backoff: { exponential: '1s', max: '1m' } })(Carry);
+}

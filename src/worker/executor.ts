@@ -17,6 +17,7 @@ import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import { releasesSinceRetry } from '../payload/counters';
 import type { Application } from '../connections/application';
 import { Announcer } from './announcer';
+import { declareCarry } from './carry';
 import { Deadline, Deadlines } from './deadlines';
 import { JobTimedOutError, laravelJob, poisonJob, unknownJob } from './errors';
 import { callHandle } from './handler-calls';
@@ -92,6 +93,7 @@ export class Executor {
   #isHastened = false;
 
   constructor(application: Application, settings: ExecutorSettings) {
+    declareCarry();
     this.#application = application;
     this.#settings = settings;
     this.#deadlines = new Deadlines(application.clock);
