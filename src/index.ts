@@ -34,6 +34,8 @@ export { type ChainedJob, type FailedLink, JobContext } from './job/job-context'
 export type { ChainList, PendingChain } from './job/chain';
 export type { PendingDispatch } from './job/dispatcher';
 export { Middleware } from './job/middleware-decorator';
+export { type ErrorClass, failOn } from './job/fail-on';
+export { type SkipCondition, skipIf, skipUnless } from './job/skip';
 
 export { Inject } from './container/inject';
 export { inject } from './container/scope';

@@ -49,6 +49,15 @@ export const invalidJobOption = defineError(
   }),
 );
 
+/** What a layer that comes with Onqueue was given, or its function has answered: "skipIf()". */
+export const invalidMiddlewareArgument = defineError(
+  'E_INVALID_MIDDLEWARE_ARGUMENT',
+  (subject: string, value: unknown, remedy: string) => ({
+    message: `${subject}: ${valueText(value)} will not do. ${remedy}`,
+    facts: { subject, value },
+  }),
+);
+
 /** A class that cannot be a job as it is written. */
 export const invalidJobClass = defineError(
   'E_INVALID_JOB_CLASS',

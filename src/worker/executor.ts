@@ -289,7 +289,7 @@ export class Executor {
   #decide(job: RunningJob): undefined {
     const { thrown } = job;
     try {
-      const isIgnored = job.stray === undefined ? job.ending !== undefined : thrown !== job.stray;
+      const isIgnored = job.stray === undefined ? job.ending !== undefined && !isOwnFailure(job) : thrown !== job.stray;
       if (thrown !== undefined && isIgnored) this.#reportIgnored(job, thrown);
       job.outcome = outcomeOf(job, this.#application);
     } catch (error) {
@@ -302,7 +302,8 @@ export class Executor {
 
   #callExceptionHooks(job: RunningJob): Promise<void> | undefined {
     const { connectionName, outcome } = job;
-    const exception = job.ending === undefined || job.stray !== undefined ? outcome!.error : undefined;
+    const isThrown = job.ending === undefined || job.stray !== undefined || isOwnFailure(job);
+    const exception = isThrown ? outcome!.error : undefined;
     if (exception === undefined) return undefined;
     return this.#heard(this.announcer.tell(job, 'exceptionOccurred', { connectionName, job, exception }));
   }
@@ -378,5 +379,8 @@ export class Executor {
     this.#application.report(thrown, { job, during: `handle(), after ${why}` });
   }
 }
+
+// It said `fail(error)` and threw the same, as layers do that leave it to those around them as well.
+const isOwnFailure = ({ ending, thrown }: RunningJob): boolean => ending?.kind === 'failed' && ending.error === thrown;
 
 const isCancelled = ({ reservation }: RunningJob): boolean => (reservation.cancelled ?? false) !== false;

@@ -91,6 +91,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_INVALID_JOB_OPTION: ['tries on SendEmail', -1, 'Give a whole number.'],
   E_INVALID_LOCK: ['', 0, 'a lock needs a name'],
   E_INVALID_MIDDLEWARE: ['SendEmail', 5, 0],
+  E_INVALID_MIDDLEWARE_ARGUMENT: ['skipIf()', 'yes', 'Give true or false.'],
   E_INVALID_OPTION: ['--tries', 'many', 'Give a number.'],
   E_INVALID_PAYLOAD: ['it is no JSON object', '/data'],
   E_INVALID_QUEUE_NAME: ['high,low', 'queue on SendEmail', 'a job goes to one queue'],

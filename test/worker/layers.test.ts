@@ -1,0 +1,120 @@
+import { AssertionError } from 'node:assert';
+import { failOn } from '../../src/job/fail-on';
+import { Job } from '../../src/job/job';
+import type { Middleware } from '../../src/job/middleware';
+import { skipIf, skipUnless } from '../../src/job/skip';
+import { payloadOf, reserved } from '../support/reservation';
+import { application, calls, executor, run, setTheScene } from './executor-scene';
+
+setTheScene();
+
+let layers: Middleware[];
+let behave: () => unknown;
+
+@Job({ tries: 5 })
+class Wrapped extends Job {
+  middleware(): Middleware[] {
+    return layers;
+  }
+  handle(): unknown {
+    calls.push('handle');
+    return behave();
+  }
+}
+
+class Refused extends Error {}
+class CardRefused extends Refused {}
+
+const throws = (error: Error) => (): never => {
+  throw error;
+};
+
+beforeEach(() => (behave = () => 'value'));
+
+describe('skipIf and skipUnless', () => {
+  it.each<[string, Middleware, boolean]>([
+    ['skipIf(true)', skipIf(true), false],
+    ['skipIf(false)', skipIf(false), true],
+    ['skipUnless(true)', skipUnless(true), true],
+    ['skipUnless(false)', skipUnless(false), false],
+    ['skipIf() of a function', skipIf(({ name }) => name === 'Wrapped'), false],
+    ['skipUnless() of an async function', skipUnless(async ({ attempts }) => attempts === 1), true],
+  ])('complete the job whether it runs or not: %s', async (_what, layer, runs) => {
+    layers = [layer];
+    const job = reserved(payloadOf(new Wrapped()));
+    expect((await executor.run(job)).settlement.outcome).toBe('completed');
+    expect([calls, job.value]).toEqual(runs ? [['handle'], 'value'] : [[], undefined]);
+  });
+
+  it.each([undefined, 'yes', 1])('fail the attempt where the function answers %p, and do not skip', async (answer) => {
+    layers = [skipIf(() => answer as never)];
+    const { settlement, error } = await run(new Wrapped());
+    expect(settlement.outcome).toBe('released');
+    expect(error).toMatchObject({ code: 'E_INVALID_MIDDLEWARE_ARGUMENT' });
+    expect(error!.message).toMatch(/^The condition of skipIf\(\): .* will not do\. Let it answer true or false\.$/);
+  });
+
+  it.each([
+    ['nothing', undefined, 'undefined will not do. Give true, false, or a function'],
+    ['a text', 'no', "'no' will not do."],
+    ['a promise', Promise.resolve(true), 'Give the function itself: skipUnless(() => isOpen()).'],
+  ])('refuse %s in place of a condition where they are called', (_what, condition, message) => {
+    const refusal = { code: 'E_INVALID_MIDDLEWARE_ARGUMENT', message: expect.stringContaining(message) };
+    expect(() => skipUnless(condition as never)).toThrow(expect.objectContaining(refusal));
+  });
+});
+
+describe('failOn', () => {
+  it.each<[string, Error, 'failed' | 'released']>([
+    ['an instance', new Refused('no'), 'failed'],
+    ['one of a subclass', new CardRefused('no'), 'failed'],
+    ['another error', new Error('no'), 'released'],
+    ['one that it is only the cause of', new Error('no', { cause: new Refused('no') }), 'released'],
+  ])('fails at once a job that throws %s, and no other: %s', async (_what, thrown, outcome) => {
+    layers = [failOn(AssertionError, Refused)];
+    behave = throws(thrown);
+    expect(await run(new Wrapped())).toMatchObject({ settlement: { outcome }, error: thrown });
+  });
+
+  it('tells of what was thrown once, and lets the layers around it see it', async () => {
+    const seen: unknown[] = [];
+    const thrown = new Refused('no');
+    application.manager.onError((error) => seen.push(['reported', error]));
+    application.manager.hooks.on('exceptionOccurred', ({ exception }) => seen.push(['heard', exception]));
+    const outer: Middleware = { handle: (_job, next) => next().catch((error) => seen.push(['outer', error])) };
+    layers = [failOn(Refused)];
+    behave = throws(thrown);
+    await run(new Wrapped());
+    expect(seen).toEqual([['heard', thrown]]);
+
+    layers = [outer, failOn(Refused)];
+    expect((await run(new Wrapped())).settlement.outcome).toBe('failed');
+    expect(seen.slice(1)).toEqual([['outer', thrown]]);
+  });
+
+  it('leaves alone what a job throws since it was aborted', async () => {
+    layers = [failOn(Error)];
+    const job = reserved(payloadOf(new Wrapped()));
+    const stopping = new Error('the worker stops');
+    behave = () => {
+      job.abort(stopping, 5);
+      throw new Error('aborted');
+    };
+    expect(await executor.run(job)).toMatchObject({ settlement: { outcome: 'released' }, reason: stopping });
+  });
+
+  it.each([
+    ['nothing', []],
+    ['an error in place of its class', [new Refused('no')]],
+    ['a list', [[Refused]]],
+    ['a function', [(error: Error) => error instanceof Refused]],
+    ['a class that is none of errors', [Map]],
+  ])('refuses %s where it is called', (_what, given) => {
+    expect(() => failOn(...(given as []))).toThrow(
+      expect.objectContaining({
+        code: 'E_INVALID_MIDDLEWARE_ARGUMENT',
+        message: expect.stringMatching(/^failOn\(\): .* will not do\. Give classes of errors, one by one/s),
+      }),
+    );
+  });
+});
