@@ -1,7 +1,7 @@
 -- exchange.lua: settle what has ended, then reserve what comes next: the whole of a worker's traffic.
 --
 --   parts    reserve look
---   rarely   texts failed marks budget pauses refusals orders aside settle refresh
+--   rarely   texts failed marks budget pauses refusals orders aside follow settle refresh
 --
 --   KEYS[1] client                   string  the recorded answer of this client
 --   KEYS[2] control                  hash    restart -> token; paused:<key of ready> -> name, until:<…> -> its end (s)
@@ -22,7 +22,9 @@
 --   ARGV[7..] outcomes               groups of: kind, queue, count, then for each of `count` outcomes
 --                                    completed (and cancelled): token; released: token, keep, tail, delay (or '@' and
 --                                    the moment; or 'front': to the head, each before the one before it);
---                                    failed: token, keep, tail, id, meta
+--                                    failed: token, keep, tail, id, meta;
+--                                    next: delay (as above; 0: ready at once), payload: goes into this queue in the
+--                                    step of the outcome behind it, which it is no outcome of: it has no place
 --
 --   A token is the reservation's exact text: it fences. Its first `keep` bytes and `tail` go on, and none is encoded.
 --
@@ -35,7 +37,7 @@
 --            client is on record); unsettled, {words, place, ...}: what Redis refused an outcome with, and all that
 --            stay reserved for it: then no job is handed out; skipped, {queue, words, ...}: queues that gave nothing,
 --            and why (0: the orders)
---   keeps    I1 I2 I3 I4 I5 I6 I7 I9 I10
+--   keeps    I1 I2 I3 I4 I5 I6 I7 I9 I10 I11
 --   cost     O(log n) for each job moved; at most 100 jobs or 1 MiB of text for each of promote, reclaim and reserve
 
 local client, control, cancelled, reasons = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -82,17 +84,25 @@ local any_cancelled = redis.pcall('EXISTS', control, cancelled) ~= 0
   and rarely().read_orders(turn, control, cancelled, queues, sources)
 
 -- 3. Settle.
-local ended, outcomes, at = {}, 0, FIRST_OUTCOME
+local ended, outcomes, at, followers = {}, 0, FIRST_OUTCOME, nil
 while ARGV[at] do
   local kind, queue, count = ARGV[at], queues[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
-  local width = kind == 'completed' and 1 or kind == 'released' and 4 or 5
-  for token = at + 3, at + 2 + count * width, width do
-    local removed
-    if width == 1 then removed = redis.pcall('ZREM', queue.reserved, ARGV[token])
-    else removed = rarely().settle(turn, queue, kind, token) end
-    outcomes = outcomes + 1
-    if removed ~= 1 then rarely().not_settled(turn, outcomes, removed)
-    elseif any_cancelled and kind ~= 'released' then ended[#ended + 1] = ARGV[token] end
+  local width = kind == 'completed' and 1 or kind == 'released' and 4 or kind == 'failed' and 5 or 2
+  if width == 2 then
+    followers = rarely().read_followers(followers, queue, at + 3, count)
+  else
+    for token = at + 3, at + 2 + count * width, width do
+      local removed
+      if width == 1 and not followers then
+        removed = redis.pcall('ZREM', queue.reserved, ARGV[token])
+      else
+        removed = rarely().settle(turn, queue, kind, token, followers)
+        followers = nil
+      end
+      outcomes = outcomes + 1
+      if removed ~= 1 then rarely().not_settled(turn, outcomes, removed)
+      elseif any_cancelled and kind ~= 'released' then ended[#ended + 1] = ARGV[token] end
+    end
   end
   at = at + 3 + count * width
 end

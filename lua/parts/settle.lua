@@ -1,6 +1,6 @@
--- settle.lua: writes that a reservation was released or has failed.
+-- settle.lua: writes that a reservation was released or has failed, or has ended with jobs that follow it.
 --
---   after texts.lua, failed.lua, aside.lua
+--   after texts.lua, failed.lua, aside.lua, follow.lua
 
 local function release(turn, queue, text, delay)
   local is_front = delay == 'front'
@@ -10,35 +10,44 @@ local function release(turn, queue, text, delay)
     queue.filled = true
     return
   end
-  queue.first_due = queue.first_due or call('ZCOUNT', queue.delayed, '-inf', '(' .. score(due)) == 0
-  -- A twin that waits with the very same text would swallow this one: it goes on under an id of its own.
-  if call('ZADD', queue.delayed, 'NX', score(due), text) == 0 then
-    call('ZADD', queue.delayed, score(due), with_id(text, give_id(turn)))
-  end
+  make_wait(turn, queue, due, text, comes_first(queue, due))
 end
 
+-- Gives the id under which it is kept.
 local function fail(turn, queue, text, id, meta)
-  check_failed(queue.failed, queue.failed_jobs)
   -- Another job of the same id, which was kept before, stays.
   if call('ZSCORE', queue.failed, id) then id = give_id(turn) end
   keep_failed(queue.failed, queue.failed_jobs, id, turn.moment, meta, text)
+  return id
 end
 
 -- Reads, asks whether it may remove, writes what is new, and removes last: refused anywhere, it leaves the job
 -- reserved.
-local function move(turn, queue, kind, at)
+local function move(turn, queue, kind, at, followers)
   local token = ARGV[at]
   ask_to_remove(queue.reserved)
   if not call('ZSCORE', queue.reserved, token) then return 0 end
-  local text = sub(token, 1, tonumber(ARGV[at + 1])) .. ARGV[at + 2]
-  if kind == 'failed' then fail(turn, queue, text, ARGV[at + 3], ARGV[at + 4])
-  else release(turn, queue, text, ARGV[at + 3]) end
+  if kind == 'failed' then check_failed(queue.failed, queue.failed_jobs) end
+  if followers then check_followers(turn, followers) end
+  local text = kind ~= 'completed' and sub(token, 1, tonumber(ARGV[at + 1])) .. ARGV[at + 2]
+  if kind == 'released' then release(turn, queue, text, ARGV[at + 3]) end
+  local id = kind == 'failed' and fail(turn, queue, text, ARGV[at + 3], ARGV[at + 4])
+  local done, problem = true, nil
+  if followers then done, problem = pcall(write_followers, turn, followers) end
+  if not done then
+    -- With the next attempt it would be kept once more, under another id.
+    if id then
+      redis.pcall('ZREM', queue.failed, id)
+      redis.pcall('HDEL', queue.failed_jobs, id)
+    end
+    error(problem)
+  end
   return call('ZREM', queue.reserved, token)
 end
 
--- Settles the outcome whose arguments begin at `at`. Answers as ZREM does: 1, 0 where the reservation is no longer
--- there, or an error.
-local function settle(turn, queue, kind, at)
-  local _, result = pcall(move, turn, queue, kind, at)
+-- Settles the outcome whose arguments begin at `at`, with the jobs that follow it. Answers as ZREM does: 1, 0 where the
+-- reservation is no longer there, or an error.
+local function settle(turn, queue, kind, at, followers)
+  local _, result = pcall(move, turn, queue, kind, at, followers)
   return result
 end

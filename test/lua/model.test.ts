@@ -28,6 +28,12 @@ const BODIES = {
   nothing: () => '[]',
 } as const;
 
+interface Following {
+  readonly queue: string;
+  readonly body: keyof typeof BODIES;
+  readonly delay: number;
+}
+
 type Step =
   | { readonly do: 'push'; readonly queue: string; readonly body: keyof typeof BODIES; readonly delay: number }
   | {
@@ -39,7 +45,14 @@ type Step =
   | { readonly do: 'cancel'; readonly job: number; readonly queue: string | undefined }
   | { readonly do: 'pause' | 'resume'; readonly queue: string }
   | { readonly do: 'restart' }
-  | { readonly do: 'settle'; readonly which: number; readonly outcome: Ending; readonly delay: number }
+  | {
+      readonly do: 'settle';
+      readonly which: number;
+      readonly outcome: Ending;
+      readonly delay: number;
+      /** What follows it, where something can. */
+      readonly next: readonly Following[];
+    }
   | { readonly do: 'renew'; readonly which: number; readonly lease: number }
   | { readonly do: 'advance'; readonly seconds: number }
   | { readonly do: 'retry' | 'forget'; readonly which: number }
@@ -74,6 +87,14 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
         which,
         outcome: fc.constantFrom<Ending>('completed', 'cancelled', 'released', 'failed', 'not started'),
         delay: fc.constantFrom(...DELAYS),
+        next: fc.array(
+          fc.record({
+            queue,
+            body: fc.constantFrom('ours' as const, 'twin' as const, 'bare' as const),
+            delay: fc.constantFrom(...DELAYS),
+          }),
+          { maxLength: 2 },
+        ),
       }),
     },
     {
@@ -140,7 +161,7 @@ class Actor {
         return connection.control!.restart();
       case 'settle':
         return this.#held(step.which, (reservation) =>
-          connection.settle([settlementOf(reservation, step.outcome, step.delay)]),
+          connection.settle([this.#withNext(settlementOf(reservation, step.outcome, step.delay), step.next)]),
         );
       case 'renew':
         return this.#held(step.which, (reservation) => connection.renew([reservation], step.lease));
@@ -187,6 +208,15 @@ class Actor {
       attempts,
     ]);
     return [states, failed, await this.#connection.control!.paused()];
+  }
+
+  #withNext(settlement: Settlement, next: readonly Following[]): Settlement {
+    if (settlement.outcome !== 'completed' && settlement.outcome !== 'failed') return settlement;
+    const entries = next.map(({ queue, body, delay }) => ({
+      queue,
+      entry: { payload: BODIES[body](++this.#pushed), delay },
+    }));
+    return { ...settlement, next: entries };
   }
 
   #held<T>(which: number, act: (reservation: Reservation) => Promise<T>): Promise<T | 'none'> {

@@ -17,6 +17,8 @@ interface Scene {
   readonly stay: readonly string[];
   /** Jobs that are there once the script has given an answer. */
   readonly come?: readonly string[];
+  /** Jobs that are there once the outcome is written which they follow. */
+  readonly follow?: readonly string[];
   act(): Promise<unknown>;
 }
 
@@ -33,7 +35,7 @@ const keep = (id: string): Promise<unknown> =>
 
 const bodyOf = (id: string): number => probe(id).indexOf(',"attempts"');
 
-/** All that an exchange can do, on two queues: settles, promotes, reclaims, sets aside, reserves, and leaves hints. */
+/** All that an exchange can do, on two queues: settles, writes what follows, promotes, reclaims, sets aside, reserves, and leaves hints. */
 async function everything(): Promise<Scene> {
   world.offset = 0;
   await world.push([probe('over'), probe('unread-lease')]);
@@ -54,14 +56,17 @@ async function everything(): Promise<Scene> {
   await world.client.hset(world.queue().control, 'restart', 'token');
   world.offset = 60;
   const outcomes = [
+    ...['next', 2, 2, 0, probe('next-1'), 300, probe('next-2'), 'next', 1, 1, 0, probe('next-3')],
     ...['completed', 1, 2, probe('done-1', 1), probe('done-2', 1)],
     ...['released', 1, 3, probe('back', 1), bodyOf('back'), ',"attempts":1}', 0],
     ...[probe('back-later', 1), bodyOf('back-later'), ',"attempts":1}', 300],
     ...[probe('unstarted', 1), bodyOf('unstarted'), ',"releases":1,"attempts":0}', 'front'],
+    ...['next', 2, 2, 0, probe('caught-1'), 300, probe('caught-2')],
     ...['failed', 1, 1, probe('bad', 1), bodyOf('bad'), ',"attempts":1}', 'bad', '{}'],
     ...['completed', 1, 1, probe('marked', 1)],
   ];
   return {
+    follow: ['next-1', 'next-2', 'next-3', 'caught-1', 'caught-2'],
     stay: [
       ...['over', 'unread-lease', 'due-1', 'due-2', 'later', 'back', 'back-later', 'bad', 'ready-1', 'unread-head'],
       ...['unstarted', 'twin', 'ready-2', 'other'],
@@ -153,7 +158,7 @@ it.each(Object.keys(scenes))('%s', async (name) => {
   let refused = 0;
   for (let call = 1; ; call += 1) {
     await world.fresh();
-    const { stay, come = [], act } = await scenes[name]!();
+    const { stay, come = [], follow = [], act } = await scenes[name]!();
     const before = await copies(stay);
     world.refusedCall = call;
     const answered = await act().then(
@@ -165,6 +170,7 @@ it.each(Object.keys(scenes))('%s', async (name) => {
     const atOnce = [await copies(stay), await copies(come)];
     await act();
     const again = [await copies(stay), await copies(come)];
+    const followed = await copies(follow);
     for (const [at, id] of stay.entries()) {
       const counts = [before[at]!, atOnce[0]![at]!, again[0]![at]!];
       if (Math.min(...counts) < before[at]! || Math.max(...counts) > before[at]! + 1)
@@ -174,6 +180,8 @@ it.each(Object.keys(scenes))('%s', async (name) => {
       if ((answered && atOnce[1]![at] === 0) || again[1]![at] === 0 || again[1]![at]! > 2)
         losses.push(`${id} at call ${call}`);
     }
+    for (const [at, id] of follow.entries())
+      if (followed[at] === 0 || followed[at]! > 2) losses.push(`${id} at call ${call}: ${followed[at]!}`);
     if (!wasRefused) break;
     refused = call;
   }
@@ -187,11 +195,12 @@ const COMMANDS = 'exists get hget hmget hset lpop lpush lrange rpush set zadd zc
 it.each([...COMMANDS.split(' '), 'zmscore', 'llen'])(
   'a right to %s that is taken away doubles nothing',
   async (command) => {
-    const { stay, act } = await everything();
+    const { stay, follow, act } = await everything();
     const before = await copies(stay);
     await world.client.call('acl', 'setuser', 'default', `-${command}`);
     for (let repeat = 0; repeat < 3; repeat += 1) await act().catch(() => undefined);
     await world.client.call('acl', 'setuser', 'default', `+${command}`);
     expect(await copies(stay)).toEqual(before);
+    expect(Math.max(...(await copies(follow!)))).toBeLessThan(2);
   },
 );

@@ -4,8 +4,8 @@
  * If a settle fails half way, its caller hears of the failure alone and sends all of it again. Until then we remember what was
  * written the first time: the store would call it lost.
  */
-import { endOfPage, pagesOf } from '../../base/pages';
-import type { Reservation, ReserveReply, Settlement, SettleResult } from '../contract';
+import { endOfPage, MOST_BYTES, MOST_JOBS, pagesOf } from '../../base/pages';
+import type { FollowUp, Reservation, ReserveReply, Settlement, SettleResult } from '../contract';
 
 export interface Settled {
   readonly results: readonly SettleResult[];
@@ -14,6 +14,18 @@ export interface Settled {
 }
 
 export const NOTHING: Settled = { results: [], reply: { reservations: [], setAside: [], nextIn: Infinity } };
+
+const NONE: readonly FollowUp[] = [];
+
+/** What goes in with the outcome. */
+export function nextOf(settlement: Settlement): readonly FollowUp[] {
+  return (settlement.outcome === 'completed' || settlement.outcome === 'failed' ? settlement.next : undefined) ?? NONE;
+}
+
+/** How many jobs it moves: its own, and what follows it. */
+export function jobsOf(settlement: Settlement): number {
+  return 1 + nextOf(settlement).length;
+}
 
 /** Settles a page, and reserves with the last one, which may be empty, what was asked for. */
 type Exchange = (page: readonly Settlement[], isLast: boolean) => Promise<Settled>;
@@ -37,14 +49,19 @@ export class Settling {
 
   /** @throws what `exchange` throws */
   inPages(settlements: readonly Settlement[], exchange: Exchange): Promise<Settled> {
-    const isOnePage = !this.#mayKnow && endOfPage(settlements, this.#bytesOf) === settlements.length;
-    return isOnePage ? exchange(settlements, true) : this.#pageByPage(settlements, exchange);
+    if (!this.#mayKnow) {
+      const end = endOfPage(settlements, this.#bytesOf, 0, MOST_JOBS, MOST_BYTES, jobsOf);
+      if (end === settlements.length) return exchange(settlements, true);
+    }
+    return this.#pageByPage(settlements, exchange);
   }
 
   async #pageByPage(settlements: readonly Settlement[], exchange: Exchange): Promise<Settled> {
     const results = settlements.map(({ reservation }) => this.#written.get(reservation));
     const left = [...settlements.keys()].filter((at) => results[at] === undefined);
-    const pages = [...pagesOf(left, (at) => this.#bytesOf(settlements[at]!))];
+    const bytes = (at: number): number => this.#bytesOf(settlements[at]!);
+    const jobs = (at: number): number => jobsOf(settlements[at]!);
+    const pages = [...pagesOf(left, bytes, MOST_JOBS, MOST_BYTES, jobs)];
     if (pages.length === 0) pages.push([]);
     let { reply } = NOTHING;
     try {

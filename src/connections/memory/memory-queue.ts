@@ -62,8 +62,8 @@ export class MemoryQueue {
     return this.#delayed.has(text);
   }
 
-  /** Gives back what was reserved. A twin with the same text that waits already would swallow it: it gets another id. */
-  delayReleased(text: Text, due: Seconds): void {
+  /** A twin with the same text that waits already would swallow it: it gets another id. */
+  delayBeside(text: Text, due: Seconds): void {
     this.delay(unlike(this.#delayed, text), due);
   }
 

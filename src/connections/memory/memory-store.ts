@@ -6,6 +6,7 @@ import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
 import type {
   Entry,
+  FollowUp,
   RenewResult,
   Reservation,
   ReserveReply,
@@ -75,8 +76,7 @@ export class MemoryStore {
 
   /** Gives the first that was refused. */
   #push(name: string, entries: readonly MemoryEntry[]): Buffer | undefined {
-    const queue = this.queue(name);
-    if (!this.#queues.has(name)) this.#queues.set(name, queue);
+    const queue = this.#known(name);
     let refused: Buffer | undefined;
     for (const { payload, unique = false, ...when } of entries) {
       const text = textOf(payload);
@@ -138,14 +138,14 @@ export class MemoryStore {
       if (outcome !== 'released') queue.forgetCancelled(reserved);
       if (outcome === 'failed') this.#fail(settlement);
       if (outcome === 'completed' || outcome === 'failed') {
-        for (const next of settlement.next ?? []) this.#push(next.queue, [entryOf(next.entry)]);
+        for (const next of settlement.next ?? []) this.#follow(next);
       }
       if (outcome !== 'released') return 'settled';
       const text = textOf(withCounters(reservation.payload, settlement.counters));
       const due = this.#due(settlement);
       if (settlement.front) front.set(queue, [...(front.get(queue) ?? []), text]);
       else if (due === undefined) queue.append(text);
-      else queue.delayReleased(text, due);
+      else queue.delayBeside(text, due);
       return 'settled';
     });
     for (const [queue, texts] of front) queue.prepend(texts);
@@ -219,6 +219,21 @@ export class MemoryStore {
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher);
     return () => void this.#watchers.delete(watcher);
+  }
+
+  #follow({ queue: name, entry }: FollowUp): void {
+    const queue = this.#known(name);
+    const { payload, ...when } = entryOf(entry);
+    const due = this.#due(when);
+    if (due === undefined) queue.append(textOf(payload));
+    else queue.delayBeside(textOf(payload), due);
+  }
+
+  /** A queue that is remembered from now on. */
+  #known(name: string): MemoryQueue {
+    const queue = this.queue(name);
+    this.#queues.set(name, queue);
+    return queue;
   }
 
   #fail({ reservation, counters, failure }: Extract<Settlement, { outcome: 'failed' }>): void {

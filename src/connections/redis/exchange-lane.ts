@@ -8,13 +8,14 @@ import type { Moment } from '../../base/clock';
 import { MOST_JOBS } from '../../base/pages';
 import { type Counters, countersTail, noCounters, readCounters, readCountersOfAny } from '../../payload/counters';
 import type { Reservation, ReserveReply, ReserveRequest, SetAside, Settlement, SettleResult } from '../contract';
-import type { Settled, Settling } from '../kit/settling';
+import { jobsOf, nextOf, type Settled, type Settling } from '../kit/settling';
 import type { FirstAttempt } from './caller';
 import { explained } from './explanations';
 import { failureMeta } from './failed-meta';
 import type { Keys } from './keys';
 import { Lane, type Records, type Waiting, whenOf } from './lane';
 import { script } from './scripts';
+import { bytesOf } from './settlement-bytes';
 import type { RedisStore } from './store';
 
 interface Exchange extends Waiting {
@@ -81,7 +82,7 @@ export class ExchangeLane extends Lane<Exchange> {
   }
 
   /**
-   * At most 100 settlements of 1 MiB in all; one may be longer.
+   * At most 100 jobs of 1 MiB in all, what follows them among them; one settlement may be longer.
    *
    * @throws what Redis has refused one of them with; the others may be written, and are told so when they are sent again
    */
@@ -91,10 +92,13 @@ export class ExchangeLane extends Lane<Exchange> {
     insists = false,
     first?: FirstAttempt,
   ): Promise<Settled> {
-    const bytes = settlements.reduce((sum, { reservation }) => sum + reservation.payload.length, 0);
+    let [jobs, bytes] = [0, 0];
+    for (const settlement of settlements) {
+      jobs += jobsOf(settlement);
+      bytes += bytesOf(settlement);
+    }
     const since = this.caller.settings.clock.monotonic();
     const isSingle = request !== undefined;
-    const jobs = settlements.length;
     return new Promise((resolve, reject) => {
       this.enqueue({ settlements, request, insists, first, jobs, bytes, isSingle, since, resolve, reject });
     });
@@ -191,7 +195,7 @@ function isFirst(settlement: Settlement): boolean {
   return settlement.outcome === 'released' && settlement.front === true;
 }
 
-/** Groups of outcomes of one kind on one queue. Adds to `queues` those that are only settled on. */
+/** Groups of outcomes of one kind on one queue, before each what follows it. Adds to `queues` those that are only written to. */
 function outcomesOf(
   settlements: readonly Settlement[],
   order: readonly number[],
@@ -201,11 +205,7 @@ function outcomesOf(
   let count = 0;
   let countAt = -1;
   let [lastKind, lastQueue]: (string | undefined)[] = [];
-  for (const at of order) {
-    const settlement = settlements[at]!;
-    const { queue } = settlement.reservation;
-    // To the store the two are one: the job is gone, and so is a mark that it was cancelled.
-    const kind = settlement.outcome === 'cancelled' ? 'completed' : settlement.outcome;
+  const begin = (kind: string, queue: string): void => {
     if (kind !== lastKind || queue !== lastQueue) {
       if (!queues.includes(queue)) queues.push(queue);
       args.push(kind, queues.indexOf(queue) + 1, (count = 0));
@@ -213,6 +213,15 @@ function outcomesOf(
       [lastKind, lastQueue] = [kind, queue];
     }
     args[countAt] = count += 1;
+  };
+  for (const at of order) {
+    const settlement = settlements[at]!;
+    for (const { queue, entry } of nextOf(settlement)) {
+      begin('next', queue);
+      args.push(whenOf(entry.delay ?? 0, entry.dueAt), entry.payload);
+    }
+    // To the store the two are one: the job is gone, and so is a mark that it was cancelled.
+    begin(settlement.outcome === 'cancelled' ? 'completed' : settlement.outcome, settlement.reservation.queue);
     pushArguments(args, settlement);
   }
   return args;

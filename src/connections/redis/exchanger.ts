@@ -1,15 +1,16 @@
 /** Settles and reserves: on one Redis in a call for all queues, in a cluster in one for each. */
 import type { ReserveReply, ReserveRequest, Settlement } from '../contract';
-import { NOTHING, type Settled, Settling } from '../kit/settling';
+import { nextOf, NOTHING, type Settled, Settling } from '../kit/settling';
 import type { FirstAttempt } from './caller';
 import { ExchangeLane } from './exchange-lane';
 import { newRecords } from './lane';
+import { bytesOf } from './settlement-bytes';
 import { SlotExchanger } from './slot-exchanger';
 import type { RedisStore } from './store';
 
 export class Exchanger {
   readonly #store: RedisStore;
-  readonly #settling = new Settling(({ reservation }) => reservation.payload.length);
+  readonly #settling = new Settling(bytesOf);
   /** Two calls may be under way: while Redis answers one, the jobs of the other run. */
   readonly #lanes: readonly [ExchangeLane, ExchangeLane];
   /** A call that stands behind a blocking read holds up no other. */
@@ -27,6 +28,7 @@ export class Exchanger {
 
   // Not async, nor is what it asks: a worker that runs one job at a time pays each promise with each job.
   exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Settled> {
+    for (const settlement of settlements) this.#sayNames(settlement);
     const hasFailed = settlements.some(({ outcome }) => outcome === 'failed');
     const exchange = (): Promise<Settled> =>
       this.#slots?.exchange(settlements, request) ?? this.#together(settlements, request);
@@ -50,6 +52,12 @@ export class Exchanger {
       cluster?.ordered.forget();
     }
     for (const { queue } of setAside) names.add(queue).catch(() => undefined);
+  }
+
+  // Sent before the outcome, as a push does it: no job is to be in a queue that nobody lists.
+  #sayNames(settlement: Settlement): void {
+    const { names } = this.#store;
+    for (const { queue } of nextOf(settlement)) if (!names.has(queue)) names.add(queue).catch(() => undefined);
   }
 
   // Before the failure is written: the lists of failed jobs look only at queues whose name is known.

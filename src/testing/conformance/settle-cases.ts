@@ -143,6 +143,14 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
       await world.handsOut('b');
     },
   }),
+  ...cases(['reserve', 'follows', 'delay', 'exactCounts'], {
+    async [`two jobs that follow with one text and a delay both wait (by ${way})`](world) {
+      const next = [followUp(world.queue, 'c', { delay: 60 })];
+      const ends = (await world.holdAll(['a', 'b'])).map((reservation) => ({ ...completed(reservation), next }));
+      await world.settle(ends, way);
+      await world.holds({ delayed: 2 });
+    },
+  }),
   ...cases(['reserve', 'follows', 'delay', 'moments'], {
     async [`what follows at a moment waits for it (by ${way})`](world) {
       const next = [followUp(world.queue, 'b', { dueAt: (await world.now()) + 60_000 })];

@@ -1,0 +1,10 @@
+/** How long the texts are that travel with the end of a job: its own, and those of the jobs that follow it. */
+import { pageBytes } from '../../base/pages';
+import type { Settlement } from '../contract';
+import { nextOf } from '../kit/settling';
+
+export function bytesOf(settlement: Settlement): number {
+  let bytes = settlement.reservation.payload.length;
+  for (const { entry } of nextOf(settlement)) bytes += pageBytes(entry.payload);
+  return bytes;
+}

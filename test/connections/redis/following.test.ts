@@ -1,0 +1,120 @@
+/** What follows an outcome goes in with it, as a connection carries both. */
+import type { FollowUp, Reservation, Settlement } from '../../../src/connections/contract';
+import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import { FaultyProxy } from '../../faults/kit/faulty-proxy';
+import { RedisWorld } from './open-redis';
+
+const payload = (id: string, text = ''): string =>
+  `{"job":"probe","data":{"text":"${text}"},"id":"${id}","attempts":0}`;
+const followUp = (queue: string, id: string, text = ''): FollowUp => ({
+  queue,
+  entry: { payload: payload(id, text) },
+});
+const completed = (reservation: Reservation, ...next: readonly FollowUp[]): Settlement => ({
+  outcome: 'completed',
+  reservation,
+  next,
+});
+
+let world: RedisWorld;
+let proxy: FaultyProxy;
+let connection: RedisConnection;
+
+beforeAll(async () => {
+  world = await RedisWorld.start();
+  proxy = await FaultyProxy.start(world.server.port);
+});
+
+beforeEach(() => {
+  world.fresh();
+  connection = world.connect({ url: proxy.url });
+});
+
+afterEach(() => world.closeConnections());
+
+afterAll(async () => {
+  await proxy.stop();
+  await world.stop();
+});
+
+const held = async (...ids: readonly string[]): Promise<readonly Reservation[]> => {
+  await connection.push(
+    'q',
+    ids.map((id) => ({ payload: payload(id) })),
+  );
+  const { reservations } = await connection.reserve({ queues: ['q'], limit: ids.length, lease: 600 });
+  return reservations;
+};
+
+const ready = (queue: string): Promise<string[]> => world.client.lrange(world.prefix + queue, 0, -1);
+
+it('makes the name of a queue known that nobody has pushed to', async () => {
+  const [a] = await held('a');
+  await connection.settle([completed(a!, followUp('never used', 'b'))]);
+  expect(await connection.queues()).toEqual(['never used', 'q']);
+});
+
+it.each([1, 2, 3])('is there once, whichever of the replies are lost (%d)', async (count) => {
+  const [a, b] = await held('a', 'b');
+  const counters = b!.counters;
+  const failure = { id: 'b', name: 'Probe', exception: 'no' };
+  proxy.loseReplies(count);
+  const results = await connection.settle([
+    completed(a!, followUp('r', 'a2')),
+    completed(a!, followUp('r', 'never')),
+    { outcome: 'failed', reservation: b!, counters, failure, next: [followUp('r', 'b2')] },
+  ]);
+  expect(results).toEqual(['settled', 'lost', 'settled']);
+  expect(await ready('r')).toEqual([payload('a2'), payload('b2')]);
+  expect(await connection.failed.count()).toBe(1);
+});
+
+it('counts in what a call carries: a hundred jobs, or a MiB', async () => {
+  const calls: number[] = [];
+  const monitor = await world.client.monitor();
+  monitor.on('monitor', (_: unknown, [command, , , client, ...words]: string[]) => {
+    if (command === 'evalsha' && client?.startsWith(world.prefix)) calls.push(words.filter(isFollower).length);
+  });
+  const isFollower = (word: string): boolean => word.includes('"id":"next');
+  const jobs = await held(...Array.from({ length: 60 }, (_, at) => `job-${at}`));
+  const long = 'x'.repeat(400_000);
+
+  await connection.settle(jobs.slice(0, 55).map((job, at) => completed(job, followUp('r', `next-${at}`))));
+  await connection.settle(jobs.slice(55).map((job, at) => completed(job, followUp('r', `next-long-${at}`, long))));
+  await world.client.ping();
+  monitor.disconnect();
+
+  expect(calls.filter((count) => count > 0)).toEqual([50, 5, 2, 2, 1]);
+  expect(await ready('r')).toHaveLength(60);
+});
+
+it('holds up no other outcome where its queue is somebody else’s, and goes in once that is mended', async () => {
+  const [a, b] = await held('a', 'b');
+  await world.client.set(`${world.prefix}r`, 'nothing of ours');
+  const ends = [completed(a!, followUp('q', 'a1'), followUp('r', 'a2')), completed(b!, followUp('q', 'b2'))];
+
+  const refusal = expect.objectContaining({ key: `${world.prefix}r`, type: 'string', expected: 'list' }) as unknown;
+  await expect(connection.settle(ends)).rejects.toMatchObject({ code: 'E_REDIS_FOREIGN_KEY', facts: refusal });
+  expect(await connection.settle(ends.slice(1))).toEqual(['settled']);
+  await expect(connection.settle(ends.slice(0, 1))).rejects.toMatchObject({ code: 'E_REDIS_FOREIGN_KEY' });
+  expect(await ready('q')).toEqual([payload('b2')]);
+  expect(await connection.counts('q')).toMatchObject({ reserved: 1 });
+
+  await world.client.del(`${world.prefix}r`);
+  expect(await connection.settle(ends.slice(0, 1))).toEqual(['settled']);
+  expect(await ready('q')).toEqual([payload('b2'), payload('a1')]);
+  expect(await ready('r')).toEqual([payload('a2')]);
+});
+
+it('wakes a worker of a queue that who settles does not listen to', async () => {
+  const [a] = await held('a');
+  const other = world.connect();
+  const waiter = other.waiter(['r']);
+  const request = { queues: ['r'], limit: 1, lease: 600 };
+  await other.reserve(request);
+  const waiting = waiter.wait(60, new AbortController().signal);
+  await connection.settle([completed(a!, followUp('r', 'b'))]);
+  await waiting;
+  expect((await other.reserve(request)).reservations).toHaveLength(1);
+  await waiter.close();
+});

@@ -1,0 +1,193 @@
+import { type Argument, probe, ScriptWorld } from './script-world';
+
+const META = '{"name":"Probe","exception":"Error: no"}';
+
+let world: ScriptWorld;
+
+beforeAll(async () => {
+  world = await ScriptWorld.start();
+});
+beforeEach(() => world.fresh());
+afterEach(() => world.client.config('SET', 'maxmemory', '0'));
+afterAll(() => world.stop());
+
+const reserved = async (...ids: string[]): Promise<string[]> => {
+  await world.push(ids.map((id) => probe(id)));
+  return world.reserve(ids.length);
+};
+const next = (queue: number, ...entries: readonly (readonly [delay: number | string, id: string])[]): Argument[] => [
+  ...['next', queue, entries.length],
+  ...entries.flatMap(([delay, id]) => [delay, probe(id)]),
+];
+const completed = (token: string): Argument[] => ['completed', 1, 1, token];
+const failed = (token: string, id: string): Argument[] => [
+  ...['failed', 1, 1, token, token.indexOf(',"attempts"'), ',"attempts":1}', id, META],
+];
+const settle = (...outcomes: readonly Argument[][]): ReturnType<ScriptWorld['exchange']> =>
+  world.exchange({ queues: ['q', 'r'], sources: 0, outcomes: outcomes.flat() });
+
+describe('exchange.lua, with jobs that follow an outcome', () => {
+  it('puts what follows a success into its queues, and leaves a hint on each', async () => {
+    const [a] = await reserved('a');
+    const { lost } = await settle(next(2, [0, 'b'], [0, 'c']), next(1, [0, 'd']), completed(a!));
+    expect(lost).toEqual([]);
+    const hint = ['1'];
+    expect(await world.state()).toEqual({
+      ...{ q: [probe('d')], 'q:notify': hint },
+      ...{ r: [probe('b'), probe('c')], 'r:notify': hint },
+    });
+  });
+
+  it('has what follows wait for seconds, or for a moment; one that has passed makes it ready', async () => {
+    const [a] = await reserved('a');
+    const [now] = await world.client.time();
+    await settle(next(2, [300, 'b'], [`@${Number(now) + 700}`, 'c'], [`@${Number(now) - 1}`, 'd']), completed(a!));
+    expect(await world.state()).toEqual({
+      r: [probe('d')],
+      'r:delayed': [
+        [probe('b'), 300],
+        [probe('c'), 700],
+      ],
+      'r:notify': ['1'],
+    });
+  });
+
+  it('keeps the order of what follows with one delay, also of several outcomes', async () => {
+    const [a, b] = await reserved('a', 'b');
+    await settle(next(2, [300, 'z'], [300, 'y']), completed(a!), next(2, [300, 'x']), completed(b!));
+    expect(await world.client.zrange(world.queue('r').delayed, '0', '-1')).toEqual([
+      probe('z'),
+      probe('y'),
+      probe('x'),
+    ]);
+  });
+
+  it('leaves no hint for what waits behind others', async () => {
+    await world.pushLater([['any', 100, probe('first')]]);
+    const [a] = await reserved('a');
+    await world.client.del(world.queue().notify);
+    await settle(next(1, [300, 'b']), completed(a!));
+    expect(Object.keys(await world.state())).toEqual(['q:delayed']);
+  });
+
+  it('writes what follows a failure beside the failed job', async () => {
+    const [a] = await reserved('a');
+    await settle(next(2, [0, 'b']), failed(a!, 'a'));
+    expect(await world.state()).toEqual({
+      'q:failed': [['a', 0]],
+      'q:failed:jobs': { a: `${META}\n${probe('a', 1)}` },
+      r: [probe('b')],
+      'r:notify': ['1'],
+    });
+  });
+
+  it('gives each outcome its own, and none to one that is lost', async () => {
+    const [a, b, c] = await reserved('a', 'b', 'c');
+    const { lost } = await settle(
+      ...[next(2, [0, 'a2']), ['completed', 1, 2, a!, b!] as Argument[]],
+      ...[next(2, [0, 'never'], [60, 'never']), completed(a!), next(2, [0, 'never']), failed(b!, 'b')],
+      ...[next(2, [0, 'c2']), failed(c!, 'c')],
+    );
+    expect(lost).toEqual([3, 4]);
+    expect(await world.state()).toEqual({
+      'q:failed': [['c', 0]],
+      'q:failed:jobs': { c: `${META}\n${probe('c', 1)}` },
+      r: [probe('a2'), probe('c2')],
+      'r:notify': ['1'],
+    });
+  });
+
+  it('leaves the keyspace as it is, to the byte, where the outcome is lost', async () => {
+    await reserved('a');
+    const before = await world.state();
+    await settle(next(1, [0, 'b'], [60, 'c']), next(2, [0, 'd']), completed(probe('a', 7)));
+    expect(await world.state()).toEqual(before);
+  });
+
+  it('writes nothing again when the reply was lost', async () => {
+    const [a, b] = await reserved('a', 'b');
+    const outcomes = [next(2, [0, 'a2']), completed(a!), next(2, [60, 'b2']), failed(b!, 'b')].flat();
+    const call = { queues: ['q', 'r'], sources: 0, outcomes, sequence: 1e6 };
+    await world.exchange(call);
+    const before = await world.whole();
+    await world.exchange(call);
+    expect(await world.whole()).toEqual(before);
+  });
+
+  it('removes the mark of a cancelled job that has ended with something that follows', async () => {
+    const [a] = await reserved('a');
+    await world.mark('a');
+    await settle(next(1, [0, 'b']), completed(a!));
+    expect(await world.marks()).toEqual([]);
+  });
+
+  it('gives what follows an id of its own where its twin waits already', async () => {
+    await world.pushLater([['any', 300, probe('b')]]);
+    const [a] = await reserved('a');
+    const outcomes = [next(1, [300, 'b'], [300, 'b']), completed(a!)].flat();
+    await world.exchange({ outcomes, sequence: 1e6 });
+    const twin = (n: number): string => `{"job":"probe","data":{},"id":"b","id":"worker-1000000-${n}","attempts":0}`;
+    expect((await world.state())['q:delayed']).toEqual([
+      [probe('b'), 300],
+      [twin(1), 300],
+      [twin(2), 300],
+    ]);
+  });
+});
+
+describe('exchange.lua, where what follows is refused', () => {
+  it.each([
+    ['ready', next(1, [0, 'b']), next(2, [0, 'c'])],
+    ['delayed', next(1, [0, 'b'], [60, 'd']), next(2, [60, 'c'])],
+  ] as const)('writes nothing of the outcome, and the others, as often as it is tried (%s)', async (key, mine, its) => {
+    const [a, b, c] = await reserved('a', 'b', 'c');
+    await world.client.set(world.queue('r')[key], 'nothing of ours');
+    const attempt = (): ReturnType<typeof settle> =>
+      settle([...mine], [...its], completed(a!), [...mine], [...its], failed(b!, 'b'), completed(c!));
+    const words = expect.stringContaining('WRONGTYPE') as string;
+    expect((await attempt()).news).toEqual(['unsettled', [words, 1, 2]]);
+    expect((await attempt()).news).toEqual(['unsettled', [words, 1, 2]]);
+    expect(await world.state()).toEqual({
+      'q:reserved': [
+        [a, 600],
+        [b, 600],
+      ],
+      [`r${key === 'ready' ? '' : ':delayed'}`]: 'nothing of ours',
+    });
+
+    await world.client.del(world.queue('r')[key]);
+    expect((await attempt()).lost).toEqual([3]);
+    expect(await world.client.lrange(world.queue().ready, 0, -1)).toEqual([probe('b'), probe('b')]);
+    expect(await world.client.zcard(world.queue().failed)).toBe(1);
+  });
+
+  it('keeps no failed job where the right is missing to push what follows', async () => {
+    await world.push([probe('b')]);
+    const [kept] = await world.reserve();
+    await settle(failed(kept!, 'b'));
+    const [b] = await reserved('b');
+    const before = await world.state();
+    await world.client.call('acl', 'setuser', 'default', '-rpush');
+    for (let repeat = 0; repeat < 3; repeat += 1) {
+      await expect(settle(next(2, [0, 'c'], [60, 'd']), failed(b!, 'b'))).rejects.toThrow(/rpush|can't run/);
+    }
+    await world.client.call('acl', 'setuser', 'default', '+rpush');
+    expect(await world.state()).toEqual(before);
+  });
+
+  it('is taken by a full server: it takes the place of the job before it', async () => {
+    const [a] = await reserved('a');
+    await world.client.config('SET', 'maxmemory', '1');
+    expect((await settle(next(2, [0, 'b'], [60, 'c']), completed(a!))).news).toEqual([]);
+    expect(Object.keys(await world.state())).toEqual(['r', 'r:delayed', 'r:notify']);
+  });
+
+  it('leaves the job as it is on a replica, and no record: another server may carry it out', async () => {
+    const [a] = await reserved('a');
+    const before = await world.whole();
+    await world.client.call('replicaof', '127.0.0.1', '1');
+    await expect(settle(next(2, [0, 'b']), completed(a!))).rejects.toThrow('READONLY');
+    await world.client.call('replicaof', 'no', 'one');
+    expect(await world.whole()).toEqual(before);
+  });
+});
