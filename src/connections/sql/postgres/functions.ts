@@ -137,6 +137,13 @@ function settling({ jobs, failed, calls, places, channel }: Identifiers): string
     UPDATE ${jobs} SET ${UNHELD}, attempts = greatest(attempts - 1, 0), releases = releases + 1
     WHERE ${RESERVED} AND holder IN (SELECT p_client || ':' || unheard FROM unnest(p_unheard) AS unheard);
   END IF;
+  IF p_released IS NOT NULL OR p_failed IS NOT NULL THEN
+    -- As a renewal locks them, in the order of their ids: one by one, in another, the two would wait for each other.
+    v_ids := p_removed
+      || ARRAY(SELECT (ending ->> 'id')::bigint FROM json_array_elements(p_released) AS ending)
+      || ARRAY(SELECT (ending ->> 'id')::bigint FROM json_array_elements(p_failed) AS ending);
+    PERFORM FROM ${jobs} WHERE id = ANY (v_ids) ORDER BY id FOR UPDATE;
+  END IF;
   IF cardinality(p_removed) > 0 THEN
     WITH gone AS (
       DELETE FROM ${jobs} WHERE id = ANY (p_removed) AND ${RESERVED_THEN} AND ${FENCE} = p_fences[array_position(p_removed, id)]

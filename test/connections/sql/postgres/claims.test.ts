@@ -1,4 +1,5 @@
 /** How jobs are claimed by many at once, and at what cost. */
+import type { Reservation } from '../../../../src/connections/contract';
 import { eventually } from '../../../support/eventually';
 import { payload, reserve } from '../open-database';
 import { describeClaims } from '../server/claims';
@@ -80,6 +81,29 @@ describe('a store in PostgreSQL', () => {
     await lock(idIn(b!));
     await other.query('rollback');
     expect(await renewing).toEqual(['renewed', 'renewed']);
+  });
+
+  it('ends jobs in several ways without a deadlock with one who renews them: it locks them in the order of their ids', async () => {
+    const connection = await world.open();
+    await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }, { payload: payload('c') }]);
+    const held = await reserve(connection);
+    const [a, b, c] = held.map(({ token }) => (token as { readonly id: number }).id) as [number, number, number];
+    const other = await world.client();
+    const lock = (id: number) => other.query(`select from "${world.table}" where id = ${id} for update nowait`);
+    await other.query('begin');
+    await lock(a);
+    const [first, second, third] = held as [Reservation, Reservation, Reservation];
+    const failure = { id: 'b', name: 'Probe', exception: 'Error' };
+    const settling = connection.settle([
+      { outcome: 'completed', reservation: third },
+      { outcome: 'failed', reservation: second, counters: second.counters, failure },
+      { outcome: 'released', reservation: first, delay: 0, counters: first.counters },
+    ]);
+    await eventually(async () => (await world.rows('select from pg_locks where not granted')).length > 0);
+    await lock(b);
+    await lock(c);
+    await other.query('rollback');
+    expect(await settling).toEqual(['settled', 'settled', 'settled']);
   });
 
   it('wakes a worker that waits from another process’s push without delay', async () => {
