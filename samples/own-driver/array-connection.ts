@@ -79,11 +79,11 @@ export class ArrayConnection implements Connection {
 
   async push(queue: string, entries: readonly Entry[]): Promise<void> {
     this.#checkOpen('push');
-    const jobs = entries.map(({ payload, delay, dueAt, unique = false }) => {
+    const jobs = entries.map(({ payload, delay, dueAt, distinct = false }) => {
       // Without a failed store there is no place to set aside what is no job: it must not come in.
       if (readCountersOfAny(payload) === undefined) throw new InvalidPayloadError('it is no JSON object');
       const job = { payload: Buffer.from(payload), due: this.#dueIn(delay, dueAt) };
-      if (unique && this.#isDelayed(queue, job.payload)) throw new DuplicatePayloadError(this.name, queue, payload);
+      if (distinct && this.#isDelayed(queue, job.payload)) throw new DuplicatePayloadError(this.name, queue, payload);
       return job;
     });
     for (const job of jobs) this.#add(queue, job);

@@ -8,6 +8,7 @@ import type { Milliseconds, Seconds } from '../base/clock';
 import type { FailedStore } from './failed-store';
 import type { LockStore } from './lock-store';
 import type { Counters } from '../payload/counters';
+import type { Ties } from '../payload/ties';
 import type { Control } from './control';
 import type { Migrations } from './migrations';
 
@@ -23,8 +24,13 @@ export interface Entry {
    * Refuse the entry with `DuplicatePayloadError` when its very text waits as delayed already: a sorted set would
    * silently merge the two. Set by `laterRaw`, whose texts are not ours to make unique.
    */
-  readonly unique?: boolean | undefined;
+  readonly distinct?: boolean | undefined;
+  /** What it counts in for as long as it is there. The same stands in its text. Only where the driver has `ties`, and never of a follow-up. */
+  readonly ties?: Ties | undefined;
 }
+
+/** What became of an entry: it is in its queue, or it is not, for the job of this id holds its key. */
+export type Pushed = 'queued' | { readonly duplicate: string };
 
 /** A job handed to one worker under a lease. */
 export interface Reservation {
@@ -176,6 +182,13 @@ export interface Capabilities {
    * job alone. Absent: no; what follows an outcome is pushed before it is written.
    */
   readonly follows?: boolean | undefined;
+  /**
+   * Takes the `ties` of an entry: a unique key has one holder at a time, which is in the store. It is joined by the push, and left
+   * by the very step in which the job ends, whatever ends it, or with `until: 'start'` is reserved; there a release that costs no
+   * try (its `releases` has grown) and the end of a lease join it again, if it is free. A key is left by its holder alone, and
+   * after `for` may be taken by another. Absent: no; such entries are refused before they are sent.
+   */
+  readonly ties?: boolean | undefined;
   /** Jobs can be cancelled, queues paused, and workers told to start anew. */
   readonly control: boolean;
 }
@@ -259,8 +272,11 @@ export interface Connection {
   /** How many pushes to a queue may be under way, and still go in in the order of their calls. Absent: one. */
   readonly pushesAtOnce?: number | undefined;
 
-  /** Resolves when the store has confirmed all entries. All of one call go in, in order, or a later call says which. */
-  push(queue: string, entries: readonly Entry[]): Promise<void>;
+  /**
+   * Resolves when the store has confirmed all entries. All of one call go in, in order, or a later call says which. Gives what
+   * became of each, in order; nothing: all are in. An entry whose key is held, also by one before it, stays out.
+   */
+  push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | void>;
   reserve(request: ReserveRequest): Promise<ReserveReply>;
   /**
    * One result for each settlement, in order.

@@ -65,6 +65,7 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   failed: 'keep failed jobs',
   locks: 'hold locks',
   follows: 'take what follows an outcome in the step that writes it',
+  ties: 'keep unique jobs',
   control: 'cancel jobs, pause queues or restart workers',
   transactions: 'push within a transaction of yours',
 };

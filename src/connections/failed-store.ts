@@ -38,9 +38,10 @@ export interface FailedStore {
   count(queue?: string): Promise<number>;
   /**
    * Moves the entry back to its queue as `payload`, in one step. False: it is no longer there as it was read (someone
-   * else retried or forgot it); nothing was written.
+   * else retried or forgot it); nothing was written. With `ties`, it holds the key that stands in its text again; `held`: another
+   * job does, by its id, and nothing was written.
    */
-  retry(entry: FailedEntry, payload: Buffer): Promise<boolean>;
+  retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }>;
   /** False: there is none (any more). */
   forget(entry: Forgotten): Promise<boolean>;
   /** Removes all, in bounded steps; returns how many. */

@@ -111,7 +111,7 @@ export class QueuePusher {
     return encoded.id;
   }
 
-  async #pushRaw(payload: string, choice: InstanceChoice, unique: boolean): Promise<string | undefined> {
+  async #pushRaw(payload: string, choice: InstanceChoice, distinct: boolean): Promise<string | undefined> {
     const { queue = this.defaultQueue } = choice;
     if (typeof payload !== 'string') throw unsendable(queue, `it is no string but of type ${typeof payload}`);
     // Half a character comes out of no store as it went in, so such a reservation could never be settled.
@@ -119,8 +119,8 @@ export class QueuePusher {
     const id = idIn(payload);
     const encoded = { ...this.#encoder.encodeRaw(payload, { ...choice, connection: this.name }), id: id ?? '' };
     const { delay, dueAt } = encoded.entry;
-    const delayed = unique && (delay !== undefined || dueAt !== undefined);
-    await send(this.#target(), delayed ? { ...encoded, entry: { ...encoded.entry, unique } } : encoded);
+    const delayed = distinct && (delay !== undefined || dueAt !== undefined);
+    await send(this.#target(), delayed ? { ...encoded, entry: { ...encoded.entry, distinct } } : encoded);
     return id;
   }
 }

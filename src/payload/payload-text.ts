@@ -40,10 +40,16 @@ export interface StringJobParts {
 /** The links that follow, what is sent when one of them fails, and why it was. */
 export const CHAIN_FIELDS = ['chained', 'chainCatch', 'cause'] as const;
 
+/** What the job counts in: see `ties.ts`. */
+export const TIES = 'ties';
+
+/** Characters that the member takes at most. */
+const LONGEST_TIES = 256;
+
 const COUNTERS = Object.keys(noCounters);
 
 const RESERVED: ReadonlySet<string> = new Set<string>(
-  ['displayName', 'job', 'data', 'middleware', 'uuid', 'id', RETRY_MARK, ...CHAIN_FIELDS].concat(
+  ['displayName', 'job', 'data', 'middleware', 'uuid', 'id', RETRY_MARK, TIES, ...CHAIN_FIELDS].concat(
     CHOSEN_FIELDS,
     COUNTERS,
   ),
@@ -134,9 +140,14 @@ export function withRetryUntil(payload: string, moment: Milliseconds): string {
   return withMembers(payload, writeChosen({ retryUntil: Math.round(moment) }));
 }
 
-/** Puts members, each with a comma behind it, before the `id` of a payload that `encodePayload` gave. */
+const TIES_AT_END = new RegExp(String.raw`"${TIES}":"[^"]*",$`);
+
+/** Puts members, each with a comma behind it, before the `id` of a payload that `encodePayload` gave, and before its ties. */
 export function withMembers(payload: string, members: string): string {
-  const end = payload.lastIndexOf(ENDING);
+  const id = payload.lastIndexOf(ENDING);
+  const place = Math.max(id - LONGEST_TIES, 0);
+  const ties = payload.slice(place, id).search(TIES_AT_END);
+  const end = ties < 0 ? id : place + ties;
   return payload.slice(0, end) + members + payload.slice(end);
 }
 

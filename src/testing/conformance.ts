@@ -20,6 +20,7 @@ import { lockCases } from './conformance/lock-cases';
 import { payloadCases } from './conformance/payload-cases';
 import { reserveCases } from './conformance/reserve-cases';
 import { settleCases } from './conformance/settle-cases';
+import { tieCases } from './conformance/tie-cases';
 import { waitCases } from './conformance/wait-cases';
 import { World } from './conformance/world';
 
@@ -41,6 +42,7 @@ export function conformance(
     ...reserveCases,
     ...delayCases,
     ...settleCases,
+    ...tieCases,
     ...leaseCases,
     ...cancelCases,
     ...controlCases,

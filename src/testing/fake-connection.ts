@@ -1,6 +1,6 @@
 /** A memory connection that remembers what was pushed, and passes on the jobs that are not faked. */
 import type { Clock } from '../base/clock';
-import type { Connection, Entry } from '../connections/contract';
+import type { Connection, Entry, Pushed } from '../connections/contract';
 import { entriesFor } from '../connections/due-entries';
 import { MemoryConnection } from '../connections/memory/memory-connection';
 import type { MemoryStore } from '../connections/memory/memory-store';
@@ -76,31 +76,39 @@ export class FakeConnection extends MemoryConnection {
     };
   }
 
-  override push(queue: string, entries: readonly Entry[]): Promise<void> {
+  override push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | void> {
     return this.#split(queue, entries, this.#parts.real);
   }
 
-  async #split(queue: string, entries: readonly Entry[], target: () => Target): Promise<void> {
+  async #split(queue: string, entries: readonly Entry[], target: () => Target): Promise<readonly Pushed[] | void> {
     const { faked } = this.#parts;
     const kept = entries.filter((entry) => faked.has(entry));
     const rest = faked.areAll ? [] : entries.filter((entry) => !kept.includes(entry));
     const keeping = kept.length === 0 && rest.length > 0 ? undefined : this.#keep(queue, kept);
+    const results = new Map<Entry, Pushed>();
+    const note = (of: readonly Entry[], pushed: readonly Pushed[] | void): void => {
+      pushed?.forEach((one, place) => results.set(of[place]!, one));
+    };
     if (rest.length > 0) {
       const real = target();
       const timed = rest.map((entry) => ({ entry, retryWithin: undefined }));
-      await real.push(queue, await entriesFor(real, timed));
+      note(rest, await real.push(queue, await entriesFor(real, timed)));
     }
-    await keeping;
+    note(kept, await keeping);
+    return results.size === 0 ? undefined : entries.map((entry) => results.get(entry) ?? 'queued');
   }
 
   // Logged before anything is awaited: an assertion sends what was dispatched, and looks at once.
-  async #keep(queue: string, entries: readonly Entry[]): Promise<void> {
+  async #keep(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | void> {
     const pushing = super.push(queue, entries);
     const takeOff = this.#parts.log.add(this.name, queue, entries, this.#clock.now());
     try {
-      await pushing;
+      const pushed = await pushing;
+      // What was refused was not pushed, for an assertion as for a program.
+      pushed?.forEach((one, place) => typeof one === 'object' && takeOff(place));
+      return pushed;
     } catch (error) {
-      takeOff();
+      entries.forEach((_, place) => takeOff(place));
       throw error;
     }
   }

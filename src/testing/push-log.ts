@@ -44,13 +44,11 @@ export class PushLog {
     return this.#logged.map(({ push }) => push);
   }
 
-  /** Gives a function that takes them off again, for when the store refuses them. */
-  add(connection: string, queue: string, entries: readonly Entry[], now: Milliseconds): () => void {
+  /** Gives a function that takes one of them off again, for when the store refuses it. */
+  add(connection: string, queue: string, entries: readonly Entry[], now: Milliseconds): (place: number) => void {
     const added = entries.map((entry) => logged(connection, queue, entry, now));
     this.#logged.push(...added);
-    return () => {
-      for (const one of added) this.#logged.splice(this.#logged.indexOf(one), 1);
-    };
+    return (place) => void this.#logged.splice(this.#logged.indexOf(added[place]!), 1);
   }
 
   /** @throws InvalidPayloadError, UnknownClassError: a worker could not make the job either */

@@ -185,6 +185,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_RESERVED_FIELD: ['SendEmail', 'attempts'],
   E_RESERVED_PROPERTY: ['SendEmail', 'queue', 'It is an option; give the field another name.'],
   E_RESOLUTION: ['SendEmail.handle, parameter 0', 'mailer', new Error('unregistered')],
+  E_UNIQUE_HELD: ['SendReport', '0199', '01a0'],
   E_RETRY_INCOMPLETE: [
     1,
     [{ id: '2', reason: 'the store is away' }],

@@ -17,7 +17,15 @@ async function open(): Promise<ConformanceHarness> {
 
 describe('the driver of the sample own-driver', () => {
   it.each(
-    conformance(open, { renew: false, peek: false, failed: false, locks: false, follows: false, control: false }),
+    conformance(open, {
+      renew: false,
+      peek: false,
+      failed: false,
+      locks: false,
+      follows: false,
+      ties: false,
+      control: false,
+    }),
   )('$name', async ({ run }) => {
     await expect(run()).resolves.toBeUndefined();
   });

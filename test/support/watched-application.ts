@@ -3,7 +3,7 @@ import { builtInConnectors } from '../../src/connections/built-in';
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../src/connections/memory/memory-store';
 import type { Configuration } from '../../src/application/configuration/configuration';
-import type { Entry } from '../../src/connections/contract';
+import type { Entry, Pushed } from '../../src/connections/contract';
 import { QueueManager, type QueueEnvironment } from '../../src/application/queue-manager';
 import { TestClock } from '../../src/testing/test-clock';
 import { RecordingLogger } from './application';
@@ -24,7 +24,7 @@ export class WatchedConnection extends MemoryConnection {
     super(name, new MemoryStore(name, clock));
   }
 
-  override async push(queue: string, entries: readonly Entry[]): Promise<void> {
+  override async push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | void> {
     await this.beforePush(this.pushes.length);
     this.pushes.push({ queue, entries });
     return super.push(queue, entries);

@@ -55,6 +55,12 @@ export const failedJobsOutOfReach = defineError(
   }),
 );
 
+/** A failed job was to be retried whose unique key another one holds. Nothing was done. */
+export const uniqueHeld = defineError('E_UNIQUE_HELD', (name: string, id: string, holder: string) => ({
+  message: `${name} ${id} stays failed: ${holder} holds its key. Retry it when that job has ended, or forget it.`,
+  facts: { name, id, holder },
+}));
+
 /** What was to choose among the failed jobs does not: taken at its word, it would mean all of them. */
 export const invalidFailedFilter = defineError(
   'E_FAILED_FILTER',

@@ -8,6 +8,7 @@ import type { FailedEntry, FailedStore } from '../../connections/failed-store';
 import { durationSeconds } from '../../job/duration';
 import { invalidJobId } from '../../dispatch/errors';
 import { checkRetriedSize } from '../../dispatch/payload-size';
+import { readTies } from '../../payload/ties';
 import { Lock } from '../locks/lock';
 import {
   ambiguousFailedJob,
@@ -15,6 +16,7 @@ import {
   invalidFailedFilter,
   type LeftBehind,
   retryIncomplete,
+  uniqueHeld,
   type Unreachable,
 } from './errors';
 import { checkCounts, checkFilter, type FailedFilter, fitting, isEmpty } from './failed-filter';
@@ -116,6 +118,7 @@ export class FailedJobs {
    *
    * @param place of one: where it failed; needed where jobs of this id failed on several queues or connections
    * @throws PayloadTooLargeError
+   * @throws E_UNIQUE_HELD another job holds its unique key
    * @throws E_AMBIGUOUS_FAILED_JOB several have this id, and `place` does not choose one of them
    * @throws E_FAILED_FILTER the filter chooses nothing
    * @throws E_FAILED_JOBS_OUT_OF_REACH it was not found, and not all connections could be asked
@@ -293,11 +296,11 @@ export class FailedJobs {
     const target = this.#sources.settings(isConfigured ? entry.connection : open.connection.name);
     checkRetriedSize(entry.payload, `${entry.name} ${entry.id}`, target);
     const payload = retriedPayload(entry.payload, await this.#now(open.connection));
-    if (entry.connection === open.connection.name) return open.store.retry(entry, payload);
+    if (entry.connection === open.connection.name) return retriedIn(open, entry, payload);
     if (isConfigured) return this.#sendBack(open, entry, payload);
     const message = `Failed job ${entry.id} came from the connection '${entry.connection}', which is configured no more; it goes to '${open.connection.name}', which kept it.`;
     this.#sources.logger.warn({ id: entry.id, connection: entry.connection }, message);
-    return open.store.retry(entry, payload);
+    return retriedIn(open, entry, payload);
   }
 
   // Two stores share no transaction. First the push: a crash between the two leaves the job twice rather than nowhere.
@@ -305,7 +308,10 @@ export class FailedJobs {
     const move = async (): Promise<boolean> => {
       const kept = (await store.find(entry.id)).find(({ queue }) => queue === entry.queue);
       if (kept === undefined || !kept.payload.equals(entry.payload)) return false;
-      await this.#sources.driver(entry.connection).push(entry.queue, [{ payload: payload.toString() }]);
+      const target = this.#sources.driver(entry.connection);
+      const ties = target.capabilities.ties === true ? readTies(payload) : undefined;
+      const [pushed] = (await target.push(entry.queue, [{ payload: payload.toString(), ties }])) ?? [];
+      if (typeof pushed === 'object') throw uniqueHeld(entry.name, entry.id, pushed.duplicate);
       await store.forget(entry);
       return true;
     };
@@ -314,6 +320,13 @@ export class FailedJobs {
     const lock = new Lock(`retry:${entry.id}`, RETRY_LOCK, () => locks, this.#sources.clock);
     return (await lock.get(move)) ?? false;
   }
+}
+
+/** @throws E_UNIQUE_HELD */
+async function retriedIn({ store }: OpenStore, entry: FailedEntry, payload: Buffer): Promise<boolean> {
+  const retried = await store.retry(entry, payload);
+  if (typeof retried === 'object') throw uniqueHeld(entry.name, entry.id, retried.held);
+  return retried;
 }
 
 async function forgetThose(open: OpenStore, which: Omit<Sweep, 'takeOut'>): Promise<number> {

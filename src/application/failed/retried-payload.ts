@@ -8,6 +8,7 @@ import {
   withCounters,
   withRetryMark,
 } from '../../payload/counters';
+import { placeOfMembers } from '../../payload/ties';
 import { decodeEnvelope, type Envelope } from '../../payload/envelope';
 
 /** What sets a last moment: today's field of Laravel, and the one before it. */
@@ -25,9 +26,9 @@ export function retriedPayload(payload: Buffer, now: Milliseconds): Buffer {
 
 // Of two keys of one name the last wins, so the text before stays as it was, to the byte.
 function withoutLastMoment(payload: Buffer, { fields }: Envelope): Buffer {
-  const bodyEnd = readCounters(payload)?.bodyEnd ?? payload.length - 1;
+  const place = placeOfMembers(payload, readCounters(payload)?.bodyEnd ?? payload.length - 1);
   const cleared = LAST_MOMENTS.filter((field) => field in fields).map((field) => `,"${field}":null`);
-  return Buffer.concat([payload.subarray(0, bodyEnd), Buffer.from(cleared.join('')), payload.subarray(bodyEnd)]);
+  return Buffer.concat([payload.subarray(0, place), Buffer.from(cleared.join('')), payload.subarray(place)]);
 }
 
 function readable(payload: Buffer): Envelope | undefined {

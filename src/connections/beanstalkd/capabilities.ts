@@ -12,5 +12,6 @@ export const BEANSTALKD: Capabilities = {
   failed: false,
   locks: false,
   follows: false,
+  ties: false,
   control: false,
 };

@@ -12,6 +12,7 @@ import type {
   Diagnosis,
   Entry,
   PeekedJob,
+  Pushed,
   RenewResult,
   Reservation,
   ReserveReply,
@@ -105,34 +106,34 @@ export class FailoverConnection implements Connection {
     return this.standsFor.threadAccess;
   }
 
-  async push(queue: string, entries: readonly Entry[]): Promise<void> {
+  async push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | undefined> {
     this.#checkOpen('push');
+    const results: Pushed[] = [];
+    let hasDuplicates = false;
     // A connection takes all of a page or nothing. Of more it could take a part, which would go to another one as well.
-    for (const page of pagesOf(entries, ({ payload }) => Buffer.byteLength(payload))) await this.#push(queue, page);
-  }
-
-  async #push(queue: string, entries: readonly Entry[]): Promise<void> {
-    const failures: QueueUnavailableError[] = [];
-    const left: Member[] = [];
-    for (const member of this.#members) {
-      if (!member.isWorthATry(queue)) left.push(member);
-      else if (await this.#took(member, queue, entries, failures)) return;
+    for (const page of pagesOf(entries, ({ payload }) => Buffer.byteLength(payload))) {
+      const pushed = await this.#push(queue, page);
+      hasDuplicates ||= pushed !== undefined;
+      results.push(...(pushed ?? page.map(() => 'queued' as const)));
     }
-    // Those that seemed to be away; before a job is refused they are asked as well.
-    for (const member of left) if (await this.#took(member, queue, entries, failures)) return;
-    throw refusedByAll(failures);
+    return hasDuplicates ? results : undefined;
   }
 
-  async #took(
-    member: Member,
-    queue: string,
-    entries: readonly Entry[],
-    failures: QueueUnavailableError[],
-  ): Promise<boolean> {
-    const failure = await member.push(queue, entries);
-    if (failure !== undefined) failures.push(failure);
-    else this.#standIn = member === this.#members[0] ? undefined : member.name;
-    return failure === undefined;
+  async #push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | undefined> {
+    const failures: QueueUnavailableError[] = [];
+    // One that knows no keys would let each job in.
+    const isTied = entries.some(({ ties }) => ties !== undefined);
+    const able = isTied ? this.#members.filter(({ connection }) => connection.capabilities.ties) : this.#members;
+    for (const member of inTurn(able, queue)) {
+      const pushed = await member.push(queue, entries);
+      if (pushed instanceof QueueUnavailableError) {
+        failures.push(pushed);
+        continue;
+      }
+      this.#standIn = member === this.#members[0] ? undefined : member.name;
+      return pushed;
+    }
+    throw refusedByAll(failures);
   }
 
   reserve(request: ReserveRequest): Promise<ReserveReply> {
@@ -218,13 +219,24 @@ export class FailoverConnection implements Connection {
   }
 }
 
+/** Last those that seem to be away: before a job is refused they are asked as well. */
+function* inTurn(members: readonly Member[], queue: string): Iterable<Member> {
+  const left: Member[] = [];
+  for (const member of members) {
+    if (member.isWorthATry(queue)) yield member;
+    else left.push(member);
+  }
+  yield* left;
+}
+
 /** The last one's, with what kept the others. */
 function refusedByAll(failures: readonly QueueUnavailableError[]): Error {
   const { facts, cause } = failures.at(-1)!;
   const others = failures
     .slice(0, -1)
     .map(({ facts: { connection, reason } }) => `'${connection}' (${reason ?? 'silent'})`);
-  const remedy = `${facts.remedy ?? 'Is it running?'} Neither did ${others.join(', ')} take it.`;
+  const neither = others.length === 0 ? '' : ` Neither did ${others.join(', ')} take it.`;
+  const remedy = `${facts.remedy ?? 'Is it running?'}${neither}`;
   return new QueueUnavailableError({ ...facts, remedy }, { cause });
 }
 

@@ -1,7 +1,7 @@
 /** One of the connections that a failover has, and whether it takes jobs at the moment. */
 import { pauseAfter } from '../../base/backoff';
 import type { Milliseconds } from '../../base/clock';
-import type { Connection, Entry } from '../contract';
+import type { Connection, Entry, Pushed } from '../contract';
 import type { ConnectorContext } from '../connector';
 import { entriesFor } from '../due-entries';
 import { CapabilityError, QueueUnavailableError } from '../errors';
@@ -38,15 +38,16 @@ export class Member {
   }
 
   /**
-   * Undefined: it took them.
+   * Gives what became of each; undefined: all are in. An error: it has taken none.
    *
    * @throws QueueUnavailableError it may have taken them: sent to another as well, they would run twice
    */
-  async push(queue: string, entries: readonly Entry[]): Promise<QueueUnavailableError | undefined> {
+  async push(queue: string, entries: readonly Entry[]): Promise<QueueUnavailableError | readonly Pushed[] | undefined> {
+    let pushed: readonly Pushed[] | void;
     try {
       const { connection } = this;
       const jobs = entries.map((entry) => ({ entry }));
-      await connection.push(queue, await entriesFor(connection, jobs));
+      pushed = await connection.push(queue, await entriesFor(connection, jobs));
     } catch (error) {
       if (!(error instanceof QueueUnavailableError)) throw error;
       this.#noteAbsence(error, queue);
@@ -54,7 +55,7 @@ export class Member {
       return error;
     }
     this.#noteReturn();
-    return undefined;
+    return pushed ?? undefined;
   }
 
   /** How many jobs are ready in the queue; undefined: it answers, and does not count. @throws what it throws */

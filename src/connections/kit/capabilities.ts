@@ -16,6 +16,7 @@ export const ALL_CAPABLE: Capabilities = {
   failed: true,
   locks: true,
   follows: true,
+  ties: true,
   control: true,
 };
 

@@ -10,6 +10,7 @@ import type {
   Diagnosis,
   Entry,
   PeekedJob,
+  Pushed,
   RenewResult,
   Reservation,
   ReserveReply,
@@ -29,6 +30,7 @@ import { type Lock, MemoryLockStore } from './memory-lock-store';
 import type { MemoryQueueState } from './memory-queue';
 import { entryOf, MemoryStore } from './memory-store';
 import type { Text } from './texts';
+import type { Holder } from './unique-keys';
 
 /** All of a store, for tests that compare whole states. */
 export interface MemorySnapshot {
@@ -36,6 +38,8 @@ export interface MemorySnapshot {
   /** In the order in which they failed. */
   readonly failed: readonly FailedEntry[];
   readonly locks: ReadonlyMap<string, Lock>;
+  /** The holders of unique keys, by these. */
+  readonly unique: ReadonlyMap<string, Holder>;
 }
 
 export class MemoryConnection extends StoreConnection implements Connection {
@@ -63,9 +67,9 @@ export class MemoryConnection extends StoreConnection implements Connection {
     return new MemoryConnection(this.name, this.#store);
   }
 
-  async push(queue: string, entries: readonly Entry[]): Promise<void> {
+  async push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | void> {
     this.checkOpen('push');
-    this.#store.push(queue, entries.map(entryOf));
+    return this.#store.push(queue, entries.map(entryOf));
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveReply> {
@@ -156,7 +160,12 @@ export class MemoryConnection extends StoreConnection implements Connection {
   snapshot(): MemorySnapshot {
     const names = this.#store.queueNames;
     const queues = new Map(names.map((name) => [name, this.#store.queue(name).snapshot()]));
-    return { queues, failed: [...this.#store.failed.values()], locks: new Map(this.#store.locks) };
+    return {
+      queues,
+      failed: [...this.#store.failed.values()],
+      locks: new Map(this.#store.locks),
+      unique: this.#store.unique.snapshot(),
+    };
   }
 
   protected async end(): Promise<void> {

@@ -1,5 +1,6 @@
 /** The failed jobs of a memory store. */
 import { type FailedEntry, type FailedStore, type Forgotten, keptUnder } from '../failed-store';
+import { readTies } from '../../payload/ties';
 import { uuidv7 } from '../../payload/uuid';
 import type { MemoryStore } from './memory-store';
 
@@ -37,13 +38,13 @@ export class MemoryFailedStore implements FailedStore {
     return this.#newestFirst(queue).length;
   }
 
-  async retry(entry: FailedEntry, payload: Buffer): Promise<boolean> {
+  async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
     this.#checkOpen('failed.retry');
     const kept = this.#store.failed.get(entry.id);
     if (kept === undefined || !kept.payload.equals(entry.payload)) return false;
-    this.#store.failed.delete(entry.id);
-    this.#store.push(kept.queue, [{ payload }]);
-    return true;
+    const [pushed] = this.#store.push(kept.queue, [{ payload, ties: readTies(payload) }]) ?? [];
+    if (typeof pushed === 'object') return { held: pushed.duplicate };
+    return this.#store.failed.delete(entry.id);
   }
 
   async forget({ id, queue, payload }: Forgotten): Promise<boolean> {

@@ -72,13 +72,14 @@ export class MemoryQueue {
     for (const text of due(this.#delayed, now, budget)) this.#ready.append(text);
   }
 
-  /** Jobs whose lease has ended go to the head, in the order of the ends. The crash is counted, the try given back. */
-  reclaim(now: Seconds, budget: Budget): void {
+  /** Jobs whose lease has ended go to the head, in the order of the ends. The crash is counted, the try given back. Gives them. */
+  reclaim(now: Seconds, budget: Budget): readonly Text[] {
     const reclaimed = due(this.#reserved, now, budget).map((text) => {
       const payload = bytesOf(text);
       return textOf(withCounters(payload, afterReclaim(countersOf(payload)!)));
     });
     if (reclaimed.length > 0) this.#ready.prepend(reclaimed);
+    return reclaimed;
   }
 
   /** Hands out ready jobs. */
@@ -116,8 +117,12 @@ export class MemoryQueue {
     if (this.#cancelled.size > 0) this.#cancelled.delete(String(idOf(reserved)));
   }
 
-  /** Looks at every job of the queue. */
-  cancel(id: string, reason: string | undefined): CancelResult {
+  /**
+   * Looks at every job of the queue.
+   *
+   * @param left given what is removed
+   */
+  cancel(id: string, reason: string | undefined, left: (text: Text) => void): CancelResult {
     const isMeant = (text: Text): boolean => idOf(text) === id;
     const running = this.#reserved.firstOf(Infinity).find(({ text }) => isMeant(text));
     if (running !== undefined) {
@@ -128,7 +133,10 @@ export class MemoryQueue {
     this.#cancelled.delete(id);
     const delayed = this.#delayed.firstOf(Infinity).find(({ text }) => isMeant(text));
     if (delayed !== undefined) this.#delayed.delete(delayed.text);
-    return delayed !== undefined || this.#ready.remove(isMeant) ? 'removed' : 'unknown';
+    const removed = delayed?.text ?? this.#ready.remove(isMeant);
+    if (removed === undefined) return 'unknown';
+    left(removed);
+    return 'removed';
   }
 
   /** Whether, or why. */
@@ -161,6 +169,12 @@ export class MemoryQueue {
     if (state === 'ready') return this.#ready.firstOf(limit).map((text) => ({ payload: bytesOf(text) }));
     const texts = state === 'delayed' ? this.#delayed : this.#reserved;
     return texts.firstOf(limit).map(({ text, score }) => ({ payload: bytesOf(text), at: Math.round(score * 1000) }));
+  }
+
+  /** All that is in it. */
+  *texts(): Iterable<Text> {
+    yield* this.#ready.firstOf(Infinity);
+    for (const texts of [this.#delayed, this.#reserved]) for (const { text } of texts.firstOf(Infinity)) yield text;
   }
 
   clear(): void {

@@ -2,11 +2,13 @@
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import type { FailedEntry } from '../failed-store';
 import { withCounters } from '../../payload/counters';
+import type { Ties } from '../../payload/ties';
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
 import type {
   Entry,
   FollowUp,
+  Pushed,
   RenewResult,
   Reservation,
   ReserveReply,
@@ -21,13 +23,15 @@ import { type Pause, pauseOf } from '../pause';
 import { DuplicatePayloadError } from '../errors';
 import type { Lock } from './memory-lock-store';
 import { MemoryQueue } from './memory-queue';
+import { UniqueKeys } from './unique-keys';
 import { Budget, bytesOf, type Text, textOf } from './texts';
 
 export interface MemoryEntry {
   readonly payload: Buffer;
   readonly delay?: Seconds | undefined;
   readonly dueAt?: Milliseconds | undefined;
-  readonly unique?: boolean | undefined;
+  readonly distinct?: boolean | undefined;
+  readonly ties?: Ties | undefined;
 }
 
 /** As fine as the scores that Redis keeps; unrounded, a job could be late by the error of a sum. */
@@ -46,6 +50,7 @@ export class MemoryStore {
   /** In the order in which they failed. */
   readonly failed = new Map<string, FailedEntry>();
   readonly locks = new Map<string, Lock>();
+  readonly unique = new UniqueKeys();
   /** When the pause of each queue ends; Infinity: when it is resumed. */
   readonly #pauses = new Map<string, Milliseconds>();
   readonly #name: string;
@@ -67,25 +72,33 @@ export class MemoryStore {
     return this.#queues.get(name) ?? new MemoryQueue();
   }
 
-  /** All go in but those that are refused; the error names the first of them. */
-  push(name: string, entries: readonly MemoryEntry[]): void {
-    const refused = this.#push(name, entries);
+  /** All go in but those that are refused; the error names the first of them. Undefined: all are in. */
+  push(name: string, entries: readonly MemoryEntry[]): readonly Pushed[] | undefined {
+    const { refused, duplicates } = this.#push(name, entries);
     this.#changed();
     if (refused !== undefined) throw new DuplicatePayloadError(this.#name, name, refused.toString());
+    return duplicates && entries.map((entry) => duplicates.get(entry) ?? 'queued');
   }
 
-  /** Gives the first that was refused. */
-  #push(name: string, entries: readonly MemoryEntry[]): Buffer | undefined {
+  /** `refused`: the first that was. */
+  #push(name: string, entries: readonly MemoryEntry[]) {
     const queue = this.#known(name);
     let refused: Buffer | undefined;
-    for (const { payload, unique = false, ...when } of entries) {
+    let duplicates: Map<MemoryEntry, Pushed> | undefined;
+    for (const entry of entries) {
+      const { payload, distinct = false, ties, ...when } = entry;
+      const holder = ties && this.unique.take(payload, this.clock.now());
+      if (holder !== undefined) {
+        (duplicates ??= new Map()).set(entry, { duplicate: holder });
+        continue;
+      }
       const text = textOf(payload);
       const due = this.#due(when);
       if (due === undefined) queue.append(text);
-      else if (unique && queue.isDelayed(text)) refused ??= payload;
+      else if (distinct && queue.isDelayed(text)) refused ??= payload;
       else queue.delay(text, due);
     }
-    return refused;
+    return { refused, duplicates };
   }
 
   reserve({ queues, limit, lease }: ReserveRequest): ReserveReply {
@@ -96,7 +109,7 @@ export class MemoryStore {
     for (const name of queues) {
       const queue = this.queue(name);
       queue.promote(now, promoted);
-      queue.reclaim(now, reclaimed);
+      for (const text of queue.reclaim(now, reclaimed)) this.unique.retake(text, this.clock.now());
       if (this.#isPaused(name)) continue;
       const taken = queue.take({
         limit: limit - reservations.length,
@@ -106,6 +119,7 @@ export class MemoryStore {
       });
       for (const { text, counters } of taken) {
         const cancelled = queue.cancelled(text);
+        this.unique.start(text);
         reservations.push({
           queue: name,
           payload: bytesOf(text),
@@ -135,13 +149,18 @@ export class MemoryStore {
       const queue = this.queue(reservation.queue);
       const reserved = reservation.token as Text;
       if (!queue.drop(reserved)) return 'lost';
-      if (outcome !== 'released') queue.forgetCancelled(reserved);
+      if (outcome !== 'released') {
+        queue.forgetCancelled(reserved);
+        this.unique.leave(reserved);
+      }
       if (outcome === 'failed') this.#fail(settlement);
       if (outcome === 'completed' || outcome === 'failed') {
         for (const next of settlement.next ?? []) this.#follow(next);
       }
       if (outcome !== 'released') return 'settled';
       const text = textOf(withCounters(reservation.payload, settlement.counters));
+      const isFree = settlement.counters.releases > reservation.counters.releases;
+      if (isFree) this.unique.retake(text, this.clock.now());
       const due = this.#due(settlement);
       if (settlement.front) front.set(queue, [...(front.get(queue) ?? []), text]);
       else if (due === undefined) queue.append(text);
@@ -163,7 +182,7 @@ export class MemoryStore {
   /** Looks at every job. */
   cancel(id: string, queues: readonly string[], reason: string | undefined): CancelResult {
     for (const name of queues) {
-      const result = this.queue(name).cancel(id, reason);
+      const result = this.queue(name).cancel(id, reason, (text) => this.unique.leave(text));
       if (result !== 'unknown') return result;
     }
     return 'unknown';
@@ -202,6 +221,7 @@ export class MemoryStore {
   /** How many were removed. */
   clear(name: string): number {
     const { ready, delayed, reserved } = this.queue(name).counts;
+    for (const text of this.queue(name).texts()) this.unique.leave(text);
     this.queue(name).clear();
     return ready + delayed + reserved;
   }
@@ -264,6 +284,7 @@ export class MemoryStore {
   }
 
   #setAside(queue: string, payload: Buffer): SetAside {
+    this.unique.leave(textOf(payload));
     const id = uuidv7();
     const why = { name: UNREADABLE_NAME, exception: NOT_AN_OBJECT };
     this.putFailed({ ...why, id, connection: this.#name, queue, payload, attempts: 0 });

@@ -58,11 +58,10 @@ export class TextList {
     return text;
   }
 
-  /** Removes the first that is meant. False: there is none. */
-  remove(isMeant: (text: Text) => boolean): boolean {
+  /** Removes the first that is meant, and gives it. */
+  remove(isMeant: (text: Text) => boolean): Text | undefined {
     const place = this.#items.findIndex((text, index) => index >= this.#head && isMeant(text));
-    if (place >= 0) this.#items.splice(place, 1);
-    return place >= 0;
+    return place >= 0 ? this.#items.splice(place, 1)[0] : undefined;
   }
 
   firstOf(limit: number): readonly Text[] {

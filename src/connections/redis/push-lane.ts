@@ -62,14 +62,14 @@ export class PushLane extends Lane<Push> {
     const delayedOf: (readonly [push: Push, payload: string])[] = [];
     this.#mayRefuse = false;
     for (const push of pushes) {
-      for (const { payload, delay = 0, dueAt, unique = false } of push.entries) {
+      for (const { payload, delay = 0, dueAt, distinct = false } of push.entries) {
         if (delay <= 0 && dueAt === undefined) {
           ready.push(payload);
           continue;
         }
-        delayed.push(unique ? 'unique' : 'any', whenOf(delay, dueAt), payload);
+        delayed.push(distinct ? 'unique' : 'any', whenOf(delay, dueAt), payload);
         delayedOf.push([push, payload]);
-        this.#mayRefuse ||= unique;
+        this.#mayRefuse ||= distinct;
       }
     }
     const jobs = ready.length + delayedOf.length;

@@ -66,7 +66,7 @@ export interface RedisContext {
 export class RedisConnection extends StoreConnection implements Connection {
   readonly driver = 'redis';
   readonly address: string;
-  readonly capabilities = ALL_CAPABLE;
+  readonly capabilities = { ...ALL_CAPABLE, ties: false };
   readonly isDivided: boolean;
   readonly callsAtOnce: number;
   readonly settleAndReserve?: NonNullable<Connection['settleAndReserve']>;

@@ -271,10 +271,10 @@ export class SqlConnection extends StoreConnection implements Connection {
 /** What one call pushes is read when its turn comes: the first are on their way before the last are looked at. */
 function* queuedPages(queue: string, entries: readonly Entry[], most?: number): Generator<readonly QueuedJob[]> {
   for (const page of pagesOf(entries, ({ payload }) => Buffer.byteLength(payload), most)) {
-    yield page.map(({ payload, delay = 0, dueAt, unique = false }) => ({
+    yield page.map(({ payload, delay = 0, dueAt, distinct = false }) => ({
       ...newJob(payload, delay, dueAt),
       queue,
-      unique: unique && (delay > 0 || dueAt !== undefined),
+      unique: distinct && (delay > 0 || dueAt !== undefined),
     }));
   }
 }

@@ -13,5 +13,6 @@ export const SQS: Capabilities = {
   failed: false,
   locks: false,
   follows: false,
+  ties: false,
   control: false,
 };

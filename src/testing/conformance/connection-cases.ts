@@ -49,7 +49,10 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
       }
     },
     async 'a driver declares the capabilities that the suite was told'({ connection }) {
-      assert.deepEqual({ moments: false, follows: false, ...connection.capabilities }, { ...capabilities });
+      assert.deepEqual(
+        { moments: false, follows: false, ties: false, ...connection.capabilities },
+        { ...capabilities },
+      );
     },
     async 'a driver has a failed store, a lock store and a control exactly where it declares them'({ connection }) {
       for (const part of ['failed', 'locks', 'control'] as const) {

@@ -8,7 +8,7 @@ import { completed, idsOf, numbered, probe, rejectsWithCode, released } from './
 /** More than one call moves. */
 const MANY = 230;
 
-const uniqueIn = (delay: Seconds): readonly Entry[] => [{ payload: probe('a'), delay, unique: true }];
+const distinctIn = (delay: Seconds): readonly Entry[] => [{ payload: probe('a'), delay, distinct: true }];
 
 export const delayCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'delay'], {
@@ -41,13 +41,17 @@ export const delayCases: readonly CaseDefinition[] = [
       assert.equal(new Set(ids).size, MANY);
     },
     async 'a text that must be unique is refused while it waits as delayed, and nothing changes'(world) {
-      await world.pushEntries(uniqueIn(60));
+      await world.pushEntries(distinctIn(60));
       const before = await world.state();
-      await rejectsWithCode(() => world.pushEntries(uniqueIn(900)), 'E_DUPLICATE_PAYLOAD', 'a text that waits already');
+      await rejectsWithCode(
+        () => world.pushEntries(distinctIn(900)),
+        'E_DUPLICATE_PAYLOAD',
+        'a text that waits already',
+      );
       assert.deepEqual(await world.state(), before);
       await world.advance(61);
       await world.settles(completed(await world.reserveOne()));
-      await world.pushEntries(uniqueIn(60));
+      await world.pushEntries(distinctIn(60));
       await world.advance(61);
       await world.handsOut('a');
     },

@@ -43,7 +43,7 @@ describe('the payload of a failed job that goes back', () => {
     const text = `{"job":"Mail@send","retryUntil":${past},"attempts":1}`;
 
     expect(retried(text)).toBe(
-      `{"job":"Mail@send","retryUntil":${past},"fenceAtRetry":1,"retryUntil":null,"releases":1,"attempts":0}`,
+      `{"job":"Mail@send","retryUntil":${past},"retryUntil":null,"fenceAtRetry":1,"releases":1,"attempts":0}`,
     );
     expect(JSON.parse(retried(text))).toMatchObject({ retryUntil: null });
   });

@@ -67,7 +67,7 @@ export class CommandKit {
     this.#hear?.(signal);
   }
 
-  push(queue: string, ...names: readonly string[]): Promise<void> {
+  push(queue: string, ...names: readonly string[]): Promise<unknown> {
     return this.store.push(
       queue,
       names.map((name) => ({ payload: payloadOf(name) })),

@@ -93,7 +93,7 @@ beforeEach(() => {
 
 afterEach(() => manager.close());
 
-const push = (text: string): Promise<void> => both.push('default', [entry(text)]);
+const push = (text: string): Promise<unknown> => both.push('default', [entry(text)]);
 /** The first is away, and known to be. */
 const lose = async (mood: Mood = 'away'): Promise<void> => {
   first.mood = mood;

@@ -47,6 +47,7 @@ describe('the memory connection', () => {
         ],
       ]),
       locks: new Map(),
+      unique: new Map(),
       failed: [
         {
           ...failure,
@@ -111,7 +112,7 @@ describe('the memory connection', () => {
 
   it('puts in all entries of a push but the one that waits already', async () => {
     await push(['a'], 10);
-    const entries = ['a', 'b'].map((id) => ({ payload: text(id), delay: 10, unique: true }));
+    const entries = ['a', 'b'].map((id) => ({ payload: text(id), delay: 10, distinct: true }));
     await expect(connection.push('mail', entries)).rejects.toMatchObject({ code: 'E_DUPLICATE_PAYLOAD' });
     expect(await connection.counts('mail')).toEqual({ ready: 0, delayed: 2, reserved: 0 });
   });

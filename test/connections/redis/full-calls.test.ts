@@ -87,7 +87,7 @@ it('wait for one that is refused: what is said of each is what became of it', as
 });
 
 it('hold back behind a call that may be refused a duplicate, so that its answer is not lost', async () => {
-  const unique = (id: string) => connection.push('q', [{ payload: payload(id), delay: 300, unique: true }]);
+  const unique = (id: string) => connection.push('q', [{ payload: payload(id), delay: 300, distinct: true }]);
   await unique('a');
   proxy.loseReplies(2);
   const results = await Promise.allSettled([unique('a'), unique('b'), ...pages().map(push)]);

@@ -83,10 +83,10 @@ describe('the calls of a redis connection', () => {
   });
 
   it('refuse a duplicate to the one who sent it, and to nobody who travels along', async () => {
-    await connection.push('q', [{ payload: payload('a'), delay: 100, unique: true }]);
+    await connection.push('q', [{ payload: payload('a'), delay: 100, distinct: true }]);
     const results = await Promise.allSettled([
-      connection.push('q', [{ payload: payload('b'), delay: 100, unique: true }]),
-      connection.push('q', [{ payload: payload('a'), delay: 100, unique: true }]),
+      connection.push('q', [{ payload: payload('b'), delay: 100, distinct: true }]),
+      connection.push('q', [{ payload: payload('a'), delay: 100, distinct: true }]),
       connection.push('q', [{ payload: payload('c') }]),
     ]);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);

@@ -45,7 +45,7 @@ describe('a redis connection whose replies are lost', () => {
 
   it('does not take its own repeat for a duplicate', async () => {
     proxy.loseReplies();
-    await connection.push('q', [{ payload: payload('a'), delay: 300, unique: true }]);
+    await connection.push('q', [{ payload: payload('a'), delay: 300, distinct: true }]);
     expect(await texts('delayed')).toEqual([payload('a')]);
   });
 

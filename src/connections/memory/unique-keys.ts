@@ -1,0 +1,61 @@
+/** Which job of a memory store holds each unique key. */
+import type { Milliseconds } from '../../base/clock';
+import { readTies, type TiedJob } from '../../payload/ties';
+import { bytesOf, type Text } from './texts';
+
+export interface Holder {
+  readonly id: string;
+  /** From then on another may take it. */
+  readonly until: Milliseconds;
+}
+
+export class UniqueKeys {
+  readonly #holders = new Map<string, Holder>();
+
+  /** Undefined: it is held by this job now, or it has none. Otherwise the id of who holds it. */
+  take(payload: Buffer, now: Milliseconds): string | undefined {
+    const tied = readTies(payload);
+    const holder = tied?.unique && this.#holderOf(tied.unique.key, now);
+    if (holder === undefined && tied !== undefined) this.#hold(tied, now);
+    return holder;
+  }
+
+  /** The job has not been started, after all. */
+  retake(text: Text, now: Milliseconds): void {
+    const tied = readTies(bytesOf(text));
+    if (tied?.unique?.until === 'start' && this.#holderOf(tied.unique.key, now) === undefined) this.#hold(tied, now);
+  }
+
+  /** It is handed to a worker. */
+  start(text: Text): void {
+    this.#leave(text, 'start');
+  }
+
+  /** It has ended. */
+  leave(text: Text): void {
+    this.#leave(text, undefined);
+  }
+
+  snapshot(): ReadonlyMap<string, Holder> {
+    return new Map(this.#holders);
+  }
+
+  #leave(text: Text, until: 'start' | undefined): void {
+    if (this.#holders.size === 0) return;
+    const tied = readTies(bytesOf(text));
+    if (tied?.unique === undefined || (until !== undefined && tied.unique.until !== until)) return;
+    const { key } = tied.unique;
+    if (this.#holders.get(key)?.id === tied.id) this.#holders.delete(key);
+  }
+
+  #holderOf(key: string, now: Milliseconds): string | undefined {
+    const holder = this.#holders.get(key);
+    return holder !== undefined && holder.until > now ? holder.id : undefined;
+  }
+
+  #hold({ id, unique }: TiedJob, now: Milliseconds): void {
+    if (unique === undefined) return;
+    const { key, for: most = Infinity } = unique;
+    this.#holders.set(key, { id, until: now + most * 1000 });
+  }
+}

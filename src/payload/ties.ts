@@ -1,0 +1,66 @@
+/**
+ * What a job counts in for as long as it is there: its unique key. It stands in the job's own text, so that whatever ends the job in
+ * its store leaves it in the same step.
+ *
+ * In the text, `"ties"` is a list with spaces, right before the `id`, or before the mark of a retry that stands there:
+ * `…,"ties":"ue<key>:60000","id":"…","attempts":0}`. A unique key is `u`, then `e` or `s` (until its end or its start), 22 characters,
+ * and perhaps `:` and for how many milliseconds it holds at most. Only there it counts: a field of that name may be anywhere.
+ */
+import { hash } from 'node:crypto';
+import type { Seconds } from '../base/clock';
+import { readCounters, RETRY_MARK } from './counters';
+import { TIES, withFollowers, withMembers } from './payload-text';
+
+export interface UniqueTie {
+  /** 22 characters: `uniqueKey` makes it. */
+  readonly key: string;
+  /** What frees it: that the job ends, or that it is handed to a worker. */
+  readonly until: 'start' | 'end';
+  /** Longer than this it is not held; absent: for as long as the job is there. */
+  readonly for?: Seconds | undefined;
+}
+
+export interface Ties {
+  readonly unique?: UniqueTie | undefined;
+}
+
+export interface TiedJob extends Ties {
+  readonly id: string;
+}
+
+/** As much as counters, an id, a mark and ties take, generously. */
+const WINDOW = 512;
+
+const PLACE = new RegExp(String.raw`,"${TIES}":"([^"]*)"(?:,"${RETRY_MARK}":\d{1,15})?,"id":"([^"\\]+)"$`);
+const UNIQUE = /^u([es])([\w-]{22})(?::(\d{1,15}))?(?= |$)/;
+
+/** 128 bits of a hash: a key may be long, and may be a secret. */
+export function uniqueKey(job: string, key: string): string {
+  return hash('sha256', `${job}\0${key}`, 'buffer').toString('base64url', 0, 16);
+}
+
+/** The same payload, which `encodePayload` gave, with these ties. What follows it is in it already. */
+export function withTies(payload: string, { unique }: Ties): string {
+  if (unique === undefined) return payload;
+  const { key, until, for: most } = unique;
+  const bound = most === undefined ? '' : `:${Math.max(Math.round(most * 1000), 1)}`;
+  return withMembers(withFollowers(payload), `"${TIES}":"u${until.charAt(0)}${key}${bound}",`);
+}
+
+/** What stands at the end of a body, in its order. */
+const ENDING = new RegExp(String.raw`(?:,"${TIES}":"[^"]*")?(?:,"${RETRY_MARK}":\d{1,15})?(?:,"id":"[^"\\]+")?$`);
+
+/** Where a member goes that is added to a payload later: before its ties, mark and id, which are found without parsing only at the end. */
+export function placeOfMembers(payload: Buffer, bodyEnd: number): number {
+  return bodyEnd - (ENDING.exec(payload.toString('latin1', Math.max(bodyEnd - WINDOW, 0), bodyEnd))?.[0].length ?? 0);
+}
+
+/** Undefined: it has none. */
+export function readTies(payload: Buffer): TiedJob | undefined {
+  const end = readCounters(payload)?.bodyEnd;
+  if (end === undefined) return undefined;
+  const [, ties, id] = PLACE.exec(payload.toString('latin1', Math.max(end - WINDOW, 0), end)) ?? [];
+  const [, until, key, bound] = UNIQUE.exec(ties ?? '') ?? [];
+  if (id === undefined || key === undefined) return undefined;
+  return { id, unique: { key, until: until === 's' ? 'start' : 'end', ...(bound && { for: Number(bound) / 1000 }) } };
+}
