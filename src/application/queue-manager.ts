@@ -11,7 +11,7 @@ import type { Class } from '../job/definition';
 import type { Duration } from '../job/duration';
 import { type JobRegistry, registry } from '../job/registry';
 import { Lock } from './locks/lock';
-import type { ChainLink } from '../payload/chain';
+import type { Chain, ChainLink } from '../payload/chain';
 import { guarded, type Logger } from '../base/logger';
 import type { ErrorContext } from '../connections/application';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
@@ -187,6 +187,10 @@ export class QueueManager implements DispatchApplication, FailedSources {
 
   links(jobs: readonly object[], from: string): readonly ChainLink[] {
     return this.encoder.links(jobs, from);
+  }
+
+  checkChain(chain: Chain, from: string, name: string): void {
+    this.encoder.checkRest(chain, from, name);
   }
 
   /** What runs jobs at once; there whether it is configured or not. */

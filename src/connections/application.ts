@@ -7,7 +7,7 @@ import type { Hooks } from '../job/hooks';
 import type { JobContext } from '../job/job-context';
 import type { JobRegistry } from '../job/registry';
 import type { Logger } from '../base/logger';
-import type { ChainLink } from '../payload/chain';
+import type { Chain, ChainLink } from '../payload/chain';
 import type { Connection } from './contract';
 
 /** Where an error came from that had nobody to go to. */
@@ -35,6 +35,8 @@ export interface Application {
   driver(name: string): Connection;
   /** Jobs that are to follow one of the connection `from`. @throws what is wrong with them */
   links(jobs: readonly object[], from: string): readonly ChainLink[];
+  /** Whether it can follow the job `name` of the connection `from`. @throws PayloadTooLargeError */
+  checkChain(chain: Chain, from: string, name: string): void;
   /** The connections that are open. */
   readonly drivers: Iterable<Connection>;
   /** To `Queue.onError`, or the log: errors that must not change what goes on. Never throws. */

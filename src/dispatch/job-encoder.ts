@@ -1,13 +1,15 @@
 /** Turns a job into the entry that a store takes: where it goes, when, and as which text. */
+import { classOf } from '../base/class';
 import type { Hooks } from '../job/hooks';
 import { type ChosenChain, chosenOf, type InstanceChoice } from '../job/beside-instance';
 import type { JobDefinition } from '../job/definition';
 import { checkInstance, definitionOfJob } from '../job/definition-of';
+import { invalidChain } from '../job/errors';
 import type { Middleware } from '../job/middleware';
 import type { Route } from '../job/options';
 import type { JobRegistry } from '../job/registry';
 import { resolveChosen, resolveRoute } from '../job/resolve-options';
-import { type ChainLink, withChain } from '../payload/chain';
+import { type Chain, type ChainLink, withChain } from '../payload/chain';
 import { encodePayload, encodeStringJob } from '../payload/payload-text';
 import { uuidv7 } from '../payload/uuid';
 import type { Entry } from '../connections/contract';
@@ -77,10 +79,15 @@ export class JobEncoder {
   /**
    * Jobs that are to follow one of the connection `from`, where those go that say nothing themselves.
    *
-   * @throws as `encode` does, and E_PUSHES_ITSELF
+   * @throws as `encode` does, E_INVALID_CHAIN and E_PUSHES_ITSELF
    */
   links(jobs: readonly object[], from: string, { connection, queue }: Omit<ChosenChain, 'links'> = {}): ChainLink[] {
     return jobs.map((job) => {
+      if (classOf(job) === undefined)
+        throw invalidChain(
+          job,
+          'What is to follow has to be a job: give an instance, as in appendToChain(new Fetch(1)).',
+        );
       const own = chosenOf(job);
       const chosen = { connection: own.connection ?? connection, queue: own.queue ?? queue };
       if (pushesItself(job)) throw pushesItselfInChain(this.definitionOf(job).name);
@@ -95,14 +102,46 @@ export class JobEncoder {
     const payload = withChain(first.entry.payload, { links, caught });
     const whole = `${first.name}, with the ${links.length} jobs that follow it in its payload,`;
     checkSize(payload, whole, this.#parts.settings(connection));
-    // A later one carries less, but it may go where less is taken.
-    let carried = caught === undefined ? 0 : bytesOfLink(caught);
-    for (const link of links.toReversed()) {
-      const bytes = Buffer.byteLength(link.payload) + carried;
-      if (link.connection !== undefined) checkBytes(bytes, whole, this.#parts.settings(link.connection));
-      carried += bytesOfLink(link);
-    }
+    this.#checkRest({ links, caught }, connection, whole, (name) => this.#parts.settings(name));
     return { ...first, entry: { ...first.entry, payload } };
+  }
+
+  /**
+   * What is left of a chain, with what a link of the connection `from` has added. Other connections may be known to their own
+   * workers alone.
+   *
+   * @throws PayloadTooLargeError
+   */
+  checkRest(chain: Chain, from: string, name: string): void {
+    const whole = `What follows ${name}, ${chain.links.length} jobs in one payload,`;
+    const own = this.#parts.settings(from);
+    this.#checkRest(chain, from, whole, (other) => (other === from ? own : undefined));
+  }
+
+  // Each carries those behind it: to where it goes, perhaps where less is taken, and on its way there in a carrier.
+  #checkRest(
+    { links, caught }: Chain,
+    from: string,
+    whole: string,
+    settingsOf: (connection: string) => ConnectionSettings | undefined,
+  ): void {
+    const isCarried = links.some(({ connection }) => connection !== undefined);
+    // Elsewhere each says where it comes from.
+    const named = (link: ChainLink): ChainLink => (isCarried ? { connection: from, ...link } : link);
+    let carried = caught === undefined ? 0 : bytesOfLink(named(caught));
+    let escaped = caught === undefined || !isCarried ? 0 : escapedBytesOfLink(named(caught));
+    for (let place = links.length - 1; place >= 0; place -= 1) {
+      const link = links[place]!;
+      const { connection = from, payload } = link;
+      const settings = settingsOf(connection);
+      if (settings !== undefined) checkBytes(Buffer.byteLength(payload) + carried, whole, settings);
+      carried += bytesOfLink(named(link));
+      if (!isCarried) continue;
+      const sender = links[place - 1]?.connection ?? from;
+      const senders = sender === connection ? undefined : settingsOf(sender);
+      if (senders !== undefined) checkBytes(CARRIER_BYTES + escapedBytes(payload) + escaped, whole, senders);
+      escaped += escapedBytesOfLink(named(link));
+    }
   }
 
   #encode(job: object, dispatch: InstanceChoice, from?: string): EncodedJob {
@@ -178,6 +217,14 @@ function linkOf({ connection, queue, entry, retryWithin }: EncodedJob, from: str
 }
 
 const bytesOfLink = (link: ChainLink): number => Buffer.byteLength(JSON.stringify(link)) + 1;
+
+/** Of a text within another. */
+const escapedBytes = (text: string): number => Buffer.byteLength(JSON.stringify(text));
+
+const escapedBytesOfLink = (link: ChainLink): number => escapedBytes(JSON.stringify(link));
+
+/** Of a carrier without what it carries. */
+const CARRIER_BYTES = 1024;
 
 /** @throws E_UNREGISTERED_MIDDLEWARE */
 function middlewareOf(

@@ -6,7 +6,7 @@
 import type { Milliseconds, Seconds } from '../base/clock';
 import { InvalidPayloadError } from './errors';
 import { isRecord } from './kinds';
-import { withFollowers, withMembers } from './payload-text';
+import { hasFollowers, withFollowers, withMembers } from './payload-text';
 
 export interface ChainLink {
   readonly queue: string;
@@ -58,6 +58,21 @@ export function readChain({ chained, chainCatch }: Readonly<Record<string, unkno
   };
 }
 
+/** A text that kills the parser must not do so once more for what is sent because of it. */
+const LONGEST_CAUGHT = 1024 * 1024;
+
+/** As `readChain`, without a look at what may be beyond reading: it stands at the end of the text. */
+export function glimpseCaught(payload: Buffer): ChainLink | undefined {
+  const start = payload.lastIndexOf('"chainCatch":{');
+  if (start === -1 || payload.length - start > LONGEST_CAUGHT || !hasFollowers(payload)) return undefined;
+  try {
+    // Of a member that stands deeper, more braces close than open.
+    return readChain(JSON.parse(`{${payload.toString('utf8', start)}`) as Record<string, unknown>).caught;
+  } catch {
+    return undefined;
+  }
+}
+
 export function readCause(cause: unknown): Cause | undefined {
   if (!isRecord(cause)) return undefined;
   const { id, name, message } = cause;
@@ -67,6 +82,10 @@ export function readCause(cause: unknown): Cause | undefined {
 
 const TEXTS = ['queue', 'connection', 'payload'] as const;
 const NUMBERS = ['delay', 'dueAt', 'retryWithin'] as const;
+
+/** What is behind it in the chain is put before the id. */
+const END = /[{,]"id":"[^"\\]+","attempts":0}$/;
+const WINDOW = 128;
 
 function linkOf(link: unknown, place: string): ChainLink {
   if (!isRecord(link)) throw new InvalidPayloadError('expected an object', place);
@@ -78,5 +97,7 @@ function linkOf(link: unknown, place: string): ChainLink {
     if (link[field] === undefined || Number.isFinite(link[field])) continue;
     throw new InvalidPayloadError('expected a number', `${place}/${field}`);
   }
+  if (!END.test((link['payload'] as string).slice(-WINDOW)))
+    throw new InvalidPayloadError('expected a payload that ends in its "id" and "attempts":0', `${place}/payload`);
   return link as unknown as ChainLink;
 }

@@ -158,3 +158,11 @@ const HANDLER_PLACE = new RegExp(String.raw`^(\{"displayName":"(?:[^"\\]|\\.)*",
 export function withFollowers(payload: string): string {
   return payload.replace(HANDLER_PLACE, `$1${HANDLER_WITH_FOLLOWERS}"`);
 }
+
+const MARKED = /^\{"displayName":"(?:[^"\\]|\\.)*","job":"onqueue\+"/;
+const WINDOW = 1024;
+
+/** Whether `withFollowers` has marked it, by its beginning alone. */
+export function hasFollowers(payload: Buffer): boolean {
+  return MARKED.test(payload.toString('utf8', 0, WINDOW));
+}

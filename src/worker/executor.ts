@@ -15,13 +15,14 @@ import { resolveRun } from '../job/resolve-options';
 import { decodeEnvelope, decodeJob, decodeMiddleware, type Envelope } from '../payload/envelope';
 import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import { releasesSinceRetry } from '../payload/counters';
+import { glimpseOf } from '../payload/unreadable';
 import type { Application } from '../connections/application';
 import { Announcer } from './announcer';
 import { declareCarry } from './carry';
 import { Deadline, Deadlines } from './deadlines';
 import { JobTimedOutError, laravelJob, poisonJob, unknownJob } from './errors';
 import { callHandle } from './handler-calls';
-import { withFollowUps } from './follow-ups';
+import { followed } from './follow-ups';
 import { logApart, logRecovered, logStart } from './job-log';
 import {
   cancelled,
@@ -144,7 +145,7 @@ export class Executor {
 
   /** Of a job whose handler came back, and had left an error behind that nobody waited for: its attempt has failed after all. */
   judge(job: RunningJob): Outcome {
-    const outcome = this.#followed(job, outcomeOf(job, this.#application));
+    const outcome = followed(outcomeOf(job, this.#application), job, this.#application);
     job.close(outcome.settlement.outcome);
     const { connectionName, stray: exception } = job;
     void this.announcer.tell(job, 'exceptionOccurred', { connectionName, job, exception: exception! });
@@ -174,19 +175,10 @@ export class Executor {
   }
 
   #end(job: RunningJob, decided: Outcome): void {
-    const outcome = this.#followed(job, decided);
+    const outcome = followed(decided, job, this.#application);
     if (job.deadline !== undefined) this.#deadlines.remove(job.deadline);
     job.close(outcome.settlement.outcome);
     job.onDone!(outcome);
-  }
-
-  // What is to follow and cannot be sent must not be lost with a success: the job is kept as failed, and its retry goes on.
-  #followed(job: RunningJob, outcome: Outcome): Outcome {
-    try {
-      return withFollowUps(outcome, job, this.#application);
-    } catch (error) {
-      return failed(job, toError(error));
-    }
   }
 
   // Where the lease may be over, the store is asked whether the job is still ours.
@@ -201,6 +193,7 @@ export class Executor {
     if (job.abortReason !== undefined) return neverRun(job, job.abortReason);
     const { counters } = job.reservation;
     if (this.#settings.single === true || !isPoisonForAll(counters, this.#application.registry)) return undefined;
+    job.glimpse = glimpseOf(job.reservation.payload);
     if (isCancelled(job)) return cancelled(job);
     return failed(job, poisonJob(job.name, job.id, counters.crashes));
   }

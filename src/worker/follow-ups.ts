@@ -3,42 +3,61 @@
  *
  * It goes in with the outcome where the store can, so that neither is there without the other. What that step cannot reach
  * (another connection, another slot of a cluster) travels in a carrier, a job that goes in with the outcome and
- * sends the other one on. A store that can do neither is sent what follows before the outcome is written.
+ * sends the other one on. To a store that takes nothing with an outcome, either is sent before the outcome is written.
+ *
+ * Nothing here asks whether the other connection is known, or answers: a job that has succeeded must not fail by that.
  */
+import type { Milliseconds } from '../base/clock';
+import { errorMessage, toError } from '../base/exception-text';
 import type { Application } from '../connections/application';
-import type { Connection, FollowUp, Settlement } from '../connections/contract';
+import type { FollowUp, Settlement } from '../connections/contract';
 import { entryAt } from '../connections/due-entries';
 import type { Onward } from '../connections/onward';
-import { type Chain, type ChainLink, withCause, withChain } from '../payload/chain';
+import { type Chain, type ChainLink, glimpseCaught, withCause, withChain } from '../payload/chain';
+import { encodePayload } from '../payload/payload-text';
+import { uuidv7 } from '../payload/uuid';
 import { Carry } from './carry';
-import { storeNow } from './outcome';
+import { failed, storeNow } from './outcome';
 import type { Outcome, RunningJob } from './running-job';
 
-export type Following = Pick<Application, 'links' | 'driver' | 'clock'>;
+export type Following = Pick<Application, 'registry' | 'driver' | 'clock'>;
 
-/** The outcome, with what follows it. @throws E_UNKNOWN_CONNECTION, PayloadTooLargeError */
-export function withFollowUps(outcome: Outcome, job: RunningJob, application: Following): Outcome {
+/** The outcome, with what follows it. Never throws: a success whose followers cannot be sent is a failure, whose retry goes on. */
+export function followed(outcome: Outcome, job: RunningJob, application: Following): Outcome {
+  try {
+    return withFollowUps(outcome, job, application);
+  } catch (error) {
+    return outcome.settlement.outcome === 'failed' ? outcome : failed(job, toError(error));
+  }
+}
+
+/** @throws E_MANAGER_CLOSED */
+function withFollowUps(outcome: Outcome, job: RunningJob, application: Following): Outcome {
   const { settlement } = outcome;
   const next = nextOf(outcome, job);
   if (next === undefined) return outcome;
-  const store = application.driver(job.connectionName);
-  if (store.capabilities.follows !== true) return { ...outcome, onward: [next] };
-  const followUp = isReached(next, job, store)
-    ? inStore(next, job, store, application)
-    : carried(next, job, application);
+  const { capabilities, isDivided = false } = application.driver(job.connectionName);
+  // Where jobs run at once there is no queue that a carrier could wait in.
+  if (!capabilities.reserve) return { ...outcome, onward: [next] };
+  const follows = capabilities.follows === true;
+  const isReached = next.connection === job.connectionName && (!follows || !isDivided || next.queue === job.queue);
+  const sent = isReached ? next : carrierOf(next, job, application);
+  if (!follows) return { ...outcome, onward: [sent] };
+  const followUp = followUpOf(sent, storeNow(job, application), capabilities.moments === true);
   return { ...outcome, settlement: { ...settlement, next: [followUp] } as Settlement };
 }
 
 function nextOf({ settlement, error }: Outcome, job: RunningJob): Onward | undefined {
-  const caught = job.envelope?.chain.caught;
   if (settlement.outcome === 'completed') {
-    if (job.links.length === 0) return undefined;
-    const [link, ...links] = job.links as readonly [ChainLink, ...ChainLink[]];
-    return onwardOf(link, job, withChain(link.payload, chainFor(link, { links, caught }, job)));
+    const [link, ...links] = job.links;
+    const caught = job.envelope?.chain.caught;
+    return link && onwardOf(link, job, withChain(link.payload, chainFor(link, { links, caught }, job)));
   }
-  if (settlement.outcome !== 'failed' || caught === undefined) return undefined;
-  const { id, name } = job;
-  return onwardOf(caught, job, withCause(caught.payload, { id, name, message: error?.message ?? '' }));
+  if (settlement.outcome !== 'failed') return undefined;
+  const { id, name, envelope, reservation } = job;
+  // Poison is not parsed, and a text that cannot be is not read.
+  const caught = envelope === undefined ? glimpseCaught(reservation.payload) : envelope.chain.caught;
+  return caught && onwardOf(caught, job, withCause(caught.payload, { id, name, message: errorMessage(error) }));
 }
 
 /** Those that name no connection mean that of the job that carries them: elsewhere they would mean another. */
@@ -53,18 +72,15 @@ function onwardOf(link: ChainLink, job: RunningJob, payload: string): Onward {
   return { connection, queue, entry: { payload, delay, dueAt }, retryWithin };
 }
 
-function isReached(next: Onward, job: RunningJob, store: Connection): boolean {
-  return next.connection === job.connectionName && (store.isDivided !== true || next.queue === job.queue);
+function followUpOf(next: Onward, now: Milliseconds, judges: boolean): FollowUp {
+  const { queue, entry, retryWithin } = next;
+  const asks = retryWithin !== undefined || (entry.dueAt !== undefined && !judges);
+  return { queue, entry: asks ? entryAt(next, now, judges) : entry };
 }
 
-function inStore(next: Onward, job: RunningJob, { capabilities }: Connection, application: Following): FollowUp {
-  const judges = capabilities.moments === true;
-  const asks = next.retryWithin !== undefined || (next.entry.dueAt !== undefined && !judges);
-  const entry = asks ? entryAt(next, storeNow(job, application), judges) : next.entry;
-  return { queue: next.queue, entry };
-}
-
-function carried(next: Onward, { connectionName, queue }: RunningJob, application: Following): FollowUp {
-  const [carrier] = application.links([new Carry(next)], connectionName);
-  return { queue, entry: { payload: carrier!.payload } };
+// Nobody has a say in its payload: a size, or a field that somebody adds, would fail a job that is done.
+function carrierOf(next: Onward, { connectionName, queue }: RunningJob, { registry }: Following): Onward {
+  const definition = registry.definitionOf(Carry)!;
+  const payload = encodePayload({ definition, job: new Carry(next), chosen: {}, id: uuidv7(), classes: registry });
+  return { connection: connectionName, queue, entry: { payload } };
 }

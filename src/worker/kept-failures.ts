@@ -30,8 +30,8 @@ export class KeptFailures {
   async keep(settlement: Settlement): Promise<Settlement> {
     if (settlement.outcome !== 'failed') return settlement;
     const { connection, failedStore, lease } = this.#settings;
-    const { reservation, failure, counters } = settlement;
-    const removed = { outcome: 'completed', reservation } as const;
+    const { reservation, failure, counters, next } = settlement;
+    const removed = { outcome: 'completed', reservation, next } as const;
     // A worker that was frozen may hold it no longer: a job that somebody else runs has not failed.
     if (!(await isStillOurs(connection, reservation, lease))) return removed;
     const { queue, payload: given } = reservation;

@@ -10,11 +10,14 @@ import type { Clock, Seconds } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
 import type { Logger } from '../base/logger';
 import type { Connection, Settlement, SettleResult } from '../connections/contract';
+import type { Counters } from '../payload/counters';
 import { isStoreAway } from '../connections/errors';
 import { outcomeRefused } from './errors';
 import { logHeld, logLetGo, logRefused } from './job-log';
 import { isStillOurs } from './kept-failures';
+import { followed, type Following } from './follow-ups';
 import { failed } from './outcome';
+import type { Outcome, RunningJob } from './running-job';
 import type { Finished } from './runs';
 
 const BACKOFF = { first: 250, longest: 60_000 };
@@ -32,6 +35,7 @@ const MOST_HELD = 1000;
 const SHORT = 500;
 
 export interface RefusedOutcomesSettings {
+  readonly application: Following;
   readonly connection: Connection;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -128,7 +132,7 @@ export class RefusedOutcomes {
 
   /** False: the store takes it in no form. */
   async #keepWhatFits(one: Finished, refusal: unknown): Promise<boolean> {
-    const fitting = fittingForm(one, refusal);
+    const fitting = fittingForm(one, refusal, this.#settings.application);
     if (fitting === undefined) return false;
     const { write, bury, logger, concluded } = this.#settings;
     const { settlement } = fitting.outcome;
@@ -171,17 +175,20 @@ async function answered(write: () => Promise<SettleResult>): Promise<Answered> {
 }
 
 /** As a failed job, with texts that are short and plain; undefined: it did not fail, and was not to run again. */
-function fittingForm(one: Finished, refusal: unknown): Finished | undefined {
+function fittingForm(one: Finished, refusal: unknown, application: Following): Finished | undefined {
   const { job, outcome } = one;
   const { settlement } = outcome;
   const made =
     settlement.outcome === 'released'
-      ? failed(job, outcomeRefused(job.name, job.id, settlement.outcome, refusal), settlement.counters)
+      ? followed(refusedOf(job, refusal, settlement.counters), job, application)
       : outcome;
   if (made.settlement.outcome !== 'failed') return undefined;
   const { failure } = made.settlement;
   const short = { ...failure, name: plain(failure.name), exception: plain(failure.exception) };
   return { ...one, outcome: { ...made, settlement: { ...made.settlement, failure: short } } };
 }
+
+const refusedOf = (job: RunningJob, refusal: unknown, counters: Counters): Outcome =>
+  failed(job, outcomeRefused(job.name, job.id, 'released', refusal), counters);
 
 const plain = (text: string): string => text.slice(0, SHORT).replaceAll(/[^\n -~]/gu, '?');

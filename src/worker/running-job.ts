@@ -10,8 +10,8 @@ import type { RunOptions } from '../job/options';
 import { toError } from '../base/exception-text';
 import { fenceOf } from '../payload/counters';
 import type { ChainLink } from '../payload/chain';
-import { decodeEnvelope, type Envelope } from '../payload/envelope';
-import { type Glimpse, UNREADABLE_NAME } from '../payload/unreadable';
+import type { Envelope } from '../payload/envelope';
+import { type Glimpse, glimpseOf, UNREADABLE_NAME } from '../payload/unreadable';
 import { uuidv7 } from '../payload/uuid';
 import type { Application } from '../connections/application';
 import type { Reservation, Settlement } from '../connections/contract';
@@ -70,7 +70,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
   readonly attempts: number;
   /** Set once the payload was read. */
   envelope: Envelope | undefined;
-  /** Set where it goes back without having been read. */
+  /** Set where it ends without having been read. */
   glimpse: Glimpse | undefined;
   /** Set once the class was found: a job may have been sent under an old name. */
   definition: JobDefinition | undefined;
@@ -87,7 +87,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
   /** Set once it is decided. */
   outcome: Outcome | undefined;
   /** What has jobs follow it; the executor's. */
-  application: Pick<Application, 'links'> | undefined;
+  application: Pick<Application, 'links' | 'checkChain'> | undefined;
   /** The step of the run that comes next; the executor's. */
   step = 0;
   /** Called once with the outcome; the executor's. */
@@ -223,8 +223,8 @@ export class RunningJob extends JobContext implements DenseSetMember {
 
   get chain(): readonly ChainedJob[] {
     return this.links.map((link) => {
-      const { id, name } = decodeEnvelope(Buffer.from(link.payload));
-      return { id: id ?? '', name, queue: link.queue, connection: link.connection ?? this.connectionName };
+      const { id = '', name = UNREADABLE_NAME } = glimpseOf(Buffer.from(link.payload));
+      return { id, name, queue: link.queue, connection: link.connection ?? this.connectionName };
     });
   }
 
@@ -284,7 +284,9 @@ export class RunningJob extends JobContext implements DenseSetMember {
   }
 
   #follow(links: readonly ChainLink[]): void {
-    if (!this.#closed) this.#links = links;
+    if (this.#closed) return;
+    this.application?.checkChain({ links, caught: this.envelope?.chain.caught }, this.connectionName, this.name);
+    this.#links = links;
   }
 
   #end(ending: Ending): void {

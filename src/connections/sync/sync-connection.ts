@@ -7,7 +7,7 @@ import { noCounters, withCounters } from '../../payload/counters';
 import type { SyncConfig } from './driver';
 import { runFor } from '../application';
 import { Executor } from '../../worker/executor';
-import { RunningJob } from '../../worker/running-job';
+import { type Outcome, RunningJob } from '../../worker/running-job';
 import type { ConnectorContext } from '../connector';
 import type { Diagnosis, Entry } from '../contract';
 import { STORELESS } from '../kit/capabilities';
@@ -43,15 +43,29 @@ export class SyncConnection extends StorelessConnection implements SyncRunner {
     const job = new RunningJob(reservation, this.name);
     const outcome = await this.#executor.run(job);
     await this.#executor.announcer.announce(job, outcome);
-    for (const onward of outcome.onward ?? []) await sendOnward(this.#context.manager, onward);
+    await this.#follow(job, outcome);
     if (outcome.error !== undefined) throw outcome.error;
     if (outcome.settlement.outcome === 'released') {
+      const { length } = job.links;
+      const rest = length === 0 ? '' : ` The ${length} jobs that were to follow it are not run.`;
       this.#context.logger.warn(
         { job: job.name, id: job.id, connection: this.name, queue },
-        `${job.name} released itself, which does nothing on the connection '${this.name}': it has no later.`,
+        `${job.name} released itself, which does nothing on the connection '${this.name}': it has no later.${rest}`,
       );
     }
     return job.value;
+  }
+
+  /** @throws what the job that follows fails with */
+  async #follow(job: RunningJob, { onward = [], error: failure }: Outcome): Promise<void> {
+    const { manager } = this.#context;
+    try {
+      for (const next of onward) await sendOnward(manager, next);
+    } catch (error) {
+      if (failure === undefined) throw error;
+      // The job that failed is what its dispatch tells of.
+      manager.report(error, { job, during: `what the failure of ${job.name} sends` });
+    }
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {

@@ -1,0 +1,305 @@
+/** What becomes of a chain where one of its jobs ends otherwise than by coming back or throwing. */
+import { Job } from '../../src/job/job';
+import type { ConnectionConfig } from '../../src/connections/configs';
+import { connectMemory } from '../../src/connections/memory/memory-connection';
+import type { Connection, Settlement } from '../../src/connections/contract';
+import { Transaction } from '../../src/dispatch/transaction/transaction';
+import { noCounters, withCounters } from '../../src/payload/counters';
+import { Worker } from '../../src/worker/worker';
+import { elapse, type TestApplication, testApplication } from '../support/application';
+
+let ran: string[];
+let causes: unknown[];
+
+@Job({ tries: 1 })
+class Note extends Job {
+  constructor(readonly text: string) {
+    super();
+  }
+  handle(): void {
+    ran.push(this.text);
+  }
+}
+
+@Job({ tries: 1 })
+class Does extends Job {
+  constructor(readonly what: 'release' | 'fail' | 'break oddly' | 'add nothing' | 'add much') {
+    super();
+  }
+  handle(): void {
+    ran.push(this.what);
+    if (this.what === 'release') this.release('1m');
+    if (this.what === 'fail') throw new Error('it broke');
+    if (this.what === 'break oddly') throw Object.assign(new Error(), { message: { n: 1n } });
+    if (this.what === 'add nothing') this.appendToChain(undefined as never);
+    if (this.what === 'add much') this.appendToChain(new Note('x'.repeat(600_000)), new Note('y'.repeat(600_000)));
+  }
+}
+
+@Job()
+class Alert extends Job {
+  handle(): void {
+    ran.push('alert');
+    causes.push(this.job.cause);
+  }
+}
+
+const MEMORY: ConnectionConfig = { driver: 'memory', retryAfter: 30 };
+let application: TestApplication;
+let texts: string[];
+
+function given(connections: Record<string, ConnectionConfig> = { memory: MEMORY }): void {
+  application = testApplication({ connections, default: Object.keys(connections)[0]! });
+}
+
+/** A memory connection, some of whose parts are other ones. */
+function givenWith(parts: (real: Connection) => Partial<Connection>): void {
+  given({ memory: MEMORY, other: MEMORY });
+  application.manager.addConnector('memory', (config, context) => {
+    const real = connectMemory(config, context);
+    if (context.name !== 'memory') return real;
+    const own = parts(real);
+    return new Proxy<Connection>(real, {
+      get(_, property): unknown {
+        if (property in own) return own[property as keyof Connection];
+        const value: unknown = Reflect.get(real, property, real);
+        return typeof value === 'function' ? (value.bind(real) as unknown) : value;
+      },
+    });
+  });
+}
+
+const work = (connection?: string): Promise<unknown> =>
+  new Worker({ connection, stopWhenEmpty: true }, application.manager).run();
+
+/** The text of the job that waits first. */
+async function waiting(): Promise<string> {
+  const [job] = await application.manager.driver().peek('default', 'ready', 1);
+  return job!.payload.toString();
+}
+
+const failed = () => application.manager.failed.list();
+
+beforeEach(() => {
+  ran = [];
+  causes = [];
+  texts = [];
+  given();
+});
+afterEach(() => application.manager.close());
+
+describe('the catch() of a chain is sent', () => {
+  const chain = (what: Does['what']) =>
+    application.bus
+      .chain([new Does(what), new Note('never')])
+      .catch(new Alert())
+      .dispatch();
+
+  it('by a link that is kept as failed because the store refuses to have it run again', async () => {
+    const refuse = (settlements: readonly Settlement[]): void => {
+      if (settlements.some(({ outcome }) => outcome === 'released')) throw new Error('no room');
+    };
+    givenWith((real) => ({
+      settle: async (settlements) => (refuse(settlements), real.settle(settlements)),
+      settleAndReserve: async (settlements, request) => (
+        refuse(settlements),
+        real.settleAndReserve!(settlements, request)
+      ),
+    }));
+    await chain('release');
+    const worker = new Worker({}, application.manager);
+    const ended = worker.run();
+    await elapse(application.clock, 5);
+    void worker.stop();
+    await elapse(application.clock, 1);
+    await ended;
+
+    expect(ran).toEqual(['release', 'alert']);
+    expect(causes).toEqual([
+      expect.objectContaining({ name: 'Does', message: expect.stringContaining('no room') as string }),
+    ]);
+  });
+
+  it('by a link that is poison, though its text is never parsed again', async () => {
+    const id = await chain('fail');
+    const broken = (await waiting()).replace('"what":"fail"', '"what":');
+    await application.manager.connection().clear();
+    const crashed = withCounters(Buffer.from(broken), { ...noCounters, crashes: 4 });
+    await application.manager.driver().push('default', [{ payload: crashed.toString() }]);
+
+    await work();
+    expect(ran).toEqual(['alert']);
+    expect(causes).toEqual([{ id, name: 'Does', message: expect.stringContaining('4') as string }]);
+    expect(await failed()).toMatchObject([{ id, name: 'Does' }]);
+  });
+
+  it('by a link whose failure is kept on another connection', async () => {
+    givenWith((real) => ({ capabilities: { ...real.capabilities, failed: false }, failed: undefined }));
+    application.manager.configure({ ...application.manager.configuration, failed: 'other' });
+    await chain('fail');
+    await work();
+    expect(ran).toEqual(['fail', 'alert']);
+    expect(await failed()).toMatchObject([{ connection: 'memory', name: 'Does' }]);
+  });
+
+  it('with a message that is a text, whatever was thrown', async () => {
+    await chain('break oddly');
+    await work();
+    expect(causes).toEqual([expect.objectContaining({ message: 'Error' })]);
+  });
+});
+
+describe('a payload whose chain is corrupt', () => {
+  it.each([
+    ['no list', '"chained":{}', '/chained: expected a list'],
+    ['no link', '"chained":[1]', '/chained/0: expected an object'],
+    ['no queue', '"chained":[{"payload":"{}"}]', '/chained/0/queue: expected a text'],
+    ['no payload', '"chained":[{"queue":"default","payload":"{}"}]', '/chained/0/payload: expected a payload'],
+    [
+      'a delay that is none',
+      '"chained":[{"queue":"a","payload":"{}","delay":"1"}]',
+      '/chained/0/delay: expected a number',
+    ],
+    ['a key that reaches a prototype', '"chained":[{"__proto__":{"queue":"a"}}]', 'it has a key __proto__'],
+  ])('with %s is kept as failed with what is wrong, and what catches it is sent', async (_what, chained, problem) => {
+    await application.bus
+      .chain([new Note('a'), new Note('b')])
+      .catch(new Alert())
+      .dispatch();
+    const text = await waiting();
+    const start = text.indexOf('"chained":');
+    await application.manager.connection().clear();
+    const corrupt = text.slice(0, start) + chained + text.slice(text.indexOf(',"chainCatch":', start));
+    await application.manager.connection().pushRaw(corrupt);
+
+    await work();
+    expect(ran).toEqual(['alert']);
+    const [entry] = await failed();
+    expect(entry).toMatchObject({ exception: expect.stringContaining(problem) as string });
+    expect(entry!.payload).toContain(chained);
+  });
+});
+
+describe('a link that has succeeded', () => {
+  it('stays so where the connection of the next one is not known: a carrier waits for a worker that knows it', async () => {
+    given({ memory: MEMORY, other: MEMORY });
+    await application.bus.chain([new Note('a'), new Note('b').onConnection('other')]).dispatch();
+    texts = [await waiting()];
+    await application.manager.close();
+
+    given();
+    await application.manager.connection().pushRaw(texts[0]!);
+    await work();
+    expect(ran).toEqual(['a']);
+    expect(await failed()).toEqual([]);
+    expect(await application.manager.driver().counts('default')).toMatchObject({ delayed: 1 });
+    expect(application.log.messages('warn').join('\n')).toContain("'other'");
+  });
+
+  it('stays so where payloads cannot be given their fields', async () => {
+    given({ memory: MEMORY, other: MEMORY });
+    await application.bus.chain([new Note('a'), new Note('b').onConnection('other')]).dispatch();
+    application.manager.createPayloadUsing(() => {
+      throw new Error('no tenant here');
+    });
+    await work();
+    await work('other');
+    expect(ran).toEqual(['a', 'b']);
+    expect(await failed()).toEqual([]);
+  });
+
+  it('has the next one run once on a connection that runs jobs at once, and its failure is kept', async () => {
+    given({ memory: MEMORY, sync: { driver: 'sync' } });
+    await application.bus
+      .chain([new Note('a'), new Does('fail').onConnection('sync'), new Note('never')])
+      .catch(new Alert())
+      .dispatch();
+    await work();
+    await application.clock.advance('10m');
+    await work();
+    expect(ran).toEqual(['a', 'fail', 'alert']);
+    expect(await failed()).toMatchObject([
+      { name: 'onqueue:carry', exception: expect.stringContaining('it broke') as string },
+    ]);
+  });
+});
+
+describe('what a link adds', () => {
+  it('is refused where it is no job', async () => {
+    await application.bus.dispatch(new Does('add nothing'));
+    await work();
+    expect(await failed()).toMatchObject([{ exception: expect.stringContaining('E_INVALID_CHAIN') as string }]);
+  });
+
+  it('is refused where the rest would be more than a payload may have', async () => {
+    await application.bus.dispatch(new Does('add much'));
+    await work();
+    expect(await failed()).toMatchObject([
+      { exception: expect.stringMatching(/What follows Does, 2 jobs in one payload,.*bytes/) as string },
+    ]);
+  });
+});
+
+describe('a chain on a connection that runs jobs at once', () => {
+  beforeEach(() => given({ sync: { driver: 'sync' } }));
+
+  it('may have as many links as a payload takes', async () => {
+    await application.bus.chain(Array.from({ length: 1000 }, (_, place) => new Note(`${place}`))).dispatch();
+    expect(ran).toHaveLength(1000);
+    expect(ran.at(-1)).toBe('999');
+  });
+
+  it('rejects with what its link failed with, also where the job that is to catch it fails', async () => {
+    const failing = application.bus
+      .chain([new Does('fail'), new Note('never')])
+      .catch(new Does('break oddly'))
+      .dispatch();
+    await expect(failing).rejects.toThrow('it broke');
+    expect(ran).toEqual(['fail', 'break oddly']);
+    expect(application.log.messages('error').join('\n')).toContain('what the failure of Does sends');
+  });
+
+  it('says which jobs are not run where a link releases itself', async () => {
+    await application.bus.chain([new Does('release'), new Note('never')]).dispatch();
+    expect(ran).toEqual(['release']);
+    expect(application.log.messages('warn').join('\n')).toContain('The 1 jobs that were to follow it are not run');
+  });
+});
+
+describe('a chain', () => {
+  it('may hold one instance twice, and frozen ones', async () => {
+    const note = Object.freeze(new Note('again'));
+    await application.bus.chain([note, note, note]).dispatch();
+    await work();
+    expect(ran).toEqual(['again', 'again', 'again']);
+  });
+
+  it('is sent at the commit as a whole, or not at all', async () => {
+    const chain = application.bus.chain([new Note('a'), new Note('b')]);
+    await expect(
+      Transaction.run(async () => {
+        await chain.dispatch().afterCommit();
+        throw new Error('rolled back');
+      }),
+    ).rejects.toThrow('rolled back');
+    await work();
+    expect(ran).toEqual([]);
+    await Transaction.run(async () => void (await chain.dispatch().afterCommit()));
+    await work();
+    expect(ran).toEqual(['a', 'b']);
+  });
+
+  it('is refused where a link would travel in more than its connection takes, carrier included', async () => {
+    given({ memory: { ...MEMORY, maxPayload: 4000 }, other: MEMORY });
+    const chain = (length: number) =>
+      application.bus
+        .chain([new Note('a'), new Note('b').onConnection('other'), new Note('"'.repeat(length))])
+        .dispatch();
+    await expect(chain(450)).rejects.toMatchObject({ code: 'E_PAYLOAD_TOO_LARGE' });
+    await chain(100);
+    await work();
+    await work('other');
+    await work();
+    expect(ran).toEqual(['a', 'b', '"'.repeat(100)]);
+  });
+});
