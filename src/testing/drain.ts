@@ -1,6 +1,7 @@
 /** Runs what waits on the connections of a fake, one job after another, until nothing is left to run. */
 import { momentOf } from '../base/clock';
 import { invalidJobOption } from '../job/errors';
+import { BUILT_IN } from '../job/registry';
 import { InvalidPayloadError } from '../payload/errors';
 import { UNREADABLE_NAME } from '../payload/unreadable';
 import type { Connection, Reservation, SetAside } from '../connections/contract';
@@ -109,10 +110,10 @@ export class Drain {
     try {
       const outcome = await this.#executor.run(job);
       const [result] = await connection.settle([outcome.settlement]);
-      const run = jobRun(job, outcome);
+      const run = jobRun(job, outcome, this.#clock.now());
       if (result === 'lost') {
         await this.#executor.announcer.announceLost(job, outcome);
-        return { ...run, outcome: 'lost', delay: undefined };
+        return { ...run, outcome: 'lost', delay: undefined, next: [] };
       }
       await this.#executor.announcer.announce(job, outcome);
       return run;
@@ -122,6 +123,8 @@ export class Drain {
   }
 
   #note(run: JobRun): void {
+    // What sends a link on to another connection is none of the program's, as long as it does.
+    if (run.name.startsWith(BUILT_IN) && run.outcome === 'completed') return;
     this.#runs.push(run);
     const { outcome, error } = run;
     if (this.#options.throwOnFailure === true && outcome === 'failed' && error !== undefined) throw error;
@@ -182,5 +185,6 @@ function unreadable(connection: Connection, { queue, id }: SetAside): JobRun {
     value: undefined,
     delay: undefined,
     error: new InvalidPayloadError('it is not a JSON object'),
+    next: [],
   };
 }

@@ -3,11 +3,13 @@
  * assertions about what was pushed.
  */
 import { AssertionError } from 'node:assert';
+import { isDeepStrictEqual } from 'node:util';
 import type { Stub } from '../container/stubs';
 import { MemoryStore } from '../connections/memory/memory-store';
-import type { Class } from '../job/definition';
+import type { Class, JobInstance } from '../job/definition';
 import { definitionOfJob } from '../job/definition-of';
 import type { Duration } from '../job/duration';
+import { invalidChain, notAJob } from '../job/errors';
 import { defaultManager, standIn } from '../application/default-manager';
 import { runFor } from '../connections/application';
 import { setFakeFactory } from '../application/fake-slot';
@@ -17,7 +19,8 @@ import { Drain, type DrainOptions, type DrainReport } from './drain';
 import { AlreadyFakedError } from './errors';
 import { FakeConnection, FakedJobs, type FakedJobsOptions } from './fake-connection';
 import { FakeManager } from './fake-manager';
-import { type Push, type Pushed, PushLog } from './push-log';
+import { type Push, type Pushed, ReadPush } from './push';
+import { PushLog } from './push-log';
 import { TestClock } from './test-clock';
 
 export interface FakeOptions extends FakedJobsOptions {
@@ -29,6 +32,9 @@ export interface FakeOptions extends FakedJobsOptions {
   /** Default: one that starts at the present moment. */
   readonly clock?: TestClock | undefined;
 }
+
+/** A link of a chain: any job of this very class, or one with the data of this instance. */
+export type ExpectedLink = Class | JobInstance;
 
 /** Chooses among the pushed jobs of a class. */
 export type PushedPredicate<J extends object> = (job: J, pushed: Pushed<J>) => boolean;
@@ -142,6 +148,23 @@ export class FakeQueue {
   }
 
   /**
+   * A chain of just these jobs was pushed, in this order, the first one included: `[Fetch, new Resize(80), Report]`.
+   *
+   * @throws AssertionError; E_INVALID_CHAIN, E_NOT_A_JOB, E_UNDECORATED_JOB, and what an instance could not be sent for
+   */
+  assertChained(jobs: readonly ExpectedLink[]): void {
+    if (!Array.isArray(jobs)) throw notAJob(jobs, 'a list of jobs');
+    if (jobs.length === 0) throw invalidChain(jobs, 'Say which jobs, the first of them included.');
+    const expected = jobs.map((job) => this.#expectedLink(job as ExpectedLink));
+    const isThere = this.#sent().all.some((first) => {
+      const chain = [first, ...first.links];
+      return chain.length === expected.length && chain.every((link, place) => expected[place]!.is(link));
+    });
+    const names = expected.map(({ name }) => name).join(', ');
+    this.#assert(isThere, `No chain of ${names} was pushed.`, 'assertChained');
+  }
+
+  /**
    * Runs what is ready, one job after another, through the executor of the worker, until nothing is; what jobs dispatch
    * on the way as well. A job that fails does not make it reject, unless `throwOnFailure` says so: look at the report.
    *
@@ -210,6 +233,17 @@ export class FakeQueue {
   #sent(): PushLog {
     this.#manager?.outbox.sendNow();
     return this.#log;
+  }
+
+  #expectedLink(job: ExpectedLink): { readonly name: string; is(link: ReadPush): boolean } {
+    if (typeof job === 'function' && typeof job.prototype === 'object') {
+      const { name } = definitionOfJob(Object.create(job.prototype as object) as object);
+      return { name, is: ({ definition }) => definition?.name === name };
+    }
+    const { connection, queue, entry } = this.#current().encoder.encode(job, {});
+    const same = new ReadPush(connection, queue, entry, this.clock.now());
+    const { data } = same.push.payload;
+    return { name: same.shown, is: ({ push }) => isDeepStrictEqual(push.payload['data'], data) };
   }
 
   #assertTimes(job: Class, expected: number, assertion: keyof FakeQueue): void {

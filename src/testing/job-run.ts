@@ -1,10 +1,13 @@
 /** What became of one run, as a test reads it. */
-import type { Seconds } from '../base/clock';
+import type { Milliseconds, Seconds } from '../base/clock';
+import type { Settlement } from '../connections/contract';
 import type { JobContext } from '../job/job-context';
+import { type ChainLink, NO_CHAIN } from '../payload/chain';
 import type { Outcome } from '../worker/running-job';
 import type { RunningJob } from '../worker/running-job';
 import { resolveWorkerOptions, type WorkerOptions } from '../worker/worker-options';
 import type { ExecutorSettings } from '../worker/executor';
+import { type NextJob, ReadPush } from './push';
 
 export interface JobRun {
   /** `cancelled`: by `Queue.cancel(id)`. `lost`: while it ran, its queue was cleared or its lease ended, so its outcome was refused. */
@@ -23,6 +26,8 @@ export interface JobRun {
   readonly delay: Seconds | undefined;
   /** Of a failed attempt or a failed job, or why a job was released without having been run. */
   readonly error: Error | undefined;
+  /** What follows: of a completed job the rest of its chain, of which the first is sent; of a failed one what `catch()` was given. */
+  readonly next: readonly NextJob[];
 }
 
 /** A worker's flags, for jobs that say nothing themselves. */
@@ -34,7 +39,7 @@ export function executorSettings({ tries, backoff, timeout }: WorkerFlags): Exec
   return { defaults, grace };
 }
 
-export function jobRun(job: RunningJob, { settlement, error, reason }: Outcome): JobRun {
+export function jobRun(job: RunningJob, { settlement, error, reason }: Outcome, now: Milliseconds): JobRun {
   const { id, name, queue, attempts }: JobContext = job;
   return {
     outcome: settlement.outcome,
@@ -47,5 +52,12 @@ export function jobRun(job: RunningJob, { settlement, error, reason }: Outcome):
     value: job.value,
     delay: settlement.outcome === 'released' ? settlement.delay : undefined,
     error: error ?? reason,
+    next: linksBehind(job, settlement.outcome).map((link) => ReadPush.ofLink(link, job.connectionName, now).next),
   };
+}
+
+function linksBehind({ links, envelope }: RunningJob, outcome: Settlement['outcome']): readonly ChainLink[] {
+  const { caught } = envelope?.chain ?? NO_CHAIN;
+  if (outcome === 'completed') return links;
+  return outcome === 'failed' && caught !== undefined ? [caught] : [];
 }

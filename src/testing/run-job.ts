@@ -17,6 +17,8 @@ import { TestClock } from './test-clock';
 export interface RunJobOptions extends WorkerFlags {
   /** What stands in for what is injected, by token: `[[Mailer, { send: async () => undefined }]]`. */
   readonly stubs?: readonly Stub[] | undefined;
+  /** What is to follow it: the chain that it is the first link of. */
+  readonly chain?: readonly JobInstance[] | undefined;
   /** Which run this is: 3 stands for two failed attempts before it. Default 1. */
   readonly attempts?: number | undefined;
   /** For timeouts and moments. Default: that of the fake in place, otherwise one that stands still. */
@@ -40,12 +42,15 @@ export interface RunJobResult<J extends object> extends JobRun {
  * @throws what is wrong with the job or its data, as its dispatch would; E_INVALID_JOB_OPTION, E_INVALID_WORKER_OPTION
  */
 export async function runJob<J extends JobInstance>(job: J, options: RunJobOptions = {}): Promise<RunJobResult<J>> {
-  const { attempts = 1 } = options;
+  const { attempts = 1, chain } = options;
   if (!Number.isInteger(attempts) || attempts < 1) {
     throw invalidJobOption('attempts of runJob()', attempts, 'Give a whole number from 1.');
   }
   const manager = managerOf(options);
-  const { connection, queue, entry } = manager.encoder.encode(job, {});
+  const { connection, queue, entry } = manager.encoder.encode(
+    job,
+    chain === undefined ? {} : { chain: { links: chain } },
+  );
   const counters = { ...noCounters, attempts, exceptions: attempts - 1 };
   const payload = withCounters(Buffer.from(entry.payload), counters);
   const running = new RunningJob({ queue, payload, counters, token: undefined }, connection);
@@ -53,7 +58,7 @@ export async function runJob<J extends JobInstance>(job: J, options: RunJobOptio
   try {
     const outcome = await executor.run(running);
     await executor.announcer.announce(running, outcome);
-    const run = jobRun(running, outcome);
+    const run = jobRun(running, outcome, manager.clock.now());
     return { ...run, job: run.job ?? job, reported: manager.reported } as JobRun as RunJobResult<J>;
   } finally {
     executor.close();

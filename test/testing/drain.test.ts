@@ -46,6 +46,7 @@ describe('a drain', () => {
         value: 'sent to ada@example.org',
         delay: undefined,
         error: undefined,
+        next: [],
       },
     ]);
     expect([released, failed, lost, reported]).toEqual([[], [], [], []]);

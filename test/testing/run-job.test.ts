@@ -43,6 +43,7 @@ describe('running one job', () => {
       value: 'sent to ada@example.org',
       delay: undefined,
       error: undefined,
+      next: [],
       reported: [],
     });
     expect(result.job).not.toBe(given);

@@ -28,9 +28,13 @@ queue.assertPushed(Add, (job, { queue, delay }) => job.left > delay && queue ===
 queue.assertPushed(Add, 2);
 queue.assertPushedOn('default', Add, (job) => job.right === 2);
 queue.assertPushed(Guarded, (job) => job.secret === '');
+queue.assertChained([Add, Guarded, new Add(1, 2)]);
 export const lefts: number[] = queue.pushed(Add).map(({ job }) => job.left);
 export const report: Promise<DrainReport> = queue.drain({ delayed: true, timeout: '1m' });
 export const sum: Promise<number | undefined> = runJob(new Add(1, 2)).then(({ value }) => value);
+export const next: Promise<readonly string[]> = runJob(new Add(1, 2), { chain: [new Add(3, 4)] }).then((run) =>
+  run.next.map(({ name }) => name),
+);
 export const left: Promise<number> = runJob(new Add(1, 2)).then(({ job }) => job.left);
 
 // @ts-expect-error -- a field that the job does not have
@@ -41,6 +45,15 @@ queue.assertPushed(Add, (job) => void job.left);
 
 // @ts-expect-error -- an answer that comes later would always be taken for yes
 queue.assertPushed(Add, async (job) => job.left === 1);
+
+// @ts-expect-error -- one job in place of a list
+queue.assertChained(Add);
+
+// @ts-expect-error -- a name in place of a class
+queue.assertChained(['Add']);
+
+// @ts-expect-error -- a class where what follows is an instance
+void runJob(new Add(1, 2), { chain: [Add] });
 
 // @ts-expect-error -- a queue where the class belongs
 queue.assertPushedOn(Add, 'default');

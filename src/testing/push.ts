@@ -1,0 +1,119 @@
+/** One job that was pushed, as a test reads it. */
+import { inspect } from 'node:util';
+import type { Milliseconds, Seconds } from '../base/clock';
+import type { Entry } from '../connections/contract';
+import type { JobDefinition } from '../job/definition';
+import { registry } from '../job/registry';
+import type { ChainLink } from '../payload/chain';
+import { decodeEnvelope, decodeJob, type Envelope } from '../payload/envelope';
+
+/** One payload as it reached a connection. */
+export interface Push {
+  /** Empty where the payload has none. */
+  readonly id: string;
+  /** The job's name; empty where the payload cannot be read. */
+  readonly name: string;
+  readonly connection: string;
+  readonly queue: string;
+  /** 0: ready at once. */
+  readonly delay: Seconds;
+  /** Its fields; none where it cannot be read. */
+  readonly payload: Readonly<Record<string, unknown>>;
+  /** The whole of it, to the byte. */
+  readonly text: string;
+}
+
+/** One job that was pushed, or is to be. */
+export interface Pushed<J extends object> extends Push {
+  /** As a worker would get it: made from the payload, anew for each call. */
+  readonly job: J;
+}
+
+/** A job that follows another. */
+export interface NextJob extends Push {
+  /** As a worker would get it; undefined where it is of no class here. */
+  readonly job: object | undefined;
+}
+
+export class ReadPush {
+  readonly push: Push;
+  readonly definition: JobDefinition | undefined;
+  readonly #envelope: Envelope | undefined;
+  readonly #now: Milliseconds;
+
+  constructor(connection: string, queue: string, entry: Entry, now: Milliseconds) {
+    const { payload: text, dueAt } = entry;
+    const delay = dueAt === undefined ? (entry.delay ?? 0) : Math.max(0, (dueAt - now) / 1000);
+    const envelope = readable(text);
+    this.#envelope = envelope;
+    this.#now = now;
+    this.definition = envelope?.names.map((known) => registry().find(known)).find((found) => found !== undefined);
+    const name = this.definition?.name ?? envelope?.name ?? '';
+    this.push = { id: envelope?.id ?? '', name, connection, queue, delay, payload: envelope?.fields ?? {}, text };
+  }
+
+  static ofLink(link: ChainLink, from: string, now: Milliseconds): ReadPush {
+    return new ReadPush(link.connection ?? from, link.queue, link, now);
+  }
+
+  /** As a worker would get it; undefined where it is of no class here. @throws InvalidPayloadError, UnknownClassError */
+  get job(): object | undefined {
+    return this.#envelope && this.definition && decodeJob(this.#envelope, this.definition, registry());
+  }
+
+  get next(): NextJob {
+    return { ...this.push, job: this.job };
+  }
+
+  /** The jobs that travel in it: those of its chain behind it, in their order. */
+  get links(): readonly ReadPush[] {
+    return (this.#envelope?.chain.links ?? []).map((link) => this.#linked(link));
+  }
+
+  get caught(): ReadPush | undefined {
+    const caught = this.#envelope?.chain.caught;
+    return caught && this.#linked(caught);
+  }
+
+  /** For people. */
+  describe(): string {
+    const { queue, connection, delay } = this.push;
+    const later = delay > 0 ? `, delayed by ${delay} s` : '';
+    const links = this.links.map((link) => `\n     then ${link.#onQueue()}`).join('');
+    const caught = this.caught === undefined ? '' : `\n     where one fails ${this.caught.#onQueue()}`;
+    return `${this.shown} on the queue '${queue}' of '${connection}'${later}${links}${caught}`;
+  }
+
+  #onQueue(): string {
+    return `${this.shown} on '${this.push.queue}' of '${this.push.connection}'`;
+  }
+
+  #linked(link: ChainLink): ReadPush {
+    return ReadPush.ofLink(link, this.push.connection, this.#now);
+  }
+
+  /** Its class and data, in a line. */
+  get shown(): string {
+    const { name, text, payload } = this.push;
+    try {
+      const { job } = this;
+      if (job !== undefined) return brief(job);
+    } catch (error) {
+      return `${name}, whose data cannot be read (${(error as Error).message})`;
+    }
+    return name === '' ? `the text ${brief(text)}` : `${name} ${brief(payload['data'])}`;
+  }
+}
+
+function readable(text: string): Envelope | undefined {
+  try {
+    return decodeEnvelope(Buffer.from(text));
+  } catch {
+    // A raw push may be anything; a worker would set it aside.
+    return undefined;
+  }
+}
+
+function brief(value: unknown): string {
+  return inspect(value, { depth: 2, breakLength: Infinity, maxStringLength: 60, maxArrayLength: 5 });
+}
