@@ -62,6 +62,12 @@ describe('exchange.lua, with jobs that follow an outcome', () => {
     ]);
   });
 
+  it('leaves a hint where what follows becomes due before all others', async () => {
+    const [a] = await reserved('a');
+    await settle(next(2, [300, 'b']), completed(a!));
+    expect(await world.state()).toEqual({ 'r:delayed': [[probe('b'), 300]], 'r:notify': ['1'] });
+  });
+
   it('leaves no hint for what waits behind others', async () => {
     await world.pushLater([['any', 100, probe('first')]]);
     const [a] = await reserved('a');
