@@ -2,6 +2,7 @@
  * Errors of others, as ours may hold them. A client hangs on its errors what it was doing: a command with its password, a
  * statement with its payload, a request with its keys. What stays is what it says, where, and by which code.
  */
+import { types } from 'node:util';
 import { isSecretKey, MASK, redact } from './redact';
 
 /** Beside numbers: by these, programs tell errors apart. */
@@ -22,6 +23,11 @@ const QUOTED: readonly (readonly [RegExp, string])[] = [
 
 const made = new WeakMap<object, Error>();
 
+/** Also of another realm, as a test runner's sandbox is one. */
+export function isError(value: unknown): value is Error {
+  return value instanceof Error || value instanceof DOMException || types.isNativeError(value);
+}
+
 /** What may be told of a text that a server or a client wrote: neither data nor secrets. */
 export function foreignText(text: string): string {
   return redact(QUOTED.reduce((told, [words, instead]) => told.replace(words, instead), text));
@@ -39,7 +45,15 @@ export function wordsOf(error: unknown): string | undefined {
 /** One of its class that says the same, and holds nothing else; it prints as what it says. What is no error becomes a text. */
 export function bare(error: unknown, depth = 0): unknown {
   if (error === undefined || error === null) return error;
-  if (!(error instanceof Error)) return toldOf(error);
+  try {
+    return isError(error) ? bared(error, depth) : toldOf(error);
+  } catch {
+    // Anything may be thrown, and must not hide what it is the cause of.
+    return new Error('an error that cannot be read');
+  }
+}
+
+function bared(error: Error, depth: number): Error {
   const known = made.get(error);
   if (known !== undefined) return known;
   const copy = likeness(error);
@@ -57,15 +71,31 @@ export function bare(error: unknown, depth = 0): unknown {
 }
 
 function likeness(error: Error): Error {
-  const { name, message, stack } = error;
-  const copy = Object.setPrototypeOf(new Error(textOf(message)), Object.getPrototypeOf(error) as object) as Error;
-  hide(copy, 'stack', withoutNode(textOf(stack)));
-  if (copy.name !== name) hide(copy, 'name', textOf(name));
-  for (const [key, value] of Object.entries(error)) {
-    const isTold = typeof value === 'number' || (TELLING.includes(key) && typeof value === 'string');
-    if (isTold) hide(copy, key, typeof value === 'string' ? foreignText(value) : value);
+  const copy = new Error(textOf(error.message));
+  const prototype = Object.getPrototypeOf(error) as object;
+  hide(copy, 'stack', withoutNode(textOf(error.stack)));
+  hide(copy, 'name', textOf(error.name));
+  // Those of a class may read what a copy does not have, and throw: that of a `DOMException` does.
+  for (const key of accessorsOf(prototype)) if (!Object.hasOwn(copy, key)) hide(copy, key, codeOf(error, key));
+  for (const key of Object.keys(error)) {
+    const code = codeOf(error, key);
+    if (code !== undefined && !Object.hasOwn(copy, key)) hide(copy, key, code);
   }
-  return copy;
+  return Object.setPrototypeOf(copy, prototype) as Error;
+}
+
+/** What may be told of a property; undefined: nothing. */
+function codeOf(error: Error, key: string): string | number | undefined {
+  const value: unknown = Reflect.get(error, key);
+  if (typeof value === 'number') return value;
+  return TELLING.includes(key) && typeof value === 'string' ? foreignText(value) : undefined;
+}
+
+function accessorsOf(prototype: object | null): readonly string[] {
+  if (prototype === null || Object.hasOwn(prototype, 'isPrototypeOf')) return [];
+  const own = Object.entries(Object.getOwnPropertyDescriptors(prototype));
+  const accessors = own.filter(([, member]) => 'get' in member).map(([key]) => key);
+  return [...accessors, ...accessorsOf(Object.getPrototypeOf(prototype) as object | null)];
 }
 
 /** The frames of Node.js itself say nothing about what went wrong. */
@@ -99,7 +129,7 @@ const DEEPEST_FACT = 6;
 export function redacted<T>(value: T, depth = 0): T {
   if (typeof value === 'string') return redact(value) as T;
   if (typeof value !== 'object' || value === null || depth === DEEPEST_FACT) return value;
-  if (value instanceof Error) return bare(value) as T;
+  if (isError(value)) return bare(value) as T;
   if (Array.isArray(value)) return value.map((item) => redacted(item as unknown, depth + 1)) as T;
   if (Object.getPrototypeOf(value) !== Object.prototype) return value;
   const told = ([key, item]: [string, unknown]): [string, unknown] =>

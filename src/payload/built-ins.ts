@@ -1,6 +1,7 @@
 /** The values that JSON cannot hold, each with the form that stands for it in a payload: `docs/format.md` shows them all. */
 import { types } from 'node:util';
-import { ERRORS, errorForm, errorOf, isError, nativeNameOf } from './error-form';
+import { isError } from '../base/foreign-error';
+import { ERRORS, errorForm, errorOf, nativeNameOf } from './error-form';
 import { isRecord } from './kinds';
 import type { Limits } from './limits';
 

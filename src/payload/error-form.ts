@@ -1,5 +1,4 @@
 /** The form of errors: their name, message, stack, cause and all other properties. */
-import { types } from 'node:util';
 import { OnqueueError } from '../base/onqueue-error';
 
 interface ErrorConstructor {
@@ -17,10 +16,6 @@ export const ERRORS: ReadonlyMap<string, ErrorConstructor> = new Map<string, Err
 
 /** Not enumerable on an error. All others are ordinary properties. */
 const HIDDEN = ['name', 'message', 'stack', 'cause'];
-
-export function isError(value: object): value is Error {
-  return types.isNativeError(value) || value instanceof Error || value instanceof DOMException;
-}
 
 export function errorForm(error: Error): object {
   const type = nativeNameOf(error);

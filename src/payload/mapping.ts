@@ -9,7 +9,7 @@
 import { types } from 'node:util';
 import type { Class } from '../job/definition';
 import { type ClassTransformer, classTransformer, type Executor } from './class-transformer';
-import { isError } from './error-form';
+import { isError } from '../base/foreign-error';
 import { InvalidPayloadError } from './errors';
 import { described, remedyFor, strayChoice, symbolKeyOf } from './kinds';
 import { checkMade } from './limits';

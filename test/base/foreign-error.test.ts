@@ -80,6 +80,32 @@ class Client {
   constructor(readonly options: object) {}
 }
 
+describe('an error that answers to none but itself', () => {
+  const unavailable = (cause: unknown): QueueUnavailableError =>
+    new QueueUnavailableError(
+      { connection: 'main', store: 'Redis', address: 'h', consequence: 'nothing was done' },
+      { cause },
+    );
+
+  it('such as that of a fetch that was given up, is held as what it says, and can be read', () => {
+    const { cause } = unavailable(new DOMException('took too long', 'TimeoutError'));
+
+    expect(cause).toBeInstanceOf(DOMException);
+    expect(cause).toMatchObject({ name: 'TimeoutError', message: 'took too long', code: DOMException.TIMEOUT_ERR });
+    expect(inspect(cause)).toContain('took too long');
+  });
+
+  it('or to nobody, hides no other', () => {
+    const unreadable = new Proxy(new Error('x'), {
+      get: () => {
+        throw new Error('not to be read');
+      },
+    });
+
+    expect(unavailable(unreadable).cause).toHaveProperty('message', 'an error that cannot be read');
+  });
+});
+
 describe('what a configuration gives as a secret', () => {
   const password = 'Tr0ub4dor&3/@x';
 
