@@ -1,7 +1,7 @@
 /** A worker in a process of its own, that can be killed, frozen, thawed and told to stop. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { type Milliseconds, systemClock } from '../../../src/base/clock';
 
 export interface Exit {
@@ -12,6 +12,9 @@ export interface Exit {
 
 /** Far beyond any grace. */
 const DEADLINE: Milliseconds = 45_000;
+
+/** What nobody ever wakes: to pause without the event loop. */
+const NEVER = new Int32Array(new SharedArrayBuffer(4));
 
 export class WorkerProcess {
   readonly pid: number;
@@ -52,11 +55,21 @@ export class WorkerProcess {
   /** It stands still from here on, unknowing, as under a hypervisor that pauses its machine. */
   freeze(): void {
     this.#process.kill('SIGSTOP');
+    // On a busy machine a thread may end its job before the signal reaches it.
+    while (!this.isFrozen) Atomics.wait(NEVER, 0, 0, 1);
   }
 
-  /** Whether it stands still. */
+  /** Whether all of it stands still. */
   get isFrozen(): boolean {
-    return /\) T /.test(readFileSync(`/proc/${this.pid}/stat`, 'utf8'));
+    const tasks = `/proc/${this.pid}/task`;
+    return readdirSync(tasks).every((task) => {
+      try {
+        return /\) T /.test(readFileSync(`${tasks}/${task}/stat`, 'utf8'));
+      } catch {
+        // That thread has just ended.
+        return false;
+      }
+    });
   }
 
   thaw(): void {
