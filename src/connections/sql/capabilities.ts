@@ -1,7 +1,7 @@
 /** What can be done with each of the databases, by their names for people. */
 import { ALL_CAPABLE } from '../kit/capabilities';
 
-const DATABASE = { ...ALL_CAPABLE, follows: false, ties: false };
+const DATABASE = { ...ALL_CAPABLE, ties: false };
 
 export const STORES = {
   SQLite: DATABASE,

@@ -117,7 +117,7 @@ export interface ReservationToken {
 /** How a reservation ends, as far as the tables are concerned. */
 export type Ending = ReservationToken &
   (
-    | { readonly kind: 'removed' }
+    | { readonly kind: 'removed'; readonly next?: Followers }
     /** Delay 0: at once, at the tail. */
     | {
         readonly kind: 'released';
@@ -135,8 +135,17 @@ export type Ending = ReservationToken &
         readonly entry: NewFailure;
         /** Its payload is what stands in the row, and need not travel: it may be longer than a call can be. */
         readonly asStored: boolean;
+        readonly next?: Followers;
       }
   );
+
+/** Jobs that go in with an ending: if it is written, and not otherwise. */
+export type Followers = readonly QueuedJob[] | undefined;
+
+/** Those of all endings, in their order; as a rule there are none. */
+export function followersOf(endings: readonly Ending[]): readonly QueuedJob[] {
+  return endings.flatMap((ending) => (ending.kind === 'released' ? [] : (ending.next ?? [])));
+}
 
 export type NewFailure = Omit<FailedEntry, 'failedAt'>;
 

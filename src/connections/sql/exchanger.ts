@@ -7,7 +7,15 @@ import { OnqueueError } from '../../base/onqueue-error';
 import type { Reservation, ReserveReply, ReserveRequest, Settlement } from '../contract';
 import { NOTHING, type Settled, Settling } from '../kit/settling';
 import { type CallClient, CallClients } from './call-marks';
-import type { Dialect, Ending, Exchange, Outlook, ReservationToken, Waiters } from './dialect';
+import {
+  type Dialect,
+  type Ending,
+  type Exchange,
+  followersOf,
+  type Outlook,
+  type ReservationToken,
+  type Waiters,
+} from './dialect';
 import type { Access } from './engine';
 import { cancelledOf, rewrite, type Rewritten } from './jobs';
 import { endingOf, type HandedOut, handedOut, sizeOf } from './reservations';
@@ -159,7 +167,8 @@ export class Exchanger {
   #tellWaiters(endings: readonly Ending[], { reservations }: ReserveReply): void {
     const { waiters } = this.#parts;
     const released = endings.flatMap((ending) => (ending.kind === 'released' ? [ending.queue] : []));
-    for (const queue of new Set(released)) waiters.wrote?.(queue);
+    const following = followersOf(endings).map(({ queue }) => queue);
+    for (const queue of new Set([...released, ...following])) waiters.wrote?.(queue);
     if (reservations.length > 0) waiters.busy?.(reservations.map(({ queue }) => queue));
   }
 }

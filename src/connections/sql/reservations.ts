@@ -2,9 +2,9 @@
 import { fenceOf, hasId, noCounters, withCounters, withId } from '../../payload/counters';
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
-import type { Reservation, Settlement } from '../contract';
-import type { Ending, ReservationToken, TakenJob } from './dialect';
-import { countersIn } from './job-row';
+import type { FollowUp, Reservation, Settlement } from '../contract';
+import type { Ending, QueuedJob, ReservationToken, TakenJob } from './dialect';
+import { countersIn, newJob } from './job-row';
 import type { Rewritten } from './jobs';
 
 type Failed = Extract<Settlement, { outcome: 'failed' }>;
@@ -54,14 +54,24 @@ export function endingOf(settlement: Settlement, connection: string): Ending {
     const due = dueAt === undefined ? undefined : dueAt / 1000;
     return { ...token, kind: 'released', queue, delay, due, front, counters };
   }
-  if (settlement.outcome !== 'failed') return { ...token, kind: 'removed' };
+  if (settlement.outcome === 'cancelled') return { ...token, kind: 'removed' };
+  const next = settlement.next?.map(followerOf);
+  if (settlement.outcome === 'completed') return { ...token, kind: 'removed', next };
   const { counters, failure } = settlement;
   const asStored = countersIn(reservation.payload) === undefined;
   const payload = asStored ? reservation.payload : withCounters(reservation.payload, counters);
   const entry = { ...failure, connection, queue, payload, attempts: counters.attempts };
-  return { ...token, kind: 'failed', entry, asStored };
+  return { ...token, kind: 'failed', entry, asStored, next };
 }
 
-/** Only what fails sends its text again. */
-export const sizeOf = (settlement: Settlement): number =>
-  settlement.outcome === 'failed' ? settlement.reservation.payload.length + settlement.failure.exception.length : 0;
+function followerOf({ queue, entry: { payload, delay = 0, dueAt } }: FollowUp): QueuedJob {
+  return { ...newJob(payload, delay, dueAt), queue, unique: false };
+}
+
+/** Only what fails sends its text again, and with it goes what follows. */
+export function sizeOf(settlement: Settlement): number {
+  if (settlement.outcome === 'released' || settlement.outcome === 'cancelled') return 0;
+  const { next = [], reservation } = settlement;
+  const own = settlement.outcome === 'failed' ? reservation.payload.length + settlement.failure.exception.length : 0;
+  return next.reduce((sum, { entry }) => sum + Buffer.byteLength(entry.payload), own);
+}

@@ -58,6 +58,8 @@ export interface Forbidding {
   readonly delays: () => Promise<unknown>;
   /** To remove jobs whose payload holds `stays`. */
   readonly removals: () => Promise<unknown>;
+  /** Jobs of the queue `closed`. */
+  readonly additions: () => Promise<unknown>;
 }
 
 export function describeRefusals(configuration: () => Promise<Configuration>, forbid: Forbidding): void {
@@ -75,7 +77,8 @@ export function describeRefusals(configuration: () => Promise<Configuration>, fo
     });
     return working;
   }
-  const errorOf = ({ log }: Working): object | undefined => log.lines.find(({ level }) => level === 'error');
+  const errorOf = ({ log }: Pick<Working, 'log'>): object | undefined =>
+    log.lines.find(({ level }) => level === 'error');
 
   it('an error that a constraint refuses is kept in short', async () => {
     await forbid.longExceptions();
@@ -103,5 +106,23 @@ export function describeRefusals(configuration: () => Promise<Configuration>, fo
     expect(errorOf(working)).toMatchObject({ facts: { code: 'E_DATABASE_REFUSED', outcome: 'completed' } });
     expect(await working.manager.driver().counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
     expect(working.worker.health().ready).toBe(true);
+  });
+
+  it('a job whose follower a trigger does not let in stays with its worker, without any of them, and holds up no other', async () => {
+    await forbid.additions();
+    const { bus, manager, worker, log } = workings.start(await configuration());
+    const chains = Array.from({ length: 10 }, (_, at) =>
+      bus.chain([new Ends('completes'), new Ends('completes').onQueue(at === 5 ? 'closed' : 'default')]).dispatch(),
+    );
+    await Promise.all(chains);
+    await eventually(() => {
+      expect(worker.health()).toMatchObject({ ready: true, outcomes: { completed: 18, failed: 0, lost: 0 } });
+      return true;
+    });
+    expect(await eventually(() => errorOf({ log }))).toMatchObject({ facts: { outcome: 'completed' } });
+    const store = manager.driver();
+    expect(await store.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+    expect(await store.counts('closed')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
+    expect(await store.queues()).toEqual(['default']);
   });
 }

@@ -1,4 +1,5 @@
 import type { Settlement } from '../../../src/connections/contract';
+import { SqliteWaiters } from '../../../src/connections/sql/sqlite/sqlite-waiters';
 import { idOf, payload, reserve, TemporaryDatabase } from './open-database';
 
 const MORE_THAN_A_PAGE = 150;
@@ -40,6 +41,53 @@ describe('settling more than one call takes', () => {
       expect((await connection.counts('default')).reserved).toBe(call === 'settle' ? 0 : 1);
     });
   }
+});
+
+describe('what follows an outcome', () => {
+  const follower = (id: string) => ({ queue: 'next', entry: { payload: payload(id) } });
+
+  it('goes in when it can, once: until then the outcome is not there either', async () => {
+    const connection = database.connect();
+    await connection.push('default', [{ payload: payload('a') }]);
+    const [reservation] = await reserve(connection);
+    const end = { outcome: 'completed', reservation: reservation!, next: [follower('b'), follower('c')] } as const;
+    execute(`CREATE TRIGGER forbidden BEFORE INSERT ON jobs WHEN new.payload LIKE '%"c"%'
+      BEGIN SELECT RAISE(ABORT, 'not here'); END`);
+    await expect(connection.settle([end])).rejects.toThrow('not here');
+    expect(await connection.counts('default')).toMatchObject({ reserved: 1 });
+    expect([await connection.counts('next'), await connection.queues()]).toEqual([
+      { ready: 0, delayed: 0, reserved: 0 },
+      ['default'],
+    ]);
+    execute('DROP TRIGGER forbidden');
+    expect(await connection.settle([end])).toEqual(['settled']);
+    expect(await connection.settle([end])).toEqual(['lost']);
+    expect((await reserve(connection, { queues: ['next'] })).map(idOf)).toEqual(['b', 'c']);
+    expect(await connection.queues()).toEqual(['default', 'next']);
+  });
+
+  it('is told to those of this process that wait for its queue', async () => {
+    const connection = database.connect();
+    await connection.push('default', [{ payload: payload('a') }]);
+    const [reservation] = await reserve(connection);
+    const told = jest.spyOn(SqliteWaiters.prototype, 'wrote');
+    await connection.settle([{ outcome: 'completed', reservation: reservation!, next: [follower('b')] }]);
+    expect(told.mock.calls).toEqual([['next']]);
+    told.mockRestore();
+  });
+
+  it('counts among what one call moves', async () => {
+    const connection = database.connect();
+    await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
+    const held = await reserve(connection);
+    const long = { queue: 'next', entry: { payload: JSON.stringify({ id: 'long', data: 'x'.repeat(700_000) }) } };
+    execute(`CREATE TRIGGER forbidden BEFORE DELETE ON jobs WHEN old.payload LIKE '%"b"%'
+      BEGIN SELECT RAISE(ABORT, 'not here'); END`);
+    const ends = held.map((reservation) => ({ outcome: 'completed', reservation, next: [long] }) as const);
+    await expect(connection.settle(ends)).rejects.toThrow('not here');
+    // The first went in by a call of its own.
+    expect(await connection.counts('next')).toMatchObject({ ready: 1 });
+  });
 });
 
 it('what can be set aside by no means holds up no job beside it, and is told where it is alone', async () => {

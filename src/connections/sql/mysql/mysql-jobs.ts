@@ -1,6 +1,5 @@
 /** Jobs on their way into and out of the tables of MySQL. */
 import type { Seconds } from '../../../base/clock';
-import { invalidQueueName } from '../../../job/errors';
 import type { RenewResult } from '../../contract';
 import type { CallMark } from '../call-marks';
 import {
@@ -13,19 +12,17 @@ import {
 } from '../dialect';
 import { FENCE } from '../columns';
 import { firstTwin } from '../jobs';
-import { COUNTERS, valuesOf } from '../job-row';
 import { raw, rowsOf, run, type Sql, sql, transaction, type Work } from '../statement';
 import { lockCalls, recordCall } from './call-records';
-import { availableAt, DELAYED, dueOf, findTail, heldBy, now } from './columns';
+import { DELAYED, heldBy, now } from './columns';
 import { exchange } from './exchange';
 import { isNoSavepoint } from './mysql-errors';
 import { keyOf, type MysqlNames } from './mysql-names';
 import { packet } from './mysql-session';
+import { insertJobs, queuesOf, remember } from './new-rows';
 
 /** Seconds for which one who looks for a twin waits for another who does. */
 const TWIN_WAIT = 2;
-/** Characters of a queue's name, as in Laravel's tables. */
-const LONGEST_NAME = 255;
 
 export class MysqlJobs implements JobStatements {
   readonly #names: MysqlNames;
@@ -38,9 +35,11 @@ export class MysqlJobs implements JobStatements {
   }
 
   *push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | undefined> {
-    const queues = [...new Set(jobs.map(({ queue }) => queue))].toSorted();
-    for (const queue of queues) checkName(queue);
-    const inserts = [sql`SET @onqueue_now = ${this.#now}`, ...queues.flatMap((queue) => this.#insert(queue, jobs))];
+    const queues = queuesOf(jobs);
+    const inserts = [
+      sql`SET @onqueue_now = ${this.#now}`,
+      ...queues.flatMap((queue) => insertJobs(this.#names, queue, jobs)),
+    ];
     if (mark === undefined) return yield* this.#insertUnlessTwin(jobs, inserts);
     const nothing = { settled: raw('NULL'), lease: raw('NULL'), condition: raw('TRUE') };
     const writes = [
@@ -54,11 +53,8 @@ export class MysqlJobs implements JobStatements {
     return undefined;
   }
 
-  /** Only reads where the queue is known already: so no push waits for another one to the same queue. */
   remember(queue: string): Sql {
-    const { queues } = this.#names;
-    return sql`INSERT IGNORE INTO ${queues} (name)
-      SELECT ${queue} FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM ${queues} WHERE name = ${queue})`;
+    return remember(this.#names, queue);
   }
 
   *isWithin(): Work<boolean> {
@@ -88,12 +84,6 @@ export class MysqlJobs implements JobStatements {
 
   get #now(): Sql {
     return now(this.#offset());
-  }
-
-  #insert(queue: string, jobs: readonly QueuedJob[]): readonly Sql[] {
-    const columns = raw(`queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place`);
-    const rows = jobs.filter((job) => job.queue === queue).map(rowOf);
-    return [findTail(this.#names, queue), sql`INSERT INTO ${this.#names.jobs} (${columns}) VALUES ${rows}`];
   }
 
   /** Writes only if it was not done before, and no job that must be unique is there already. */
@@ -135,18 +125,4 @@ export class MysqlJobs implements JobStatements {
     return sql`SELECT id FROM ${this.#names.jobs} WHERE (uuid = ${keyOf(uuid)} OR uuid IS NULL) AND size = ${bytes.length}
       AND queue = ${queue} AND state = ${DELAYED} AND payload = ${bytes} LIMIT 1`;
   }
-}
-
-/** @throws E_INVALID_QUEUE_NAME the column does not hold it */
-function checkName(queue: string): void {
-  if (queue.length <= LONGEST_NAME) return;
-  throw invalidQueueName(queue, 'push', `the tables hold names of ${LONGEST_NAME} characters at most`);
-}
-
-function rowOf(job: QueuedJob, index: number): Sql {
-  const { queue, payload, uuid, counters } = job;
-  const due = dueOf(job);
-  const values = [queue, Buffer.from(payload), keyOf(uuid), ...valuesOf(counters)];
-  const place = sql`@onqueue_tail + ${index + 1}`;
-  return sql`(${values}, ${availableAt(due)}, FLOOR(@onqueue_now), ${due ?? raw('NULL')}, ${due === undefined ? place : null})`;
 }

@@ -39,7 +39,8 @@ const oneByOne = '    PERFORM pg_advisory_xact_lock(hashtextextended(p_client, 0
  *
  * p_client '': within a transaction of the user's own; no call is recorded and no queue remembered.
  */
-export function pushFunction({ jobs, queues, calls, places, push, channel }: Identifiers): string {
+export function pushFunction(names: Identifiers): string {
+  const { jobs, queues, calls, push, channel } = names;
   return `CREATE OR REPLACE FUNCTION ${push} (
   p_jobs json, p_queues text[], p_unique boolean, p_client text, p_call bigint, p_unheard bigint[], p_offset double precision
 ) RETURNS integer LANGUAGE plpgsql ${PLANS} AS $$
@@ -67,23 +68,36 @@ ${oneByOne}
       END IF;
     END LOOP;
   END IF;
-  INSERT INTO ${jobs} (queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place)
+${insertJobs(names, 'p_jobs')}
+  IF p_client <> '' THEN
+    ${rememberQueues(queues, 'p_queues')}
+    INSERT INTO ${calls} AS known (client, call, called_at) VALUES (p_client, p_call, floor(v_now)::integer)
+      ON CONFLICT (client) DO UPDATE SET call = excluded.call, called_at = excluded.called_at, answer = NULL;
+  END IF;
+  ${wake(channel, 'p_queues')}
+  RETURN NULL;
+END $$;`;
+}
+
+/** @param given a JSON of jobs. @param settled the jobs that were settled, where only what follows these is to be added */
+function insertJobs({ jobs, places }: Identifiers, given: string, settled?: string): string {
+  const [after, ofThese] = settled === undefined ? ['', ''] : ['after bigint, ', ` WHERE after = ANY (${settled})`];
+  return `  INSERT INTO ${jobs} (queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place)
   SELECT queue, payload, uuid, ${COUNTED}, ${availableAt('delay')}, floor(v_now)::integer,
     CASE WHEN delay > 0 THEN v_now + delay END,
     CASE WHEN delay > 0 THEN NULL ELSE nextval(${literal(places)}) END
   FROM (
     SELECT queue, payload, uuid, ${COUNTERS}, coalesce(due - v_now, delay) AS delay
-    FROM json_to_recordset(p_jobs) AS given (queue text, payload text, uuid text, delay double precision, due double precision, ${COUNTER_TYPES})
-  ) AS job;
-  IF p_client <> '' THEN
-    INSERT INTO ${queues} (name) SELECT unnest(p_queues) ON CONFLICT DO NOTHING;
-    INSERT INTO ${calls} AS known (client, call, called_at) VALUES (p_client, p_call, floor(v_now)::integer)
-      ON CONFLICT (client) DO UPDATE SET call = excluded.call, called_at = excluded.called_at, answer = NULL;
-  END IF;
-  PERFORM pg_notify(${literal(channel)}, pushed) FROM unnest(p_queues) AS pushed;
-  RETURN NULL;
-END $$;`;
+    FROM json_to_recordset(${given}) AS given (queue text, payload text, uuid text, delay double precision, due double precision,
+      ${after}${COUNTER_TYPES})${ofThese}
+  ) AS job;`;
 }
+
+const rememberQueues = (queues: string, given: string): string =>
+  `INSERT INTO ${queues} (name) SELECT unnest(${given}) ON CONFLICT DO NOTHING;`;
+
+const wake = (channel: string, queues: string): string =>
+  `PERFORM pg_notify(${literal(channel)}, woken) FROM unnest(${queues}) AS woken;`;
 
 /**
  * Ends reservations, then hands out jobs: either may be left out, by empty lists and by p_queues NULL.
@@ -93,7 +107,7 @@ END $$;`;
  */
 export function exchangeFunction(names: Identifiers): string {
   return `CREATE OR REPLACE FUNCTION ${names.exchange} (
-  p_removed bigint[], p_fences bigint[], p_released json, p_failed json,
+  p_removed bigint[], p_fences bigint[], p_released json, p_failed json, p_next json,
   p_queues text[], p_limit integer, p_lease double precision,
   p_client text, p_call bigint, p_unheard bigint[], p_offset double precision
 ) RETURNS SETOF text LANGUAGE plpgsql ${PLANS} AS $$
@@ -102,6 +116,7 @@ DECLARE
   v_now double precision := ${NOW};
   v_holder text := p_client || ':' || p_call;
   v_settled bigint[] := '{}';
+  v_before integer := 0;
   v_woken text[] := '{}';
   v_queue text;
   v_job record;
@@ -131,9 +146,11 @@ ${reserving(names)}
 END $$;`;
 }
 
-function settling({ jobs, failed, calls, places, channel }: Identifiers): string {
+function settling(names: Identifiers): string {
+  const { jobs, failed, queues, calls, places, channel } = names;
   return `  IF cardinality(p_unheard) > 0 THEN
     SELECT coalesce(max(answer), '{}') INTO v_settled FROM ${calls} WHERE client = p_client AND call = ANY (p_unheard);
+    v_before := cardinality(v_settled);
     UPDATE ${jobs} SET ${UNHELD}, attempts = greatest(attempts - 1, 0), releases = releases + 1
     WHERE ${RESERVED} AND holder IN (SELECT p_client || ':' || unheard FROM unnest(p_unheard) AS unheard);
   END IF;
@@ -169,7 +186,7 @@ function settling({ jobs, failed, calls, places, channel }: Identifiers): string
         v_woken := v_woken || v_queue;
       END IF;
     END LOOP;
-    PERFORM pg_notify(${literal(channel)}, woken) FROM unnest(v_woken) AS woken;
+    ${wake(channel, 'v_woken')}
   END IF;
   IF p_failed IS NOT NULL THEN
     FOR v_job IN
@@ -187,6 +204,16 @@ function settling({ jobs, failed, calls, places, channel }: Identifiers): string
         END IF;
       END IF;
     END LOOP;
+  END IF;
+  IF p_next IS NOT NULL THEN
+    -- Those that an unheard call has written had theirs by it.
+    v_ids := v_settled[v_before + 1:];
+${insertJobs(names, 'p_next', 'v_ids')}
+    -- Of those who remember several new names at once, none waits for another.
+    SELECT coalesce(array_agg(DISTINCT queue COLLATE "C"), '{}') INTO v_woken
+    FROM json_to_recordset(p_next) AS given (queue text, after bigint) WHERE after = ANY (v_ids);
+    ${rememberQueues(queues, 'v_woken')}
+    ${wake(channel, 'v_woken')}
   END IF;
   IF cardinality(p_removed) > 0 OR p_released IS NOT NULL OR p_failed IS NOT NULL OR cardinality(p_unheard) > 0 THEN
     INSERT INTO ${calls} AS known (client, call, called_at, answer) VALUES (p_client, p_call, floor(v_now)::integer, v_settled)

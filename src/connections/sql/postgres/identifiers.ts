@@ -19,7 +19,7 @@ export function identifiers(names: TableNames): Identifiers {
     versions: quoted(VERSIONS_TABLE),
     places: quoted(`${jobs}_places`),
     push: quoted(`${jobs}_push_v3`),
-    exchange: quoted(`${jobs}_exchange_v3`),
+    exchange: quoted(`${jobs}_exchange_v4`),
     channel: `onqueue_${jobs}`,
   };
 }

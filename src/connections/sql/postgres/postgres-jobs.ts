@@ -9,6 +9,7 @@ import {
   type Ending,
   type Exchange,
   type Exchanged,
+  followersOf,
   type JobStatements,
   type NewFailure,
   type QueuedJob,
@@ -67,7 +68,7 @@ export class PostgresJobs implements JobStatements {
     const queues = [...new Set(request?.queues)];
     const rows = yield* rowsOf({
       // The function alone says the types: to read and plan a cast for each takes as long as to read and plan the rest.
-      text: `SELECT ${this.#names.exchange}(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      text: `SELECT ${this.#names.exchange}(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       values: [
         numberArray(removed.map(({ id }) => id)),
         numberArray(removed.map(({ fence }) => fence)),
@@ -76,6 +77,7 @@ export class PostgresJobs implements JobStatements {
           ...counters,
         })),
         listOf(endings, 'failed', ({ id, fence, entry }) => ({ ...failedRow(entry), id, fence, own: uuidv7() })),
+        followers(endings),
         request === undefined ? null : textArray(queues),
         request?.limit ?? 0,
         request?.lease ?? 0,
@@ -135,6 +137,14 @@ function listOf<Kind extends Ending['kind']>(
 ): string | null {
   const found = endings.filter((ending): ending is Extract<Ending, { kind: Kind }> => ending.kind === kind);
   return found.length === 0 ? null : JSON.stringify(found.map(row));
+}
+
+/** Each with the id of the job that it follows. */
+function followers(endings: readonly Ending[]): string | null {
+  const rows = endings.flatMap((ending) =>
+    followersOf([ending]).map((job, n) => ({ ...pushedJob(job, n), after: ending.id })),
+  );
+  return rows.length === 0 ? null : JSON.stringify(rows);
 }
 
 /** As PostgreSQL writes a list; by this alone it is the same for every client. */

@@ -12,7 +12,7 @@ import { exchangeFunction, pushFunction } from './functions';
 import { type Identifiers, identifiers, literal, quoted } from './identifiers';
 import { DUE } from './columns';
 
-const VERSION = 3;
+const VERSION = 4;
 
 /** Of the server; the statements use MATERIALIZED. */
 const OLDEST = { number: 120_000, text: 'PostgreSQL 12' };

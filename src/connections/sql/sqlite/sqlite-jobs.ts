@@ -11,6 +11,7 @@ import {
   type Exchanged,
   type JobStatements,
   type FailedColumns,
+  followersOf,
   type Line,
   type Outlook,
   type QueuedJob,
@@ -104,18 +105,8 @@ export class SqliteJobs implements JobStatements {
   *push(jobs: readonly QueuedJob[]): Work<number | undefined> {
     const now = this.#now();
     const twin = yield* firstTwin(jobs, (job) => this.#findTwin(job, now));
-    if (twin !== undefined) return twin;
-    for (const queue of new Set(jobs.map((job) => job.queue))) {
-      yield* run(this.#to('remember', [queue]));
-      const [tail] = yield* rowsOf(this.#one('tail', [queue]));
-      let end = Number(tail![0]);
-      yield jobs.flatMap((job) => {
-        if (job.queue !== queue) return [];
-        const delay = delayOf(job, now);
-        return [this.#insert(job, now, delay, delay > 0 ? null : (end += 1))];
-      });
-    }
-    return undefined;
+    if (twin === undefined) yield* this.#add(jobs, now);
+    return twin;
   }
 
   *exchange({ endings, request }: Exchange): Work<Exchanged> {
@@ -127,6 +118,7 @@ export class SqliteJobs implements JobStatements {
     for (const ending of endings) {
       if (ending.kind !== 'removed' && (yield* this.#end(ending, now))) settled.add(ending.id);
     }
+    yield* this.#add(followersOf(endings.filter(({ id }) => settled.has(id))), now);
     if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity } };
     const [reclaimed, promoted, left] = [new Budget(), new Budget(), new Budget(request.limit)];
     const taken: TakenJob[] = [];
@@ -168,6 +160,19 @@ export class SqliteJobs implements JobStatements {
   #findTwin(job: QueuedJob, now: Seconds): Sql | undefined {
     const text = String(job.payload);
     return delayOf(job, now) > 0 ? this.#one('findDelayed', [job.queue, text, text, text]) : undefined;
+  }
+
+  *#add(jobs: readonly QueuedJob[], now: Seconds): Work<void> {
+    for (const queue of new Set(jobs.map((job) => job.queue))) {
+      yield* run(this.#to('remember', [queue]));
+      const [tail] = yield* rowsOf(this.#one('tail', [queue]));
+      let end = Number(tail![0]);
+      yield jobs.flatMap((job) => {
+        if (job.queue !== queue) return [];
+        const delay = delayOf(job, now);
+        return [this.#insert(job, now, delay, delay > 0 ? null : (end += 1))];
+      });
+    }
   }
 
   #insert({ queue, payload, uuid, counters }: QueuedJob, now: Seconds, delay: Seconds, place: number | null): Sql {

@@ -37,6 +37,10 @@ describeRefusals(
       await world.open();
       await trigger('DELETE', `OLD.payload LIKE '%"stays"%'`);
     },
+    additions: async () => {
+      await world.open();
+      await trigger('INSERT', `NEW.queue = 'closed'`);
+    },
   },
 );
 

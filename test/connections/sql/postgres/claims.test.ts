@@ -19,7 +19,7 @@ describe('a store in PostgreSQL', () => {
          select 'default', '{"id":"' || n || '"}', 0, 0, 0, case when n % 2 = 0 then 1 end, n from generate_series(1, ${count}) n`,
       );
     const released = '[{"id":4,"fence":0,"delay":0,"attempts":1,"crashes":0,"exceptions":0,"timeouts":0,"releases":0}]';
-    const call = `select "${world.table}_exchange_v3"('{2}', '{0}', '${released}', null, '{default}', 1, 60, 'c', 1, '{}', 0)`;
+    const call = `select "${world.table}_exchange_v4"('{2}', '{0}', '${released}', null, null, '{default}', 1, 60, 'c', 1, '{}', 0)`;
     await fill(5);
     await client.query(`analyze "${world.table}"`);
     // From the sixth on a session keeps its plans.
@@ -114,5 +114,23 @@ describe('a store in PostgreSQL', () => {
     await other.push('elsewhere', [{ payload: payload('a') }]);
     await other.push('default', [{ payload: payload('b') }]);
     await expect(wait).resolves.toBeUndefined();
+  });
+
+  it('sends hints to the queues of what follows an outcome, and none for one that was lost', async () => {
+    const connection = await world.open();
+    await connection.push('default', [{ payload: payload('a') }]);
+    const [reservation] = await reserve(connection);
+    const client = await world.client();
+    const hints: unknown[] = [];
+    client.on('notification', (hint) => hints.push(hint.payload));
+    await client.query(`LISTEN "onqueue_${world.table}"`);
+    const end = (queue: string) => {
+      const next = [{ queue, entry: { payload: payload(queue) } }];
+      return connection.settle([{ outcome: 'completed', reservation: reservation!, next }]);
+    };
+    expect([await end('next'), await end('lost')]).toEqual([['settled'], ['lost']]);
+    await connection.push('last', [{ payload: payload('b') }]);
+    await eventually(() => hints.includes('last'));
+    expect(hints).toEqual(['next', 'last']);
   });
 });

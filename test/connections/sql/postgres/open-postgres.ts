@@ -36,7 +36,7 @@ export class PostgresWorld extends ServerWorld<PostgresServer, Client> {
   }
 
   protected wordsOf(call: 'push' | 'exchange'): string {
-    return `_${call}_v3`;
+    return call === 'push' ? '_push_v3' : '_exchange_v4';
   }
 
   protected async openClient(): Promise<Client> {

@@ -31,6 +31,10 @@ describeRefusals(
       await world.open();
       await trigger('stay', 'DELETE', `OLD.payload LIKE '%"stays"%'`);
     },
+    additions: async () => {
+      await world.open();
+      await trigger('closed', 'INSERT', `NEW.queue = 'closed'`);
+    },
   },
 );
 

@@ -6,6 +6,11 @@ import type { ServerWorld } from './server-world';
 
 const completed = (reservation: Reservation) => ({ outcome: 'completed', reservation }) as const;
 
+const nothing = { ready: 0, delayed: 0, reserved: 0 };
+
+const following = (...ids: readonly string[]) =>
+  ids.map((id) => ({ queue: 'default', entry: { payload: payload(id) } }));
+
 export interface AfterLoss {
   /** Reserves once more, until there is something again of what a lost answer had reserved. */
   readonly reserveAgain: (connection: SqlConnection) => Promise<readonly Reservation[]>;
@@ -66,6 +71,40 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       ]);
       expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 1, reserved: 0 });
       expect(await connection.failed.count()).toBe(1);
+    });
+
+    it('to outcomes adds once what follows them, and nothing that follows a lost one', async () => {
+      const { connection, proxy } = await world.openThrough('exchange');
+      await connection.push(
+        'default',
+        ['a', 'b', 'c'].map((id) => ({ payload: payload(id) })),
+      );
+      const [a, b, c] = (await reserve(connection)) as [Reservation, Reservation, Reservation];
+      await connection.settle([completed(c)]);
+      proxy.loseReplies(2);
+      const failure = { id: 'b', name: 'Probe', exception: 'Error' };
+      const failed = { outcome: 'failed', reservation: b, counters: b.counters, failure } as const;
+      const ends = [
+        { ...completed(a), next: following('a2', 'a3') },
+        { ...failed, next: following('b2') },
+        { ...completed(c), next: [...following('c2'), ...following('c3').map((one) => ({ ...one, queue: 'lost' }))] },
+      ];
+      expect(await connection.settle(ends)).toEqual(['settled', 'settled', 'lost']);
+      expect((await reserve(connection)).map(idOf)).toEqual(['a2', 'a3', 'b2']);
+      expect([await connection.counts('lost'), await connection.queues()]).toEqual([nothing, ['default']]);
+    });
+
+    it('to an outcome that is settled again later adds once what follows it', async () => {
+      const { connection, proxy } = await world.openThrough('exchange', 1);
+      await connection.push('default', [{ payload: payload('a') }]);
+      const [a] = (await reserve(connection)) as [Reservation];
+      const end = { ...completed(a), next: following('a2') };
+      proxy.loseReplies(100);
+      await expect(connection.settle([end])).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+      proxy.loseReplies(0);
+      expect(await connection.settle([end])).toEqual(['settled']);
+      expect((await reserve(connection)).map(idOf)).toEqual(['a2']);
+      expect(await connection.counts('default')).toEqual({ ...nothing, reserved: 1 });
     });
 
     it('to a settle is heard also where another call comes between: what it settled is not told as lost', async () => {

@@ -1,0 +1,66 @@
+/** Jobs as new rows of a table of MySQL's. The statements stand in a packet behind one that sets `@onqueue_now`. */
+import { invalidQueueName } from '../../../job/errors';
+import { type Ending, followersOf, type QueuedJob } from '../dialect';
+import { COUNTERS, valuesOf } from '../job-row';
+import { raw, type Sql, sql, type SqlPart } from '../statement';
+import { availableAt, dueOf, findTail } from './columns';
+import { keyOf, type MysqlNames } from './mysql-names';
+
+/** Characters of a queue's name, as in Laravel's tables. */
+const LONGEST_NAME = 255;
+
+const COLUMNS = raw(`queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place`);
+
+/** In their order, none waiting for another that remembers new names as well. @throws E_INVALID_QUEUE_NAME the column does not hold it */
+export function queuesOf(jobs: readonly QueuedJob[]): readonly string[] {
+  const queues = [...new Set(jobs.map(({ queue }) => queue))].toSorted();
+  const long = queues.find((queue) => queue.length > LONGEST_NAME);
+  if (long === undefined) return queues;
+  throw invalidQueueName(long, 'push', `the tables hold names of ${LONGEST_NAME} characters at most`);
+}
+
+/** Only reads where the queue is known already: so no push waits for another one to the same queue. */
+export function remember({ queues }: MysqlNames, queue: string, condition = raw('TRUE')): Sql {
+  return sql`INSERT IGNORE INTO ${queues} (name)
+    SELECT ${queue} FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM ${queues} WHERE name = ${queue}) AND ${condition}`;
+}
+
+/** Adds those of a queue, at its tail. */
+export function insertJobs(names: MysqlNames, queue: string, jobs: readonly QueuedJob[]): readonly Sql[] {
+  const rows = jobs.filter((job) => job.queue === queue).map((job, index) => sql`(${rowOf(job, index)})`);
+  return [findTail(names, queue), sql`INSERT INTO ${names.jobs} (${COLUMNS}) VALUES ${rows}`];
+}
+
+/** Adds what follows those of the endings whose ids are in `@onqueue_settled`. */
+export function insertFollowers(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
+  const isSettled = ({ id }: Ending): Sql => sql`FIND_IN_SET(${id}, @onqueue_settled) > 0`;
+  return queuesOf(followersOf(endings)).flatMap((queue) => {
+    const followed = endings.map((ending) => ({
+      isWritten: isSettled(ending),
+      jobs: followersOf([ending]).filter((job) => job.queue === queue),
+    }));
+    const inserts = followed
+      .flatMap(({ isWritten, jobs }) => jobs.map((job) => ({ job, isWritten })))
+      .map(
+        ({ job, isWritten }, index) =>
+          sql`INSERT INTO ${names.jobs} (${COLUMNS}) SELECT ${rowOf(job, index)} FROM DUAL WHERE ${isWritten}`,
+      );
+    const conditions = followed.filter(({ jobs }) => jobs.length > 0).map(({ isWritten }) => isWritten);
+    return [remember(names, queue, sql`TRUE IN (${conditions})`), findTail(names, queue), ...inserts];
+  });
+}
+
+function rowOf(job: QueuedJob, index: number): readonly SqlPart[] {
+  const { queue, payload, uuid, counters } = job;
+  const due = dueOf(job);
+  const place = sql`@onqueue_tail + ${index + 1}`;
+  const moments = [availableAt(due), raw('FLOOR(@onqueue_now)'), due ?? raw('NULL')];
+  return [
+    queue,
+    Buffer.from(payload),
+    keyOf(uuid),
+    ...valuesOf(counters),
+    ...moments,
+    due === undefined ? place : null,
+  ];
+}
