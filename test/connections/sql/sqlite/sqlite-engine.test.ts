@@ -125,7 +125,7 @@ describe('calls of one turn of the event loop', () => {
 
   it('do not fail with the one among them that fails', async () => {
     const connection = database.connect();
-    const twin = { payload: payload('twin'), delay: 60, unique: true };
+    const twin = { payload: payload('twin'), delay: 60, distinct: true };
     await connection.push('default', [twin]);
     const [before, refused, after] = await Promise.allSettled([
       connection.push('default', [{ payload: payload('before') }]),

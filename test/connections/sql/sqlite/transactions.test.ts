@@ -92,7 +92,7 @@ describeUsing(
 
 describe('using() on SQLite', () => {
   it('refuses two texts of one call that must be unique, before the first is written', async () => {
-    const entry = { payload: '{"id":"a"}', delay: 60, unique: true };
+    const entry = { payload: '{"id":"a"}', delay: 60, distinct: true };
     await byLibsql(async (transaction) => {
       const push = database.manager.driver().within!(transaction)!.push('default', [entry, entry]);
       await expect(push).rejects.toThrow(refusal('E_DUPLICATE_PAYLOAD'));
