@@ -60,6 +60,8 @@ interface Hiring {
   readonly events?: readonly Event[];
   /** It stands still as soon as a reserve has brought it a job. */
   readonly freezes?: boolean;
+  /** It is ended, or stands still, at its first call that settles anything. */
+  readonly halts?: { readonly by: 'SIGKILL' | 'SIGSTOP'; readonly when: 'before' | 'after' };
 }
 
 /** As many as a queue of a test can hold. */
@@ -128,9 +130,9 @@ export class Stage {
    * Starts a worker process; it reserves as soon as it is up. `endsProcess`: as the command line has it. `events`: it
    * notes only these.
    */
-  hire(options: WorkerOptions = {}, { events, freezes, ...internal }: Hiring = {}): WorkerProcess {
+  hire(options: WorkerOptions = {}, { events, freezes, halts, ...internal }: Hiring = {}): WorkerProcess {
     const configuration = { connections: { store: this.config } };
-    const orders = { configuration, options, internal, ledger: this.ledger.file, events, freezes };
+    const orders = { configuration, options, internal, ledger: this.ledger.file, events, freezes, halts };
     const hired = new WorkerProcess(join(this.#project.folder, 'worker.js'), orders);
     this.#processes.add(hired);
     void hired.exited.then(() => this.#processes.delete(hired));

@@ -4,6 +4,7 @@ import { frozenWorkers } from './frozen-workers';
 import { fuzzedPayloadsAmongGoodOnes } from './fuzzed-payloads';
 import { hostileTextsInAllPlaces } from './fuzzed-scripts';
 import { halfOpen } from './half-open';
+import { killedChains } from './killed-chains';
 import { killedRedis } from './killed-redis';
 import { killedWorkers } from './killed-workers';
 import { largePayloads } from './large-payloads';
@@ -15,6 +16,7 @@ import { stoppedWorkers } from './stopped-workers';
 
 export const soaks = [
   killedWorkers,
+  killedChains,
   frozenWorkers,
   longJob,
   blockedLoop,

@@ -124,6 +124,27 @@ export class Stumble extends Job {
   }
 }
 
+/** Says which link of which chain it is. Poison would end its chain: of a hundred kills it may meet three. */
+@Job({ tries: 1, timeout: 0, maxCrashes: 50 })
+export class Link extends Job {
+  constructor(
+    readonly chain: number,
+    readonly place: number,
+    readonly milliseconds = 0,
+    readonly fails = false,
+  ) {
+    super();
+  }
+
+  async handle(): Promise<void> {
+    const which = `${this.chain} ${this.place}`;
+    note('started', this, which);
+    if (this.milliseconds > 0) await pause(this.milliseconds);
+    if (this.fails) throw new Error('it broke');
+    note('done', this, which);
+  }
+}
+
 /** Brings a text, and what its digest was when it was dispatched. */
 @Job({ tries: 2, backoff: '100ms', timeout: 0 })
 export class Carry extends Job {

@@ -12,9 +12,11 @@ interface Orders {
   readonly events?: readonly string[];
   /** Stands still as soon as a reserve has brought it a job. */
   readonly freezes?: boolean;
+  /** Is ended or stands still at its first call that settles anything. */
+  readonly halts?: { readonly by: 'SIGKILL' | 'SIGSTOP'; readonly when: 'before' | 'after' };
 }
 
-const { configuration, options, internal, ledger, events, freezes } = JSON.parse(process.argv[2]!) as Orders;
+const { configuration, options, internal, ledger, events, freezes, halts } = JSON.parse(process.argv[2]!) as Orders;
 
 /** What it logs of a run is what the store has confirmed; all else that is worth a warning is for people who look into a fault. */
 const hear = (facts: object, message: string): void => {
@@ -45,7 +47,30 @@ function freezing<Config>(connect: Connector<Config>): Connector<Config> {
   };
 }
 
+function halting<Config>(connect: Connector<Config>, { by, when }: NonNullable<Orders['halts']>): Connector<Config> {
+  return (config, context): Connection => {
+    const store = connect(config, context);
+    const { settle, settleAndReserve } = store;
+    const around =
+      <Given extends unknown[], Answer>(call: (...given: Given) => Promise<Answer>) =>
+      async (...given: Given): Promise<Answer> => {
+        Object.assign(store, { settle, settleAndReserve });
+        if (when === 'before') process.kill(process.pid, by);
+        const answer = await call.apply(store, given);
+        if (when === 'after') process.kill(process.pid, by);
+        return answer;
+      };
+    Object.assign(store, { settle: around(settle) });
+    if (settleAndReserve !== undefined) Object.assign(store, { settleAndReserve: around(settleAndReserve) });
+    return store;
+  };
+}
+
 openLedger(ledger, events);
+if (halts !== undefined) {
+  Queue.addConnector('redis', halting(builtInConnectors.redis!, halts));
+  Queue.addConnector('database', halting(builtInConnectors.database!, halts));
+}
 if (freezes === true) {
   Queue.addConnector('redis', freezing(builtInConnectors.redis!));
   Queue.addConnector('database', freezing(builtInConnectors.database!));

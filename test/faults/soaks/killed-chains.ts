@@ -1,0 +1,113 @@
+/** Worker processes are killed by -9 again and again, in the middle of jobs that follow one another. */
+import { eventually } from '../../support/eventually';
+import { Link } from '../kit/programs/jobs';
+import type { LedgerLine } from '../kit/ledger';
+import { Stage } from '../kit/stage';
+import type { WorkerProcess } from '../kit/worker-process';
+import type { Soak } from './soak';
+
+interface Size {
+  readonly chains: number;
+  readonly kills: number;
+  /** Milliseconds that each link takes. */
+  readonly takes: number;
+}
+
+const LEASE = 1;
+const LINKS = 5;
+const WORKERS = 4;
+const CONCURRENCY = 10;
+
+export const killedChains: Soak<Size> = {
+  name: 'chains',
+  title: 'chains of five links, their worker processes killed by -9',
+  figure:
+    '0 chains broken off, 0 links out of order; a link run twice only by a kill, and never once the next one was sent',
+  stores: ['redis', 'cluster'],
+  sizes: {
+    test: { chains: 100, kills: 4, takes: 10 },
+    soak: { chains: 2000, kills: 100, takes: 20 },
+    full: { chains: 2000, kills: 100, takes: 20 },
+  },
+
+  async play(store, { chains, kills, takes }) {
+    const stage = await Stage.open(store, { lease: LEASE });
+    try {
+      for (let chain = 0; chain < chains; chain += 1) {
+        const links = Array.from({ length: LINKS }, (_, place) => new Link(chain, place, takes));
+        await stage.bus.chain(links).dispatch();
+      }
+      const options = { concurrency: CONCURRENCY };
+      const workers: WorkerProcess[] = Array.from({ length: WORKERS }, () => stage.hire(options));
+      for (let killed = 0; killed < kills; killed += 1) {
+        const victim = workers.shift()!;
+        const progress = ((killed + 1) * chains * LINKS) / (kills + 1);
+        await eventually(() => stage.ledger.count('done') >= progress && hasStarted(stage, victim));
+        stage.disturbed.add(victim.pid);
+        await victim.kill();
+        workers.push(stage.hire(options));
+      }
+      await stage.drained();
+      await stage.dismiss();
+
+      const { lines } = stage.ledger;
+      // Their ids are known from the runs; those that never ran are missing from their chains.
+      stage.dispatched.push(...new Set(lines.filter(({ event }) => event === 'started').map(({ id }) => id)));
+      const account = await stage.account();
+      const found = lookAt(lines, chains);
+      const { whole, again, late } = found;
+      return {
+        reached:
+          `${whole} of ${chains} chains whole, ${account.completed} links completed, ${account.failed} failed; ${again} links run again by ${kills} kills, ` +
+          `${late} of them after the next one had begun`,
+        offences: [...account.offences, ...found.offences],
+      };
+    } finally {
+      await stage.close();
+    }
+  },
+};
+
+const hasStarted = ({ ledger }: Stage, { pid }: WorkerProcess): boolean =>
+  ledger.lines.some((line) => line.pid === pid && line.event === 'started');
+
+interface Seen {
+  started: number;
+  isDone: boolean;
+  id: string;
+}
+
+/** `late`: links that began once more when the next one had begun already. */
+function lookAt(
+  lines: readonly LedgerLine[],
+  chains: number,
+): { whole: number; again: number; late: number; offences: readonly string[] } {
+  const seen = Array.from({ length: chains }, () =>
+    Array.from({ length: LINKS }, (): Seen => ({ started: 0, isDone: false, id: '' })),
+  );
+  const offences: string[] = [];
+  let again = 0;
+  let late = 0;
+  for (const { event, id, note } of lines) {
+    if (event !== 'started' && event !== 'done') continue;
+    const [chain, place] = note.split(' ').map(Number) as [number, number];
+    const link = seen[chain]![place]!;
+    if (event === 'done') {
+      link.isDone = true;
+      continue;
+    }
+    if (link.started > 0) again += 1;
+    if (link.started > 0 && link.id !== id) offences.push(`link ${place} of chain ${chain} was sent as two jobs`);
+    if (place > 0 && !seen[chain]![place - 1]!.isDone)
+      offences.push(`link ${place} of chain ${chain} ran out of order`);
+    if ((seen[chain]![place + 1]?.started ?? 0) > 0) {
+      late += 1;
+      offences.push(`link ${place} of chain ${chain} ran again after the next one had begun`);
+    }
+    link.started += 1;
+    link.id = id;
+  }
+  const broken = seen.flatMap((links, chain) => (links.every(({ isDone }) => isDone) ? [] : [chain]));
+  if (broken.length > 0) offences.push(`${broken.length} chains broke off, such as ${broken.slice(0, 3).join(', ')}`);
+  return { whole: chains - broken.length, again, late, offences };
+}
