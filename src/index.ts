@@ -101,7 +101,8 @@ export {
   withId,
 } from './payload/counters';
 export type { FailedFilter } from './application/failed/failed-filter';
-export { FailedJobs, type FailedJob, type FailedPlace } from './application/failed/failed-jobs';
+export type { FailedJob } from './application/failed/failed-job';
+export { FailedJobs, type FailedPlace } from './application/failed/failed-jobs';
 export { Lock, LockTimeoutError } from './application/locks/lock';
 
 export type {

@@ -65,7 +65,7 @@ export class Output {
       const facts = others.map((cell, column) =>
         typeof row[column + 1] === 'number' ? `${headings[column + 1]} ${cell}` : cell,
       );
-      this.line(`${first}\n  ${facts.join(', ')}\n  ${last}`);
+      this.line(`${first}\n  ${facts.filter((fact) => fact !== '').join(', ')}\n  ${last}`);
     }
   }
 

@@ -4,9 +4,11 @@
  * Each is a whole payload as a text, in one flat list: so nothing is escaped twice, however long a chain is.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
+import type { ChainedJob } from '../job/job-context';
 import { InvalidPayloadError } from './errors';
 import { isRecord } from './kinds';
 import { hasFollowers, withFollowers, withMembers } from './payload-text';
+import { glimpseOf, UNREADABLE_NAME } from './unreadable';
 
 export interface ChainLink {
   readonly queue: string;
@@ -35,6 +37,12 @@ export interface Cause {
   readonly name: string;
   /** Of the error that it failed with. */
   readonly message: string;
+}
+
+/** A link as people see it. */
+export function chainedJobOf({ payload, queue, connection }: ChainLink, from: string): ChainedJob {
+  const { id = '', name = UNREADABLE_NAME } = glimpseOf(Buffer.from(payload));
+  return { id, name, queue, connection: connection ?? from };
 }
 
 /** A payload that `encodePayload` gave, with what is to follow it. */

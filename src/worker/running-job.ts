@@ -9,9 +9,9 @@ import type { Middleware } from '../job/middleware';
 import type { RunOptions } from '../job/options';
 import { toError } from '../base/exception-text';
 import { fenceOf } from '../payload/counters';
-import type { ChainLink } from '../payload/chain';
+import { chainedJobOf, type ChainLink } from '../payload/chain';
 import type { Envelope } from '../payload/envelope';
-import { type Glimpse, glimpseOf, UNREADABLE_NAME } from '../payload/unreadable';
+import { type Glimpse, UNREADABLE_NAME } from '../payload/unreadable';
 import { uuidv7 } from '../payload/uuid';
 import type { Application } from '../connections/application';
 import type { Reservation, Settlement } from '../connections/contract';
@@ -222,10 +222,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
   }
 
   get chain(): readonly ChainedJob[] {
-    return this.links.map((link) => {
-      const { id = '', name = UNREADABLE_NAME } = glimpseOf(Buffer.from(link.payload));
-      return { id, name, queue: link.queue, connection: link.connection ?? this.connectionName };
-    });
+    return this.links.map((link) => chainedJobOf(link, this.connectionName));
   }
 
   get cause(): FailedLink | undefined {

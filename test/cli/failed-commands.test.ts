@@ -59,6 +59,48 @@ describe('failed', () => {
     expect(stdout).not.toMatch(/[^\P{Cc}\n]/u);
   });
 
+  describe('of a chain', () => {
+    const link = (name: string, id: string) => ({
+      queue: 'images',
+      payload: `{"displayName":"${name}","job":"onqueue","data":{"commandName":"${name}","command":{}},"id":"${id}","attempts":0}`,
+    });
+    const chained = JSON.stringify([link('Resize', 'r'), link('Report', 's')]);
+    const fetch = `{"displayName":"Fetch","job":"onqueue+","data":{"commandName":"Fetch","command":{}},"chained":${chained},"id":"f","attempts":1}`;
+    const cause = '{"id":"f","name":"Fetch","message":"the host\\u001b[2J is away"}';
+    const alert = `{"displayName":"Alert","job":"onqueue","data":{"commandName":"Alert","command":{}},"cause":${cause},"id":"a","attempts":1}`;
+
+    beforeEach(async () => {
+      await kit.fail('f', { name: 'Fetch', payload: Buffer.from(fetch) });
+      await kit.fail('a', { name: 'Alert', payload: Buffer.from(alert) });
+    });
+
+    it('says how many jobs wait behind one', async () => {
+      const [headings, ...rows] = (await kit.run('failed')).stdout.split('\n');
+      expect(headings).toMatch(/ failed at +followed by +error$/);
+      expect(rows.find((row) => row.startsWith('f'))).toMatch(/ UTC +2 jobs +Error: refused$/);
+      expect(rows.find((row) => row.startsWith('a'))).toMatch(/ UTC +Error: refused$/);
+    });
+
+    it('names them, and says why a job was sent that catches failures', async () => {
+      expect((await kit.run('failed', 'f')).stdout).toContain('\nChain       2 jobs follow it: Resize, Report\n');
+      expect((await kit.run('failed', 'a')).stdout).toContain('\nCause       Fetch f failed: the host is away\n');
+    });
+
+    it('says both to programs', async () => {
+      const listed = JSON.parse((await kit.run('failed', '--json')).stdout) as { id: string }[];
+      expect(listed).toMatchObject([
+        { id: 'a', chain: [], cause: { id: 'f', name: 'Fetch' } },
+        { id: 'f', chain: [{ id: 'r', name: 'Resize', queue: 'images', connection: 'memory' }, { name: 'Report' }] },
+      ]);
+      expect(listed[1]).not.toHaveProperty('cause');
+    });
+
+    it('shows one whose links cannot be read, without them', async () => {
+      await kit.fail('x', { payload: Buffer.from(fetch.replace('"queue":"images"', '"queue":5')) });
+      expect((await kit.run('failed', 'x')).stdout).toMatch(/^Job +SendMail\n[^]*Payload/);
+    });
+  });
+
   it('ends with 1 when there is no job of that id', async () => {
     const { stderr, code } = await kit.run('failed', 'nothing');
 

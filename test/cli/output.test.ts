@@ -1,3 +1,4 @@
+import type { Cell } from '../../src/cli/table';
 import { Output } from '../../src/cli/output';
 import { TestClock } from '../../src/testing/test-clock';
 
@@ -63,14 +64,18 @@ describe('the output', () => {
   describe('of a list that is read for its last cell', () => {
     const error = 'Error: connect ECONNREFUSED 127.0.0.1:25, which the mail server of the department answers';
     const row = ['0193a6c1-0000-7000-8000-000000000000', 'SendMail', 3, error];
-    const shown = (columns: number): string => {
+    const shown = (columns: number, cells: readonly Cell[] = row): string => {
       const terminal = new Stream(true, columns);
-      new Output(terminal, new Stream(), new TestClock()).list(['id', 'job', 'attempts', 'error'], [row]);
+      new Output(terminal, new Stream(), new TestClock()).list(['id', 'job', 'attempts', 'error'], [cells]);
       return terminal.text;
     };
 
     it.each([60, 80, 100])('has all of it on a line of its own in %d columns', (columns) => {
       expect(shown(columns)).toBe(`${row[0]}\n  SendMail, attempts 3\n  ${error}\n`);
+    });
+
+    it('leaves out on lines of their own what has nothing to say', () => {
+      expect(shown(60, [row[0], undefined, 3, error])).toBe(`${row[0]}\n  attempts 3\n  ${error}\n`);
     });
 
     it('is a table where there is room for it', () => {

@@ -139,6 +139,7 @@ describe('a chain', () => {
     await work();
     expect(ran).toEqual(['a', 'alert']);
     const [failed] = await application.manager.failed.list();
+    expect(failed).toMatchObject({ name: 'Breaks', chain: [{ name: 'Note', queue: 'default' }], cause: undefined });
     expect(causes).toEqual([{ id: failed!.id, name: 'Breaks', message: 'it broke' }]);
 
     const handle = jest.spyOn(Breaks.prototype, 'handle').mockImplementation(() => void ran.push('mended'));

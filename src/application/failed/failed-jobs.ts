@@ -19,6 +19,7 @@ import {
   uniqueHeld,
   type Unreachable,
 } from './errors';
+import { type FailedJob, failedJobOf } from './failed-job';
 import { checkCounts, checkFilter, type FailedFilter, fitting, isEmpty } from './failed-filter';
 import {
   distinct,
@@ -32,20 +33,6 @@ import {
   visitStores,
 } from './failed-stores';
 import { retriedPayload } from './retried-payload';
-
-/** A failed job, as it is shown. */
-export interface FailedJob {
-  readonly id: string;
-  readonly connection: string;
-  readonly queue: string;
-  readonly name: string;
-  /** The payload's text. Bytes that are no UTF-8 are shown as replacement characters; the store keeps them as they are. */
-  readonly payload: string;
-  /** The error with its stack, without what looks like a password. */
-  readonly exception: string;
-  readonly failedAt: Date;
-  readonly attempts: number;
-}
 
 /** Where a job failed: with its id it tells it from all others. */
 export type FailedPlace = Pick<FailedFilter, 'queue' | 'connection'>;
@@ -96,7 +83,7 @@ export class FailedJobs {
       .map(({ entry }) => entry)
       .toSorted((a, b) => b.failedAt - a.failedAt)
       .slice(offset, offset + limit)
-      .map(shown);
+      .map(failedJobOf);
   }
 
   /**
@@ -106,7 +93,7 @@ export class FailedJobs {
    */
   async get(id: string, place: FailedPlace = {}): Promise<FailedJob | undefined> {
     const found = await this.#find(id, place);
-    return found === undefined ? undefined : shown(found.entry);
+    return found === undefined ? undefined : failedJobOf(found.entry);
   }
 
   /**
@@ -346,8 +333,4 @@ function secondsOf(olderThan: FailedFilter['olderThan']): number | undefined {
 
 function isFilter(which: unknown): which is FailedFilter {
   return typeof which === 'object' && which !== null;
-}
-
-function shown({ payload, failedAt, ...entry }: FailedEntry): FailedJob {
-  return { ...entry, payload: payload.toString(), failedAt: new Date(failedAt) };
 }

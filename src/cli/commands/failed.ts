@@ -1,11 +1,14 @@
 /** `failed`: shows the jobs that are out of tries, or all of one of them. */
-import { manyLines } from '../../base/plain-text';
+import { manyLines, oneLine } from '../../base/plain-text';
+import type { ChainedJob } from '../../job/job-context';
 import { type Call, defineCommand } from '../command';
 import { type FailedFlags, FROM_CONNECTION, openForFailed } from '../failed-jobs';
 import { count, names } from '../flags';
-import { counted } from '../table';
+import { type Cell, counted } from '../table';
 
 const DEFAULT_LIMIT = 100;
+/** Links of a chain that are named. */
+const MOST_NAMED = 10;
 
 export const failed = defineCommand({
   name: 'failed',
@@ -41,12 +44,25 @@ async function list(call: Call<FailedFlags>, limit = DEFAULT_LIMIT): Promise<voi
   call.output.result(jobs);
   if (jobs.length === 0) call.output.line('No failed jobs.');
   else {
-    // Leave the column out where all its cells are the same.
+    // Leave a column out where all its cells are the same.
     const several = new Set(jobs.map((job) => job.connection)).size > 1;
     const from = (text: string): string[] => (several ? [text] : []);
-    const headings = ['id', 'job', ...from('connection'), 'queue', 'attempts', 'failed at', 'error'];
-    const rows = jobs.map(({ id, name, connection, queue, attempts, failedAt, exception }) => {
-      return [id, name, ...from(connection), queue, attempts, momentText(failedAt), exception.split('\n', 1)[0]];
+    const isChained = jobs.some(({ chain }) => chain.length > 0);
+    const behind = <Text extends Cell>(text: Text): Text[] => (isChained ? [text] : []);
+    const headings = [
+      'id',
+      'job',
+      ...from('connection'),
+      'queue',
+      'attempts',
+      'failed at',
+      ...behind('followed by'),
+      'error',
+    ];
+    const rows = jobs.map(({ id, name, connection, queue, attempts, failedAt, exception, chain }) => {
+      const waiting = chain.length === 0 ? undefined : counted(chain.length, 'job');
+      const when = momentText(failedAt);
+      return [id, name, ...from(connection), queue, attempts, when, ...behind(waiting), exception.split('\n', 1)[0]];
     });
     call.output.list(headings, rows);
   }
@@ -59,15 +75,27 @@ async function show(call: Call<FailedFlags>, id: string): Promise<void> {
   if (job === undefined) {
     return call.fail(`There is no failed job '${id}'. onqueue failed lists those that there are.`);
   }
-  const { name, connection, queue, attempts, failedAt, payload, exception } = job;
+  const { name, connection, queue, attempts, failedAt, payload, exception, chain, cause } = job;
   call.output.result(job);
   call.output.line(`Job         ${name}`);
   call.output.line(`Id          ${id}`);
   call.output.line(`From        ${connection}, queue ${queue}`);
   call.output.line(`Failed at   ${momentText(failedAt)}, after ${counted(attempts, 'attempt')}`);
+  if (cause !== undefined) {
+    const { id: failedId, name: failedName, message } = cause;
+    call.output.line(oneLine(`Cause       ${failedName} ${failedId} failed: ${message}`));
+  }
+  if (chain.length > 0) call.output.line(oneLine(`Chain       ${followersText(chain)}`));
   call.output.line(`Payload     ${manyLines(payload)}`);
   call.output.line('');
   call.output.line(manyLines(exception));
+}
+
+function followersText(chain: readonly ChainedJob[]): string {
+  const names = chain.slice(0, MOST_NAMED).map(({ name }) => name);
+  const more = chain.length > MOST_NAMED ? ` and ${chain.length - MOST_NAMED} more` : '';
+  const follow = chain.length === 1 ? 'follows' : 'follow';
+  return `${counted(chain.length, 'job')} ${follow} it: ${names.join(', ')}${more}`;
 }
 
 function momentText(moment: Date): string {

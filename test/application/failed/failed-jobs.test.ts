@@ -48,14 +48,11 @@ describe('failed jobs', () => {
     );
     expect((await failed.list({ limit: 1, offset: 1 })).map(({ id }) => id)).toEqual(['b']);
     expect(await failed.get('b')).toEqual({
-      id: 'b',
-      connection: 'other',
-      queue: 'reports',
-      name: 'Mail',
+      ...entry('b', { connection: 'other', queue: 'reports' }),
       payload: '{"job":"Mail@send","data":{"to":"b"},"id":"b","exceptions":1,"attempts":1}',
-      exception: 'Error: b',
       failedAt: new Date(clock.now() - 1000),
-      attempts: 1,
+      chain: [],
+      cause: undefined,
     });
     expect(await failed.get('x')).toBeUndefined();
   });

@@ -1,0 +1,44 @@
+/** A failed job, as it is shown. */
+import type { FailedEntry } from '../../connections/failed-store';
+import type { ChainedJob, FailedLink } from '../../job/job-context';
+import { chainedJobOf } from '../../payload/chain';
+import { decodeEnvelope, type Envelope } from '../../payload/envelope';
+import { hasFollowers } from '../../payload/payload-text';
+
+export interface FailedJob {
+  readonly id: string;
+  readonly connection: string;
+  readonly queue: string;
+  readonly name: string;
+  /** The payload's text. Bytes that are no UTF-8 are shown as replacement characters; the store keeps them as they are. */
+  readonly payload: string;
+  /** The error with its stack, without what looks like a password. */
+  readonly exception: string;
+  readonly failedAt: Date;
+  readonly attempts: number;
+  /** The rest of its chain, which waits in its payload: it follows once the job is retried and succeeds. */
+  readonly chain: readonly ChainedJob[];
+  /** Of a job that a chain sent where a link failed: which, and why. */
+  readonly cause: FailedLink | undefined;
+}
+
+export function failedJobOf({ payload, failedAt, ...entry }: FailedEntry): FailedJob {
+  const envelope = chainedEnvelope(payload);
+  return {
+    ...entry,
+    payload: payload.toString(),
+    failedAt: new Date(failedAt),
+    chain: envelope?.chain.links.map((link) => chainedJobOf(link, entry.connection)) ?? [],
+    cause: envelope?.cause,
+  };
+}
+
+/** Undefined: it is in no chain, as most, which are not parsed; or cannot be read. */
+function chainedEnvelope(payload: Buffer): Envelope | undefined {
+  if (!hasFollowers(payload) && !payload.includes('"cause":{')) return undefined;
+  try {
+    return decodeEnvelope(payload);
+  } catch {
+    return undefined;
+  }
+}
