@@ -30,9 +30,10 @@ export { Handles } from './job/handles';
 export { type Delay, type Duration, duration } from './job/duration';
 export type { Backoff } from './job/backoff';
 export type { JobOptions } from './job/options';
+export type { UniqueOptions } from './job/unique';
 export { type ChainedJob, type FailedLink, JobContext } from './job/job-context';
 export type { ChainList, PendingChain } from './job/chain';
-export type { PendingDispatch } from './job/dispatcher';
+export type { DispatchResult, PendingDispatch } from './job/dispatcher';
 export { Middleware } from './job/middleware-decorator';
 export { type ErrorClass, failOn } from './job/fail-on';
 export { type SkipCondition, skipIf, skipUnless } from './job/skip';
@@ -118,6 +119,7 @@ export type {
   LostEvent,
   RecoveredEvent,
   QueuedEvent,
+  SkippedEvent,
   QueueingEvent,
   ReleasedEvent,
   StartingEvent,

@@ -75,10 +75,12 @@ export class CapabilityError extends errorClass(
   'E_CAPABILITY',
   (connection: string, driver: string, capability: Capability) => {
     const drivers = driversWith(capability).filter((able) => able !== driver);
+    const isUnique = capability === 'ties';
     return {
-      message:
-        `Connection '${connection}' cannot ${CAPABILITY_MEANING[capability]}: the driver '${driver}' lacks the capability ` +
-        `'${capability}'. Drivers that have it: ${drivers.join(', ')}.`,
+      message: isUnique
+        ? `The connection '${connection}' (${driver}) keeps no unique jobs; put this one on a connection of a driver that does: ${drivers.join(', ')}.`
+        : `Connection '${connection}' cannot ${CAPABILITY_MEANING[capability]}: the driver '${driver}' lacks the capability ` +
+          `'${capability}'. Drivers that have it: ${drivers.join(', ')}.`,
       facts: { connection, driver, capability, drivers },
     };
   },

@@ -3,12 +3,13 @@ import { withConsequence } from '../base/define-error';
 import { nextTurn } from '../base/next-turn';
 import { OnqueueError } from '../base/onqueue-error';
 import { MOST_JOBS, pageBytes, pagesOf } from '../base/pages';
+import type { Pushed } from '../connections/contract';
 import { entriesFor } from '../connections/due-entries';
 import { QueueUnavailableError } from '../connections/errors';
 import { notAJob } from '../job/errors';
 import { BulkInterruptedError } from './errors';
 import type { EncodedJob } from './job-encoder';
-import { isOwn, type Parcel, pushEvent, runsJobs, type Target } from './send';
+import { isOwn, type Parcel, pushEvent, runsJobs, type Target, tellPushed } from './send';
 
 /** A push that failed. */
 export interface Refusal {
@@ -85,15 +86,21 @@ export async function sendBulk(
 /** A page on its way. */
 interface Sending {
   readonly page: Page;
-  /** Undefined: all are in. `taken`: those that are in all the same. */
-  readonly ended: Promise<(Refusal & { readonly taken: readonly EncodedJob[] }) | undefined>;
+  readonly ended: Promise<Ended>;
+}
+
+interface Ended {
+  /** What became of each; undefined: all are in. */
+  readonly pushed?: readonly Pushed[] | void;
+  /** `taken`: those that are in all the same. */
+  readonly refusal?: Refusal & { readonly taken: readonly EncodedJob[] };
 }
 
 /**
  * Sends many jobs, page by page, each queue's in order, then those with a push of their own. With a connection that is away
  * it goes on with those of others.
  *
- * @param sent hears of each job that is in, with its id
+ * @param sent hears of each job that is in, with its id, and of each whose key is held, with the id of the holder
  * @param refused hears of each page that is not, or not wholly; what it throws ends the sending
  */
 export async function sendAll(
@@ -113,8 +120,11 @@ export async function sendAll(
     const hear = async (most: number): Promise<void> => {
       while (underWay.length > (refusals.length > 0 ? 0 : most)) {
         const { page, ended } = underWay.shift()!;
-        const refusal = await ended;
-        for (const job of refusal?.taken ?? page) sent(job, job.id);
+        const { pushed, refusal } = await ended;
+        (refusal?.taken ?? page).forEach((job, place) => {
+          const result = pushed?.[place];
+          sent(job, typeof result === 'object' ? result.duplicate : job.id);
+        });
         if (refusal !== undefined) refusals.push([refusal, page]);
       }
       for (const [refusal, page] of refusals.splice(0)) {
@@ -143,22 +153,23 @@ export async function sendAll(
 /** Resolves when the page is on its way. */
 async function push(targetOf: () => Target, page: Page): Promise<Sending> {
   let of: Refusal['of'] = 'store';
-  const refusal = (error: unknown): Awaited<Sending['ended']> => {
-    return { error, taken: of === 'job' ? page : takenOf(page, error), of };
-  };
+  const refusal = (error: unknown): Ended => ({
+    refusal: { error, taken: of === 'job' ? page : takenOf(page, error), of },
+  });
   try {
     const target = targetOf();
     if (runsJobs(target)) of = 'job';
-    await tell('queueing', page);
-    const pushed = target.push(page[0].queue, await entriesFor(target, page));
-    return { page, ended: pushed.then(() => tell('queued', page)).then(() => undefined, refusal) };
+    for (const job of page) await job.hooks?.emit('queueing', pushEvent(job));
+    const pushing = target.push(page[0].queue, await entriesFor(target, page));
+    return { page, ended: pushing.then((pushed) => told(page, pushed)).catch(refusal) };
   } catch (error) {
     return { page, ended: Promise.resolve(refusal(error)) };
   }
 }
 
-async function tell(hook: 'queueing' | 'queued', jobs: readonly EncodedJob[]): Promise<void> {
-  for (const job of jobs) await job.hooks?.emit(hook, pushEvent(job));
+async function told(page: Page, pushed: readonly Pushed[] | void): Promise<Ended> {
+  for (const [place, job] of page.entries()) await tellPushed(job, pushed?.[place]);
+  return { pushed };
 }
 
 /** What a driver took of a page that it refused in part: it says which it did not, and sent again the others would run twice. */

@@ -131,6 +131,7 @@ function undispatched(): PendingDispatch<undefined> {
   const nothing = Promise.resolve(undefined) as PendingDispatch<undefined>;
   const calls = BUILDER_CALLS.map((name) => [name, (): PendingDispatch<undefined> => nothing]);
   return Object.assign(nothing, Object.fromEntries(calls), {
+    result: nothing,
     [inspect.custom]: () => 'PendingDispatch(nothing: its condition did not hold)',
   });
 }

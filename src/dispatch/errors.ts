@@ -1,5 +1,6 @@
 /** What can go wrong with a dispatch. */
 import { defineError, errorClass } from '../base/define-error';
+import { errorMessage } from '../base/exception-text';
 import { sentence } from '../base/plain-text';
 import { valueText } from '../base/value-text';
 
@@ -151,6 +152,25 @@ export const rolledBack = defineError('E_ROLLED_BACK', (jobs: readonly string[])
     'its function all that it begins; leave afterCommit() out where a job is to be sent in any case.',
   facts: { jobs },
 }));
+
+/** The `by` of a unique job made no key, or threw `cause`. Nothing was sent. `longest`: characters. */
+export const invalidUniqueKey = defineError(
+  'E_INVALID_UNIQUE_KEY',
+  (job: string, value: unknown, longest: number, cause?: unknown) => {
+    const isLong = typeof value === 'string' && value.length > longest;
+    const given = isLong
+      ? `a text of ${value.length.toLocaleString('en-US')} characters`
+      : value instanceof Promise
+        ? 'a promise'
+        : valueText(value);
+    const problem = cause === undefined ? `gave ${given}` : `threw (${errorMessage(cause)})`;
+    return {
+      message: `${job} was not sent: by of its unique ${problem}. Have it give a number, or a text of 1 to ${longest} characters.`,
+      facts: { job, value: isLong ? given : value },
+      cause,
+    };
+  },
+);
 
 export const invalidJobId = defineError('E_INVALID_JOB_ID', (id: unknown) => ({
   message: `${valueText(id)} is no id of a job. Give the text that dispatch() or push() resolved to: await it.`,

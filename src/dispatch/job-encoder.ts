@@ -11,6 +11,7 @@ import type { JobRegistry } from '../job/registry';
 import { resolveChosen, resolveRoute } from '../job/resolve-options';
 import { type Chain, type ChainLink, withChain } from '../payload/chain';
 import { encodePayload, encodeStringJob } from '../payload/payload-text';
+import { withTies } from '../payload/ties';
 import { uuidv7 } from '../payload/uuid';
 import type { Entry } from '../connections/contract';
 import type { Timed } from '../connections/due-entries';
@@ -19,6 +20,7 @@ import { pushesItselfInChain, unregisteredMiddleware } from './errors';
 import { checkBytes, checkSize } from './payload-size';
 import { pushesItself } from './send';
 import type { Routes } from './routes';
+import { tiesOf } from './unique-tie';
 
 /**
  * Gives fields to add to a payload, such as a trace or a tenant; a job reads them in `this.job.payload`.
@@ -144,6 +146,7 @@ export class JobEncoder {
     }
   }
 
+  /** @param from of one that follows another: it holds no key, for nothing may refuse it */
   #encode(job: object, dispatch: InstanceChoice, from?: string): EncodedJob {
     const definition = this.definitionOf(job);
     checkInstance(job, definition);
@@ -151,7 +154,8 @@ export class JobEncoder {
     const route = this.#route(dispatch, instance, definition, from);
     const id = uuidv7();
     const chosen = resolveChosen(job, definition);
-    const payload = encodePayload({
+    const ties = from === undefined ? tiesOf(job, definition) : undefined;
+    const plain = encodePayload({
       definition,
       job,
       chosen,
@@ -160,8 +164,13 @@ export class JobEncoder {
       middleware: middlewareOf(dispatch, instance, this.#parts.registry),
       classes: this.#parts.registry,
     });
-    const encoded = this.#encoded(id, definition.name, route, payload);
-    return chosen.retryWithin === undefined ? encoded : { ...encoded, retryWithin: chosen.retryWithin };
+    const { retryWithin } = chosen;
+    if (ties !== undefined) {
+      const encoded = this.#encoded(id, definition.name, route, withTies(plain, ties));
+      return { ...encoded, retryWithin, entry: { ...encoded.entry, ties } };
+    }
+    const encoded = this.#encoded(id, definition.name, route, plain);
+    return retryWithin === undefined ? encoded : { ...encoded, retryWithin };
   }
 
   /** A job that is only a name, `Class@method`, and JSON data, as Laravel's string jobs are. */
@@ -180,7 +189,7 @@ export class JobEncoder {
     const { hooks } = this.#parts;
     checkSize(payload, name, this.#parts.settings(connection));
     const entry: Entry = dueAt === undefined ? (delay > 0 ? { payload, delay } : { payload }) : { payload, dueAt };
-    const isHeard = hooks.has('queueing') || hooks.has('queued');
+    const isHeard = hooks.has('queueing') || hooks.has('queued') || hooks.has('skipped');
     return isHeard ? { id, name, connection, queue, entry, hooks } : { id, name, connection, queue, entry };
   }
 

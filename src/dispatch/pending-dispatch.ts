@@ -10,7 +10,7 @@ import { dirname, sep } from 'node:path';
 import { inspect } from 'node:util';
 import { classOf } from '../base/class';
 import { chosenOf, type InstanceChoice } from '../job/beside-instance';
-import type { PendingDispatch } from '../job/dispatcher';
+import type { DispatchResult, PendingDispatch } from '../job/dispatcher';
 import type { Delay } from '../job/duration';
 import type { Middleware } from '../job/middleware';
 import { declaredRoute } from '../job/resolve-options';
@@ -46,6 +46,7 @@ export class PendingJob implements PendingDispatch {
   readonly #sent: Promise<string>;
   /** What became of it. */
   #id: string | undefined;
+  #status: DispatchResult['status'] = 'queued';
   #hasFailed = false;
   /** The rejection that nobody handled; handled after all by an await in the same turn, as with any promise. */
   #unheard: Promise<never> | undefined;
@@ -57,12 +58,16 @@ export class PendingJob implements PendingDispatch {
     this.#site = callSite();
     this.#sent = manager.outbox.send(() => {
       this.#begun = true;
-      return sendJob(manager, job, this.#choice, this.#detour);
+      return sendJob(manager, job, this.#choice, this.#detour, (status) => (this.#status = status));
     });
     this.#sent.then(
       (id) => (this.#id = id),
       (reason: unknown) => this.#failed(reason),
     );
+  }
+
+  get result(): Promise<DispatchResult> {
+    return this.#heard().then((id) => ({ status: this.#status, id }));
   }
 
   onConnection(connection: string): this {

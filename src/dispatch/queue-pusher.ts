@@ -6,7 +6,7 @@ import { InvalidPayloadError } from '../payload/errors';
 import { encodeAll, sendBulk } from './bulk';
 import type { ConnectionSettings } from '../connections/connector';
 import type { EncodedJob, JobEncoder } from './job-encoder';
-import { send, type Target } from './send';
+import { checkTies, send, type Target } from './send';
 
 /** Whether an encoded job is held back until a `Queue.transaction()` is done. `job`: undefined for one that is only a name. */
 type Hold = (encoded: EncodedJob, job: object | undefined) => boolean;
@@ -35,7 +35,7 @@ export class QueuePusher {
   }
 
   /**
-   * Queues a job, or one that is only a name (`Class@method`) and JSON data; gives its id.
+   * Queues a job, or one that is only a name (`Class@method`) and JSON data; gives its id, or that of the job that holds its key.
    *
    * `queue` beats what the job itself says. The job goes to this connection, whatever it says.
    *
@@ -99,6 +99,7 @@ export class QueuePusher {
   async bulk(jobs: Iterable<JobInstance>, queue?: string): Promise<string[]> {
     const route = { connection: this.name, queue };
     const encoded = await encodeAll(jobs, (job) => this.#encoder.encode(job, route));
+    checkTies(encoded, this.#target);
     return sendBulk(encoded, this.#target);
   }
 
@@ -107,8 +108,8 @@ export class QueuePusher {
     const route = { ...choice, connection: this.name };
     const isName = typeof job === 'string';
     const encoded = isName ? this.#encoder.encodeString(job, data, route) : this.#encoder.encode(job, route);
-    if (!this.#hold(encoded, isName ? undefined : job)) await send(this.#target(), encoded);
-    return encoded.id;
+    checkTies([encoded], this.#target);
+    return this.#hold(encoded, isName ? undefined : job) ? encoded.id : send(this.#target(), encoded);
   }
 
   async #pushRaw(payload: string, choice: InstanceChoice, distinct: boolean): Promise<string | undefined> {

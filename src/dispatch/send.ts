@@ -1,7 +1,7 @@
 /** Sends one job: by the push of its own, where it has one, otherwise to the driver of its connection. */
 import type { Seconds } from '../base/clock';
 import { withConsequence } from '../base/define-error';
-import type { Connection } from '../connections/contract';
+import type { Connection, Pushed } from '../connections/contract';
 import { entriesFor, type TimedTarget } from '../connections/due-entries';
 import { CapabilityError, unknownTransaction } from '../connections/errors';
 import type { InstanceChoice } from '../job/beside-instance';
@@ -49,23 +49,30 @@ export interface Detour {
   readonly within?: { readonly transaction: unknown } | undefined;
 }
 
-/** Gives its id; an empty text where it pushes itself. @throws what is wrong with the job, or what its driver throws */
+/**
+ * Gives its id, or that of the job that holds its key; an empty text where it pushes itself.
+ *
+ * @param tell hears where it is not simply queued
+ * @throws what is wrong with the job, or what its driver throws
+ */
 export function sendJob(
   manager: DispatchApplication,
   job: object,
   choice: InstanceChoice,
   detour: Detour,
+  tell?: (status: 'kept' | 'duplicate') => void,
 ): Promise<string> | string {
   const { within } = detour;
   const parcel = parcelOf(manager, job, choice, within);
   const keep = detour.keep && keepOf(manager, job, parcel.connection, detour);
   if (keep !== undefined) {
     keep(parcel, manager);
+    tell?.('kept');
     return isOwn(parcel) ? '' : parcel.id;
   }
   if (isOwn(parcel)) return parcel.push();
   const driver = manager.driver(parcel.connection);
-  return send(within === undefined ? driver : targetWithin(driver, within.transaction), parcel);
+  return send(within === undefined ? driver : targetWithin(driver, within.transaction), parcel, tell);
 }
 
 /** What is to keep a job for the commit. Strongest first: the dispatch, `@Job()`, the connection. */
@@ -87,7 +94,11 @@ export function parcelOf(
   choice: InstanceChoice,
   within?: Detour['within'],
 ): Parcel {
-  if (!pushesItself(job)) return manager.encoder.encode(job, choice);
+  if (!pushesItself(job)) {
+    const encoded = manager.encoder.encode(job, choice);
+    checkTies([encoded], () => manager.driver(encoded.connection));
+    return encoded;
+  }
   if (choice.chain !== undefined) throw pushesItselfInChain(job.constructor.name);
   return ownPush(manager, job, choice, within);
 }
@@ -123,16 +134,33 @@ export function isOwn(parcel: Parcel): parcel is OwnPush {
   return 'push' in parcel;
 }
 
-/** Gives its id. @throws QueueUnavailableError naming the job, and what else the driver throws */
-export async function send(target: Target, job: EncodedJob): Promise<string> {
+/** @throws CapabilityError its store would not know that one holds its key */
+export function checkTies(jobs: readonly EncodedJob[], targetOf: () => Target): void {
+  const tied = jobs.find(({ entry }) => entry.ties !== undefined);
+  if (tied === undefined) return;
+  const { driver = '', capabilities } = targetOf();
+  // What keeps no jobs has none that could hold a key.
+  if (capabilities?.reserve === true && capabilities.ties !== true)
+    throw new CapabilityError(tied.connection, driver, 'ties');
+}
+
+/**
+ * Gives its id, or that of the job that holds its key.
+ *
+ * @throws QueueUnavailableError naming the job, and what else the driver throws
+ */
+export async function send(target: Target, job: EncodedJob, tell?: (status: 'duplicate') => void): Promise<string> {
   const { hooks } = job;
   try {
     if (hooks !== undefined) await hooks.emit('queueing', pushEvent(job));
     // Nearly always nothing of it depends on a clock.
     const isTimed = job.entry.dueAt !== undefined || job.retryWithin !== undefined;
-    await target.push(job.queue, isTimed ? await entriesFor(target, [job]) : [job.entry]);
-    if (hooks !== undefined) await hooks.emit('queued', pushEvent(job));
-    return job.id;
+    const pushed = await target.push(job.queue, isTimed ? await entriesFor(target, [job]) : [job.entry]);
+    const result = pushed?.[0];
+    if (hooks !== undefined) await tellPushed(job, result);
+    if (typeof result !== 'object') return job.id;
+    tell?.('duplicate');
+    return result.duplicate;
   } catch (error) {
     throw runsJobs(target) ? error : withConsequence(error, `${job.name} was not queued`);
   }
@@ -148,8 +176,20 @@ export function targetWithin(driver: Connection, transaction: unknown): Target {
   if (driver.within === undefined) throw new CapabilityError(driver.name, driver.driver, 'transactions');
   const within = driver.within(transaction);
   if (within === undefined) throw unknownTransaction(driver.name, transaction);
-  const { capabilities, now } = driver;
-  return { push: (queue, entries) => within.push(queue, entries), capabilities, now: now && (() => now.call(driver)) };
+  const { driver: name, capabilities, now } = driver;
+  return {
+    push: (queue, entries) => within.push(queue, entries),
+    driver: name,
+    capabilities,
+    now: now && (() => now.call(driver)),
+  };
+}
+
+/** Tells the hooks what became of a push. */
+export function tellPushed(job: EncodedJob, result: Pushed | undefined): Promise<void> | undefined {
+  const { hooks, id, name, connection, queue } = job;
+  if (typeof result !== 'object') return hooks?.emit('queued', pushEvent(job));
+  return hooks?.emit('skipped', { connectionName: connection, queue, id, name, of: result.duplicate });
 }
 
 /** What the hooks of a push are told. */

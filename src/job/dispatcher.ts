@@ -4,10 +4,21 @@ import type { Delay } from './duration';
 import type { Middleware } from './middleware';
 
 /**
+ * What became of a dispatch. `duplicate`: it was not sent, for the job of this id holds its unique key. `kept`: a
+ * `Queue.transaction()` keeps it for its commit, and nothing was asked yet.
+ */
+export interface DispatchResult {
+  readonly status: 'queued' | 'duplicate' | 'kept';
+  readonly id: string;
+}
+
+/**
  * A job on its way. It is sent a microtask later, once however often it is awaited, and also if it is not; awaiting it
  * gives its id. `Id` is undefined too where the job may not be sent at all (`dispatchIf`).
  */
 export interface PendingDispatch<Id extends string | undefined = string> extends Promise<Id> {
+  /** What became of it, beside its id; undefined where it was not to be sent at all. */
+  readonly result: Promise<Id extends string ? DispatchResult : undefined>;
   onConnection(connection: string): this;
   onQueue(queue: string): this;
   /** A duration from when it is sent, or a moment. */

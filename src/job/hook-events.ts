@@ -49,6 +49,15 @@ export interface QueueingEvent extends ConnectionEvent {
   readonly delay: number | Date;
 }
 export type QueuedEvent = QueueingEvent;
+export interface SkippedEvent extends ConnectionEvent {
+  readonly queue: string;
+  /** The id that the job would have had. */
+  readonly id: string;
+  /** The job's name. */
+  readonly name: string;
+  /** The id of the job that holds its key. */
+  readonly of: string;
+}
 export interface StartingEvent extends ConnectionEvent {
   /** All queues, with commas. */
   readonly queue: string;
@@ -68,6 +77,8 @@ export interface HookEvents {
   queueing: QueueingEvent;
   /** When the store has confirmed that a job is in its queue. */
   queued: QueuedEvent;
+  /** When a unique job did not go into its queue, for another one holds its key. */
+  skipped: SkippedEvent;
   /** Before a job runs. */
   before: BeforeEvent;
   /** After a job was completed, once the store has confirmed it. */
@@ -99,6 +110,7 @@ export interface HookEvents {
 const NAMES: { readonly [Name in keyof HookEvents]: true } = {
   queueing: true,
   queued: true,
+  skipped: true,
   before: true,
   after: true,
   exceptionOccurred: true,

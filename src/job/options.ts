@@ -10,6 +10,7 @@ import type { Delay, Duration } from './duration';
 import { isName, NAME_RULE } from './job-name';
 import { backoff, count, delay, flag, type Kind, moment, seconds, text } from './option-kinds';
 import { checkQueueName } from './queue-name';
+import { unique, type UniqueOptions } from './unique';
 
 export interface JobOptions {
   /** The name in payloads. Give one where a bundler minifies class names. Default: the class's. */
@@ -45,6 +46,8 @@ export interface JobOptions {
    * whatever the connection says. Default: the connection's.
    */
   afterCommit?: boolean | undefined;
+  /** `true`, or `{ by, until, for }`: while one with its key is there, a further one is not sent: see [unique jobs](unique-jobs.md). Default: `false`. */
+  unique?: boolean | UniqueOptions | undefined;
 }
 
 interface JobOption<Value = unknown> {
@@ -158,6 +161,11 @@ export const JOB_OPTIONS: { readonly [Option in keyof Required<JobOptions>]: Job
   delay: { read: delay, isShort: true, instance: 'delay()', otherNames: ['wait'] },
   ...RUN_OPTIONS,
   afterCommit: { read: flag, isData: true },
+  unique: {
+    read: unique,
+    isData: true,
+    otherNames: ['deduplication', 'uniqueId', 'uniqueFor', 'uniqueUntil', 'singletonKey'],
+  },
 };
 
 function run<Value, Default>(option: RunOption<Value, Default>): RunOption<Value, Default> {

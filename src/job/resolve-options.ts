@@ -23,6 +23,7 @@ import {
   type WorkerDefaults,
 } from './options';
 import { checkQueueName } from './queue-name';
+import { unique, type Uniqueness } from './unique';
 
 type OptionName = keyof JobOptions;
 
@@ -121,6 +122,19 @@ export function declaredRoute(
 /** Whether a dispatch within a transaction waits for its commit; undefined: the connection says so, or not. */
 export function waitsForCommit({ options }: JobDefinition): boolean | undefined {
   return options.afterCommit;
+}
+
+const uniquenesses = new WeakMap<JobDefinition, { readonly is: Uniqueness | undefined }>();
+
+/** Of what there is one job of the class at a time; undefined: any number. */
+export function declaredUniqueness(definition: JobDefinition): Uniqueness | undefined {
+  let known = uniquenesses.get(definition);
+  if (known === undefined) {
+    const { name, options } = definition;
+    known = { is: unique(options.unique ?? false, placeOf(`unique on ${name}`)) };
+    uniquenesses.set(definition, known);
+  }
+  return known.is;
 }
 
 /**

@@ -1,5 +1,4 @@
 /** A memory connection that remembers what was pushed, and passes on the jobs that are not faked. */
-import type { Clock } from '../base/clock';
 import type {
   Connection,
   Entry,
@@ -12,7 +11,7 @@ import type {
 } from '../connections/contract';
 import { entriesFor } from '../connections/due-entries';
 import { MemoryConnection } from '../connections/memory/memory-connection';
-import type { MemoryStore } from '../connections/memory/memory-store';
+import { entryOf, type MemoryStore } from '../connections/memory/memory-store';
 import { type Target, targetWithin } from '../dispatch/send';
 import type { Class } from '../job/definition';
 import { definitionOfJob } from '../job/definition-of';
@@ -72,12 +71,12 @@ export interface FakeConnectionParts {
 
 export class FakeConnection extends MemoryConnection {
   readonly #parts: FakeConnectionParts;
-  readonly #clock: Clock;
+  readonly #store: MemoryStore;
 
   constructor(name: string, store: MemoryStore, parts: FakeConnectionParts) {
     super(name, store);
     this.#parts = parts;
-    this.#clock = store.clock;
+    this.#store = store;
   }
 
   /** What is faked takes no part in the transaction: it is pushed at once. */
@@ -118,7 +117,7 @@ export class FakeConnection extends MemoryConnection {
   async #noteFollowUps(settlements: readonly Settlement[], results: readonly SettleResult[]): Promise<void> {
     const followUps = settlements.flatMap((one, place) => (results[place] === 'lost' ? [] : followUpsOf(one)));
     for (const { queue, entry } of followUps) {
-      if (this.#parts.faked.has(entry)) this.#parts.log.add(this.name, queue, [entry], this.#clock.now());
+      if (this.#parts.faked.has(entry)) this.#parts.log.add(this.name, queue, [entry], this.#store.clock.now());
       else await this.push(queue, [entry]);
     }
   }
@@ -127,7 +126,7 @@ export class FakeConnection extends MemoryConnection {
     const { faked } = this.#parts;
     const kept = entries.filter((entry) => faked.has(entry));
     const rest = faked.areAll ? [] : entries.filter((entry) => !kept.includes(entry));
-    const keeping = kept.length === 0 && rest.length > 0 ? undefined : this.#keep(queue, kept);
+    const inMemory = kept.length === 0 && rest.length > 0 ? undefined : this.#keep(queue, kept);
     const results = new Map<Entry, Pushed>();
     const note = (of: readonly Entry[], pushed: readonly Pushed[] | void): void => {
       pushed?.forEach((one, place) => results.set(of[place]!, one));
@@ -137,23 +136,18 @@ export class FakeConnection extends MemoryConnection {
       const timed = rest.map((entry) => ({ entry, retryWithin: undefined }));
       note(rest, await real.push(queue, await entriesFor(real, timed)));
     }
-    note(kept, await keeping);
+    note(kept, inMemory);
     return results.size === 0 ? undefined : entries.map((entry) => results.get(entry) ?? 'queued');
   }
 
   // Logged before anything is awaited: an assertion sends what was dispatched, and looks at once.
-  async #keep(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | void> {
-    const pushing = super.push(queue, entries);
-    const takeOff = this.#parts.log.add(this.name, queue, entries, this.#clock.now());
-    try {
-      const pushed = await pushing;
-      // What was refused was not pushed, for an assertion as for a program.
-      pushed?.forEach((one, place) => typeof one === 'object' && takeOff(place));
-      return pushed;
-    } catch (error) {
-      entries.forEach((_, place) => takeOff(place));
-      throw error;
-    }
+  #keep(queue: string, entries: readonly Entry[]): readonly Pushed[] | undefined {
+    this.checkOpen('push');
+    const pushed = this.#store.push(queue, entries.map(entryOf));
+    // What was refused was not pushed, for an assertion as for a program.
+    const taken = entries.filter((_, place) => typeof pushed?.[place] !== 'object');
+    this.#parts.log.add(this.name, queue, taken, this.#store.clock.now());
+    return pushed;
   }
 }
 

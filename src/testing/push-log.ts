@@ -20,15 +20,10 @@ export class PushLog {
     return this.#logged;
   }
 
-  /** Gives a function that takes one of them off again, for when the store refuses it. */
-  add(connection: string, queue: string, entries: readonly Entry[], now: Milliseconds): (place: number) => void {
+  add(connection: string, queue: string, entries: readonly Entry[], now: Milliseconds): void {
     const added = entries.map((entry) => new ReadPush(connection, queue, entry, now));
     // What sends another one on was pushed by nobody: the other is logged where it arrives.
     this.#logged.push(...added.filter(({ push }) => !push.name.startsWith(BUILT_IN)));
-    return (place) => {
-      const at = this.#logged.indexOf(added[place]!);
-      if (at !== -1) this.#logged.splice(at, 1);
-    };
   }
 
   /** @throws InvalidPayloadError, UnknownClassError: a worker could not make the job either */

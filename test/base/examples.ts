@@ -87,6 +87,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_INVALID_HOOK: ['before', 5, ''],
   E_INVALID_JOB_CLASS: ['SendEmail', 'jobs.ts', 'bears @Job without brackets. Write @Job().'],
   E_INVALID_JOB_ID: [''],
+  E_INVALID_UNIQUE_KEY: ['Reindex', '', 1000],
   E_INVALID_JOB_NAME: ['@'],
   E_INVALID_JOB_OPTION: ['tries on SendEmail', -1, 'Give a whole number.'],
   E_INVALID_LOCK: ['', 0, 'a lock needs a name'],

@@ -34,7 +34,7 @@ const MEANINGS: Readonly<Record<keyof Capabilities, string>> = {
   failed: '`failed`: failed jobs are kept',
   locks: '`locks`',
   follows: '`follows`: what follows an outcome goes in with it',
-  ties: '`ties`: unique jobs have one holder of their key',
+  ties: '`ties`: [unique jobs](unique-jobs.md) have one holder of their key',
   control: '`control`: jobs are cancelled, queues paused, workers restarted',
 };
 

@@ -1,7 +1,7 @@
 import { AssertionError } from 'node:assert';
 import { dispatch, Job, Queue } from 'onqueue';
 import { type FakeQueue, TestClock } from 'onqueue/testing';
-import { MakeReport, SendReport, SendWelcome } from './jobs';
+import { MakeInvoice, MakeReport, SendReport, SendWelcome } from './jobs';
 
 let queue: FakeQueue;
 
@@ -40,6 +40,25 @@ describe('a fake', () => {
 
     void dispatch(new SendReport('sales'));
     expect(queue.pushed(SendReport)).toHaveLength(1);
+  });
+
+  it('does not find a unique job that was refused, until the one before it has run', async () => {
+    void MakeInvoice.dispatch(1);
+    void MakeInvoice.dispatch(1);
+    void MakeInvoice.dispatch(2);
+    queue.assertPushedTimes(MakeInvoice, 2);
+
+    await queue.drain();
+    expect((await MakeInvoice.dispatch(1).result).status).toBe('queued');
+    queue.assertPushed(MakeInvoice, 3);
+  });
+
+  it('does not find what a transaction would have sent twice', async () => {
+    const { id } = await MakeInvoice.dispatch(1).result;
+    await Queue.transaction(async () => void (await MakeInvoice.dispatch(1).afterCommit()));
+
+    queue.assertCount(1);
+    expect(await MakeInvoice.dispatch(1).result).toEqual({ status: 'duplicate', id });
   });
 
   it('finds what follows a transaction once that is committed', async () => {

@@ -52,6 +52,17 @@ export class SendReport extends Job {
   }
 }
 
+@Job({ unique: { by: (job: MakeInvoice) => job.order } })
+export class MakeInvoice extends Job {
+  constructor(readonly order: number) {
+    super();
+  }
+
+  handle(): void {
+    seen.push(`invoice ${this.order}`);
+  }
+}
+
 /** Runs what a test hands it: the data of a job cannot be a function. */
 @Job()
 export class RunScript extends Job {

@@ -1,6 +1,6 @@
 /** What compiles, and what must not, where a job is dispatched. Checked by the compiler; never run. */
 import { Bus, dispatch } from '../../src/application/bus';
-import type { PendingDispatch } from '../../src/job/dispatcher';
+import type { DispatchResult, PendingDispatch } from '../../src/job/dispatcher';
 import { Job } from '../../src/job/job';
 import { Queue } from '../../src/application/queue';
 import {
@@ -34,6 +34,10 @@ class Inherits extends Podcast {}
 
 export const pending: PendingDispatch = Podcast.dispatch(42, new Date());
 export const sent: Promise<string> = Podcast.dispatch(42);
+export const result: Promise<DispatchResult> = Podcast.dispatch(42).result;
+export const resultIf: Promise<DispatchResult | undefined> = Podcast.dispatchIf(true, 42).result;
+// @ts-expect-error -- it may not be sent at all
+export const certainResult: Promise<DispatchResult> = Podcast.dispatchIf(true, 42).result;
 void Inherits.dispatch(1);
 void NoOptions.dispatch();
 void NumberId.dispatch(1);
@@ -145,3 +149,21 @@ export class Waits extends Job {}
 // @ts-expect-error -- a text
 @Job({ afterCommit: 'yes' })
 export class WaitsSomehow extends Job {}
+
+// --- Unique ---
+
+@Job({ unique: { by: (job: Unique) => job.order, until: 'start', for: '1h' } })
+export class Unique extends Job {
+  constructor(readonly order: number) {
+    super();
+  }
+}
+
+// @ts-expect-error -- a key is a number or a text
+Job({ unique: { by: (job: Unique) => ({ order: job.order }) } });
+// @ts-expect-error -- a key is there at once
+Job({ unique: { by: async (job: Unique) => job.order } });
+// @ts-expect-error -- an end that there is not
+Job({ unique: { until: 'processing' } });
+// @ts-expect-error -- no duration
+Job({ unique: { for: 'an hour' } });

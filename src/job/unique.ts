@@ -1,0 +1,42 @@
+/** `unique` of `@Job()`: of what there is one job at a time, and until when. */
+import type { Seconds } from '../base/clock';
+import { type Duration, durationSeconds } from './duration';
+import { invalidDuration } from './errors';
+import type { Kind } from './option-kinds';
+
+export interface UniqueOptions {
+  /**
+   * What tells two jobs of the class apart: a number, or a text of 1 to 1000 characters, made from the job's data. Write the job's
+   * type: `by: (job: Reindex) => job.product`. Default: nothing does: one job of the class at a time.
+   */
+  by?(this: void, job: object): string | number;
+  /** What frees the key: that the job ends, however it does, or that a worker takes it. Default: `'end'`. */
+  readonly until?: 'start' | 'end' | undefined;
+  /** At most so long from the dispatch, by the clock of the store. Default: as long as the job is there. */
+  readonly for?: Duration | undefined;
+}
+
+export interface Uniqueness {
+  readonly by: ((job: object) => unknown) | undefined;
+  readonly until: 'start' | 'end';
+  readonly for: Seconds | undefined;
+}
+
+const KNOWN = ['by', 'until', 'for'];
+const REMEDY =
+  "give true, or an object with one or more of by (a function), until ('start' or 'end') and for (a duration)";
+
+/** Undefined: any number of them. */
+export const unique: Kind<Uniqueness | undefined> = (value, place) => {
+  if (value === false) return undefined;
+  if (value === true) return { by: undefined, until: 'end', for: undefined };
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw place.refuse(value, REMEDY);
+  if (Object.keys(value).some((key) => !KNOWN.includes(key))) throw place.refuse(value, REMEDY);
+  const { by, until = 'end', for: most } = value as Readonly<Record<string, unknown>>;
+  if (by !== undefined && typeof by !== 'function') throw place.refuse(value, REMEDY);
+  if (until !== 'start' && until !== 'end') throw place.refuse(value, REMEDY);
+  const subject = `for in ${place.subject}`;
+  const seconds = most === undefined ? undefined : durationSeconds(most, subject);
+  if (seconds === 0) throw invalidDuration(most, `${subject}, which is longer than nothing`);
+  return { by: by as Uniqueness['by'], until, for: seconds };
+};

@@ -1,0 +1,147 @@
+/** Whatever is done to a store, in whatever order: a unique key has one holder, and that is in the store. */
+import * as fc from '../../support/properties';
+import { connectMemory } from '../../../src/connections/memory/memory-connection';
+import type { MemoryConnection } from '../../../src/connections/memory/memory-connection';
+import type { Reservation, Settlement } from '../../../src/connections/contract';
+import {
+  afterFailedAttempt,
+  afterFreeRelease,
+  afterRetry,
+  readCounters,
+  withCounters,
+} from '../../../src/payload/counters';
+import { readTies, type TiedJob, type Ties, uniqueKey, withTies } from '../../../src/payload/ties';
+import { TestClock } from '../../../src/testing/test-clock';
+
+const queue = 'mail';
+
+/** A key of each kind, twice. */
+const KINDS = [
+  { until: 'end', for: undefined },
+  { until: 'start', for: undefined },
+  { until: 'end', for: 20 },
+  { until: 'start', for: 20 },
+] as const;
+const TIES = [1, 2].flatMap((n) =>
+  KINDS.map((kind, place): Required<Ties> => ({ unique: { ...kind, key: uniqueKey('Probe', `${place}-${n}`) } })),
+);
+/** Those that their jobs hold from push to end. */
+const WHOLE = new Set([TIES[0]!.unique!.key, TIES[4]!.unique!.key]);
+
+class Model {
+  readonly clock = new TestClock();
+  readonly connection: MemoryConnection = connectMemory({ driver: 'memory' }, { name: 'memory', clock: this.clock });
+  readonly reservations: Reservation[] = [];
+  jobs = 0;
+}
+
+type Step = (model: Model) => Promise<unknown>;
+
+const seconds = fc.integer({ min: 0, max: 40 });
+
+const push = fc
+  .record({ delay: seconds, ties: fc.constantFrom(...TIES) })
+  .map(({ delay, ties }): Step => async (model) => {
+    const plain = `{"displayName":"Probe","job":"onqueue","data":{},"id":"job-${++model.jobs}","attempts":0}`;
+    await model.connection.push(queue, [{ payload: withTies(plain, ties), ties, delay: Math.max(delay - 20, 0) }]);
+  });
+
+const reserve = fc
+  .record({ limit: fc.integer({ min: 1, max: 3 }), lease: seconds })
+  .map((request): Step => async ({ connection, reservations }) => {
+    reservations.push(...(await connection.reserve({ queues: [queue], ...request })).reservations);
+  });
+
+/** Also of reservations that have ended long ago: those must change nothing. */
+const settle = fc
+  .record({
+    index: fc.nat(1000),
+    delay: seconds,
+    outcome: fc.constantFrom('completed', 'cancelled', 'spent', 'free', 'front', 'failed'),
+  })
+  .map(({ index, delay, outcome }): Step => async ({ connection, reservations }) => {
+    const reservation = reservations[index % Math.max(reservations.length, 1)];
+    if (reservation === undefined) return;
+    const { counters } = reservation;
+    const free = afterFreeRelease(counters);
+    const failure = { id: readTies(reservation.payload)!.id, name: 'Probe', exception: 'Error' };
+    const settlements: { readonly [K in typeof outcome]: Settlement } = {
+      completed: { outcome: 'completed', reservation },
+      cancelled: { outcome: 'cancelled', reservation },
+      spent: { outcome: 'released', reservation, delay, counters: afterFailedAttempt(counters) },
+      free: { outcome: 'released', reservation, delay, counters: free },
+      front: { outcome: 'released', reservation, delay: 0, front: true, counters: free },
+      failed: { outcome: 'failed', reservation, counters, failure },
+    };
+    await connection.settle([settlements[outcome]]);
+  });
+
+const advance = seconds.map(
+  (by): Step =>
+    ({ clock }) =>
+      clock.advance(by),
+);
+
+const cancel = fc.nat(1000).map((index): Step => async ({ connection, jobs }) => {
+  await connection.control.cancel(`job-${1 + (index % Math.max(jobs, 1))}`, undefined, undefined);
+});
+
+const clear = fc.constant<Step>(({ connection }) => connection.clear(queue));
+
+const retry = fc.constant<Step>(async ({ connection }) => {
+  for (const entry of await connection.failed.list({ limit: 2 })) {
+    const { counters } = readCounters(entry.payload)!;
+    await connection.failed.retry(entry, withCounters(entry.payload, afterRetry(counters)));
+  }
+});
+
+const forget = fc.constant<Step>(({ connection }) => connection.failed.flush());
+
+const steps = fc.array(
+  fc.oneof(push, push, push, reserve, reserve, settle, settle, settle, advance, cancel, retry, forget, clear),
+  { maxLength: 60 },
+);
+
+function check({ connection }: Model): void {
+  const { queues, unique } = connection.snapshot();
+  const { ready = [], delayed = [], reserved = [] } = queues.get(queue) ?? {};
+  const tiesOf = (payload: Buffer): TiedJob => readTies(payload)!;
+  const waiting = [...ready, ...delayed.map(([payload]) => payload)].map(tiesOf);
+  const running = reserved.map(([payload]) => tiesOf(payload));
+  for (const [key, { id }] of unique) {
+    const holders = [...waiting, ...running.filter((job) => job.unique?.until === 'end')];
+    expect(holders.filter((job) => job.id === id && job.unique?.key === key)).toHaveLength(1);
+  }
+  const whole = [...waiting, ...running].filter((job) => WHOLE.has(job.unique!.key));
+  const held = [...unique].filter(([key]) => WHOLE.has(key)).map(([key, { id }]) => `${key} ${id}`);
+  expect(held.toSorted()).toEqual(whole.map((job) => `${job.unique!.key} ${job.id}`).toSorted());
+}
+
+it('has one holder of each unique key, which is in the store, whatever is done to it', async () => {
+  await fc.assert(
+    fc.asyncProperty(steps, async (all) => {
+      const model = new Model();
+      for (const step of all) {
+        await step(model);
+        check(model);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+it('keeps nothing of a hundred thousand keys whose jobs have ended', async () => {
+  const { connection, clock } = new Model();
+  for (let page = 0; page < 1000; page += 1) {
+    const entries = Array.from({ length: 100 }, (_, index) => {
+      const ties: Ties = { unique: { key: uniqueKey('Probe', `${page}-${index}`), until: 'end' } };
+      const plain = `{"displayName":"Probe","job":"onqueue","data":{},"id":"${page}-${index}","attempts":0}`;
+      return { payload: withTies(plain, ties), ties };
+    });
+    expect(await connection.push(queue, entries)).toBeUndefined();
+    const { reservations } = await connection.reserve({ queues: [queue], limit: 100, lease: 60 });
+    await connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })));
+  }
+  await clock.advance(0);
+  expect(connection.snapshot().unique.size).toBe(0);
+}, 30_000);
