@@ -6,7 +6,7 @@ import { nearestParent, parentOf } from './definition-of';
 import { invalidJobClass, placed } from './errors';
 import { isMinified } from './job-name';
 import type { JobOptions } from './options';
-import { registry } from './registry';
+import { BUILT_IN, registry } from './registry';
 import { checkJobOptions } from './resolve-options';
 import { privateMembers } from '../base/source-text';
 
@@ -14,10 +14,11 @@ type Inherited = JobDefinition['options'];
 
 /**
  * @param decorator the function that the class's file calls: the stack is read from there
+ * @param isBuiltIn it is part of Onqueue, and may be called so
  * @throws any of the errors of a declaration
  */
 // oxlint-disable-next-line typescript/no-unsafe-function-type
-export function declareJob(target: Class, options: JobOptions, decorator: Function): void {
+export function declareJob(target: Class, options: JobOptions, decorator: Function, isBuiltIn = false): void {
   const file = declaredIn(decorator);
   if (typeof target !== 'function' || target.prototype === undefined) {
     throw invalidJobClass(String(target), file, 'is no class. Write @Job() above a class.');
@@ -28,6 +29,7 @@ export function declareJob(target: Class, options: JobOptions, decorator: Functi
     throw invalidJobClass('A class', file, "has no name of its own. Give the job one: @Job({ name: '…' }).");
   }
   if (options.name === undefined) checkOwnName(name, file);
+  if (!isBuiltIn) checkNotBuiltIn([name, ...aliases], target, file);
   checkPrivateMembers(target, file);
   checkInjection(target, 'job', file);
   const jobs = registry();
@@ -47,6 +49,14 @@ export function checkOwnName(name: string, file: string | undefined): void {
     'has a name that a minifier seems to have made: the next build may give it to another class, and jobs that wait would ' +
     "run as that. Name it: name: 'SendMail' in its decorator, or have the bundler keep the names of classes.";
   throw invalidJobClass(name, file, problem);
+}
+
+// A job of that name would be run in the place of ours.
+function checkNotBuiltIn(names: readonly string[], target: Class, file: string | undefined): void {
+  const taken = names.find((name) => name.startsWith(BUILT_IN));
+  if (taken === undefined) return;
+  const problem = `is called '${taken}', and what begins with '${BUILT_IN}' is Onqueue's own. Give it another name.`;
+  throw invalidJobClass(target.name, file, problem);
 }
 
 // An option that is there as undefined says nothing, and must not hide the parent's.

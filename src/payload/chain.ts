@@ -39,6 +39,21 @@ export interface Cause {
   readonly message: string;
 }
 
+/** The built-in job that sends another one on. */
+export const CARRIER = 'onqueue:carry';
+
+/** What a carrier sends on, with what follows that. @throws InvalidPayloadError */
+export function readCarried(data: unknown): readonly ChainLink[] {
+  const { queue, connection, entry } = fieldsOf(fieldsOf(fieldsOf(data)['command'])['onward']);
+  const { payload } = fieldsOf(entry);
+  const link = linkOf({ queue, connection, payload }, '/data/command/onward');
+  const named = (next: ChainLink): ChainLink => ({ ...next, connection: next.connection ?? link.connection });
+  const { links } = readChain(fieldsOf(JSON.parse(link.payload)));
+  return [link, ...links.map(named)];
+}
+
+const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> => (isRecord(value) ? value : {});
+
 /** A link as people see it. */
 export function chainedJobOf({ payload, queue, connection }: ChainLink, from: string): ChainedJob {
   const { id = '', name = UNREADABLE_NAME } = glimpseOf(Buffer.from(payload));

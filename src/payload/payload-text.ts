@@ -16,6 +16,9 @@ export const HANDLER = 'onqueue';
 /** The same where other jobs hang on it: to a worker of 0.1.0 it is an unknown job, which goes back at no cost. */
 export const HANDLER_WITH_FOLLOWERS = 'onqueue+';
 
+/** What a string job cannot be called. */
+const OWN_HANDLERS: ReadonlySet<string> = new Set([HANDLER, HANDLER_WITH_FOLLOWERS]);
+
 export interface PayloadParts {
   readonly definition: JobDefinition;
   readonly job: object;
@@ -83,7 +86,7 @@ export function encodePayload(parts: PayloadParts): string {
  * @throws E_RESERVED_FIELD
  */
 export function encodeStringJob({ name, data, id, extra }: StringJobParts): string {
-  if (!isName(name) || !/^[^@]+(@[^@]+)?$/.test(name) || name === HANDLER) throw invalidJobName(name);
+  if (!isName(name) || !/^[^@]+(@[^@]+)?$/.test(name) || OWN_HANDLERS.has(name)) throw invalidJobName(name);
   const displayName = JSON.stringify(name.split('@')[0]);
   const shownData = data === undefined ? 'null' : encodeJson(data, `the data of ${name}`);
   return (

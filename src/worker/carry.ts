@@ -6,9 +6,10 @@ import { toError } from '../base/exception-text';
 import { currentApplication } from '../connections/application';
 import { type Onward, sendOnward } from '../connections/onward';
 import { inject } from '../container/scope';
-import { Job } from '../job/job';
+import { declareJob } from '../job/declare';
 import { JobContext } from '../job/job-context';
-import { BUILT_IN, registry } from '../job/registry';
+import { registry } from '../job/registry';
+import { CARRIER } from '../payload/chain';
 
 export class Carry {
   readonly onward: Onward;
@@ -34,5 +35,6 @@ export class Carry {
 /** Before the first job runs, and not when this module is loaded: a second version of Onqueue is told of by its first job. */
 export function declareCarry(): void {
   if (registry().definitionOf(Carry) !== undefined) return;
-  Job({ name: `${BUILT_IN}carry`, tries: 0, timeout: 0, backoff: { exponential: '1s', max: '1m' } })(Carry);
+  const options = { name: CARRIER, tries: 0, timeout: 0, backoff: { exponential: '1s', max: '1m' } } as const;
+  declareJob(Carry, options, declareCarry, true);
 }

@@ -152,6 +152,12 @@ describe('a declaration is refused', () => {
     expect(() => Job()(class d extends Job {})).not.toThrow();
   });
 
+  it('under a name of what is part of Onqueue', () => {
+    const message = "Mine (test/job/declaration.test.ts) is called 'onqueue:carry', and what begins with 'onqueue:' is";
+    expect(() => Job({ name: 'onqueue:carry' })(class Mine extends Job {})).toThrow(message);
+    expect(() => Job({ aliases: ['old', 'onqueue:carry'] })(class Mine extends Job {})).toThrow(message);
+  });
+
   it('on what is no class, or a class without a name', () => {
     expect(() => Job()((() => {}) as never)).toThrow(expect.objectContaining({ code: 'E_INVALID_JOB_CLASS' }));
     expect(() => Job()(class extends Job {})).toThrow("has no name of its own. Give the job one: @Job({ name: '…' })");

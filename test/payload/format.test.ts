@@ -5,6 +5,7 @@ import { decodeValue } from '../../src/payload/decoder';
 import { encodeValue } from '../../src/payload/encoder';
 import { noCounters, readCounters } from '../../src/payload/counters';
 import { BUILT_INS } from '../../src/payload/built-ins';
+import { chainedJobOf, type ChainLink, readCarried } from '../../src/payload/chain';
 import { decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/envelope';
 import { encodePayload } from '../../src/payload/payload-text';
 import { classesOf, definitionOf } from './classes';
@@ -31,7 +32,7 @@ const definition = (name: string, version = 2) => definitionOf(AnyJob, { name, v
 
 describe('the page on the data format', () => {
   it('has examples of every kind', () => {
-    expect(blocks).toHaveLength(8);
+    expect(blocks).toHaveLength(10);
     expect(commands).toHaveLength(1);
     expect(rows.length).toBeGreaterThan(30);
   });
@@ -51,6 +52,20 @@ describe('the page on the data format', () => {
     const id = decodeEnvelope(Buffer.from(blocks[0]!)).id!;
 
     expect(encodePayload({ definition: written, job, chosen: {}, id, classes })).toBe(blocks[0]);
+  });
+
+  it('shows a chain, and what sends a link on, as they are read', () => {
+    const [, , , , chained, carrier] = blocks.map((text) => decodeEnvelope(Buffer.from(text)));
+    const names = (links: readonly ChainLink[]) => links.map((link) => chainedJobOf(link, 'main'));
+
+    const { links, caught } = chained!.chain;
+    expect(names([...links, caught!])).toMatchObject([
+      { name: 'Resize', queue: 'images', connection: 'main' },
+      { name: 'Alert', queue: 'default', connection: 'other' },
+    ]);
+    expect(names(readCarried(carrier!.fields['data']))).toMatchObject([
+      { name: 'Resize', queue: 'images', connection: 'other' },
+    ]);
   });
 
   it('names all options and counters as they are read', () => {

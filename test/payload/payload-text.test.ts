@@ -148,9 +148,12 @@ describe('the payload of a string job', () => {
     expect(() => encode({ list: [0, { at: new Date(0) }] })).toThrow('the data of Clean@up.list[1].at is of type Date');
   });
 
-  it.each<unknown>(['', '@handle', 'Clean@', 'a@b@c', 'onqueue', undefined])('refuses the name %j', (name) => {
-    expect(() => encodeStringJob({ name: name as string, data: {}, id: 'i' })).toThrow(
-      expect.objectContaining({ code: 'E_INVALID_JOB_NAME' }),
-    );
-  });
+  it.each<unknown>(['', '@handle', 'Clean@', 'a@b@c', 'onqueue', 'onqueue+', undefined])(
+    'refuses the name %j',
+    (name) => {
+      expect(() => encodeStringJob({ name: name as string, data: {}, id: 'i' })).toThrow(
+        expect.objectContaining({ code: 'E_INVALID_JOB_NAME' }),
+      );
+    },
+  );
 });

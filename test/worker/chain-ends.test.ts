@@ -219,7 +219,14 @@ describe('a link that has succeeded', () => {
     await work();
     expect(ran).toEqual(['a', 'fail', 'alert']);
     expect(await failed()).toMatchObject([
-      { name: 'onqueue:carry', exception: expect.stringContaining('it broke') as string },
+      {
+        name: 'onqueue:carry',
+        exception: expect.stringContaining('it broke') as string,
+        chain: [
+          { name: 'Does', connection: 'sync' },
+          { name: 'Note', connection: 'memory' },
+        ],
+      },
     ]);
   });
 });

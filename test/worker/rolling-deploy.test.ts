@@ -1,5 +1,6 @@
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../src/connections/memory/memory-store';
+import { JobBus } from '../../src/dispatch/bus';
 import { Job } from '../../src/job/job';
 import { JobRegistry } from '../../src/job/registry';
 import { QueueManager } from '../../src/application/queue-manager';
@@ -54,4 +55,30 @@ it('puts off the jobs of a new class by seconds, where one worker is of the depl
   await Promise.all(workers.map((worker) => worker.stop()));
   await Promise.all(ended);
   await Promise.all(managers.map((manager) => manager.close()));
+});
+
+it('leaves whole what hangs on a job, where a worker meets it that knows neither the job nor the mark', async () => {
+  done = 0;
+  const clock = new TestClock();
+  const store = new MemoryConnection('memory', new MemoryStore('memory', clock));
+  const environment = { connectors: { memory: () => store.duplicate() }, logger: new RecordingLogger(), clock };
+  const configuration = { connections: { memory: { driver: 'memory' } } } as const;
+  const manager = new QueueManager(environment, configuration);
+  const old = new OldManager(environment, configuration);
+  const id = await new JobBus(() => manager).chain([new New(0), new New(1), new New(2)]).dispatch();
+  const textOf = async (state: 'ready' | 'delayed') => (await store.peek('deploys', state, 1))[0]!.payload.toString();
+  const sent = await textOf('ready');
+
+  await new Worker({ queue: 'deploys', once: true }, old).run();
+  expect(await textOf('delayed')).toBe(sent.replace(/"attempts":0\}$/, '"releases":1,"attempts":0}'));
+  await clock.advance('1m');
+  await new Worker({ queue: 'deploys', stopWhenEmpty: true }, manager).run();
+
+  expect([done, await store.counts('deploys')]).toMatchObject([3, { ready: 0, delayed: 0, reserved: 0 }]);
+  // To 0.1.0 the mark is as this one is to us: the name of a string job that nobody has.
+  const unknown = sent.replace('"onqueue+"', '"onqueue++"').replace(id, 'u');
+  await store.push('deploys', [{ payload: unknown }]);
+  await new Worker({ queue: 'deploys', once: true }, manager).run();
+  expect(await textOf('delayed')).toBe(unknown.replace(/"attempts":0\}$/, '"releases":1,"attempts":0}'));
+  await Promise.all([manager.close(), old.close()]);
 });

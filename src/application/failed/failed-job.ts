@@ -1,8 +1,8 @@
 /** A failed job, as it is shown. */
 import type { FailedEntry } from '../../connections/failed-store';
 import type { ChainedJob, FailedLink } from '../../job/job-context';
-import { chainedJobOf } from '../../payload/chain';
-import { decodeEnvelope, type Envelope } from '../../payload/envelope';
+import { CARRIER, chainedJobOf, type ChainLink, readCarried } from '../../payload/chain';
+import { decodeEnvelope } from '../../payload/envelope';
 import { hasFollowers } from '../../payload/payload-text';
 
 export interface FailedJob {
@@ -23,22 +23,31 @@ export interface FailedJob {
 }
 
 export function failedJobOf({ payload, failedAt, ...entry }: FailedEntry): FailedJob {
-  const envelope = chainedEnvelope(payload);
+  const { links, cause } = chainOf(entry.name, payload);
   return {
     ...entry,
     payload: payload.toString(),
     failedAt: new Date(failedAt),
-    chain: envelope?.chain.links.map((link) => chainedJobOf(link, entry.connection)) ?? [],
-    cause: envelope?.cause,
+    chain: links.map((link) => chainedJobOf(link, entry.connection)),
+    cause,
   };
 }
 
-/** Undefined: it is in no chain, as most, which are not parsed; or cannot be read. */
-function chainedEnvelope(payload: Buffer): Envelope | undefined {
-  if (!hasFollowers(payload) && !payload.includes('"cause":{')) return undefined;
+interface ReadChain {
+  readonly links: readonly ChainLink[];
+  readonly cause?: FailedLink | undefined;
+}
+
+const NONE: ReadChain = { links: [] };
+
+function chainOf(name: string, payload: Buffer): ReadChain {
+  const isCarrier = name === CARRIER;
+  // Most are in no chain, and are not parsed.
+  if (!isCarrier && !hasFollowers(payload) && !payload.includes('"cause":{')) return NONE;
   try {
-    return decodeEnvelope(payload);
+    const { chain, cause, fields } = decodeEnvelope(payload);
+    return isCarrier ? { links: readCarried(fields['data']) } : { links: chain.links, cause };
   } catch {
-    return undefined;
+    return NONE;
   }
 }
