@@ -1,4 +1,7 @@
 /** What holds on each database server that goes away, comes back, or whose answers are lost on their way. */
+import { systemClock } from '../../../../src/base/clock';
+import { sendAll } from '../../../../src/dispatch/bulk';
+import type { EncodedJob } from '../../../../src/dispatch/job-encoder';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import type { Reservation } from '../../../../src/connections/contract';
 import { idOf, payload, reserve } from '../open-database';
@@ -214,6 +217,30 @@ export function describeOutages(world: ServerWorld, store: string, refusals: rea
       proxy.goHalfOpen();
       await connection.push('default', [{ payload: payload('b') }]);
       expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
+    });
+
+    it('fails a bulk of several calls by one deadline, whose jobs but for those of the first call are not in for certain', async () => {
+      const deadline = 1;
+      const { connection, proxy } = await world.openThrough('push', deadline);
+      await connection.push('default', [{ payload: payload('a') }]);
+      const jobs = Array.from({ length: 450 }, (_, at) => ({
+        ...{ connection: 'database', queue: 'default', id: `job ${at}` },
+        entry: { payload: payload(`job ${at}`) },
+      })) as unknown as readonly EncodedJob[];
+      const refusals: unknown[] = [];
+      proxy.goSilent();
+      const since = systemClock.monotonic();
+      await sendAll(
+        jobs,
+        () => connection,
+        () => undefined,
+        ({ error }) => refusals.push(error),
+      );
+
+      expect(systemClock.monotonic() - since).toBeLessThan(1.5 * deadline * 1000);
+      const [first, ...others] = refusals;
+      expect(first).toMatchObject({ facts: { uncertain: true } });
+      for (const other of others) expect(other).toMatchObject({ facts: { uncertain: false } });
     });
 
     it('does not hold up a close', async () => {
