@@ -13,6 +13,7 @@ import type { Connection, Settlement, SettleResult } from '../connections/contra
 import type { Counters } from '../payload/counters';
 import { isStoreAway } from '../connections/errors';
 import { outcomeRefused } from './errors';
+import type { Idle } from './idle';
 import { logHeld, logLetGo, logRefused } from './job-log';
 import { isStillOurs } from './kept-failures';
 import { followed, type Following } from './follow-ups';
@@ -41,6 +42,7 @@ export interface RefusedOutcomesSettings {
   readonly logger: Logger;
   readonly lease: Seconds;
   readonly concurrency: number;
+  readonly idle: Idle;
   /** Settles it, and keeps a failure elsewhere before where it goes there. @throws what a store throws */
   readonly write: (one: Finished) => Promise<SettleResult>;
   /** Where the store can set a failed job aside in itself, whatever the failed store says. @throws what the store throws */
@@ -146,9 +148,11 @@ export class RefusedOutcomes {
   }
 
   #hold(one: Finished, refusal: unknown): void {
-    const { logger, letGo } = this.#settings;
+    const { logger, letGo, idle } = this.#settings;
     this.#offered.delete(one);
     this.#held.add(one);
+    // Nobody waits for it any more: a worker that has run its last job ends.
+    idle.ring();
     logHeld(logger, one, refusal);
     const [oldest] = this.#held;
     if (this.#held.size <= MOST_HELD) return;

@@ -86,7 +86,11 @@ afterEach(async () => {
 });
 
 /** @param own gives the connection what a test needs of it */
-function start(concurrency = 5, own: (connection: Connection) => Connection = (given) => given): void {
+function start(
+  concurrency = 5,
+  own: (connection: Connection) => Connection = (given) => given,
+  maxJobs?: number,
+): void {
   application = testApplication({
     connections: { memory: { driver: 'memory' }, other: { driver: 'memory' } },
     default: 'memory',
@@ -97,7 +101,7 @@ function start(concurrency = 5, own: (connection: Connection) => Connection = (g
     return context.name === 'memory' ? own(refusing(made)) : made;
   });
   connection = application.manager.driver();
-  worker = new Worker({ concurrency }, application.manager);
+  worker = new Worker({ concurrency, maxJobs }, application.manager);
   ended = worker.run();
 }
 
@@ -287,6 +291,19 @@ it('a worker that ends says which outcomes the store refused to the last', async
   refusal = () => undefined;
   await elapse(application.clock, 120);
   expect(worker.health().outcomes).toMatchObject({ completed: 20, lost: 0 });
+});
+
+it('a worker that is to run so many jobs ends with the last, although the store refuses its outcome for good', async () => {
+  start(1, undefined, 1);
+  let reason: unknown;
+  void ended.then((end) => (reason = end));
+  refusal = () => refused;
+  await dispatch(new Probe('bad'));
+
+  await elapse(application.clock, 5);
+
+  expect(reason).toBe('max-jobs');
+  expect(errors().at(-1)).toContain('1 had ended, but their outcomes were not stored');
 });
 
 it('jobs that were not started go back one by one where one of them is refused', async () => {
