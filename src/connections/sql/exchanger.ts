@@ -5,6 +5,7 @@
  */
 import { OnqueueError } from '../../base/onqueue-error';
 import type { Reservation, ReserveReply, ReserveRequest, Settlement } from '../contract';
+import { isStoreAway } from '../errors';
 import { NOTHING, type Settled, Settling } from '../kit/settling';
 import { type CallClient, CallClients } from './call-marks';
 import {
@@ -93,6 +94,9 @@ export class Exchanger {
       }));
       return { results, reply: { ...reply, setAside } };
     } catch (error) {
+      // A worker fails them, and tells what the store refuses.
+      const left = unreadable.map(({ reservation }) => reservation);
+      if (!isStoreAway(error)) return { results, reply: { ...reply, reservations: [...reply.reservations, ...left] } };
       // They are had again when their leases end. What else came of this call does not wait for that.
       if (results.length + reply.reservations.length > 0) return answer;
       throw error;

@@ -1,4 +1,4 @@
-import type { Settlement } from '../../../src/connections/contract';
+import type { Reservation, Settlement } from '../../../src/connections/contract';
 import { SqliteWaiters } from '../../../src/connections/sql/sqlite/sqlite-waiters';
 import { idOf, payload, reserve, TemporaryDatabase } from './open-database';
 
@@ -90,13 +90,17 @@ describe('what follows an outcome', () => {
   });
 });
 
-it('what can be set aside by no means holds up no job beside it, and is told where it is alone', async () => {
+it('what can be set aside by no means is handed out with the jobs beside it, to a worker that fails it and is told why it cannot', async () => {
   const connection = database.connect();
   await connection.push('default', [{ payload: 'no JSON' }, { payload: payload('a') }]);
   execute("CREATE TRIGGER forbidden BEFORE INSERT ON failed_jobs BEGIN SELECT RAISE(ABORT, 'not here'); END");
   const { reservations, setAside } = await connection.reserve({ queues: ['default'], limit: 10, lease: 60 });
-  expect([reservations.map(idOf), setAside]).toEqual([['a'], []]);
-  expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
-  await connection.push('default', [{ payload: 'no JSON' }]);
-  await expect(reserve(connection)).rejects.toThrow('not here');
+  const [a, unreadable] = reservations as [Reservation, Reservation];
+  expect([idOf(a), String(unreadable.payload), setAside]).toEqual(['a', 'no JSON', []]);
+  const failure = { id: 'unreadable', name: '', exception: 'no JSON object' };
+  const failed = { outcome: 'failed', reservation: unreadable, counters: unreadable.counters, failure } as const;
+  await expect(connection.settle([failed])).rejects.toThrow('not here');
+  execute('DROP TRIGGER forbidden');
+  expect(await connection.settle([failed])).toEqual(['settled']);
+  expect((await connection.failed.find('unreadable')).map((entry) => String(entry.payload))).toEqual(['no JSON']);
 });
