@@ -36,7 +36,7 @@ beforeEach(() => {
   inHandle = () => undefined;
 });
 
-describe.each(['redis'] as const)('a chain on %s', (store) => {
+describe.each(['redis', 'sqlite'] as const)('a chain on %s', (store) => {
   let stage: Stage;
 
   beforeEach(async () => {

@@ -23,7 +23,7 @@ export const killedChains: Soak<Size> = {
   title: 'chains of five links, their worker processes killed by -9',
   figure:
     '0 chains broken off, 0 links out of order; a link run twice only by a kill, and never once the next one was sent',
-  stores: ['redis', 'cluster'],
+  stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql'],
   sizes: {
     test: { chains: 100, kills: 4, takes: 10 },
     soak: { chains: 2000, kills: 100, takes: 20 },
