@@ -1,6 +1,6 @@
 /** Turns a job into the entry that a store takes: where it goes, when, and as which text. */
-import { classOf } from '../base/class';
 import type { Hooks } from '../job/hooks';
+import { isLink } from '../job/chain';
 import { type ChosenChain, chosenOf, type InstanceChoice } from '../job/beside-instance';
 import type { JobDefinition } from '../job/definition';
 import { checkInstance, definitionOfJob } from '../job/definition-of';
@@ -85,7 +85,7 @@ export class JobEncoder {
    */
   links(jobs: readonly object[], from: string, { connection, queue }: Omit<ChosenChain, 'links'> = {}): ChainLink[] {
     return jobs.map((job) => {
-      if (classOf(job) === undefined)
+      if (!isLink(job))
         throw invalidChain(
           job,
           'What is to follow has to be a job: give an instance, as in appendToChain(new Fetch(1)).',

@@ -49,8 +49,7 @@ export class PendingChain<Parameters extends readonly unknown[] = []> {
 
   /** A job that is sent when a link has failed for good, in the step that records it; in it, `this.job.cause` says which and why. */
   catch(job: JobInstance): this {
-    if (classOf(job) === undefined)
-      throw invalidChain(job, 'catch() of a chain takes a job: what is to run later has to travel.');
+    if (!isLink(job)) throw invalidChain(job, 'catch() of a chain takes a job: what is to run later has to travel.');
     this.#caught = job;
     return this;
   }
@@ -82,12 +81,17 @@ function linksOf(list: ChainList): readonly [object, ...object[]] {
   if (!Array.isArray(list)) throw invalidChain(list, 'A chain takes a list of jobs.');
   const links = (list as ChainList).filter((link) => link !== undefined && link !== null && link !== false);
   for (const [place, link] of links.entries()) {
-    if (classOf(link) === undefined)
+    if (!isLink(link))
       throw invalidChain(
         link,
-        `Link ${place + 1} of the chain is no job: give an instance, as in Queue.chain([new Fetch(1), …]).`,
+        `Link ${place + 1} of the chain is no job: give an instance, as in Queue.chain([new Fetch(1), ...others]).`,
       );
   }
   if (links.length === 0) throw invalidChain(list, 'A chain needs a job to begin with.');
   return links as readonly object[] as readonly [object, ...object[]];
+}
+
+/** Whether it can be a job: a chain within a chain, or a list, is to be spread. */
+export function isLink(link: unknown): link is object {
+  return classOf(link) !== undefined && !Array.isArray(link) && !(link instanceof PendingChain);
 }

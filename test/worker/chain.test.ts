@@ -204,6 +204,8 @@ describe('a chain', () => {
     ['no list', () => chain('a').dispatch(), 'E_INVALID_CHAIN'],
     ['nothing to begin with', () => chain([false, null]).dispatch(), 'E_INVALID_CHAIN'],
     ['a class in place of a job', () => chain([Note]).dispatch(), 'E_INVALID_CHAIN'],
+    ['a chain within it', () => chain([new Note('a'), chain([new Note('b')])]).dispatch(), 'E_INVALID_CHAIN'],
+    ['a list within it', () => chain([new Note('a'), [new Note('b')]]).dispatch(), 'E_INVALID_CHAIN'],
     ['a function to catch', () => chain([new Note('a')]).catch((() => undefined) as never), 'E_INVALID_CHAIN'],
     [
       'a link that cannot travel',
