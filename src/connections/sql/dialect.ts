@@ -13,6 +13,7 @@
  */
 import type { Seconds } from '../../base/clock';
 import type { Counters } from '../../payload/counters';
+import type { UniqueTie } from '../../payload/ties';
 import type { RenewResult, ReserveReply, ReserveRequest, Waiter, WaitingState } from '../contract';
 import type { FailedEntry } from '../failed-store';
 import type { CallMark } from './call-marks';
@@ -106,7 +107,12 @@ export interface QueuedJob extends NewJob {
   readonly queue: string;
   /** Refuse it where the very text waits as delayed already. */
   readonly unique: boolean;
+  /** The key that it takes: only where the capabilities have `ties`. */
+  readonly tie?: UniqueTie | undefined;
 }
+
+/** The ids of those who hold the keys of jobs that were to be pushed, by the places of these. */
+export type Holders = ReadonlyMap<number, string>;
 
 /** What finds a reservation again: a job's id is never used twice, its fence grows with each reservation. */
 export interface ReservationToken {
@@ -127,6 +133,8 @@ export type Ending = ReservationToken &
         readonly due?: Seconds | undefined;
         /** To the place in line that it has kept. */
         readonly front?: boolean | undefined;
+        /** It is as if it had not been started: it takes the key again that it held until then. */
+        readonly retakes?: boolean;
         readonly counters: Counters;
       }
     /** Moved to the failed jobs. */
@@ -180,9 +188,12 @@ export interface JobStatements {
    * Adds the jobs, and remembers their queues. Without a `mark`: within a transaction of the user's own, or of `retry`, where
    * the queues are remembered by `remember`.
    *
-   * Returns the index of a job that is refused as it is not unique: then nothing was added.
+   * Returns the index of a job that is refused as it is not unique: then nothing was added. Or who holds the keys of those that
+   * stay out: the others were.
    */
-  push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | undefined>;
+  push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | Holders | undefined>;
+  /** Who holds a unique key. Absent: nobody ever does. */
+  holderOf?(key: string): Work<string | undefined>;
   /** Absent: `push` always does so. */
   remember?(queue: string): Sql;
   /** Whether a transaction of the user's has begun, and is not over: otherwise each statement is committed by itself. */

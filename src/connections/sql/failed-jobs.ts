@@ -1,4 +1,5 @@
 /** The failed jobs of a database. */
+import { readTies } from '../../payload/ties';
 import { uuidv7 } from '../../payload/uuid';
 import { type FailedEntry, type FailedStore, type Forgotten, keptUnder } from '../failed-store';
 import type { Dialect, NewFailure, Row } from './dialect';
@@ -56,24 +57,29 @@ export class FailedJobs implements FailedStore {
     return this.#access('failed.count', { consequence: 'no failed jobs were counted' }, () => numberOf(count));
   }
 
-  async retry(entry: FailedEntry, payload: Buffer): Promise<boolean> {
+  async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
     const { id, queue, failedAt } = entry;
     const { jobs, key, failed, transaction } = this.#dialect;
     const purpose = { consequence: `the failed job ${id} was not retried`, writes: 'once' } as const;
-    const job = { ...newJob(payload, 0), queue, unique: false };
+    const tie = readTies(payload)?.unique;
+    const job = { ...newJob(payload, 0), queue, unique: false, tie };
     const isThis = sql`uuid = ${key(id)} AND ${failed.failedAt} = ${failedAt} AND ${failed.hasPayload(entry.payload)}`;
-    const take = sql`DELETE FROM ${this.#table} WHERE ${isThis}`;
+    const [find, take] = [raw('SELECT 1'), raw('DELETE')].map(
+      (verb) => sql`${verb} FROM ${this.#table} WHERE ${isThis}`,
+    );
     const retried = await this.#access('failed.retry', purpose, () =>
       transaction(
         (function* () {
-          if ((yield* written(take)) === 0) return false;
+          const held = tie && jobs.holderOf && (yield* jobs.holderOf(tie.key));
+          if (held !== undefined) return (yield* rowsOf(find!)).length > 0 && { held };
+          if ((yield* written(take!)) === 0) return false;
           if (jobs.remember !== undefined) yield* written(jobs.remember(queue));
           yield* jobs.push([job], undefined);
           return true;
         })(),
       ),
     );
-    if (retried) this.#wrote(queue);
+    if (retried === true) this.#wrote(queue);
     return retried;
   }
 

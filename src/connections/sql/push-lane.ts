@@ -4,19 +4,21 @@
  */
 import { withConsequence } from '../../base/define-error';
 import { MOST_BYTES, MOST_JOBS, pagesOf } from '../../base/pages';
+import type { Pushed } from '../contract';
 import { ConnectionClosedError, QueueUnavailableError } from '../errors';
 import { Lane } from '../kit/lane';
-import type { QueuedJob } from './dialect';
+import type { Holders, QueuedJob } from './dialect';
 import { packetTooLarge } from './errors';
 
 interface Load {
   readonly jobs: readonly QueuedJob[];
   readonly consequence: string;
-  readonly resolve: () => void;
+  readonly resolve: (holders: Holders | undefined) => void;
   readonly reject: (error: unknown) => void;
 }
 
-export type Send = (jobs: readonly QueuedJob[], consequence: string) => Promise<void>;
+/** Gives who holds the keys of those that stay out. */
+export type Send = (jobs: readonly QueuedJob[], consequence: string) => Promise<Holders | undefined>;
 
 export class PushLane {
   readonly #connection: string;
@@ -37,11 +39,12 @@ export class PushLane {
   }
 
   /**
-   * Resolves when the store has confirmed all of them, in pages.
+   * Resolves when the store has confirmed all of them, in pages. Gives what became of each; undefined: all are in.
    *
    * @throws E_DATABASE_PACKET_TOO_LARGE of those that are too long by themselves, which it tells; the others are queued
    */
-  async pushAll(length: number, pages: Iterable<readonly QueuedJob[]>): Promise<void> {
+  async pushAll(length: number, pages: Iterable<readonly QueuedJob[]>): Promise<readonly Pushed[] | undefined> {
+    const held = new Map<number, string>();
     const refused: number[] = [];
     let refusal: ReturnType<typeof packetTooLarge> | undefined;
     let place = 0;
@@ -49,7 +52,8 @@ export class PushLane {
       const before = place === 0 ? '' : `the first ${place} of ${length} jobs were queued, `;
       const consequence = `${before}${length - place === 1 ? 'the job was' : 'the other jobs were'} not queued`;
       try {
-        await this.push(page, consequence);
+        const holders = await this.push(page, consequence);
+        for (const [index, holder] of holders ?? []) held.set(place + index, holder);
       } catch (error) {
         if (!packetTooLarge.is(error)) throw error;
         if (page.length > 1) {
@@ -65,13 +69,13 @@ export class PushLane {
       place += page.length;
     };
     for (const page of pages) await push(page);
-    if (refusal === undefined) return;
+    if (refusal === undefined) return pushedOf(length, held);
     const consequence = `${refused.length} of ${length} jobs ${refused.length === 1 ? 'was' : 'were'} not queued`;
     throw packetTooLarge({ ...refusal.facts, refused, ...(length > 1 && { consequence }) });
   }
 
   /** Resolves when the store has confirmed all of them. They go in together, whatever else travels with them. */
-  push(jobs: readonly QueuedJob[], consequence: string): Promise<void> {
+  push(jobs: readonly QueuedJob[], consequence: string): Promise<Holders | undefined> {
     return new Promise((resolve, reject) => {
       if (this.#closed) throw new ConnectionClosedError(this.#connection, 'push');
       const refuse = (error: unknown): void => reject(withConsequence(error, consequence) as Error);
@@ -83,8 +87,12 @@ export class PushLane {
     const [first] = loads;
     const jobs = loads.flatMap((load) => load.jobs);
     try {
-      await this.#send(jobs, first!.consequence);
-      for (const { resolve } of loads) resolve();
+      const holders = await this.#send(jobs, first!.consequence);
+      let place = 0;
+      for (const load of loads) {
+        load.resolve(holders && holdersAmong(load.jobs, holders, place));
+        place += load.jobs.length;
+      }
     } catch (error) {
       if (loads.length === 1 || !isRefusal(error)) throw error;
       for (const load of loads) await this.#carryAlone(load);
@@ -100,6 +108,21 @@ export class PushLane {
       load.reject(error);
     }
   }
+}
+
+/** Of jobs that stood behind as many others in one call. */
+function holdersAmong({ length }: readonly QueuedJob[], holders: Holders, before: number): Holders {
+  const among = [...holders].filter(([index]) => index >= before && index < before + length);
+  return new Map(among.map(([index, holder]) => [index - before, holder]));
+}
+
+/** What became of so many; undefined: all are in. */
+export function pushedOf(length: number, held: Holders): readonly Pushed[] | undefined {
+  if (held.size === 0) return undefined;
+  return Array.from({ length }, (_, index) => {
+    const duplicate = held.get(index);
+    return duplicate === undefined ? 'queued' : { duplicate };
+  });
 }
 
 /** How many of those that wait travel in one call: one that may be refused for itself goes alone. */

@@ -1,5 +1,6 @@
 /** What is handed out, made of the rows that were taken; and how it ends, made of what workers say. */
 import { fenceOf, hasId, noCounters, withCounters, withId } from '../../payload/counters';
+import { readTies } from '../../payload/ties';
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
 import type { FollowUp, Reservation, Settlement } from '../contract';
@@ -52,7 +53,9 @@ export function endingOf(settlement: Settlement, connection: string): Ending {
   if (settlement.outcome === 'released') {
     const { delay, dueAt, front, counters } = settlement;
     const due = dueAt === undefined ? undefined : dueAt / 1000;
-    return { ...token, kind: 'released', queue, delay, due, front, counters };
+    const isFree = counters.releases > reservation.counters.releases;
+    const retakes = isFree && readTies(reservation.payload)?.unique?.until === 'start';
+    return { ...token, kind: 'released', queue, delay, due, front, retakes, counters };
   }
   if (settlement.outcome === 'cancelled') return { ...token, kind: 'removed' };
   const next = settlement.next?.map(followerOf);

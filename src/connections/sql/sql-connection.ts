@@ -6,6 +6,7 @@ import type {
   Diagnosis,
   Entry,
   PeekedJob,
+  Pushed,
   RenewResult,
   Reservation,
   ReserveReply,
@@ -25,7 +26,7 @@ import { StoreConnection } from '../kit/store-connection';
 import type { Migrations } from '../migrations';
 import { CallClient } from './call-marks';
 import { SqlControl } from './control';
-import type { Dialect, QueuedJob, ReservationToken, Waiters } from './dialect';
+import type { Dialect, Holders, QueuedJob, ReservationToken, Waiters } from './dialect';
 import type { Access, Engine, Purpose } from './engine';
 import { otherDatabase } from './errors';
 import { Exchanger } from './exchanger';
@@ -33,7 +34,7 @@ import { FailedJobs } from './failed-jobs';
 import { newJob, shownText } from './job-row';
 import { clear, counts, forgetCalls, newestJob, peek, queues } from './jobs';
 import { Locks } from './locks';
-import { PushLane } from './push-lane';
+import { pushedOf, PushLane } from './push-lane';
 import { perform, type SqlSession, type Work, written } from './statement';
 
 export interface SqlParts {
@@ -116,9 +117,9 @@ export class SqlConnection extends StoreConnection implements Connection {
     };
   }
 
-  async push(queue: string, entries: readonly Entry[]): Promise<void> {
+  async push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | void> {
     this.checkOpen('push');
-    await this.#lane.pushAll(entries.length, queuedPages(queue, entries, this.#parts.pushedPage));
+    return this.#lane.pushAll(entries.length, queuedPages(queue, entries, this.#parts.pushedPage));
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveReply> {
@@ -229,23 +230,28 @@ export class SqlConnection extends StoreConnection implements Connection {
   }
 
   /** An answer that is lost is asked for again: nothing is queued twice. */
-  async #send(jobs: readonly QueuedJob[], consequence: string): Promise<void> {
+  async #send(jobs: readonly QueuedJob[], consequence: string): Promise<Holders | undefined> {
     await this.#parts.tables.check(consequence);
     // A transaction without an answer may still hold the record of its client.
     if (this.#pushClient.isUnheard) this.#pushClient = new CallClient();
     const client = this.#pushClient;
     const purpose = { consequence, writes: 'repeatable', durable: true } as const;
     const pushing = this.#engine.run(purpose, () => this.#dialect.jobs.push(jobs, client.next()));
-    const duplicate = await pushing.catch((error: unknown) => {
+    const refused = await pushing.catch((error: unknown) => {
       if (!(error instanceof QueueUnavailableError) || error.facts.uncertain !== true) client.refused();
       throw error;
     });
     client.heard();
-    this.#refuse(jobs, duplicate);
+    const holders = this.#checked(jobs, refused);
     for (const queue of new Set(jobs.map((job) => job.queue))) this.#parts.waiters.wrote?.(queue);
+    return holders;
   }
 
-  async #pushWithin(session: SqlSession, queue: string, entries: readonly Entry[]): Promise<void> {
+  async #pushWithin(
+    session: SqlSession,
+    queue: string,
+    entries: readonly Entry[],
+  ): Promise<readonly Pushed[] | undefined> {
     const { jobs, trouble } = this.#dialect;
     const remembering = jobs.remember?.(queue);
     if (remembering !== undefined) {
@@ -253,28 +259,35 @@ export class SqlConnection extends StoreConnection implements Connection {
       // Outside of the transaction: within it, a new name would make others wait until it ends.
       await this.#access('push', purpose, () => written(remembering));
     }
+    const held = new Map<number, string>();
+    let place = 0;
     for (const page of queuedPages(queue, entries)) {
       const pushing = perform(session, jobs.push(page, undefined)).catch((cause: unknown) => {
         // Our own connections see the tables. Other errors are those of the user's own client, and stay so.
         throw trouble(cause) === 'unmigrated' ? otherDatabase(this.name, this.address, { cause }) : cause;
       });
-      this.#refuse(page, await pushing);
+      for (const [index, holder] of this.#checked(page, await pushing) ?? []) held.set(place + index, holder);
+      place += page.length;
     }
+    return pushedOf(entries.length, held);
   }
 
-  #refuse(jobs: readonly QueuedJob[], duplicate: number | undefined): void {
-    const job = duplicate === undefined ? undefined : jobs[duplicate];
-    if (job !== undefined) throw new DuplicatePayloadError(this.name, job.queue, String(job.payload));
+  /** @throws DuplicatePayloadError */
+  #checked(jobs: readonly QueuedJob[], refused: number | Holders | undefined): Holders | undefined {
+    if (typeof refused !== 'number') return refused;
+    const { queue, payload } = jobs[refused]!;
+    throw new DuplicatePayloadError(this.name, queue, String(payload));
   }
 }
 
 /** What one call pushes is read when its turn comes: the first are on their way before the last are looked at. */
 function* queuedPages(queue: string, entries: readonly Entry[], most?: number): Generator<readonly QueuedJob[]> {
   for (const page of pagesOf(entries, ({ payload }) => Buffer.byteLength(payload), most)) {
-    yield page.map(({ payload, delay = 0, dueAt, distinct = false }) => ({
+    yield page.map(({ payload, delay = 0, dueAt, distinct = false, ties }) => ({
       ...newJob(payload, delay, dueAt),
       queue,
       unique: distinct && (delay > 0 || dueAt !== undefined),
+      tie: ties?.unique,
     }));
   }
 }

@@ -11,7 +11,8 @@ beforeEach(() => {
 
 afterEach(() => database.dispose());
 
-const pushTo = (url: string): Promise<void> => database.connect({ url }).push('default', [{ payload: payload('a') }]);
+const pushTo = (url: string): Promise<unknown> =>
+  database.connect({ url }).push('default', [{ payload: payload('a') }]);
 
 describe('the url of a database connection', () => {
   it.each([
@@ -65,7 +66,7 @@ describe('a file', () => {
 
   it('in a folder that does not exist is refused with the folder and the remedy, and works once it is made', async () => {
     const connection = database.connect({ url: 'sqlite:missing/a.sqlite' });
-    const push = (): Promise<void> => connection.push('default', [{ payload: payload('a') }]);
+    const push = (): Promise<unknown> => connection.push('default', [{ payload: payload('a') }]);
     const folder = join(database.folder, 'missing');
     await expect(push()).rejects.toThrow(
       `${folder}/a.sqlite cannot be made: the folder ${folder} does not exist; the job was not queued. Create it, or correct \`url\`.`,

@@ -35,9 +35,9 @@ it('a server that takes nothing until the deadline is not asked for each job by 
 
 it('who came while the server was silent is asked for by a call of its own', async () => {
   let fail!: (error: Error) => void;
-  const silence = new Promise<void>((_, reject) => (fail = reject));
+  const silence = new Promise<undefined>((_, reject) => (fail = reject));
   const sent: number[] = [];
-  const lane = new PushLane('main', (jobs) => (sent.push(jobs.length) === 1 ? silence : Promise.resolve()));
+  const lane = new PushLane('main', (jobs) => (sent.push(jobs.length) === 1 ? silence : Promise.resolve(undefined)));
   const first = lane.push([job], 'the job was not queued');
   await Promise.resolve();
   const second = lane.push([job], 'the job was not queued');
@@ -46,4 +46,21 @@ it('who came while the server was silent is asked for by a call of its own', asy
   await expect(first).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
   await second;
   expect(sent).toEqual([1, 1]);
+});
+
+it('of what travels together each is told who holds the keys of its own jobs', async () => {
+  const holders = new Map([
+    [1, 'x'],
+    [3, 'y'],
+  ]);
+  const sent: number[] = [];
+  const lane = new PushLane('main', async (jobs) => {
+    sent.push(jobs.length);
+    return holders;
+  });
+  const pushes = [[job], [job], [job, job], [job]].map((jobs) => lane.pushAll(jobs.length, [jobs]));
+
+  const [none, x, y] = [undefined, [{ duplicate: 'x' }], ['queued', { duplicate: 'y' }]];
+  expect(await Promise.all(pushes)).toEqual([none, x, y, none]);
+  expect(sent).toEqual([5]);
 });

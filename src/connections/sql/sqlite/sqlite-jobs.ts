@@ -12,6 +12,7 @@ import {
   type JobStatements,
   type FailedColumns,
   followersOf,
+  type Holders,
   type Line,
   type Outlook,
   type QueuedJob,
@@ -25,6 +26,7 @@ import { firstTwin } from '../jobs';
 import { outlookOf, outlookStatement, type QueueOutlook, queueOutlook, toMicroseconds } from '../outlook';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, written } from '../statement';
 import { TEXT_END, TEXT_LENGTH } from './sqlite-schema';
+import { UNIQUE_COLUMNS, UniqueKeys } from './unique-keys';
 
 /** As text where it is one, so that it can be read in any client. */
 export function storable(payload: string | Buffer): string | Buffer {
@@ -92,21 +94,29 @@ export interface SqliteJobsOptions {
 export class SqliteJobs implements JobStatements {
   readonly isWithin: () => Work<boolean>;
   readonly #now: () => Seconds;
+  readonly #keys: UniqueKeys;
   readonly #failing: Parameters<typeof addFailed>[0];
   readonly #sql: Readonly<Record<Statement, string>>;
 
   constructor({ tables, now, isWithin }: SqliteJobsOptions) {
     this.isWithin = isWithin;
     this.#now = now;
+    this.#keys = new UniqueKeys(tables);
     this.#failing = { tables, key: String, text: String, failed: failedColumns(now) };
     this.#sql = statementsOn(tables);
   }
 
-  *push(jobs: readonly QueuedJob[]): Work<number | undefined> {
+  *push(jobs: readonly QueuedJob[]): Work<number | Holders | undefined> {
     const now = this.#now();
     const twin = yield* firstTwin(jobs, (job) => this.#findTwin(job, now));
-    if (twin === undefined) yield* this.#add(jobs, now);
-    return twin;
+    if (twin !== undefined) return twin;
+    const held = yield* this.#keys.heldOf(jobs, now);
+    yield* this.#add(held === undefined ? jobs : jobs.filter((_, index) => !held.has(index)), now);
+    return held;
+  }
+
+  holderOf(key: string): Work<string | undefined> {
+    return this.#keys.holderOf(key, this.#now());
   }
 
   *exchange({ endings, request }: Exchange): Work<Exchanged> {
@@ -124,10 +134,11 @@ export class SqliteJobs implements JobStatements {
     const taken: TakenJob[] = [];
     for (const queue of new Set(request.queues)) {
       const { leaseEnd, due, pausedUntil } = yield* this.#outlookOf(queue);
-      if (leaseEnd <= now) yield* this.#move('reclaim', queue, now, reclaimed);
+      if (leaseEnd <= now) yield* this.#keys.retake(tiedOf(yield* this.#move('reclaim', queue, now, reclaimed)), now);
       if (due <= now) yield* this.#move('promote', queue, now, promoted);
       if (pausedUntil > now) continue;
       const rows = yield* this.#move('take', queue, now, left, toMicroseconds(now + request.lease));
+      yield* this.#keys.start(tiedOf(rows));
       // An UPDATE gives its rows in an order of its own.
       const jobs = rows.toSorted((a, b) => Number(a[9]) - Number(b[9])).map((row) => ({ ...jobOf(row), queue }));
       taken.push(...jobs);
@@ -175,10 +186,11 @@ export class SqliteJobs implements JobStatements {
     }
   }
 
-  #insert({ queue, payload, uuid, counters }: QueuedJob, now: Seconds, delay: Seconds, place: number | null): Sql {
+  #insert({ queue, payload, uuid, counters, tie }: QueuedJob, now: Seconds, delay: Seconds, place: number | null): Sql {
     const due = toMicroseconds(now + Math.max(delay, 0));
     const values = [queue, storable(payload), uuid, due, now, place];
     const counts = valuesOf(counters);
+    if (tie !== undefined) return this.#to('insertTied', [...values, ...counts, ...this.#keys.valuesOf(tie, now)]);
     // Each value that is bound costs time, and most counters are 0.
     return counts.every((count) => count === 0)
       ? this.#to('insertNew', values)
@@ -192,8 +204,10 @@ export class SqliteJobs implements JobStatements {
       const { queue, counters, front = false } = ending;
       const delay = front ? 0 : delayOf(ending, now);
       const values = [id, fence, ...valuesOf(counters), toMicroseconds(now + Math.max(delay, 0))];
-      if (front) return (yield* written(this.#to('giveBack', values))) > 0;
-      return (yield* written(this.#to('release', [...values, delay > 0 ? null : queue]))) > 0;
+      const release = front ? this.#to('giveBack', values) : this.#to('release', [...values, delay > 0 ? null : queue]);
+      if ((yield* written(release)) === 0) return false;
+      if (ending.retakes) yield* this.#keys.retake([id], now);
+      return true;
     }
     if ((yield* written(this.#to('remove', [id, fence]))) === 0) return false;
     yield* run(addFailed(this.#failing, ending.entry));
@@ -234,6 +248,10 @@ export class SqliteJobs implements JobStatements {
   }
 }
 
+/** The ids of those that hold their keys until their start: `reclaim` and `take` tell so next to the end. */
+const tiedOf = (rows: readonly SqlRow[]): readonly SqlValue[] =>
+  rows.flatMap((row) => (Number(row.at(-2)) === 1 ? [row[0]!] : []));
+
 /** Seconds until it is ready; 0 or less: at once. */
 function delayOf({ delay, due }: Pick<QueuedJob, 'delay' | 'due'>, now: Seconds): Seconds {
   return due === undefined ? delay : toMicroseconds(due - now);
@@ -261,6 +279,7 @@ function statementsOn(tables: Dialect['tables']) {
     remember: `INSERT INTO ${tables.queues.text} (name) VALUES (?) ON CONFLICT DO NOTHING`,
     insertNew: insert('', ''),
     insert: insert(`, ${COUNTERS}`, ', ?, ?, ?, ?, ?'),
+    insertTied: insert(`, ${COUNTERS}, ${UNIQUE_COLUMNS}`, ', ?, ?, ?, ?, ?, ?, ?, ?, ?'),
     findDelayed: `SELECT 1 FROM ${jobs} WHERE queue = ? AND ${DELAYED} AND ${TEXT_LENGTH} = octet_length(?)
       AND ${TEXT_END} = substr(CAST(? AS BLOB), -64) AND CAST(payload AS BLOB) = CAST(? AS BLOB)`,
     tail: `SELECT ${tail('?1')}`,
@@ -268,14 +287,14 @@ function statementsOn(tables: Dialect['tables']) {
     // To the head, in the order of the ends of their leases.
     reclaim: `UPDATE ${jobs} SET place = ifnull(${end('min', '?1')}, 1) - 1 - ?3 + n, ${UNHELD}, ${countCrash(COMPARISON)}
       FROM (${within(jobs, `${RESERVED} AND lease_until <= ?2`, 'lease_until, place')}) WHERE id = chosen
-      RETURNING ${TEXT_LENGTH}`,
+      RETURNING id, start_key IS NOT NULL, ${TEXT_LENGTH}`,
     // To the tail, in the order of their moments.
     promote: `UPDATE ${jobs} SET place = ${tail('?1')} + n
       FROM (${within(jobs, `${DELAYED} AND available_at <= ?2`, 'available_at, chosen')}) WHERE id = chosen
       RETURNING ${TEXT_LENGTH}`,
     take: `UPDATE ${jobs} SET reserved_at = ?2, lease_until = ?6, ${countTaken(COMPARISON)}
       FROM (${within(jobs, READY, 'place')}) WHERE id = chosen
-      RETURNING id, CAST(payload AS BLOB), ${COUNTERS}, cancelled, NULL, place, ${TEXT_LENGTH}`,
+      RETURNING id, CAST(payload AS BLOB), ${COUNTERS}, cancelled, NULL, place, start_key IS NOT NULL, ${TEXT_LENGTH}`,
     remove: `DELETE FROM ${jobs} WHERE id = ? AND ${RESERVED} AND ${FENCE} = ?`,
     release: release(`CASE WHEN ?9 IS NOT NULL THEN ${tail('?9')} + 1 END`),
     giveBack: release('place'),

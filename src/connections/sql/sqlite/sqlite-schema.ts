@@ -76,6 +76,15 @@ const endsAndReasons = (names: TableNames): string => `
   ALTER TABLE ${names.jobs} ADD COLUMN cancel_reason TEXT;
 `;
 
+/** The unique key that a job holds, and until when; and how it takes that again which it holds until its start. */
+const uniqueKeys = (names: TableNames): string => `
+  ALTER TABLE ${names.jobs} ADD COLUMN unique_key TEXT;
+  ALTER TABLE ${names.jobs} ADD COLUMN unique_until REAL;
+  ALTER TABLE ${names.jobs} ADD COLUMN start_key TEXT;
+  ALTER TABLE ${names.jobs} ADD COLUMN start_for REAL;
+  CREATE UNIQUE INDEX ${names.jobs}_unique ON ${names.jobs} (unique_key) WHERE unique_key IS NOT NULL;
+`;
+
 interface Step {
   /** The tables that it makes. */
   readonly tables: readonly (keyof TableNames)[];
@@ -87,6 +96,7 @@ const STEPS: readonly Step[] = [
   { tables: ['jobs', 'failed', 'queues', 'locks'], statements: firstTables },
   { tables: ['orders'], statements: orderTables },
   { tables: [], statements: endsAndReasons },
+  { tables: [], statements: uniqueKeys },
 ];
 
 /** Of the tables that the statements need. */

@@ -80,7 +80,7 @@ describe('the tables', () => {
     open().exec('UPDATE onqueue_versions SET version = 9');
     const push = database.connect().push('default', [{ payload: payload('a') }]);
     await expect(push).rejects.toMatchObject({ code: 'E_DATABASE_NEWER_TABLES' });
-    await expect(push).rejects.toMatchObject({ facts: { found: 9, known: 3 } });
+    await expect(push).rejects.toMatchObject({ facts: { found: 9, known: 4 } });
   });
 
   it('of a later version keep a worker from starting', async () => {
@@ -153,11 +153,19 @@ describe('the indexes', () => {
     const job = (id: string, delay: number) => ({ ...newJob(payload(id), delay), queue: 'default', unique: delay > 0 });
     const request = { queues: ['default'], limit: 10, lease: 60 };
 
-    explain(jobs.push([job('a', 0), job('b', 0), job('c', 5)]));
+    const tie = { key: 'k', until: 'start', for: 60 } as const;
+    explain(jobs.push([job('a', 0), { ...job('b', 0), tie }, job('c', 5)]));
+    explain(jobs.holderOf('k'));
     const { taken } = explain(jobs.exchange({ endings: [], request, mark }));
     const [first, second] = taken.map(({ id }) => ({ id, fence: 1 }));
     explain(jobs.renew([first!], 0));
-    const released = { kind: 'released', queue: 'default', delay: 0, counters: taken[1]!.counters } as const;
+    const released = {
+      kind: 'released',
+      queue: 'default',
+      delay: 0,
+      retakes: true,
+      counters: taken[1]!.counters,
+    } as const;
     const endings = [{ ...second!, ...released }];
     explain(jobs.exchange({ endings, request: { ...request, limit: 0 }, mark }));
     explain(jobs.idle(['default']));
