@@ -1,6 +1,6 @@
 -- cancel.lua: take a job out of a queue, or mark it as cancelled, so that the worker that holds or meets it ends it.
 --
---   parts    texts marks budget search
+--   parts    texts marks budget search ties
 --
 --   KEYS[1] client      string  the recorded answer of this client
 --   KEYS[2] ready       list    payloads ready to run
@@ -8,6 +8,7 @@
 --   KEYS[4] reserved    zset    payload -> lease end (s)
 --   KEYS[5] cancelled   zset    id of a cancelled job -> when the mark may go (s)
 --   KEYS[6] reasons     hash    id of a cancelled job -> why
+--   KEYS[7] unique      hash    unique key -> who holds it
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] sequence    number  see parts/base.lua
 --   ARGV[3] id          string
@@ -23,13 +24,14 @@
 --            {'unseen', seen}  the same, and nothing was marked
 --            {'unknown'}       it is not in this queue; after 'search': not between `from` and the head
 --            {'stale'}         (writes nothing)
---   keeps    I1 I7 I9
+--   keeps    I1 I7 I9 I12
 --   cost     O(1) in the length of the queue: of each list the first 100 jobs or 1 MiB of text are looked at, of ready
 --            jobs also the last; at most 100 marks whose time is over are dropped. 'search': O(from) to remove it
 --
 --   Only a removal is recorded: whatever else it answers, a repeat finds the same and writes the same.
 
-local client, ready, delayed, reserved, cancelled, reasons = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local client, ready, delayed, reserved = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local cancelled, reasons, unique = KEYS[5], KEYS[6], KEYS[7]
 local sequence, id, way, reason, from = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 -- LASTING: seconds for which a mark is kept, longer than a job waits between its attempts. AGAIN: how many jobs a
 -- search looks at once more, as others may have been removed behind them since, which moves the rest towards the tail.
@@ -81,8 +83,9 @@ end
 ask_to_remove(cancelled)
 
 -- A mark from the time when it ran would end a later job of its id.
-local function removed()
+local function removed(text)
   unmark(cancelled, reasons, id)
+  leave(unique, tie_of(text))
   return record(client, sequence, { 'removed' })
 end
 
@@ -91,7 +94,7 @@ if way == 'search' then
   local found, looked = search(tail(from - again, 0), is_meant)
   if found then
     call('LREM', ready, -1, found)
-    return removed()
+    return removed(found)
   end
   local seen = math.max(from - again + looked, from)
   if seen >= call('LLEN', ready) then return { 'unknown' } end
@@ -113,18 +116,18 @@ end
 local waiting, delayed_seen = search(sorted(delayed), is_meant)
 if waiting then
   call('ZREM', delayed, waiting)
-  return removed()
+  return removed(waiting)
 end
 
 local first, head_seen = search(head, is_meant)
 if first then
   call('LREM', ready, 1, first)
-  return removed()
+  return removed(first)
 end
 local last, tail_seen = search(tail(0, head_seen), is_meant)
 if last then
   call('LREM', ready, -1, last)
-  return removed()
+  return removed(last)
 end
 
 local others_seen = reserved_seen >= call('ZCARD', reserved) and delayed_seen >= call('ZCARD', delayed)

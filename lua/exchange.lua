@@ -1,18 +1,19 @@
 -- exchange.lua: settle what has ended, then reserve what comes next: the whole of a worker's traffic.
 --
 --   parts    reserve look
---   rarely   texts failed marks budget pauses refusals orders aside follow settle refresh
+--   rarely   texts failed marks budget pauses refusals orders ties tied aside follow settle refresh
 --
 --   KEYS[1] client                   string  the recorded answer of this client
 --   KEYS[2] control                  hash    restart -> token; paused:<key of ready> -> name, until:<…> -> its end (s)
 --   KEYS[3] cancelled                zset    id of a cancelled job -> when the mark may go (s)
 --   KEYS[4] reasons                  hash    id of a cancelled job -> why
---   KEYS[6i-1] ready                 list    for each queue i: payloads ready to run
---   KEYS[6i] delayed                 zset    for each queue i: payload -> due time (s)
---   KEYS[6i+1] reserved              zset    for each queue i: payload -> lease end (s)
---   KEYS[6i+2] notify                list    for each queue i: wake-up hints
---   KEYS[6i+3] failed                zset    for each queue i: id -> when it failed (s)
---   KEYS[6i+4] failed_jobs           hash    for each queue i: id -> meta line, payload
+--   KEYS[5] unique                   hash    unique key -> who holds it
+--   KEYS[6i] ready                   list    for each queue i: payloads ready to run
+--   KEYS[6i+1] delayed               zset    for each queue i: payload -> due time (s)
+--   KEYS[6i+2] reserved              zset    for each queue i: payload -> lease end (s)
+--   KEYS[6i+3] notify                list    for each queue i: wake-up hints
+--   KEYS[6i+4] failed                zset    for each queue i: id -> when it failed (s)
+--   KEYS[6i+5] failed_jobs           hash    for each queue i: id -> meta line, payload
 --   ARGV[1] offset                   number  see parts/base.lua
 --   ARGV[2] sequence                 number  see parts/base.lua
 --   ARGV[3] client_id                string  what ids that we give start with
@@ -37,17 +38,17 @@
 --            client is on record); unsettled, {words, place, ...}: what Redis refused an outcome with, and all that
 --            stay reserved for it: then no job is handed out; skipped, {queue, words, ...}: queues that gave nothing,
 --            and why (0: the orders)
---   keeps    I1 I2 I3 I4 I5 I6 I7 I9 I10 I11
+--   keeps    I1 I2 I3 I4 I5 I6 I7 I9 I10 I11 I12
 --   cost     O(log n) for each job moved; at most 100 jobs or 1 MiB of text for each of promote, reclaim and reserve
 
-local client, control, cancelled, reasons = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local client, control, cancelled, reasons, unique = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local sequence, client_id = tonumber(ARGV[2]), ARGV[3]
 local lease, limit, sources = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 -- LATE: microseconds for which a client that is given all it wants does not ask what is due.
 local FIRST_OUTCOME, LATE = 7, 20000
 
 local queues = {}
-for first = 5, #KEYS, 6 do
+for first = 6, #KEYS, 6 do
   local ready, delayed, reserved, notify, failed, failed_jobs = unpack(KEYS, first, first + 5)
   queues[#queues + 1] = {
     ready = ready, delayed = delayed, reserved = reserved, notify = notify, failed = failed, failed_jobs = failed_jobs,
@@ -71,7 +72,8 @@ end
 local moment = clock()
 -- What the call has done so far.
 local turn = {
-  client_id = client_id, sequence = sequence, moment = moment, lease_end = moment + math.floor(lease * 1000000),
+  unique = unique, client_id = client_id, sequence = sequence,
+  moment = moment, lease_end = moment + math.floor(lease * 1000000),
   -- By its distance: a clock that was set back would put the next look off for as long as it jumped.
   is_early = limit > 0 and math.abs(moment - refreshed_at) < LATE,
   settles_nothing = not ARGV[FIRST_OUTCOME],
@@ -80,7 +82,7 @@ local turn = {
 }
 
 -- 2. Orders: one look where there are none, as nearly always.
-local any_cancelled = redis.pcall('EXISTS', control, cancelled) ~= 0
+local any_cancelled = redis.pcall('EXISTS', control, cancelled, unique) ~= 0
   and rarely().read_orders(turn, control, cancelled, queues, sources)
 
 -- 3. Settle.
@@ -93,7 +95,7 @@ while ARGV[at] do
   else
     for token = at + 3, at + 2 + count * width, width do
       local removed
-      if width == 1 and not followers then
+      if width == 1 and not followers and not (turn.ties and rarely().tie_of(ARGV[token])) then
         removed = redis.pcall('ZREM', queue.reserved, ARGV[token])
       else
         removed = rarely().settle(turn, queue, kind, token, followers)

@@ -1,6 +1,6 @@
 -- retry.lua: move a failed job back to its queue.
 --
---   parts    texts failed marks
+--   parts    texts failed marks ties
 --
 --   KEYS[1] client        string  the recorded answer of this client
 --   KEYS[2] failed        zset    id -> when it failed (s)
@@ -9,18 +9,20 @@
 --   KEYS[5] notify        list    wake-up hints
 --   KEYS[6] cancelled     zset    id of a cancelled job -> when the mark may go (s)
 --   KEYS[7] reasons       hash    id of a cancelled job -> why
+--   KEYS[8] unique        hash    unique key -> who holds it
 --   ARGV[1] offset        number  see parts/base.lua
 --   ARGV[2] sequence      number  see parts/base.lua
 --   ARGV[3] id            string
 --   ARGV[4] expected      string  the payload as it was read: it may have failed again, or been retried, since
 --   ARGV[5] payload       string  what goes to the queue
 --
---   returns  {'retried'} | {'absent'} | {'stale'}      ('absent' and 'stale' write nothing)
---   keeps    I1 I4 I5 I7 I9
+--   returns  {'retried'} | {'absent'} | {'held', id} | {'stale'}      (only 'retried' writes anything)
+--            id: of the job that holds its unique key
+--   keeps    I1 I4 I5 I7 I9 I12
 --   cost     O(log n)
 
 local client, failed, failed_jobs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local notify, cancelled, reasons = KEYS[5], KEYS[6], KEYS[7]
+local notify, cancelled, reasons, unique = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local sequence, id, expected, payload = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 
 local known = recall(client, sequence)
@@ -29,12 +31,24 @@ if known then return known end
 local entry = call('HGET', failed_jobs, id)
 if not entry or select(2, entry_parts(entry)) ~= expected then return { 'absent' } end
 
+local tie, moment = tie_of(payload), clock()
+local holder = tie and holder_of(unique, tie.key, moment)
+if holder then return { 'held', holder } end
+
 -- All that can be refused is asked for first: a key of another type, a right that is missing.
 for _, key in ipairs({ failed, cancelled }) do ask_to_remove(key) end
 call('HDEL', failed_jobs, nobody())
 call('LLEN', notify)
 
-call('RPUSH', ready, payload)
+if tie then
+  call('LLEN', ready)
+  call('HSET', unique, tie.key, held_by(tie, moment))
+end
+local pushed = redis.pcall('RPUSH', ready, payload)
+if type(pushed) == 'table' and pushed.err then
+  leave(unique, tie)
+  error(pushed)
+end
 -- A mark that was left because the job was not found where it waited: sending it back is the later order.
 unmark(cancelled, reasons, id)
 call('ZREM', failed, id)

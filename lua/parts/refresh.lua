@@ -1,6 +1,6 @@
 -- refresh.lua: what is due becomes ready, and what a silent worker held goes back.
 --
---   after texts.lua, aside.lua, budget.lua
+--   after texts.lua, tied.lua, aside.lua, budget.lua
 
 local promotions, reclaims
 
@@ -44,6 +44,7 @@ local function reclaim(turn, queue, place, now)
     call('LPUSH', queue.ready, unpack(back))
     queue.filled = true
     call('ZREM', queue.reserved, unpack(gone))
+    for i = #back, 1, -1 do retake(turn, tie_of(back[i])) end
   end
   for _, text in ipairs(unreadable) do
     set_aside(turn, queue, place, text)

@@ -1,6 +1,6 @@
 -- reserve.lua: hands out the head of a ready list under a lease.
 --
---   rarely aside.lua, refresh.lua
+--   rarely aside.lua, refresh.lua, tied.lua
 
 -- What we write ends in `,"id":"`, a UUID of 36 characters and `","attempts":0}`. Compared by its pieces: a pattern
 -- costs twice the time, for each job. Nil: it ends in something else, or has more than nine attempts.
@@ -54,6 +54,7 @@ local function reserve(turn, queue, place)
         call('ZREM', reserved, unpack(found, 2))
         error(gone)
       end
+      if turn.ties then rarely().start_tied(turn, found) end
       limit, turn.taken = limit - count, turn.taken + count
       local ends = turn.lease_ends
       ends[#ends + 1], ends[#ends + 2] = place, lease_end

@@ -1,6 +1,6 @@
 -- settle.lua: writes that a reservation was released or has failed, or has ended with jobs that follow it.
 --
---   after texts.lua, failed.lua, aside.lua, follow.lua
+--   after texts.lua, failed.lua, ties.lua, tied.lua, aside.lua, follow.lua
 
 local function release(turn, queue, text, delay)
   local is_front = delay == 'front'
@@ -29,6 +29,8 @@ local function move(turn, queue, kind, at, followers)
   if not call('ZSCORE', queue.reserved, token) then return 0 end
   if kind == 'failed' then check_failed(queue.failed, queue.failed_jobs) end
   if followers then check_followers(turn, followers) end
+  local tie = turn.ties and kind ~= 'released' and tie_of(token)
+  if tie then call('HDEL', turn.unique, nobody()) end
   local text = kind ~= 'completed' and sub(token, 1, tonumber(ARGV[at + 1])) .. ARGV[at + 2]
   if kind == 'released' then release(turn, queue, text, ARGV[at + 3]) end
   local id = kind == 'failed' and fail(turn, queue, text, ARGV[at + 3], ARGV[at + 4])
@@ -42,7 +44,10 @@ local function move(turn, queue, kind, at, followers)
     end
     error(problem)
   end
-  return call('ZREM', queue.reserved, token)
+  local removed = call('ZREM', queue.reserved, token)
+  if tie then leave(turn.unique, tie) end
+  if kind == 'released' then retake_released(turn, token, text) end
+  return removed
 end
 
 -- Settles the outcome whose arguments begin at `at`, with the jobs that follow it. Answers as ZREM does: 1, 0 where the

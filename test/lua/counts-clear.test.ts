@@ -14,8 +14,12 @@ describe('counts.lua and clear.lua', () => {
     return world.run('counts', [ready, delayed, reserved], []);
   };
   const clear = (sequence = 1): Promise<unknown[]> => {
-    const { client, ready, delayed, reserved, notify, cancelled, reasons } = world.queue();
-    return world.run('clear', [client('cleaner'), ready, delayed, reserved, notify, cancelled, reasons], [sequence]);
+    const { client, ready, delayed, reserved, notify, cancelled, reasons, unique } = world.queue();
+    return world.run(
+      'clear',
+      [client('cleaner'), ready, delayed, reserved, notify, cancelled, reasons, unique],
+      [sequence],
+    );
   };
   const fill = async (): Promise<void> => {
     await world.push(probes(5));

@@ -4,6 +4,7 @@ import { MemoryStore } from '../../src/connections/memory/memory-store';
 import { afterFailedAttempt, afterFreeRelease, afterRetry, withCounters } from '../../src/payload/counters';
 import type { Connection, Reservation, Settlement } from '../../src/connections/contract';
 import { givenBack } from '../../src/connections/given-back';
+import { readTies, withTies, uniqueKey, type Ties } from '../../src/payload/ties';
 import { TestClock } from '../../src/testing/test-clock';
 import { RedisWorld } from '../connections/redis/open-redis';
 
@@ -26,7 +27,11 @@ const BODIES = {
   spaced: (n: number) => ` { "job" : "probe", "id" : "job-${n}" } `,
   counted: (n: number) => `{"id":"job-${n}","attempts":2,"crashes":1,"delay":null}`,
   nothing: () => '[]',
+  'until end': (n: number) => tied(n, { key: uniqueKey('Probe', 'one'), until: 'end' }),
+  'until start': (n: number) => tied(n, { key: uniqueKey('Probe', 'two'), until: 'start' }),
 } as const;
+
+const tied = (n: number, unique: Ties['unique']): string => withTies(BODIES.ours(n), { unique });
 
 interface Following {
   readonly queue: string;
@@ -122,21 +127,25 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 class Actor {
   readonly #connection: Connection;
   readonly #advance: (seconds: number) => Promise<void>;
+  readonly #holders: () => Promise<unknown>;
   readonly #reservations: Reservation[] = [];
   readonly #restarts = new Set<string | undefined>();
   #pushed = 0;
 
-  constructor(connection: Connection, advance: (seconds: number) => Promise<void>) {
+  constructor(connection: Connection, advance: (seconds: number) => Promise<void>, holders: () => Promise<unknown>) {
     this.#connection = connection;
     this.#advance = advance;
+    this.#holders = holders;
   }
 
   async take(step: Step): Promise<unknown> {
     const connection = this.#connection;
     switch (step.do) {
-      case 'push':
-        await connection.push(step.queue, [{ payload: BODIES[step.body](++this.#pushed), delay: step.delay }]);
-        return 'pushed';
+      case 'push': {
+        const payload = BODIES[step.body](++this.#pushed);
+        const ties = readTies(Buffer.from(payload));
+        return (await connection.push(step.queue, [{ payload, delay: step.delay, ties }])) ?? ['queued'];
+      }
       case 'reserve': {
         const { queues, limit, lease } = step;
         const reply = await connection.reserve({ queues, limit, lease });
@@ -177,7 +186,7 @@ class Actor {
         return connection.failed!.retry(
           entry,
           withCounters(
-            Buffer.from(BODIES.ours(0)),
+            readTies(entry.payload) === undefined ? Buffer.from(BODIES.ours(0)) : entry.payload,
             afterRetry({ attempts: entry.attempts, crashes: 0, exceptions: 0, timeouts: 0, releases: 0 }),
           ),
         );
@@ -207,7 +216,7 @@ class Actor {
       anonymous(payload),
       attempts,
     ]);
-    return [states, failed, await this.#connection.control!.paused()];
+    return [states, failed, await this.#connection.control!.paused(), await this.#holders()];
   }
 
   #withNext(settlement: Settlement, next: readonly Following[]): Settlement {
@@ -264,9 +273,19 @@ describe('the scripts and the memory connection', () => {
       fc.asyncProperty(steps, async (sequence) => {
         world.fresh();
         const clock = new TestClock();
-        const redis = new Actor(world.connect(), (seconds) => world.advance(seconds));
-        const memory = new Actor(new MemoryConnection('redis', new MemoryStore('redis', clock)), (seconds) =>
-          clock.advance(seconds),
+        const redis = new Actor(
+          world.connect(),
+          (seconds) => world.advance(seconds),
+          async () => {
+            const holders = Object.entries(await world.client.hgetall(`${world.prefix}:unique`));
+            return holders.map(([key, holder]) => [key, holder.replace('0 ', '')]).toSorted();
+          },
+        );
+        const connection = new MemoryConnection('redis', new MemoryStore('redis', clock));
+        const memory = new Actor(
+          connection,
+          (seconds) => clock.advance(seconds),
+          async () => [...connection.snapshot().unique].map(([key, { id }]) => [key, id]).toSorted(),
         );
         const [redisStart, memoryStart] = [Date.now() / 1000, clock.now() / 1000];
         for (const step of sequence) {

@@ -1,6 +1,6 @@
 /** Whatever call of a script Redis refuses: a job is in one place at least, and a repeat makes no more of it than two. */
 import type { ScriptName } from '../../src/connections/redis/scripts';
-import { probe, REFUSED, ScriptWorld } from './script-world';
+import { probe, REFUSED, ScriptWorld, tiedProbe } from './script-world';
 
 let world: ScriptWorld;
 
@@ -35,6 +35,11 @@ const keep = (id: string): Promise<unknown> =>
 
 const bodyOf = (id: string): number => probe(id).indexOf(',"attempts"');
 
+const tiedEnd = (id: string): readonly [token: string, keep: number] => {
+  const token = tiedProbe(id, { until: id === 'tied-back' ? 'start' : 'end', attempts: 1 });
+  return [token, token.indexOf(',"attempts"')];
+};
+
 /** All that an exchange can do, on two queues: settles, writes what follows, promotes, reclaims, sets aside, reserves, and leaves hints. */
 async function everything(): Promise<Scene> {
   world.offset = 0;
@@ -47,6 +52,11 @@ async function everything(): Promise<Scene> {
     ['any', 6, probe('due-2')],
     ['any', 900, probe('later')],
   ]);
+  const tied = ['tied-done', 'tied-back', 'tied-bad'];
+  await world.pushLater(
+    tied.map((id) => ['tied', 0, tiedProbe(id, { until: id === 'tied-back' ? 'start' : 'end' })] as const),
+  );
+  await world.reserve(tied.length);
   const held = ['done-1', 'done-2', 'back', 'back-later', 'unstarted', 'bad', 'marked'];
   await world.push(held.map((id) => probe(id)));
   await world.reserve(held.length);
@@ -63,13 +73,15 @@ async function everything(): Promise<Scene> {
     ...[probe('unstarted', 1), bodyOf('unstarted'), ',"releases":1,"attempts":0}', 'front'],
     ...['next', 2, 2, 0, probe('caught-1'), 300, probe('caught-2')],
     ...['failed', 1, 1, probe('bad', 1), bodyOf('bad'), ',"attempts":1}', 'bad', '{}'],
-    ...['completed', 1, 1, probe('marked', 1)],
+    ...['completed', 1, 2, probe('marked', 1), tiedProbe('tied-done', { attempts: 1 })],
+    ...['released', 1, 1, ...tiedEnd('tied-back'), ',"releases":1,"attempts":0}', 300],
+    ...['failed', 1, 1, ...tiedEnd('tied-bad'), ',"attempts":1}', 'tied-bad', '{}'],
   ];
   return {
     follow: ['next-1', 'next-2', 'next-3', 'caught-1', 'caught-2'],
     stay: [
       ...['over', 'unread-lease', 'due-1', 'due-2', 'later', 'back', 'back-later', 'bad', 'ready-1', 'unread-head'],
-      ...['unstarted', 'twin', 'ready-2', 'other'],
+      ...['unstarted', 'twin', 'ready-2', 'other', 'tied-back', 'tied-bad'],
     ],
     act: () => world.exchange({ queues: ['q', 'r'], outcomes, limit: 4 }),
   };
@@ -80,18 +92,21 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
   async push() {
     await world.pushLater([['any', 100, probe('before')]]);
     const entries = ['any', 2, probe('a'), probe('b'), 'any', 50, probe('c'), 'unique', 60, probe('d')];
+    entries.push('tied', 0, tiedProbe('e'), 'tied', 50, tiedProbe('f'));
     return {
       stay: ['before'],
-      come: ['a', 'b', 'c', 'd'],
-      act: () => run('push', keysOf('client', 'ready', 'delayed', 'notify'), [world.nextSequence(), ...entries]),
+      come: ['a', 'b', 'c', 'd', 'e', 'f'],
+      act: () =>
+        run('push', keysOf('client', 'ready', 'delayed', 'notify', 'unique'), [world.nextSequence(), ...entries]),
     };
   },
   async retry() {
-    await keep('a');
+    const payload = tiedProbe('a');
+    await run('keep', keysOf('failed', 'failedJobs'), ['a', '{}', payload, 'a-2']);
     await keep('b');
     await world.mark('a');
-    const keys = keysOf('client', 'failed', 'failedJobs', 'ready', 'notify', 'cancelled', 'reasons');
-    return { stay: ['a', 'b'], act: () => run('retry', keys, [world.nextSequence(), 'a', probe('a'), probe('a')]) };
+    const keys = keysOf('client', 'failed', 'failedJobs', 'ready', 'notify', 'cancelled', 'reasons', 'unique');
+    return { stay: ['a', 'b'], act: () => run('retry', keys, [world.nextSequence(), 'a', payload, payload]) };
   },
   async keep() {
     await keep('a');
@@ -112,9 +127,12 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
     return { stay: ['b'], act: () => run('prune', keys, [world.nextSequence(), 'any', 1]) };
   },
   async cancel() {
-    await world.push([probe('a'), probe('b')]);
-    await world.pushLater([['any', 100, probe('c')]]);
-    const keys = keysOf('client', 'ready', 'delayed', 'reserved', 'cancelled', 'reasons');
+    await world.push([probe('a')]);
+    await world.pushLater([
+      ['tied', 0, tiedProbe('b')],
+      ['any', 100, probe('c')],
+    ]);
+    const keys = keysOf('client', 'ready', 'delayed', 'reserved', 'cancelled', 'reasons', 'unique');
     return {
       stay: ['a', 'c'],
       act: () => run('cancel', keys, [world.nextSequence(), 'b', 'mark', 'wrong address', 0]),
@@ -124,7 +142,7 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
     await keep('a');
     await world.push([probe('b')]);
     await world.mark('b');
-    const keys = keysOf('client', 'ready', 'delayed', 'reserved', 'notify', 'cancelled', 'reasons');
+    const keys = keysOf('client', 'ready', 'delayed', 'reserved', 'notify', 'cancelled', 'reasons', 'unique');
     return { stay: ['a'], act: () => run('clear', keys, [world.nextSequence()]) };
   },
   async renew() {

@@ -1,6 +1,7 @@
 /** Calls the scripts as the driver does, and shows the whole keyspace before and after. */
 import { Keys, type QueueKeys } from '../../src/connections/redis/keys';
 import { script, type ScriptName } from '../../src/connections/redis/scripts';
+import { type UniqueTie, uniqueKey, withTies } from '../../src/payload/ties';
 import { keyspace } from '../connections/redis/keyspace';
 import { RedisWorld } from '../connections/redis/open-redis';
 
@@ -11,6 +12,15 @@ const ROUNDING = 100;
 
 export const probe = (id: string, attempts = 0): string =>
   `{"job":"probe","data":{},"id":"${id}","attempts":${attempts}}`;
+
+/** Holds a unique key: until its end, if nothing else is said. */
+export const tiedProbe = (
+  id: string,
+  { key = id, until = 'end' as UniqueTie['until'], attempts = 0, most = 0 } = {},
+): string =>
+  withTies(probe(id, attempts), {
+    unique: { key: uniqueKey('Probe', key), until, ...(most > 0 && { for: most }) },
+  });
 
 export const probes = (count: number): string[] => Array.from({ length: count }, (_, at) => probe(`p${at}`));
 
@@ -78,16 +88,24 @@ export class ScriptWorld {
     payloads: readonly Argument[],
     { sequence = this.nextSequence(), queue = 'q', rule = 'any' } = {},
   ): Promise<unknown[]> {
-    const { client, ready, delayed, notify } = this.queue(queue);
-    return this.run('push', [client('pusher'), ready, delayed, notify], [sequence, rule, payloads.length, ...payloads]);
+    const { client, ready, delayed, notify, unique } = this.queue(queue);
+    return this.run(
+      'push',
+      [client('pusher'), ready, delayed, notify, unique],
+      [sequence, rule, payloads.length, ...payloads],
+    );
   }
 
   async pushLater(
-    entries: readonly (readonly [rule: 'any' | 'unique', delay: number, payload: string])[],
+    entries: readonly (readonly [rule: 'any' | 'unique' | 'tied', delay: number, payload: string])[],
     { sequence = this.nextSequence() } = {},
   ): Promise<unknown[]> {
-    const { client, ready, delayed, notify } = this.queue();
-    return this.run('push', [client('pusher'), ready, delayed, notify], [sequence, 'any', 0, ...entries.flat()]);
+    const { client, ready, delayed, notify, unique } = this.queue();
+    return this.run(
+      'push',
+      [client('pusher'), ready, delayed, notify, unique],
+      [sequence, 'any', 0, ...entries.flat()],
+    );
   }
 
   /** Settles `outcomes`, which name queues by their place from 1, then reserves from the first `sources` of `queues`. */
@@ -108,8 +126,8 @@ export class ScriptWorld {
     sequence?: number;
     client?: string;
   }): Promise<Exchange> {
-    const { control, cancelled, reasons } = this.queue();
-    const keys = [this.queue(queues[0]!).client(client), control, cancelled, reasons];
+    const { control, cancelled, reasons, unique } = this.queue();
+    const keys = [this.queue(queues[0]!).client(client), control, cancelled, reasons, unique];
     for (const name of queues) {
       const { ready, delayed, reserved, notify, failed, failedJobs } = this.queue(name);
       keys.push(ready, delayed, reserved, notify, failed, failedJobs);

@@ -94,7 +94,7 @@ export const redisDriver: Driver<RedisConfig> = {
       yield ['db', 'a cluster has database 0 alone; take a prefix of your own to keep jobs apart'];
     }
   },
-  stores: { redis: { ...ALL_CAPABLE, ties: false } },
+  stores: { redis: ALL_CAPABLE },
   connect: (config, context) =>
     (require('./redis-connection') as typeof import('./redis-connection')).connectRedis(config, context),
 };

@@ -111,8 +111,8 @@ export class ExchangeLane extends Lane<Exchange> {
     const settlements = exchanges.flatMap((exchange) => exchange.settlements);
     const order = orderOf(settlements);
     const outcomes = outcomesOf(settlements, order, queues);
-    const { client, control, cancelled, reasons } = this.#keys.queue(queues[0]!);
-    const keys = [client(this.id), control, cancelled, reasons];
+    const { client, control, cancelled, reasons, unique } = this.#keys.queue(queues[0]!);
+    const keys = [client(this.id), control, cancelled, reasons, unique];
     for (const queue of queues) keys.push(...this.#keysOf(queue));
     const limit = Math.min(request?.limit ?? 0, MOST_JOBS);
     const isReserve = request !== undefined;

@@ -22,6 +22,8 @@ export interface QueueKeys {
   readonly cancelled: string;
   /** hash: id of a cancelled job → why. Shared as `control` is */
   readonly reasons: string;
+  /** hash: unique key → who holds it. Shared as `control` is */
+  readonly unique: string;
   /** string: the last answer that a client of this name was given */
   readonly client: (id: string) => string;
 }
@@ -92,13 +94,14 @@ function keysOf(ready: string, owner: string): QueueKeys {
     control: controlOf(owner),
     cancelled: `${owner}:cancelled`,
     reasons: `${owner}:cancelled:reasons`,
+    unique: `${owner}:unique`,
     client: (id) => `${ready}:client:${id}`,
   };
 }
 
 const TYPES: readonly (readonly [ending: RegExp, type: string])[] = [
   [/:(delayed|reserved|failed|cancelled)$/, 'zset'],
-  [/:(failed:jobs|control|cancelled:reasons)$/, 'hash'],
+  [/:(failed:jobs|control|cancelled:reasons|unique)$/, 'hash'],
   [/:client:[^:]*$|:\{?lock:/, 'string'],
 ];
 

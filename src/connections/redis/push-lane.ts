@@ -5,7 +5,7 @@
  * one that is refused, or lost with its connection, holds up those behind it, and a repeat finds out by a number alone how
  * far they came.
  */
-import type { Entry } from '../contract';
+import type { Entry, Pushed } from '../contract';
 import { DuplicatePayloadError } from '../errors';
 import type { RedisCaller } from './caller';
 import type { QueueKeys } from './keys';
@@ -16,11 +16,18 @@ import { script } from './scripts';
 /** So many are enough for Redis never to wait for the next. */
 export const PUSHES_AT_ONCE = 4;
 
-type Answer = readonly [word: Buffer, duplicates?: readonly number[], found?: Buffer];
+type Answer = readonly [
+  word: Buffer,
+  duplicates?: readonly number[],
+  found?: Buffer,
+  /** A place, the id of who holds the key, and so on. */
+  held?: readonly (number | Buffer)[],
+];
 
 interface Push extends Waiting {
   readonly entries: readonly Entry[];
-  resolve(): void;
+  /** @param pushed nothing: all are in */
+  resolve(pushed?: readonly Pushed[]): void;
 }
 
 export class PushLane extends Lane<Push> {
@@ -34,21 +41,28 @@ export class PushLane extends Lane<Push> {
   constructor(caller: RedisCaller, queue: string, keys: QueueKeys, onForgotten: () => void) {
     super(caller);
     this.#queue = queue;
-    this.#keys = [keys.client(this.id), keys.ready, keys.delayed, keys.notify];
+    this.#keys = [keys.client(this.id), keys.ready, keys.delayed, keys.notify, keys.unique];
     this.#onForgotten = onForgotten;
   }
 
-  /** Longer lists go in several calls, one after another: where one fails, those after it are not sent. */
-  async push(entries: readonly Entry[]): Promise<void> {
+  /** Longer lists go in several calls, one after another: where one fails, those after it are not sent. Nothing: all are in. */
+  async push(entries: readonly Entry[]): Promise<readonly Pushed[] | undefined> {
     if (entries.length === 1) return this.#pushPage(entries);
-    for (const page of pagesOf(entries, bytesOf)) await this.#pushPage(page);
+    const pages: (readonly Pushed[] | undefined)[] = [];
+    const lengths: number[] = [];
+    for (const page of pagesOf(entries, bytesOf)) {
+      lengths.push(page.length);
+      pages.push(await this.#pushPage(page));
+    }
+    if (pages.every((page) => page === undefined)) return undefined;
+    return pages.flatMap((page, at) => page ?? Array<Pushed>(lengths[at]!).fill('queued'));
   }
 
   protected override get mostUnderWay(): number {
     return !this.#mayRefuse && fillsCall(this.waiting) ? PUSHES_AT_ONCE : 1;
   }
 
-  #pushPage(entries: readonly Entry[]): Promise<void> {
+  #pushPage(entries: readonly Entry[]): Promise<readonly Pushed[] | undefined> {
     const bytes = entries.reduce((sum, entry) => sum + bytesOf(entry), 0);
     const since = this.caller.settings.clock.monotonic();
     return new Promise((resolve, reject) => {
@@ -59,16 +73,18 @@ export class PushLane extends Lane<Push> {
   protected async carry(pushes: readonly Push[], sequence: number, before?: Promise<void>): Promise<void> {
     const ready: string[] = [];
     const delayed: (string | number)[] = [];
-    const delayedOf: (readonly [push: Push, payload: string])[] = [];
-    this.#mayRefuse = false;
+    const delayedOf: (readonly [push: Push, payload: string, at: number])[] = [];
+    // Those that are ready go in by one command, in which none may stay out. In their order they all stay together.
+    const anyTied = pushes.some(({ entries }) => entries.some(({ ties }) => ties !== undefined));
+    this.#mayRefuse = anyTied;
     for (const push of pushes) {
-      for (const { payload, delay = 0, dueAt, distinct = false } of push.entries) {
-        if (delay <= 0 && dueAt === undefined) {
+      for (const [at, { payload, delay = 0, dueAt, distinct = false, ties }] of push.entries.entries()) {
+        if (!anyTied && delay <= 0 && dueAt === undefined) {
           ready.push(payload);
           continue;
         }
-        delayed.push(distinct ? 'unique' : 'any', whenOf(delay, dueAt), payload);
-        delayedOf.push([push, payload]);
+        delayed.push(ties ? 'tied' : distinct ? 'unique' : 'any', whenOf(delay, dueAt), payload);
+        delayedOf.push([push, payload, at]);
         this.#mayRefuse ||= distinct;
       }
     }
@@ -86,7 +102,7 @@ export class PushLane extends Lane<Push> {
       await before;
       answer = await push('any');
     }
-    const [, duplicates = [], found] = answer;
+    const [, duplicates = [], found, held = []] = answer;
     if (this.forgot(this.#keys[0]!, sentAt, found !== undefined && String(found) === 'unrecorded')) {
       this.#tellForgotten();
       this.#onForgotten();
@@ -95,7 +111,17 @@ export class PushLane extends Lane<Push> {
       const [refused, payload] = delayedOf[place - 1]!;
       refused.reject(new DuplicatePayloadError(this.caller.settings.name, this.#queue, payload));
     }
-    for (const one of pushes) one.resolve();
+    const kept = new Map<Push, Pushed[]>();
+    for (let place = 0; place < held.length; place += 2) {
+      const [push, , at] = delayedOf[Number(held[place]) - 1]!;
+      if (!kept.has(push))
+        kept.set(
+          push,
+          push.entries.map(() => 'queued' as const),
+        );
+      kept.get(push)![at] = { duplicate: String(held[place + 1]) };
+    }
+    for (const one of pushes) one.resolve(kept.get(one));
   }
 
   #tellForgotten(): void {

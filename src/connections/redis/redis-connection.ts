@@ -11,6 +11,7 @@ import type {
   Diagnosis,
   Entry,
   PeekedJob,
+  Pushed,
   RenewResult,
   Reservation,
   ReserveReply,
@@ -66,7 +67,7 @@ export interface RedisContext {
 export class RedisConnection extends StoreConnection implements Connection {
   readonly driver = 'redis';
   readonly address: string;
-  readonly capabilities = { ...ALL_CAPABLE, ties: false };
+  readonly capabilities = ALL_CAPABLE;
   readonly isDivided: boolean;
   readonly callsAtOnce: number;
   readonly settleAndReserve?: NonNullable<Connection['settleAndReserve']>;
@@ -128,7 +129,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     return this.#store.caller.isAway;
   }
 
-  async push(queue: string, entries: readonly Entry[]): Promise<void> {
+  async push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | undefined> {
     this.checkOpen('push');
     const { caller, keys, names } = this.#store;
     const lane = this.#pushes.ensure(
@@ -137,7 +138,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     );
     // Sent before the push, so that no job is in a queue that nobody lists. Where it fails, the next push sends it.
     if (!names.has(queue)) names.add(queue).catch(() => undefined);
-    await lane.push(entries);
+    return lane.push(entries);
   }
 
   #addNameAgain(queue: string): void {
@@ -205,19 +206,24 @@ export class RedisConnection extends StoreConnection implements Connection {
 
   async clear(queue: string): Promise<number> {
     this.checkOpen('clear');
-    const [, count] = await this.#store.recorded.ask(queue, {
-      script: 'clear',
-      keys: ({ ready, delayed, reserved, notify, cancelled, reasons }) => [
-        ready,
-        delayed,
-        reserved,
-        notify,
-        cancelled,
-        reasons,
-      ],
-      consequence: `queue '${queue}' was not cleared`,
-    });
-    return Number(count);
+    let cleared = 0;
+    for (;;) {
+      const [, count, left] = await this.#store.recorded.ask(queue, {
+        script: 'clear',
+        keys: ({ ready, delayed, reserved, notify, cancelled, reasons, unique }) => [
+          ready,
+          delayed,
+          reserved,
+          notify,
+          cancelled,
+          reasons,
+          unique,
+        ],
+        consequence: `queue '${queue}' was not cleared`,
+      });
+      cleared += Number(count);
+      if (left !== 1) return cleared;
+    }
   }
 
   async peek(queue: string, state: WaitingState, limit: number): Promise<readonly PeekedJob[]> {

@@ -74,22 +74,23 @@ export class RedisFailedStore implements FailedStore {
     return counts.reduce<number>((sum, count) => sum + (count as number), 0);
   }
 
-  async retry(entry: FailedEntry, payload: Buffer): Promise<boolean> {
+  async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
     this.#store.checkOpen('failed.retry');
-    const [word] = await this.#store.recorded.ask(entry.queue, {
+    const [word, holder] = await this.#store.recorded.ask(entry.queue, {
       script: 'retry',
-      keys: ({ failed, failedJobs, ready, notify, cancelled, reasons }) => [
+      keys: ({ failed, failedJobs, ready, notify, cancelled, reasons, unique }) => [
         failed,
         failedJobs,
         ready,
         notify,
         cancelled,
         reasons,
+        unique,
       ],
       args: [entry.id, entry.payload, payload],
       consequence: `the failed job ${entry.id} was not sent back`,
     });
-    return String(word) === 'retried';
+    return String(word) === 'held' ? { held: String(holder) } : String(word) === 'retried';
   }
 
   async forget({ id, queue, payload }: Forgotten): Promise<boolean> {

@@ -11,7 +11,7 @@ const ANSWERS = {
   counts: ['counted'],
   clear: ['cleared'],
   keep: ['kept'],
-  retry: ['retried', 'absent'],
+  retry: ['retried', 'absent', 'held'],
   forget: ['forgotten', 'absent'],
   prune: ['pruned'],
   cancel: ['removed', 'signalled', 'marked', 'unseen', 'unknown'],

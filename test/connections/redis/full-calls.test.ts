@@ -45,7 +45,7 @@ afterAll(async () => {
   await world.stop();
 });
 
-const push = (page: readonly string[]): Promise<void> =>
+const push = (page: readonly string[]): Promise<unknown> =>
   connection.push(
     'q',
     page.map((text) => ({ payload: text })),

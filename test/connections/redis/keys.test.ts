@@ -13,6 +13,7 @@ describe('the names of keys', () => {
       failedJobs: 'queues:mail:failed:jobs',
       control: 'queues::control',
       cancelled: 'queues::cancelled',
+      unique: 'queues::unique',
       client: 'queues:mail:client:abc',
     });
   });

@@ -1,5 +1,6 @@
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
 import type { Reservation, Settlement } from '../../../src/connections/contract';
+import { uniqueKey, withTies } from '../../../src/payload/ties';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RedisWorld } from './open-redis';
 
@@ -47,6 +48,21 @@ describe('a redis connection whose replies are lost', () => {
     proxy.loseReplies();
     await connection.push('q', [{ payload: payload('a'), delay: 300, distinct: true }]);
     expect(await texts('delayed')).toEqual([payload('a')]);
+  });
+
+  it('is told the same of a unique key, and does not take its own repeat for another that holds it', async () => {
+    const ties = { unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const } };
+    const tied = (id: string) => ({ payload: withTies(payload(id), ties), ties });
+    proxy.loseReplies(2);
+    expect(await connection.push('q', [tied('a')])).toBeUndefined();
+    proxy.loseReplies();
+    const entries = [{ payload: payload('b') }, tied('c')];
+    expect(await connection.push('q', entries)).toEqual(['queued', { duplicate: 'a' }]);
+    expect(await texts('ready')).toEqual([tied('a').payload, payload('b')]);
+
+    proxy.loseReplies();
+    expect(await connection.clear('q')).toBe(2);
+    expect(await connection.push('q', [tied('d')])).toBeUndefined();
   });
 
   it('gets the jobs that it reserved, and no others', async () => {

@@ -39,7 +39,7 @@ describe('a reserve that follows a blocking read', () => {
   const waits = async (count: number): Promise<void> => {
     await eventually(async () => (await world.client.info('clients')).includes(`blocked_clients:${count}`));
   };
-  const push = (id: string): Promise<void> => connection.push('q', [{ payload: payload(id) }]);
+  const push = (id: string): Promise<unknown> => connection.push('q', [{ payload: payload(id) }]);
 
   it('brings one job the moment that it comes, and a hint for the rest stays', async () => {
     const waiting = connection.waiter(['q']).waitAndReserve!(60, request, stop.signal);

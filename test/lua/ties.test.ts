@@ -1,0 +1,189 @@
+/** Unique keys, as the scripts keep them: the whole state before and after. */
+import { uniqueKey } from '../../src/payload/ties';
+import { probe, ScriptWorld, tiedProbe } from './script-world';
+
+const META = '{"name":"Probe","exception":"Error: no"}';
+const KEY = uniqueKey('Probe', 'one');
+
+let world: ScriptWorld;
+
+beforeAll(async () => {
+  world = await ScriptWorld.start();
+});
+beforeEach(() => world.fresh());
+afterEach(() => world.client.call('acl', 'setuser', 'default', '+@all'));
+afterAll(() => world.stop());
+
+const tied = (id: string, options: Parameters<typeof tiedProbe>[1] = {}): string =>
+  tiedProbe(id, { key: 'one', ...options });
+const push = (id: string, delay = 0, sequence = world.nextSequence()): Promise<unknown[]> =>
+  world.pushLater([['tied', delay, tied(id)]], { sequence });
+const holders = (): Promise<Record<string, string>> => world.client.hgetall(world.queue().unique);
+const completed = (text: string): ReturnType<ScriptWorld['exchange']> =>
+  world.exchange({ outcomes: ['completed', 1, 1, text] });
+
+describe('push.lua, with unique keys', () => {
+  it('keeps who holds a key, and says it to who comes later', async () => {
+    expect(await push('a', 300)).toEqual(['pushed']);
+    const entries = [
+      ['any', 0, probe('b')],
+      ['tied', 0, tied('c')],
+      ['tied', 0, tiedProbe('d')],
+    ] as const;
+    expect(await world.pushLater(entries)).toEqual(['pushed', [], 'recorded', [2, 'a']]);
+    expect(await world.state()).toEqual({
+      ':unique': { [KEY]: '0 a', [uniqueKey('Probe', 'd')]: '0 d' },
+      q: [probe('b'), tiedProbe('d')],
+      'q:delayed': [[tied('a'), 300]],
+      'q:notify': ['1'],
+    });
+  });
+
+  it('gives a repeat the answer that was lost, and does not take it for a duplicate of itself', async () => {
+    expect(await push('a', 0, 1)).toEqual(['pushed']);
+    expect(await push('a', 0, 1)).toEqual(['pushed']);
+    const refused = await push('b', 0, 2);
+    expect(refused).toEqual(['pushed', [], 'recorded', [1, 'a']]);
+    await completed((await world.reserve())[0]!);
+    expect(await push('b', 0, 2)).toEqual(refused);
+    expect(await world.state()).toEqual({});
+  });
+
+  it.each(['rpush', 'hset', 'zadd'])('leaves no key, and no job, where the right to %s is missing', async (command) => {
+    await world.client.call('acl', 'setuser', 'default', `-${command}`);
+    await expect(
+      world.pushLater([
+        ['tied', 0, tied('a')],
+        ['tied', 60, tiedProbe('b')],
+      ]),
+    ).rejects.toThrow(/can't run|ACL/);
+    await world.client.call('acl', 'setuser', 'default', '+@all');
+    expect(await world.state()).toEqual({});
+  });
+
+  it('refuses what would hold a key where somebody else uses the key of them all, and nothing more', async () => {
+    await world.client.set(world.queue().unique, 'nothing of ours');
+    await expect(push('a')).rejects.toThrow('WRONGTYPE');
+    await world.push([probe('b')]);
+    expect(await completed((await world.reserve())[0]!)).toMatchObject({ lost: [], news: [] });
+    expect(await world.state()).toEqual({ ':unique': 'nothing of ours' });
+  });
+});
+
+describe('exchange.lua, with unique keys', () => {
+  it('leaves the key of a job that has ended, beside others', async () => {
+    await push('a');
+    await world.pushLater([['tied', 0, tiedProbe('b')]]);
+    const [a] = await world.reserve();
+    await completed(a!);
+    expect(await world.state()).toEqual({
+      ':unique': { [uniqueKey('Probe', 'b')]: '0 b' },
+      q: [tiedProbe('b')],
+      'q:notify': ['1'],
+    });
+  });
+
+  it('leaves it with a failure, and with what follows it', async () => {
+    await push('a');
+    const [a] = await world.reserve();
+    const keep = a!.indexOf(',"attempts"');
+    await world.exchange({
+      outcomes: ['next', 1, 1, 0, probe('b'), 'failed', 1, 1, a!, keep, ',"attempts":1}', 'a', META],
+    });
+    expect(await holders()).toEqual({});
+  });
+
+  it('leaves no key that somebody else has taken meanwhile', async () => {
+    await push('a');
+    const [a] = await world.reserve();
+    await world.client.hset(world.queue().unique, KEY, '0 other');
+    await completed(a!);
+    expect(await holders()).toEqual({ [KEY]: '0 other' });
+  });
+
+  it('does not settle a job whose key it could not leave', async () => {
+    await push('a');
+    await world.push([probe('b')]);
+    const [a, b] = await world.reserve(2);
+    await world.client.call('acl', 'setuser', 'default', '-hdel');
+    const { news } = await world.exchange({ outcomes: ['completed', 1, 2, a!, b!] });
+    expect(news).toEqual(['unsettled', [expect.stringMatching(/can't run|ACL/), 1]]);
+    await world.client.call('acl', 'setuser', 'default', '+@all');
+    expect(await world.state()).toEqual({ ':unique': { [KEY]: '0 a' }, 'q:reserved': [[a, 600]] });
+  });
+
+  it('has one that held its key until its start hold it again when it is lost or given back', async () => {
+    const text = tied('a', { until: 'start' });
+    await world.pushLater([['tied', 0, text]]);
+    await world.reserve(1, 100);
+    expect(await holders()).toEqual({});
+    world.offset = 200;
+    await world.exchange({});
+    expect(await holders()).toEqual({ [KEY]: '0 a' });
+
+    const [again] = await world.reserve();
+    expect(await holders()).toEqual({});
+    const outcome = ['released', 1, 1, again!, again!.indexOf(',"crashes"')];
+    await world.exchange({ outcomes: [...outcome, ',"crashes":1,"releases":1,"attempts":0}', 300] });
+    expect(await holders()).toEqual({ [KEY]: '0 a' });
+  });
+
+  it('keeps for how long a key is held at most', async () => {
+    await world.pushLater([['tied', 0, tied('a', { most: 60 })]]);
+    const [seconds] = await world.client.time();
+    const [ending, id] = (await holders())[KEY]!.split(' ');
+    expect([Math.round((Number(ending) / 1e6 - Number(seconds)) / 10), id]).toEqual([6, 'a']);
+  });
+});
+
+describe('the scripts that remove and send back, with unique keys', () => {
+  const run = (name: 'clear' | 'cancel' | 'retry', ...args: readonly (string | number)[]): Promise<unknown[]> => {
+    const { client, ready, delayed, reserved, notify, cancelled, reasons, unique, failed, failedJobs } = world.queue();
+    const keys = {
+      clear: [ready, delayed, reserved, notify, cancelled, reasons, unique],
+      cancel: [ready, delayed, reserved, cancelled, reasons, unique],
+      retry: [failed, failedJobs, ready, notify, cancelled, reasons, unique],
+    };
+    return world.run(name, [client('c'), ...keys[name]], [world.nextSequence(), ...args]);
+  };
+
+  it('clears page by page where keys are held, and frees those of what it removes', async () => {
+    const ids = Array.from({ length: 150 }, (_, at) => `job-${at}`);
+    await world.pushLater(ids.map((id) => ['tied', 0, tiedProbe(id)]));
+    await world.pushLater([['tied', 60, tied('later')]]);
+    await world.reserve(1);
+    expect(await run('clear')).toEqual(['cleared', 102, 1]);
+    expect(Object.keys(await holders())).toHaveLength(49);
+    expect(await run('clear')).toEqual(['cleared', 49, 0]);
+    expect(await world.state()).toEqual({});
+  });
+
+  it('frees the key of a job that is cancelled while it waits', async () => {
+    await push('a', 60);
+    expect(await run('cancel', 'a', 'mark', '', 0)).toEqual(['removed']);
+    expect(await holders()).toEqual({});
+  });
+
+  it('sends no failed job back whose key is held, and has it hold its key otherwise', async () => {
+    await push('b');
+    const { failed, failedJobs } = world.queue();
+    await world.run('keep', [failed, failedJobs], ['a', META, tied('a'), 'a-2']);
+    const before = await world.state();
+    expect(await run('retry', 'a', tied('a'), tied('a'))).toEqual(['held', 'b']);
+    expect(await world.state()).toEqual(before);
+
+    await completed((await world.reserve())[0]!);
+    expect(await run('retry', 'a', tied('a'), tied('a'))).toEqual(['retried']);
+    expect(await world.state()).toEqual({ ':unique': { [KEY]: '0 a' }, q: [tied('a')], 'q:notify': ['1'] });
+  });
+
+  it('leaves a failed job and no key where it may not be pushed', async () => {
+    const { failed, failedJobs } = world.queue();
+    await world.run('keep', [failed, failedJobs], ['a', META, tied('a'), 'a-2']);
+    const before = await world.state();
+    await world.client.call('acl', 'setuser', 'default', '-rpush');
+    await expect(run('retry', 'a', tied('a'), tied('a'))).rejects.toThrow(/can't run|ACL/);
+    await world.client.call('acl', 'setuser', 'default', '+@all');
+    expect(await world.state()).toEqual(before);
+  });
+});
