@@ -2,6 +2,7 @@ import { builtInConnectors } from '../../../src/connections/built-in';
 import { MemoryConnection } from '../../../src/connections/memory/memory-connection';
 import { CapabilityError, QueueUnavailableError } from '../../../src/connections/errors';
 import { Job } from '../../../src/job/job';
+import { type Ties, uniqueKey, withTies } from '../../../src/payload/ties';
 import type { Connection, Entry } from '../../../src/connections/contract';
 import type { Size } from '../../../src/connections/configs';
 import { QueueManager } from '../../../src/application/queue-manager';
@@ -64,6 +65,18 @@ class Carry extends Job {
 }
 
 const entry = (payload: string): Entry => ({ payload });
+/** Its id is its key. A large one takes a page of its own. */
+const tied = (id: string): Entry => {
+  const ties: Ties = { unique: { key: uniqueKey('Ring', id), until: 'end' } };
+  const text = 'x'.repeat(id.startsWith('large') ? 600_000 : 1);
+  return {
+    payload: withTies(
+      `{"displayName":"Ring","job":"onqueue","data":{},"text":"${text}","id":"${id}","attempts":0}`,
+      ties,
+    ),
+    ties,
+  };
+};
 
 let clock: TestClock;
 let log: RecordingLogger;
@@ -113,6 +126,28 @@ describe('a dispatch through a failover', () => {
     await push('b');
     expect(await second.texts).toEqual(['lost', 'a', 'b']);
     expect(first.pushes).toBe(1);
+  });
+
+  it('gives what became of a unique job in the store that has it, page by page', async () => {
+    const pushes = (ids: readonly string[]) => both.push('default', ids.map(tied));
+    expect(await pushes(['a', 'large', 'larger'])).toBeUndefined();
+    const held = (duplicate: string) => ({ duplicate });
+    const again = [held('large'), held('larger'), held('a'), held('b'), 'queued', held('large')];
+    expect(await pushes(['b', 'large', 'larger', 'a', 'b', 'c', 'large'])).toEqual(['queued', ...again]);
+    await lose();
+    expect(await pushes(['a', 'a'])).toEqual(['queued', { duplicate: 'a' }]);
+  });
+
+  it('passes over what keeps no keys with a unique job, and refuses it where nobody else takes it', async () => {
+    Object.assign(second.connection, { capabilities: { ...second.connection.capabilities, ties: false } });
+    await lose();
+    await expect(both.push('default', [tied('a')])).rejects.toMatchObject({
+      code: 'E_QUEUE_UNAVAILABLE',
+      message: expect.not.stringContaining('Neither did') as string,
+    });
+    expect(await second.texts).toEqual(['lost']);
+    first.mood = 'well';
+    expect(await both.push('default', [tied('a')])).toBeUndefined();
   });
 
   it('goes to the first again when that answers, by one dispatch at a time', async () => {
