@@ -4,7 +4,7 @@ import type { Entry, Pushed } from '../../connections/contract';
 import { afterFailedAttempt, afterRetry, withCounters } from '../../payload/counters';
 import { type UniqueTie, uniqueKey, withTies } from '../../payload/ties';
 import { type CaseDefinition, cases } from './cases';
-import { cancelled, completed, failed, givenBack, probe, released, releasedForFree, type World } from './world';
+import { cancelled, completed, failed, givenBack, idOf, probe, released, releasedForFree, type World } from './world';
 
 /** A probe that is tied to a key, by default to the same, until its end. */
 function tied(id: string, options: Partial<UniqueTie> & Pick<Entry, 'delay' | 'dueAt'> = {}): Entry {
@@ -116,6 +116,15 @@ export const tieCases: readonly CaseDefinition[] = [
       await world.settles(completed(await world.reserveOne()), completed(await world.reserveOne()));
       await takes(world, tied('e', START));
     },
+    async 'until its start, a job whose worker died takes its key again, for as long as it waits'(world) {
+      const keys = { a: uniqueKey('Probe', 'a'), b: uniqueKey('Probe', 'b') };
+      for (const [id, key] of Object.entries(keys)) await takes(world, tied(id, { ...START, key }));
+      await world.reserveAll({ lease: 30 });
+      await world.advance(31);
+      const [running, waiting] = idOf(await world.reserveOne()) === 'a' ? (['a', 'b'] as const) : (['b', 'a'] as const);
+      await takes(world, tied('c', { ...START, key: keys[running] }));
+      await refuses(world, tied('d', { ...START, key: keys[waiting] }), waiting);
+    },
     async 'until its start, a failed attempt takes no key again'(world) {
       await takes(world, tied('a', START));
       const a = await world.reserveOne();
@@ -133,6 +142,15 @@ export const tieCases: readonly CaseDefinition[] = [
       await refuses(world, tied('c'), 'b');
       await world.settles(completed(b!));
       await takes(world, tied('c'));
+    },
+    async 'a job whose time is over does not hold its key again by going back to its queue'(world) {
+      await takes(world, tied('a', { for: 60 }));
+      await world.advance(61);
+      await world.settles(releasedForFree(await world.reserveOne({ lease: 30 })));
+      await world.reserveOne({ lease: 30 });
+      await world.advance(31);
+      await world.reserveOne();
+      await takes(world, tied('b', { for: 60 }));
     },
   }),
   ...cases(['reserve', 'ties', 'delay'], {

@@ -1,5 +1,4 @@
 import { failedJobsOutOfReach } from '../../../src/application/failed/errors';
-import { type Ties, uniqueKey, withTies } from '../../../src/payload/ties';
 import type { FailedFilter } from '../../../src/application/failed/failed-filter';
 import type { FailedEntry } from '../../../src/connections/failed-store';
 import { Worker } from '../../../src/worker/worker';
@@ -104,22 +103,6 @@ describe('failed jobs', () => {
     expect(await ids()).toEqual([]);
     expect(await watched('other').payloads('mails')).toMatchObject([{ id: 'a', attempts: 0 }]);
     expect(await watched('main').payloads('mails')).toEqual([]);
-  });
-
-  it('stay failed while another job holds their key on the connection that they came from', async () => {
-    const { failed, ids, store, watched } = given();
-    const ties: Ties = { unique: { key: uniqueKey('Mail', 'ada'), until: 'end' } };
-    const text = (id: string): string =>
-      withTies(`{"displayName":"Mail","job":"onqueue","data":{},"id":"${id}","attempts":0}`, ties);
-    await store('main').put(entry('a', { connection: 'other', payload: Buffer.from(text('a')) }));
-    await watched('other').push('mails', [{ payload: text('b'), ties }]);
-
-    await expect(failed.retry('a')).rejects.toMatchObject({ code: 'E_UNIQUE_HELD', facts: { id: 'a', holder: 'b' } });
-    expect(await ids()).toEqual(['a']);
-
-    await watched('other').clear('mails');
-    expect(await failed.retry('a')).toBe(true);
-    expect(await watched('other').push('mails', [{ payload: text('c'), ties }])).toEqual([{ duplicate: 'a' }]);
   });
 
   it('are still there when the connection that they came from cannot take them', async () => {
