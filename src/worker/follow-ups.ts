@@ -33,18 +33,33 @@ export function followed(outcome: Outcome, job: RunningJob, application: Followi
 
 /** @throws E_MANAGER_CLOSED */
 function withFollowUps(outcome: Outcome, job: RunningJob, application: Following): Outcome {
-  const { settlement } = outcome;
   const next = nextOf(outcome, job);
   if (next === undefined) return outcome;
   const { capabilities, isDivided = false } = application.driver(job.connectionName);
   // Where jobs run at once there is no queue that a carrier could wait in.
   if (!capabilities.reserve) return { ...outcome, onward: [next] };
-  const follows = capabilities.follows === true;
-  const isReached = next.connection === job.connectionName && (!follows || !isDivided || next.queue === job.queue);
-  const sent = isReached ? next : carrierOf(next, job, application);
-  if (!follows) return { ...outcome, onward: [sent] };
-  const followUp = followUpOf(sent, storeNow(job, application), capabilities.moments === true);
-  return { ...outcome, settlement: { ...settlement, next: [followUp] } as Settlement };
+  const goesAlong = capabilities.follows !== true || !isDivided || next.queue === job.queue;
+  const isReached = next.connection === job.connectionName && goesAlong;
+  return sending(isReached ? next : carrierOf(next, job, application), outcome, job, application);
+}
+
+/**
+ * The same outcome, where its store has refused it with what follows in another queue: in a carrier that waits until it is
+ * taken there. Undefined: it would be no other.
+ *
+ * @throws E_MANAGER_CLOSED
+ */
+export function carriedOutcome(outcome: Outcome, job: RunningJob, application: Following): Outcome | undefined {
+  const next = nextOf(outcome, job);
+  if (next === undefined || next.connection !== job.connectionName || next.queue === job.queue) return undefined;
+  return sending(carrierOf(next, job, application), outcome, job, application);
+}
+
+function sending(next: Onward, outcome: Outcome, job: RunningJob, application: Following): Outcome {
+  const { capabilities } = application.driver(job.connectionName);
+  if (capabilities.follows !== true) return { ...outcome, onward: [next] };
+  const followUp = followUpOf(next, storeNow(job, application), capabilities.moments === true);
+  return { ...outcome, settlement: { ...outcome.settlement, next: [followUp] } as Settlement };
 }
 
 function nextOf({ settlement, error }: Outcome, job: RunningJob): Onward | undefined {

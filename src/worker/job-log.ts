@@ -77,11 +77,20 @@ const ENDS = {
 } as const;
 
 /** The store refused what the job ended with, and takes it in another form. */
-export function logRefused(logger: Logger, one: Finished, refusal: unknown, instead: 'kept' | 'buried'): void {
+export function logRefused(
+  logger: Logger,
+  one: Finished,
+  refusal: unknown,
+  instead: 'kept' | 'buried' | 'carried',
+): void {
   const { name, id } = one.job;
   const { outcome } = one.outcome.settlement;
   const short = outcome === 'failed' ? 'kept as failed with its error cut short' : 'kept as failed';
-  const form = instead === 'buried' ? 'buried where it is' : short;
+  const form = {
+    kept: short,
+    buried: 'buried where it is',
+    carried: 'without what follows it, which waits in its queue in an onqueue:carry',
+  }[instead];
   const message = `The store refused that ${name} ${id} ${ENDS[outcome]}: it was ${form}. ${errorMessage(refusal)}`;
   logger.error(factsOfRefusal(one, refusal), message);
 }

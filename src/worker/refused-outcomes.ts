@@ -2,7 +2,7 @@
  * Outcomes that the store refuses while it serves: they are offered again apart from the others, which go on.
  *
  * What is refused three times is refused for good. A job that failed, or was to run again, is then kept as failed with what
- * fits. One that is done must not look as if it had failed, so its outcome is held, as is one that fits in no form: its
+ * fits; where a job follows in another queue, that may be what is refused, and waits in a carrier. One that is done must not look as if it had failed, so its outcome is held, as is one that fits in no form: its
  * lease goes on, and it is offered again now and then. It is neither lost, nor run a second time while its worker lives.
  */
 import { pauseAfter, sleep } from '../base/backoff';
@@ -16,7 +16,7 @@ import { outcomeRefused } from './errors';
 import type { Idle } from './idle';
 import { logHeld, logLetGo, logRefused } from './job-log';
 import { isStillOurs } from './kept-failures';
-import { followed, type Following } from './follow-ups';
+import { carriedOutcome, followed, type Following } from './follow-ups';
 import { failed } from './outcome';
 import type { Outcome, RunningJob } from './running-job';
 import type { Finished } from './runs';
@@ -138,10 +138,11 @@ export class RefusedOutcomes {
     if (fitting === undefined) return false;
     const { write, bury, logger, concluded } = this.#settings;
     const { settlement } = fitting.outcome;
+    const isFailed = settlement.outcome === 'failed';
     const kept = await answered(() => write(fitting));
-    const answer = 'error' in kept && bury !== undefined ? await answered(() => bury(settlement)) : kept;
+    const answer = 'error' in kept && isFailed && bury !== undefined ? await answered(() => bury(settlement)) : kept;
     if ('error' in answer) return false;
-    logRefused(logger, one, refusal, answer === kept ? 'kept' : 'buried');
+    logRefused(logger, one, refusal, answer !== kept ? 'buried' : isFailed ? 'kept' : 'carried');
     this.#offered.delete(one);
     concluded(fitting, answer.result);
     return true;
@@ -178,18 +179,28 @@ async function answered(write: () => Promise<SettleResult>): Promise<Answered> {
   }
 }
 
-/** As a failed job, with texts that are short and plain; undefined: it did not fail, and was not to run again. */
+/**
+ * In a form that the store may take: as a failed job, with texts that are short and plain, or with what follows it in a
+ * carrier. Undefined: there is no other.
+ */
 function fittingForm(one: Finished, refusal: unknown, application: Following): Finished | undefined {
   const { job, outcome } = one;
   const { settlement } = outcome;
-  const made =
-    settlement.outcome === 'released'
-      ? followed(refusedOf(job, refusal, settlement.counters), job, application)
-      : outcome;
-  if (made.settlement.outcome !== 'failed') return undefined;
-  const { failure } = made.settlement;
+  if (settlement.outcome === 'released') {
+    const made = followed(refusedOf(job, refusal, settlement.counters), job, application);
+    return { ...one, outcome: shortened(made) };
+  }
+  const carried = carriedOutcome(outcome, job, application);
+  if (settlement.outcome === 'failed') return { ...one, outcome: shortened(carried ?? outcome) };
+  return carried && { ...one, outcome: carried };
+}
+
+function shortened(outcome: Outcome): Outcome {
+  const { settlement } = outcome;
+  if (settlement.outcome !== 'failed') return outcome;
+  const { failure } = settlement;
   const short = { ...failure, name: plain(failure.name), exception: plain(failure.exception) };
-  return { ...one, outcome: { ...made, settlement: { ...made.settlement, failure: short } } };
+  return { ...outcome, settlement: { ...settlement, failure: short } };
 }
 
 const refusedOf = (job: RunningJob, refusal: unknown, counters: Counters): Outcome =>

@@ -196,6 +196,36 @@ describe('a link that has succeeded', () => {
     expect(application.log.messages('warn').join('\n')).toContain("'other'");
   });
 
+  it('stays so where the store refuses the next one in its queue: a carrier waits until it is taken', async () => {
+    let isClosed = true;
+    const check = (queues: readonly string[]): void => {
+      if (isClosed && queues.includes('closed')) throw new Error('this queue is closed');
+    };
+    const nextOf = (settlements: readonly Settlement[]): readonly string[] =>
+      settlements.flatMap((one) => (one.outcome === 'completed' ? (one.next ?? []).map(({ queue }) => queue) : []));
+    givenWith((real) => ({
+      push: async (queue, entries) => (check([queue]), real.push(queue, entries)),
+      settle: async (settlements) => (check(nextOf(settlements)), real.settle(settlements)),
+      settleAndReserve: async (settlements, request) => (
+        check(nextOf(settlements)),
+        real.settleAndReserve!(settlements, request)
+      ),
+    }));
+    await application.bus.chain([new Note('a'), new Note('b').onQueue('closed')]).dispatch();
+    const worker = new Worker({ queue: ['default', 'closed'] }, application.manager);
+    const ended = worker.run();
+    await elapse(application.clock, 10);
+    expect(worker.health().outcomes).toMatchObject({ completed: 1, failed: 0 });
+    expect(application.log.messages('error').join('\n')).toContain('which waits in its queue in an onqueue:carry');
+
+    isClosed = false;
+    await elapse(application.clock, 70);
+    void worker.stop();
+    await elapse(application.clock, 1);
+    await ended;
+    expect(ran).toEqual(['a', 'b']);
+  });
+
   it('stays so where payloads cannot be given their fields', async () => {
     given({ memory: MEMORY, other: MEMORY });
     await application.bus.chain([new Note('a'), new Note('b').onConnection('other')]).dispatch();
