@@ -4,7 +4,7 @@ import { toError } from '../../base/exception-text';
 import { MOST_BYTES, pagesOf } from '../../base/pages';
 import { QueueUnavailableError } from '../errors';
 import type { Request, Send, SqsCaller } from './caller';
-import { codeOf, isThrottled } from './refusals';
+import { codeOf, isThrottled, verdictOn } from './refusals';
 
 /** What SQS takes at once. */
 const MOST_ENTRIES = 10;
@@ -12,10 +12,13 @@ const MOST_ENTRIES = 10;
 /** Batches of one call that are under way at once. */
 const MOST_AT_ONCE = 10;
 
-/** How one entry ended. `code`: what SQS refused it with; absent: the call failed as a whole. */
+/**
+ * How one entry ended. `code`: what SQS refused it with; absent: the call failed as a whole. `again`: it was asked before, and
+ * may have been done, unheard.
+ */
 export type EntryResult =
   | { readonly done: true }
-  | { readonly done: false; readonly code?: string | undefined; readonly error: Error };
+  | { readonly done: false; readonly code?: string | undefined; readonly error: Error; readonly again?: boolean };
 
 export interface BatchOf<Entry> {
   /** Of the queue. */
@@ -76,14 +79,21 @@ async function carryOut<Entry>(
 ): Promise<readonly EntryResult[]> {
   const results: EntryResult[] = page.map(() => ({ done: true }));
   let left = page.map((entry, index) => ({ ...entry, Id: String(index) }));
+  let isUnheard = false;
   try {
     await caller.call(request, async (client, options) => {
-      const { Failed = [] } = await send(client, { QueueUrl: url, Entries: left }, options);
+      const again = isUnheard;
+      isUnheard = true;
+      const { Failed = [] } = await send(client, { QueueUrl: url, Entries: left }, options).catch((error: unknown) => {
+        if (verdictOn(error) !== 'lost') isUnheard = again;
+        throw error;
+      });
+      isUnheard = false;
       const passing = Failed.filter(isPassing);
       for (const failed of Failed) {
         const code = codeOf({ Code: failed.Code ?? 'Error' });
         const error = caller.replyError(request, code, failed.Message ?? '');
-        results[Number(failed.Id)] = { done: false, code, error };
+        results[Number(failed.Id)] = { done: false, code, error, again };
       }
       left = left.filter(({ Id }) => passing.some((failed) => failed.Id === Id));
       for (const { Id } of left) results[Number(Id)] = { done: true };

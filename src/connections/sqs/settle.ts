@@ -109,7 +109,8 @@ function lostOf(endings: readonly Ending[], results: readonly EntryResult[]): re
   return endings.filter((ending, index) => {
     const result = results[index]!;
     if (result.done) return false;
-    if (isLostReceipt(result.code)) return true;
+    // By a request whose answer was lost it became worthless.
+    if (isLostReceipt(result.code)) return result.again !== true;
     ending.error = result.error;
     return false;
   });

@@ -188,11 +188,32 @@ describe('on a FIFO queue', () => {
     expect(await reserveFifo()).toMatchObject({ counters: { attempts: 2 } });
   });
 
+  it('a release whose answer got lost is told as settled, though its receipt is worth nothing any more', async () => {
+    await connection.push('orders.fifo', [{ payload: probe('a') }]);
+    const job = await reserveFifo();
+    world.server.fail({ action: 'ChangeMessageVisibilityBatch', kind: 'lose' });
+
+    expect(await connection.settle([released(job)])).toEqual(['settled']);
+    expect(world.server.count('ChangeMessageVisibilityBatch')).toBe(2);
+    expect(await reserveFifo()).toMatchObject({ counters: { attempts: 2 } });
+  });
+
   it('a receipt that SQS no longer takes is lost', async () => {
     await connection.push('orders.fifo', [{ payload: probe('a') }]);
     const job = await reserveFifo();
     world.server.advance(61);
 
     expect(await connection.settle([completed(job)])).toEqual(['lost']);
+  });
+
+  it('a receipt that SQS no longer takes is lost also where a request was throttled before', async () => {
+    await connection.push('orders.fifo', [{ payload: probe('a') }]);
+    const job = await reserveFifo();
+    world.server.advance(61);
+    const action = 'ChangeMessageVisibilityBatch';
+    world.server.fail({ action, kind: 'refuse', code: 'RequestThrottled', status: 400 });
+
+    expect(await connection.settle([released(job)])).toEqual(['lost']);
+    expect(world.server.count(action)).toBe(2);
   });
 });
