@@ -75,6 +75,7 @@ export type {
   Failure,
   FollowUp,
   PeekedJob,
+  Pushed,
   RenewResult,
   Reservation,
   ReserveReply,
@@ -87,6 +88,7 @@ export type {
   Waiter,
   WaitingState,
 } from './connections/contract';
+export { readTies, type TiedJob, type Ties, type UniqueTie } from './payload/ties';
 export type { CancelOptions, CancelResult, Control } from './connections/control';
 export type { Pause } from './connections/pause';
 export type { Migrations } from './connections/migrations';

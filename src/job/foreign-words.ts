@@ -78,7 +78,10 @@ const IN_JOB: ReadonlyMap<string, string> = new Map([
     'a queue keeps its order; give what is urgent a queue of its own, and name that first: queue: [...] of the worker',
   ],
   ['priority', 'give what is urgent a queue of its own, and name that first: --queue=high,default'],
-  ['jobId', 'an id is given by the dispatch, and is its own for each job'],
+  [
+    'jobId',
+    'an id is given by the dispatch, and is its own for each job; of what there is to be one at a time, unique says',
+  ],
   ['lockDuration', `BullMQ's lockDuration is ${LEASE}; it stands in the connection`],
   [
     'limiter',
