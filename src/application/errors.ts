@@ -58,7 +58,9 @@ export const alreadyConfigured = defineError('E_ALREADY_CONFIGURED', (opened: re
 /** `remedy`: what else to do, as a sentence. */
 export const unknownConnection = defineError(
   'E_UNKNOWN_CONNECTION',
-  (name: string, known: readonly string[], source: string, remedy?: string) => {
+  (given: unknown, known: readonly string[], source: string, remedy?: string) => {
+    // In JavaScript, anything may be given.
+    const name = String(given);
     const problem = `No connection '${name}' in the configuration (${source}); it has ${known.join(', ')}.`;
     const [nearestName] = nearest(name, known);
     const meant = nearestName && `Did you mean '${nearestName}'?`;

@@ -344,9 +344,10 @@ describe('a dispatch that fails', () => {
     await expect(bus.dispatch(new Report('a')).delay('soon' as '1s')).rejects.toMatchObject({
       code: 'E_INVALID_DURATION',
     });
-    await expect(bus.dispatch(new Report('a')).onConnection('nowhere')).rejects.toMatchObject({
-      code: 'E_UNKNOWN_CONNECTION',
-    });
+    for (const connection of ['nowhere', 5 as never])
+      await expect(bus.dispatch(new Report('a')).onConnection(connection)).rejects.toMatchObject({
+        code: 'E_UNKNOWN_CONNECTION',
+      });
   });
 });
 
