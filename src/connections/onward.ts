@@ -1,5 +1,6 @@
 /** A job that goes to another connection than the one where the job before it ended. */
 import type { Application } from './application';
+import type { Entry } from './contract';
 import { entriesFor, type Timed } from './due-entries';
 
 export interface Onward extends Timed {
@@ -7,8 +8,10 @@ export interface Onward extends Timed {
   readonly queue: string;
 }
 
-/** @throws E_UNKNOWN_CONNECTION, and what its driver throws */
-export async function sendOnward(application: Pick<Application, 'driver'>, onward: Onward): Promise<void> {
+/** Gives what was sent. @throws E_UNKNOWN_CONNECTION, and what its driver throws */
+export async function sendOnward(application: Pick<Application, 'driver'>, onward: Onward): Promise<Entry> {
   const target = application.driver(onward.connection);
-  await target.push(onward.queue, await entriesFor(target, [onward]));
+  const [entry] = await entriesFor(target, [onward]);
+  await target.push(onward.queue, [entry!]);
+  return entry!;
 }

@@ -9,7 +9,8 @@ import { QueueUnavailableError } from '../connections/errors';
 import { notAJob } from '../job/errors';
 import { BulkInterruptedError } from './errors';
 import type { EncodedJob } from './job-encoder';
-import { isOwn, type Parcel, pushEvent, runsJobs, type Target, tellPushed } from './send';
+import { pushEvent } from '../connections/push-event';
+import { isOwn, type Parcel, runsJobs, type Target, tellPushed } from './send';
 
 /** A push that failed. */
 export interface Refusal {

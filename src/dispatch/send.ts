@@ -4,8 +4,8 @@ import { withConsequence } from '../base/define-error';
 import type { Connection, Pushed } from '../connections/contract';
 import { entriesFor, type TimedTarget } from '../connections/due-entries';
 import { CapabilityError, unknownTransaction } from '../connections/errors';
+import { pushEvent } from '../connections/push-event';
 import type { InstanceChoice } from '../job/beside-instance';
-import type { QueueingEvent } from '../job/hook-events';
 import { waitsForCommit } from '../job/resolve-options';
 import { pushesItselfInChain } from './errors';
 import type { DispatchApplication } from './dispatch-application';
@@ -190,11 +190,4 @@ export function tellPushed(job: EncodedJob, result: Pushed | undefined): Promise
   const { hooks, id, name, connection, queue } = job;
   if (typeof result !== 'object') return hooks?.emit('queued', pushEvent(job));
   return hooks?.emit('skipped', { connectionName: connection, queue, id, name, of: result.duplicate });
-}
-
-/** What the hooks of a push are told. */
-export function pushEvent({ id, name, connection, queue, entry }: EncodedJob): QueueingEvent {
-  const { payload, dueAt, delay = 0 } = entry;
-  const when = dueAt === undefined ? delay : new Date(dueAt);
-  return { connectionName: connection, queue, id: id || undefined, name, payload, delay: when };
 }

@@ -73,7 +73,7 @@ export interface StoppingEvent extends ConnectionEvent {
  * async; the method gives the function that takes the hook off again.
  */
 export interface HookEvents {
-  /** Before a job goes into its queue. */
+  /** Before a job goes into its queue; not of one that follows another in a chain. */
   queueing: QueueingEvent;
   /** When the store has confirmed that a job is in its queue. */
   queued: QueuedEvent;

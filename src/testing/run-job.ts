@@ -8,7 +8,7 @@ import type { HandleResult } from '../job/job';
 import { noCounters, withCounters } from '../payload/counters';
 import { defaultManager } from '../application/default-manager';
 import { Executor } from '../worker/executor';
-import { RunningJob } from '../worker/running-job';
+import { type Outcome, RunningJob } from '../worker/running-job';
 import { FakeManager } from './fake-manager';
 import { activeFake } from './fake-queue';
 import { executorSettings, jobRun, type JobRun, type WorkerFlags } from './job-run';
@@ -57,7 +57,7 @@ export async function runJob<J extends JobInstance>(job: J, options: RunJobOptio
   const executor = new Executor(manager, executorSettings(options));
   try {
     const outcome = await executor.run(running);
-    await executor.announcer.announce(running, outcome);
+    await executor.announcer.announce(running, unsent(outcome));
     const run = jobRun(running, outcome, manager.clock.now());
     return { ...run, job: run.job ?? job, reported: manager.reported } as JobRun as RunJobResult<J>;
   } finally {
@@ -77,4 +77,10 @@ function managerOf({ clock, stubs = [] }: RunJobOptions): FakeManager {
     configuration: program.configuration,
     connect: (name) => new MemoryConnection(name, new MemoryStore(name, ownClock)),
   });
+}
+
+/** As nothing follows: hooks would hear that it was queued. */
+function unsent(outcome: Outcome): Outcome {
+  const { settlement } = outcome;
+  return 'next' in settlement ? { ...outcome, settlement: { ...settlement, next: undefined } } : outcome;
 }

@@ -8,6 +8,8 @@ import { NOTHING_CHOSEN, type WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
 import { decodeJob } from '../payload/envelope';
 import type { Application } from '../connections/application';
+import type { Entry, Settlement } from '../connections/contract';
+import { followUpEvent, type FollowUpPlace } from '../connections/push-event';
 import { Deadline, Deadlines } from './deadlines';
 import { callbackTimedOut } from './errors';
 import { callFailed } from './handler-calls';
@@ -28,18 +30,25 @@ export class Announcer {
   }
 
   /**
-   * Once the store has confirmed the outcome: `failed()`, then the hooks. Never throws, never rejects.
+   * Once the store has confirmed the outcome: what went in with it, `failed()`, then the hooks. Never throws, never rejects.
    *
    * Undefined: all who were to be told have been told.
    */
   announce(job: RunningJob, outcome: Outcome): Promise<void> | undefined {
-    const told = this.#announce(job, outcome);
+    const queued = this.#tellNext(job, outcome.settlement);
+    const told = queued === undefined ? this.#announce(job, outcome) : queued.then(() => this.#announce(job, outcome));
     const isAttempt = job.handler !== 'not-called' && this.#application.hooks.has('attempted');
     if (!isAttempt) return told;
     const { connectionName } = job;
     const exception = outcome.error ?? outcome.reason;
     const tell = (): Promise<void> | undefined => this.tell(job, 'attempted', { connectionName, job, exception });
     return told === undefined ? tell() : told.then(tell);
+  }
+
+  /** What follows the job is in its queue. */
+  tellQueued(job: RunningJob, to: FollowUpPlace, entry: Entry): Promise<void> | undefined {
+    const event = this.#application.hooks.has('queued') ? followUpEvent(to, entry) : undefined;
+    return event && this.tell(job, 'queued', event);
   }
 
   /** The store refused the outcome: somebody else has the job, or it is gone. */
@@ -58,6 +67,17 @@ export class Announcer {
   /** Leaves no timer behind. */
   close(): void {
     this.#deadlines.close();
+  }
+
+  #tellNext(job: RunningJob, settlement: Settlement): Promise<void> | undefined {
+    if (!('next' in settlement)) return undefined;
+    const { connectionName: connection } = job;
+    let told: Promise<void> | undefined;
+    for (const { queue, entry } of settlement.next ?? []) {
+      const tell = (): Promise<void> | undefined => this.tellQueued(job, { connection, queue }, entry);
+      told = told === undefined ? tell() : told.then(tell);
+    }
+    return told;
   }
 
   #announce(job: RunningJob, { settlement, error, reason, cancelReason }: Outcome): Promise<void> | undefined {

@@ -5,6 +5,7 @@
 import { toError } from '../base/exception-text';
 import { currentApplication } from '../connections/application';
 import { type Onward, sendOnward } from '../connections/onward';
+import { followUpEvent } from '../connections/push-event';
 import { inject } from '../container/scope';
 import { declareJob } from '../job/declare';
 import { JobContext } from '../job/job-context';
@@ -23,7 +24,10 @@ export class Carry {
     const job = inject(JobContext);
     const target = application.driver(this.onward.connection);
     try {
-      await sendOnward(application, this.onward);
+      const entry = await sendOnward(application, this.onward);
+      const event = application.hooks.has('queued') ? followUpEvent(this.onward, entry) : undefined;
+      // Not waited for: a hook that never comes back must not have it sent once more.
+      if (event !== undefined) void application.hooks.emit('queued', event);
     } catch (error) {
       if (target.capabilities.reserve) throw error;
       // It ran here and now, and what it failed with is no reason to run it again: the retry of the carrier is its retry.

@@ -162,10 +162,14 @@ export class Settler {
   }
 
   async #sendOnward(job: RunningJob, onward: readonly Onward[]): Promise<void> {
-    const { connection, application, lease } = this.#settings;
+    const { connection, application, announcer, lease } = this.#settings;
     // A worker that was frozen may hold it no longer: what follows is for who does.
     if (this.#sent.has(job) || !(await isStillOurs(connection, job.reservation, lease))) return;
-    for (const one of onward) await sendOnward(application, one);
+    for (const one of onward) {
+      const entry = await sendOnward(application, one);
+      // Not waited for: a hook that never comes back must not keep the outcome from being written.
+      this.#announce(announcer.tellQueued(job, one, entry));
+    }
     // A settle that fails is repeated, and they are not sent again.
     this.#sent.add(job);
   }

@@ -188,6 +188,13 @@ describe('runJob', () => {
     expect(await runJob(new RunScript())).toMatchObject({ outcome: 'failed', next: [] });
   });
 
+  it('tells no hook that it was queued', async () => {
+    const queued = jest.fn();
+    Queue.queued(queued);
+    await runJob(new Alert(), { chain: [new Fetch('b')] });
+    expect(queued).not.toHaveBeenCalled();
+  });
+
   it('refuses a chain with what is no job', async () => {
     await expect(runJob(new SendWelcome('a'), { chain: [Fetch as never] })).rejects.toMatchObject({
       code: 'E_INVALID_CHAIN',

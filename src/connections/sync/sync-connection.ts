@@ -60,7 +60,10 @@ export class SyncConnection extends StorelessConnection implements SyncRunner {
   async #follow(job: RunningJob, { onward = [], error: failure }: Outcome): Promise<void> {
     const { manager } = this.#context;
     try {
-      for (const next of onward) await sendOnward(manager, next);
+      for (const next of onward) {
+        const entry = await sendOnward(manager, next);
+        await this.#executor.announcer.tellQueued(job, next, entry);
+      }
     } catch (error) {
       if (failure === undefined) throw error;
       // The job that failed is what its dispatch tells of.
