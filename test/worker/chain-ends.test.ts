@@ -1,6 +1,7 @@
 /** What becomes of a chain where one of its jobs ends otherwise than by coming back or throwing. */
 import { Job } from '../../src/job/job';
 import type { ConnectionConfig } from '../../src/connections/configs';
+import { QueueUnavailableError } from '../../src/connections/errors';
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import type { Connection, Settlement } from '../../src/connections/contract';
 import { Transaction } from '../../src/dispatch/transaction/transaction';
@@ -37,6 +38,14 @@ class Does extends Job {
 }
 
 @Job()
+class Clears extends Job {
+  async handle(): Promise<void> {
+    ran.push('clear');
+    await clear();
+  }
+}
+
+@Job()
 class Alert extends Job {
   handle(): void {
     ran.push('alert');
@@ -47,6 +56,7 @@ class Alert extends Job {
 const MEMORY: ConnectionConfig = { driver: 'memory', retryAfter: 30 };
 let application: TestApplication;
 let texts: string[];
+let clear: () => Promise<unknown>;
 
 function given(connections: Record<string, ConnectionConfig> = { memory: MEMORY }): void {
   application = testApplication({ connections, default: Object.keys(connections)[0]! });
@@ -258,6 +268,49 @@ describe('a link that has succeeded', () => {
         ],
       },
     ]);
+  });
+});
+
+describe.each([true, false])('where a store takes what follows with an outcome: %s', (follows) => {
+  const capabilities = (real: Connection) => ({ ...real.capabilities, follows });
+
+  it('the next link is sent once, though the store is away as each success is recorded', async () => {
+    const met = new Set<string>();
+    const facts = { connection: 'memory', store: 'Probe', address: 'there', consequence: 'nothing was written' };
+    const check = (settlements: readonly Settlement[]): void => {
+      const texts = settlements.map(({ reservation }) => reservation.payload.toString());
+      const isNew = texts.some((text) => !met.has(text));
+      for (const text of texts) met.add(text);
+      if (isNew) throw new QueueUnavailableError(facts);
+    };
+    givenWith((real) => ({
+      capabilities: capabilities(real),
+      settle: async (settlements) => (check(settlements), real.settle(settlements)),
+      settleAndReserve: async (settlements, request) => (
+        check(settlements),
+        real.settleAndReserve!(settlements, request)
+      ),
+    }));
+    await application.bus.chain([new Note('a'), new Note('b'), new Note('c')]).dispatch();
+    const worker = new Worker({}, application.manager);
+    const ended = worker.run();
+    await elapse(application.clock, 20);
+    void worker.stop();
+    await elapse(application.clock, 1);
+    await ended;
+
+    expect(ran).toEqual(['a', 'b', 'c']);
+    expect(worker.health().outcomes).toMatchObject({ completed: 3, lost: 0 });
+  });
+
+  it('a link that was cleared while it ran sends nothing on', async () => {
+    givenWith((real) => ({ capabilities: capabilities(real) }));
+    await application.bus.chain([new Clears(), new Note('never')]).dispatch();
+    clear = () => application.manager.connection().clear();
+    await work();
+
+    expect(ran).toEqual(['clear']);
+    expect(await application.manager.connection().size()).toBe(0);
   });
 });
 
