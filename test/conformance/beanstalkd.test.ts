@@ -40,6 +40,7 @@ const LACKS = {
   failed: false,
   locks: false,
   follows: false,
+  ties: false,
   control: false,
 } as const;
 

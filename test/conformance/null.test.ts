@@ -13,6 +13,7 @@ const lacking = {
   renew: false,
   order: false,
   follows: false,
+  ties: false,
   requeue: false,
   wake: false,
   failed: false,

@@ -58,6 +58,7 @@ const LACKING = {
   exactCounts: false,
   order: false,
   follows: false,
+  ties: false,
   requeue: false,
   peek: false,
   failed: false,

@@ -103,7 +103,7 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
   [
     'lets a delayed text be replaced',
     'a text that must be unique is refused while it waits as delayed, and nothing changes',
-    pushing((entries) => entries.map((entry) => ({ ...entry, unique: false }))),
+    pushing((entries) => entries.map((entry) => ({ ...entry, distinct: false }))),
   ],
   [
     'says settled whatever happened',
