@@ -128,6 +128,23 @@ describe('exchange.lua, with unique keys', () => {
     expect(await holders()).toEqual({ [KEY]: '0 a' });
   });
 
+  it('leaves it again where one call gives the job back and hands it out', async () => {
+    await world.pushLater([['tied', 0, tied('a', { until: 'start' })]]);
+    const [a] = await world.reserve();
+    const back = ['released', 1, 1, a!, a!.indexOf(',"attempts"'), ',"releases":1,"attempts":0}', 'front'];
+    const { jobs } = await world.exchange({ outcomes: back, limit: 1 });
+    expect(jobs).toHaveLength(1);
+    expect(await holders()).toEqual({});
+  });
+
+  it('leaves the key of a job that was sent back before', async () => {
+    const text = tied('a').replace(',"id"', ',"fenceAtRetry":3,"id"');
+    await world.pushLater([['tied', 0, text]]);
+    expect(await holders()).toEqual({ [KEY]: '0 a' });
+    await completed((await world.reserve())[0]!);
+    expect(await world.state()).toEqual({});
+  });
+
   it('keeps for how long a key is held at most', async () => {
     await world.pushLater([['tied', 0, tied('a', { most: 60 })]]);
     const [seconds] = await world.client.time();

@@ -6,6 +6,7 @@ import { Keys } from '../../../src/connections/redis/keys';
 import { RedisLink } from '../../../src/connections/redis/link';
 import { PushLane } from '../../../src/connections/redis/push-lane';
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import { uniqueKey, withTies } from '../../../src/payload/ties';
 import { Gate } from '../../support/application';
 import { eventually } from '../../support/eventually';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
@@ -95,6 +96,18 @@ it('hold back behind a call that may be refused a duplicate, so that its answer 
   expect(results.map(({ status }) => status)).toEqual(['rejected', ...Array(PAGES + 1).fill('fulfilled')]);
   expect(results[0]).toMatchObject({ reason: { code: 'E_DUPLICATE_PAYLOAD' } });
   expect(await ready()).toEqual(pages().flat());
+});
+
+it('hold back behind a call that may be told of a unique key, so that its answer is not lost', async () => {
+  const ties = { unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const } };
+  const unique = (id: string) => connection.push('q', [{ payload: withTies(payload(id), ties), ties }]);
+  await unique('a');
+  proxy.loseReplies(2);
+  const [b, ...others] = await Promise.all([unique('b'), ...pages().map(push)]);
+
+  expect(b).toEqual([{ duplicate: 'a' }]);
+  expect(others).toEqual(others.map(() => undefined));
+  expect((await ready()).slice(1)).toEqual(pages().flat());
 });
 
 it('wait for all before them: one may be given up while one before it is still to be asked again', async () => {
