@@ -158,18 +158,6 @@ describe.each([1, 5])('an outcome that the store refuses for good, at concurrenc
     ]);
   });
 
-  it('of a job that was to run again makes it fail, also where the store says why in the way of a browser', async () => {
-    start();
-    refusal = (settlement) =>
-      settlement.outcome === 'released' ? new DOMException('took too long', 'TimeoutError') : undefined;
-
-    await dispatch(new Probe('odd', 'releases'));
-    await elapse(application.clock, 3);
-
-    const [entry] = await application.manager.failed.list();
-    expect(entry!.exception).toContain('took too long');
-  });
-
   it('of a job that failed is kept in short', async () => {
     start(concurrency);
     refusal = (settlement) =>
