@@ -152,7 +152,11 @@ export type Followers = readonly QueuedJob[] | undefined;
 
 /** Those of all endings, in their order; as a rule there are none. */
 export function followersOf(endings: readonly Ending[]): readonly QueuedJob[] {
-  return endings.flatMap((ending) => (ending.kind === 'released' ? [] : (ending.next ?? [])));
+  const followers: QueuedJob[] = [];
+  for (const ending of endings) {
+    if (ending.kind !== 'released' && ending.next !== undefined) followers.push(...ending.next);
+  }
+  return followers;
 }
 
 export type NewFailure = Omit<FailedEntry, 'failedAt'>;

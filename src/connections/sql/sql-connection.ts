@@ -283,11 +283,10 @@ export class SqlConnection extends StoreConnection implements Connection {
 /** What one call pushes is read when its turn comes: the first are on their way before the last are looked at. */
 function* queuedPages(queue: string, entries: readonly Entry[], most?: number): Generator<readonly QueuedJob[]> {
   for (const page of pagesOf(entries, ({ payload }) => Buffer.byteLength(payload), most)) {
-    yield page.map(({ payload, delay = 0, dueAt, distinct = false, ties }) => ({
-      ...newJob(payload, delay, dueAt),
-      queue,
-      unique: distinct && (delay > 0 || dueAt !== undefined),
-      tie: ties?.unique,
-    }));
+    yield page.map(({ payload, delay = 0, dueAt, distinct = false, ties }) => {
+      const unique = distinct && (delay > 0 || dueAt !== undefined);
+      const job = { ...newJob(payload, delay, dueAt), queue, unique };
+      return ties === undefined ? job : { ...job, tie: ties.unique };
+    });
   }
 }

@@ -110,7 +110,8 @@ export class SqliteJobs implements JobStatements {
     const now = this.#now();
     const twin = yield* firstTwin(jobs, (job) => this.#findTwin(job, now));
     if (twin !== undefined) return twin;
-    const held = yield* this.#keys.heldOf(jobs, now);
+    const isTied = jobs.some(({ tie }) => tie !== undefined);
+    const held = isTied ? yield* this.#keys.heldOf(jobs, now) : undefined;
     yield* this.#add(held === undefined ? jobs : jobs.filter((_, index) => !held.has(index)), now);
     return held;
   }
@@ -128,7 +129,8 @@ export class SqliteJobs implements JobStatements {
     for (const ending of endings) {
       if (ending.kind !== 'removed' && (yield* this.#end(ending, now))) settled.add(ending.id);
     }
-    yield* this.#add(followersOf(endings.filter(({ id }) => settled.has(id))), now);
+    const isFollowed = endings.some((ending) => ending.kind !== 'released' && ending.next !== undefined);
+    if (isFollowed) yield* this.#add(followersOf(endings.filter(({ id }) => settled.has(id))), now);
     if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity } };
     const [reclaimed, promoted, left] = [new Budget(), new Budget(), new Budget(request.limit)];
     const taken: TakenJob[] = [];
@@ -138,9 +140,12 @@ export class SqliteJobs implements JobStatements {
       if (due <= now) yield* this.#move('promote', queue, now, promoted);
       if (pausedUntil > now) continue;
       const rows = yield* this.#move('take', queue, now, left, toMicroseconds(now + request.lease));
-      yield* this.#keys.start(tiedOf(rows));
+      const tied = tiedOf(rows);
+      if (tied.length > 0) yield* this.#keys.start(tied);
       // An UPDATE gives its rows in an order of its own.
-      const jobs = rows.toSorted((a, b) => Number(a[9]) - Number(b[9])).map((row) => ({ ...jobOf(row), queue }));
+      const jobs = rows
+        .toSorted((a, b) => Number(a[9]) - Number(b[9]))
+        .map((row) => ({ ...jobOf(row.slice(0, AS_STORED)), queue }));
       taken.push(...jobs);
     }
     return { settled, taken, outlook: outlookOf(yield* this.#outlooksOf(request.queues), now) };
@@ -248,9 +253,12 @@ export class SqliteJobs implements JobStatements {
   }
 }
 
-/** The ids of those that hold their keys until their start: `reclaim` and `take` tell so next to the end. */
+/** The columns of a job that `take` gives before others of its own. */
+const AS_STORED = 8;
+
+/** The ids of those that hold their keys until their start: `reclaim` and `take` tell so before place and length. */
 const tiedOf = (rows: readonly SqlRow[]): readonly SqlValue[] =>
-  rows.flatMap((row) => (Number(row.at(-2)) === 1 ? [row[0]!] : []));
+  rows.filter((row) => row.at(-3) === 1).map((row) => row[0]!);
 
 /** Seconds until it is ready; 0 or less: at once. */
 function delayOf({ delay, due }: Pick<QueuedJob, 'delay' | 'due'>, now: Seconds): Seconds {
@@ -287,14 +295,14 @@ function statementsOn(tables: Dialect['tables']) {
     // To the head, in the order of the ends of their leases.
     reclaim: `UPDATE ${jobs} SET place = ifnull(${end('min', '?1')}, 1) - 1 - ?3 + n, ${UNHELD}, ${countCrash(COMPARISON)}
       FROM (${within(jobs, `${RESERVED} AND lease_until <= ?2`, 'lease_until, place')}) WHERE id = chosen
-      RETURNING id, start_key IS NOT NULL, ${TEXT_LENGTH}`,
+      RETURNING id, start_key IS NOT NULL, place, ${TEXT_LENGTH}`,
     // To the tail, in the order of their moments.
     promote: `UPDATE ${jobs} SET place = ${tail('?1')} + n
       FROM (${within(jobs, `${DELAYED} AND available_at <= ?2`, 'available_at, chosen')}) WHERE id = chosen
       RETURNING ${TEXT_LENGTH}`,
     take: `UPDATE ${jobs} SET reserved_at = ?2, lease_until = ?6, ${countTaken(COMPARISON)}
       FROM (${within(jobs, READY, 'place')}) WHERE id = chosen
-      RETURNING id, CAST(payload AS BLOB), ${COUNTERS}, cancelled, NULL, place, start_key IS NOT NULL, ${TEXT_LENGTH}`,
+      RETURNING id, CAST(payload AS BLOB), ${COUNTERS}, cancelled, start_key IS NOT NULL, place, ${TEXT_LENGTH}`,
     remove: `DELETE FROM ${jobs} WHERE id = ? AND ${RESERVED} AND ${FENCE} = ?`,
     release: release(`CASE WHEN ?9 IS NOT NULL THEN ${tail('?9')} + 1 END`),
     giveBack: release('place'),

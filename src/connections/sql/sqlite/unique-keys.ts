@@ -46,7 +46,7 @@ export class UniqueKeys {
 
   /** They are handed to a worker, and hold their keys no longer than that. */
   *start(ids: readonly SqlValue[]): Work<void> {
-    if (ids.length > 0) yield ids.map((id) => this.#to('start', [id]));
+    yield ids.map((id) => this.#to('start', [id]));
   }
 
   /** They were not started, after all: each takes its key again, if it is free. */
