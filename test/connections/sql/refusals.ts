@@ -58,7 +58,7 @@ export interface Forbidding {
   readonly delays: () => Promise<unknown>;
   /** To remove jobs whose payload holds `stays`. */
   readonly removals: () => Promise<unknown>;
-  /** Jobs of the queue `closed`. */
+  /** To add jobs whose payload holds `closed`. */
   readonly additions: () => Promise<unknown>;
 }
 
@@ -112,7 +112,7 @@ export function describeRefusals(configuration: () => Promise<Configuration>, fo
     await forbid.additions();
     const { bus, manager, worker, log } = workings.start(await configuration());
     const chains = Array.from({ length: 10 }, (_, at) =>
-      bus.chain([new Ends('completes'), new Ends('completes').onQueue(at === 5 ? 'closed' : 'default')]).dispatch(),
+      bus.chain([new Ends('completes'), new Ends('completes', at === 5 ? 'closed' : '')]).dispatch(),
     );
     await Promise.all(chains);
     await eventually(() => {
@@ -120,9 +120,6 @@ export function describeRefusals(configuration: () => Promise<Configuration>, fo
       return true;
     });
     expect(await eventually(() => errorOf({ log }))).toMatchObject({ facts: { outcome: 'completed' } });
-    const store = manager.driver();
-    expect(await store.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
-    expect(await store.counts('closed')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
-    expect(await store.queues()).toEqual(['default']);
+    expect(await manager.driver().counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
   });
 }

@@ -39,7 +39,7 @@ describeRefusals(
     },
     additions: async () => {
       await world.open();
-      await trigger('INSERT', `NEW.queue = 'closed'`);
+      await trigger('INSERT', `NEW.payload LIKE '%"closed"%'`);
     },
   },
 );

@@ -33,7 +33,7 @@ describeRefusals(
     },
     additions: async () => {
       await world.open();
-      await trigger('closed', 'INSERT', `NEW.queue = 'closed'`);
+      await trigger('closed', 'INSERT', `NEW.payload LIKE '%"closed"%'`);
     },
   },
 );

@@ -29,6 +29,6 @@ describeRefusals(
     delays: () =>
       forbid('UPDATE ON jobs', 'old.reserved_at IS NOT NULL AND new.reserved_at IS NULL AND new.place IS NULL'),
     removals: () => forbid('DELETE ON jobs', `old.payload LIKE '%"stays"%'`),
-    additions: () => forbid('INSERT ON jobs', `new.queue = 'closed'`),
+    additions: () => forbid('INSERT ON jobs', `new.payload LIKE '%"closed"%'`),
   },
 );
