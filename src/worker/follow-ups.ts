@@ -64,9 +64,12 @@ function sending(next: Onward, outcome: Outcome, job: RunningJob, application: F
 
 function nextOf({ settlement, error }: Outcome, job: RunningJob): Onward | undefined {
   if (settlement.outcome === 'completed') {
-    const [link, ...links] = job.links;
+    const [link] = job.links;
+    // As nearly always: nothing is made for it.
+    if (link === undefined) return undefined;
+    const links = job.links.slice(1);
     const caught = job.envelope?.chain.caught;
-    return link && onwardOf(link, job, withChain(link.payload, chainFor(link, { links, caught }, job)));
+    return onwardOf(link, job, withChain(link.payload, chainFor(link, { links, caught }, job)));
   }
   if (settlement.outcome !== 'failed') return undefined;
   const { id, name, envelope, reservation } = job;
