@@ -6,7 +6,9 @@
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { FailedStore } from './failed-store';
+import type { BatchStore, NewBatch } from './batch-store';
 import type { LockStore } from './lock-store';
+import type { Cause } from '../payload/chain';
 import type { Counters } from '../payload/counters';
 import type { Ties } from '../payload/ties';
 import type { Control } from './control';
@@ -25,7 +27,10 @@ export interface Entry {
    * silently merge the two. Set by `laterRaw`, whose texts are not ours to make unique.
    */
   readonly distinct?: boolean | undefined;
-  /** What it counts in for as long as it is there. The same stands in its text. Only where the driver has `ties`, and never of a follow-up. */
+  /**
+   * What it counts in for as long as it is there. The same stands in its text. A unique key only where the driver has `ties`, and
+   * never of a follow-up; a batch only where it has `batches`.
+   */
   readonly ties?: Ties | undefined;
 }
 
@@ -94,6 +99,8 @@ export type Settlement =
       readonly reservation: Reservation;
       readonly counters: Counters;
       readonly failure: Failure;
+      /** What the `catch` of its batch is told. */
+      readonly cause?: Cause | undefined;
       /** As of a completed one. */
       readonly next?: readonly FollowUp[] | undefined;
     };
@@ -189,6 +196,12 @@ export interface Capabilities {
    * after `for` may be taken by another. Absent: no; such entries are refused before they are sent.
    */
   readonly ties?: boolean | undefined;
+  /**
+   * Keeps batches, and takes entries that belong to one: they count in the step that pushes them, and in that which ends them,
+   * whatever ends them; those that follow a job of a batch join before it leaves. Where `isDivided`, all are in one queue. Jobs of a
+   * batch that was cancelled are handed out as cancelled. The retry of one that failed takes the cancellation back. Absent: no.
+   */
+  readonly batches?: boolean | undefined;
   /** Jobs can be cancelled, queues paused, and workers told to start anew. */
   readonly control: boolean;
 }
@@ -274,9 +287,13 @@ export interface Connection {
 
   /**
    * Resolves when the store has confirmed all entries. All of one call go in, in order, or a later call says which. Gives what
-   * became of each, in order; nothing: all are in. An entry whose key is held, also by one before it, stays out.
+   * became of each, in order; nothing: all are in. An entry whose key is held, also by one before it, stays out. Entries that belong
+   * to a batch all belong to the same, and fit one call.
+   *
+   * @param begins that batch, which is there from this step on; the entries may be none
+   * @throws E_BATCH_ENDED their batch takes no more; nothing was written
    */
-  push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | void>;
+  push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | void>;
   reserve(request: ReserveRequest): Promise<ReserveReply>;
   /**
    * One result for each settlement, in order.
@@ -309,6 +326,7 @@ export interface Connection {
   /** Absent: what has failed needs a failed store, here or on another connection. */
   readonly buried?: Buried | undefined;
   readonly locks?: LockStore | undefined;
+  readonly batches?: BatchStore | undefined;
   readonly control?: Control | undefined;
   /**
    * How another thread reaches the same store, to keep leases while the event loop stands still. `null`: not at all, for

@@ -2,6 +2,7 @@
 import type { Seconds } from '../base/clock';
 import { defineError, errorClass } from '../base/define-error';
 import { valueText } from '../base/value-text';
+import type { BatchEnd } from './batch-store';
 import { type Capability, driversWith } from './driver';
 
 export interface Unavailability {
@@ -66,6 +67,7 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   locks: 'hold locks',
   follows: 'take what follows an outcome in the step that writes it',
   ties: 'keep unique jobs',
+  batches: 'keep batches',
   control: 'cancel jobs, pause queues or restart workers',
   transactions: 'push within a transaction of yours',
 };
@@ -75,10 +77,10 @@ export class CapabilityError extends errorClass(
   'E_CAPABILITY',
   (connection: string, driver: string, capability: Capability) => {
     const drivers = driversWith(capability).filter((able) => able !== driver);
-    const isUnique = capability === 'ties';
+    const kept = capability === 'ties' ? 'unique jobs' : capability === 'batches' ? 'batches' : undefined;
     return {
-      message: isUnique
-        ? `The connection '${connection}' (${driver}) keeps no unique jobs; put this one on a connection of a driver that does: ${drivers.join(', ')}.`
+      message: kept
+        ? `The connection '${connection}' (${driver}) keeps no ${kept}; put this one on a connection of a driver that does: ${drivers.join(', ')}.`
         : `Connection '${connection}' cannot ${CAPABILITY_MEANING[capability]}: the driver '${driver}' lacks the capability ` +
           `'${capability}'. Drivers that have it: ${drivers.join(', ')}.`,
       facts: { connection, driver, capability, drivers },
@@ -99,6 +101,20 @@ export class DuplicatePayloadError extends errorClass(
     };
   },
 ) {}
+
+const BATCH_ENDS: Readonly<Record<BatchEnd, string>> = {
+  finished: 'has finished: none of its jobs was left',
+  cancelled: 'was cancelled',
+  unknown: 'is not known: it was pruned, or is kept elsewhere',
+};
+
+/** A batch was given more jobs, and takes none any more. */
+export const batchEnded = defineError('E_BATCH_ENDED', (connection: string, batch: string, end: BatchEnd) => ({
+  message:
+    `The batch ${batch} on connection '${connection}' ${BATCH_ENDS[end]}; no jobs were added. ` +
+    'Add jobs from within one of its own, or begin another batch.',
+  facts: { connection, batch, end },
+}));
 
 /** The connection was used after `close()`. */
 export class ConnectionClosedError extends errorClass(

@@ -1,10 +1,11 @@
 /**
- * What a job counts in for as long as it is there: its unique key. It stands in the job's own text, so that whatever ends the job in
- * its store leaves it in the same step.
+ * What a job counts in for as long as it is there: its unique key, its batch. They stand in the job's own text, so that whatever ends
+ * the job in its store leaves them in the same step.
  *
  * In the text, `"ties"` is a list with spaces, right before the `id`, or before the mark of a retry that stands there:
- * `…,"ties":"ue<key>:60000","id":"…","attempts":0}`. A unique key is `u`, then `e` or `s` (until its end or its start), 22 characters,
- * and perhaps `:` and for how many milliseconds it holds at most. Only there it counts: a field of that name may be anywhere.
+ * `…,"ties":"ue<key>:60000 b<batch>*3","id":"…","attempts":0}`. A unique key is `u`, then `e` or `s` (until its end or its start), 22
+ * characters, and perhaps `:` and for how many milliseconds it holds at most. A batch is `b`, its id, `*` and the weight of the job.
+ * Only there they count: a field of that name may be anywhere.
  */
 import { hash } from 'node:crypto';
 import type { Seconds } from '../base/clock';
@@ -20,8 +21,15 @@ export interface UniqueTie {
   readonly for?: Seconds | undefined;
 }
 
+export interface BatchTie {
+  readonly id: string;
+  /** Jobs of the batch that hang on it: itself, and the links that follow it. */
+  readonly weight: number;
+}
+
 export interface Ties {
   readonly unique?: UniqueTie | undefined;
+  readonly batch?: BatchTie | undefined;
 }
 
 export interface TiedJob extends Ties {
@@ -33,6 +41,7 @@ const WINDOW = 512;
 
 const PLACE = new RegExp(String.raw`,"${TIES}":"([^"]*)"(?:,"${RETRY_MARK}":\d{1,15})?,"id":"([^"\\]+)"$`);
 const UNIQUE = /^u([es])([\w-]{22})(?::(\d{1,15}))?(?= |$)/;
+const BATCH = /(?:^| )b([\w-]{1,64})\*(\d{1,9})(?= |$)/;
 
 /** 128 bits of a hash: a key may be long, and may be a secret. */
 export function uniqueKey(job: string, key: string): string {
@@ -40,11 +49,15 @@ export function uniqueKey(job: string, key: string): string {
 }
 
 /** The same payload, which `encodePayload` gave, with these ties. What follows it is in it already. */
-export function withTies(payload: string, { unique }: Ties): string {
-  if (unique === undefined) return payload;
-  const { key, until, for: most } = unique;
-  const bound = most === undefined ? '' : `:${Math.max(Math.round(most * 1000), 1)}`;
-  return withMembers(withFollowers(payload), `"${TIES}":"u${until.charAt(0)}${key}${bound}",`);
+export function withTies(payload: string, { unique, batch }: Ties): string {
+  const ties: string[] = [];
+  if (unique !== undefined) {
+    const { key, until, for: most } = unique;
+    const bound = most === undefined ? '' : `:${Math.max(Math.round(most * 1000), 1)}`;
+    ties.push(`u${until.charAt(0)}${key}${bound}`);
+  }
+  if (batch !== undefined) ties.push(`b${batch.id}*${batch.weight}`);
+  return ties.length === 0 ? payload : withMembers(withFollowers(payload), `"${TIES}":"${ties.join(' ')}",`);
 }
 
 /** What stands at the end of a body, in its order. */
@@ -60,7 +73,19 @@ export function readTies(payload: Buffer): TiedJob | undefined {
   const end = readCounters(payload)?.bodyEnd;
   if (end === undefined) return undefined;
   const [, ties, id] = PLACE.exec(payload.toString('latin1', Math.max(end - WINDOW, 0), end)) ?? [];
-  const [, until, key, bound] = UNIQUE.exec(ties ?? '') ?? [];
-  if (id === undefined || key === undefined) return undefined;
-  return { id, unique: { key, until: until === 's' ? 'start' : 'end', ...(bound && { for: Number(bound) / 1000 }) } };
+  if (id === undefined || ties === undefined) return undefined;
+  const unique = uniqueIn(ties);
+  const [, batch, weight] = BATCH.exec(ties) ?? [];
+  if (unique === undefined && batch === undefined) return undefined;
+  return {
+    id,
+    ...(unique && { unique }),
+    ...(batch !== undefined && { batch: { id: batch, weight: Number(weight) } }),
+  };
+}
+
+function uniqueIn(ties: string): UniqueTie | undefined {
+  const [, until, key, bound] = UNIQUE.exec(ties) ?? [];
+  if (key === undefined) return undefined;
+  return { key, until: until === 's' ? 'start' : 'end', ...(bound && { for: Number(bound) / 1000 }) };
 }

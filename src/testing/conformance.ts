@@ -20,6 +20,7 @@ import { lockCases } from './conformance/lock-cases';
 import { payloadCases } from './conformance/payload-cases';
 import { reserveCases } from './conformance/reserve-cases';
 import { settleCases } from './conformance/settle-cases';
+import { batchCases } from './conformance/batch-cases';
 import { tieCases } from './conformance/tie-cases';
 import { waitCases } from './conformance/wait-cases';
 import { World } from './conformance/world';
@@ -43,6 +44,7 @@ export function conformance(
     ...delayCases,
     ...settleCases,
     ...tieCases,
+    ...batchCases,
     ...leaseCases,
     ...cancelCases,
     ...controlCases,

@@ -71,6 +71,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
     { name: 'SendEmail', file: 'a.ts', decorator: 'Job' },
     { name: 'SendEmail', file: 'b.ts', decorator: 'Job' },
   ],
+  E_BATCH_ENDED: ['main', '019aaaaa-0000-7000-8000-000000000000', 'cancelled'],
   E_DUPLICATE_PAYLOAD: ['main', 'mail', '{}'],
   E_ENDLESS_DRAIN: [1000, 'SendEmail', 999],
   E_FAILED_FILTER: ['retry', { olderThen: '1d' }, 'olderThen is no field'],

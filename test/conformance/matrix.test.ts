@@ -35,6 +35,7 @@ const MEANINGS: Readonly<Record<keyof Capabilities, string>> = {
   locks: '`locks`',
   follows: '`follows`: what follows an outcome goes in with it',
   ties: '`ties`: [unique jobs](unique-jobs.md) have one holder of their key',
+  batches: '`batches`: jobs are counted in batches',
   control: '`control`: jobs are cancelled, queues paused, workers restarted',
 };
 

@@ -59,6 +59,7 @@ const LACKING = {
   order: false,
   follows: false,
   ties: false,
+  batches: false,
   requeue: false,
   peek: false,
   failed: false,

@@ -206,7 +206,7 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
   ],
   [
     'declares what it cannot do',
-    'a driver has a failed store, a lock store and a control exactly where it declares them',
+    'a driver has a failed store, a lock store, a batch store and a control exactly where it declares them',
     () => ({ locks: undefined }),
   ],
   [

@@ -13,5 +13,6 @@ export const BEANSTALKD: Capabilities = {
   locks: false,
   follows: false,
   ties: false,
+  batches: false,
   control: false,
 };

@@ -5,6 +5,7 @@
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { FailoverConfig } from './driver';
+import type { NewBatch } from '../batch-store';
 import type {
   Capabilities,
   Connection,
@@ -98,6 +99,10 @@ export class FailoverConnection implements Connection {
     return this.standsFor.locks;
   }
 
+  get batches(): Connection['batches'] {
+    return this.standsFor.batches;
+  }
+
   get control(): Connection['control'] {
     return this.standsFor.control;
   }
@@ -106,8 +111,11 @@ export class FailoverConnection implements Connection {
     return this.standsFor.threadAccess;
   }
 
-  async push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | undefined> {
+  async push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | void> {
     this.#checkOpen('push');
+    // Its jobs are counted where it is kept.
+    if (begins !== undefined || entries[0]?.ties?.batch !== undefined)
+      return this.standsFor.push(queue, entries, begins);
     const results: Pushed[] = [];
     let hasDuplicates = false;
     // A connection takes all of a page or nothing. Of more it could take a part, which would go to another one as well.

@@ -17,6 +17,7 @@ export const ALL_CAPABLE: Capabilities = {
   locks: true,
   follows: true,
   ties: true,
+  batches: true,
   control: true,
 };
 

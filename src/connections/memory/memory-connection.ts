@@ -4,6 +4,7 @@
  */
 import type { MemoryConfig } from './driver';
 import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
+import type { BatchStore, NewBatch } from '../batch-store';
 import type {
   Connection,
   Counts,
@@ -22,6 +23,7 @@ import type {
 } from '../contract';
 import type { Control } from '../control';
 import type { FailedEntry } from '../failed-store';
+import type { KeptBatch } from '../kit/batch-counts';
 import { ALL_CAPABLE } from '../kit/capabilities';
 import { StoreConnection } from '../kit/store-connection';
 import { type Wake, Waiters } from '../kit/waiters';
@@ -40,6 +42,7 @@ export interface MemorySnapshot {
   readonly locks: ReadonlyMap<string, Lock>;
   /** The holders of unique keys, by these. */
   readonly unique: ReadonlyMap<string, Holder>;
+  readonly batches: ReadonlyMap<string, KeptBatch>;
 }
 
 export class MemoryConnection extends StoreConnection implements Connection {
@@ -48,6 +51,7 @@ export class MemoryConnection extends StoreConnection implements Connection {
   readonly capabilities = ALL_CAPABLE;
   readonly failed: MemoryFailedStore;
   readonly locks: MemoryLockStore;
+  readonly batches: BatchStore;
   /** It freezes with its worker. */
   readonly threadAccess = null;
   readonly #store: MemoryStore;
@@ -60,6 +64,7 @@ export class MemoryConnection extends StoreConnection implements Connection {
     const checkOpen = (operation: string): void => this.checkOpen(operation);
     this.failed = new MemoryFailedStore(store, checkOpen);
     this.locks = new MemoryLockStore(store, checkOpen);
+    this.batches = store.batches.store(checkOpen, () => store.changed());
   }
 
   /** Another connection to the same store, as another process has one to the same Redis. */
@@ -67,9 +72,9 @@ export class MemoryConnection extends StoreConnection implements Connection {
     return new MemoryConnection(this.name, this.#store);
   }
 
-  async push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | void> {
+  async push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | void> {
     this.checkOpen('push');
-    return this.#store.push(queue, entries.map(entryOf));
+    return this.#store.push(queue, entries.map(entryOf), begins);
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveReply> {
@@ -165,6 +170,7 @@ export class MemoryConnection extends StoreConnection implements Connection {
       failed: [...this.#store.failed.values()],
       locks: new Map(this.#store.locks),
       unique: this.#store.unique.snapshot(),
+      batches: this.#store.batches.snapshot(),
     };
   }
 

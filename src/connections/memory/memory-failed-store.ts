@@ -3,6 +3,7 @@ import { type FailedEntry, type FailedStore, type Forgotten, keptUnder } from '.
 import { readTies } from '../../payload/ties';
 import { uuidv7 } from '../../payload/uuid';
 import type { MemoryStore } from './memory-store';
+import { textOf } from './texts';
 
 export class MemoryFailedStore implements FailedStore {
   readonly #store: MemoryStore;
@@ -42,8 +43,10 @@ export class MemoryFailedStore implements FailedStore {
     this.#checkOpen('failed.retry');
     const kept = this.#store.failed.get(entry.id);
     if (kept === undefined || !kept.payload.equals(entry.payload)) return false;
-    const [pushed] = this.#store.push(kept.queue, [{ payload, ties: readTies(payload) }]) ?? [];
+    const unique = readTies(payload)?.unique;
+    const [pushed] = this.#store.push(kept.queue, [{ payload, ...(unique && { ties: { unique } }) }]) ?? [];
     if (typeof pushed === 'object') return { held: pushed.duplicate };
+    this.#store.batches.retry(textOf(payload));
     return this.#store.failed.delete(entry.id);
   }
 

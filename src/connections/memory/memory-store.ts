@@ -5,6 +5,7 @@ import { withCounters } from '../../payload/counters';
 import type { Ties } from '../../payload/ties';
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
+import type { NewBatch } from '../batch-store';
 import type {
   Entry,
   FollowUp,
@@ -20,7 +21,8 @@ import type {
 import { Recent } from '../../base/recent';
 import type { CancelResult } from '../control';
 import { type Pause, pauseOf } from '../pause';
-import { DuplicatePayloadError } from '../errors';
+import { batchEnded, DuplicatePayloadError } from '../errors';
+import { Batches } from './batches';
 import type { Lock } from './memory-lock-store';
 import { MemoryQueue } from './memory-queue';
 import { UniqueKeys } from './unique-keys';
@@ -51,6 +53,7 @@ export class MemoryStore {
   readonly failed = new Map<string, FailedEntry>();
   readonly locks = new Map<string, Lock>();
   readonly unique = new UniqueKeys();
+  readonly batches: Batches;
   /** When the pause of each queue ends; Infinity: when it is resumed. */
   readonly #pauses = new Map<string, Milliseconds>();
   readonly #name: string;
@@ -61,6 +64,7 @@ export class MemoryStore {
   constructor(name: string, clock: Clock) {
     this.#name = name;
     this.clock = clock;
+    this.batches = new Batches(clock, (followUp) => this.#follow(followUp));
   }
 
   get queueNames(): readonly string[] {
@@ -73,9 +77,16 @@ export class MemoryStore {
   }
 
   /** All go in but those that are refused; the error names the first of them. Undefined: all are in. */
-  push(name: string, entries: readonly MemoryEntry[]): readonly Pushed[] | undefined {
+  push(name: string, entries: readonly MemoryEntry[], begins?: NewBatch): readonly Pushed[] | undefined {
+    const batch = begins?.id ?? entries[0]?.ties?.batch?.id;
+    const end = batch === undefined ? undefined : this.batches.begin(batch, begins);
+    if (end !== undefined) throw batchEnded(this.#name, batch!, end);
     const { refused, duplicates } = this.#push(name, entries);
-    this.#changed();
+    if (batch !== undefined) {
+      const inside = duplicates === undefined ? entries : entries.filter((entry) => !duplicates.has(entry));
+      this.batches.join(batch, inside);
+    }
+    this.changed();
     if (refused !== undefined) throw new DuplicatePayloadError(this.#name, name, refused.toString());
     return duplicates && entries.map((entry) => duplicates.get(entry) ?? 'queued');
   }
@@ -118,7 +129,7 @@ export class MemoryStore {
         setAside: (payload) => void setAside.push(this.#setAside(name, payload)),
       });
       for (const { text, counters } of taken) {
-        const cancelled = queue.cancelled(text);
+        const cancelled = queue.cancelled(text) || this.batches.isCancelled(text);
         this.unique.start(text);
         reservations.push({
           queue: name,
@@ -129,7 +140,7 @@ export class MemoryStore {
         });
       }
     }
-    this.#changed();
+    this.changed();
     const paused = queues.filter((name) => this.#isPaused(name));
     return {
       reservations,
@@ -152,6 +163,7 @@ export class MemoryStore {
       if (outcome !== 'released') {
         queue.forgetCancelled(reserved);
         this.unique.leave(reserved);
+        this.batches.leave(reserved, settlement);
       }
       if (outcome === 'failed') this.#fail(settlement);
       if (outcome === 'completed' || outcome === 'failed') {
@@ -168,7 +180,7 @@ export class MemoryStore {
       return 'settled';
     });
     for (const [queue, texts] of front) queue.prepend(texts);
-    this.#changed();
+    this.changed();
     return results;
   }
 
@@ -182,7 +194,7 @@ export class MemoryStore {
   /** Looks at every job. */
   cancel(id: string, queues: readonly string[], reason: string | undefined): CancelResult {
     for (const name of queues) {
-      const result = this.queue(name).cancel(id, reason, (text) => this.unique.leave(text));
+      const result = this.queue(name).cancel(id, reason, (text) => this.#leave(text));
       if (result !== 'unknown') return result;
     }
     return 'unknown';
@@ -199,7 +211,7 @@ export class MemoryStore {
   resume(queue: string): boolean {
     const wasPaused = this.#isPaused(queue);
     this.#pauses.delete(queue);
-    this.#changed();
+    this.changed();
     return wasPaused;
   }
 
@@ -221,8 +233,10 @@ export class MemoryStore {
   /** How many were removed. */
   clear(name: string): number {
     const { ready, delayed, reserved } = this.queue(name).counts;
-    for (const text of this.queue(name).texts()) this.unique.leave(text);
+    const texts = [...this.queue(name).texts()];
     this.queue(name).clear();
+    for (const text of texts) this.#leave(text);
+    this.changed();
     return ready + delayed + reserved;
   }
 
@@ -247,6 +261,12 @@ export class MemoryStore {
     const due = this.#due(when);
     if (due === undefined) queue.append(textOf(payload));
     else queue.delayBeside(textOf(payload), due);
+  }
+
+  /** A job is gone that no worker has ended. */
+  #leave(text: Text): void {
+    this.unique.leave(text);
+    this.batches.leave(text);
   }
 
   /** A queue that is remembered from now on. */
@@ -291,7 +311,8 @@ export class MemoryStore {
     return { queue, id, reason: NOT_AN_OBJECT };
   }
 
-  #changed(): void {
+  /** Tells those who wait for work. */
+  changed(): void {
     for (const watcher of this.#watchers) watcher();
   }
 }

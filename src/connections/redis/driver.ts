@@ -3,7 +3,7 @@ import { STORE_KEYS } from '../../application/configuration/configuration-keys';
 import * as value from '../../application/configuration/configuration-values';
 import type { StoreConfig } from '../configs';
 import type { Check, Driver } from '../driver';
-import { ALL_CAPABLE } from '../kit/capabilities';
+import { REDIS } from './capabilities';
 import { nodes, url } from './url';
 
 export interface RedisNode {
@@ -94,7 +94,7 @@ export const redisDriver: Driver<RedisConfig> = {
       yield ['db', 'a cluster has database 0 alone; take a prefix of your own to keep jobs apart'];
     }
   },
-  stores: { redis: ALL_CAPABLE },
+  stores: { redis: REDIS },
   connect: (config, context) =>
     (require('./redis-connection') as typeof import('./redis-connection')).connectRedis(config, context),
 };

@@ -1,5 +1,5 @@
 /** The `redis` driver: moves payloads between the keys of a Redis by scripts, in Laravel's layout. */
-import { ALL_CAPABLE } from '../kit/capabilities';
+import { REDIS } from './capabilities';
 import { StoreConnection } from '../kit/store-connection';
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
@@ -67,7 +67,7 @@ export interface RedisContext {
 export class RedisConnection extends StoreConnection implements Connection {
   readonly driver = 'redis';
   readonly address: string;
-  readonly capabilities = ALL_CAPABLE;
+  readonly capabilities = REDIS;
   readonly isDivided: boolean;
   readonly callsAtOnce: number;
   readonly settleAndReserve?: NonNullable<Connection['settleAndReserve']>;

@@ -14,5 +14,6 @@ export const SQS: Capabilities = {
   locks: false,
   follows: false,
   ties: false,
+  batches: false,
   control: false,
 };

@@ -50,13 +50,15 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
     },
     async 'a driver declares the capabilities that the suite was told'({ connection }) {
       assert.deepEqual(
-        { moments: false, follows: false, ties: false, ...connection.capabilities },
+        { moments: false, follows: false, ties: false, batches: false, ...connection.capabilities },
         { ...capabilities },
       );
     },
-    async 'a driver has a failed store, a lock store and a control exactly where it declares them'({ connection }) {
-      for (const part of ['failed', 'locks', 'control'] as const) {
-        assert.equal(connection[part] !== undefined, capabilities[part], part);
+    async 'a driver has a failed store, a lock store, a batch store and a control exactly where it declares them'({
+      connection,
+    }) {
+      for (const part of ['failed', 'locks', 'batches', 'control'] as const) {
+        assert.equal(connection[part] !== undefined, capabilities[part] === true, part);
       }
     },
     async 'a diagnosis is some lines for people'({ connection }) {

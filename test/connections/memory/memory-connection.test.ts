@@ -48,6 +48,7 @@ describe('the memory connection', () => {
       ]),
       locks: new Map(),
       unique: new Map(),
+      batches: new Map(),
       failed: [
         {
           ...failure,

@@ -23,7 +23,9 @@ const KINDS = [
   { until: 'start', for: 20 },
 ] as const;
 const TIES = [1, 2].flatMap((n) =>
-  KINDS.map((kind, place): Required<Ties> => ({ unique: { ...kind, key: uniqueKey('Probe', `${place}-${n}`) } })),
+  KINDS.map((kind, place): Required<Pick<Ties, 'unique'>> => ({
+    unique: { ...kind, key: uniqueKey('Probe', `${place}-${n}`) },
+  })),
 );
 /** Those that their jobs hold from push to end. */
 const WHOLE = new Set([TIES[0]!.unique!.key, TIES[4]!.unique!.key]);

@@ -1,0 +1,100 @@
+/** How a batch goes on when something becomes of its jobs: for stores that reckon here, and as the model of those that do so in a script. */
+import type { Milliseconds } from '../../base/clock';
+import type { Cause } from '../../payload/chain';
+import {
+  type BatchCallback,
+  type BatchEnd,
+  type BatchEvent,
+  type BatchState,
+  callbackPayload,
+  type NewBatch,
+} from '../batch-store';
+import type { FollowUp } from '../contract';
+
+/** A batch as it is kept. */
+export interface KeptBatch extends BatchState, Pick<NewBatch, 'callbacks' | 'every' | 'openFor'> {
+  /** What was sent. */
+  readonly sent: readonly BatchEvent[];
+}
+
+/** By how much its numbers change. */
+export interface BatchChange {
+  readonly pending?: number | undefined;
+  readonly completed?: number | undefined;
+  readonly failed?: number | undefined;
+  readonly skipped?: number | undefined;
+  /** Of the first that failed. */
+  readonly cause?: Cause | undefined;
+  /** Who was to send its jobs has ended before: nothing has failed, and `catch` is told this all the same. */
+  readonly abandoned?: Cause | undefined;
+}
+
+export interface BatchStep {
+  readonly batch: KeptBatch;
+  /** What is sent with it. */
+  readonly followUps: readonly FollowUp[];
+}
+
+export function newlyKept(batch: NewBatch, now: Milliseconds): KeptBatch {
+  const openUntil = batch.openFor === undefined ? undefined : now + batch.openFor * 1000;
+  return { ...batch, pending: 0, completed: 0, failed: 0, skipped: 0, createdAt: now, openUntil, sent: [] };
+}
+
+/** Why it takes no more jobs; undefined: it does. One that has ended does not begin anew. */
+export function endOf(batch: KeptBatch | undefined): BatchEnd | undefined {
+  if (batch === undefined) return 'unknown';
+  if (batch.cancelledAt !== undefined) return 'cancelled';
+  return batch.finishedAt === undefined ? undefined : 'finished';
+}
+
+export function cancelledBatch(batch: KeptBatch, now: Milliseconds): KeptBatch {
+  return { ...batch, cancelledAt: batch.cancelledAt ?? now };
+}
+
+/** The retry of a job that has failed: it counts as pending again, with the links behind it, and nothing it met before stops it. */
+export function retriedBatch(batch: KeptBatch, weight: number): KeptBatch {
+  const { pending, failed, skipped } = batch;
+  const open = { ...batch, cancelledAt: undefined, finishedAt: undefined };
+  return { ...open, pending: pending + weight, failed: failed - 1, skipped: skipped - (weight - 1) };
+}
+
+export function changedBatch(before: KeptBatch, change: BatchChange, now: Milliseconds): BatchStep {
+  const batch = {
+    ...before,
+    pending: before.pending + (change.pending ?? 0),
+    completed: before.completed + (change.completed ?? 0),
+    failed: before.failed + (change.failed ?? 0),
+    skipped: before.skipped + (change.skipped ?? 0),
+  };
+  const events: BatchEvent[] = [];
+  const hasFailed = batch.failed > before.failed;
+  if (hasFailed || change.abandoned !== undefined) events.push('catch');
+  if (hasFailed && !batch.allowsFailures) batch.cancelledAt ??= now;
+  const { every = Infinity } = batch;
+  const number = Math.floor(endedOf(batch) / every) * every;
+  if (number > endedOf(before)) events.push('progress');
+  if (batch.pending === 0 && batch.openUntil === undefined && batch.finishedAt === undefined) {
+    batch.finishedAt = now;
+    events.push(...eventsAtEnd(batch));
+  }
+  const due = events.filter((event) => event === 'progress' || !batch.sent.includes(event));
+  const followUps = due.flatMap((event) =>
+    batch.callbacks
+      .filter(({ on }) => on === event)
+      .map((callback) => followUpOf(callback, change.cause ?? change.abandoned, number)),
+  );
+  return { batch: { ...batch, sent: [...batch.sent, ...due.filter((event) => event !== 'progress')] }, followUps };
+}
+
+const endedOf = ({ completed, failed, skipped }: BatchState): number => completed + failed + skipped;
+
+function eventsAtEnd({ failed, skipped, cancelledAt, allowsFailures }: BatchState): readonly BatchEvent[] {
+  const events: BatchEvent[] = failed + skipped === 0 ? ['then', 'finally'] : ['finally'];
+  return cancelledAt === undefined && (failed === 0 || allowsFailures) ? [...events, 'next'] : events;
+}
+
+function followUpOf(callback: BatchCallback, cause: Cause | undefined, number: number): FollowUp {
+  const { on, queue, delay, dueAt } = callback;
+  const payload = callbackPayload(callback, on === 'catch' ? cause : undefined, on === 'progress' ? number : undefined);
+  return { queue, entry: { payload, delay, dueAt } };
+}

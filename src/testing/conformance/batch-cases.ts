@@ -1,0 +1,342 @@
+/** Batches: whatever ends one of their jobs counts in that step, and what is due by it is sent in that step, once. */
+import assert from 'node:assert/strict';
+import { callbackPayload } from '../../connections/batch-store';
+import type { Entry, FollowUp } from '../../connections/contract';
+import { uniqueKey, withTies } from '../../payload/ties';
+import {
+  BATCH,
+  begin,
+  callback,
+  CALLBACKS,
+  counts,
+  find,
+  link,
+  member,
+  retry,
+  sent,
+  storeOf,
+  withCause,
+} from './batch-probes';
+import { type CaseDefinition, cases } from './cases';
+import { cancelled, completed, givenBack, idsOf, probe, rejectsWithCode } from './world';
+
+export const batchCases: readonly CaseDefinition[] = [
+  ...cases(['reserve', 'batches'], {
+    async 'a batch tells how many of its jobs are left, and is over when none is'(world) {
+      await begin(world, [member('a'), member('b')]);
+      await counts(world, { pending: 2 });
+      const [a, b] = await world.reserveAll();
+      await world.settles(completed(a!));
+      await counts(world, { pending: 1, completed: 1 });
+      assert.equal((await find(world)).finishedAt, undefined);
+      await sent(world);
+      await world.settles(completed(b!));
+      await counts(world, { completed: 2 });
+      const { id, name, allowsFailures, createdAt, finishedAt, cancelledAt } = await find(world);
+      assert.deepEqual(
+        { id, name, allowsFailures, cancelledAt },
+        { id: BATCH, name: 'images', allowsFailures: false, cancelledAt: undefined },
+      );
+      assert(finishedAt !== undefined && finishedAt >= createdAt, 'it says when');
+      await sent(world, 'then', 'finally', 'next');
+    },
+    async 'jobs of a batch that end in one call count one by one'(world) {
+      await begin(
+        world,
+        ['a', 'b', 'c', 'd'].map((id) => member(id)),
+        { allowsFailures: true },
+      );
+      const [a, b, c, d] = await world.reserveAll();
+      await world.settles(completed(a!), withCause(b!), completed(c!), cancelled(d!));
+      await counts(world, { completed: 2, failed: 1, skipped: 1 });
+      await sent(world, 'catch', 'finally', 'next');
+    },
+    async 'a batch without jobs is over at once'(world) {
+      await begin(world, []);
+      await counts(world, {});
+      assert.notEqual((await find(world)).finishedAt, undefined);
+      await sent(world, 'then', 'finally', 'next');
+    },
+    async 'callbacks go where they are to go, with what is said of them'(world) {
+      const callbacks = [callback('then', world.secondQueue), callback('finally', world.queue)];
+      await begin(world, [member('a')], { callbacks });
+      await world.settles(completed(await world.reserveOne()));
+      await world.handsOut('finally');
+      const then = await world.reserveOne({ queues: [world.secondQueue] });
+      const { head, id } = callbacks[0]!;
+      assert.equal(then.payload.toString().replace(/"attempts":1\}$/, '"attempts":0}'), callbackPayload({ head, id }));
+    },
+    async 'an outcome that was lost does not count'(world) {
+      await begin(world, [member('a')]);
+      const frozen = await world.reserveOne({ lease: 30 });
+      await world.advance(31);
+      const current = await world.reserveOne();
+      await world.loses(completed(frozen));
+      await counts(world, { pending: 1 });
+      await world.settles(completed(current));
+      await world.loses(completed(current));
+      await counts(world, { completed: 1 });
+      await sent(world, 'then', 'finally', 'next');
+    },
+    async 'a job that goes back to its queue still counts as pending'(world) {
+      await begin(world, [member('a')]);
+      await world.settles(givenBack(await world.reserveOne()));
+      await counts(world, { pending: 1 });
+      await world.reserveOne({ lease: 30 });
+      await world.advance(31);
+      await world.settles(completed(await world.reserveOne()));
+      await counts(world, { completed: 1 });
+    },
+    async 'a link joins before the one in front of it leaves'(world) {
+      await begin(world, [member('a', 3)]);
+      await counts(world, { pending: 3 });
+      await world.settles(link(await world.reserveOne(), 'b', 2));
+      await counts(world, { pending: 2, completed: 1 });
+      await sent(world);
+      await world.settles(link(await world.reserveOne(), 'c'));
+      await world.settles(completed(await world.reserveOne()));
+      await counts(world, { completed: 3 });
+      await sent(world, 'then', 'finally', 'next');
+    },
+    async 'a job may add others to its batch by its outcome'(world) {
+      await begin(world, [member('a')]);
+      const next = ['b', 'c'].map((id): FollowUp => ({ queue: world.queue, entry: member(id) }));
+      await world.settles({ ...completed(await world.reserveOne()), next });
+      await counts(world, { pending: 2, completed: 1 });
+    },
+    async 'a link that fails has those behind it skipped'(world) {
+      await begin(world, [member('a', 3)], { allowsFailures: true });
+      await world.settles(withCause(await world.reserveOne()));
+      await counts(world, { failed: 1, skipped: 2 });
+      await sent(world, 'catch', 'finally', 'next');
+    },
+    async 'the first failure is told with its cause, once, and cancels the batch'(world) {
+      await begin(
+        world,
+        ['a', 'b', 'c'].map((id) => member(id)),
+      );
+      const [a, b, c] = await world.reserveAll();
+      await world.settles(withCause(a!, 'out of "paper"\\'));
+      assert.notEqual((await find(world)).cancelledAt, undefined);
+      const told = await world.reserveOne({ queues: ['callbacks'] });
+      const { cause } = JSON.parse(told.payload.toString()) as { cause: unknown };
+      assert.deepEqual(cause, { id: 'a', name: 'Probe', message: 'out of "paper"\\' });
+      await world.settles(completed(told), withCause(b!), completed(c!));
+      await counts(world, { completed: 1, failed: 2 });
+      await sent(world, 'finally');
+    },
+    async 'where failures are allowed, the others go on, and so does what is behind it'(world) {
+      await begin(world, [member('a'), member('b')], { allowsFailures: true });
+      await world.settles(withCause(await world.reserveOne()));
+      await sent(world, 'catch');
+      const b = await world.handsOutToRun();
+      await world.settles(completed(b));
+      await counts(world, { completed: 1, failed: 1 });
+      await sent(world, 'finally', 'next');
+    },
+    async 'jobs of a batch that was cancelled are handed out as cancelled, and count as skipped with their links'(
+      world,
+    ) {
+      await begin(world, [member('a'), member('b', 3)]);
+      const a = await world.handsOutToRun();
+      assert.equal(await storeOf(world).cancel(BATCH, world.queue), true);
+      assert.equal(await storeOf(world).cancel(BATCH, world.queue), false, 'once');
+      await world.push('plain');
+      await world.settles(completed(a));
+      const b = await world.reserveOne();
+      assert(b.cancelled === true || typeof b.cancelled === 'string', 'it is to end');
+      await world.handsOutToRun();
+      await world.settles(cancelled(b));
+      await counts(world, { completed: 1, skipped: 3 });
+      await sent(world, 'finally');
+    },
+    async 'a batch that has ended, was cancelled or is unknown takes no more jobs, and nothing is written'(world) {
+      const refuses = async (end: string): Promise<void> => {
+        const push = (): Promise<unknown> => world.connection.push(world.queue, [member('z'), member('y')]);
+        await rejectsWithCode(push, 'E_BATCH_ENDED', `one that is ${end}`);
+        await assert.rejects(push, (error: { facts?: unknown }) => {
+          const { batch, end: told } = error.facts as Record<string, unknown>;
+          assert.deepEqual({ batch, told }, { batch: BATCH, told: end });
+          return true;
+        });
+        await world.handsOut();
+      };
+      await refuses('unknown');
+      await begin(world, [member('a')]);
+      assert.deepEqual((await world.connection.push(world.queue, [member('b')])) ?? [], []);
+      await counts(world, { pending: 2 });
+      const [a, b] = await world.reserveAll();
+      await world.settles(completed(a!), completed(b!));
+      await refuses('finished');
+      await begin(world, [member('c')]);
+      await world.reserveOne();
+      await storeOf(world).cancel(BATCH, world.queue);
+      await refuses('cancelled');
+    },
+    async 'a batch that is open does not end before it is sealed'(world) {
+      await begin(world, [member('a')], { openFor: 60 });
+      await world.settles(completed(await world.reserveOne()));
+      await sent(world);
+      await world.connection.push(world.queue, [member('b')]);
+      await world.settles(completed(await world.reserveOne()));
+      await counts(world, { completed: 2 });
+      assert.equal((await find(world)).finishedAt, undefined);
+      assert.equal(await storeOf(world).seal(BATCH, world.queue), true);
+      assert.equal(await storeOf(world).seal(BATCH, world.queue), false, 'once');
+      assert.equal((await find(world)).openUntil, undefined);
+      await sent(world, 'then', 'finally', 'next');
+    },
+    async 'a batch that is sealed while jobs are left ends with the last of them'(world) {
+      await begin(world, [member('a')], { openFor: 60 });
+      assert.equal(await storeOf(world).seal(BATCH, world.queue), true);
+      await sent(world);
+      await world.settles(completed(await world.reserveOne()));
+      await sent(world, 'then', 'finally', 'next');
+    },
+    async 'one that is abandoned is cancelled and told so, but not before its time, which each call puts off'(world) {
+      const cause = { id: BATCH, name: 'images', message: 'half of them' };
+      await begin(world, [member('a')], { openFor: 60 });
+      await world.advance(40);
+      await world.connection.push(world.queue, [member('b')]);
+      await world.advance(40);
+      assert.equal(await storeOf(world).seal(BATCH, world.queue, cause), false);
+      assert.notEqual((await find(world)).openUntil, undefined);
+      await world.advance(30);
+      assert.equal(await storeOf(world).seal(BATCH, world.queue, cause), true);
+      const told = await world.reserveOne({ queues: ['callbacks'] });
+      assert.deepEqual((JSON.parse(told.payload.toString()) as { cause: unknown }).cause, cause);
+      await world.settles(completed(told));
+      const left = await world.reserveAll();
+      assert(
+        left.every(({ cancelled: told }) => (told ?? false) !== false),
+        'its jobs are to end',
+      );
+      await world.settles(...left.map(cancelled));
+      await counts(world, { skipped: 2 });
+      await sent(world, 'finally');
+    },
+    async 'progress is sent each time that so many more have ended, each under an id of its own'(world) {
+      const ids = ['a', 'b', 'c', 'd', 'e'];
+      await begin(
+        world,
+        ids.map((id) => member(id)),
+        { callbacks: [callback('progress')], every: 2, allowsFailures: true },
+      );
+      const [a, b, c, d, e] = await world.reserveAll();
+      await world.settles(completed(a!));
+      await sent(world);
+      await world.settles(withCause(b!));
+      await sent(world, 'progress-2');
+      await world.settles(completed(c!), completed(d!), completed(e!));
+      await sent(world, 'progress-4');
+    },
+    async 'callbacks of one event are all sent, in their order'(world) {
+      const callbacks = [callback('catch', 'callbacks', 'first'), callback('catch', 'callbacks', 'second')];
+      await begin(world, [member('a')], { callbacks });
+      await world.settles(withCause(await world.reserveOne()));
+      const told = await world.reserveAll({ queues: ['callbacks'] });
+      assert.deepEqual(idsOf(told), ['first', 'second']);
+    },
+    async 'the last jobs of a batch, which end at once by two clients, end it once'(world) {
+      await begin(world, [member('a'), member('b')]);
+      const [a, b] = await world.reserveAll();
+      await Promise.all([world.connection.settle([completed(a!)]), world.other.settle([completed(b!)])]);
+      await counts(world, { completed: 2 });
+      await sent(world, 'then', 'finally', 'next');
+    },
+    async 'batches are listed, the newest first, and forgotten when they are old'(world) {
+      const store = storeOf(world);
+      const listed = async (): Promise<readonly string[]> => (await store.list({ limit: 10 })).map(({ id }) => id);
+      await begin(world, [member('a')]);
+      await world.advance(100);
+      await begin(world, [], { id: 'batch-2' });
+      await world.advance(100);
+      await begin(world, [], { id: 'batch-3' });
+      assert.deepEqual(await listed(), ['batch-3', 'batch-2', BATCH]);
+      assert.deepEqual(
+        (await store.list({ limit: 1, offset: 1 })).map(({ id }) => id),
+        ['batch-2'],
+      );
+      assert.equal(await store.prune({ olderThan: 50 }), 1);
+      assert.deepEqual(await listed(), ['batch-3', BATCH]);
+      assert.equal(await store.prune({ olderThan: 50, unfinished: true }), 1);
+      assert.deepEqual(await listed(), ['batch-3']);
+      await world.settles(completed(await world.reserveOne()));
+      assert.deepEqual(await listed(), ['batch-3'], 'a job of a forgotten one ends all the same');
+    },
+    async 'finished batches are kept for a day'(world) {
+      await begin(world, []);
+      await world.advance(86_000);
+      await begin(world, [], { id: 'batch-2' });
+      assert.notEqual(await storeOf(world).find(BATCH, world.queue), undefined);
+      await world.advance(1000);
+      await begin(world, [], { id: 'batch-3' });
+      assert.equal(await storeOf(world).find(BATCH, world.queue), undefined);
+    },
+  }),
+  ...cases(['reserve', 'batches', 'ties'], {
+    async 'a job whose unique key is held does not join'(world) {
+      const ties = {
+        unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const },
+        batch: { id: BATCH, weight: 2 },
+      };
+      const entries = ['a', 'b'].map((id): Entry => ({ payload: withTies(probe(id), ties), ties }));
+      const batch = { id: BATCH, name: 'images', allowsFailures: false, callbacks: CALLBACKS };
+      assert.deepEqual(await world.connection.push(world.queue, entries, batch), ['queued', { duplicate: 'a' }]);
+      await counts(world, { pending: 2 });
+      await world.settles(link(await world.reserveOne(), 'c'));
+      await counts(world, { pending: 1, completed: 1 });
+      assert.equal((await world.connection.push(world.queue, [{ ...entries[1]!, ties }]))?.[0] ?? 'queued', 'queued');
+    },
+  }),
+  ...cases(['reserve', 'batches', 'delay', 'clear'], {
+    async 'clearing a queue counts what was in it as skipped'(world) {
+      await begin(world, [member('a'), member('b', 2), member('c', 1, 60)]);
+      await world.reserveOne();
+      await world.push('plain');
+      await world.connection.clear(world.queue);
+      await counts(world, { skipped: 4 });
+      await sent(world, 'finally', 'next');
+    },
+  }),
+  ...cases(['reserve', 'batches', 'delay', 'control'], {
+    async 'a job that is cancelled where it waits counts as skipped'(world) {
+      await begin(world, [member('a'), member('b', 2, 60)]);
+      assert.equal(await world.control.cancel('a'), 'removed');
+      await counts(world, { pending: 2, skipped: 1 });
+      assert.equal(await world.control.cancel('b'), 'removed');
+      await counts(world, { skipped: 3 });
+      await sent(world, 'finally', 'next');
+    },
+  }),
+  ...cases(['reserve', 'batches', 'failed'], {
+    async 'the retry of a failed job counts it as pending again, and takes the cancellation back'(world) {
+      await begin(world, [member('a', 2)]);
+      await world.settles(withCause(await world.reserveOne()));
+      await counts(world, { failed: 1, skipped: 1 });
+      await sent(world, 'catch', 'finally');
+      await retry(world, 'a');
+      await counts(world, { pending: 2 });
+      const { cancelledAt, finishedAt } = await find(world);
+      assert.deepEqual({ cancelledAt, finishedAt }, { cancelledAt: undefined, finishedAt: undefined });
+      await world.settles(link(await world.handsOutToRun(), 'b'));
+      await world.settles(completed(await world.handsOutToRun()));
+      await counts(world, { completed: 2 });
+      await sent(world, 'then', 'next');
+    },
+    async 'a job that fails again after its retry is not told again'(world) {
+      await begin(world, [member('a')]);
+      await world.settles(withCause(await world.reserveOne()));
+      await retry(world, 'a');
+      await world.settles(withCause(await world.reserveOne()));
+      await counts(world, { failed: 1 });
+      await sent(world, 'catch', 'finally');
+    },
+    async 'forgetting a failed job changes nothing'(world) {
+      await begin(world, [member('a')]);
+      await world.settles(withCause(await world.reserveOne()));
+      await world.failedStore.forget(await world.failedEntry('a'));
+      await counts(world, { failed: 1 });
+    },
+  }),
+];
