@@ -196,8 +196,6 @@ export interface JobStatements {
    * stay out: the others were.
    */
   push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | Holders | undefined>;
-  /** Who holds a unique key. Absent: nobody ever does. */
-  holderOf?(key: string): Work<string | undefined>;
   /** Absent: `push` always does so. */
   remember?(queue: string): Sql;
   /** Whether a transaction of the user's has begun, and is not over: otherwise each statement is committed by itself. */

@@ -59,10 +59,9 @@ export class FailedJobs implements FailedStore {
 
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
     const { id, queue, failedAt } = entry;
-    const { jobs, key, failed, transaction } = this.#dialect;
+    const { jobs, key, failed, transaction, skipLocked } = this.#dialect;
     const purpose = { consequence: `the failed job ${id} was not retried`, writes: 'once' } as const;
-    const tie = readTies(payload)?.unique;
-    const job = { ...newJob(payload, 0), queue, unique: false, tie };
+    const job = { ...newJob(payload, 0), queue, unique: false, tie: readTies(payload)?.unique };
     const isThis = sql`uuid = ${key(id)} AND ${failed.failedAt} = ${failedAt} AND ${failed.hasPayload(entry.payload)}`;
     const [find, take] = [raw('SELECT 1'), raw('DELETE')].map(
       (verb) => sql`${verb} FROM ${this.#table} WHERE ${isThis}`,
@@ -70,11 +69,13 @@ export class FailedJobs implements FailedStore {
     const retried = await this.#access('failed.retry', purpose, () =>
       transaction(
         (function* () {
-          const held = tie && jobs.holderOf && (yield* jobs.holderOf(tie.key));
-          if (held !== undefined) return (yield* rowsOf(find!)).length > 0 && { held };
-          if ((yield* written(take!)) === 0) return false;
+          // Whom another retries is gone already.
+          if ((yield* rowsOf(sql`${find!} ${skipLocked}`)).length === 0) return false;
           if (jobs.remember !== undefined) yield* written(jobs.remember(queue));
-          yield* jobs.push([job], undefined);
+          const refused = yield* jobs.push([job], undefined);
+          const held = typeof refused === 'object' ? refused.get(0) : undefined;
+          if (held !== undefined) return { held };
+          yield* written(take!);
           return true;
         })(),
       ),

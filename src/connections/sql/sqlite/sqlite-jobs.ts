@@ -116,10 +116,6 @@ export class SqliteJobs implements JobStatements {
     return held;
   }
 
-  holderOf(key: string): Work<string | undefined> {
-    return this.#keys.holderOf(key, this.#now());
-  }
-
   *exchange({ endings, request }: Exchange): Work<Exchanged> {
     const now = this.#now();
     const settled = new Set<number>();

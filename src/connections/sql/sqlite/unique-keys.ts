@@ -24,7 +24,7 @@ export class UniqueKeys {
     const taken = new Map<string, string>();
     for (const [index, { tie, uuid }] of jobs.entries()) {
       if (tie === undefined) continue;
-      const holder = taken.get(tie.key) ?? (yield* this.holderOf(tie.key, now));
+      const holder = taken.get(tie.key) ?? (yield* this.#holderOf(tie.key, now));
       if (holder === undefined) taken.set(tie.key, uuid);
       else (held ??= new Map()).set(index, holder);
     }
@@ -32,7 +32,7 @@ export class UniqueKeys {
   }
 
   /** By its id. One whose time is over holds it no more. */
-  *holderOf(key: string, now: Seconds): Work<string | undefined> {
+  *#holderOf(key: string, now: Seconds): Work<string | undefined> {
     yield* run(this.#to('expire', [key, now]));
     const [row] = yield* rowsOf(this.#to('find', [key]));
     return row && String(row[0]);

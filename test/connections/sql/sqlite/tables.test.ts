@@ -155,7 +155,6 @@ describe('the indexes', () => {
 
     const tie = { key: 'k', until: 'start', for: 60 } as const;
     explain(jobs.push([job('a', 0), { ...job('b', 0), tie }, job('c', 5)]));
-    explain(jobs.holderOf('k'));
     const { taken } = explain(jobs.exchange({ endings: [], request, mark }));
     const [first, second] = taken.map(({ id }) => ({ id, fence: 1 }));
     explain(jobs.renew([first!], 0));
