@@ -70,6 +70,8 @@ export interface BatchStore {
   find(id: string, queue?: string): Promise<BatchState | undefined>;
   /** Newest first. */
   list(options: { readonly limit: number; readonly offset?: number | undefined }): Promise<readonly BatchState[]>;
+  /** One that is open counts as abandoned later, as with each push of its jobs: more are to come. False: it is not open. */
+  hold(id: string, queue?: string): Promise<boolean>;
   /**
    * No more jobs come but from its own: it ends when none is left. False: it was sealed before, or is unknown.
    *

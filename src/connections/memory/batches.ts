@@ -36,9 +36,7 @@ export class Batches {
 
   /** These are in their queue. */
   join(id: string, entries: readonly Pick<Entry, 'ties'>[]): void {
-    const batch = this.#batches.get(id)!;
-    const { openUntil, openFor = 0 } = batch;
-    if (openUntil !== undefined) this.#batches.set(id, { ...batch, openUntil: this.#clock.now() + openFor * 1000 });
+    this.#hold(id);
     this.#change(id, { pending: weightOf(id, entries) });
   }
 
@@ -90,6 +88,10 @@ export class Batches {
           .slice(offset, offset + limit)
           .map(stateOf);
       },
+      hold: async (id) => {
+        checkOpen('batches.hold');
+        return this.#hold(id);
+      },
       seal: async (id, _queue, abandoned) => {
         checkOpen('batches.seal');
         const batch = this.#batches.get(id);
@@ -113,6 +115,13 @@ export class Batches {
         return this.#forgetFinished(olderThan, unfinished);
       },
     };
+  }
+
+  #hold(id: string): boolean {
+    const batch = this.#batches.get(id);
+    if (batch?.openUntil === undefined) return false;
+    this.#batches.set(id, { ...batch, openUntil: this.#clock.now() + (batch.openFor ?? 0) * 1000 });
+    return true;
   }
 
   #change(id: string, change: BatchChange): void {

@@ -200,6 +200,9 @@ export const batchCases: readonly CaseDefinition[] = [
       await world.connection.push(world.queue, [member('b')]);
       await world.advance(40);
       assert.equal(await storeOf(world).seal(BATCH, world.queue, cause), false);
+      assert.equal(await storeOf(world).hold(BATCH, world.queue), true);
+      await world.advance(40);
+      assert.equal(await storeOf(world).seal(BATCH, world.queue, cause), false);
       assert.notEqual((await find(world)).openUntil, undefined);
       await world.advance(30);
       assert.equal(await storeOf(world).seal(BATCH, world.queue, cause), true);
@@ -212,6 +215,7 @@ export const batchCases: readonly CaseDefinition[] = [
         'its jobs are to end',
       );
       await world.settles(...left.map(cancelled));
+      assert.equal(await storeOf(world).hold(BATCH, world.queue), false);
       await counts(world, { skipped: 2 });
       await sent(world, 'finally');
     },
