@@ -30,6 +30,7 @@ export { Handles } from './job/handles';
 export { type Delay, type Duration, duration } from './job/duration';
 export type { Backoff } from './job/backoff';
 export type { JobOptions } from './job/options';
+export type { DebounceOptions } from './job/debounce';
 export type { UniqueOptions } from './job/unique';
 export { type ChainedJob, type FailedLink, JobContext } from './job/job-context';
 export type { ChainList, PendingChain } from './job/chain';
@@ -88,7 +89,7 @@ export type {
   Waiter,
   WaitingState,
 } from './connections/contract';
-export { readTies, type TiedJob, type Ties, type UniqueTie } from './payload/ties';
+export { type DebounceTie, readTies, type TiedJob, type Ties, type UniqueTie } from './payload/ties';
 export type { CancelOptions, CancelResult, Control } from './connections/control';
 export type { Pause } from './connections/pause';
 export type { Migrations } from './connections/migrations';

@@ -34,8 +34,11 @@ export interface Entry {
   readonly ties?: Ties | undefined;
 }
 
-/** What became of an entry: it is in its queue, or it is not, for the job of this id holds its key. */
-export type Pushed = 'queued' | { readonly duplicate: string };
+/**
+ * What became of an entry: it is in its queue, in the place of the job of this id too, or it is not, for the job of this id holds its
+ * key.
+ */
+export type Pushed = 'queued' | { readonly replaced: string } | { readonly duplicate: string };
 
 /** A job handed to one worker under a lease. */
 export interface Reservation {
@@ -202,6 +205,13 @@ export interface Capabilities {
    * batch that was cancelled are handed out as cancelled. The retry of one that failed takes the cancellation back. Absent: no.
    */
   readonly batches?: boolean | undefined;
+  /**
+   * Takes entries with `debounce` of the `ties`: of a key one waits at a time. The push of another removes it in its very step, if it
+   * waits in that queue, its moment is still to come and it was never reserved, and becomes ready when its own delay is over, but no
+   * later than `longest` after the first one that was so removed. One that waits there no more is in nobody's way, whatever has
+   * become of it. Absent: no; such entries are refused before they are sent.
+   */
+  readonly debounce?: boolean | undefined;
   /** Jobs can be cancelled, queues paused, and workers told to start anew. */
   readonly control: boolean;
 }
@@ -287,8 +297,8 @@ export interface Connection {
 
   /**
    * Resolves when the store has confirmed all entries. All of one call go in, in order, or a later call says which. Gives what
-   * became of each, in order; nothing: all are in. An entry whose key is held, also by one before it, stays out. Entries that belong
-   * to a batch all belong to the same, and fit one call.
+   * became of each, in order; nothing: all are in. An entry whose key is held, also by one before it, stays out. One that is debounced
+   * takes the place of one before it, too. Entries that belong to a batch all belong to the same, and fit one call.
    *
    * @param begins that batch, which is there from this step on; the entries may be none
    * @throws E_BATCH_ENDED their batch takes no more; nothing was written

@@ -68,8 +68,16 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   follows: 'take what follows an outcome in the step that writes it',
   ties: 'keep unique jobs',
   batches: 'keep batches',
+  debounce: 'keep debounced jobs',
   control: 'cancel jobs, pause queues or restart workers',
   transactions: 'push within a transaction of yours',
+};
+
+/** What a connection without it keeps none of. */
+const KEPT: { readonly [C in Capability]?: string } = {
+  ties: 'unique jobs',
+  debounce: 'debounced jobs',
+  batches: 'batches',
 };
 
 /** A connection was asked for what its driver cannot do. */
@@ -77,7 +85,7 @@ export class CapabilityError extends errorClass(
   'E_CAPABILITY',
   (connection: string, driver: string, capability: Capability) => {
     const drivers = driversWith(capability).filter((able) => able !== driver);
-    const kept = capability === 'ties' ? 'unique jobs' : capability === 'batches' ? 'batches' : undefined;
+    const kept = KEPT[capability];
     return {
       message: kept
         ? `The connection '${connection}' (${driver}) keeps no ${kept}; put this one on a connection of a driver that does: ${drivers.join(', ')}.`

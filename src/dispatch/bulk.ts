@@ -10,7 +10,7 @@ import { notAJob } from '../job/errors';
 import { BulkInterruptedError } from './errors';
 import type { EncodedJob } from './job-encoder';
 import { pushEvent } from '../connections/push-event';
-import { isOwn, type Parcel, runsJobs, type Target, tellPushed } from './send';
+import { idAfter, isOwn, type Parcel, runsJobs, type Target, tellPushed } from './send';
 
 /** A push that failed. */
 export interface Refusal {
@@ -122,10 +122,7 @@ export async function sendAll(
       while (underWay.length > (refusals.length > 0 ? 0 : most)) {
         const { page, ended } = underWay.shift()!;
         const { pushed, refusal } = await ended;
-        (refusal?.taken ?? page).forEach((job, place) => {
-          const result = pushed?.[place];
-          sent(job, typeof result === 'object' ? result.duplicate : job.id);
-        });
+        (refusal?.taken ?? page).forEach((job, place) => sent(job, idAfter(job, pushed?.[place])));
         if (refusal !== undefined) refusals.push([refusal, page]);
       }
       for (const [refusal, page] of refusals.splice(0)) {

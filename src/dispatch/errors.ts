@@ -153,10 +153,10 @@ export const rolledBack = defineError('E_ROLLED_BACK', (jobs: readonly string[])
   facts: { jobs },
 }));
 
-/** The `by` of a unique job made no key, or threw `cause`. Nothing was sent. `longest`: characters. */
+/** The `by` of a unique or debounced job made no key, or threw `cause`. Nothing was sent. `longest`: characters. */
 export const invalidUniqueKey = defineError(
   'E_INVALID_UNIQUE_KEY',
-  (job: string, value: unknown, longest: number, cause?: unknown) => {
+  (job: string, option: 'unique' | 'debounce', value: unknown, longest: number, cause?: unknown) => {
     const isLong = typeof value === 'string' && value.length > longest;
     const given = isLong
       ? `a text of ${value.length.toLocaleString('en-US')} characters`
@@ -165,7 +165,7 @@ export const invalidUniqueKey = defineError(
         : valueText(value);
     const problem = cause === undefined ? `gave ${given}` : `threw (${errorMessage(cause)})`;
     return {
-      message: `${job} was not sent: by of its unique ${problem}. Have it give a number, or a text of 1 to ${longest} characters.`,
+      message: `${job} was not sent: by of its ${option} ${problem}. Have it give a number, or a text of 1 to ${longest} characters.`,
       facts: { job, value: isLong ? given : value },
       cause,
     };
@@ -206,6 +206,14 @@ function faultOf(middleware: unknown): { readonly name: string; readonly remedy:
         remedy: "Give it an instance of a class with @Middleware(), or use the job's own middleware().",
       };
 }
+
+/** A link that another one could take the place of, and that of all behind it. */
+export const debouncedInChain = defineError('E_DEBOUNCED_IN_CHAIN', (job: string) => ({
+  message:
+    `${job} is debounced, and cannot be in a chain: the dispatch that took its place would end the chain. Dispatch it from the ` +
+    'handle() of the link before it, or give the chain a job without debounce.',
+  facts: { job },
+}));
 
 /** A link whose class has a `queue()` of its own: it would go its own way, and what follows it with it. */
 export const pushesItselfInChain = defineError('E_PUSHES_ITSELF', (job: string) => ({

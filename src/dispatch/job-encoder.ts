@@ -8,7 +8,7 @@ import { invalidChain } from '../job/errors';
 import type { Middleware } from '../job/middleware';
 import type { Route } from '../job/options';
 import type { JobRegistry } from '../job/registry';
-import { resolveChosen, resolveRoute } from '../job/resolve-options';
+import { declaredDebouncing, resolveChosen, resolveRoute } from '../job/resolve-options';
 import { type Chain, type ChainLink, withChain } from '../payload/chain';
 import { encodePayload, encodeStringJob } from '../payload/payload-text';
 import { withTies } from '../payload/ties';
@@ -16,11 +16,11 @@ import { uuidv7 } from '../payload/uuid';
 import type { Entry } from '../connections/contract';
 import type { Timed } from '../connections/due-entries';
 import type { ConnectionSettings } from '../connections/connector';
-import { pushesItselfInChain, unregisteredMiddleware } from './errors';
+import { debouncedInChain, pushesItselfInChain, unregisteredMiddleware } from './errors';
 import { checkBytes, checkSize } from './payload-size';
 import { pushesItself } from './send';
 import type { Routes } from './routes';
-import { tiesOf } from './unique-tie';
+import { tiesOf } from './declared-ties';
 
 /**
  * Gives fields to add to a payload, such as a trace or a tenant; a job reads them in `this.job.payload`.
@@ -150,11 +150,13 @@ export class JobEncoder {
   #encode(job: object, dispatch: InstanceChoice, from?: string): EncodedJob {
     const definition = this.definitionOf(job);
     checkInstance(job, definition);
+    const isInChain = from !== undefined || dispatch.chain !== undefined;
+    if (isInChain && declaredDebouncing(definition) !== undefined) throw debouncedInChain(definition.name);
     const instance = chosenOf(job);
     const route = this.#route(dispatch, instance, definition, from);
     const id = uuidv7();
     const chosen = resolveChosen(job, definition);
-    const ties = from === undefined ? tiesOf(job, definition) : undefined;
+    const ties = from === undefined ? tiesOf(job, definition, route.queue) : undefined;
     const plain = encodePayload({
       definition,
       job,

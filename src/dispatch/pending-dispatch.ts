@@ -33,6 +33,8 @@ const FRAMES = 6;
 
 const PACKAGE = dirname(__dirname) + sep;
 
+const QUEUED = { status: 'queued' } as const;
+
 export class PendingJob implements PendingDispatch {
   readonly [Symbol.toStringTag] = 'PendingDispatch';
   readonly #manager: DispatchApplication;
@@ -46,7 +48,7 @@ export class PendingJob implements PendingDispatch {
   readonly #sent: Promise<string>;
   /** What became of it. */
   #id: string | undefined;
-  #status: DispatchResult['status'] = 'queued';
+  #became: Omit<DispatchResult, 'id'> = QUEUED;
   #hasFailed = false;
   /** The rejection that nobody handled; handled after all by an await in the same turn, as with any promise. */
   #unheard: Promise<never> | undefined;
@@ -58,7 +60,7 @@ export class PendingJob implements PendingDispatch {
     this.#site = callSite();
     this.#sent = manager.outbox.send(() => {
       this.#begun = true;
-      return sendJob(manager, job, this.#choice, this.#detour, (status) => (this.#status = status));
+      return sendJob(manager, job, this.#choice, this.#detour, (became) => (this.#became = became));
     });
     this.#sent.then(
       (id) => (this.#id = id),
@@ -67,7 +69,7 @@ export class PendingJob implements PendingDispatch {
   }
 
   get result(): Promise<DispatchResult> {
-    return this.#heard().then((id) => ({ status: this.#status, id }));
+    return this.#heard().then((id) => ({ ...this.#became, id }));
   }
 
   onConnection(connection: string): this {

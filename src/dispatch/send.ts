@@ -3,9 +3,11 @@ import type { Seconds } from '../base/clock';
 import { withConsequence } from '../base/define-error';
 import type { Connection, Pushed } from '../connections/contract';
 import { entriesFor, type TimedTarget } from '../connections/due-entries';
+import { lackedFor } from '../connections/driver';
 import { CapabilityError, unknownTransaction } from '../connections/errors';
 import { pushEvent } from '../connections/push-event';
 import type { InstanceChoice } from '../job/beside-instance';
+import type { DispatchResult } from '../job/dispatcher';
 import { waitsForCommit } from '../job/resolve-options';
 import { pushesItselfInChain } from './errors';
 import type { DispatchApplication } from './dispatch-application';
@@ -39,6 +41,9 @@ interface PushesItself {
   ): Promise<string | void> | string | void;
 }
 
+/** Hears what became of a dispatch that was not simply queued. */
+type Tell = (became: Omit<DispatchResult, 'id'>) => void;
+
 /** What a job goes into in place of its connection; neither: into that, at once. */
 export interface Detour {
   /** Of a `Queue.transaction()`: takes the job. */
@@ -52,7 +57,6 @@ export interface Detour {
 /**
  * Gives its id, or that of the job that holds its key; an empty text where it pushes itself.
  *
- * @param tell hears where it is not simply queued
  * @throws what is wrong with the job, or what its driver throws
  */
 export function sendJob(
@@ -60,14 +64,14 @@ export function sendJob(
   job: object,
   choice: InstanceChoice,
   detour: Detour,
-  tell?: (status: 'kept' | 'duplicate') => void,
+  tell?: Tell,
 ): Promise<string> | string {
   const { within } = detour;
   const parcel = parcelOf(manager, job, choice, within);
   const keep = detour.keep && keepOf(manager, job, parcel.connection, detour);
   if (keep !== undefined) {
     keep(parcel, manager);
-    tell?.('kept');
+    tell?.({ status: 'kept' });
     return isOwn(parcel) ? '' : parcel.id;
   }
   if (isOwn(parcel)) return parcel.push();
@@ -134,14 +138,17 @@ export function isOwn(parcel: Parcel): parcel is OwnPush {
   return 'push' in parcel;
 }
 
-/** @throws CapabilityError its store would not know that one holds its key */
+/** @throws CapabilityError its store would not know that one holds its key, or waits under it */
 export function checkTies(jobs: readonly EncodedJob[], targetOf: () => Target): void {
-  const tied = jobs.find(({ entry }) => entry.ties !== undefined);
-  if (tied === undefined) return;
+  const tied = jobs.filter(({ entry }) => entry.ties !== undefined);
+  if (tied.length === 0) return;
   const { driver = '', capabilities } = targetOf();
   // What keeps no jobs has none that could hold a key.
-  if (capabilities?.reserve === true && capabilities.ties !== true)
-    throw new CapabilityError(tied.connection, driver, 'ties');
+  if (capabilities?.reserve !== true) return;
+  for (const { connection, entry } of tied) {
+    const lacked = lackedFor(entry.ties!, capabilities);
+    if (lacked !== undefined) throw new CapabilityError(connection, driver, lacked);
+  }
 }
 
 /**
@@ -149,7 +156,7 @@ export function checkTies(jobs: readonly EncodedJob[], targetOf: () => Target): 
  *
  * @throws QueueUnavailableError naming the job, and what else the driver throws
  */
-export async function send(target: Target, job: EncodedJob, tell?: (status: 'duplicate') => void): Promise<string> {
+export async function send(target: Target, job: EncodedJob, tell?: Tell): Promise<string> {
   const { hooks } = job;
   try {
     if (hooks !== undefined) await hooks.emit('queueing', pushEvent(job));
@@ -158,9 +165,9 @@ export async function send(target: Target, job: EncodedJob, tell?: (status: 'dup
     const pushed = await target.push(job.queue, isTimed ? await entriesFor(target, [job]) : [job.entry]);
     const result = pushed?.[0];
     if (hooks !== undefined) await tellPushed(job, result);
-    if (typeof result !== 'object') return job.id;
-    tell?.('duplicate');
-    return result.duplicate;
+    if (typeof result === 'object')
+      tell?.('duplicate' in result ? { status: 'duplicate' } : { status: 'replaced', ...result });
+    return idAfter(job, result);
   } catch (error) {
     throw runsJobs(target) ? error : withConsequence(error, `${job.name} was not queued`);
   }
@@ -185,9 +192,23 @@ export function targetWithin(driver: Connection, transaction: unknown): Target {
   };
 }
 
+/** Its own, or that of the job that holds its key. */
+export function idAfter({ id }: EncodedJob, result: Pushed | undefined): string {
+  return typeof result === 'object' && 'duplicate' in result ? result.duplicate : id;
+}
+
 /** Tells the hooks what became of a push. */
 export function tellPushed(job: EncodedJob, result: Pushed | undefined): Promise<void> | undefined {
+  return typeof result === 'object' ? tellSkipped(job, result) : job.hooks?.emit('queued', pushEvent(job));
+}
+
+async function tellSkipped(job: EncodedJob, result: Exclude<Pushed, 'queued'>): Promise<void> {
   const { hooks, id, name, connection, queue } = job;
-  if (typeof result !== 'object') return hooks?.emit('queued', pushEvent(job));
-  return hooks?.emit('skipped', { connectionName: connection, queue, id, name, of: result.duplicate });
+  const event = { connectionName: connection, queue, name };
+  if ('duplicate' in result) {
+    await hooks?.emit('skipped', { ...event, id, of: result.duplicate, reason: 'duplicate' });
+    return;
+  }
+  await hooks?.emit('queued', pushEvent(job));
+  await hooks?.emit('skipped', { ...event, id: result.replaced, of: id, reason: 'replaced' });
 }

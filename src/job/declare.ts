@@ -7,7 +7,7 @@ import { invalidJobClass, placed } from './errors';
 import { isMinified } from './job-name';
 import type { JobOptions } from './options';
 import { BUILT_IN, registry } from './registry';
-import { checkJobOptions } from './resolve-options';
+import { checkJobOptions, checkTogether } from './resolve-options';
 import { privateMembers } from '../base/source-text';
 
 type Inherited = JobDefinition['options'];
@@ -35,6 +35,7 @@ export function declareJob(target: Class, options: JobOptions, decorator: Functi
   const jobs = registry();
   const inherited = nearestParent(target, jobs)?.options ?? {};
   const merged = { ...inherited, ...said(own) };
+  checkTogether(merged, placed(name, file));
   jobs.register({ name, aliases: [...aliases], version, upgrade, target, options: merged, file });
 }
 

@@ -4,12 +4,14 @@ import type { Delay } from './duration';
 import type { Middleware } from './middleware';
 
 /**
- * What became of a dispatch. `duplicate`: it was not sent, for the job of this id holds its unique key. `kept`: a
- * `Queue.transaction()` keeps it for its commit, and nothing was asked yet.
+ * What became of a dispatch. `duplicate`: it was not sent, for the job of this id holds its unique key. `replaced`: it was
+ * sent, and has taken the place of another one. `kept`: a `Queue.transaction()` keeps it for its commit, and nothing was asked yet.
  */
 export interface DispatchResult {
-  readonly status: 'queued' | 'duplicate' | 'kept';
+  readonly status: 'queued' | 'duplicate' | 'replaced' | 'kept';
   readonly id: string;
+  /** The id of the debounced job whose place it has taken. */
+  readonly replaced?: string | undefined;
 }
 
 /**

@@ -51,12 +51,14 @@ export interface QueueingEvent extends ConnectionEvent {
 export type QueuedEvent = QueueingEvent;
 export interface SkippedEvent extends ConnectionEvent {
   readonly queue: string;
-  /** The id that the job would have had. */
+  /** The id of the job that does not run: the one that it would have had, or that it was queued with. */
   readonly id: string;
   /** The job's name. */
   readonly name: string;
-  /** The id of the job that holds its key. */
+  /** The id of the job that runs in its place: it holds its key, or has taken its place. */
   readonly of: string;
+  /** `duplicate`: it did not go into its queue. `replaced`: it was queued, and is there no more. */
+  readonly reason: 'duplicate' | 'replaced';
 }
 export interface StartingEvent extends ConnectionEvent {
   /** All queues, with commas. */
@@ -77,7 +79,7 @@ export interface HookEvents {
   queueing: QueueingEvent;
   /** When the store has confirmed that a job is in its queue. */
   queued: QueuedEvent;
-  /** When a unique job did not go into its queue, for another one holds its key. */
+  /** When a unique job did not go into its queue, for another one holds its key; and when another one took the place of a debounced job. */
   skipped: SkippedEvent;
   /** Before a job runs. */
   before: BeforeEvent;

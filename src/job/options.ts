@@ -6,6 +6,7 @@
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import { type Backoff, NO_BACKOFF } from './backoff';
+import { debounce, type DebounceOptions } from './debounce';
 import type { Delay, Duration } from './duration';
 import { isName, NAME_RULE } from './job-name';
 import { backoff, count, delay, flag, type Kind, moment, seconds, text } from './option-kinds';
@@ -48,6 +49,8 @@ export interface JobOptions {
   afterCommit?: boolean | undefined;
   /** `true`, or `{ by, until, for }`: while one with its key is there, a further one is not sent: see [unique jobs](unique-jobs.md). Default: `false`. */
   unique?: boolean | UniqueOptions | undefined;
+  /** `{ by, wait, longest }`: waits for a while, in which a further one with its key takes its place: see [debounced jobs](debounced-jobs.md). Default: `false`. */
+  debounce?: false | DebounceOptions | undefined;
 }
 
 interface JobOption<Value = unknown> {
@@ -166,6 +169,7 @@ export const JOB_OPTIONS: { readonly [Option in keyof Required<JobOptions>]: Job
     isData: true,
     otherNames: ['deduplication', 'uniqueId', 'uniqueFor', 'uniqueUntil', 'singletonKey'],
   },
+  debounce: { read: debounce, isData: true, otherNames: ['debounceFor', 'debounceBy'] },
 };
 
 function run<Value, Default>(option: RunOption<Value, Default>): RunOption<Value, Default> {

@@ -3,14 +3,16 @@
  *
  * Strongest first: the dispatch, the instance, `@Job()` (over its parents'), the worker's options, the connection.
  */
+import type { Seconds } from '../base/clock';
 import { nearest } from '../base/nearest';
 import { type ResolvedBackoff, resolveBackoff, warnOfSeconds } from './backoff';
 import type { InstanceChoice } from './beside-instance';
 import type { JobDefinition } from './definition';
+import { debounce } from './debounce';
 import { durationSeconds, momentOf, warnOfManySeconds } from './duration';
 import { invalidJobOption, unknownJobOption } from './errors';
 import { meantInJob } from './foreign-words';
-import { type Place, seconds } from './option-kinds';
+import { type Kind, type Place, seconds } from './option-kinds';
 import {
   blankOptions,
   type ChosenOptions,
@@ -23,7 +25,7 @@ import {
   type WorkerDefaults,
 } from './options';
 import { checkQueueName } from './queue-name';
-import { unique, type Uniqueness } from './unique';
+import { unique } from './unique';
 
 type OptionName = keyof JobOptions;
 
@@ -57,6 +59,23 @@ export function checkJobOptions(options: unknown, job: string): asserts options 
       if (JOB_OPTIONS[option].isShort === true) warnOfSeconds(value, place.subject);
     }
   }
+}
+
+/**
+ * Refuses what does not go together, also where a class has a part of it from its parents.
+ * @param job the class as errors name it
+ * @throws E_INVALID_JOB_OPTION
+ */
+export function checkTogether(
+  { unique: isUnique = false, debounce: waits = false, delay }: JobOptions,
+  job: string,
+): void {
+  if (waits === false) return;
+  const refuse = (remedy: string): Error => invalidJobOption(`debounce on ${job}`, waits, remedy);
+  if (isUnique !== false)
+    throw refuse('It has unique as well: of the two, one decides whether a further job is sent. Leave one out.');
+  if (delay !== undefined && delay !== 0)
+    throw refuse('It has a delay as well, and waits as debounce says: leave delay out.');
 }
 
 function isOption(name: string): name is OptionName {
@@ -103,7 +122,7 @@ export function resolveRoute(
   // Null and undefined are refused where somebody gave them: a value that is missing is a mistake, and no wish.
   const isGiven = Object.hasOwn(dispatch, 'delay');
   const own = isGiven ? dispatch.delay : instance.delay;
-  const delay = isGiven ? own : (own ?? options?.delay);
+  const delay = isGiven ? own : (own ?? waitOf(definition) ?? options?.delay);
   if (delay === undefined && !isGiven) return { connection, queue, delay: 0 };
   const subject = `the delay of ${job}`;
   warnOfManySeconds(own, subject);
@@ -124,17 +143,28 @@ export function waitsForCommit({ options }: JobDefinition): boolean | undefined 
   return options.afterCommit;
 }
 
-const uniquenesses = new WeakMap<JobDefinition, { readonly is: Uniqueness | undefined }>();
-
 /** Of what there is one job of the class at a time; undefined: any number. */
-export function declaredUniqueness(definition: JobDefinition): Uniqueness | undefined {
-  let known = uniquenesses.get(definition);
-  if (known === undefined) {
-    const { name, options } = definition;
-    known = { is: unique(options.unique ?? false, placeOf(`unique on ${name}`)) };
-    uniquenesses.set(definition, known);
-  }
-  return known.is;
+export const declaredUniqueness = readOnce('unique', unique);
+
+/** Of what one job of the class waits at a time; undefined: any number. */
+export const declaredDebouncing = readOnce('debounce', debounce);
+
+function waitOf(definition: JobDefinition | undefined): Seconds | undefined {
+  return definition?.options.debounce === undefined ? undefined : declaredDebouncing(definition)?.wait;
+}
+
+/** For each class. */
+function readOnce<Value>(option: 'unique' | 'debounce', read: Kind<Value>): (definition: JobDefinition) => Value {
+  const known = new WeakMap<JobDefinition, { readonly is: Value }>();
+  return (definition) => {
+    let found = known.get(definition);
+    if (found === undefined) {
+      const { name, options } = definition;
+      found = { is: read(options[option] ?? false, placeOf(`${option} on ${name}`)) };
+      known.set(definition, found);
+    }
+    return found.is;
+  };
 }
 
 /**

@@ -1,11 +1,12 @@
 /**
- * What a job counts in for as long as it is there: its unique key, its batch. They stand in the job's own text, so that whatever ends
- * the job in its store leaves them in the same step.
+ * What a job counts in for as long as it is there: its unique key, or the key that it waits under, and its batch. They stand in the
+ * job's own text, so that whatever ends the job in its store leaves them in the same step.
  *
  * In the text, `"ties"` is a list with spaces, right before the `id`, or before the mark of a retry that stands there:
  * `…,"ties":"ue<key>:60000 b<batch>*3","id":"…","attempts":0}`. A unique key is `u`, then `e` or `s` (until its end or its start), 22
- * characters, and perhaps `:` and for how many milliseconds it holds at most. A batch is `b`, its id, `*` and the weight of the job.
- * Only there they count: a field of that name may be anywhere.
+ * characters, and perhaps `:` and for how many milliseconds it holds at most. The key of a debounced job is `d`, 22 characters, and
+ * perhaps `:` and for how many milliseconds it can be put off. A batch is `b`, its id, `*` and the weight of the job. Only there they
+ * count: a field of that name may be anywhere.
  */
 import { hash } from 'node:crypto';
 import type { Seconds } from '../base/clock';
@@ -21,6 +22,13 @@ export interface UniqueTie {
   readonly for?: Seconds | undefined;
 }
 
+export interface DebounceTie {
+  /** 22 characters, of one queue: `debounceKey` makes it. */
+  readonly key: string;
+  /** So long after the first of those that took each other's places, it waits no more; absent: that has no end. */
+  readonly longest?: Seconds | undefined;
+}
+
 export interface BatchTie {
   readonly id: string;
   /** Jobs of the batch that hang on it: itself, and the links that follow it. */
@@ -29,6 +37,8 @@ export interface BatchTie {
 
 export interface Ties {
   readonly unique?: UniqueTie | undefined;
+  /** Of a job without `unique` and `batch`: another one may take its place. */
+  readonly debounce?: DebounceTie | undefined;
   readonly batch?: BatchTie | undefined;
 }
 
@@ -41,23 +51,34 @@ const WINDOW = 512;
 
 const PLACE = new RegExp(String.raw`,"${TIES}":"([^"]*)"(?:,"${RETRY_MARK}":\d{1,15})?,"id":"([^"\\]+)"$`);
 const UNIQUE = /^u([es])([\w-]{22})(?::(\d{1,15}))?(?= |$)/;
+const DEBOUNCE = /^d([\w-]{22})(?::(\d{1,15}))?(?= |$)/;
 const BATCH = /(?:^| )b([\w-]{1,64})\*(\d{1,9})(?= |$)/;
 
 /** 128 bits of a hash: a key may be long, and may be a secret. */
 export function uniqueKey(job: string, key: string): string {
-  return hash('sha256', `${job}\0${key}`, 'buffer').toString('base64url', 0, 16);
+  return keyOf(job, key);
+}
+
+/** A store looks for the one that waits in the queue of the push alone. */
+export function debounceKey(job: string, key: string, queue: string): string {
+  return keyOf('debounce', queue, job, key);
+}
+
+function keyOf(...parts: readonly string[]): string {
+  return hash('sha256', parts.join('\0'), 'buffer').toString('base64url', 0, 16);
 }
 
 /** The same payload, which `encodePayload` gave, with these ties. What follows it is in it already. */
-export function withTies(payload: string, { unique, batch }: Ties): string {
+export function withTies(payload: string, { unique, debounce, batch }: Ties): string {
   const ties: string[] = [];
-  if (unique !== undefined) {
-    const { key, until, for: most } = unique;
-    const bound = most === undefined ? '' : `:${Math.max(Math.round(most * 1000), 1)}`;
-    ties.push(`u${until.charAt(0)}${key}${bound}`);
-  }
+  if (unique !== undefined) ties.push(`u${unique.until.charAt(0)}${unique.key}${bound(unique.for)}`);
+  if (debounce !== undefined) ties.push(`d${debounce.key}${bound(debounce.longest)}`);
   if (batch !== undefined) ties.push(`b${batch.id}*${batch.weight}`);
   return ties.length === 0 ? payload : withMembers(withFollowers(payload), `"${TIES}":"${ties.join(' ')}",`);
+}
+
+function bound(most: Seconds | undefined): string {
+  return most === undefined ? '' : `:${Math.max(Math.round(most * 1000), 1)}`;
 }
 
 /** What stands at the end of a body, in its order. */
@@ -74,18 +95,23 @@ export function readTies(payload: Buffer): TiedJob | undefined {
   if (end === undefined) return undefined;
   const [, ties, id] = PLACE.exec(payload.toString('latin1', Math.max(end - WINDOW, 0), end)) ?? [];
   if (id === undefined || ties === undefined) return undefined;
-  const unique = uniqueIn(ties);
-  const [, batch, weight] = BATCH.exec(ties) ?? [];
-  if (unique === undefined && batch === undefined) return undefined;
-  return {
-    id,
-    ...(unique && { unique }),
-    ...(batch !== undefined && { batch: { id: batch, weight: Number(weight) } }),
-  };
+  const [unique, debounce, batch] = [uniqueIn(ties), debounceIn(ties), batchIn(ties)];
+  if (unique === undefined && debounce === undefined && batch === undefined) return undefined;
+  return { id, ...(unique && { unique }), ...(debounce && { debounce }), ...(batch && { batch }) };
 }
 
 function uniqueIn(ties: string): UniqueTie | undefined {
-  const [, until, key, bound] = UNIQUE.exec(ties) ?? [];
+  const [, until, key, most] = UNIQUE.exec(ties) ?? [];
   if (key === undefined) return undefined;
-  return { key, until: until === 's' ? 'start' : 'end', ...(bound && { for: Number(bound) / 1000 }) };
+  return { key, until: until === 's' ? 'start' : 'end', ...(most && { for: Number(most) / 1000 }) };
+}
+
+function debounceIn(ties: string): DebounceTie | undefined {
+  const [, key, most] = DEBOUNCE.exec(ties) ?? [];
+  return key === undefined ? undefined : { key, ...(most && { longest: Number(most) / 1000 }) };
+}
+
+function batchIn(ties: string): BatchTie | undefined {
+  const [, id, weight] = BATCH.exec(ties) ?? [];
+  return id === undefined ? undefined : { id, weight: Number(weight) };
 }

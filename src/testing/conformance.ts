@@ -21,6 +21,7 @@ import { payloadCases } from './conformance/payload-cases';
 import { reserveCases } from './conformance/reserve-cases';
 import { settleCases } from './conformance/settle-cases';
 import { batchCases } from './conformance/batch-cases';
+import { debounceCases } from './conformance/debounce-cases';
 import { tieCases } from './conformance/tie-cases';
 import { waitCases } from './conformance/wait-cases';
 import { World } from './conformance/world';
@@ -44,6 +45,7 @@ export function conformance(
     ...delayCases,
     ...settleCases,
     ...tieCases,
+    ...debounceCases,
     ...batchCases,
     ...leaseCases,
     ...cancelCases,

@@ -145,7 +145,10 @@ export class FakeConnection extends MemoryConnection {
     this.checkOpen('push');
     const pushed = this.#store.push(queue, entries.map(entryOf));
     // What was refused was not pushed, for an assertion as for a program.
-    const taken = entries.filter((_, place) => typeof pushed?.[place] !== 'object');
+    const taken = entries.filter((_, place) => {
+      const result = pushed?.[place];
+      return typeof result !== 'object' || 'replaced' in result;
+    });
     this.#parts.log.add(this.name, queue, taken, this.#store.clock.now());
     return pushed;
   }

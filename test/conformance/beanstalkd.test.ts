@@ -41,6 +41,7 @@ const LACKS = {
   locks: false,
   follows: false,
   ties: false,
+  debounce: false,
   batches: false,
   control: false,
 } as const;

@@ -36,6 +36,7 @@ const MEANINGS: Readonly<Record<keyof Capabilities, string>> = {
   follows: '`follows`: what follows an outcome goes in with it',
   ties: '`ties`: [unique jobs](unique-jobs.md) have one holder of their key',
   batches: '`batches`: jobs are counted in batches',
+  debounce: '`debounce`: of [debounced jobs](debounced-jobs.md) one waits',
   control: '`control`: jobs are cancelled, queues paused, workers restarted',
 };
 

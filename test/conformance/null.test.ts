@@ -14,6 +14,7 @@ const lacking = {
   order: false,
   follows: false,
   ties: false,
+  debounce: false,
   batches: false,
   requeue: false,
   wake: false,

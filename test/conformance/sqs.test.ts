@@ -59,6 +59,7 @@ const LACKING = {
   order: false,
   follows: false,
   ties: false,
+  debounce: false,
   batches: false,
   requeue: false,
   peek: false,

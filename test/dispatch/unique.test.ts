@@ -125,7 +125,9 @@ describe('a unique job', () => {
       return id;
     });
     expect(await size()).toBe(2);
-    expect(skipped).toEqual([{ connectionName: 'memory', queue: 'default', id: kept, name: 'Reindex', of: first }]);
+    expect(skipped).toEqual([
+      { connectionName: 'memory', queue: 'default', id: kept, name: 'Reindex', of: first, reason: 'duplicate' },
+    ]);
   });
 
   it('tells the hook skipped who holds its key, and queued nothing', async () => {

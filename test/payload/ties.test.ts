@@ -1,7 +1,7 @@
 import { withRetryMark, withCounters, noCounters } from '../../src/payload/counters';
 import { withChain } from '../../src/payload/chain';
 import { withRetryUntil } from '../../src/payload/payload-text';
-import { readTies, uniqueKey, withTies } from '../../src/payload/ties';
+import { debounceKey, readTies, uniqueKey, withTies } from '../../src/payload/ties';
 import { retriedPayload } from '../../src/application/failed/retried-payload';
 
 const PLAIN =
@@ -23,6 +23,21 @@ describe('the ties of a payload', () => {
     [{ key: KEY, until: 'start', for: 1e11 }],
   ] as const)('are read as they were written: %j', (tie) => {
     expect(read(withTies(PLAIN, { unique: tie }))).toEqual({ id: 'a', unique: tie });
+  });
+
+  it('are those of a debounced job as well', () => {
+    const key = debounceKey('Probe', '42', 'default');
+    const [endless, bounded] = [{ key }, { key, longest: 0.25 }];
+    expect(withTies(PLAIN, { debounce: bounded })).toContain(`,"ties":"d${key}:250","id":`);
+    for (const debounce of [endless, bounded]) {
+      expect(read(withTies(PLAIN, { debounce }))).toEqual({ id: 'a', debounce });
+    }
+    const others = [
+      debounceKey('Probe', '43', 'default'),
+      debounceKey('Probe2', '42', 'default'),
+      debounceKey('Probe', '42', 'other'),
+    ];
+    expect(new Set([key, KEY, ...others]).size).toBe(5);
   });
 
   it('are a hash of 22 characters, another for each job and key', () => {

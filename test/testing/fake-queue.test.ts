@@ -1,7 +1,7 @@
 import { AssertionError } from 'node:assert';
 import { dispatch, Job, Queue } from 'onqueue';
 import { type FakeQueue, TestClock } from 'onqueue/testing';
-import { MakeInvoice, MakeReport, SendReport, SendWelcome } from './jobs';
+import { MakeInvoice, MakeReport, seen, SendReport, SendWelcome, SyncNotes } from './jobs';
 
 let queue: FakeQueue;
 
@@ -51,6 +51,16 @@ describe('a fake', () => {
     await queue.drain();
     expect((await MakeInvoice.dispatch(1).result).status).toBe('queued');
     queue.assertPushed(MakeInvoice, 3);
+  });
+
+  it('finds each debounced job that was pushed, and runs the one that took the place of the others', async () => {
+    seen.length = 0;
+    for (const note of ['first', 'last']) void SyncNotes.dispatch(note);
+    queue.assertPushed(SyncNotes, 2);
+
+    expect((await queue.drain()).completed).toEqual([]);
+    await queue.drain({ delayed: true });
+    expect(seen).toEqual(['synced last']);
   });
 
   it('does not find what a transaction would have sent twice', async () => {

@@ -63,6 +63,17 @@ export class MakeInvoice extends Job {
   }
 }
 
+@Job({ debounce: { wait: '30s' } })
+export class SyncNotes extends Job {
+  constructor(readonly note: string) {
+    super();
+  }
+
+  handle(): void {
+    seen.push(`synced ${this.note}`);
+  }
+}
+
 /** Runs what a test hands it: the data of a job cannot be a function. */
 @Job()
 export class RunScript extends Job {

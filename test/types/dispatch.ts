@@ -167,3 +167,28 @@ Job({ unique: { by: async (job: Unique) => job.order } });
 Job({ unique: { until: 'processing' } });
 // @ts-expect-error -- no duration
 Job({ unique: { for: 'an hour' } });
+
+// --- Debounced ---
+
+@Job({ debounce: { by: (job: Debounced) => job.tenant, wait: '30s', longest: '5m' } })
+export class Debounced extends Job {
+  constructor(readonly tenant: string) {
+    super();
+  }
+}
+
+export async function debounced(): Promise<void> {
+  const { status, id, replaced }: DispatchResult = await Debounced.dispatch('a').result;
+  if (status === 'replaced') await Queue.cancel(replaced ?? id);
+  Queue.skipped(({ id: gone, of, reason }) => [gone, of, reason === 'replaced']);
+}
+
+@Job({ debounce: false })
+export class AtOnce extends Debounced {}
+
+// @ts-expect-error -- it does not say how long
+Job({ debounce: { by: (job: Debounced) => job.tenant } });
+// @ts-expect-error -- no object
+Job({ debounce: true });
+// @ts-expect-error -- a key is there at once
+Job({ debounce: { wait: '30s', by: async (job: Debounced) => job.tenant } });

@@ -296,9 +296,10 @@ export class FailedJobs {
       const kept = (await store.find(entry.id)).find(({ queue }) => queue === entry.queue);
       if (kept === undefined || !kept.payload.equals(entry.payload)) return false;
       const target = this.#sources.driver(entry.connection);
-      const ties = target.capabilities.ties === true ? readTies(payload) : undefined;
-      const [pushed] = (await target.push(entry.queue, [{ payload: payload.toString(), ties }])) ?? [];
-      if (typeof pushed === 'object') throw uniqueHeld(entry.name, entry.id, pushed.duplicate);
+      const unique = target.capabilities.ties === true ? readTies(payload)?.unique : undefined;
+      const sent = { payload: payload.toString(), ties: unique && { unique } };
+      const [pushed] = (await target.push(entry.queue, [sent])) ?? [];
+      if (typeof pushed === 'object' && 'duplicate' in pushed) throw uniqueHeld(entry.name, entry.id, pushed.duplicate);
       await store.forget(entry);
       return true;
     };

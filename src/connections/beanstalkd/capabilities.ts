@@ -14,5 +14,6 @@ export const BEANSTALKD: Capabilities = {
   follows: false,
   ties: false,
   batches: false,
+  debounce: false,
   control: false,
 };

@@ -24,6 +24,7 @@ import type {
   WaitingState,
 } from '../contract';
 import type { ConnectorContext } from '../connector';
+import { lackedFor } from '../driver';
 import { ConnectionClosedError, QueueUnavailableError } from '../errors';
 import { pagesOf } from '../../base/pages';
 import { Member } from './member';
@@ -117,21 +118,23 @@ export class FailoverConnection implements Connection {
     if (begins !== undefined || entries[0]?.ties?.batch !== undefined)
       return this.standsFor.push(queue, entries, begins);
     const results: Pushed[] = [];
-    let hasDuplicates = false;
+    let isTold = false;
     // A connection takes all of a page or nothing. Of more it could take a part, which would go to another one as well.
     for (const page of pagesOf(entries, ({ payload }) => Buffer.byteLength(payload))) {
       const pushed = await this.#push(queue, page);
-      hasDuplicates ||= pushed !== undefined;
+      isTold ||= pushed !== undefined;
       results.push(...(pushed ?? page.map(() => 'queued' as const)));
     }
-    return hasDuplicates ? results : undefined;
+    return isTold ? results : undefined;
   }
 
   async #push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | undefined> {
     const failures: QueueUnavailableError[] = [];
     // One that knows no keys would let each job in.
-    const isTied = entries.some(({ ties }) => ties !== undefined);
-    const able = isTied ? this.#members.filter(({ connection }) => connection.capabilities.ties) : this.#members;
+    const tied = entries.flatMap(({ ties }) => ties ?? []);
+    const able = this.#members.filter(({ connection: { capabilities } }) =>
+      tied.every((ties) => lackedFor(ties, capabilities) === undefined),
+    );
     for (const member of inTurn(able, queue)) {
       const pushed = await member.push(queue, entries);
       if (pushed instanceof QueueUnavailableError) {

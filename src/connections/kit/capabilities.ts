@@ -18,6 +18,7 @@ export const ALL_CAPABLE: Capabilities = {
   follows: true,
   ties: true,
   batches: true,
+  debounce: true,
   control: true,
 };
 

@@ -45,7 +45,7 @@ export class MemoryFailedStore implements FailedStore {
     if (kept === undefined || !kept.payload.equals(entry.payload)) return false;
     const unique = readTies(payload)?.unique;
     const [pushed] = this.#store.push(kept.queue, [{ payload, ...(unique && { ties: { unique } }) }]) ?? [];
-    if (typeof pushed === 'object') return { held: pushed.duplicate };
+    if (typeof pushed === 'object' && 'duplicate' in pushed) return { held: pushed.duplicate };
     this.#store.batches.retry(textOf(payload));
     return this.#store.failed.delete(entry.id);
   }

@@ -62,6 +62,11 @@ export class MemoryQueue {
     return this.#delayed.has(text);
   }
 
+  /** False: it was not among the delayed. */
+  removeDelayed(text: Text): boolean {
+    return this.#delayed.delete(text);
+  }
+
   /** A twin with the same text that waits already would swallow it: it gets another id. */
   delayBeside(text: Text, due: Seconds): void {
     this.delay(unlike(this.#delayed, text), due);

@@ -2,7 +2,7 @@
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import type { FailedEntry } from '../failed-store';
 import { withCounters } from '../../payload/counters';
-import type { Ties } from '../../payload/ties';
+import { type DebounceTie, readTies, type TiedJob, type Ties } from '../../payload/ties';
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
 import type { NewBatch } from '../batch-store';
@@ -81,26 +81,33 @@ export class MemoryStore {
     const batch = begins?.id ?? entries[0]?.ties?.batch?.id;
     const end = batch === undefined ? undefined : this.batches.begin(batch, begins);
     if (end !== undefined) throw batchEnded(this.#name, batch!, end);
-    const { refused, duplicates } = this.#push(name, entries);
+    const { refused, others } = this.#push(name, entries);
     if (batch !== undefined) {
-      const inside = duplicates === undefined ? entries : entries.filter((entry) => !duplicates.has(entry));
+      const inside = others === undefined ? entries : entries.filter((entry) => !others.has(entry));
       this.batches.join(batch, inside);
     }
     this.changed();
     if (refused !== undefined) throw new DuplicatePayloadError(this.#name, name, refused.toString());
-    return duplicates && entries.map((entry) => duplicates.get(entry) ?? 'queued');
+    return others && entries.map((entry) => others.get(entry) ?? 'queued');
   }
 
-  /** `refused`: the first that was. */
+  /** `refused`: the first that was. `others`: what became of those that are not simply queued. */
   #push(name: string, entries: readonly MemoryEntry[]) {
     const queue = this.#known(name);
     let refused: Buffer | undefined;
-    let duplicates: Map<MemoryEntry, Pushed> | undefined;
+    let others: Map<MemoryEntry, Pushed> | undefined;
+    const note = (entry: MemoryEntry, pushed: Pushed): void => void (others ??= new Map()).set(entry, pushed);
     for (const entry of entries) {
       const { payload, distinct = false, ties, ...when } = entry;
-      const holder = ties && this.unique.take(payload, this.clock.now());
+      const tied = ties && readTies(payload);
+      if (tied?.debounce !== undefined) {
+        const replaced = this.#debounce(queue, tied, tied.debounce, entry);
+        if (replaced !== undefined) note(entry, { replaced });
+        continue;
+      }
+      const holder = tied && this.unique.take(tied, this.clock.now());
       if (holder !== undefined) {
-        (duplicates ??= new Map()).set(entry, { duplicate: holder });
+        note(entry, { duplicate: holder });
         continue;
       }
       const text = textOf(payload);
@@ -109,7 +116,26 @@ export class MemoryStore {
       else if (distinct && queue.isDelayed(text)) refused ??= payload;
       else queue.delay(text, due);
     }
-    return { refused, duplicates };
+    return { refused, others };
+  }
+
+  /** The id of the job whose place it takes; undefined: nobody's. */
+  #debounce(
+    queue: MemoryQueue,
+    { id }: TiedJob,
+    { key, longest = Infinity }: DebounceTie,
+    { payload, ...when }: MemoryEntry,
+  ): string | undefined {
+    const last = this.unique.get(key);
+    const waits = last?.waits !== undefined && last.waits.due > this.#in(0) && queue.removeDelayed(last.waits.text);
+    const until = waits ? last.until : this.clock.now() + longest * 1000;
+    const text = textOf(payload);
+    const own = this.#due(when);
+    const due = own && Math.min(own, toMicroseconds(until / 1000));
+    if (due === undefined) queue.append(text);
+    else queue.delay(text, due);
+    this.unique.set(key, due === undefined ? undefined : { id, until, waits: { text, due } });
+    return waits ? last.id : undefined;
   }
 
   reserve({ queues, limit, lease }: ReserveRequest): ReserveReply {

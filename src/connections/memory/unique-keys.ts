@@ -1,23 +1,34 @@
-/** Which job of a memory store holds each unique key. */
-import type { Milliseconds } from '../../base/clock';
+/** Which job of a memory store holds each unique key, or waits under the key of a debounced one. */
+import type { Milliseconds, Seconds } from '../../base/clock';
 import { readTies, type TiedJob } from '../../payload/ties';
 import { bytesOf, type Text } from './texts';
 
 export interface Holder {
   readonly id: string;
-  /** From then on another may take it. */
+  /** From then on another may take it. Of a debounced job: until then it can be put off. */
   readonly until: Milliseconds;
+  /** How a debounced job waits. */
+  readonly waits?: { readonly text: Text; readonly due: Seconds };
 }
 
 export class UniqueKeys {
   readonly #holders = new Map<string, Holder>();
 
   /** Undefined: it is held by this job now, or it has none. Otherwise the id of who holds it. */
-  take(payload: Buffer, now: Milliseconds): string | undefined {
-    const tied = readTies(payload);
-    const holder = tied?.unique && this.#holderOf(tied.unique.key, now);
-    if (holder === undefined && tied !== undefined) this.#hold(tied, now);
+  take(tied: TiedJob, now: Milliseconds): string | undefined {
+    const holder = tied.unique && this.#holderOf(tied.unique.key, now);
+    if (holder === undefined) this.#hold(tied, now);
     return holder;
+  }
+
+  get(key: string): Holder | undefined {
+    return this.#holders.get(key);
+  }
+
+  /** It waits under this key, and no other does any more; undefined: none does. */
+  set(key: string, holder: Holder | undefined): void {
+    if (holder === undefined) this.#holders.delete(key);
+    else this.#holders.set(key, holder);
   }
 
   /** The job has not been started, after all. */
@@ -42,10 +53,10 @@ export class UniqueKeys {
 
   #leave(text: Text, until: 'start' | undefined): void {
     if (this.#holders.size === 0) return;
-    const tied = readTies(bytesOf(text));
-    if (tied?.unique === undefined || (until !== undefined && tied.unique.until !== until)) return;
-    const { key } = tied.unique;
-    if (this.#holders.get(key)?.id === tied.id) this.#holders.delete(key);
+    const { id, unique, debounce } = readTies(bytesOf(text)) ?? {};
+    if (until !== undefined && unique?.until === 'end') return;
+    const key = unique?.key ?? debounce?.key;
+    if (key !== undefined && this.#holders.get(key)?.id === id) this.#holders.delete(key);
   }
 
   #holderOf(key: string, now: Milliseconds): string | undefined {

@@ -13,8 +13,8 @@
  */
 import type { Seconds } from '../../base/clock';
 import type { Counters } from '../../payload/counters';
-import type { UniqueTie } from '../../payload/ties';
-import type { RenewResult, ReserveReply, ReserveRequest, Waiter, WaitingState } from '../contract';
+import type { DebounceTie, UniqueTie } from '../../payload/ties';
+import type { Pushed, RenewResult, ReserveReply, ReserveRequest, Waiter, WaitingState } from '../contract';
 import type { FailedEntry } from '../failed-store';
 import type { CallMark } from './call-marks';
 import type { NewJob, StoredJob } from './job-row';
@@ -109,10 +109,15 @@ export interface QueuedJob extends NewJob {
   readonly unique: boolean;
   /** The key that it takes: only where the capabilities have `ties`. */
   readonly tie?: UniqueTie | undefined;
+  /** The key that it waits under: only where they have `debounce`. */
+  readonly debounce?: DebounceTie | undefined;
 }
 
-/** The ids of those who hold the keys of jobs that were to be pushed, by the places of these. */
-export type Holders = ReadonlyMap<number, string>;
+/**
+ * Who has the keys of jobs that were to be pushed, and keeps them, or had them, and was replaced: by the places of these jobs, of
+ * which all others are simply queued.
+ */
+export type Holders = ReadonlyMap<number, Exclude<Pushed, 'queued'>>;
 
 /** What finds a reservation again: a job's id is never used twice, its fence grows with each reservation. */
 export interface ReservationToken {
@@ -192,8 +197,8 @@ export interface JobStatements {
    * Adds the jobs, and remembers their queues. Without a `mark`: within a transaction of the user's own, or of `retry`, where
    * the queues are remembered by `remember`.
    *
-   * Returns the index of a job that is refused as it is not unique: then nothing was added. Or who holds the keys of those that
-   * stay out: the others were.
+   * Returns the index of a job that is refused as it is not unique: then nothing was added. Or the holders of keys: all were
+   * added but those whose keys others keep.
    */
   push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | Holders | undefined>;
   /** Absent: `push` always does so. */

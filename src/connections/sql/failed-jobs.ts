@@ -74,7 +74,7 @@ export class FailedJobs implements FailedStore {
           if (jobs.remember !== undefined) yield* written(jobs.remember(queue));
           const refused = yield* jobs.push([job], undefined);
           const held = typeof refused === 'object' ? refused.get(0) : undefined;
-          if (held !== undefined) return { held };
+          if (held !== undefined && 'duplicate' in held) return { held: held.duplicate };
           yield* written(take!);
           return true;
         })(),

@@ -17,7 +17,7 @@ interface Load {
   readonly reject: (error: unknown) => void;
 }
 
-/** Gives who holds the keys of those that stay out. */
+/** Gives the holders of keys that were to be taken. */
 export type Send = (jobs: readonly QueuedJob[], consequence: string) => Promise<Holders | undefined>;
 
 export class PushLane {
@@ -44,7 +44,7 @@ export class PushLane {
    * @throws E_DATABASE_PACKET_TOO_LARGE of those that are too long by themselves, which it tells; the others are queued
    */
   async pushAll(length: number, pages: Iterable<readonly QueuedJob[]>): Promise<readonly Pushed[] | undefined> {
-    const held = new Map<number, string>();
+    const held = new Map<number, Exclude<Pushed, 'queued'>>();
     const refused: number[] = [];
     let refusal: ReturnType<typeof packetTooLarge> | undefined;
     let place = 0;
@@ -119,10 +119,7 @@ function holdersAmong({ length }: readonly QueuedJob[], holders: Holders, before
 /** What became of so many; undefined: all are in. */
 export function pushedOf(length: number, held: Holders): readonly Pushed[] | undefined {
   if (held.size === 0) return undefined;
-  return Array.from({ length }, (_, index) => {
-    const duplicate = held.get(index);
-    return duplicate === undefined ? 'queued' : { duplicate };
-  });
+  return Array.from({ length }, (_, index) => held.get(index) ?? 'queued');
 }
 
 /** How many of those that wait travel in one call: one that may be refused for itself goes alone. */

@@ -259,7 +259,7 @@ export class SqlConnection extends StoreConnection implements Connection {
       // Outside of the transaction: within it, a new name would make others wait until it ends.
       await this.#access('push', purpose, () => written(remembering));
     }
-    const held = new Map<number, string>();
+    const held = new Map<number, Exclude<Pushed, 'queued'>>();
     let place = 0;
     for (const page of queuedPages(queue, entries)) {
       const pushing = perform(session, jobs.push(page, undefined)).catch((cause: unknown) => {
@@ -286,7 +286,7 @@ function* queuedPages(queue: string, entries: readonly Entry[], most?: number): 
     yield page.map(({ payload, delay = 0, dueAt, distinct = false, ties }) => {
       const unique = distinct && (delay > 0 || dueAt !== undefined);
       const job = { ...newJob(payload, delay, dueAt), queue, unique };
-      return ties === undefined ? job : { ...job, tie: ties.unique };
+      return ties === undefined ? job : { ...job, tie: ties.unique, debounce: ties.debounce };
     });
   }
 }

@@ -15,5 +15,6 @@ export const SQS: Capabilities = {
   follows: false,
   ties: false,
   batches: false,
+  debounce: false,
   control: false,
 };

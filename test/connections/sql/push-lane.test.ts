@@ -1,4 +1,5 @@
 /** Jobs in line for a database server that takes none. */
+import type { Holders } from '../../../src/connections/sql/dialect';
 import { PushLane } from '../../../src/connections/sql/push-lane';
 import { QueueUnavailableError } from '../../../src/connections/errors';
 
@@ -49,9 +50,9 @@ it('who came while the server was silent is asked for by a call of its own', asy
 });
 
 it('of what travels together each is told who holds the keys of its own jobs', async () => {
-  const holders = new Map([
-    [1, 'x'],
-    [3, 'y'],
+  const holders: Holders = new Map<number, { duplicate: string } | { replaced: string }>([
+    [1, { duplicate: 'x' }],
+    [3, { replaced: 'y' }],
   ]);
   const sent: number[] = [];
   const lane = new PushLane('main', async (jobs) => {
@@ -60,7 +61,7 @@ it('of what travels together each is told who holds the keys of its own jobs', a
   });
   const pushes = [[job], [job], [job, job], [job]].map((jobs) => lane.pushAll(jobs.length, [jobs]));
 
-  const [none, x, y] = [undefined, [{ duplicate: 'x' }], ['queued', { duplicate: 'y' }]];
+  const [none, x, y] = [undefined, [{ duplicate: 'x' }], ['queued', { replaced: 'y' }]];
   expect(await Promise.all(pushes)).toEqual([none, x, y, none]);
   expect(sent).toEqual([5]);
 });

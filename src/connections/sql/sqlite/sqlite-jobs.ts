@@ -26,7 +26,7 @@ import { firstTwin } from '../jobs';
 import { outlookOf, outlookStatement, type QueueOutlook, queueOutlook, toMicroseconds } from '../outlook';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, written } from '../statement';
 import { TEXT_END, TEXT_LENGTH } from './sqlite-schema';
-import { UNIQUE_COLUMNS, UniqueKeys } from './unique-keys';
+import { type KeyedJob, UNIQUE_COLUMNS, UniqueKeys } from './unique-keys';
 
 /** As text where it is one, so that it can be read in any client. */
 export function storable(payload: string | Buffer): string | Buffer {
@@ -110,10 +110,10 @@ export class SqliteJobs implements JobStatements {
     const now = this.#now();
     const twin = yield* firstTwin(jobs, (job) => this.#findTwin(job, now));
     if (twin !== undefined) return twin;
-    const isTied = jobs.some(({ tie }) => tie !== undefined);
-    const held = isTied ? yield* this.#keys.heldOf(jobs, now) : undefined;
-    yield* this.#add(held === undefined ? jobs : jobs.filter((_, index) => !held.has(index)), now);
-    return held;
+    const isTied = jobs.some(({ tie, debounce }) => tie !== undefined || debounce !== undefined);
+    const keyed = isTied ? yield* this.#keys.take(jobs, now) : undefined;
+    yield* this.#add(keyed?.added ?? jobs, now);
+    return keyed?.holders;
   }
 
   *exchange({ endings, request }: Exchange): Work<Exchanged> {
@@ -174,7 +174,7 @@ export class SqliteJobs implements JobStatements {
     return delayOf(job, now) > 0 ? this.#one('findDelayed', [job.queue, text, text, text]) : undefined;
   }
 
-  *#add(jobs: readonly QueuedJob[], now: Seconds): Work<void> {
+  *#add(jobs: readonly KeyedJob[], now: Seconds): Work<void> {
     for (const queue of new Set(jobs.map((job) => job.queue))) {
       yield* run(this.#to('remember', [queue]));
       const [tail] = yield* rowsOf(this.#one('tail', [queue]));
@@ -187,11 +187,11 @@ export class SqliteJobs implements JobStatements {
     }
   }
 
-  #insert({ queue, payload, uuid, counters, tie }: QueuedJob, now: Seconds, delay: Seconds, place: number | null): Sql {
+  #insert({ queue, payload, uuid, counters, keys }: KeyedJob, now: Seconds, delay: Seconds, place: number | null): Sql {
     const due = toMicroseconds(now + Math.max(delay, 0));
     const values = [queue, storable(payload), uuid, due, now, place];
     const counts = valuesOf(counters);
-    if (tie !== undefined) return this.#to('insertTied', [...values, ...counts, ...this.#keys.valuesOf(tie, now)]);
+    if (keys !== undefined) return this.#to('insertTied', [...values, ...counts, ...keys]);
     // Each value that is bound costs time, and most counters are 0.
     return counts.every((count) => count === 0)
       ? this.#to('insertNew', values)

@@ -1,13 +1,32 @@
 /**
- * Which job of a SQLite file holds each unique key: the row itself, in a column whose index is unique. So a key is free when its
- * row is gone, whatever has removed it. Runs in transactions that write, in which nobody else does.
+ * Which job of a SQLite file holds each unique key, or waits under that of a debounced one: the row itself, in a column whose index
+ * is unique. So a key is free when its row is gone, whatever has removed it. Runs in transactions that write, in which nobody else
+ * does.
  */
 import type { Seconds } from '../../../base/clock';
+import type { DebounceTie, UniqueTie } from '../../../payload/ties';
+import type { Pushed } from '../../contract';
+import { DELAYED, FENCE } from '../columns';
 import type { Dialect, Holders, QueuedJob } from '../dialect';
+import { toMicroseconds } from '../outlook';
 import { type Sql, rowsOf, run, type SqlValue, type Work } from '../statement';
 
-/** What stands in the columns of one that holds a key; `start_key` and `start_for` are how it takes it again. */
+/**
+ * What stands in the columns of one that has a key; `start_key` and `start_for` are how it takes it again. One that waits under a key
+ * keeps it when it is due, and others pay no heed to that; `unique_until` is until when it and those after it can be put off.
+ */
 export const UNIQUE_COLUMNS = 'unique_key, unique_until, start_key, start_for';
+
+/** On its way in, with what is to stand in those columns. */
+export interface KeyedJob extends QueuedJob {
+  readonly keys?: readonly SqlValue[] | undefined;
+}
+
+/** One that waits under a key, in the table or before others of one call. */
+interface Waiting {
+  readonly uuid: string;
+  readonly until: Seconds | null;
+}
 
 type Statement = keyof ReturnType<typeof statementsOn>;
 
@@ -18,17 +37,48 @@ export class UniqueKeys {
     this.#sql = statementsOn(jobs.text);
   }
 
-  /** Who holds the keys of those that have to stay out. Undefined: none has to. */
-  *heldOf(jobs: readonly QueuedJob[], now: Seconds): Work<Holders | undefined> {
-    let held: Map<number, string> | undefined;
+  /** Gives those that go in, and the holders of keys: of those that stay out, and those that are replaced. */
+  *take(
+    jobs: readonly QueuedJob[],
+    now: Seconds,
+  ): Work<{ readonly added: readonly KeyedJob[]; readonly holders: Holders | undefined }> {
+    const added = new Map<number, KeyedJob>(jobs.entries());
+    const holders = new Map<number, Exclude<Pushed, 'queued'>>();
     const taken = new Map<string, string>();
-    for (const [index, { tie, uuid }] of jobs.entries()) {
-      if (tie === undefined) continue;
-      const holder = taken.get(tie.key) ?? (yield* this.#holderOf(tie.key, now));
-      if (holder === undefined) taken.set(tie.key, uuid);
-      else (held ??= new Map()).set(index, holder);
+    const waiting = new Map<string, Waiting & { readonly place: number }>();
+    for (const [place, job] of jobs.entries()) {
+      const { tie, debounce, uuid } = job;
+      if (tie !== undefined) {
+        const duplicate = taken.get(tie.key) ?? (yield* this.#holderOf(tie.key, now));
+        if (duplicate === undefined) {
+          taken.set(tie.key, uuid);
+          added.set(place, { ...job, keys: heldColumns(tie, now) });
+        } else {
+          holders.set(place, { duplicate });
+          added.delete(place);
+        }
+      } else if (debounce !== undefined) {
+        const before = waiting.get(debounce.key);
+        if (before !== undefined) added.delete(before.place);
+        const replaced = before ?? (yield* this.#removeWaiting(debounce, job.queue, now));
+        if (replaced !== undefined) holders.set(place, { replaced: replaced.uuid });
+        const until = replaced === undefined ? endOf(debounce, now) : replaced.until;
+        const due = Math.min(job.due ?? now + job.delay, until ?? Infinity);
+        if (due > now) {
+          added.set(place, { ...job, due: toMicroseconds(due), keys: [debounce.key, until, null, null] });
+          waiting.set(debounce.key, { place, uuid, until });
+        } else waiting.delete(debounce.key);
+      }
     }
-    return held;
+    return { added: [...added.values()], holders: holders.size > 0 ? holders : undefined };
+  }
+
+  /** From here on nobody has the key. A job that is due, or was ever handed out, stays: undefined. */
+  *#removeWaiting({ key }: DebounceTie, queue: string, now: Seconds): Work<Waiting | undefined> {
+    const [row] = yield* rowsOf(this.#to('removeWaiting', [key, queue, now]));
+    if (row !== undefined) return { uuid: String(row[0]), until: row[1] as Seconds | null };
+    yield* run(this.#to('free', [key]));
+    return undefined;
   }
 
   /** By its id. One whose time is over holds it no more. */
@@ -36,12 +86,6 @@ export class UniqueKeys {
     yield* run(this.#to('expire', [key, now]));
     const [row] = yield* rowsOf(this.#to('find', [key]));
     return row && String(row[0]);
-  }
-
-  /** In the order of `UNIQUE_COLUMNS`. */
-  valuesOf({ key, until, for: most }: NonNullable<QueuedJob['tie']>, now: Seconds): readonly SqlValue[] {
-    const isStart = until === 'start';
-    return [key, most === undefined ? null : now + most, isStart ? key : null, isStart ? (most ?? null) : null];
   }
 
   /** They are handed to a worker, and hold their keys no longer than that. */
@@ -62,12 +106,25 @@ export class UniqueKeys {
   }
 }
 
+/** In the order of `UNIQUE_COLUMNS`. */
+function heldColumns({ key, until, for: most }: UniqueTie, now: Seconds): readonly SqlValue[] {
+  const isStart = until === 'start';
+  return [key, most === undefined ? null : now + most, isStart ? key : null, isStart ? (most ?? null) : null];
+}
+
+function endOf({ longest }: DebounceTie, now: Seconds): Seconds | null {
+  return longest === undefined ? null : now + longest;
+}
+
 function statementsOn(jobs: string) {
   const expire = (key: string): string =>
     `UPDATE ${jobs} SET unique_key = NULL WHERE unique_key = ${key} AND unique_until <= ?2`;
   return {
     expire: expire('?1'),
     expireOther: expire(`(SELECT start_key FROM ${jobs} WHERE id = ?1)`),
+    removeWaiting: `DELETE FROM ${jobs} WHERE unique_key = ?1 AND queue = ?2 AND ${DELAYED} AND ${FENCE} = 0 AND available_at > ?3
+      RETURNING CAST(uuid AS BLOB), unique_until`,
+    free: `UPDATE ${jobs} SET unique_key = NULL WHERE unique_key = ?`,
     find: `SELECT CAST(uuid AS BLOB) FROM ${jobs} WHERE unique_key = ?`,
     start: `UPDATE ${jobs} SET unique_key = NULL WHERE id = ?`,
     retake: `UPDATE ${jobs} SET unique_key = start_key, unique_until = ?2 + start_for

@@ -1,5 +1,5 @@
 import type { Entry } from '../../../../src/connections/contract';
-import { type UniqueTie, uniqueKey, withTies } from '../../../../src/payload/ties';
+import { debounceKey, type UniqueTie, uniqueKey, withTies } from '../../../../src/payload/ties';
 import { TestClock } from '../../../../src/testing/test-clock';
 import { idOf, payload, reserve, TemporaryDatabase } from '../open-database';
 
@@ -24,6 +24,11 @@ function open(): Handle {
 function tied(id: string, key = 'one', until: UniqueTie['until'] = 'end'): Entry {
   const ties = { unique: { key: uniqueKey('Probe', key), until } };
   return { payload: withTies(payload(id), ties), ties };
+}
+
+function debounced(id: string, key = 'one'): Entry {
+  const ties = { debounce: { key: debounceKey('Probe', key, 'default') } };
+  return { payload: withTies(payload(id), ties), ties, delay: 60 };
 }
 
 describe('unique keys in a SQLite file', () => {
@@ -51,6 +56,29 @@ describe('unique keys in a SQLite file', () => {
     handle.close();
     expect((await connection.push('default', [tied('e', 'two')])) ?? ['queued']).toEqual(['queued']);
     expect((await reserve(connection)).map(idOf)).toEqual(['a', 'e']);
+  });
+
+  it('of debounced jobs are taken with the transaction of a user, and those replaced are there again if it is rolled back', async () => {
+    const connection = database.connect();
+    await connection.push('default', [debounced('a')]);
+    const handle = open();
+    handle.exec('BEGIN');
+    const within = connection.within(handle)!;
+    const first = await within.push('default', [debounced('b'), debounced('c')]);
+    expect(first).toEqual([{ replaced: 'a' }, { replaced: 'b' }]);
+    handle.exec('ROLLBACK');
+    handle.close();
+    expect(await connection.push('default', [debounced('d')])).toEqual([{ replaced: 'a' }]);
+    expect(await connection.counts('default')).toMatchObject({ delayed: 1 });
+  });
+
+  it('of debounced jobs in a bulk of several pages are told in their places', async () => {
+    const connection = database.connect();
+    const entries = Array.from({ length: 600 }, (_, at) => debounced(`job-${at}`, String(at % 590)));
+    const results = (await connection.push('default', entries))!;
+    expect(results.slice(0, 590)).toEqual(Array.from({ length: 590 }, () => 'queued'));
+    expect(results.slice(590)).toEqual(Array.from({ length: 10 }, (_, at) => ({ replaced: `job-${at}` })));
+    expect(await connection.counts('default')).toMatchObject({ delayed: 590 });
   });
 
   it('go with a row that is removed by hand', async () => {

@@ -1,0 +1,204 @@
+/** Debounced jobs: of a key one waits, and the push of another takes its place in one step. */
+import assert from 'node:assert/strict';
+import type { Seconds } from '../../base/clock';
+import type { Entry, Pushed } from '../../connections/contract';
+import { afterRetry, readCounters, withCounters } from '../../payload/counters';
+import { debounceKey, withTies } from '../../payload/ties';
+import { type CaseDefinition, cases } from './cases';
+import { cancelled, completed, failed, idsOf, probe, released, releasedForFree, type World } from './world';
+
+interface Options extends Pick<Entry, 'delay' | 'dueAt'> {
+  readonly key?: string;
+  readonly longest?: Seconds;
+}
+
+/** A probe that waits for 30 seconds, and whose place another one of the key may take until then. */
+function debounced(id: string, { key = 'one', longest, delay, dueAt }: Options = {}): Entry {
+  const ties = { debounce: { key: debounceKey('Probe', key, 'probes'), longest } };
+  const moment = dueAt === undefined ? { delay: delay ?? 30 } : { dueAt };
+  return { payload: withTies(probe(id), ties), ties, ...moment };
+}
+
+const free = 'queued';
+const replaces = (replaced: string): Pushed => ({ replaced });
+
+async function pushes(world: World, entries: readonly Entry[], results: readonly Pushed[], queue = world.queue) {
+  assert.deepEqual((await world.connection.push(queue, entries)) ?? entries.map(() => free), results);
+}
+
+/** Asserts that these wait for their moments, in the order of these, and nothing else is there. */
+async function waits(world: World, ...ids: readonly string[]): Promise<void> {
+  await world.holds({ delayed: ids.length });
+  if (world.connection.capabilities.peek)
+    assert.deepEqual(idsOf(await world.connection.peek(world.queue, 'delayed', 100)), ids);
+}
+
+export const debounceCases: readonly CaseDefinition[] = [
+  ...cases(['reserve', 'delay', 'debounce'], {
+    async 'a debounced job takes the place of the one that waits under its key, and waits anew'(world) {
+      await pushes(world, [debounced('a')], [free]);
+      await world.advance(20);
+      await pushes(world, [debounced('b')], [replaces('a')]);
+      await waits(world, 'b');
+      await world.advance(20);
+      await world.handsOut();
+      await pushes(world, [debounced('c')], [replaces('b')]);
+      await waits(world, 'c');
+      await world.advance(31);
+      await world.handsOut('c');
+    },
+    async 'keys and queues have a waiting job each'(world) {
+      await pushes(world, [debounced('a'), debounced('b', { key: 'two', delay: 31 })], [free, free]);
+      await pushes(world, [debounced('c')], [free], world.secondQueue);
+      await pushes(world, [debounced('d', { key: 'two', delay: 31 })], [replaces('b')]);
+      await waits(world, 'a', 'd');
+      await world.holds({ delayed: 1 }, world.secondQueue);
+    },
+    async 'of one call the last of a key waits, and what has no key goes in beside'(world) {
+      await pushes(world, [debounced('a')], [free]);
+      const entries = [
+        debounced('b'),
+        { payload: probe('plain'), delay: 10 },
+        debounced('c', { key: 'two', delay: 20 }),
+        debounced('d'),
+        debounced('e', { delay: 40 }),
+      ];
+      await pushes(world, entries, [replaces('a'), free, free, replaces('b'), replaces('d')]);
+      await waits(world, 'plain', 'c', 'e');
+      await world.advance(41);
+      await world.handsOut('plain', 'c', 'e');
+    },
+    async 'of many that push one key at once one waits, and the others were replaced, each by one'(world) {
+      const clients = [world.connection, world.other];
+      const ids = Array.from({ length: 20 }, (_, index) => `job-${index}`);
+      const pushing = ids.map(async (id, index) => clients[index % 2]!.push(world.queue, [debounced(id)]));
+      const results = (await Promise.all(pushing)).map((result) => result?.[0] ?? free);
+      const gone = results.flatMap((result) =>
+        typeof result === 'object' && 'replaced' in result ? result.replaced : [],
+      );
+      assert.equal(gone.length, 19, 'all but the first took the place of one');
+      assert.equal(new Set(gone).size, 19, 'and no two that of the same');
+      await world.advance(31);
+      await world.handsOut(...ids.filter((id) => !gone.includes(id)));
+    },
+    async 'however often another takes its place, a debounced job waits no longer than its longest after the first'(
+      world,
+    ) {
+      const longest = 100;
+      await pushes(world, [debounced('job-0', { longest })], [free]);
+      for (let n = 1; n <= 4; n += 1) {
+        await world.advance(24);
+        await pushes(world, [debounced(`job-${n}`, { longest })], [replaces(`job-${n - 1}`)]);
+      }
+      await world.handsOut();
+      await world.advance(5);
+      await world.handsOut('job-4');
+      await pushes(world, [debounced('next', { longest })], [free]);
+      await world.advance(24);
+      await pushes(world, [debounced('last', { longest })], [replaces('next')]);
+      await world.advance(10);
+      await world.handsOut();
+      await world.advance(21);
+      await world.handsOut('last');
+    },
+    async 'of one call the longest holds as well'(world) {
+      const entries = [debounced('a', { longest: 40 }), debounced('b', { longest: 40, delay: 600 })];
+      await pushes(world, entries, [free, replaces('a')]);
+      await world.advance(41);
+      await world.handsOut('b');
+    },
+    async 'a debounced job that is due is not removed: the next one waits behind it'(world) {
+      await pushes(world, [debounced('a')], [free]);
+      await world.advance(31);
+      await pushes(world, [debounced('b')], [free]);
+      await pushes(world, [debounced('c')], [replaces('b')]);
+      await world.handsOut('a');
+      await world.advance(31);
+      await world.handsOut('c');
+    },
+    async 'a debounced job that was reserved is never removed, also when it waits again'(world) {
+      await pushes(world, [debounced('a')], [free]);
+      await world.advance(31);
+      await world.settles(released(await world.reserveOne(), 60));
+      await pushes(world, [debounced('b')], [free]);
+      await pushes(world, [debounced('c')], [replaces('b')]);
+      await waits(world, 'c', 'a');
+      await world.advance(31);
+      await world.settles(releasedForFree(await world.reserveOne()));
+      await pushes(world, [debounced('d')], [free]);
+      await world.handsOut('c');
+      await world.advance(31);
+      await world.handsOut('a', 'd');
+    },
+    async 'a debounced job whose worker died is not removed, and the next one waits beside it'(world) {
+      await pushes(world, [debounced('a')], [free]);
+      await world.advance(31);
+      await world.reserveOne({ lease: 10 });
+      await pushes(world, [debounced('b', { delay: 60 })], [free]);
+      await world.advance(11);
+      await pushes(world, [debounced('c', { delay: 60 })], [replaces('b')]);
+      await world.settles(completed(await world.reserveOne()));
+      await waits(world, 'c');
+    },
+    async 'a debounced job without a delay takes the place of the one that waits, and runs at once'(world) {
+      await pushes(world, [debounced('a')], [free]);
+      await pushes(world, [debounced('b', { delay: 0 })], [replaces('a')]);
+      await pushes(world, [debounced('c'), debounced('d', { delay: 0 }), debounced('e')], [free, replaces('c'), free]);
+      await world.handsOut('b', 'd');
+      await world.advance(31);
+      await world.handsOut('e');
+    },
+  }),
+  ...cases(['reserve', 'delay', 'moments', 'debounce'], {
+    async 'a debounced job that waits for a moment gives its place to another one until then'(world) {
+      const dueAt = (await world.now()) + 60_000;
+      await pushes(world, [debounced('a', { dueAt }), debounced('other', { key: 'two', dueAt })], [free, free]);
+      await pushes(world, [debounced('b', { dueAt, longest: 10 })], [replaces('a')]);
+      await world.advance(59);
+      await world.handsOut();
+      await world.advance(2);
+      await pushes(world, [debounced('c', { dueAt: dueAt + 60_000, longest: 10 })], [free]);
+      assert.deepEqual(new Set(idsOf(await world.reserveAll())), new Set(['b', 'other']));
+      await world.advance(10);
+      await world.handsOut('c');
+    },
+  }),
+  ...cases(['reserve', 'delay', 'debounce', 'control'], {
+    async 'the next one of a job that was cancelled begins anew'(world) {
+      await pushes(world, [debounced('a', { longest: 40 })], [free]);
+      await world.advance(20);
+      assert.equal(await world.control.cancel('a'), 'removed');
+      await pushes(world, [debounced('b', { longest: 40 })], [free]);
+      await world.advance(25);
+      await pushes(world, [debounced('c', { longest: 40 })], [replaces('b')]);
+      await world.handsOut();
+      await world.advance(16);
+      await world.settles(cancelled(await world.reserveOne()));
+      await pushes(world, [debounced('d')], [free]);
+    },
+  }),
+  ...cases(['reserve', 'delay', 'debounce', 'clear'], {
+    async 'the next one after its queue was cleared begins anew'(world) {
+      await pushes(world, [debounced('a', { longest: 40 })], [free]);
+      await world.advance(20);
+      await world.connection.clear(world.queue);
+      await pushes(world, [debounced('b', { longest: 40 })], [free]);
+      await world.advance(25);
+      await world.handsOut();
+      await waits(world, 'b');
+    },
+  }),
+  ...cases(['reserve', 'delay', 'debounce', 'failed'], {
+    async 'a debounced job that has failed is retried at once, whatever waits under its key'(world) {
+      await pushes(world, [debounced('a')], [free]);
+      await world.advance(31);
+      await world.settles(failed(await world.reserveOne()));
+      await pushes(world, [debounced('b')], [free]);
+      const entry = await world.failedEntry('a');
+      const again = withCounters(entry.payload, afterRetry(readCounters(entry.payload)!.counters));
+      assert.equal(await world.failedStore.retry(entry, again), true);
+      await pushes(world, [debounced('c')], [replaces('b')]);
+      await world.handsOut('a');
+    },
+  }),
+];
