@@ -11,6 +11,11 @@ import type { Class } from '../job/definition';
 import type { Duration } from '../job/duration';
 import { type JobRegistry, registry } from '../job/registry';
 import { Lock } from './locks/lock';
+import { addToBatch, membersOf } from '../dispatch/batch/add-to-batch';
+import { Batches } from '../dispatch/batch/batches';
+import type { BatchReference } from '../connections/application';
+import type { Onward } from '../connections/onward';
+import type { BatchMember, BatchSource } from '../job/batch';
 import type { Chain, ChainLink } from '../payload/chain';
 import { guarded, type Logger } from '../base/logger';
 import type { ErrorContext } from '../connections/application';
@@ -62,6 +67,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
   readonly hooks: Hooks = new Hooks((error, { hook }) => this.report(error, { during: `the hook ${hook}` }));
   readonly routes = new Routes();
   readonly failed: FailedJobs = new FailedJobs(this);
+  readonly batches: Batches = new Batches(this);
   readonly encoder: JobEncoder = new JobEncoder(this);
   readonly payloadCreators = new Set<PayloadCreator>();
   /** What was dispatched and has not arrived. */
@@ -191,6 +197,14 @@ export class QueueManager implements DispatchApplication, FailedSources {
 
   checkChain(chain: Chain, from: string, name: string): void {
     this.encoder.checkRest(chain, from, name);
+  }
+
+  batchMembers(batch: BatchReference, jobs: readonly BatchMember[]): readonly Onward[] {
+    return membersOf(this, batch, jobs);
+  }
+
+  addToBatch(batch: BatchReference, jobs: BatchSource): Promise<number> {
+    return addToBatch(this, batch, jobs);
   }
 
   /** What runs jobs at once; there whether it is configured or not. */

@@ -3,6 +3,9 @@ import { HOOK_NAMES, type HookEvents } from '../job/hook-events';
 import { checkHook, type Hook, type HookName } from '../job/hooks';
 import type { FailedJobs } from './failed/failed-jobs';
 import { Bus } from './bus';
+import type { Batch } from '../dispatch/batch/batch';
+import type { Batches } from '../dispatch/batch/batches';
+import type { BatchSource, PendingBatch } from '../job/batch';
 import type { ChainList, PendingChain } from '../job/chain';
 import type { Class } from '../job/definition';
 import type { Duration } from '../job/duration';
@@ -86,6 +89,21 @@ export class Queue extends HookFront {
    */
   static chain(links: ChainList): PendingChain {
     return Bus.chain(links);
+  }
+
+  /**
+   * Jobs that run in any order, and what is sent when all have completed, when the first has failed, when none is left:
+   * `await Queue.batch([new Resize(1), [new Resize(2), new Upload(2)]]).then(new Report()).dispatch()`.
+   *
+   * An inner list is a chain. What is false, null or undefined is left out. A generator's jobs are sent as they come.
+   */
+  static batch(jobs: BatchSource): PendingBatch<Batch> {
+    return Bus.batch(jobs);
+  }
+
+  /** The batches of a connection: get, list, cancel, retryFailed, prune. */
+  static get batches(): Omit<Batches, 'send'> {
+    return defaultManager().batches;
   }
 
   /**

@@ -8,7 +8,9 @@ import type { JobContext } from '../job/job-context';
 import type { JobRegistry } from '../job/registry';
 import type { Logger } from '../base/logger';
 import type { Chain, ChainLink } from '../payload/chain';
+import type { BatchMember, BatchSource } from '../job/batch';
 import type { Connection } from './contract';
+import type { Onward } from './onward';
 
 /** Where an error came from that had nobody to go to. */
 export interface ErrorContext {
@@ -20,6 +22,14 @@ export interface ErrorContext {
   readonly name?: string | undefined;
   readonly connection?: string | undefined;
   readonly queue?: string | undefined;
+}
+
+/** Where to find a batch. */
+export interface BatchReference {
+  readonly id: string;
+  readonly connection: string;
+  /** One of its jobs' queues; undefined: none is known, and the store is to look for it. */
+  readonly queue: string | undefined;
 }
 
 export interface Application {
@@ -37,6 +47,10 @@ export interface Application {
   links(jobs: readonly object[], from: string): readonly ChainLink[];
   /** Whether it can follow the job `name` of the connection `from`. @throws PayloadTooLargeError */
   checkChain(chain: Chain, from: string, name: string): void;
+  /** What a job adds to its batch. @throws what is wrong with it */
+  batchMembers(batch: BatchReference, jobs: readonly BatchMember[]): readonly Onward[];
+  /** Adds jobs to a batch now; gives how many. @throws what is wrong with them, and what its store throws */
+  addToBatch(batch: BatchReference, jobs: BatchSource): Promise<number>;
   /** The connections that are open. */
   readonly drivers: Iterable<Connection>;
   /** To `Queue.onError`, or the log: errors that must not change what goes on. Never throws. */

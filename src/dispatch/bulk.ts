@@ -3,6 +3,7 @@ import { withConsequence } from '../base/define-error';
 import { nextTurn } from '../base/next-turn';
 import { OnqueueError } from '../base/onqueue-error';
 import { MOST_JOBS, pageBytes, pagesOf } from '../base/pages';
+import type { NewBatch } from '../connections/batch-store';
 import type { Pushed } from '../connections/contract';
 import { entriesFor } from '../connections/due-entries';
 import { QueueUnavailableError } from '../connections/errors';
@@ -47,7 +48,7 @@ export async function encodeAll<Encoded>(
 }
 
 /** One of our own errors, saying which of many jobs it speaks of. */
-function positioned(error: unknown, position: string): unknown {
+export function positioned(error: unknown, position: string): unknown {
   if (!(error instanceof OnqueueError)) return error;
   const { message } = error;
   error.message = `${position}: ${message}`;
@@ -148,8 +149,8 @@ export async function sendAll(
   }
 }
 
-/** Resolves when the page is on its way. */
-async function push(targetOf: () => Target, page: Page): Promise<Sending> {
+/** Resolves when the page is on its way. @param begins their batch */
+export async function push(targetOf: () => Target, page: Page, begins?: NewBatch): Promise<Sending> {
   let of: Refusal['of'] = 'store';
   const refusal = (error: unknown): Ended => ({
     refusal: { error, taken: of === 'job' ? page : takenOf(page, error), of },
@@ -158,7 +159,7 @@ async function push(targetOf: () => Target, page: Page): Promise<Sending> {
     const target = targetOf();
     if (runsJobs(target)) of = 'job';
     for (const job of page) await job.hooks?.emit('queueing', pushEvent(job));
-    const pushing = target.push(page[0].queue, await entriesFor(target, page));
+    const pushing = target.push(page[0].queue, await entriesFor(target, page), begins);
     return { page, ended: pushing.then((pushed) => told(page, pushed)).catch(refusal) };
   } catch (error) {
     return { page, ended: Promise.resolve(refusal(error)) };
@@ -191,7 +192,7 @@ function mostOf(targetOf: () => Target): { readonly jobs: number; readonly atOnc
 }
 
 /** Jobs of one queue, for one call. */
-type Page = readonly [EncodedJob, ...EncodedJob[]];
+export type Page = readonly [EncodedJob, ...EncodedJob[]];
 
 const bytesOf = ({ entry }: EncodedJob): number => pageBytes(entry.payload);
 

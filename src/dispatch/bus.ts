@@ -4,12 +4,14 @@ import { classOf } from '../base/class';
 import { checkInjection } from '../container/parameters';
 import { makeResolvable } from '../container/tsyringe-scope';
 import { extendsJob } from '../job/base';
+import { type BatchSource, PendingBatch } from '../job/batch';
 import { type ChainList, PendingChain } from '../job/chain';
 import type { Class, JobInstance } from '../job/definition';
 import type { JobDispatcher, PendingDispatch } from '../job/dispatcher';
 import { invalidHandler } from '../job/errors';
 import { hasHandle } from '../job/handles';
 import type { HandleResult, JobBase } from '../job/job';
+import type { Batch } from './batch/batch';
 import { encodeAll, sendBulk } from './bulk';
 import type { DispatchApplication } from './dispatch-application';
 import { unmappedCommand } from './errors';
@@ -45,6 +47,11 @@ export class JobBus implements JobDispatcher {
   ): PendingChain<Parameters> {
     const linksOf = typeof links === 'function' ? links : () => links;
     return new PendingChain(linksOf, (first, choice) => new PendingJob(this.#managerOf(), first, choice));
+  }
+
+  /** Jobs that run in any order, and what is sent when something becomes of them. An inner list is a chain. */
+  batch(jobs: BatchSource): PendingBatch<Batch> {
+    return new PendingBatch(jobs, (chosen, detour) => this.#managerOf().batches.send(chosen, detour));
   }
 
   /** Sends a job to its queue, and never runs it at once. */

@@ -207,11 +207,11 @@ function faultOf(middleware: unknown): { readonly name: string; readonly remedy:
       };
 }
 
-/** A link that another one could take the place of, and that of all behind it. */
+/** A link, or a job of a batch, that another one could take the place of, and that of all behind it. */
 export const debouncedInChain = defineError('E_DEBOUNCED_IN_CHAIN', (job: string) => ({
   message:
-    `${job} is debounced, and cannot be in a chain: the dispatch that took its place would end the chain. Dispatch it from the ` +
-    'handle() of the link before it, or give the chain a job without debounce.',
+    `${job} is debounced, and cannot be in a chain or a batch: the dispatch that took its place would end the chain. Dispatch it from the ` +
+    'handle() of another job of it, or take a job without debounce.',
   facts: { job },
 }));
 
@@ -220,3 +220,23 @@ export const pushesItselfInChain = defineError('E_PUSHES_ITSELF', (job: string) 
   message: `${job} pushes itself by its queue(), so nothing can follow it in a chain. Push what is to follow from its handle().`,
   facts: { job },
 }));
+
+/** A job of a batch goes elsewhere: no step could count it. */
+export const batchElsewhere = defineError('E_BATCH_ELSEWHERE', (job: string, place: string, batch: string) => ({
+  message: `${job} goes to ${place}, and its batch is kept on ${batch}. Send all jobs of a batch there, by onConnection() and onQueue() of the batch.`,
+  facts: { job, place, batch },
+}));
+
+/** Not all jobs of a batch are in. */
+export const batchIncomplete = defineError(
+  'E_BATCH_INCOMPLETE',
+  (batch: string, queued: number, total: number | undefined, cause?: unknown) => {
+    const all = total === undefined ? `${queued} jobs` : `${queued} of ${total} jobs`;
+    const end = cause === undefined ? 'its dispatcher ended' : `an error came: ${errorMessage(cause)}`;
+    return {
+      message: `${all} of the batch ${batch} were queued before ${end}. It is cancelled: those that wait are skipped. Send it anew.`,
+      facts: { batch, queued, total },
+      cause,
+    };
+  },
+);

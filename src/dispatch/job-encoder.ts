@@ -150,13 +150,14 @@ export class JobEncoder {
   #encode(job: object, dispatch: InstanceChoice, from?: string): EncodedJob {
     const definition = this.definitionOf(job);
     checkInstance(job, definition);
-    const isInChain = from !== undefined || dispatch.chain !== undefined;
-    if (isInChain && declaredDebouncing(definition) !== undefined) throw debouncedInChain(definition.name);
+    const isBound = from !== undefined || dispatch.chain !== undefined || dispatch.batch !== undefined;
+    if (isBound && declaredDebouncing(definition) !== undefined) throw debouncedInChain(definition.name);
     const instance = chosenOf(job);
     const route = this.#route(dispatch, instance, definition, from);
     const id = uuidv7();
     const chosen = resolveChosen(job, definition);
-    const ties = from === undefined ? tiesOf(job, definition, route.queue) : undefined;
+    const unique = from === undefined ? tiesOf(job, definition, route.queue) : undefined;
+    const ties = dispatch.batch === undefined ? unique : { ...unique, batch: dispatch.batch };
     const plain = encodePayload({
       definition,
       job,

@@ -60,6 +60,7 @@ class InPlaceContext extends JobContext {
   readonly payload = {};
   readonly chain = [];
   readonly cause = undefined;
+  readonly batch = undefined;
   readonly name: string;
   failure: Error | undefined;
   isOver = false;

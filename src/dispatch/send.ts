@@ -185,7 +185,7 @@ export function targetWithin(driver: Connection, transaction: unknown): Target {
   if (within === undefined) throw unknownTransaction(driver.name, transaction);
   const { driver: name, capabilities, now } = driver;
   return {
-    push: (queue, entries) => within.push(queue, entries),
+    push: (queue, entries, begins) => within.push(queue, entries, begins),
     driver: name,
     capabilities,
     now: now && (() => now.call(driver)),

@@ -10,6 +10,8 @@ export interface InstanceChoice {
   readonly middleware?: readonly Middleware[] | undefined;
   /** Of a dispatch alone. */
   readonly chain?: ChosenChain | undefined;
+  /** That it belongs to. Of a dispatch alone. */
+  readonly batch?: { readonly id: string; readonly weight: number } | undefined;
 }
 
 /** The jobs that are to follow. */
@@ -79,6 +81,7 @@ const CALLS: Readonly<Record<keyof InstanceChoice, string>> = {
   delay: 'delay() or withoutDelay()',
   middleware: 'through()',
   chain: 'Queue.chain()',
+  batch: 'Queue.batch()',
 };
 
 /** The calls that made its choices, in words; undefined: it has none. */

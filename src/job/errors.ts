@@ -194,8 +194,14 @@ export const invalidChain = defineError('E_INVALID_CHAIN', (value: unknown, reme
   facts: { value },
 }));
 
+/** A batch with what cannot be in one. */
+export const invalidBatch = defineError('E_INVALID_BATCH', (value: unknown, remedy: string) => ({
+  message: `${valueText(value)} in a batch: ${remedy}`,
+  facts: { value },
+}));
+
 /** Awaited without `dispatch()`. */
-export const notDispatched = defineError('E_NOT_DISPATCHED', (what: 'chain') => ({
+export const notDispatched = defineError('E_NOT_DISPATCHED', (what: 'chain' | 'batch') => ({
   message: `This ${what} was awaited and not sent: call dispatch() on it.`,
   facts: { what },
 }));

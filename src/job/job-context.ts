@@ -1,4 +1,5 @@
 /** The running reservation, as a job, a handler or a middleware sees it. */
+import type { BatchMember, BatchSource } from './batch';
 import type { Delay } from './duration';
 
 /** A job that is to follow. */
@@ -14,6 +15,19 @@ export interface FailedLink {
   readonly name: string;
   /** Of the error that it failed with. */
   readonly message: string;
+}
+
+/** The batch that a job belongs to, or that has sent it. */
+export interface JobBatch {
+  readonly id: string;
+  /** Where it is kept. */
+  readonly connection: string;
+  /** Adds jobs, and lists of jobs as chains, if this job succeeds: an attempt that fails adds nothing. @throws what is wrong with them */
+  add(...jobs: readonly BatchMember[]): void;
+  /** Adds them now, whatever becomes of this job: for many, also from a generator. Gives how many. @throws as `add`, and what the store throws */
+  addNow(jobs: BatchSource): Promise<number>;
+  /** Jobs that wait are skipped; those that run go on. False: it has ended, or was cancelled before. */
+  cancel(): Promise<boolean>;
 }
 
 /**
@@ -45,6 +59,8 @@ export abstract class JobContext {
   abstract readonly chain: readonly ChainedJob[];
   /** Of a job that was sent as the `catch()` of a chain: which link has failed, and why. */
   abstract readonly cause: FailedLink | undefined;
+  /** The batch that it belongs to, or that has sent it as a callback. */
+  abstract readonly batch: JobBatch | undefined;
   /** It goes back to its queue: it said so, or its attempt has failed and it has tries left. */
   abstract readonly isReleased: boolean;
   /** It said `delete()`, or was completed. */

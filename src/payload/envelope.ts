@@ -12,7 +12,7 @@ import { isPlain, isRecord } from './kinds';
 import { checkNesting } from './limits';
 import { toInstance } from './mapping';
 import { type Cause, type Chain, NO_CHAIN, readCause, readChain } from './chain';
-import { HANDLER, HANDLER_WITH_FOLLOWERS } from './payload-text';
+import { BATCH_FIELD, HANDLER, HANDLER_WITH_FOLLOWERS } from './payload-text';
 
 /**
  * `onqueue`: a job class of ours. `string`: a name and JSON data, as Laravel's string jobs are. `illuminate`: one of
@@ -27,6 +27,20 @@ const ILLUMINATE = 'Illuminate\\';
 
 /** The method that Laravel calls where a string job names none. */
 const DEFAULT_METHOD = 'fire';
+
+/** The batch that has sent a job, and where it is kept. */
+export interface SenderBatch {
+  readonly id: string;
+  readonly connection: string;
+  readonly queue: string;
+}
+
+function readSender(batch: unknown): SenderBatch | undefined {
+  if (!isRecord(batch)) return undefined;
+  const { id, connection, queue } = batch;
+  const isOurs = typeof id === 'string' && typeof connection === 'string' && typeof queue === 'string';
+  return isOurs ? { id, connection, queue } : undefined;
+}
 
 /** A payload as it was read, before any class is known. */
 export class Envelope {
@@ -45,6 +59,8 @@ export class Envelope {
   readonly version: number | undefined;
   /** What `through()` gave the dispatch, encoded; undefined: nothing. `decodeMiddleware` reads it. */
   readonly middleware: unknown;
+  /** It has ties, or others follow it. */
+  readonly isMarked: boolean;
   /** What follows it. */
   readonly chain: Chain;
   readonly #text: string;
@@ -75,12 +91,18 @@ export class Envelope {
     this.chosen = this.kind === 'illuminate' ? {} : readChosen(fields, this.kind === 'string');
     this.version = data?.version;
     this.middleware = middleware ?? undefined;
-    this.chain = job === HANDLER_WITH_FOLLOWERS ? readChain(fields) : NO_CHAIN;
+    this.isMarked = job === HANDLER_WITH_FOLLOWERS;
+    this.chain = this.isMarked ? readChain(fields) : NO_CHAIN;
   }
 
   /** Of a job that was sent by the failure of another: which, and why. */
   get cause(): Cause | undefined {
     return this.kind === 'onqueue' ? readCause(this.#parsed['cause']) : undefined;
+  }
+
+  /** Of a job that was sent by a batch: which. */
+  get batch(): SenderBatch | undefined {
+    return this.kind === 'onqueue' ? readSender(this.#parsed[BATCH_FIELD]) : undefined;
   }
 
   /** All fields, for reading. A copy: a job that changes its data changes nothing here. */

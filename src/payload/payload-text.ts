@@ -46,13 +46,16 @@ export const CHAIN_FIELDS = ['chained', 'chainCatch', 'cause'] as const;
 /** What the job counts in: see `ties.ts`. */
 export const TIES = 'ties';
 
+/** Which batch has sent the job. */
+export const BATCH_FIELD = 'batch';
+
 /** Characters that the member takes at most. */
 const LONGEST_TIES = 256;
 
 const COUNTERS = Object.keys(noCounters);
 
 const RESERVED: ReadonlySet<string> = new Set<string>(
-  ['displayName', 'job', 'data', 'middleware', 'uuid', 'id', RETRY_MARK, TIES, ...CHAIN_FIELDS].concat(
+  ['displayName', 'job', 'data', 'middleware', 'uuid', 'id', RETRY_MARK, TIES, BATCH_FIELD, ...CHAIN_FIELDS].concat(
     CHOSEN_FIELDS,
     COUNTERS,
   ),

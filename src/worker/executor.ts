@@ -18,7 +18,8 @@ import { releasesSinceRetry } from '../payload/counters';
 import { glimpseOf } from '../payload/unreadable';
 import type { Application } from '../connections/application';
 import { Announcer } from './announcer';
-import { declareCarry } from './carry';
+import { declareCarry } from '../dispatch/built-in/carry';
+import { declareSeal } from '../dispatch/built-in/seal';
 import { Deadline, Deadlines } from './deadlines';
 import { JobTimedOutError, laravelJob, poisonJob, unknownJob } from './errors';
 import { callHandle } from './handler-calls';
@@ -95,6 +96,7 @@ export class Executor {
 
   constructor(application: Application, settings: ExecutorSettings) {
     declareCarry();
+    declareSeal();
     this.#application = application;
     this.#settings = settings;
     this.#deadlines = new Deadlines(application.clock);

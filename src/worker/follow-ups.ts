@@ -13,10 +13,9 @@ import type { Application } from '../connections/application';
 import type { FollowUp, Settlement } from '../connections/contract';
 import { entryAt } from '../connections/due-entries';
 import type { Onward } from '../connections/onward';
-import { type Chain, type ChainLink, glimpseCaught, withCause, withChain } from '../payload/chain';
-import { encodePayload } from '../payload/payload-text';
-import { uuidv7 } from '../payload/uuid';
-import { Carry } from './carry';
+import { type Cause, type Chain, type ChainLink, glimpseCaught, withCause, withChain } from '../payload/chain';
+import { withTies } from '../payload/ties';
+import { carrierText } from '../dispatch/built-in/carry';
 import { failed, storeNow } from './outcome';
 import type { Outcome, RunningJob } from './running-job';
 
@@ -34,13 +33,35 @@ export function followed(outcome: Outcome, job: RunningJob, application: Followi
 /** @throws E_MANAGER_CLOSED */
 function withFollowUps(outcome: Outcome, job: RunningJob, application: Following): Outcome {
   const next = nextOf(outcome, job);
+  if (job.tie !== undefined) return ofBatch(outcome, next, job, application);
   if (next === undefined) return outcome;
   const { capabilities, isDivided = false } = application.driver(job.connectionName);
   // Where jobs run at once there is no queue that a carrier could wait in.
   if (!capabilities.reserve) return { ...outcome, onward: [next] };
   const goesAlong = capabilities.follows !== true || !isDivided || next.queue === job.queue;
   const isReached = next.connection === job.connectionName && goesAlong;
-  return sending(isReached ? next : carrierOf(next, job, application), outcome, job, application);
+  return sending([isReached ? next : carrierOf(next, job, application)], outcome, job, application);
+}
+
+/** The next link, and what the job adds, join before it leaves; they are in its store. What its failure sends need not be. */
+function ofBatch(outcome: Outcome, next: Onward | undefined, job: RunningJob, application: Following): Outcome {
+  const { outcome: end } = outcome.settlement;
+  const { capabilities, isDivided = false } = application.driver(job.connectionName);
+  if (end === 'completed') {
+    const members = [...(next === undefined ? [] : [joined(next, job)]), ...job.added];
+    return members.length === 0 ? outcome : sending(members, outcome, job, application);
+  }
+  if (end !== 'failed') return outcome;
+  const told = { ...outcome, settlement: { ...outcome.settlement, cause: causeOf(outcome, job) } as Settlement };
+  if (next === undefined) return told;
+  const isReached = next.connection === job.connectionName && (!isDivided || next.queue === job.queue);
+  if (!capabilities.reserve || isReached) return sending([next], told, job, application);
+  return sending([carrierOf(next, job, application)], told, job, application);
+}
+
+function joined(next: Onward, job: RunningJob): Onward {
+  const ties = { batch: { id: job.tie!.id, weight: job.links.length } };
+  return { ...next, entry: { ...next.entry, payload: withTies(next.entry.payload, ties), ties } };
 }
 
 /**
@@ -51,18 +72,22 @@ function withFollowUps(outcome: Outcome, job: RunningJob, application: Following
  */
 export function carriedOutcome(outcome: Outcome, job: RunningJob, application: Following): Outcome | undefined {
   const next = nextOf(outcome, job);
-  if (next === undefined || next.connection !== job.connectionName || next.queue === job.queue) return undefined;
-  return sending(carrierOf(next, job, application), outcome, job, application);
+  // A carrier would count in the batch for what it carries, and leave it before that joins.
+  if (next === undefined || job.tie !== undefined) return undefined;
+  if (next.connection !== job.connectionName || next.queue === job.queue) return undefined;
+  return sending([carrierOf(next, job, application)], outcome, job, application);
 }
 
-function sending(next: Onward, outcome: Outcome, job: RunningJob, application: Following): Outcome {
+function sending(next: readonly Onward[], outcome: Outcome, job: RunningJob, application: Following): Outcome {
   const { capabilities } = application.driver(job.connectionName);
-  if (capabilities.follows !== true) return { ...outcome, onward: [next] };
-  const followUp = followUpOf(next, storeNow(job, application), capabilities.moments === true);
-  return { ...outcome, settlement: { ...outcome.settlement, next: [followUp] } as Settlement };
+  if (capabilities.follows !== true) return { ...outcome, onward: next };
+  const now = storeNow(job, application);
+  const followUps = next.map((one) => followUpOf(one, now, capabilities.moments === true));
+  return { ...outcome, settlement: { ...outcome.settlement, next: followUps } as Settlement };
 }
 
-function nextOf({ settlement, error }: Outcome, job: RunningJob): Onward | undefined {
+function nextOf(outcome: Outcome, job: RunningJob): Onward | undefined {
+  const { settlement } = outcome;
   if (settlement.outcome === 'completed') {
     const [link] = job.links;
     // As nearly always: nothing is made for it.
@@ -72,11 +97,12 @@ function nextOf({ settlement, error }: Outcome, job: RunningJob): Onward | undef
     return onwardOf(link, job, withChain(link.payload, chainFor(link, { links, caught }, job)));
   }
   if (settlement.outcome !== 'failed') return undefined;
-  const { id, name, envelope, reservation } = job;
   // Poison is not parsed, and a text that cannot be is not read.
-  const caught = envelope === undefined ? glimpseCaught(reservation.payload) : envelope.chain.caught;
-  return caught && onwardOf(caught, job, withCause(caught.payload, { id, name, message: errorMessage(error) }));
+  const caught = job.envelope === undefined ? glimpseCaught(job.reservation.payload) : job.envelope.chain.caught;
+  return caught && onwardOf(caught, job, withCause(caught.payload, causeOf(outcome, job)));
 }
+
+const causeOf = ({ error }: Outcome, { id, name }: RunningJob): Cause => ({ id, name, message: errorMessage(error) });
 
 /** Those that name no connection mean that of the job that carries them: elsewhere they would mean another. */
 function chainFor({ connection }: ChainLink, chain: Chain, { connectionName }: RunningJob): Chain {
@@ -96,9 +122,6 @@ function followUpOf(next: Onward, now: Milliseconds, judges: boolean): FollowUp 
   return { queue, entry: asks ? entryAt(next, now, judges) : entry };
 }
 
-// Nobody has a say in its payload: a size, or a field that somebody adds, would fail a job that is done.
 function carrierOf(next: Onward, { connectionName, queue }: RunningJob, { registry }: Following): Onward {
-  const definition = registry.definitionOf(Carry)!;
-  const payload = encodePayload({ definition, job: new Carry(next), chosen: {}, id: uuidv7(), classes: registry });
-  return { connection: connectionName, queue, entry: { payload } };
+  return { connection: connectionName, queue, entry: { payload: carrierText(next, registry) } };
 }

@@ -4,19 +4,23 @@ import type { Milliseconds, Seconds } from '../base/clock';
 import type { StoreClock } from '../base/store-clock';
 import type { JobDefinition } from '../job/definition';
 import { checkDelay, type Delay } from '../job/duration';
-import { type ChainedJob, type FailedLink, JobContext } from '../job/job-context';
+import { type ChainedJob, type FailedLink, type JobBatch, JobContext } from '../job/job-context';
 import type { Middleware } from '../job/middleware';
 import type { RunOptions } from '../job/options';
 import { toError } from '../base/exception-text';
 import { fenceOf } from '../payload/counters';
 import { chainedJobOf, type ChainLink } from '../payload/chain';
 import type { Envelope } from '../payload/envelope';
+import { hasFollowers } from '../payload/payload-text';
+import { type BatchTie, readTies } from '../payload/ties';
 import { type Glimpse, UNREADABLE_NAME } from '../payload/unreadable';
 import { uuidv7 } from '../payload/uuid';
 import type { Application } from '../connections/application';
 import type { Reservation, Settlement } from '../connections/contract';
 import type { Onward } from '../connections/onward';
+import { batchElsewhere } from '../dispatch/errors';
 import type { Deadline } from './deadlines';
+import { RunningBatch } from './running-batch';
 import { manuallyFailed } from './errors';
 
 /** How the job itself ended its run. */
@@ -87,7 +91,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
   /** Set once it is decided. */
   outcome: Outcome | undefined;
   /** What has jobs follow it; the executor's. */
-  application: Pick<Application, 'links' | 'checkChain'> | undefined;
+  application: Pick<Application, 'links' | 'checkChain' | 'driver' | 'batchMembers' | 'addToBatch'> | undefined;
   /** The step of the run that comes next; the executor's. */
   step = 0;
   /** Called once with the outcome; the executor's. */
@@ -130,6 +134,8 @@ export class RunningJob extends JobContext implements DenseSetMember {
   #givenId: string | undefined;
   #closed = false;
   #links: readonly ChainLink[] | undefined;
+  #tie: BatchTie | null | undefined;
+  #batch: RunningBatch | undefined;
 
   constructor(reservation: Reservation, connectionName: string, storeClock?: StoreClock) {
     super();
@@ -229,6 +235,28 @@ export class RunningJob extends JobContext implements DenseSetMember {
     return this.envelope?.cause;
   }
 
+  /** The batch in which it counts, also where it cannot be read; as a rule there is none, and nothing is looked for. */
+  get tie(): BatchTie | undefined {
+    if (this.#tie === undefined) {
+      const { payload } = this.reservation;
+      const isMarked = this.envelope?.isMarked ?? hasFollowers(payload);
+      this.#tie = (isMarked ? readTies(payload)?.batch : undefined) ?? null;
+    }
+    return this.#tie ?? undefined;
+  }
+
+  get batch(): JobBatch | undefined {
+    const { tie, connectionName: connection, queue } = this;
+    const reference = tie === undefined ? this.envelope?.batch : { id: tie.id, connection, queue };
+    if (reference === undefined || this.application === undefined) return undefined;
+    return (this.#batch ??= new RunningBatch(reference, this.application, () => this.#closed));
+  }
+
+  /** What it adds to its batch. */
+  get added(): readonly Onward[] {
+    return this.#batch?.added ?? [];
+  }
+
   // Encoded here, where the caller's stack says whose mistake it is.
   appendToChain(...jobs: readonly object[]): void {
     this.#follow([...this.links, ...this.#linksOf(jobs)]);
@@ -282,8 +310,21 @@ export class RunningJob extends JobContext implements DenseSetMember {
 
   #follow(links: readonly ChainLink[]): void {
     if (this.#closed) return;
+    if (this.tie !== undefined) this.#checkCounted(links);
     this.application?.checkChain({ links, caught: this.envelope?.chain.caught }, this.connectionName, this.name);
     this.#links = links;
+  }
+
+  /** @throws E_BATCH_ELSEWHERE */
+  #checkCounted(links: readonly ChainLink[]): void {
+    const isDivided = this.application?.driver(this.connectionName).isDivided === true;
+    for (const link of links) {
+      const { name, connection, queue } = chainedJobOf(link, this.connectionName);
+      if (connection !== this.connectionName)
+        throw batchElsewhere(name, `the connection '${connection}'`, `'${this.connectionName}'`);
+      if (isDivided && queue !== this.queue)
+        throw batchElsewhere(name, `the queue '${queue}'`, `the queue '${this.queue}' of a cluster`);
+    }
   }
 
   #end(ending: Ending): void {

@@ -18,6 +18,7 @@ const contextOf = (calls: unknown[]): JobContext => ({
   payload: {},
   chain: [],
   cause: undefined,
+  batch: undefined,
   appendToChain: () => undefined,
   prependToChain: () => undefined,
   isReleased: false,

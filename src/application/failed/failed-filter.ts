@@ -1,6 +1,7 @@
 /** Which failed jobs are meant: those that fit all that is given. */
 import { type Duration, durationSeconds } from '../../job/duration';
 import type { FailedEntry } from '../../connections/failed-store';
+import { readTies } from '../../payload/ties';
 import { invalidFailedFilter } from './errors';
 
 export interface FailedFilter {
@@ -10,13 +11,15 @@ export interface FailedFilter {
   readonly connection?: string | undefined;
   /** Those of this name. */
   readonly name?: string | undefined;
+  /** Those of this batch, by its id. */
+  readonly batch?: string | undefined;
   /** Those with this text in their error: its message, its stack or its causes, as `exception` shows them. */
   readonly error?: string | undefined;
   /** Those that failed longer ago than this, by the clock of their store. */
   readonly olderThan?: Duration | undefined;
 }
 
-const TEXTS: readonly string[] = ['queue', 'connection', 'name', 'error'];
+const TEXTS: readonly string[] = ['queue', 'connection', 'name', 'batch', 'error'];
 
 /** Whether none of these fields says anything. */
 export function isEmpty(filter: FailedFilter): boolean {
@@ -49,7 +52,7 @@ export function checkCounts(counts: Readonly<Record<string, number | undefined>>
 
 /** @param now by the clock of the store, in milliseconds; asked for only where `olderThan` is given */
 export async function fitting(
-  { queue, connection, name, error, olderThan }: FailedFilter,
+  { queue, connection, name, batch, error, olderThan }: FailedFilter,
   now: () => Promise<number> | number,
 ): Promise<(entry: FailedEntry) => boolean> {
   const before = olderThan === undefined ? Infinity : (await now()) - durationSeconds(olderThan, 'olderThan') * 1000;
@@ -57,6 +60,7 @@ export async function fitting(
     (queue === undefined || entry.queue === queue) &&
     (connection === undefined || entry.connection === connection) &&
     (name === undefined || entry.name === name) &&
+    (batch === undefined || readTies(entry.payload)?.batch?.id === batch) &&
     (error === undefined || entry.exception.includes(error)) &&
     entry.failedAt < before;
 }

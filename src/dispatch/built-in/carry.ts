@@ -2,15 +2,17 @@
  * The carrier: goes into the queue of a job in the step that records its end, and sends another one on to where that step
  * cannot reach. It is tried until it has, also by workers to which the other connection is not known.
  */
-import { toError } from '../base/exception-text';
-import { currentApplication } from '../connections/application';
-import { type Onward, sendOnward } from '../connections/onward';
-import { followUpEvent } from '../connections/push-event';
-import { inject } from '../container/scope';
-import { declareJob } from '../job/declare';
-import { JobContext } from '../job/job-context';
-import { registry } from '../job/registry';
-import { CARRIER } from '../payload/chain';
+import { toError } from '../../base/exception-text';
+import { currentApplication } from '../../connections/application';
+import { type Onward, sendOnward } from '../../connections/onward';
+import { followUpEvent } from '../../connections/push-event';
+import { inject } from '../../container/scope';
+import { declareJob } from '../../job/declare';
+import { JobContext } from '../../job/job-context';
+import { type JobRegistry, registry } from '../../job/registry';
+import { CARRIER, withCause } from '../../payload/chain';
+import { encodePayload } from '../../payload/payload-text';
+import { uuidv7 } from '../../payload/uuid';
 
 export class Carry {
   readonly onward: Onward;
@@ -24,7 +26,7 @@ export class Carry {
     const job = inject(JobContext);
     const target = application.driver(this.onward.connection);
     try {
-      const entry = await sendOnward(application, this.onward);
+      const entry = await sendOnward(application, told(this.onward, job));
       const event = application.hooks.has('queued') ? followUpEvent(this.onward, entry) : undefined;
       // Not waited for: a hook that never comes back must not have it sent once more.
       if (event !== undefined) void application.hooks.emit('queued', event);
@@ -36,9 +38,22 @@ export class Carry {
   }
 }
 
+/** What a batch has told the carrier is meant for what that carries. */
+function told(onward: Onward, { cause }: JobContext): Onward {
+  if (cause === undefined) return onward;
+  return { ...onward, entry: { ...onward.entry, payload: withCause(onward.entry.payload, cause) } };
+}
+
 /** Before the first job runs, and not when this module is loaded: a second version of Onqueue is told of by its first job. */
 export function declareCarry(): void {
   if (registry().definitionOf(Carry) !== undefined) return;
   const options = { name: CARRIER, tries: 0, timeout: 0, backoff: { exponential: '1s', max: '1m' } } as const;
   declareJob(Carry, options, declareCarry, true);
+}
+
+// Nobody has a say in its payload: a size, or a field that somebody adds, would fail a job that is done.
+export function carrierText(onward: Onward, classes: JobRegistry): string {
+  declareCarry();
+  const definition = classes.definitionOf(Carry)!;
+  return encodePayload({ definition, job: new Carry(onward), chosen: {}, id: uuidv7(), classes });
 }

@@ -1,0 +1,36 @@
+/** More jobs for a batch that is there. */
+import type { BatchReference } from '../../connections/application';
+import type { Onward } from '../../connections/onward';
+import type { BatchMember, BatchSource } from '../../job/batch';
+import { sendBulk } from '../bulk';
+import type { DispatchApplication } from '../dispatch-application';
+import { Chunks } from './chunks';
+import { Members } from './members';
+import { placeOf } from './send-batch';
+
+/** Sends them; gives how many. */
+export async function addToBatch(
+  manager: DispatchApplication,
+  batch: BatchReference,
+  jobs: BatchSource,
+): Promise<number> {
+  const chunks = new Chunks(jobs, new Members(manager, placeOf(manager, batch)), manager.clock);
+  let added = 0;
+  for (let isLast = false; !isLast;) {
+    const chunk = await chunks.next();
+    isLast = chunk.isLast;
+    const ids = await sendBulk(chunk.jobs, (name) => manager.driver(name));
+    added += ids.filter((id, at) => id === chunk.jobs[at]!.id).length;
+  }
+  return added;
+}
+
+/** Those that go in with the outcome of one of its jobs. */
+export function membersOf(
+  manager: DispatchApplication,
+  batch: BatchReference,
+  jobs: readonly BatchMember[],
+): readonly Onward[] {
+  const members = new Members(manager, placeOf(manager, batch));
+  return jobs.flatMap((job) => members.encodeFollower(job) ?? []);
+}

@@ -1,0 +1,101 @@
+/** A batch, as it was when it was looked at. */
+import type { BatchState } from '../../connections/batch-store';
+import type { BatchSource } from '../../job/batch';
+import type { DispatchApplication } from '../dispatch-application';
+import { addToBatch } from './add-to-batch';
+import type { SentBatch } from './send-batch';
+
+export class Batch {
+  readonly #manager: DispatchApplication;
+  readonly #queue: string | undefined;
+  readonly #state: BatchState;
+  readonly id: string;
+  /** Empty: it was given none. */
+  readonly name: string;
+  readonly connection: string;
+  /** Jobs that wait or run, with the links behind them. */
+  readonly pending: number;
+  readonly completed: number;
+  readonly failed: number;
+  /** Those that were cancelled or cleared, or stood behind a link that has failed. */
+  readonly skipped: number;
+  readonly allowsFailures: boolean;
+  readonly createdAt: Date;
+  readonly cancelledAt: Date | undefined;
+  /** No job was left. */
+  readonly finishedAt: Date | undefined;
+
+  constructor(manager: DispatchApplication, connection: string, state: BatchState, queue?: string) {
+    this.#manager = manager;
+    this.#queue = queue;
+    this.#state = state;
+    this.connection = connection;
+    this.id = state.id;
+    this.name = state.name;
+    this.pending = state.pending;
+    this.completed = state.completed;
+    this.failed = state.failed;
+    this.skipped = state.skipped;
+    this.allowsFailures = state.allowsFailures;
+    this.createdAt = new Date(state.createdAt);
+    this.cancelledAt = momentOf(state.cancelledAt);
+    this.finishedAt = momentOf(state.finishedAt);
+  }
+
+  static of(manager: DispatchApplication, { place, state }: SentBatch): Batch {
+    return new Batch(manager, place.connection, state, place.queue);
+  }
+
+  get total(): number {
+    return this.pending + this.completed + this.failed + this.skipped;
+  }
+
+  /** How much of it has ended, from 0 to 1. */
+  get progress(): number {
+    return this.total === 0 ? 1 : (this.total - this.pending) / this.total;
+  }
+
+  get isFinished(): boolean {
+    return this.finishedAt !== undefined;
+  }
+
+  get isCancelled(): boolean {
+    return this.cancelledAt !== undefined;
+  }
+
+  /** Not all of its jobs are in yet: whoever sends them goes on, or has died less than a minute ago. */
+  get isOpen(): boolean {
+    return this.#state.openUntil !== undefined;
+  }
+
+  /** As it is now; undefined: it is known no more, or not yet. */
+  async refresh(): Promise<Batch | undefined> {
+    const driver = this.#manager.driver(this.connection);
+    // Where its jobs ran at once, it is what it was at their end.
+    if (driver.batches === undefined) return this;
+    const state = await driver.batches.find(this.id, this.#queue);
+    return state && new Batch(this.#manager, this.connection, state, this.#queue);
+  }
+
+  /** Jobs that wait are skipped; those that run go on. False: it has ended, or was cancelled before. */
+  async cancel(): Promise<boolean> {
+    return (await this.#manager.driver(this.connection).batches?.cancel(this.id, this.#queue)) ?? false;
+  }
+
+  /**
+   * More jobs. Gives how many went in.
+   *
+   * @throws what is wrong with them; E_BATCH_ENDED it is finished or cancelled; BulkInterruptedError some are in
+   */
+  async add(jobs: BatchSource): Promise<number> {
+    return addToBatch(this.#manager, { id: this.id, connection: this.connection, queue: this.#queue }, jobs);
+  }
+
+  /** Sends those of its jobs back that have failed; says how many. It is cancelled no more. @throws as `Queue.failed.retry()` does */
+  async retryFailed(): Promise<number> {
+    return this.#manager.failed.retry({ batch: this.id, connection: this.connection });
+  }
+}
+
+const momentOf = (milliseconds: number | undefined): Date | undefined =>
+  milliseconds === undefined ? undefined : new Date(milliseconds);

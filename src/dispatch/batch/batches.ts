@@ -1,0 +1,78 @@
+/** The batches of all connections that keep some: `Queue.batches`. */
+import { CapabilityError } from '../../connections/errors';
+import { type Duration, durationSeconds } from '../../job/duration';
+import type { BatchDetour, ChosenBatch } from '../../job/batch';
+import type { DispatchApplication } from '../dispatch-application';
+import { Batch } from './batch';
+import { sendBatch } from './send-batch';
+
+export interface BatchListOptions {
+  /** Default: that of the configuration. */
+  readonly connection?: string | undefined;
+  /** Default 100. */
+  readonly limit?: number | undefined;
+  readonly offset?: number | undefined;
+}
+
+export interface BatchPlaceOptions {
+  /** Where it is kept; default: that of the configuration. */
+  readonly connection?: string | undefined;
+}
+
+export interface BatchPruneOptions extends BatchPlaceOptions {
+  /** Those that finished longer ago. */
+  readonly olderThan: Duration;
+  /** Those as well that were created longer ago and have not finished. Default false. */
+  readonly unfinished?: boolean | undefined;
+}
+
+export class Batches {
+  readonly #manager: DispatchApplication;
+
+  constructor(manager: DispatchApplication) {
+    this.#manager = manager;
+  }
+
+  /** Undefined: it is not known, or no more: finished ones are kept for a day. @throws CapabilityError */
+  async get(id: string, { connection }: BatchPlaceOptions = {}): Promise<Batch | undefined> {
+    const { name, store } = this.#store(connection);
+    const state = await store.find(id);
+    return state && new Batch(this.#manager, name, state);
+  }
+
+  /** Newest first. @throws CapabilityError */
+  async list({ connection, limit = 100, offset }: BatchListOptions = {}): Promise<Batch[]> {
+    const { name, store } = this.#store(connection);
+    return (await store.list({ limit, offset })).map((state) => new Batch(this.#manager, name, state));
+  }
+
+  /** Jobs that wait are skipped; those that run go on. False: it has ended, was cancelled before, or is unknown. @throws CapabilityError */
+  async cancel(id: string, { connection }: BatchPlaceOptions = {}): Promise<boolean> {
+    return this.#store(connection).store.cancel(id);
+  }
+
+  /** Sends those of its jobs back that have failed; says how many. @throws as `Queue.failed.retry()` does */
+  async retryFailed(id: string, { connection }: BatchPlaceOptions = {}): Promise<number> {
+    return this.#manager.failed.retry({ batch: id, connection: this.#store(connection).name });
+  }
+
+  /** Forgets old ones; says how many. Their jobs stay. @throws CapabilityError, E_INVALID_DURATION */
+  async prune({ connection, olderThan, unfinished }: BatchPruneOptions): Promise<number> {
+    const seconds = durationSeconds(olderThan, 'olderThan of batches.prune()');
+    return this.#store(connection).store.prune({ olderThan: seconds, unfinished });
+  }
+
+  /** @throws what is wrong with it; E_BATCH_INCOMPLETE */
+  async send(chosen: ChosenBatch, detour: BatchDetour): Promise<Batch> {
+    const sending = sendBatch(this.#manager, chosen, detour);
+    this.#manager.outbox.track(sending);
+    return Batch.of(this.#manager, await sending);
+  }
+
+  #store(connection?: string) {
+    const { name } = this.#manager.settings(connection);
+    const { batches, driver } = this.#manager.driver(name);
+    if (batches === undefined) throw new CapabilityError(name, driver, 'batches');
+    return { name, store: batches };
+  }
+}

@@ -1,0 +1,84 @@
+/** The jobs of a batch by the thousand: a list all at once, what a generator gives as it comes. */
+import type { Clock, Timer } from '../../base/clock';
+import { nextTurn } from '../../base/next-turn';
+import type { BatchMember, BatchSource } from '../../job/batch';
+import { invalidBatch } from '../../job/errors';
+import type { EncodedJob } from '../job-encoder';
+import type { Members } from './members';
+
+export interface Chunk {
+  /** Perhaps none: its source is slow. */
+  readonly jobs: readonly EncodedJob[];
+  readonly isLast: boolean;
+}
+
+const JOBS = 1000;
+const BYTES = 8 * 1024 * 1024;
+/** Milliseconds for which what has come waits for more. */
+const PATIENCE = 10_000;
+/** At some 10 µs for each, a millisecond's worth. */
+const ENCODED_AT_ONCE = 100;
+
+type Came = IteratorResult<BatchMember>;
+
+export class Chunks {
+  /** Encoded as a whole before the first is sent. */
+  readonly isList: boolean;
+  readonly #members: Members;
+  readonly #source: Iterator<BatchMember> | AsyncIterator<BatchMember>;
+  readonly #clock: Clock;
+  #coming: Promise<Came> | undefined;
+
+  /** @throws E_INVALID_BATCH */
+  constructor(source: BatchSource, members: Members, clock: Clock) {
+    this.isList = Array.isArray(source) || source instanceof Set;
+    this.#members = members;
+    this.#source = iteratorOf(source);
+    this.#clock = clock;
+  }
+
+  /** @throws what its source throws, and what is wrong with a job */
+  async next(): Promise<Chunk> {
+    const jobs: EncodedJob[] = [];
+    const most = this.isList ? Infinity : JOBS;
+    let bytes = 0;
+    let timer: Timer | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      if (!this.isList) timer = this.#clock.after(PATIENCE, () => resolve(undefined), true);
+    });
+    try {
+      for (let turn = 1; jobs.length < most && (this.isList || bytes < BYTES); turn += 1) {
+        const coming = (this.#coming ?? this.#source.next()) as Came | Promise<Came>;
+        let came = coming as Came | undefined;
+        if (coming instanceof Promise) {
+          this.#coming = coming;
+          came = await Promise.race([coming, late]);
+        }
+        if (came === undefined) return { jobs, isLast: false };
+        this.#coming = undefined;
+        if (came.done === true) return { jobs, isLast: true };
+        const job = this.#members.encode(came.value);
+        if (job === undefined) continue;
+        jobs.push(job);
+        bytes += job.entry.payload.length;
+        if (turn % ENCODED_AT_ONCE === 0) await nextTurn();
+      }
+      return { jobs, isLast: false };
+    } finally {
+      timer?.cancel();
+    }
+  }
+
+  /** No more is asked of its source. */
+  async close(): Promise<void> {
+    await this.#source.return?.();
+  }
+}
+
+function iteratorOf(source: BatchSource): Iterator<BatchMember> | AsyncIterator<BatchMember> {
+  if (typeof source === 'object' && source !== null) {
+    if (Symbol.asyncIterator in source) return source[Symbol.asyncIterator]();
+    if (Symbol.iterator in source) return source[Symbol.iterator]();
+  }
+  throw invalidBatch(source, 'it takes a list of jobs, or a generator of them.');
+}

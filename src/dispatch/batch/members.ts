@@ -1,0 +1,119 @@
+/** The jobs of a batch, as they are sent: each says in its text that it belongs to it. */
+import type { Onward } from '../../connections/onward';
+import { type BatchMember, isJob } from '../../job/batch';
+import { chosenOf } from '../../job/beside-instance';
+import type { JobInstance } from '../../job/definition';
+import { invalidBatch } from '../../job/errors';
+import { withChain } from '../../payload/chain';
+import { withTies } from '../../payload/ties';
+import { positioned } from '../bulk';
+import { batchElsewhere, pushesItselfInChain } from '../errors';
+import type { EncodedJob } from '../job-encoder';
+import type { DispatchApplication } from '../dispatch-application';
+import { checkTies, pushesItself } from '../send';
+
+/** Where a batch is kept. */
+export interface BatchPlace {
+  readonly id: string;
+  readonly connection: string;
+  /** One of its jobs' queues: where it is kept, in a store that keeps each queue by itself. */
+  readonly queue: string;
+  /** Where those go that say nothing themselves; undefined: where their classes say. */
+  readonly chosenQueue: string | undefined;
+  /** The one queue that all must be in; undefined: any. */
+  readonly only: string | undefined;
+}
+
+export class Members {
+  readonly #manager: DispatchApplication;
+  readonly #place: BatchPlace;
+  readonly #seen = new WeakSet();
+  #count = 0;
+
+  constructor(manager: DispatchApplication, place: BatchPlace) {
+    this.#manager = manager;
+    this.#place = place;
+  }
+
+  /** @throws what is wrong with it, which it names by its place */
+  encode(member: BatchMember): EncodedJob | undefined {
+    return this.#placed(member, (first, links) => {
+      const { id, connection, chosenQueue: queue } = this.#place;
+      const own = chosenOf(first);
+      const encoded = this.#manager.encoder.encode(first, {
+        batch: { id, weight: 1 + links.length },
+        ...(own.connection === undefined && { connection }),
+        ...(own.queue === undefined && queue !== undefined && { queue }),
+        ...(links.length > 0 && { chain: { links, connection, queue } }),
+      });
+      this.#checkPlace(encoded.name, encoded.connection, encoded.queue);
+      checkTies([encoded], () => this.#manager.driver(connection));
+      return encoded;
+    });
+  }
+
+  /** One that follows a job of the batch: it holds no key, for nothing may refuse it. @throws what is wrong with it */
+  encodeFollower(member: BatchMember): Onward | undefined {
+    return this.#placed(member, (first, links) => {
+      const { id, connection, chosenQueue: queue } = this.#place;
+      const [link, ...behind] = this.#manager.encoder.links([first, ...links], connection, { connection, queue });
+      this.#checkPlace(this.#nameOf(first), link!.connection ?? connection, link!.queue);
+      const ties = { batch: { id, weight: 1 + links.length } };
+      const payload = withTies(withChain(link!.payload, { links: behind }), ties);
+      const { delay, dueAt, retryWithin } = link!;
+      return { connection, queue: link!.queue, retryWithin, entry: { payload, delay, dueAt, ties } };
+    });
+  }
+
+  #placed<Encoded>(
+    member: BatchMember,
+    encode: (first: object, links: readonly object[]) => Encoded,
+  ): Encoded | undefined {
+    if (isLeftOut(member)) return undefined;
+    this.#count += 1;
+    try {
+      const jobs: readonly unknown[] = Array.isArray(member) ? member.filter((link) => !isLeftOut(link)) : [member];
+      for (const job of jobs) this.#check(job);
+      const [first, ...links] = jobs as readonly object[];
+      if (first === undefined) throw invalidBatch(member, 'a chain in it needs a job to begin with.');
+      for (const link of links) this.#checkLink(link);
+      return encode(first, links);
+    } catch (error) {
+      throw positioned(error, `job ${this.#count}`);
+    }
+  }
+
+  #checkLink(link: object): void {
+    const { connection, chosenQueue } = this.#place;
+    const own = chosenOf(link);
+    const queue = own.queue ?? chosenQueue;
+    const route = this.#manager.encoder.route(link, { connection, ...(queue !== undefined && { queue }) });
+    this.#checkPlace(this.#nameOf(link), own.connection ?? connection, route.queue);
+  }
+
+  #nameOf(job: object): string {
+    return this.#manager.encoder.definitionOf(job).name;
+  }
+
+  #check(job: unknown): asserts job is JobInstance {
+    if (typeof job === 'function' || !isJob(job))
+      throw invalidBatch(
+        job,
+        'it takes instances of jobs, and lists of such as chains, as in Queue.batch([new Resize(1)]).',
+      );
+    if (pushesItself(job)) throw pushesItselfInChain(this.#manager.encoder.definitionOf(job).name);
+    if (this.#seen.has(job)) throw invalidBatch(job, 'it is in it twice; make an instance for each.');
+    this.#seen.add(job);
+  }
+
+  #checkPlace(name: string, connection: string, queue: string): void {
+    const place = this.#place;
+    if (connection !== place.connection)
+      throw batchElsewhere(name, `the connection '${connection}'`, `'${place.connection}'`);
+    if (place.only !== undefined && queue !== place.only)
+      throw batchElsewhere(name, `the queue '${queue}'`, `the queue '${place.only}' of a cluster`);
+  }
+}
+
+const isLeftOut = (member: unknown): member is false | null | undefined =>
+  member === false || member === null || member === undefined;

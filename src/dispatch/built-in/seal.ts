@@ -1,0 +1,55 @@
+/**
+ * Goes in with the first jobs of a batch that takes several calls, and is due when who sends them has been silent for too long: then
+ * that has died, and the batch would never end.
+ */
+import type { Seconds } from '../../base/clock';
+import { currentApplication } from '../../connections/application';
+import { inject } from '../../container/scope';
+import { declareJob } from '../../job/declare';
+import { JobContext } from '../../job/job-context';
+import { type JobRegistry, registry } from '../../job/registry';
+import { encodePayload } from '../../payload/payload-text';
+import { uuidv7 } from '../../payload/uuid';
+import { batchIncomplete } from '../errors';
+
+/** Seconds that each call may take, and the pause between two. */
+export const OPEN_FOR: Seconds = 60;
+
+const SEAL = 'onqueue:seal';
+
+export class Seal {
+  readonly batch: string;
+  /** Of its jobs, where it is known. */
+  readonly total: number | undefined;
+
+  constructor(batch: string, total: number | undefined) {
+    this.batch = batch;
+    this.total = total;
+  }
+
+  async handle(): Promise<void> {
+    const { batch: id, total } = this;
+    const job = inject(JobContext);
+    const { queue } = job;
+    const connection = currentApplication()!.driver(job.connectionName);
+    const batch = await connection.batches?.find(id, queue);
+    if (batch?.openUntil === undefined) return;
+    const { name, pending, completed, failed, skipped } = batch;
+    const { code, message } = batchIncomplete(id, pending + completed + failed + skipped, total);
+    const sealed = await connection.batches?.seal(id, queue, { id, name, message: `${code}: ${message}` });
+    // More has come meanwhile, or is to come.
+    if (sealed !== true) job.defer(OPEN_FOR);
+  }
+}
+
+export function declareSeal(): void {
+  if (registry().definitionOf(Seal) !== undefined) return;
+  const options = { name: SEAL, tries: 0, timeout: 0, backoff: { exponential: '1s', max: '1m' } } as const;
+  declareJob(Seal, options, declareSeal, true);
+}
+
+export function sealText(batch: string, total: number | undefined, classes: JobRegistry): string {
+  declareSeal();
+  const definition = classes.definitionOf(Seal)!;
+  return encodePayload({ definition, job: new Seal(batch, total), chosen: {}, id: uuidv7(), classes });
+}

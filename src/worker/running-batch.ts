@@ -1,0 +1,41 @@
+/** `this.job.batch`: the batch of a running job, and what the job adds to it. */
+import type { Application, BatchReference } from '../connections/application';
+import type { Onward } from '../connections/onward';
+import type { BatchMember, BatchSource } from '../job/batch';
+import type { JobBatch } from '../job/job-context';
+
+export class RunningBatch implements JobBatch {
+  readonly id: string;
+  readonly connection: string;
+  /** Sent with the success of the job. */
+  readonly added: Onward[] = [];
+  readonly #reference: BatchReference;
+  readonly #application: Pick<Application, 'driver' | 'batchMembers' | 'addToBatch'>;
+  readonly #isOver: () => boolean;
+
+  constructor(
+    reference: BatchReference,
+    application: Pick<Application, 'driver' | 'batchMembers' | 'addToBatch'>,
+    isOver: () => boolean,
+  ) {
+    this.id = reference.id;
+    this.connection = reference.connection;
+    this.#reference = reference;
+    this.#application = application;
+    this.#isOver = isOver;
+  }
+
+  // Encoded here, where the caller's stack says whose mistake it is.
+  add(...jobs: readonly BatchMember[]): void {
+    if (!this.#isOver()) this.added.push(...this.#application.batchMembers(this.#reference, jobs));
+  }
+
+  async addNow(jobs: BatchSource): Promise<number> {
+    return this.#application.addToBatch(this.#reference, jobs);
+  }
+
+  async cancel(): Promise<boolean> {
+    const { id, connection, queue } = this.#reference;
+    return (await this.#application.driver(connection).batches?.cancel(id, queue)) ?? false;
+  }
+}
