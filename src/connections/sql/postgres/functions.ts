@@ -1,5 +1,6 @@
 /**
- * The two functions that the hot path consists of: each call is one round trip and one transaction.
+ * The two functions that the hot path consists of: each call is one round trip and one transaction. Jobs with unique keys are pushed by
+ * one of their own, in `key-functions.ts`, so that the others cost nothing more.
  *
  * They plan without sequential scans, sorts, and joins that read a whole side: a plan that was made while a queue was short would
  * be kept when it is long, and read all of it for each job. To forbid is to price too high, which must not start the compiler.
@@ -13,7 +14,7 @@ import { DUE, PAUSED_UNTIL } from './columns';
 
 const COMPARISON = { larger: 'greatest', smaller: 'least' };
 
-const PLANS = ['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin']
+export const PLANS = ['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin']
   .map((plan) => `SET enable_${plan} = off `)
   .join('')
   .concat('SET jit = off SET plan_cache_mode = force_generic_plan');
@@ -22,17 +23,17 @@ const PLANS = ['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin']
 const RESERVED_THEN = 'num_nonnulls(reserved_at) = 1';
 
 /** What is 0 does not travel: each value of a job costs as much to read as to store. */
-const COUNTED = COUNTERS.replaceAll(/\w+/g, 'coalesce($&, 0)');
+export const COUNTED = COUNTERS.replaceAll(/\w+/g, 'coalesce($&, 0)');
 
-const COUNTER_TYPES = 'attempts bigint, crashes bigint, exceptions bigint, timeouts bigint, releases bigint';
-const NOW = 'extract(epoch FROM clock_timestamp())::double precision + p_offset';
+export const COUNTER_TYPES = 'attempts bigint, crashes bigint, exceptions bigint, timeouts bigint, releases bigint';
+export const NOW = 'extract(epoch FROM clock_timestamp())::double precision + p_offset';
 
 /** For Laravel, whose columns are whole seconds of four bytes: never too early, and at once where there is no delay. */
-const availableAt = (delay: string): string =>
+export const availableAt = (delay: string): string =>
   `CASE WHEN ${delay} > 0 THEN least(ceil(v_now + ${delay}), 2147483647) ELSE floor(v_now) END::integer`;
 
 /** What was sent on a connection that was given up may still be under way, or come later than what was sent after it. */
-const oneByOne = '    PERFORM pg_advisory_xact_lock(hashtextextended(p_client, 0));';
+export const oneByOne = '    PERFORM pg_advisory_xact_lock(hashtextextended(p_client, 0));';
 
 /**
  * Adds jobs, and wakes who waits for them. Returns the number of one that is not unique: then none is added.
@@ -55,7 +56,20 @@ ${oneByOne}
       RETURN NULL;
     END IF;
   END IF;
-  IF p_unique THEN
+${refuseTwins(jobs)}
+${insertJobs(names, 'p_jobs')}
+  IF p_client <> '' THEN
+    ${rememberQueues(queues, 'p_queues')}
+    INSERT INTO ${calls} AS known (client, call, called_at) VALUES (p_client, p_call, floor(v_now)::integer)
+      ON CONFLICT (client) DO UPDATE SET call = excluded.call, called_at = excluded.called_at, answer = NULL;
+  END IF;
+  ${wake(channel, 'p_queues')}
+  RETURN NULL;
+END $$;`;
+}
+
+/** Returns the number of a job whose very text waits as delayed already. */
+export const refuseTwins = (jobs: string): string => `  IF p_unique THEN
     FOR v_job IN
       SELECT * FROM json_to_recordset(p_jobs) AS job (n integer, queue text, payload text, uuid text, "unique" boolean) WHERE "unique"
     LOOP
@@ -67,17 +81,7 @@ ${oneByOne}
         RETURN v_job.n;
       END IF;
     END LOOP;
-  END IF;
-${insertJobs(names, 'p_jobs')}
-  IF p_client <> '' THEN
-    ${rememberQueues(queues, 'p_queues')}
-    INSERT INTO ${calls} AS known (client, call, called_at) VALUES (p_client, p_call, floor(v_now)::integer)
-      ON CONFLICT (client) DO UPDATE SET call = excluded.call, called_at = excluded.called_at, answer = NULL;
-  END IF;
-  ${wake(channel, 'p_queues')}
-  RETURN NULL;
-END $$;`;
-}
+  END IF;`;
 
 /** @param given a JSON of jobs. @param settled the jobs that were settled, where only what follows these is to be added */
 function insertJobs({ jobs, places }: Identifiers, given: string, settled?: string): string {
@@ -93,10 +97,10 @@ function insertJobs({ jobs, places }: Identifiers, given: string, settled?: stri
   ) AS job;`;
 }
 
-const rememberQueues = (queues: string, given: string): string =>
+export const rememberQueues = (queues: string, given: string): string =>
   `INSERT INTO ${queues} (name) SELECT unnest(${given}) ON CONFLICT DO NOTHING;`;
 
-const wake = (channel: string, queues: string): string =>
+export const wake = (channel: string, queues: string): string =>
   `PERFORM pg_notify(${literal(channel)}, woken) FROM unnest(${queues}) AS woken;`;
 
 /**
@@ -121,6 +125,7 @@ DECLARE
   v_queue text;
   v_job record;
   v_ids bigint[];
+  v_back bigint[];
   v_last text;
   v_place bigint;
   v_head bigint;
@@ -151,8 +156,13 @@ function settling(names: Identifiers): string {
   return `  IF cardinality(p_unheard) > 0 THEN
     SELECT coalesce(max(answer), '{}') INTO v_settled FROM ${calls} WHERE client = p_client AND call = ANY (p_unheard);
     v_before := cardinality(v_settled);
-    UPDATE ${jobs} SET ${UNHELD}, attempts = greatest(attempts - 1, 0), releases = releases + 1
-    WHERE ${RESERVED} AND holder IN (SELECT p_client || ':' || unheard FROM unnest(p_unheard) AS unheard);
+    WITH back AS (
+      UPDATE ${jobs} SET ${UNHELD}, attempts = greatest(attempts - 1, 0), releases = releases + 1
+      WHERE ${RESERVED} AND holder IN (SELECT p_client || ':' || unheard FROM unnest(p_unheard) AS unheard)
+      RETURNING id, start_key
+    )
+    SELECT array_agg(id) INTO v_back FROM back WHERE start_key IS NOT NULL;
+    ${retakeKeys(names)}
   END IF;
   IF p_released IS NOT NULL OR p_failed IS NOT NULL THEN
     -- As a renewal locks them, in the order of their ids: one by one, in another, the two would wait for each other.
@@ -170,9 +180,9 @@ function settling(names: Identifiers): string {
   END IF;
   IF p_released IS NOT NULL THEN
     FOR v_job IN
-      SELECT id, fence, ${COUNTERS}, coalesce(due - v_now, delay) AS delay, front
+      SELECT id, fence, ${COUNTERS}, coalesce(due - v_now, delay) AS delay, front, retakes
       FROM json_to_recordset(p_released) AS job (id bigint, fence bigint, delay double precision, due double precision,
-        front boolean, ${COUNTER_TYPES})
+        front boolean, retakes boolean, ${COUNTER_TYPES})
     LOOP
       UPDATE ${jobs} SET ${UNHELD}, attempts = v_job.attempts, crashes = v_job.crashes,
         exceptions = v_job.exceptions, timeouts = v_job.timeouts, releases = v_job.releases,
@@ -184,8 +194,12 @@ function settling(names: Identifiers): string {
       IF FOUND THEN
         v_settled := v_settled || v_job.id;
         v_woken := v_woken || v_queue;
+        IF v_job.retakes THEN
+          v_back := v_back || v_job.id;
+        END IF;
       END IF;
     END LOOP;
+    ${retakeKeys(names)}
     ${wake(channel, 'v_woken')}
   END IF;
   IF p_failed IS NOT NULL THEN
@@ -220,6 +234,10 @@ ${insertJobs(names, 'p_next', 'v_ids')}
       ON CONFLICT (client) DO UPDATE SET call = excluded.call, called_at = excluded.called_at, answer = excluded.answer;
   END IF;`;
 }
+
+/** Of the jobs in `v_back`, which were not started after all. */
+const retakeKeys = ({ retake }: Identifiers): string =>
+  `IF v_back IS NOT NULL THEN PERFORM ${retake}(v_back, v_now); END IF;`;
 
 function insertFailed(failed: string, entry: string, now: string): string {
   return `INSERT INTO ${failed} (uuid, connection, queue, payload, raw, exception, failed_at, failed_ms, name, attempts)
@@ -258,17 +276,21 @@ ${taking(jobs)}
 }
 
 /** Ended leases to the head, in the order of the ends; jobs that are due to the tail, in the order of their moments. */
-function moving({ jobs, places }: Identifiers): string {
+function moving(names: Identifiers): string {
+  const { jobs, places } = names;
   return `      IF v_reclaims > 0 AND EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${RESERVED} AND lease_until <= v_now) THEN
         SELECT place INTO v_head FROM ${jobs} WHERE queue = v_queue AND ${READY} AND place > -${MOST_COUNTED} ORDER BY place LIMIT 1;
         WITH ended AS MATERIALIZED (
           SELECT id, lease_until, place FROM ${jobs} WHERE queue = v_queue AND ${RESERVED} AND lease_until <= v_now
           ORDER BY lease_until LIMIT v_reclaims FOR UPDATE SKIP LOCKED
-        ), numbered AS (SELECT id, row_number() OVER (ORDER BY lease_until, place, id) AS n FROM ended)
-        UPDATE ${jobs} AS job SET place = coalesce(v_head, 1) - 1 - v_reclaims + n, ${UNHELD},
-          ${countCrash(COMPARISON)}
-        FROM numbered WHERE job.id = numbered.id;
-        GET DIAGNOSTICS v_moved = ROW_COUNT;
+        ), numbered AS (SELECT id, row_number() OVER (ORDER BY lease_until, place, id) AS n FROM ended), moved AS (
+          UPDATE ${jobs} AS job SET place = coalesce(v_head, 1) - 1 - v_reclaims + n, ${UNHELD},
+            ${countCrash(COMPARISON)}
+          FROM numbered WHERE job.id = numbered.id
+          RETURNING job.id, start_key
+        )
+        SELECT count(*), array_agg(id) FILTER (WHERE start_key IS NOT NULL) INTO v_moved, v_back FROM moved;
+        ${retakeKeys(names)}
         v_reclaims := v_reclaims - v_moved;
       END IF;
       IF v_promotes > 0 AND EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${DELAYED} AND ${DUE} <= v_now) THEN
@@ -302,7 +324,7 @@ function taking(jobs: string): string {
       RETURN QUERY
         WITH taken AS (
           UPDATE ${jobs} SET reserved_at = floor(v_now)::integer, lease_until = v_now + p_lease, holder = v_holder,
-            ${countTaken(COMPARISON)}
+            ${countTaken(COMPARISON)}, unique_key = CASE WHEN start_key IS NULL THEN unique_key END
           WHERE id = ANY (v_ids)
           RETURNING place, id, concat_ws(' ', id, ${COUNTERS}, cancelled, array_position(p_queues, v_queue), payload) AS job
         )

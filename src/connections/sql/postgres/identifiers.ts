@@ -7,7 +7,9 @@ export interface Identifiers extends Readonly<Record<keyof TableNames, string>> 
   readonly places: string;
   /** Functions bear the version of the tables in which they came: older processes go on calling theirs. */
   readonly push: string;
+  readonly pushTied: string;
   readonly exchange: string;
+  readonly retake: string;
   /** Where hints for waiting workers are sent: a text, and not quoted. */
   readonly channel: string;
 }
@@ -19,7 +21,9 @@ export function identifiers(names: TableNames): Identifiers {
     versions: quoted(VERSIONS_TABLE),
     places: quoted(`${jobs}_places`),
     push: quoted(`${jobs}_push_v3`),
-    exchange: quoted(`${jobs}_exchange_v4`),
+    pushTied: quoted(`${jobs}_push_tied_v5`),
+    exchange: quoted(`${jobs}_exchange_v5`),
+    retake: quoted(`${jobs}_retake_v5`),
     channel: `onqueue_${jobs}`,
   };
 }

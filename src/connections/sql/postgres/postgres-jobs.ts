@@ -10,6 +10,7 @@ import {
   type Exchange,
   type Exchanged,
   followersOf,
+  type Holders,
   type JobStatements,
   type NewFailure,
   type QueuedJob,
@@ -18,9 +19,13 @@ import {
   type TakenJob,
 } from '../dialect';
 import { jobOf, valuesOf } from '../job-row';
-import { raw, rowsOf, run, type Sql, sql, type SqlRow, type Work } from '../statement';
+import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work } from '../statement';
+import { CallKeys } from './call-keys';
 import type { Identifiers } from './identifiers';
 import { now, storable, textAndBytes } from './columns';
+
+/** What each function that pushes takes beside the jobs. */
+const PUSHED = '?::text[], ?::text::boolean, ?::text, ?::bigint, ?::bigint[], ?::double precision';
 
 export class PostgresJobs implements JobStatements {
   readonly remember: (queue: string) => Sql;
@@ -34,25 +39,34 @@ export class PostgresJobs implements JobStatements {
     this.remember = remember;
   }
 
-  *push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | undefined> {
-    const { client, number, unheard }: CallMark = mark ?? { client: '', number: 0, unheard: [] };
-    const queues = [...new Set(jobs.map(({ queue }) => queue))].toSorted();
-    const isUnique = jobs.some(({ unique }) => unique);
+  *push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | Holders | undefined> {
+    if (jobs.some(({ tie }) => tie !== undefined)) return yield* this.#pushTied(jobs, mark);
     // Lists as texts: a transaction of the user's may be reached through what knows no arrays, or encodes a text as JSON again.
     const [row] = yield* rowsOf({
-      text: `SELECT ${this.#names.push}(?::text::json, ?::text[], ?::text::boolean, ?::text, ?::bigint, ?::bigint[], ?::double precision)`,
-      values: [
-        JSON.stringify(jobs.map(pushedJob)),
-        textArray(queues),
-        String(isUnique),
-        client,
-        number,
-        numberArray(unheard),
-        this.#offset(),
-      ],
+      text: `SELECT ${this.#names.push}(?::text::json, ${PUSHED})`,
+      values: [JSON.stringify(jobs.map(pushedJob)), ...this.#pushed(jobs, mark)],
     });
     const duplicate = row?.[0] ?? null;
     return duplicate === null ? undefined : Number(duplicate);
+  }
+
+  *#pushTied(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | Holders> {
+    const keys = new CallKeys(jobs);
+    const rows = jobs.flatMap((job, n) => (keys.isAsked(job) ? [tiedJob(job, n)] : []));
+    const [row] = yield* rowsOf({
+      text: `SELECT ${this.#names.pushTied}(?::text::json, ?::text[], ${PUSHED})`,
+      values: [JSON.stringify(rows), textArray(keys.all), ...this.#pushed(jobs, mark)],
+    });
+    const answer = JSON.parse(String(row?.[0] ?? '{}')) as number | Readonly<Record<string, string>>;
+    return typeof answer === 'number' ? answer : keys.holders(answer);
+  }
+
+  /** The values of `PUSHED`. */
+  #pushed(jobs: readonly QueuedJob[], mark: CallMark | undefined): readonly SqlValue[] {
+    const { client, number, unheard }: CallMark = mark ?? { client: '', number: 0, unheard: [] };
+    const queues = [...new Set(jobs.map(({ queue }) => queue))].toSorted();
+    const isUnique = jobs.some(({ unique }) => unique);
+    return [textArray(queues), String(isUnique), client, number, numberArray(unheard), this.#offset()];
   }
 
   *isWithin(): Work<boolean> {
@@ -72,8 +86,9 @@ export class PostgresJobs implements JobStatements {
       values: [
         numberArray(removed.map(({ id }) => id)),
         numberArray(removed.map(({ fence }) => fence)),
-        listOf(endings, 'released', ({ id, fence, delay, due, front, counters }) => ({
+        listOf(endings, 'released', ({ id, fence, delay, due, front, retakes, counters }) => ({
           ...{ id, fence, delay, due, front },
+          ...(retakes && { retakes: true }),
           ...counters,
         })),
         listOf(endings, 'failed', ({ id, fence, entry }) => ({ ...failedRow(entry), id, fence, own: uuidv7() })),
@@ -122,6 +137,14 @@ function pushedJob({ queue, payload, uuid, delay, due, unique, counters }: Queue
     ...(unique && { n, unique }),
     ...(valuesOf(counters).some((value) => value > 0) && counters),
   };
+}
+
+/** As the function that pushes jobs with keys takes it. */
+function tiedJob(job: QueuedJob, n: number): object {
+  const pushed = pushedJob(job, n);
+  if (job.tie === undefined) return pushed;
+  const { key, until, for: most } = job.tie;
+  return { ...pushed, key, most, ...(until === 'start' && { starts: true }) };
 }
 
 function failedRow({ id, connection, queue, payload, exception, name, attempts }: NewFailure): object {

@@ -9,10 +9,11 @@ import type { Schema, Server } from '../server/server-tables';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, transaction, type Work } from '../statement';
 import { LARAVELS_LEASE, type TableNames } from '../table-names';
 import { exchangeFunction, pushFunction } from './functions';
+import { pushTiedFunction, retakeFunction } from './key-functions';
 import { type Identifiers, identifiers, literal, quoted } from './identifiers';
 import { DUE } from './columns';
 
-const VERSION = 4;
+const VERSION = 5;
 
 /** Of the server; the statements use MATERIALIZED. */
 const OLDEST = { number: 120_000, text: 'PostgreSQL 12' };
@@ -96,7 +97,12 @@ ALTER TABLE ${jobs}
   ADD COLUMN IF NOT EXISTS due_at double precision,
   ADD COLUMN IF NOT EXISTS lease_until double precision,
   ADD COLUMN IF NOT EXISTS holder text,
-  ADD COLUMN IF NOT EXISTS uuid text;
+  ADD COLUMN IF NOT EXISTS uuid text,
+  -- The unique key that it holds, and until when; and how it takes that again which it holds until its start.
+  ADD COLUMN IF NOT EXISTS unique_key text,
+  ADD COLUMN IF NOT EXISTS unique_until double precision,
+  ADD COLUMN IF NOT EXISTS start_key text,
+  ADD COLUMN IF NOT EXISTS start_for double precision;
 -- Laravel's attempts end at 32767, and its names at 255 characters.
 ALTER TABLE ${jobs} ALTER COLUMN attempts TYPE bigint, ALTER COLUMN queue TYPE text;
 -- A job that a worker of Laravel's had is given up when that would.
@@ -113,6 +119,7 @@ ${index('delayed', `(queue, (${DUE}), id) WHERE ${DELAYED}`)}
 ${index('reserved', `(queue, lease_until) WHERE ${RESERVED}`)}
 ${index('uuid', `(uuid) WHERE ${KNOWN_ID}`)}
 ${index('unread', `(id) WHERE ${UNREAD_ID}`)}
+CREATE UNIQUE INDEX IF NOT EXISTS ${quoted(`${name}_unique`)} ON ${jobs} (unique_key) WHERE unique_key IS NOT NULL;
 
 -- Jobs that are out of tries: Laravel's columns and our own.
 CREATE TABLE IF NOT EXISTS ${failed} (
@@ -145,8 +152,14 @@ ALTER TABLE ${orders} ADD COLUMN IF NOT EXISTS ends_at double precision;
 CREATE TABLE IF NOT EXISTS ${calls} (
   client text PRIMARY KEY, call bigint NOT NULL, called_at integer NOT NULL, answer bigint[]
 ) WITH (fillfactor = 50);
+-- Who held the keys of what was pushed.
+ALTER TABLE ${calls} ADD COLUMN IF NOT EXISTS held text;
 
 ${pushFunction(this.#identifiers)}
+
+${pushTiedFunction(this.#identifiers)}
+
+${retakeFunction(this.#identifiers)}
 
 ${exchangeFunction(this.#identifiers)}
 

@@ -3,6 +3,7 @@ import { perform, type SqlSession } from '../../../../src/connections/sql/statem
 import { tableNames } from '../../../../src/connections/sql/table-names';
 import { payload } from '../open-database';
 import { describeMigrations } from '../server/migrations';
+import { completeAll, pushes, tied } from '../server/unique-keys';
 import { PostgresWorld } from './open-postgres';
 
 const world = new PostgresWorld().forTests();
@@ -12,16 +13,23 @@ describeMigrations(world, /^PostgreSQL \d+/);
 describe('the tables of PostgreSQL', () => {
   it('of the version before are asked for, and keep the function that its processes go on calling', async () => {
     const connection = await world.open();
-    const functions = `SELECT proname::text AS name FROM pg_proc WHERE proname LIKE ? ORDER BY proname`;
-    await world.rows(`ALTER FUNCTION "${world.table}_exchange_v4" RENAME TO "${world.table}_exchange_v3"`);
-    await world.rows('UPDATE onqueue_versions SET version = 3 WHERE name = ?', [world.table]);
-    const pushing = world.connect().push('default', [{ payload: payload('a') }]);
+    const { table } = world;
+    await connection.push('default', [{ payload: payload('a') }]);
+    await world.rows(`ALTER FUNCTION "${table}_exchange_v5" RENAME TO "${table}_exchange_v4"`);
+    await world.rows(`ALTER TABLE "${table}_calls" DROP COLUMN held`);
+    const columns = ['unique_key', 'unique_until', 'start_key', 'start_for'].map((name) => `DROP COLUMN ${name}`);
+    await world.rows(`ALTER TABLE "${table}" ${columns.join(', ')}`);
+    await world.rows('UPDATE onqueue_versions SET version = 4 WHERE name = ?', [table]);
+    const pushing = world.connect().push('default', [{ payload: payload('b') }]);
     await expect(pushing).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
-    expect(await connection.migrations.run()).toEqual({ from: 3, to: 4 });
-    expect(await world.rows(functions, [`${world.table}_exchange_%`])).toEqual([
-      { name: `${world.table}_exchange_v3` },
-      { name: `${world.table}_exchange_v4` },
+    expect(await connection.migrations.run()).toEqual({ from: 4, to: 5 });
+    const functions = `SELECT proname::text AS name FROM pg_proc WHERE proname LIKE ? ORDER BY proname`;
+    expect(await world.rows(functions, [`${table}_exchange_%`])).toEqual([
+      { name: `${table}_exchange_v4` },
+      { name: `${table}_exchange_v5` },
     ]);
+    expect(await pushes(connection, tied('c'), tied('d'))).toEqual(['queued', { duplicate: 'c' }]);
+    expect(await completeAll(connection)).toEqual(['a', 'c']);
   });
 });
 

@@ -36,7 +36,7 @@ export class PostgresWorld extends ServerWorld<PostgresServer, Client> {
   }
 
   protected wordsOf(call: 'push' | 'exchange'): string {
-    return call === 'push' ? '_push_v3' : '_exchange_v4';
+    return call === 'push' ? '_push_' : '_exchange_v5';
   }
 
   protected async openClient(): Promise<Client> {

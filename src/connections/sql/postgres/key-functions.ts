@@ -1,0 +1,122 @@
+/**
+ * The functions that jobs with unique keys go through. The row of a job is what holds its key, by an index of keys that are not NULL:
+ * whatever removes the row frees it, also a process of an older version.
+ *
+ * Who takes keys waits for a transaction that takes one of them in this moment, for nobody knows what becomes of it. So keys are taken
+ * in their order, and only by who pushes: a worker, which has rows of others locked, waits for none.
+ */
+import { COUNTERS } from '../job-row';
+import {
+  availableAt,
+  COUNTED,
+  COUNTER_TYPES,
+  NOW,
+  oneByOne,
+  PLANS,
+  refuseTwins,
+  rememberQueues,
+  wake,
+} from './functions';
+import { type Identifiers, literal } from './identifiers';
+
+/**
+ * Adds jobs as the function for others does, but for those whose keys are held. Returns a JSON of these keys with the ids of the jobs
+ * that hold them, also when it is called again; or the number of a job that is not unique: then none is added.
+ *
+ * p_keys: those of the jobs, each once.
+ */
+export function pushTiedFunction(names: Identifiers): string {
+  const { jobs, queues, calls, places, pushTied, channel } = names;
+  return `CREATE OR REPLACE FUNCTION ${pushTied} (
+  p_jobs json, p_keys text[], p_queues text[], p_unique boolean, p_client text, p_call bigint, p_unheard bigint[],
+  p_offset double precision
+) RETURNS text LANGUAGE plpgsql ${PLANS} AS $$
+#variable_conflict use_column
+DECLARE
+  v_now double precision := ${NOW};
+  v_numbers regclass := pg_get_serial_sequence(${literal(jobs)}, 'id');
+  v_job record;
+  v_answer text;
+  v_held text[];
+  v_holders text[];
+  v_ended bigint;
+  v_taken text[] := '{}';
+  v_again boolean := false;
+BEGIN
+  IF p_client <> '' THEN
+${oneByOne}
+    SELECT held INTO v_answer FROM ${calls} WHERE client = p_client AND (call >= p_call OR call = ANY (p_unheard));
+    IF FOUND THEN
+      RETURN v_answer;
+    END IF;
+  END IF;
+${refuseTwins(jobs)}
+  LOOP
+    SELECT coalesce(array_agg(unique_key) FILTER (WHERE holds), '{}'), coalesce(array_agg(uuid) FILTER (WHERE holds), '{}'),
+      count(*) FILTER (WHERE NOT holds) INTO v_held, v_holders, v_ended
+    FROM (
+      SELECT unique_key, uuid, coalesce(unique_until > v_now, true) AS holds FROM ${jobs}
+      WHERE unique_key = ANY (p_keys) AND NOT unique_key = ANY (v_taken)
+    ) AS found;
+    IF v_ended > 0 THEN
+      -- In the order of their ids, as a worker locks them that ends them.
+      WITH ended AS MATERIALIZED (
+        SELECT id FROM ${jobs} WHERE unique_key = ANY (p_keys) AND unique_until <= v_now ORDER BY id FOR UPDATE
+      )
+      UPDATE ${jobs} AS job SET unique_key = NULL FROM ended WHERE job.id = ended.id;
+    END IF;
+    WITH added AS (
+      INSERT INTO ${jobs} (id, queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place,
+        unique_key, unique_until, start_key, start_for)
+      SELECT id, queue, payload, uuid, ${COUNTED}, ${availableAt('delay')}, floor(v_now)::integer,
+        CASE WHEN delay > 0 THEN v_now + delay END, place,
+        key, v_now + most, CASE WHEN starts THEN key END, CASE WHEN starts THEN most END
+      FROM (
+        -- Numbered as they were pushed, though they go in in the order of their keys.
+        SELECT job.*, nextval(v_numbers) AS id, CASE WHEN delay > 0 THEN NULL ELSE nextval(${literal(places)}) END AS place
+        FROM (
+          SELECT queue, payload, uuid, ${COUNTERS}, coalesce(due - v_now, delay) AS delay, key, most, starts
+          FROM json_to_recordset(p_jobs) AS given (queue text, payload text, uuid text, delay double precision,
+            due double precision, key text, most double precision, starts boolean, ${COUNTER_TYPES})
+          WHERE CASE WHEN key IS NULL THEN NOT v_again ELSE NOT key = ANY (v_held || v_taken) END
+        ) AS job
+      ) AS numbered
+      ORDER BY key
+      ON CONFLICT DO NOTHING
+      RETURNING unique_key
+    )
+    SELECT v_taken || coalesce(array_agg(unique_key) FILTER (WHERE unique_key IS NOT NULL), '{}') INTO v_taken FROM added;
+    -- Another one was faster, and is seen from now on; or has ended since.
+    EXIT WHEN cardinality(v_held) + cardinality(v_taken) = cardinality(p_keys);
+    v_again := true;
+  END LOOP;
+  v_answer := json_object(v_held, v_holders);
+  IF p_client <> '' THEN
+    ${rememberQueues(queues, 'p_queues')}
+    INSERT INTO ${calls} AS known (client, call, called_at, held) VALUES (p_client, p_call, floor(v_now)::integer, v_answer)
+      ON CONFLICT (client) DO UPDATE SET call = excluded.call, called_at = excluded.called_at, answer = NULL, held = excluded.held;
+  END IF;
+  ${wake(channel, 'p_queues')}
+  RETURN v_answer;
+END $$;`;
+}
+
+/** Has jobs take the keys again that they left at their start, where nobody has them. Of several that share one, the first does. */
+export function retakeFunction({ jobs, retake }: Identifiers): string {
+  return `CREATE OR REPLACE FUNCTION ${retake} (p_ids bigint[], p_now double precision)
+RETURNS void LANGUAGE plpgsql ${PLANS} SET lock_timeout = '1ms' AS $$
+#variable_conflict use_column
+DECLARE
+  v_job record;
+BEGIN
+  FOR v_job IN SELECT min(id) AS id, start_key FROM ${jobs} WHERE id = ANY (p_ids) GROUP BY start_key LOOP
+    BEGIN
+      UPDATE ${jobs} SET unique_key = NULL WHERE unique_key = v_job.start_key AND unique_until <= p_now;
+      UPDATE ${jobs} SET unique_key = start_key, unique_until = p_now + start_for WHERE id = v_job.id;
+    EXCEPTION WHEN unique_violation OR lock_not_available THEN
+      -- Another one has it, or takes it in this moment: if that is undone, it is free all the same.
+      NULL;
+    END;
+  END LOOP;
+END $$;`;
+}
