@@ -13,9 +13,11 @@ import { type JobRegistry, registry } from '../job/registry';
 import { Lock } from './locks/lock';
 import { addToBatch, membersOf } from '../dispatch/batch/add-to-batch';
 import { Batches } from '../dispatch/batch/batches';
+import { linkOfBatch } from '../dispatch/batch/send-batch';
+import type { StartBatch } from '../dispatch/built-in/start-batch';
 import type { BatchReference } from '../connections/application';
 import type { Onward } from '../connections/onward';
-import type { BatchMember, BatchSource } from '../job/batch';
+import type { BatchMember, BatchSource, ChosenBatch } from '../job/batch';
 import type { Chain, ChainLink } from '../payload/chain';
 import { guarded, type Logger } from '../base/logger';
 import type { ErrorContext } from '../connections/application';
@@ -197,6 +199,10 @@ export class QueueManager implements DispatchApplication, FailedSources {
 
   checkChain(chain: Chain, from: string, name: string): void {
     this.encoder.checkRest(chain, from, name);
+  }
+
+  linkOfBatch(batch: ChosenBatch): StartBatch {
+    return linkOfBatch(this, batch);
   }
 
   batchMembers(batch: BatchReference, jobs: readonly BatchMember[]): readonly Onward[] {

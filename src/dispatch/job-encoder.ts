@@ -1,5 +1,6 @@
 /** Turns a job into the entry that a store takes: where it goes, when, and as which text. */
 import type { Hooks } from '../job/hooks';
+import { type ChosenBatch, PendingBatch } from '../job/batch';
 import { isLink } from '../job/chain';
 import { type ChosenChain, chosenOf, type InstanceChoice } from '../job/beside-instance';
 import type { JobDefinition } from '../job/definition';
@@ -17,6 +18,7 @@ import type { Entry } from '../connections/contract';
 import type { Timed } from '../connections/due-entries';
 import type { ConnectionSettings } from '../connections/connector';
 import { debouncedInChain, pushesItselfInChain, unregisteredMiddleware } from './errors';
+import type { StartBatch } from './built-in/start-batch';
 import { checkBytes, checkSize } from './payload-size';
 import { pushesItself } from './send';
 import type { Routes } from './routes';
@@ -53,6 +55,8 @@ export interface EncoderParts {
   readonly routes: Routes;
   /** @throws E_UNKNOWN_CONNECTION */
   settings(connection?: string): ConnectionSettings;
+  /** The job that sends a batch, as a link of a chain. @throws what is wrong with the batch */
+  linkOfBatch(batch: ChosenBatch): StartBatch;
 }
 
 export class JobEncoder {
@@ -148,6 +152,7 @@ export class JobEncoder {
 
   /** @param from of one that follows another: it holds no key, for nothing may refuse it */
   #encode(job: object, dispatch: InstanceChoice, from?: string): EncodedJob {
+    if (job instanceof PendingBatch) return this.#encodeBatch(job, dispatch, from);
     const definition = this.definitionOf(job);
     checkInstance(job, definition);
     const isBound = from !== undefined || dispatch.chain !== undefined || dispatch.batch !== undefined;
@@ -174,6 +179,14 @@ export class JobEncoder {
     }
     const encoded = this.#encoded(id, definition.name, route, plain);
     return retryWithin === undefined ? encoded : { ...encoded, retryWithin };
+  }
+
+  /** A batch that is a link of a chain: a job that sends it. */
+  #encodeBatch({ chosen }: PendingBatch<unknown>, dispatch: InstanceChoice, from?: string): EncodedJob {
+    const { connection = dispatch.connection ?? from, queue = dispatch.queue } = chosen;
+    const job = this.#parts.linkOfBatch({ ...chosen, connection, queue });
+    const { place } = job.plan;
+    return this.#encode(job, { ...dispatch, connection: place.connection, queue: place.queue }, from);
   }
 
   /** A job that is only a name, `Class@method`, and JSON data, as Laravel's string jobs are. */

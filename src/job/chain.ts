@@ -2,13 +2,14 @@
 import { invalidChain, notDispatched } from './errors';
 import { chosenOf, type ChosenChain, type InstanceChoice } from './beside-instance';
 import { classOf } from '../base/class';
+import type { PendingBatch } from './batch';
 import type { JobInstance } from './definition';
 import type { PendingDispatch } from './dispatcher';
 import { checkDelay, type Delay } from './duration';
 import { checkQueueName } from './queue-name';
 
-/** What may stand in a list of links: what is false, null or undefined is left out, so that a link can depend on a condition. */
-export type ChainList = readonly (JobInstance | false | null | undefined)[];
+/** What may stand in a list of links: jobs, and batches, behind which it goes on once they have ended well. What is false, null or undefined is left out, so that a link can depend on a condition. */
+export type ChainList = readonly (JobInstance | PendingBatch<unknown> | false | null | undefined)[];
 
 /** Sends the first link, with what the chain has chosen for it. */
 type SendFirst = (job: object, choice: InstanceChoice) => PendingDispatch;

@@ -68,6 +68,15 @@ export function withChain(payload: string, { links, caught }: Chain): string {
   return withMembers(withFollowers(payload), members);
 }
 
+/** The first link, which carries the others, as it is sent from a connection. There is one. */
+export function chainedLink({ links: [link, ...links], caught }: Chain, from: string): ChainLink {
+  const { connection = from, payload } = link!;
+  // Those that name no connection mean that of the job that carries them: elsewhere they would mean another.
+  const named = (one: ChainLink): ChainLink =>
+    connection === from ? one : { ...one, connection: one.connection ?? from };
+  return { ...link!, payload: withChain(payload, { links: links.map(named), caught: caught && named(caught) }) };
+}
+
 export function withCause(payload: string, cause: Cause): string {
   return withMembers(payload, `"cause":${JSON.stringify(cause)},`);
 }

@@ -20,6 +20,7 @@ import type { Application } from '../connections/application';
 import { Announcer } from './announcer';
 import { declareCarry } from '../dispatch/built-in/carry';
 import { declareSeal } from '../dispatch/built-in/seal';
+import { declareStartBatch } from '../dispatch/built-in/start-batch';
 import { Deadline, Deadlines } from './deadlines';
 import { JobTimedOutError, laravelJob, poisonJob, unknownJob } from './errors';
 import { callHandle } from './handler-calls';
@@ -97,6 +98,7 @@ export class Executor {
   constructor(application: Application, settings: ExecutorSettings) {
     declareCarry();
     declareSeal();
+    declareStartBatch();
     this.#application = application;
     this.#settings = settings;
     this.#deadlines = new Deadlines(application.clock);

@@ -13,9 +13,10 @@ import type { Application } from '../connections/application';
 import type { FollowUp, Settlement } from '../connections/contract';
 import { entryAt } from '../connections/due-entries';
 import type { Onward } from '../connections/onward';
-import { type Cause, type Chain, type ChainLink, glimpseCaught, withCause, withChain } from '../payload/chain';
+import { type Cause, chainedLink, type ChainLink, glimpseCaught, withCause } from '../payload/chain';
 import { withTies } from '../payload/ties';
 import { carrierText } from '../dispatch/built-in/carry';
+import { StartBatch } from '../dispatch/built-in/start-batch';
 import { failed, storeNow } from './outcome';
 import type { Outcome, RunningJob } from './running-job';
 
@@ -89,12 +90,10 @@ function sending(next: readonly Onward[], outcome: Outcome, job: RunningJob, app
 function nextOf(outcome: Outcome, job: RunningJob): Onward | undefined {
   const { settlement } = outcome;
   if (settlement.outcome === 'completed') {
-    const [link] = job.links;
-    // As nearly always: nothing is made for it.
-    if (link === undefined) return undefined;
-    const links = job.links.slice(1);
-    const caught = job.envelope?.chain.caught;
-    return onwardOf(link, job, withChain(link.payload, chainFor(link, { links, caught }, job)));
+    // As nearly always: nothing is made for it. Behind a batch goes on what that sends.
+    if (job.links.length === 0 || job.definition?.target === StartBatch) return undefined;
+    const link = chainedLink({ links: job.links, caught: job.envelope?.chain.caught }, job.connectionName);
+    return onwardOf(link, job, link.payload);
   }
   if (settlement.outcome !== 'failed') return undefined;
   // Poison is not parsed, and a text that cannot be is not read.
@@ -103,13 +102,6 @@ function nextOf(outcome: Outcome, job: RunningJob): Onward | undefined {
 }
 
 const causeOf = ({ error }: Outcome, { id, name }: RunningJob): Cause => ({ id, name, message: errorMessage(error) });
-
-/** Those that name no connection mean that of the job that carries them: elsewhere they would mean another. */
-function chainFor({ connection }: ChainLink, chain: Chain, { connectionName }: RunningJob): Chain {
-  if (connection === undefined || connection === connectionName) return chain;
-  const named = (link: ChainLink): ChainLink => ({ ...link, connection: link.connection ?? connectionName });
-  return { links: chain.links.map(named), caught: chain.caught && named(chain.caught) };
-}
 
 function onwardOf(link: ChainLink, job: RunningJob, payload: string): Onward {
   const { connection = job.connectionName, queue, delay, dueAt, retryWithin } = link;

@@ -18,7 +18,9 @@ import { uuidv7 } from '../payload/uuid';
 import type { Application } from '../connections/application';
 import type { Reservation, Settlement } from '../connections/contract';
 import type { Onward } from '../connections/onward';
+import { START_BATCH } from '../dispatch/built-in/start-batch';
 import { batchElsewhere } from '../dispatch/errors';
+import { invalidBatch } from '../job/errors';
 import type { Deadline } from './deadlines';
 import { RunningBatch } from './running-batch';
 import { manuallyFailed } from './errors';
@@ -320,6 +322,8 @@ export class RunningJob extends JobContext implements DenseSetMember {
     const isDivided = this.application?.driver(this.connectionName).isDivided === true;
     for (const link of links) {
       const { name, connection, queue } = chainedJobOf(link, this.connectionName);
+      if (name === START_BATCH)
+        throw invalidBatch(link, 'a job of a batch begins no other in its chain; dispatch it from handle().');
       if (connection !== this.connectionName)
         throw batchElsewhere(name, `the connection '${connection}'`, `'${this.connectionName}'`);
       if (isDivided && queue !== this.queue)

@@ -1,10 +1,10 @@
 /** The jobs that a batch sends, as a store keeps them. */
+import type { Application } from '../../connections/application';
 import type { BatchCallback, BatchEvent } from '../../connections/batch-store';
 import type { Onward } from '../../connections/onward';
 import type { ChainLink } from '../../payload/chain';
 import { BATCH_FIELD, withMembers } from '../../payload/payload-text';
 import { carrierText } from '../built-in/carry';
-import type { DispatchApplication } from '../dispatch-application';
 import type { BatchPlace } from './members';
 
 /** What stands at the end of a payload that `encodePayload` gave. */
@@ -18,7 +18,7 @@ export function callbackOf(
   on: BatchEvent,
   link: ChainLink,
   place: BatchPlace,
-  { registry }: DispatchApplication,
+  { registry }: Pick<Application, 'registry'>,
 ): BatchCallback {
   const { connection = place.connection, queue, delay, dueAt, retryWithin } = link;
   const batch = { id: place.id, connection: place.connection, queue: place.queue };

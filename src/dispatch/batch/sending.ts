@@ -1,0 +1,128 @@
+/** The sending of a batch: in one call where it fits, otherwise open until the last of its jobs is in. */
+import { MOST_JOBS, pageBytes, pagesOf } from '../../base/pages';
+import type { BatchState, NewBatch } from '../../connections/batch-store';
+import type { Connection } from '../../connections/contract';
+import { type Page, push, sendAll } from '../bulk';
+import { OPEN_FOR, sealText } from '../built-in/seal';
+import type { DispatchApplication } from '../dispatch-application';
+import { batchIncomplete } from '../errors';
+import type { EncodedJob } from '../job-encoder';
+import { type Target, targetWithin } from '../send';
+import type { Chunk, Chunks } from './chunks';
+import { runInTurn } from './in-turn';
+import type { BatchPlace } from './members';
+
+const NOTHING_MORE: Pick<Chunks, 'next' | 'close'> = {
+  next: async () => ({ jobs: [], isLast: true }),
+  close: async () => undefined,
+};
+
+export class Sending {
+  readonly #manager: DispatchApplication;
+  readonly #place: BatchPlace;
+  readonly #begins: NewBatch;
+  readonly #driver: Connection;
+  readonly #target: Target;
+  readonly #isWithin: boolean;
+  #queued = 0;
+  state: BatchState;
+
+  constructor(manager: DispatchApplication, place: BatchPlace, begins: NewBatch, transaction?: unknown) {
+    this.#manager = manager;
+    this.#place = place;
+    this.#begins = begins;
+    this.#driver = manager.driver(place.connection);
+    this.#isWithin = transaction !== undefined;
+    this.#target = this.#isWithin ? targetWithin(this.#driver, transaction) : this.#driver;
+    const { id, name, allowsFailures } = begins;
+    const counts = { pending: 0, completed: 0, failed: 0, skipped: 0 };
+    this.state = { id, name, allowsFailures, ...counts, createdAt: manager.clock.now() };
+  }
+
+  /** @throws E_BATCH_INCOMPLETE; what the store throws, where nothing is in */
+  async sendAll(jobs: readonly EncodedJob[]): Promise<void> {
+    await this.send(NOTHING_MORE, { jobs, isLast: true });
+  }
+
+  /** @throws as `sendAll` does, and what is wrong with the jobs */
+  async send(chunks: Pick<Chunks, 'next' | 'close'>, first?: Chunk): Promise<void> {
+    const chunk = first ?? (await chunks.next());
+    if (!this.#driver.capabilities.reserve) {
+      const jobs = [...chunk.jobs];
+      for (let more = chunk; !more.isLast;) jobs.push(...(more = await chunks.next()).jobs);
+      this.state = await runInTurn(this.#driver, this.#begins, jobs, this.#manager.clock);
+      return;
+    }
+    const rest = await this.#begin(chunk);
+    if (rest === undefined) return;
+    try {
+      await this.#sendRest(rest);
+      for (let more = chunk; !more.isLast;) {
+        more = await chunks.next();
+        if (more.jobs.length > 0) await this.#sendRest(more.jobs);
+        else if (!more.isLast) await this.#driver.batches?.hold(this.#place.id, this.#place.queue);
+      }
+      if (!this.#isWithin) await this.#driver.batches?.seal(this.#place.id, this.#place.queue);
+    } catch (error) {
+      await this.#giveUp(chunks, error, chunk);
+    }
+  }
+
+  /** Gives what is left to be sent; undefined: all is in, and nothing more comes. */
+  async #begin({ jobs, isLast }: Chunk): Promise<readonly EncodedJob[] | undefined> {
+    const queue = jobs[0]?.queue ?? this.#place.queue;
+    const ofQueue = jobs.filter((job) => job.queue === queue);
+    const [page = []] = pagesOf(ofQueue, bytesOf, MOST_JOBS - 1);
+    const isWhole = isLast && page.length === jobs.length;
+    // In a transaction of the user's all is there at once.
+    const isOpen = !isWhole && !this.#isWithin;
+    const sealing = isOpen ? [this.#seal(queue, isLast ? jobs.length : undefined)] : [];
+    const sent = [...page, ...sealing];
+    const begins = isOpen ? { ...this.#begins, openFor: OPEN_FOR } : this.#begins;
+    if (sent.length === 0) await this.#target.push(queue, [], begins);
+    else {
+      const { ended } = await push(() => this.#target, sent as readonly EncodedJob[] as Page, begins);
+      const { refusal, pushed } = await ended;
+      if (refusal !== undefined) throw refusal.error;
+      page.forEach((job, place) => typeof pushed?.[place] !== 'object' && this.#count(job));
+    }
+    if (isWhole) return undefined;
+    const inside = new Set(page);
+    return jobs.filter((job) => !inside.has(job));
+  }
+
+  async #sendRest(jobs: readonly EncodedJob[]): Promise<void> {
+    await sendAll(
+      jobs,
+      () => this.#target,
+      (parcel, id) => {
+        const job = parcel as EncodedJob;
+        if (id === job.id) this.#count(job);
+      },
+      ({ error }) => {
+        throw error;
+      },
+    );
+  }
+
+  #count({ entry }: EncodedJob): void {
+    this.#queued += 1;
+    const { pending } = this.state;
+    this.state = { ...this.state, pending: pending + (entry.ties?.batch?.weight ?? 1) };
+  }
+
+  #seal(queue: string, total: number | undefined): EncodedJob {
+    const payload = sealText(this.#place.id, total, this.#manager.registry);
+    return { id: '', name: 'the seal', connection: this.#place.connection, queue, entry: { payload, delay: OPEN_FOR } };
+  }
+
+  /** Its jobs that are in are not to run for nothing. Where this fails as well, the seal does it. */
+  async #giveUp(chunks: Pick<Chunks, 'close'>, error: unknown, { jobs, isLast }: Chunk): Promise<never> {
+    await chunks.close().catch(() => undefined);
+    const { id, queue } = this.#place;
+    if (!this.#isWithin) await this.#driver.batches?.cancel(id, queue).catch(() => undefined);
+    throw batchIncomplete(id, this.#queued, isLast ? jobs.length : undefined, error);
+  }
+}
+
+const bytesOf = ({ entry }: EncodedJob): number => pageBytes(entry.payload);

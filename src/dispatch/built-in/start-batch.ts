@@ -1,0 +1,67 @@
+/**
+ * A batch as a link of a chain: its jobs travel in it, and are sent when its turn comes. What is behind it in the chain is sent by the
+ * batch, once that has ended well.
+ */
+import type { Seconds } from '../../base/clock';
+import { currentApplication } from '../../connections/application';
+import type { BatchCallback, NewBatch } from '../../connections/batch-store';
+import { inject } from '../../container/scope';
+import { declareJob } from '../../job/declare';
+import { JobContext } from '../../job/job-context';
+import { registry } from '../../job/registry';
+import { chainedLink, readChain } from '../../payload/chain';
+import { callbackOf } from '../batch/callbacks';
+import type { BatchPlace } from '../batch/members';
+import { Sending } from '../batch/sending';
+import type { DispatchApplication } from '../dispatch-application';
+import type { EncodedJob } from '../job-encoder';
+
+export const START_BATCH = 'onqueue:batch';
+
+export interface BatchPlan {
+  readonly place: BatchPlace;
+  readonly begins: NewBatch;
+  readonly jobs: readonly Pick<EncodedJob, 'id' | 'name' | 'queue' | 'entry' | 'retryWithin'>[];
+}
+
+/** Seconds that one waits which was sent in part: then its seal has ended it. */
+const AGAIN: Seconds = 60;
+
+export class StartBatch {
+  readonly plan: BatchPlan;
+
+  constructor(plan: BatchPlan) {
+    this.plan = plan;
+  }
+
+  async handle(): Promise<void> {
+    const { place, begins, jobs } = this.plan;
+    // Whoever runs jobs may send them.
+    const manager = currentApplication() as DispatchApplication;
+    const job = inject(JobContext);
+    const known = await manager.driver(place.connection).batches?.find(place.id, place.queue);
+    // Its worker died behind the first of its calls.
+    if (known?.openUntil !== undefined) return job.defer(AGAIN);
+    if (known !== undefined) return;
+    const callbacks = [...begins.callbacks, ...behind(job, this.plan, manager)];
+    const hooks = manager.hooks.has('queueing') || manager.hooks.has('queued') ? { hooks: manager.hooks } : {};
+    const encoded = jobs.map((one) => ({ ...one, connection: place.connection, ...hooks }));
+    await new Sending(manager, place, { ...begins, callbacks }).sendAll(encoded);
+  }
+}
+
+/** What goes on behind it, and what is told when it fails. */
+function behind({ payload }: JobContext, { place, begins }: BatchPlan, manager: DispatchApplication): BatchCallback[] {
+  const chain = readChain(payload);
+  const callbacks: BatchCallback[] = [];
+  if (chain.links.length > 0) callbacks.push(callbackOf('next', chainedLink(chain, place.connection), place, manager));
+  if (chain.caught !== undefined && !begins.allowsFailures)
+    callbacks.push(callbackOf('catch', chain.caught, place, manager));
+  return callbacks;
+}
+
+export function declareStartBatch(): void {
+  if (registry().definitionOf(StartBatch) !== undefined) return;
+  const options = { name: START_BATCH, tries: 0, timeout: 0, backoff: { exponential: '1s', max: '1m' } } as const;
+  declareJob(StartBatch, options, declareStartBatch, true);
+}
