@@ -65,7 +65,7 @@ async function openPostgres(): Promise<ConformanceHarness> {
 }
 
 describe('the database driver on PostgreSQL', () => {
-  it.each(conformance(openPostgres, { debounce: false, batches: false }))('$name', async ({ run }) => {
+  it.each(conformance(openPostgres, { batches: false }))('$name', async ({ run }) => {
     await expect(run()).resolves.toBeUndefined();
   });
 });

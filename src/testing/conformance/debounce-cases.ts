@@ -101,6 +101,16 @@ export const debounceCases: readonly CaseDefinition[] = [
       await world.advance(21);
       await world.handsOut('last');
     },
+    async 'debounced jobs that one push delays alike come up in the order in which they were pushed'(world) {
+      const ids = ['one', 'two', 'three', 'four', 'five'];
+      await pushes(
+        world,
+        ids.map((key) => debounced(key, { key })),
+        ids.map(() => free),
+      );
+      await world.advance(31);
+      await world.handsOut(...ids);
+    },
     async 'of one call the longest holds as well'(world) {
       const entries = [debounced('a', { longest: 40 }), debounced('b', { longest: 40, delay: 600 })];
       await pushes(world, entries, [free, replaces('a')]);

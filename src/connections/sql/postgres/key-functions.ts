@@ -1,10 +1,11 @@
 /**
- * The functions that jobs with unique keys go through. The row of a job is what holds its key, by an index of keys that are not NULL:
+ * The functions that jobs with unique keys, and debounced ones, go through. The row of a job is what holds its key, by an index of keys that are not NULL:
  * whatever removes the row frees it, also a process of an older version.
  *
  * Who takes keys waits for a transaction that takes one of them in this moment, for nobody knows what becomes of it. So keys are taken
  * in their order, and only by who pushes: a worker, which has rows of others locked, waits for none.
  */
+import { DELAYED, FENCE } from '../columns';
 import { COUNTERS } from '../job-row';
 import {
   availableAt,
@@ -20,15 +21,16 @@ import {
 import { type Identifiers, literal } from './identifiers';
 
 /**
- * Adds jobs as the function for others does, but for those whose keys are held. Returns a JSON of these keys with the ids of the jobs
- * that hold them, also when it is called again; or the number of a job that is not unique: then none is added.
+ * Adds jobs as the function for others does, but for those whose keys are held, and debounced ones in the place of those that wait.
+ * Returns a JSON, also when it is called again: these keys with the ids of the jobs that hold them, and the numbers of debounced jobs
+ * with the ids of those whose places they took. Or the number of a job that is not unique: then none is added.
  *
- * p_keys: those of the jobs, each once.
+ * p_keys: those of the jobs with unique keys, each once.
  */
 export function pushTiedFunction(names: Identifiers): string {
   const { jobs, queues, calls, places, pushTied, channel } = names;
   return `CREATE OR REPLACE FUNCTION ${pushTied} (
-  p_jobs json, p_keys text[], p_queues text[], p_unique boolean, p_client text, p_call bigint, p_unheard bigint[],
+  p_jobs json, p_debounced json, p_keys text[], p_queues text[], p_unique boolean, p_client text, p_call bigint, p_unheard bigint[],
   p_offset double precision
 ) RETURNS text LANGUAGE plpgsql ${PLANS} AS $$
 #variable_conflict use_column
@@ -42,6 +44,11 @@ DECLARE
   v_ended bigint;
   v_taken text[] := '{}';
   v_again boolean := false;
+  v_due double precision;
+  v_until double precision;
+  v_replaced text;
+  v_numbers_replaced text[] := '{}';
+  v_ids_replaced text[] := '{}';
 BEGIN
   IF p_client <> '' THEN
 ${oneByOne}
@@ -90,7 +97,8 @@ ${refuseTwins(jobs)}
     EXIT WHEN cardinality(v_held) + cardinality(v_taken) = cardinality(p_keys);
     v_again := true;
   END LOOP;
-  v_answer := json_object(v_held, v_holders);
+${putOff(jobs, places)}
+  v_answer := json_build_object('held', json_object(v_held, v_holders), 'replaced', json_object(v_numbers_replaced, v_ids_replaced));
   IF p_client <> '' THEN
     ${rememberQueues(queues, 'p_queues')}
     INSERT INTO ${calls} AS known (client, call, called_at, held) VALUES (p_client, p_call, floor(v_now)::integer, v_answer)
@@ -101,6 +109,48 @@ ${refuseTwins(jobs)}
 END $$;`;
 }
 
+/** A debounced job that has not been handed out, nor could be. */
+const WAITS = `queue = v_job.queue AND ${DELAYED} AND ${FENCE} = 0 AND due_at > v_now`;
+
+/**
+ * One after the other, those of a key in their order: each removes the one that waits, and waits under its key. `start_key` has a worker
+ * take that off it as it is handed out; a key that is kept longer is of no use to anybody, and its row may be locked.
+ */
+const putOff = (jobs: string, places: string): string => `  FOR v_job IN
+    SELECT * FROM (
+      -- Numbered as they were pushed.
+      SELECT nextval(v_numbers) AS id, nextval(${literal(places)}) AS place, n, queue, payload, uuid,
+        coalesce(due - v_now, delay, 0) AS delay, key, longest, ${COUNTERS}
+      FROM json_to_recordset(p_debounced) AS given (n integer, queue text, payload text, uuid text, delay double precision,
+        due double precision, key text, longest double precision, ${COUNTER_TYPES})
+    ) AS numbered
+    ORDER BY key, n
+  LOOP
+    LOOP
+      DELETE FROM ${jobs} WHERE unique_key = v_job.key AND ${WAITS}
+        RETURNING uuid, unique_until INTO v_replaced, v_until;
+      IF FOUND THEN
+        v_numbers_replaced := v_numbers_replaced || v_job.n::text;
+        v_ids_replaced := v_ids_replaced || v_replaced;
+      ELSE
+        -- Not of one that has come since.
+        UPDATE ${jobs} SET unique_key = NULL WHERE unique_key = v_job.key AND (${WAITS}) IS NOT TRUE;
+        v_until := v_now + v_job.longest;
+      END IF;
+      v_due := least(v_now + v_job.delay, v_until);
+      INSERT INTO ${jobs} (id, queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place,
+        unique_key, unique_until, start_key)
+      SELECT v_job.id, v_job.queue, v_job.payload, v_job.uuid, ${COUNTERS.replaceAll(/\w+/g, 'coalesce(v_job.$&, 0)')},
+        ${availableAt('(v_due - v_now)')}, floor(v_now)::integer,
+        CASE WHEN v_due > v_now THEN v_due END,
+        CASE WHEN v_due > v_now THEN NULL ELSE v_job.place END,
+        CASE WHEN v_due > v_now THEN v_job.key END, v_until, CASE WHEN v_due > v_now THEN '' END
+      ON CONFLICT DO NOTHING;
+      -- Otherwise another one was faster, and is seen from now on.
+      EXIT WHEN FOUND;
+    END LOOP;
+  END LOOP;`;
+
 /** Has jobs take the keys again that they left at their start, where nobody has them. Of several that share one, the first does. */
 export function retakeFunction({ jobs, retake }: Identifiers): string {
   return `CREATE OR REPLACE FUNCTION ${retake} (p_ids bigint[], p_now double precision)
@@ -109,7 +159,7 @@ RETURNS void LANGUAGE plpgsql ${PLANS} SET lock_timeout = '1ms' AS $$
 DECLARE
   v_job record;
 BEGIN
-  FOR v_job IN SELECT min(id) AS id, start_key FROM ${jobs} WHERE id = ANY (p_ids) GROUP BY start_key LOOP
+  FOR v_job IN SELECT min(id) AS id, start_key FROM ${jobs} WHERE id = ANY (p_ids) AND start_key <> '' GROUP BY start_key LOOP
     BEGIN
       UPDATE ${jobs} SET unique_key = NULL WHERE unique_key = v_job.start_key AND unique_until <= p_now;
       UPDATE ${jobs} SET unique_key = start_key, unique_until = p_now + start_for WHERE id = v_job.id;

@@ -1,6 +1,7 @@
 /** Jobs on their way into and out of the tables of PostgreSQL: a call of one function each. */
 import type { Seconds } from '../../../base/clock';
 import { InvalidPayloadError } from '../../../payload/errors';
+import type { DebounceTie } from '../../../payload/ties';
 import { uuidv7 } from '../../../payload/uuid';
 import type { RenewResult } from '../../contract';
 import type { CallMark } from '../call-marks';
@@ -20,7 +21,7 @@ import {
 } from '../dialect';
 import { jobOf, valuesOf } from '../job-row';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work } from '../statement';
-import { CallKeys } from './call-keys';
+import { CallKeys, type KeysAnswer } from './call-keys';
 import type { Identifiers } from './identifiers';
 import { now, storable, textAndBytes } from './columns';
 
@@ -40,7 +41,8 @@ export class PostgresJobs implements JobStatements {
   }
 
   *push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | Holders | undefined> {
-    if (jobs.some(({ tie }) => tie !== undefined)) return yield* this.#pushTied(jobs, mark);
+    if (jobs.some(({ tie, debounce }) => tie !== undefined || debounce !== undefined))
+      return yield* this.#pushTied(jobs, mark);
     // Lists as texts: a transaction of the user's may be reached through what knows no arrays, or encodes a text as JSON again.
     const [row] = yield* rowsOf({
       text: `SELECT ${this.#names.push}(?::text::json, ${PUSHED})`,
@@ -53,11 +55,19 @@ export class PostgresJobs implements JobStatements {
   *#pushTied(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | Holders> {
     const keys = new CallKeys(jobs);
     const rows = jobs.flatMap((job, n) => (keys.isAsked(job) ? [tiedJob(job, n)] : []));
+    const debounced = jobs.flatMap((job, n) =>
+      job.debounce === undefined ? [] : [debouncedJob(job, job.debounce, n)],
+    );
     const [row] = yield* rowsOf({
-      text: `SELECT ${this.#names.pushTied}(?::text::json, ?::text[], ${PUSHED})`,
-      values: [JSON.stringify(rows), textArray(keys.all), ...this.#pushed(jobs, mark)],
+      text: `SELECT ${this.#names.pushTied}(?::text::json, ?::text::json, ?::text[], ${PUSHED})`,
+      values: [
+        JSON.stringify(rows),
+        debounced.length === 0 ? null : JSON.stringify(debounced),
+        textArray(keys.all),
+        ...this.#pushed(jobs, mark),
+      ],
     });
-    const answer = JSON.parse(String(row?.[0] ?? '{}')) as number | Readonly<Record<string, string>>;
+    const answer = JSON.parse(String(row?.[0] ?? '{}')) as number | KeysAnswer;
     return typeof answer === 'number' ? answer : keys.holders(answer);
   }
 
@@ -145,6 +155,11 @@ function tiedJob(job: QueuedJob, n: number): object {
   if (job.tie === undefined) return pushed;
   const { key, until, for: most } = job.tie;
   return { ...pushed, key, most, ...(until === 'start' && { starts: true }) };
+}
+
+/** Those of one call go in by their keys, and by their numbers. */
+function debouncedJob(job: QueuedJob, { key, longest }: DebounceTie, n: number): object {
+  return { ...pushedJob(job, n), n, key, longest };
 }
 
 function failedRow({ id, connection, queue, payload, exception, name, attempts }: NewFailure): object {

@@ -1,0 +1,134 @@
+/** What holds of debounced jobs on each database server, whose clients are many, and whose answers can be lost. */
+import type { Entry } from '../../../../src/connections/contract';
+import { debounceKey, withTies } from '../../../../src/payload/ties';
+import { idOf, payload, reserve } from '../open-database';
+import type { ServerWorld } from './server-world';
+import { completeAll, pushes, tied } from './unique-keys';
+
+export function debounced(
+  id: string,
+  key = 'one',
+  { delay = 60, longest }: { delay?: number; longest?: number } = {},
+): Entry {
+  const ties = { debounce: { key: debounceKey('Probe', key, 'default'), longest } };
+  return { payload: withTies(payload(id), ties), ties, delay };
+}
+
+const KEYS = ['one', 'two', 'three', 'four', 'five'];
+
+export function describeDebouncedJobs(world: ServerWorld): void {
+  describe(`a push to ${world.name} of debounced jobs`, () => {
+    it.each([1, 2, 3])('whose answer is lost %d times in a row replaces once, and tells the same', async (lost) => {
+      const { connection, proxy } = await world.openThrough('push');
+      await pushes(connection, debounced('a'), tied('held', 'x'));
+      const entries = [
+        debounced('b'),
+        tied('c', 'x'),
+        debounced('d'),
+        { payload: payload('e') },
+        debounced('f', 'two'),
+      ];
+      proxy.loseReplies(lost);
+      const results = await pushes(connection, ...entries);
+      expect(results).toEqual([{ replaced: 'a' }, { duplicate: 'held' }, { replaced: 'b' }, 'queued', 'queued']);
+      expect(await pushes(connection, debounced('g'))).toEqual([{ replaced: 'd' }]);
+      expect(await completeAll(connection)).toEqual(['held', 'e']);
+      world.offset = 61;
+      expect((await completeAll(connection)).toSorted()).toEqual(['f', 'g']);
+    });
+
+    it('in several pages is told of each in its place', async () => {
+      const connection = await world.open();
+      const entries = Array.from({ length: 250 }, (_, at) => debounced(`job-${at}`, String(at % 240)));
+      const results = await pushes(connection, ...entries);
+      expect(results.slice(0, 240)).toEqual(Array.from({ length: 240 }, () => 'queued'));
+      expect(results.slice(240)).toEqual(Array.from({ length: 10 }, (_, at) => ({ replaced: `job-${at}` })));
+      expect(await connection.counts('default')).toMatchObject({ delayed: 240 });
+    });
+
+    it('from eight connections at once has one wait for each key, in whatever order the keys come', async () => {
+      const first = await world.open();
+      const connections = [first, ...Array.from({ length: 7 }, () => world.connect())];
+      const gone: string[] = [];
+      for (let round = 0; round < 10; round += 1) {
+        const pushing = connections.map((connection, at) => {
+          const order = at % 2 === 0 ? KEYS : KEYS.toReversed();
+          return pushes(connection, ...order.map((key) => debounced(`${key}-${round}-${at}`, key)));
+        });
+        for (const result of (await Promise.all(pushing)).flat())
+          if (typeof result === 'object' && 'replaced' in result) gone.push(result.replaced);
+        expect(await first.counts('default')).toMatchObject({ delayed: KEYS.length, ready: 0 });
+      }
+      expect([gone.length, new Set(gone).size]).toEqual([10 * 8 * 5 - 5, 10 * 8 * 5 - 5]);
+    });
+
+    it('beside workers that take what is due loses none, and removes none that was taken', async () => {
+      const connection = await world.open();
+      const others = [world.connect(), world.connect()];
+      const [gone, ran]: [string[], unknown[]] = [[], []];
+      const ids = Array.from({ length: 60 }, (_, at) => `job-${at}`);
+      const pushing = (async () => {
+        for (const id of ids) {
+          const [result] = await pushes(connection, debounced(id, 'one', { delay: 0.004 }));
+          if (typeof result === 'object' && 'replaced' in result) gone.push(result.replaced);
+        }
+      })();
+      let isOver = false;
+      const working = others.map(async (other) => {
+        while (!isOver) ran.push(...(await completeAll(other)));
+      });
+      await pushing;
+      isOver = true;
+      await Promise.all(working);
+      world.offset = 10;
+      ran.push(...(await completeAll(connection)));
+      expect([...gone, ...ran].toSorted()).toEqual(ids.toSorted());
+    });
+  });
+
+  describe(`a transaction of a user’s on ${world.name}`, () => {
+    it('takes the places of jobs, which are there again if it is rolled back', async () => {
+      const connection = await world.open();
+      await pushes(connection, debounced('a'));
+      const client = await world.client();
+      await client.query('BEGIN');
+      const within = connection.within(client)!;
+      expect(await pushes(within, debounced('b'), debounced('c'))).toEqual([{ replaced: 'a' }, { replaced: 'b' }]);
+      await client.query('ROLLBACK');
+      expect(await pushes(connection, debounced('d'))).toEqual([{ replaced: 'a' }]);
+      expect(await connection.counts('default')).toMatchObject({ delayed: 1 });
+    });
+
+    it('that has pushed a debounced job holds up no worker that runs the one before it', async () => {
+      const connection = await world.open({}, { deadline: 3 });
+      await pushes(connection, debounced('a'));
+      world.offset = 61;
+      const [a] = await reserve(connection);
+      const client = await world.client();
+      await client.query('BEGIN');
+      expect(await pushes(connection.within(client)!, debounced('b'))).toEqual(['queued']);
+      expect(await connection.settle([{ outcome: 'completed', reservation: a! }])).toEqual(['settled']);
+      await client.query('COMMIT');
+      expect(await pushes(connection, debounced('c'))).toEqual([{ replaced: 'b' }]);
+    });
+  });
+
+  it(`a debounced job in ${world.name} whose worker died, or was never heard of, gets no key again`, async () => {
+    const { connection, proxy } = await world.openThrough('exchange', 1);
+    await pushes(connection, debounced('a', 'one', { delay: 1 }), debounced('b', 'two', { delay: 1 }));
+    world.offset = 2;
+    expect((await reserve(connection, { lease: 30, limit: 1 })).map(idOf)).toEqual(['a']);
+    proxy.loseReplies(100);
+    await expect(reserve(connection)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+    proxy.loseReplies(0);
+    world.offset = 40;
+    await reserve(connection, { limit: 0 });
+    expect(await world.rows(`SELECT id FROM ${world.table} WHERE unique_key IS NOT NULL`)).toEqual([]);
+    expect(await pushes(connection, debounced('c'), debounced('d', 'two'))).toEqual(['queued', 'queued']);
+    expect(await pushes(connection, debounced('e'), debounced('f', 'two'))).toEqual([
+      { replaced: 'c' },
+      { replaced: 'd' },
+    ]);
+    expect((await completeAll(connection)).toSorted()).toEqual(['a', 'b']);
+  });
+}
