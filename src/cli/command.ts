@@ -101,13 +101,17 @@ export function newCommand({ name, alias, summary, description, examples, words 
 }
 
 function optionsOf(name: string, flag: Flag<unknown>): Option[] {
-  const { value, help, letter, isHidden, isNegative, conflicts } = flag;
+  const { value, help, letter, isHidden, isNegative, conflicts, preset } = flag;
   const written = flagName(name);
   // Without the positive form, commander takes the flag as always given.
   if (isNegative === true) return [new Option(written).hideHelp(), new Option(flagName(`no-${name}`), help)];
-  const usage = [...(letter === undefined ? [] : [`-${letter}`]), [written, value].join(' ').trim()].join(', ');
+  const usage = [
+    ...(letter === undefined ? [] : [`-${letter}`]),
+    [written, preset === undefined ? value : value?.replace(/<(.*)>/, '[$1]')].join(' ').trim(),
+  ].join(', ');
   const option = new Option(usage, help).hideHelp(isHidden === true);
   if (conflicts !== undefined) option.conflicts(conflicts);
+  if (preset !== undefined) option.preset(preset);
   if (flag.read !== undefined) option.argParser((text, before: unknown) => flag.read?.(text, written, before));
   return [option];
 }

@@ -6,15 +6,17 @@ import type { Call } from './command';
 import { errorText } from './error-text';
 import { type Given, text, time, type ProjectFlags } from './flags';
 import { keepingConnections, noteMemory } from './named-queues';
-import { counted } from './table';
 
 /** Failed jobs may have come from any connection. */
 export const FROM_CONNECTION = text('<name>', 'only of those that came from this connection');
+
+export const OF_BATCH = text('<id>', 'only those of this batch');
 
 export const FILTER_FLAGS = {
   queue: text('<name>', 'only those of this queue'),
   connection: FROM_CONNECTION,
   name: text('<name>', 'only jobs of this name'),
+  batch: OF_BATCH,
   error: text('<text>', 'only those with this text in their error'),
   olderThan: time('only those that failed longer ago than this'),
 };
@@ -22,18 +24,18 @@ export const FILTER_FLAGS = {
 export type FailedFlags = Given<typeof FILTER_FLAGS> & ProjectFlags;
 
 /** Undefined: all are meant. */
-export function filterOf({ queue, connection, name, error, olderThan }: FailedFlags): FailedFilter | undefined {
-  const filter = { queue, connection, name, error, olderThan };
+export function filterOf({ queue, connection, name, batch, error, olderThan }: FailedFlags): FailedFilter | undefined {
+  const filter = { queue, connection, name, batch, error, olderThan };
   return Object.values(filter).some((value) => value !== undefined) ? filter : undefined;
 }
 
 /** Refuses a line that chooses nothing, and one that gives ids and further flags to choose by. */
 export function checkChoice(call: Call<FailedFlags>, ids: readonly string[]): void {
-  const { name, error, olderThan } = call.flags;
+  const { name, batch, error, olderThan } = call.flags;
   if (ids.length === 0 && filterOf(call.flags) === undefined) {
     call.refuse('say which: ids, as onqueue failed lists them, or --queue=mail, --error=ECONNREFUSED and the like.');
   }
-  const isChosen = [name, error, olderThan].some((value) => value !== undefined);
+  const isChosen = [name, batch, error, olderThan].some((value) => value !== undefined);
   if (ids.length > 0 && isChosen) call.refuse('give ids, or flags that choose among all: not both.');
 }
 
@@ -100,15 +102,4 @@ export function counting(
   work: () => Promise<number>,
 ): Promise<number> {
   return output.counting(doing, () => failedCount(manager, flags.queue), work);
-}
-
-/** Carries `work` out, which removes failed jobs, and says of how many. */
-export async function removeFailed(
-  call: Call<{ readonly queue?: string | undefined }>,
-  manager: QueueManager,
-  done: string,
-  work: () => Promise<number>,
-): Promise<void> {
-  const removed = await counting(call, manager, 'Removing failed jobs', work);
-  call.output.result({ [done]: removed }, `Removed ${counted(removed, 'failed job')}.`);
 }

@@ -15,6 +15,8 @@ export interface Flag<Value> {
   /** It is written `--no-…`. */
   readonly isNegative?: true;
   readonly conflicts?: string;
+  /** Its value where none is given. */
+  readonly preset?: string;
   /** The flag that took its place. */
   readonly newName?: string;
   /** A bare number of 1000 and more is probably meant as milliseconds. */

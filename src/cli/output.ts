@@ -16,6 +16,9 @@ const COUNTING_INTERVAL: Milliseconds = 250;
 /** Fewer characters of a message than this say nothing. */
 const READABLE = 60;
 
+/** Of a terminal that does not say how wide it is. */
+const USUAL_WIDTH = 80;
+
 const CLEAR_LINE = '\r\u001B[K';
 
 export class Output {
@@ -56,22 +59,37 @@ export class Output {
     this.line(formatTable(headings, rows, { width: this.#width }));
   }
 
-  /** Rows that are read for their last cell: a table where it has room, otherwise several lines for each row. */
-  list(headings: readonly string[], rows: readonly (readonly Cell[])[]): void {
-    if (roomForLast(headings, rows, { width: this.#width }) >= READABLE) return this.table(headings, rows);
+  /**
+   * Rows that are read for their last cell: a table where it has room, otherwise several lines for each row.
+   *
+   * @param readable columns that the last cell needs
+   */
+  list(headings: readonly string[], rows: readonly (readonly Cell[])[], readable = READABLE): void {
+    if (roomForLast(headings, rows, { width: this.#width }) >= readable) return this.table(headings, rows);
     for (const row of rows) {
       const [first, ...others] = row.map((cell) => oneLine(String(cell ?? '')));
       const last = others.pop() ?? '';
       const facts = others.map((cell, column) =>
         typeof row[column + 1] === 'number' ? `${headings[column + 1]} ${cell}` : cell,
       );
-      this.line(`${first}\n  ${facts.filter((fact) => fact !== '').join(', ')}\n  ${last}`);
+      const lines = [facts.filter((fact) => fact !== '').join(', '), last].filter((text) => text !== '');
+      this.line([first, ...lines].join('\n  '));
     }
   }
 
   /** Writes what is not a result: a warning, an error, what was not found. */
   note(text: string): void {
     this.#stderr.write(`${text}\n`);
+  }
+
+  /** Columns of a line that is written anew, by `renew`; undefined: there is no terminal. */
+  get room(): number | undefined {
+    return this.#stderr.isTTY === true ? (this.#stderr.columns ?? USUAL_WIDTH) : undefined;
+  }
+
+  /** Writes the same line of a terminal again, and elsewhere nothing: it would fill a log. Empty: it is taken away. */
+  renew(text: string): void {
+    if (this.#stderr.isTTY === true) this.#stderr.write(`${CLEAR_LINE}${text}`);
   }
 
   /**
@@ -87,7 +105,7 @@ export class Output {
       // Nothing is said of a count that fails: the work itself meets the same trouble and tells it.
       const count = await left().catch(() => undefined);
       if (isOver) return;
-      if (count !== undefined) this.#stderr.write(`${CLEAR_LINE}${doing}: ${count.toLocaleString('en-US')} left`);
+      if (count !== undefined) this.renew(`${doing}: ${count.toLocaleString('en-US')} left`);
       isShown ||= count !== undefined;
       timer = this.#clock.after(COUNTING_INTERVAL, () => void show());
     };
@@ -97,7 +115,7 @@ export class Output {
     } finally {
       isOver = true;
       timer.cancel();
-      if (isShown) this.#stderr.write(CLEAR_LINE);
+      if (isShown) this.renew('');
     }
   }
 }

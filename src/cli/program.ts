@@ -1,6 +1,10 @@
 /** The command line as a whole: the tree of commands, and one run of it from arguments to exit code. */
 import { type Command, CommanderError } from 'commander';
 import { helpHint, newCommand } from './command';
+import { batch } from './commands/batch';
+import { batchCancel } from './commands/batch-cancel';
+import { batchRetry } from './commands/batch-retry';
+import { batches } from './commands/batches';
 import { cancel } from './commands/cancel';
 import { check } from './commands/check';
 import { clear } from './commands/clear';
@@ -25,6 +29,7 @@ import { Session, type Surroundings } from './session';
 /** In the order in which they are listed. */
 const COMMANDS = [
   ...[work, listen, restart, pause, resume, size, jobs, cancel],
+  ...[batches, batch, batchCancel, batchRetry],
   ...[failed, retry, forget, flush, prune, clear, migrate, check],
 ];
 

@@ -1,8 +1,8 @@
 /** Lays out a table for a terminal: columns aligned by visible width, numbers to the right. */
 
 /** `1 job`, `2 jobs`. */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+export function counted(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : plural}`;
 }
 
 export type Cell = string | number | undefined;

@@ -2,7 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CommandKit } from './kit/command-kit';
 
-const COMMANDS = readdirSync(join(__dirname, '../../src/cli/commands')).map((file) => file.replace('.ts', ''));
+const COMMANDS = readdirSync(join(__dirname, '../../src/cli/commands')).map((file) =>
+  file.replace('.ts', '').replace('-', ':'),
+);
 
 describe('the command line', () => {
   let kit: CommandKit;

@@ -4,6 +4,7 @@ import type { ChainedJob, FailedLink } from '../../job/job-context';
 import { CARRIER, chainedJobOf, type ChainLink, readCarried } from '../../payload/chain';
 import { decodeEnvelope } from '../../payload/envelope';
 import { hasFollowers } from '../../payload/payload-text';
+import { readTies } from '../../payload/ties';
 
 export interface FailedJob {
   readonly id: string;
@@ -20,6 +21,8 @@ export interface FailedJob {
   readonly chain: readonly ChainedJob[];
   /** Of a job that a chain sent where a link failed: which, and why. */
   readonly cause: FailedLink | undefined;
+  /** The id of the batch that it belongs to. */
+  readonly batch: string | undefined;
 }
 
 export function failedJobOf({ payload, failedAt, ...entry }: FailedEntry): FailedJob {
@@ -30,6 +33,7 @@ export function failedJobOf({ payload, failedAt, ...entry }: FailedEntry): Faile
     failedAt: new Date(failedAt),
     chain: links.map((link) => chainedJobOf(link, entry.connection)),
     cause,
+    batch: readTies(payload)?.batch?.id,
   };
 }
 

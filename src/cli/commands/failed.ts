@@ -2,8 +2,9 @@
 import { manyLines, oneLine } from '../../base/plain-text';
 import type { ChainedJob } from '../../job/job-context';
 import { type Call, defineCommand } from '../command';
-import { type FailedFlags, FROM_CONNECTION, openForFailed } from '../failed-jobs';
+import { type FailedFlags, FROM_CONNECTION, OF_BATCH, openForFailed } from '../failed-jobs';
 import { count, names } from '../flags';
+import { momentText } from '../moments';
 import { type Cell, counted } from '../table';
 
 const DEFAULT_LIMIT = 100;
@@ -18,6 +19,7 @@ export const failed = defineCommand({
   examples: [
     ['onqueue failed', 'the newest'],
     ['onqueue failed --queue=mail --limit=10', 'of one queue'],
+    ['onqueue failed --batch=0193a6c1-…', 'of one batch'],
     ['onqueue failed 0193a6c1-…', 'one of them, with its stack'],
     ["onqueue failed --json | jq -r '.[].id'", 'for a program'],
   ],
@@ -25,6 +27,7 @@ export const failed = defineCommand({
   flags: {
     queue: names('only of this queue'),
     connection: FROM_CONNECTION,
+    batch: OF_BATCH,
     limit: count('<count>', `at most so many (default: ${DEFAULT_LIMIT})`, 1),
   },
   run(call) {
@@ -34,21 +37,20 @@ export const failed = defineCommand({
 });
 
 async function list(call: Call<FailedFlags>, limit = DEFAULT_LIMIT): Promise<void> {
-  const { queue, connection } = call.flags;
+  const { queue, connection, batch } = call.flags;
   const manager = await openForFailed(call);
   const unreachable = (name: string, { message }: Error): void =>
     call.fail(`The failed jobs of ${name} are not among these: ${message}`);
   // One more tells whether there are more.
-  const found = await manager.failed.list({ queue, connection, limit: limit + 1, unreachable });
+  const found = await manager.failed.list({ queue, connection, batch, limit: limit + 1, unreachable });
   const jobs = found.slice(0, limit);
   call.output.result(jobs);
   if (jobs.length === 0) call.output.line('No failed jobs.');
   else {
     // Leave a column out where all its cells are the same.
-    const several = new Set(jobs.map((job) => job.connection)).size > 1;
-    const from = (text: string): string[] => (several ? [text] : []);
-    const isChained = jobs.some(({ chain }) => chain.length > 0);
-    const behind = <Text extends Cell>(text: Text): Text[] => (isChained ? [text] : []);
+    const from = columnIf(new Set(jobs.map((job) => job.connection)).size > 1);
+    const within = columnIf(batch === undefined && jobs.some((job) => job.batch !== undefined));
+    const behind = columnIf(jobs.some(({ chain }) => chain.length > 0));
     const headings = [
       'id',
       'job',
@@ -56,18 +58,26 @@ async function list(call: Call<FailedFlags>, limit = DEFAULT_LIMIT): Promise<voi
       'queue',
       'attempts',
       'failed at',
+      ...within('batch'),
       ...behind('followed by'),
       'error',
     ];
-    const rows = jobs.map(({ id, name, connection, queue, attempts, failedAt, exception, chain }) => {
+    const rows = jobs.map((job) => {
+      const { id, name, queue, attempts, failedAt, exception, chain } = job;
       const waiting = chain.length === 0 ? undefined : counted(chain.length, 'job');
       const when = momentText(failedAt);
-      return [id, name, ...from(connection), queue, attempts, when, ...behind(waiting), exception.split('\n', 1)[0]];
+      const more = [...within(job.batch), ...behind(waiting)];
+      return [id, name, ...from(job.connection), queue, attempts, when, ...more, exception.split('\n', 1)[0]];
     });
     call.output.list(headings, rows);
   }
   if (found.length > limit) call.output.note(`There are more than these ${limit}; --limit shows them.`);
 }
+
+const columnIf =
+  (isShown: boolean) =>
+  <Text extends Cell>(text: Text): Text[] =>
+    isShown ? [text] : [];
 
 async function show(call: Call<FailedFlags>, id: string): Promise<void> {
   const manager = await openForFailed(call);
@@ -75,12 +85,13 @@ async function show(call: Call<FailedFlags>, id: string): Promise<void> {
   if (job === undefined) {
     return call.fail(`There is no failed job '${id}'. onqueue failed lists those that there are.`);
   }
-  const { name, connection, queue, attempts, failedAt, payload, exception, chain, cause } = job;
+  const { name, connection, queue, attempts, failedAt, payload, exception, chain, cause, batch } = job;
   call.output.result(job);
   call.output.line(`Job         ${name}`);
   call.output.line(`Id          ${id}`);
   call.output.line(`From        ${connection}, queue ${queue}`);
   call.output.line(`Failed at   ${momentText(failedAt)}, after ${counted(attempts, 'attempt')}`);
+  if (batch !== undefined) call.output.line(`Batch       ${batch}`);
   if (cause !== undefined) {
     const { id: failedId, name: failedName, message } = cause;
     call.output.line(oneLine(`Cause       ${failedName} ${failedId} failed: ${message}`));
@@ -96,11 +107,4 @@ function followersText(chain: readonly ChainedJob[]): string {
   const more = chain.length > MOST_NAMED ? ` and ${chain.length - MOST_NAMED} more` : '';
   const follow = chain.length === 1 ? 'follows' : 'follow';
   return `${counted(chain.length, 'job')} ${follow} it: ${names.join(', ')}${more}`;
-}
-
-function momentText(moment: Date): string {
-  return moment
-    .toISOString()
-    .replace('T', ' ')
-    .replace(/\.\d+Z$/, ' UTC');
 }

@@ -2,7 +2,7 @@
 import type { Duration } from '../../job/duration';
 import { defineCommand } from '../command';
 import { invalidOption } from '../errors';
-import { failedCount, openForFailed, removeFailed } from '../failed-jobs';
+import { counting, failedCount, openForFailed } from '../failed-jobs';
 import { type Flag, FORCE, text } from '../flags';
 import { counted } from '../table';
 
@@ -36,8 +36,9 @@ export const flush = defineCommand({
     const which = queue === undefined ? '' : ` of the queue ${queue}`;
     const age = olderThan === undefined ? counted(await failedCount(manager, queue), 'job') : 'the older ones';
     await call.session.confirm(`Remove failed jobs${which} for good (${age})`, force);
-    await removeFailed(call, manager, 'flushed', () =>
+    const flushed = await counting(call, manager, 'Removing failed jobs', () =>
       olderThan === undefined ? manager.failed.flush(queue) : manager.failed.prune({ olderThan, queue }),
     );
+    call.output.result({ flushed }, `Removed ${counted(flushed, 'failed job')}.`);
   },
 });

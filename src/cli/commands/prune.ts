@@ -1,26 +1,66 @@
-/** `prune`: removes old failed jobs for good. */
-import { defineCommand } from '../command';
-import { FILTER_FLAGS, openForFailed, removeFailed } from '../failed-jobs';
-import { count } from '../flags';
+/** `prune`: removes old failed jobs, and forgets old batches, for good. */
+import type { QueueManager } from '../../application/queue-manager';
+import type { Duration } from '../../job/duration';
+import { type Call, defineCommand } from '../command';
+import { counting, type FailedFlags, FILTER_FLAGS, filterOf, openForFailed } from '../failed-jobs';
+import { count, type Given, on, time } from '../flags';
+import { keepingConnections } from '../named-queues';
+import { counted } from '../table';
+
+const FLAGS = {
+  keep: count('<count>', 'all but so many of the newest, of each store'),
+  ...FILTER_FLAGS,
+  batches: time('batches that finished longer ago than this (default: 1d)', { preset: '1d' }),
+  unfinished: on('with --batches: those as well that were created longer ago and have not finished'),
+};
+
+type PruneFlags = Given<typeof FLAGS> & FailedFlags;
 
 export const prune = defineCommand({
   name: 'prune',
-  summary: 'remove old failed jobs for good',
+  summary: 'remove old failed jobs, and old batches, for good',
   description:
-    'Of each queue workers keep the newest 10,000 (`failed: { keep }`); nothing else ever removes them: run it daily.',
+    'Of each queue workers keep the newest 10,000 (`failed: { keep }`); nothing else ever removes them: run it daily. Finished batches go after a day by themselves; those that never finish stay.',
   examples: [
     ['onqueue prune --older-than=30d', 'what failed more than 30 days ago'],
     ['onqueue prune --keep=1000', 'all but the newest 1000'],
     ['onqueue prune --queue=mail --keep=100', 'of one queue all but the newest 100'],
+    ['onqueue prune --batches=7d --unfinished', 'batches of which nothing has come within a week'],
   ],
-  flags: { keep: count('<count>', 'all but so many of the newest, of each store'), ...FILTER_FLAGS },
+  flags: FLAGS,
   async run(call) {
-    const { olderThan, keep, queue, connection, name, error } = call.flags;
-    if (olderThan === undefined && keep === undefined) {
-      call.refuse('say which: --older-than=30d, --keep=1000, or both. (onqueue flush removes all.)');
+    const { olderThan, keep, batches, unfinished } = call.flags;
+    const isOfFailed = olderThan !== undefined || keep !== undefined;
+    if (!isOfFailed && batches === undefined) {
+      call.refuse('say which: --older-than=30d, --keep=1000, --batches=7d. (onqueue flush removes all failed jobs.)');
     }
+    if (!isOfFailed && filterOf({ ...call.flags, connection: undefined }) !== undefined) {
+      call.refuse('--queue, --name, --batch and --error choose failed jobs: give --older-than or --keep as well.');
+    }
+    if (unfinished === true && batches === undefined)
+      call.refuse('--unfinished says which batches: give --batches=7d.');
     const manager = await openForFailed(call);
-    const which = { olderThan, keep, queue, connection, name, error };
-    await removeFailed(call, manager, 'pruned', () => manager.failed.prune(which));
+    const pruned = isOfFailed ? await pruneFailed(call, manager) : undefined;
+    const forgotten = batches === undefined ? undefined : await pruneBatches(call, manager, batches);
+    call.output.result(
+      { pruned, batches: forgotten },
+      ...(pruned === undefined ? [] : [`Removed ${counted(pruned, 'failed job')}.`]),
+      ...(forgotten === undefined ? [] : [`Forgot ${counted(forgotten, 'batch', 'batches')}.`]),
+    );
   },
 });
+
+function pruneFailed(call: Call<PruneFlags>, manager: QueueManager): Promise<number> {
+  const which = { ...filterOf(call.flags), keep: call.flags.keep };
+  return counting(call, manager, 'Removing failed jobs', () => manager.failed.prune(which));
+}
+
+/** Of all connections that keep some. @throws CapabilityError none does, or not the one that is named */
+async function pruneBatches({ flags }: Call<PruneFlags>, manager: QueueManager, olderThan: Duration): Promise<number> {
+  const { connection, unfinished } = flags;
+  const able = keepingConnections(manager).filter((name) => manager.driver(name).batches !== undefined);
+  const meant = connection === undefined && able.length > 0 ? able : [connection];
+  let forgotten = 0;
+  for (const one of meant) forgotten += await manager.batches.prune({ connection: one, olderThan, unfinished });
+  return forgotten;
+}

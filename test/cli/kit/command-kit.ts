@@ -30,6 +30,8 @@ export class CommandKit {
   /** Answers questions; undefined: there is no terminal. */
   answer: string | undefined;
   readonly asked: string[] = [];
+  /** How wide the terminal is that it prints to; undefined: it prints to files. */
+  columns: number | undefined;
   connectors: Connectors = { memory: () => this.store.duplicate() };
   /** What the end of npm calls. */
   desert: () => void = () => undefined;
@@ -92,10 +94,11 @@ export class CommandKit {
   }
 
   #surroundings(): Surroundings {
-    const { answer } = this;
+    const { answer, columns } = this;
+    const terminal = { isTTY: columns !== undefined, columns };
     return {
-      stdout: { write: (text) => (this.#stdout += text) },
-      stderr: { write: (text) => (this.#stderr += text) },
+      stdout: { ...terminal, write: (text) => (this.#stdout += text) },
+      stderr: { ...terminal, write: (text) => (this.#stderr += text) },
       clock: this.clock,
       folder: this.project.folder,
       environment: this.environment,

@@ -1,0 +1,89 @@
+/** What the commands for batches share: how they are reached, and how one is shown. */
+import { oneLine } from '../base/plain-text';
+import type { QueueManager } from '../application/queue-manager';
+import type { Batch } from '../dispatch/batch/batch';
+import type { Call } from './command';
+import { CONNECTION, type Given, type ProjectFlags } from './flags';
+import { noteMemory } from './named-queues';
+import { counted } from './table';
+
+export const BATCH_FLAGS = { connection: CONNECTION };
+
+export const BATCH_WORD = ['<id>', 'the id of the batch, as onqueue batches lists it'] as const;
+
+export type BatchFlags = Given<typeof BATCH_FLAGS> & ProjectFlags;
+
+/** `open`: not all of its jobs are in yet. */
+export type BatchWord = 'open' | 'running' | 'cancelled' | 'finished';
+
+/** Always the same: one that follows what stands behind it would jump. */
+const BAR_LENGTH = 20;
+
+/** Opens the project for the batches of one connection. */
+export async function openForBatches(call: Call<BatchFlags>): Promise<QueueManager> {
+  const manager = await call.open();
+  noteMemory(call, manager, [call.flags.connection]);
+  return manager;
+}
+
+export function failUnknownBatch(call: Call<BatchFlags>, manager: QueueManager, id: string): void {
+  const { name } = manager.connection(call.flags.connection);
+  call.fail(
+    `There is no batch '${id}' on ${name}: finished ones are kept for a day. onqueue batches lists the others.`,
+  );
+}
+
+export function stateOf(batch: Batch): BatchWord {
+  if (batch.isCancelled) return 'cancelled';
+  if (batch.isFinished) return 'finished';
+  return batch.isOpen ? 'open' : 'running';
+}
+
+/** For programs. */
+export function batchDocument(batch: Batch): object {
+  const { id, name, connection, total, pending, completed, failed, skipped, progress } = batch;
+  const { allowsFailures, createdAt, cancelledAt, finishedAt } = batch;
+  const counts = { total, pending, completed, failed, skipped, progress };
+  return { id, name, connection, state: stateOf(batch), ...counts, allowsFailures, createdAt, cancelledAt, finishedAt };
+}
+
+/** `50% of 20` */
+export function progressText(batch: Batch): string {
+  return `${percentOf(batch)} of ${numberText(batch.total)}`;
+}
+
+/** `10 pending, 8 completed, 1 failed, 1 skipped` */
+export function countsText({ pending, completed, failed, skipped }: Batch): string {
+  return Object.entries({ pending, completed, failed, skipped })
+    .map(([word, count]) => `${numberText(count)} ${word}`)
+    .join(', ');
+}
+
+/** `sheets, 20 jobs` */
+export function titleOf({ name, id, total }: Batch): string {
+  return `the batch ${oneLine(name) || id} (${counted(total, 'job')})`;
+}
+
+/** `[####----] 50% of 20, 1 failed`, in fewer columns than `room`: in the last one a terminal would begin a new line. */
+export function barText(batch: Batch, room: number): string {
+  const { failed, skipped, progress } = batch;
+  const state = stateOf(batch);
+  const facts = [
+    progressText(batch),
+    ...(failed > 0 ? [`${numberText(failed)} failed`] : []),
+    ...(skipped > 0 ? [`${numberText(skipped)} skipped`] : []),
+    ...(state === 'running' ? [] : [state]),
+  ].join(', ');
+  const full = Math.floor(progress * BAR_LENGTH);
+  const line = `[${'#'.repeat(full)}${'-'.repeat(BAR_LENGTH - full)}] ${facts}`;
+  return line.length < room ? line : facts.slice(0, room - 1);
+}
+
+// Rounded down: 100% is the end.
+function percentOf({ progress }: Batch): string {
+  return `${Math.floor(progress * 100)}%`;
+}
+
+function numberText(count: number): string {
+  return count.toLocaleString('en-US');
+}

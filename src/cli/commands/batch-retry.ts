@@ -1,0 +1,26 @@
+/** `batch:retry`: sends the failed jobs of a batch back. */
+import { BATCH_FLAGS, BATCH_WORD, failUnknownBatch, openForBatches, titleOf } from '../batch-text';
+import { defineCommand } from '../command';
+import { counted } from '../table';
+
+export const batchRetry = defineCommand({
+  name: 'batch:retry',
+  summary: 'send the failed jobs of a batch back, with all their tries',
+  description:
+    'The batch is cancelled no more, and what follows it is sent once all have completed. Of a batch that is known no more, onqueue retry --batch=<id> sends them back.',
+  examples: [
+    ['onqueue batch:retry 0193a6c1-…', 'this one, of the default connection'],
+    ['onqueue batch:retry --connection=redis --json 0193a6c1-…', 'for a program'],
+  ],
+  words: BATCH_WORD,
+  flags: BATCH_FLAGS,
+  async run(call) {
+    const { flags, output } = call;
+    const [id = ''] = call.words;
+    const manager = await openForBatches(call);
+    const found = await manager.batches.get(id, flags);
+    if (found === undefined) return failUnknownBatch(call, manager, id);
+    const retried = await manager.batches.retryFailed(id, flags);
+    output.result({ id, retried }, `Sent ${counted(retried, 'failed job')} of ${titleOf(found)} back.`);
+  },
+});

@@ -1,0 +1,84 @@
+/** `batch`: shows one batch, once or until it has ended. */
+import type { Milliseconds } from '../../base/clock';
+import { oneLine } from '../../base/plain-text';
+import type { Batch } from '../../dispatch/batch/batch';
+import {
+  barText,
+  BATCH_FLAGS,
+  BATCH_WORD,
+  batchDocument,
+  type BatchFlags,
+  countsText,
+  failUnknownBatch,
+  openForBatches,
+  progressText,
+  stateOf,
+} from '../batch-text';
+import { type Call, defineCommand } from '../command';
+import { on } from '../flags';
+import { agoText, momentText } from '../moments';
+
+/** Each time costs the store a question. */
+const WATCH_INTERVAL: Milliseconds = 500;
+
+export const batch = defineCommand({
+  name: 'batch',
+  summary: 'show one batch, with --watch until it has ended',
+  description:
+    'With --watch a bar shows how far it is, until none of its jobs is left; without a terminal a line is printed for each change. Failed jobs are no error: the exit code is 0. onqueue failed --batch=<id> shows them.',
+  examples: [
+    ['onqueue batch 0193a6c1-…', 'as it is now'],
+    ['onqueue batch 0193a6c1-… --watch', 'and as it goes on'],
+    ['onqueue batch 0193a6c1-… --watch --json', 'how it has ended, for a program'],
+  ],
+  words: BATCH_WORD,
+  flags: { ...BATCH_FLAGS, watch: on('show how it goes on, until it has ended') },
+  async run(call) {
+    const [id = ''] = call.words;
+    const manager = await openForBatches(call);
+    const found = await manager.batches.get(id, call.flags);
+    const shown = found !== undefined && call.flags.watch === true ? await watched(call, found) : found;
+    if (shown === undefined) failUnknownBatch(call, manager, id);
+    else show(call, shown);
+  },
+});
+
+/** As it has ended; undefined: it was forgotten meanwhile. */
+async function watched({ output, session }: Call<BatchFlags>, first: Batch): Promise<Batch | undefined> {
+  const { clock } = session.surroundings;
+  let current: Batch | undefined = first;
+  let told = '';
+  try {
+    while (current !== undefined && !current.isFinished) {
+      const { room } = output;
+      if (room !== undefined) output.renew(barText(current, room));
+      else {
+        const line = `${progressText(current)}: ${countsText(current)}`;
+        if (line !== told) output.line(line);
+        told = line;
+      }
+      await new Promise<void>((resolve) => void clock.after(WATCH_INTERVAL, resolve));
+      current = await current.refresh();
+    }
+    return current;
+  } finally {
+    output.renew('');
+  }
+}
+
+function show({ output, session }: Call<BatchFlags>, shown: Batch): void {
+  const { id, name, connection, allowsFailures, createdAt, cancelledAt, finishedAt } = shown;
+  const now = session.surroundings.clock.now();
+  output.result(batchDocument(shown));
+  if (name !== '') output.line(`Name        ${oneLine(name)}`);
+  output.line(`Id          ${id}`);
+  output.line(`On          ${connection}`);
+  output.line(`State       ${stateOf(shown)}`);
+  output.line(`Progress    ${progressText(shown)}`);
+  output.line(`Jobs        ${countsText(shown)}`);
+  output.line(`Failures    ${allowsFailures ? 'the others go on' : 'the first cancels it'}`);
+  const moments = { Created: createdAt, Cancelled: cancelledAt, Finished: finishedAt };
+  for (const [word, moment] of Object.entries(moments)) {
+    if (moment !== undefined) output.line(`${word.padEnd(12)}${momentText(moment)}, ${agoText(moment, now)}`);
+  }
+}

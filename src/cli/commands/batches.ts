@@ -1,0 +1,40 @@
+/** `batches`: shows the batches of a connection. */
+import { batchDocument, BATCH_FLAGS, openForBatches, progressText, stateOf } from '../batch-text';
+import { defineCommand } from '../command';
+import { count } from '../flags';
+import { agoText } from '../moments';
+
+const DEFAULT_LIMIT = 100;
+/** Columns that a name needs. */
+const READABLE_NAME = 12;
+
+export const batches = defineCommand({
+  name: 'batches',
+  summary: 'show the batches, newest first',
+  description: 'Finished ones are kept for a day.',
+  examples: [
+    ['onqueue batches', 'the newest, of the default connection'],
+    ['onqueue batches --connection=redis --limit=10', 'of another one'],
+    ["onqueue batches --json | jq '.[] | select(.failed > 0)'", 'for a program'],
+  ],
+  flags: { ...BATCH_FLAGS, limit: count('<count>', `at most so many (default: ${DEFAULT_LIMIT})`, 1) },
+  async run(call) {
+    const { connection, limit = DEFAULT_LIMIT } = call.flags;
+    const { output, session } = call;
+    const manager = await openForBatches(call);
+    // One more tells whether there are more.
+    const found = await manager.batches.list({ connection, limit: limit + 1 });
+    const shown = found.slice(0, limit);
+    output.result(shown.map(batchDocument));
+    if (shown.length === 0) output.line('No batches.');
+    else {
+      const now = session.surroundings.clock.now();
+      const rows = shown.map((batch) => {
+        const { id, name, failed, createdAt } = batch;
+        return [id, progressText(batch), failed, stateOf(batch), agoText(createdAt, now), name];
+      });
+      output.list(['id', 'progress', 'failed', 'state', 'created', 'name'], rows, READABLE_NAME);
+    }
+    if (found.length > limit) output.note(`There are more than these ${limit}; --limit shows them.`);
+  },
+});

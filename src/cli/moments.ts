@@ -1,0 +1,23 @@
+/** How moments are shown to people. */
+import type { Milliseconds } from '../base/clock';
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1000],
+] as const;
+
+export function momentText(moment: Date): string {
+  return moment
+    .toISOString()
+    .replace('T', ' ')
+    .replace(/\.\d+Z$/, ' UTC');
+}
+
+/** `3m ago`, in the largest unit that fits. A store's clock may be ahead of ours: then it was just now. */
+export function agoText(moment: Date, now: Milliseconds): string {
+  const age = Math.max(now - moment.getTime(), 0);
+  const [unit, length] = UNITS.find(([, each]) => age >= each) ?? ['s', 1000];
+  return `${Math.floor(age / length)}${unit} ago`;
+}

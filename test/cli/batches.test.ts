@@ -1,0 +1,328 @@
+/** What is seen of batches, and done to them: `batches`, `batch`, `batch:cancel`, `batch:retry`, `prune --batches`, and `--batch`. */
+import { QueueManager } from '../../src/application/queue-manager';
+import { systemClock } from '../../src/base/clock';
+import { builtInConnectors } from '../../src/connections/built-in';
+import type { Batch } from '../../src/dispatch/batch/batch';
+import { JobBus } from '../../src/dispatch/bus';
+import { Job } from '../../src/job/job';
+import { Worker } from '../../src/worker/worker';
+import { RecordingLogger, until } from '../support/application';
+import { CommandKit } from './kit/command-kit';
+
+@Job()
+class Passes extends Job {
+  handle(): void {}
+}
+
+@Job()
+class Fails extends Job {
+  handle(): void {
+    throw new Error('refused');
+  }
+}
+
+let kit: CommandKit;
+let manager: QueueManager;
+
+beforeEach(() => {
+  kit = new CommandKit();
+  kit.connectors = { ...builtInConnectors, ...kit.connectors };
+  manager = new QueueManager(
+    { connectors: kit.connectors, clock: systemClock, logger: new RecordingLogger() },
+    { connections: { memory: { driver: 'memory' } } },
+  );
+});
+afterEach(async () => {
+  await manager.close();
+  await kit.close();
+});
+
+const batchOf = (...jobs: readonly (Passes | Fails)[]): Promise<Batch> =>
+  new JobBus(() => manager).batch(jobs).name('sheets').allowFailures().dispatch();
+
+const work = (maxJobs: number): Promise<unknown> =>
+  new Worker({ maxJobs, concurrency: 1, stopWhenEmpty: true }, manager).run();
+
+const parsed = async (...line: readonly string[]): Promise<unknown> =>
+  JSON.parse((await kit.run(...line, '--json')).stdout);
+
+describe('batches', () => {
+  it('lists them with how far they are, the newest first', async () => {
+    const { id } = await batchOf(new Passes(), new Fails(), new Passes(), new Passes());
+    await work(2);
+    const newer = await batchOf(new Passes());
+
+    const { stdout, code } = await kit.run('batches');
+
+    const [headings, first, second] = stdout.split('\n');
+    expect(headings).toMatch(/^id +progress +failed +state +created +name$/);
+    expect(first).toMatch(new RegExp(`^${newer.id} +0% of 1 +0 +running +0s ago +sheets$`));
+    expect(second).toMatch(new RegExp(`^${id} +50% of 4 +1 +running +0s ago +sheets$`));
+    expect(code).toBe(0);
+  });
+
+  it('is a table on a terminal that has room for the names', async () => {
+    const { id } = await batchOf(new Passes());
+    kit.columns = 100;
+
+    expect((await kit.run('batches')).stdout).toMatch(new RegExp(`^id .* name\n${id} .* sheets\n$`));
+  });
+
+  it('has lines of its own for each on a terminal of 60 columns, and nothing that is cut', async () => {
+    const { id } = await batchOf(new Passes());
+    kit.columns = 60;
+
+    expect((await kit.run('batches')).stdout).toBe(`${id}\n  0% of 1, failed 0, running, 0s ago\n  sheets\n`);
+  });
+
+  it('takes a limit, and says when there are more', async () => {
+    await batchOf(new Passes());
+    const { id } = await batchOf(new Passes());
+
+    const { stdout, stderr } = await kit.run('batches', '--limit=1', '--json');
+
+    expect(JSON.parse(stdout)).toMatchObject([{ id }]);
+    expect(stderr).toContain('more than these 1');
+  });
+
+  it('says so when there are none', async () => {
+    expect((await kit.run('batches')).stdout).toBe('No batches.\n');
+    expect(await parsed('batches')).toEqual([]);
+  });
+});
+
+describe('batch', () => {
+  it('shows one whole', async () => {
+    const { id } = await batchOf(new Passes(), new Fails());
+    await work(2);
+
+    const { stdout } = await kit.run('batch', id);
+
+    const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, 0s ago\n`;
+    expect(stdout).toMatch(
+      new RegExp(
+        `^Name        sheets\nId          ${id}\nOn          memory\nState       finished\nProgress    100% of 2\n` +
+          'Jobs        0 pending, 1 completed, 1 failed, 0 skipped\nFailures    the others go on\n' +
+          `Created     ${time}Finished    ${time}$`,
+      ),
+    );
+    expect(await parsed('batch', id)).toEqual({
+      ...{ id, name: 'sheets', connection: 'memory', state: 'finished', total: 2, pending: 0, completed: 1, failed: 1 },
+      ...{ skipped: 0, progress: 1, allowsFailures: true },
+      createdAt: expect.stringMatching(/Z$/) as unknown,
+      finishedAt: expect.stringMatching(/Z$/) as unknown,
+    });
+  });
+
+  it.each([['batch'], ['batch:cancel'], ['batch:retry']])('ends with 1 where %s is given no known id', async (name) => {
+    const { stdout, stderr, code } = await kit.run(name, 'none');
+
+    expect([stdout, code]).toEqual(['', 1]);
+    expect(stderr).toContain("There is no batch 'none' on memory: finished ones are kept for a day.");
+  });
+
+  it.each([['batches'], ['batch', '1'], ['batch:cancel', '1'], ['batch:retry', '1'], ['prune', '--batches']])(
+    'says which drivers keep batches where %s names a connection that keeps none',
+    async (...line) => {
+      const { stderr, code } = await kit.run(...line, '--connection=sync');
+
+      expect(stderr).toMatch(/The connection 'sync' \(sync\) keeps no batches; .*\(E_CAPABILITY\)/);
+      expect(code).toBe(1);
+    },
+  );
+
+  describe('with --watch', () => {
+    const watched = async (id: string, ...more: readonly string[]) => {
+      const ended = kit.run('batch', id, '--watch', ...more);
+      await until(kit.clock, () => kit.clock.pending > 0);
+      return { ended };
+    };
+    const changed = async (jobs: number): Promise<void> => {
+      await work(jobs);
+      await kit.clock.advance('500ms');
+    };
+
+    it('prints a line for each change without a terminal, and then the whole', async () => {
+      const { id } = await batchOf(new Passes(), new Fails());
+
+      const { ended } = await watched(id);
+      await kit.clock.advance('500ms');
+      await changed(1);
+      await changed(1);
+      const { stdout, code } = await ended;
+
+      expect(stdout.split('\n').slice(0, 4)).toEqual([
+        '0% of 2: 2 pending, 0 completed, 0 failed, 0 skipped',
+        '50% of 2: 1 pending, 1 completed, 0 failed, 0 skipped',
+        'Name        sheets',
+        `Id          ${id}`,
+      ]);
+      expect(code).toBe(0);
+    });
+
+    it('moves a bar on a terminal, and takes it away at the end', async () => {
+      const { id } = await batchOf(new Fails(), new Passes(), new Passes());
+      kit.columns = 60;
+
+      const { ended } = await watched(id);
+      await changed(1);
+      await changed(2);
+      const { stdout, stderr } = await ended;
+
+      expect(stderr.split('\r\u001b[K').slice(1)).toEqual([
+        '[--------------------] 0% of 3',
+        '[######--------------] 33% of 3, 1 failed',
+        '',
+      ]);
+      expect(stdout).toMatch(/^Name {8}sheets\n/);
+    });
+
+    it('leaves the bar out where a terminal is too narrow for it and the counts', async () => {
+      const { id } = await batchOf(new Fails(), new Passes());
+      kit.columns = 30;
+
+      const { ended } = await watched(id);
+      await changed(1);
+      await changed(1);
+
+      expect((await ended).stderr.split('\r\u001b[K').slice(1)).toEqual(['0% of 2', '50% of 2, 1 failed', '']);
+    });
+
+    it('ends once a cancelled one has none of its jobs left, also where it was cancelled before', async () => {
+      const { id } = await batchOf(new Passes(), new Passes());
+      await kit.run('batch:cancel', id);
+      kit.columns = 60;
+
+      const { ended } = await watched(id, '--json');
+      await changed(2);
+      const { stdout, stderr } = await ended;
+
+      expect(stderr).toContain('] 0% of 2, cancelled\r');
+      expect(JSON.parse(stdout)).toMatchObject({ state: 'cancelled', pending: 0, skipped: 2 });
+      expect((await kit.run('batch', id, '--watch')).stdout).toMatch(/^Name/);
+    });
+
+    it('ends with 1 where the batch is forgotten meanwhile', async () => {
+      const { id } = await batchOf(new Passes());
+
+      const { ended } = await watched(id);
+      await manager.batches.prune({ olderThan: 0, unfinished: true });
+      await kit.clock.advance('500ms');
+
+      expect(await ended).toMatchObject({ code: 1, stderr: expect.stringContaining(`no batch '${id}'`) as unknown });
+    });
+  });
+});
+
+describe('batch:cancel', () => {
+  it('cancels one, and says of one that has ended why nothing changed', async () => {
+    const { id } = await batchOf(new Passes(), new Passes());
+    const other = await batchOf(new Passes());
+
+    expect((await kit.run('batch:cancel', id)).stdout).toBe(
+      'Cancelled the batch sheets (2 jobs): its jobs that wait are skipped.\n',
+    );
+    expect((await kit.run('batch:cancel', id)).stdout).toContain('(2 jobs) was cancelled before.\n');
+    await work(3);
+    const { stdout, code } = await kit.run('batch:cancel', other.id);
+    expect([stdout, code]).toEqual(['Nothing to cancel: the batch sheets (1 job) has finished.\n', 0]);
+    expect(await parsed('batch:cancel', id)).toEqual({ id, cancelled: false, state: 'cancelled' });
+    expect(await manager.batches.get(id)).toMatchObject({ skipped: 2 });
+  });
+});
+
+describe('batch:retry', () => {
+  it('sends its failed jobs back, and no others', async () => {
+    const { id } = await batchOf(new Fails(), new Fails(), new Passes());
+    await work(3);
+    await kit.fail('other');
+
+    expect((await kit.run('batch:retry', id)).stdout).toBe('Sent 2 failed jobs of the batch sheets (3 jobs) back.\n');
+    expect(await parsed('batch:retry', id)).toEqual({ id, retried: 0 });
+    expect(await manager.batches.get(id)).toMatchObject({ pending: 2, failed: 0 });
+    expect(await manager.failed.list()).toMatchObject([{ id: 'other' }]);
+  });
+});
+
+describe('prune --batches', () => {
+  const left = async (): Promise<string[]> => (await manager.batches.list()).map(({ id }) => id);
+
+  it('forgets those that have finished longer ago, and with --unfinished the others too', async () => {
+    const { id } = await batchOf(new Passes());
+    await work(1);
+    const { id: running } = await batchOf(new Passes());
+
+    expect((await kit.run('prune', '--batches')).stdout).toBe('Forgot 0 batches.\n');
+    expect(await left()).toEqual([running, id]);
+    expect((await kit.run('prune', '--batches=0')).stdout).toBe('Forgot 1 batch.\n');
+    expect(await left()).toEqual([running]);
+    expect(await parsed('prune', '--batches=0', '--unfinished')).toEqual({ batches: 1 });
+    expect(await left()).toEqual([]);
+  });
+
+  it('looks at all connections that keep batches', async () => {
+    await batchOf(new Passes());
+    const connections = "{ now: { driver: 'sync' }, memory: { driver: 'memory' } }";
+    kit.project.write({ 'onqueue.config.js': `module.exports = { default: 'now', connections: ${connections} };` });
+
+    expect(await parsed('prune', '--batches=0', '--unfinished')).toEqual({ batches: 1 });
+  });
+
+  it('removes failed jobs as well where it is told which', async () => {
+    await kit.fail('1');
+
+    expect((await kit.run('prune', '--batches', '--keep=0')).stdout).toBe('Removed 1 failed job.\nForgot 0 batches.\n');
+  });
+
+  it.each([
+    [['--batches', '--queue=mail'], 'choose failed jobs: give --older-than or --keep'],
+    [['--keep=1', '--unfinished'], '--unfinished says which batches: give --batches=7d'],
+    [['--batches=soon'], "'soon'"],
+  ])('refuses %j, and removes nothing', async (flags, told) => {
+    await kit.fail('1');
+
+    const { stderr, code } = await kit.run('prune', ...flags);
+
+    expect(stderr).toContain(told);
+    expect(code).toBe(2);
+    expect(await kit.store.failed.count()).toBe(1);
+  });
+});
+
+describe('failed jobs of a batch', () => {
+  let id: string;
+
+  beforeEach(async () => {
+    ({ id } = await batchOf(new Fails(), new Passes()));
+    await work(2);
+    await kit.fail('other');
+  });
+
+  it('say which it is, in the list, alone and to programs', async () => {
+    const [headings, ...rows] = (await kit.run('failed')).stdout.split('\n');
+    expect(headings).toMatch(/ failed at +batch +error$/);
+    expect(rows.find((row) => row.includes('Fails'))).toMatch(new RegExp(` UTC +${id} +Error: refused$`));
+    const [listed] = (await parsed('failed', `--batch=${id}`)) as { id: string }[];
+    expect(listed).toMatchObject({ name: 'Fails', batch: id });
+    expect((await kit.run('failed', listed!.id)).stdout).toContain(`\nBatch       ${id}\n`);
+  });
+
+  it.each([
+    [['retry'], { retried: 1, unknown: [] }],
+    [['forget'], { forgotten: 1, unknown: [] }],
+    [['prune', '--keep=0'], { pruned: 1 }],
+  ])('are those that %j --batch means', async (line, result) => {
+    expect(await parsed(...line, `--batch=${id}`)).toEqual(result);
+    expect(await manager.failed.list()).toMatchObject([{ id: 'other' }]);
+  });
+
+  it('go back where the batch is forgotten, too', async () => {
+    await kit.run('prune', '--batches=0', '--unfinished');
+    expect(await kit.run('batch:retry', id)).toMatchObject({ code: 1 });
+    expect(await parsed('retry', `--batch=${id}`)).toEqual({ retried: 1, unknown: [] });
+  });
+
+  it('are not chosen beside ids', async () => {
+    expect(await kit.run('retry', 'other', `--batch=${id}`)).toMatchObject({ code: 2 });
+  });
+});
