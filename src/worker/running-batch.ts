@@ -2,6 +2,7 @@
 import type { Application, BatchReference } from '../connections/application';
 import type { Onward } from '../connections/onward';
 import type { BatchMember, BatchSource } from '../job/batch';
+import { invalidBatch } from '../job/errors';
 import type { JobBatch } from '../job/job-context';
 
 export class RunningBatch implements JobBatch {
@@ -12,21 +13,27 @@ export class RunningBatch implements JobBatch {
   readonly #reference: BatchReference;
   readonly #application: Pick<Application, 'driver' | 'batchMembers' | 'addToBatch'>;
   readonly #isOver: () => boolean;
+  readonly #isMember: boolean;
 
   constructor(
     reference: BatchReference,
     application: Pick<Application, 'driver' | 'batchMembers' | 'addToBatch'>,
     isOver: () => boolean,
+    isMember: boolean,
   ) {
     this.id = reference.id;
     this.connection = reference.connection;
     this.#reference = reference;
     this.#application = application;
     this.#isOver = isOver;
+    this.#isMember = isMember;
   }
 
   // Encoded here, where the caller's stack says whose mistake it is.
   add(...jobs: readonly BatchMember[]): void {
+    // Its outcome is not counted in the batch, and cannot keep that open.
+    if (!this.#isMember)
+      throw invalidBatch(jobs[0], 'a job that the batch has sent adds to it by addNow(): add() is for its members.');
     if (!this.#isOver()) this.added.push(...this.#application.batchMembers(this.#reference, jobs));
   }
 

@@ -251,7 +251,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
     const { tie, connectionName: connection, queue } = this;
     const reference = tie === undefined ? this.envelope?.batch : { id: tie.id, connection, queue };
     if (reference === undefined || this.application === undefined) return undefined;
-    return (this.#batch ??= new RunningBatch(reference, this.application, () => this.#closed));
+    return (this.#batch ??= new RunningBatch(reference, this.application, () => this.#closed, tie !== undefined));
   }
 
   /** What it adds to its batch. */

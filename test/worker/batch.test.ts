@@ -190,6 +190,26 @@ describe('a batch', () => {
     expect(await countsOf(batch.id)).toEqual([0, 3, 0, 0]);
   });
 
+  it('takes nothing that a callback adds with its success: that counts in no batch', async () => {
+    await application.bus
+      .batch([new Note('a')])
+      .then(new Adds(0))
+      .dispatch();
+    await work();
+    expect(ran).toEqual(['a']);
+    expect(await application.manager.failed.list()).toMatchObject([{ name: 'Adds' }]);
+  });
+
+  it('is told apart where its source hangs after the store has failed', async () => {
+    async function* hanging(): AsyncGenerator<Note> {
+      yield* notes(1200);
+      await application.manager.driver().close();
+      yield* notes(1000);
+      await new Promise(() => undefined);
+    }
+    await expect(watched(hanging()).dispatch()).rejects.toMatchObject({ code: 'E_BATCH_INCOMPLETE' });
+  });
+
   it('is cancelled by one of its jobs, or from outside', async () => {
     const batch = await watched([new Cancels(), new Note('a')]).dispatch();
     await new Worker({ stopWhenEmpty: true, concurrency: 1 }, application.manager).run();

@@ -69,9 +69,11 @@ export class Chunks {
     }
   }
 
-  /** No more is asked of its source. */
-  async close(): Promise<void> {
-    await this.#source.return?.();
+  /** No more is asked of its source, which is not waited for: it may never come back. */
+  close(): void {
+    const ignore = (): void => undefined;
+    this.#coming?.catch(ignore);
+    void (async () => this.#source.return?.())().catch(ignore);
   }
 }
 

@@ -14,7 +14,7 @@ import type { BatchPlace } from './members';
 
 const NOTHING_MORE: Pick<Chunks, 'next' | 'close'> = {
   next: async () => ({ jobs: [], isLast: true }),
-  close: async () => undefined,
+  close: () => undefined,
 };
 
 export class Sending {
@@ -72,10 +72,11 @@ export class Sending {
   async #begin({ jobs, isLast }: Chunk): Promise<readonly EncodedJob[] | undefined> {
     const queue = jobs[0]?.queue ?? this.#place.queue;
     const ofQueue = jobs.filter((job) => job.queue === queue);
-    const [page = []] = pagesOf(ofQueue, bytesOf, MOST_JOBS - 1);
-    const isWhole = isLast && page.length === jobs.length;
+    const [whole = []] = pagesOf(ofQueue, bytesOf);
+    const isWhole = isLast && whole.length === jobs.length;
     // In a transaction of the user's all is there at once.
     const isOpen = !isWhole && !this.#isWithin;
+    const page = isOpen ? whole.slice(0, MOST_JOBS - 1) : whole;
     const sealing = isOpen ? [this.#seal(queue, isLast ? jobs.length : undefined)] : [];
     const sent = [...page, ...sealing];
     const begins = isOpen ? { ...this.#begins, openFor: OPEN_FOR } : this.#begins;
@@ -118,7 +119,7 @@ export class Sending {
 
   /** Its jobs that are in are not to run for nothing. Where this fails as well, the seal does it. */
   async #giveUp(chunks: Pick<Chunks, 'close'>, error: unknown, { jobs, isLast }: Chunk): Promise<never> {
-    await chunks.close().catch(() => undefined);
+    chunks.close();
     const { id, queue } = this.#place;
     if (!this.#isWithin) await this.#driver.batches?.cancel(id, queue).catch(() => undefined);
     throw batchIncomplete(id, this.#queued, isLast ? jobs.length : undefined, error);
