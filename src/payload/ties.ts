@@ -46,8 +46,11 @@ export interface TiedJob extends Ties {
   readonly id: string;
 }
 
-/** As much as counters, an id, a mark and ties take, generously. */
+/** As much as an id, a mark and ties take, generously. */
 const WINDOW = 512;
+/** As much as they take with the counters behind them: ties stand in so many bytes at the end of a text, and begin so. */
+export const TIED_END = WINDOW + 128;
+export const TIES_OPENING = `"${TIES}":"`;
 
 const PLACE = new RegExp(String.raw`,"${TIES}":"([^"]*)"(?:,"${RETRY_MARK}":\d{1,15})?,"id":"([^"\\]+)"$`);
 const UNIQUE = /^u([es])([\w-]{22})(?::(\d{1,15}))?(?= |$)/;
@@ -89,8 +92,23 @@ export function placeOfMembers(payload: Buffer, bodyEnd: number): number {
   return bodyEnd - (ENDING.exec(payload.toString('latin1', Math.max(bodyEnd - WINDOW, 0), bodyEnd))?.[0].length ?? 0);
 }
 
+const [QUOTE, COLON, ZERO, NINE] = [0x22, 0x3a, 0x30, 0x39];
+const MARK_END = RETRY_MARK.charCodeAt(RETRY_MARK.length - 1);
+
+/**
+ * Whether a text, or the number of a mark, stands before the last `id`. As a rule neither does, and whoever ends a job asks: this
+ * takes a tenth of the time of reading them.
+ */
+function mayBeTied(payload: Buffer): boolean {
+  let before = payload.lastIndexOf(',"id":"', -1, 'latin1') - 1;
+  if (payload[before] === QUOTE) return true;
+  while (payload[before]! >= ZERO && payload[before]! <= NINE) before -= 1;
+  return payload[before] === COLON && payload[before - 2] === MARK_END;
+}
+
 /** Undefined: it has none. */
 export function readTies(payload: Buffer): TiedJob | undefined {
+  if (!mayBeTied(payload)) return undefined;
   const end = readCounters(payload)?.bodyEnd;
   if (end === undefined) return undefined;
   const [, ties, id] = PLACE.exec(payload.toString('latin1', Math.max(end - WINDOW, 0), end)) ?? [];

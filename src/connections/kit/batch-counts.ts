@@ -1,6 +1,7 @@
 /** How a batch goes on when something becomes of its jobs: for stores that reckon here, and as the model of those that do so in a script. */
 import type { Milliseconds } from '../../base/clock';
 import type { Cause } from '../../payload/chain';
+import type { BatchTie } from '../../payload/ties';
 import {
   type BatchCallback,
   type BatchEnd,
@@ -9,7 +10,8 @@ import {
   callbackPayload,
   type NewBatch,
 } from '../batch-store';
-import type { FollowUp } from '../contract';
+import type { FollowUp, Settlement } from '../contract';
+import { nextOf } from './settling';
 
 /** A batch as it is kept. */
 export interface KeptBatch extends BatchState, Pick<NewBatch, 'callbacks' | 'every' | 'openFor'> {
@@ -35,6 +37,12 @@ export interface BatchStep {
   readonly followUps: readonly FollowUp[];
 }
 
+/** As it is told. */
+export function stateOf(batch: KeptBatch): BatchState {
+  const { callbacks: _, every: __, openFor: ___, sent: ____, ...state } = batch;
+  return state;
+}
+
 export function newlyKept(batch: NewBatch, now: Milliseconds): KeptBatch {
   const openUntil = batch.openFor === undefined ? undefined : now + batch.openFor * 1000;
   return { ...batch, pending: 0, completed: 0, failed: 0, skipped: 0, createdAt: now, openUntil, sent: [] };
@@ -51,11 +59,51 @@ export function cancelledBatch(batch: KeptBatch, now: Milliseconds): KeptBatch {
   return { ...batch, cancelledAt: batch.cancelledAt ?? now };
 }
 
+/** Who sends its jobs is at work, and is given up later. Undefined: it is not open. */
+export function heldBatch(batch: KeptBatch, now: Milliseconds): KeptBatch | undefined {
+  const { openUntil, openFor = 0 } = batch;
+  return openUntil === undefined ? undefined : { ...batch, openUntil: now + openFor * 1000 };
+}
+
+/** Undefined: it was sealed before. @param abandoned undefined also where it is not beyond its time */
+export function sealedBatch(batch: KeptBatch, abandoned: Cause | undefined, now: Milliseconds): BatchStep | undefined {
+  if (batch.openUntil === undefined || (abandoned !== undefined && batch.openUntil > now)) return undefined;
+  const sealed = { ...batch, openUntil: undefined };
+  return changedBatch(abandoned === undefined ? sealed : cancelledBatch(sealed, now), { abandoned }, now);
+}
+
 /** The retry of a job that has failed: it counts as pending again, with the links behind it, and nothing it met before stops it. */
 export function retriedBatch(batch: KeptBatch, weight: number): KeptBatch {
   const { pending, failed, skipped } = batch;
   const open = { ...batch, cancelledAt: undefined, finishedAt: undefined };
   return { ...open, pending: pending + weight, failed: failed - 1, skipped: skipped - (weight - 1) };
+}
+
+/** By how much the batch of a job changes with its end. @param settlement absent: the job was removed */
+export function changeBy({ id, weight }: BatchTie, settlement?: Settlement): BatchChange {
+  if (settlement?.outcome !== 'completed' && settlement?.outcome !== 'failed') {
+    return { pending: -weight, skipped: weight };
+  }
+  const next = nextOf(settlement).map(({ entry }) => entry.ties?.batch);
+  const pending = weightIn(id, next) - weight;
+  if (settlement.outcome === 'completed') return { pending, completed: 1 };
+  return { pending, failed: 1, skipped: weight - 1, cause: settlement.cause };
+}
+
+/** Of those that belong to the batch. */
+export function weightIn(id: string, ties: readonly (BatchTie | undefined)[]): number {
+  return ties.reduce((sum, tie) => (tie?.id === id ? sum + tie.weight : sum), 0);
+}
+
+/** Both at once. */
+export function sumOf(one: BatchChange = {}, other: BatchChange): BatchChange {
+  return {
+    pending: (one.pending ?? 0) + (other.pending ?? 0),
+    completed: (one.completed ?? 0) + (other.completed ?? 0),
+    failed: (one.failed ?? 0) + (other.failed ?? 0),
+    skipped: (one.skipped ?? 0) + (other.skipped ?? 0),
+    cause: one.cause ?? other.cause,
+  };
 }
 
 export function changedBatch(before: KeptBatch, change: BatchChange, now: Milliseconds): BatchStep {

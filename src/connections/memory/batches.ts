@@ -1,16 +1,22 @@
 /** The batches of a memory store. */
 import type { Clock } from '../../base/clock';
 import { type BatchTie, readTies } from '../../payload/ties';
-import { BATCH_KEPT, type BatchEnd, type BatchState, type BatchStore, type NewBatch } from '../batch-store';
+import { BATCH_KEPT, type BatchEnd, type BatchStore, type NewBatch } from '../batch-store';
 import type { Entry, FollowUp, Settlement } from '../contract';
 import {
   type BatchChange,
+  type BatchStep,
   cancelledBatch,
+  changeBy,
   changedBatch,
   endOf,
+  heldBatch,
   type KeptBatch,
   newlyKept,
   retriedBatch,
+  sealedBatch,
+  stateOf,
+  weightIn,
 } from '../kit/batch-counts';
 import { bytesOf, type Text } from './texts';
 
@@ -37,24 +43,15 @@ export class Batches {
   /** These are in their queue. */
   join(id: string, entries: readonly Pick<Entry, 'ties'>[]): void {
     this.#hold(id);
-    this.#change(id, { pending: weightOf(id, entries) });
+    const ties = entries.map(({ ties }) => ties?.batch);
+    this.#change(id, { pending: weightIn(id, ties) });
   }
 
   /** A job of a batch has ended, and these follow it. */
   leave(text: Text, settlement?: Settlement): void {
     const tie = this.#tieOf(text);
     if (tie === undefined) return;
-    const { id, weight } = tie;
-    const next = settlement !== undefined && 'next' in settlement ? (settlement.next ?? []) : [];
-    const pending =
-      weightOf(
-        id,
-        next.map(({ entry }) => entry),
-      ) - weight;
-    if (settlement?.outcome === 'completed') this.#change(id, { pending, completed: 1 });
-    else if (settlement?.outcome === 'failed') {
-      this.#change(id, { pending, failed: 1, skipped: weight - 1, cause: settlement.cause });
-    } else this.#change(id, { pending: -weight, skipped: weight });
+    this.#change(tie.id, changeBy(tie, settlement));
   }
 
   /** A failed job goes back to its queue. */
@@ -95,11 +92,9 @@ export class Batches {
       seal: async (id, _queue, abandoned) => {
         checkOpen('batches.seal');
         const batch = this.#batches.get(id);
-        const now = this.#clock.now();
-        if (batch?.openUntil === undefined || (abandoned !== undefined && batch.openUntil > now)) return false;
-        const sealed = { ...batch, openUntil: undefined };
-        this.#batches.set(id, abandoned === undefined ? sealed : cancelledBatch(sealed, now));
-        this.#change(id, { abandoned });
+        const step = batch && sealedBatch(batch, abandoned, this.#clock.now());
+        if (step === undefined) return false;
+        this.#keep(step);
         changed();
         return true;
       },
@@ -119,18 +114,21 @@ export class Batches {
 
   #hold(id: string): boolean {
     const batch = this.#batches.get(id);
-    if (batch?.openUntil === undefined) return false;
-    this.#batches.set(id, { ...batch, openUntil: this.#clock.now() + (batch.openFor ?? 0) * 1000 });
-    return true;
+    const held = batch && heldBatch(batch, this.#clock.now());
+    if (held !== undefined) this.#batches.set(id, held);
+    return held !== undefined;
   }
 
   #change(id: string, change: BatchChange): void {
     const batch = this.#batches.get(id);
     // Whoever pruned it did not want to hear of it.
     if (batch === undefined) return;
-    const step = changedBatch(batch, change, this.#clock.now());
-    this.#batches.set(id, step.batch);
-    for (const followUp of step.followUps) this.#follow(followUp);
+    this.#keep(changedBatch(batch, change, this.#clock.now()));
+  }
+
+  #keep({ batch, followUps }: BatchStep): void {
+    this.#batches.set(batch.id, batch);
+    for (const followUp of followUps) this.#follow(followUp);
   }
 
   #forgetFinished(olderThan: number, unfinished = false): number {
@@ -147,14 +145,4 @@ export class Batches {
   #tieOf(text: Text): BatchTie | undefined {
     return this.#batches.size === 0 ? undefined : readTies(bytesOf(text))?.batch;
   }
-}
-
-/** Of those that belong to the batch. */
-function weightOf(id: string, entries: readonly Pick<Entry, 'ties'>[]): number {
-  return entries.reduce((sum, { ties }) => (ties?.batch?.id === id ? sum + ties.batch.weight : sum), 0);
-}
-
-function stateOf(batch: KeptBatch): BatchState {
-  const { callbacks: _, every: __, openFor: ___, sent: ____, ...state } = batch;
-  return state;
 }

@@ -4,6 +4,7 @@ import { uuidv7 } from '../../payload/uuid';
 import type { Reservation } from '../contract';
 import type { CancelResult, Control } from '../control';
 import { type Pause, pauseOf } from '../pause';
+import type { Removing } from './batches';
 import type { Dialect, ReservationToken } from './dialect';
 import type { Access, Purpose } from './engine';
 import { cancel, cancelledOf, readSomeIds } from './jobs';
@@ -15,11 +16,13 @@ const PAGE = 100;
 export class SqlControl implements Control {
   readonly #access: Access;
   readonly #dialect: Dialect;
+  readonly #removing: Removing;
   readonly #wrote: (queue: string) => void;
 
   /** @param wrote called when the jobs of a queue can be had again */
-  constructor(access: Access, dialect: Dialect, wrote: (queue: string) => void) {
+  constructor(access: Access, dialect: Dialect, removing: Removing, wrote: (queue: string) => void) {
     this.#access = access;
+    this.#removing = removing;
     this.#dialect = dialect;
     this.#wrote = wrote;
   }
@@ -28,7 +31,7 @@ export class SqlControl implements Control {
     const order = orderOf(`job ${id} was not cancelled`);
     const reading: Purpose = { ...order, writes: 'repeatable' };
     for (;;) {
-      const result = await this.#access('control.cancel', order, () => cancel(this.#dialect, id, queue, reason));
+      const { result } = await this.#removing('control.cancel', order, () => cancel(this.#dialect, id, queue, reason));
       if (result === 'raced') continue;
       if (result !== 'unknown') return result;
       // It may be among those whose ids nobody has read yet; each is read once.

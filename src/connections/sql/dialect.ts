@@ -13,9 +13,11 @@
  */
 import type { Seconds } from '../../base/clock';
 import type { Counters } from '../../payload/counters';
-import type { DebounceTie, UniqueTie } from '../../payload/ties';
+import type { BatchTie, DebounceTie, UniqueTie } from '../../payload/ties';
+import type { BatchEnd, NewBatch } from '../batch-store';
 import type { Pushed, RenewResult, ReserveReply, ReserveRequest, Waiter, WaitingState } from '../contract';
 import type { FailedEntry } from '../failed-store';
+import type { BatchChange } from '../kit/batch-counts';
 import type { CallMark } from './call-marks';
 import type { NewJob, StoredJob } from './job-row';
 import type { Sql, SqlPart, SqlRow, SqlSession, SqlValue, Work } from './statement';
@@ -44,12 +46,18 @@ export interface Dialect {
   readonly remove: (table: Sql, key: string, page: Sql) => Sql;
   /** Ends a SELECT: rows that others are at work on are left out, and the others are ours. */
   readonly skipLocked: Sql;
+  /** Ends a SELECT: its rows are ours until the transaction ends. Others wait. */
+  readonly forUpdate: Sql;
   /** Makes one transaction of statements that need not wait for each other's results. */
   readonly runTogether: (statements: readonly Sql[]) => Work<unknown>;
   /** Makes one transaction of work. */
   readonly transaction: <T>(work: Work<T>) => Work<T>;
 
   readonly line: Line;
+  /** Of a job that may be tied to a batch the end of its text, of others NULL. */
+  readonly tiedEnd: Sql;
+  /** Removes the jobs whose `id` the page selects, within a transaction. */
+  readonly removeJobs: (page: Sql) => Work<Removed>;
   readonly failed: FailedColumns;
   readonly jobs: JobStatements;
   /** An answer can be lost on its way: what became of calls is recorded. */
@@ -70,6 +78,13 @@ export interface Dialect {
  * `refused`: it was not carried out, and asking again does not help.
  */
 export type Trouble = 'gone' | 'passing' | 'unmigrated' | 'unfit' | 'refused';
+
+/** Jobs that are gone without an ending. */
+export interface Removed {
+  readonly removed: number;
+  /** The ends of the texts of those that may have been tied to a batch. */
+  readonly tied: readonly Buffer[];
+}
 
 export type Row = Readonly<Record<string, SqlPart>>;
 
@@ -111,6 +126,8 @@ export interface QueuedJob extends NewJob {
   readonly tie?: UniqueTie | undefined;
   /** The key that it waits under: only where they have `debounce`. */
   readonly debounce?: DebounceTie | undefined;
+  /** The batch that it belongs to: only where they have `batches`. */
+  readonly batch?: BatchTie | undefined;
 }
 
 /**
@@ -125,9 +142,14 @@ export interface ReservationToken {
   readonly fence: number;
 }
 
+/** By how much a batch changes with the end of one of its jobs. */
+export interface Leaving {
+  readonly id: string;
+  readonly change: BatchChange;
+}
+
 /** How a reservation ends, as far as the tables are concerned. */
-export type Ending = ReservationToken &
-  (
+export type Ending = ReservationToken & { readonly leaves?: Leaving } & (
     | { readonly kind: 'removed'; readonly next?: Followers }
     /** Delay 0: at once, at the tail. */
     | {
@@ -189,6 +211,10 @@ export interface Exchanged {
   /** In the order of the queues and of their places. */
   readonly taken: readonly TakenJob[];
   readonly outlook: Outlook;
+  /** The queues that batches have sent something to. */
+  readonly sentTo?: readonly string[] | undefined;
+  /** Some batch was cancelled that is not over: jobs that were taken may belong to it. */
+  readonly isCancelling?: boolean | undefined;
 }
 
 /** The statements that each dialect has of its own. Any of them may be rolled back and run again. */
@@ -197,10 +223,16 @@ export interface JobStatements {
    * Adds the jobs, and remembers their queues. Without a `mark`: within a transaction of the user's own, or of `retry`, where
    * the queues are remembered by `remember`.
    *
-   * Returns the index of a job that is refused as it is not unique: then nothing was added. Or the holders of keys: all were
-   * added but those whose keys others keep.
+   * Returns the index of a job that is refused as it is not unique, or why the batch of the jobs takes no more: then nothing was
+   * added. Or the holders of keys: all were added but those whose keys others keep.
+   *
+   * @param begins the batch, which is there from this step on
    */
-  push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | Holders | undefined>;
+  push(
+    jobs: readonly QueuedJob[],
+    mark: CallMark | undefined,
+    begins?: NewBatch,
+  ): Work<number | BatchEnd | Holders | undefined>;
   /** Absent: `push` always does so. */
   remember?(queue: string): Sql;
   /** Whether a transaction of the user's has begun, and is not over: otherwise each statement is committed by itself. */
@@ -235,5 +267,10 @@ export function renewResults(tokens: readonly ReservationToken[], rows: readonly
   });
 }
 
+/** The ends of texts, as `tiedEnd` gives them. */
+export function tiedIn(ends: readonly SqlValue[]): readonly Buffer[] {
+  return ends.filter((end) => end !== null).map((end) => Buffer.from(end as Buffer));
+}
+
 /** PostgreSQL writes `t`. */
-const isTrue = (value: SqlValue): boolean => value === 't' || Number(value) > 0;
+export const isTrue = (value: SqlValue): boolean => value === 't' || Number(value) > 0;

@@ -4,9 +4,11 @@
  * An engine may carry out a call whose answer is lost. The next call of its client hears what became of it: see `CallMark`.
  */
 import { OnqueueError } from '../../base/onqueue-error';
+import { readTies } from '../../payload/ties';
 import type { Reservation, ReserveReply, ReserveRequest, Settlement } from '../contract';
 import { isStoreAway } from '../errors';
 import { NOTHING, type Settled, Settling } from '../kit/settling';
+import type { BatchRows } from './batch-rows';
 import { type CallClient, CallClients } from './call-marks';
 import {
   type Dialect,
@@ -28,6 +30,8 @@ export interface ExchangerParts {
   readonly dialect: Dialect;
   readonly waiters: Waiters;
   readonly access: Access;
+  /** Absent: there are none. */
+  readonly batches: BatchRows | undefined;
   /** Whether the store no longer has what it confirmed, told once. Absent: never known. */
   readonly hasForgotten?: (() => boolean) | undefined;
 }
@@ -36,6 +40,8 @@ export interface ExchangerParts {
 interface Answer extends Pick<HandedOut, 'unreadable'> {
   readonly settled: ReadonlySet<number>;
   readonly reply: ReserveReply;
+  /** The queues that batches have sent something to. */
+  readonly sentTo: readonly string[];
 }
 
 const NOT_SETTLED = 'no outcome was recorded';
@@ -117,11 +123,13 @@ export class Exchanger {
     const ends = new Map<number, Ending>();
     for (const ending of endings) if (!ends.has(ending.id)) ends.set(ending.id, ending);
     try {
-      const { settled, reply, unreadable } = await access(operation, { consequence, writes: 'repeatable' }, () =>
-        this.#handOut({ endings: [...ends.values()], request, mark: client.next() }),
+      const { settled, reply, unreadable, sentTo } = await access(
+        operation,
+        { consequence, writes: 'repeatable' },
+        () => this.#handOut({ endings: [...ends.values()], request, mark: client.next() }),
       );
       this.#settling.wereWritten(client.heard(settled));
-      this.#tellWaiters(endings, reply);
+      this.#tellWaiters(endings, sentTo, reply);
       const results = endings.map((ending) =>
         settled.has(ending.id) && ends.get(ending.id) === ending ? 'settled' : 'lost',
       );
@@ -134,11 +142,14 @@ export class Exchanger {
 
   /** Where a later step fails, the next call gives back what nobody heard of. */
   *#handOut(exchange: Exchange): Work<Answer> {
-    const { settled, taken, outlook } = yield* this.#parts.dialect.jobs.exchange(exchange);
+    const { dialect, batches } = this.#parts;
+    const { settled, taken, outlook, sentTo = [], isCancelling = false } = yield* dialect.jobs.exchange(exchange);
     const { reservations, rewritten, unreadable } = handedOut(taken);
     if (rewritten.length > 0) yield* this.#rewrite(rewritten);
-    const reply = { reservations: yield* this.#withReasons(reservations), setAside: [], ...outlook };
-    return { settled, reply, unreadable };
+    const ordered = yield* this.#withReasons(reservations);
+    const told = isCancelling && batches !== undefined ? yield* withBatches(ordered, batches) : ordered;
+    const reply = { reservations: told, setAside: [], ...outlook };
+    return { settled, reply, unreadable, sentTo };
   }
 
   /** One that is refused keeps its text: the id that it is handed out with is good for this one reservation. */
@@ -168,11 +179,22 @@ export class Exchanger {
     return this.#parts.hasForgotten?.() === true ? { ...reply, forgotten: true } : reply;
   }
 
-  #tellWaiters(endings: readonly Ending[], { reservations }: ReserveReply): void {
+  #tellWaiters(endings: readonly Ending[], sentTo: readonly string[], { reservations }: ReserveReply): void {
     const { waiters } = this.#parts;
     const released = endings.flatMap((ending) => (ending.kind === 'released' ? [ending.queue] : []));
     const following = followersOf(endings).map(({ queue }) => queue);
-    for (const queue of new Set([...released, ...following])) waiters.wrote?.(queue);
+    for (const queue of new Set([...released, ...following, ...sentTo])) waiters.wrote?.(queue);
     if (reservations.length > 0) waiters.busy?.(reservations.map(({ queue }) => queue));
   }
+}
+
+/** Those whose batch was cancelled are handed out as cancelled. */
+function* withBatches(reservations: readonly Reservation[], batches: BatchRows): Work<readonly Reservation[]> {
+  const ids = reservations.map(({ payload }) => readTies(payload)?.batch?.id ?? '');
+  const known = new Set(ids.filter((id) => id !== ''));
+  if (known.size === 0) return reservations;
+  const cancelled = yield* batches.cancelledOf([...known]);
+  return reservations.map((reservation, at) =>
+    cancelled.has(ids[at]!) ? { ...reservation, cancelled: reservation.cancelled || true } : reservation,
+  );
 }

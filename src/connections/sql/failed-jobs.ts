@@ -2,6 +2,7 @@
 import { readTies } from '../../payload/ties';
 import { uuidv7 } from '../../payload/uuid';
 import { type FailedEntry, type FailedStore, type Forgotten, keptUnder } from '../failed-store';
+import type { BatchRows } from './batch-rows';
 import type { Dialect, NewFailure, Row } from './dialect';
 import type { Access, Purpose } from './engine';
 import { newJob } from './job-row';
@@ -16,11 +17,13 @@ const REMOVING: Purpose = { consequence: 'not all of the failed jobs were remove
 export class FailedJobs implements FailedStore {
   readonly #access: Access;
   readonly #dialect: Dialect;
+  readonly #batches: BatchRows | undefined;
   readonly #wrote: (queue: string) => void;
 
-  /** @param wrote called when a job is back in its queue */
-  constructor(access: Access, dialect: Dialect, wrote: (queue: string) => void) {
+  /** @param batches absent: there are none. @param wrote called when a job is back in its queue */
+  constructor(access: Access, dialect: Dialect, batches: BatchRows | undefined, wrote: (queue: string) => void) {
     this.#access = access;
+    this.#batches = batches;
     this.#dialect = dialect;
     this.#wrote = wrote;
   }
@@ -60,8 +63,11 @@ export class FailedJobs implements FailedStore {
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
     const { id, queue, failedAt } = entry;
     const { jobs, key, failed, transaction, skipLocked } = this.#dialect;
+    const batches = this.#batches;
     const purpose = { consequence: `the failed job ${id} was not retried`, writes: 'once' } as const;
-    const job = { ...newJob(payload, 0), queue, unique: false, tie: readTies(payload)?.unique };
+    const ties = readTies(payload);
+    const batch = batches === undefined ? undefined : ties?.batch;
+    const job = { ...newJob(payload, 0), queue, unique: false, tie: ties?.unique };
     const isThis = sql`uuid = ${key(id)} AND ${failed.failedAt} = ${failedAt} AND ${failed.hasPayload(entry.payload)}`;
     const [find, take] = [raw('SELECT 1'), raw('DELETE')].map(
       (verb) => sql`${verb} FROM ${this.#table} WHERE ${isThis}`,
@@ -76,6 +82,7 @@ export class FailedJobs implements FailedStore {
           const held = typeof refused === 'object' ? refused.get(0) : undefined;
           if (held !== undefined && 'duplicate' in held) return { held: held.duplicate };
           yield* written(take!);
+          if (batch !== undefined) yield* batches!.retry(batch);
           return true;
         })(),
       ),

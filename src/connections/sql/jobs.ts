@@ -3,7 +3,7 @@ import { readId } from '../../payload/counters';
 import type { Counts, WaitingState } from '../contract';
 import { FENCE, RESERVED } from './columns';
 import type { CancelResult } from '../control';
-import type { Dialect, QueuedJob, ReservationToken } from './dialect';
+import { type Dialect, type QueuedJob, type Removed, type ReservationToken, tiedIn } from './dialect';
 import { cancellationsOf, COUNTERS, jobOf, type StoredJob } from './job-row';
 import { raw, rowsOf, run, type Sql, sql, type Work, written } from './statement';
 
@@ -65,14 +65,14 @@ export function* newestJob({ tables }: Dialect): Work<number> {
   return Number(row?.[0] ?? 0);
 }
 
-/** Removes up to `limit` jobs that are no newer than `newest`; returns how many. */
-export function clear({ tables, line, remove }: Dialect, queue: string, newest: number, limit: number): Work<number> {
+/** Removes up to `limit` jobs that are no newer than `newest`. */
+export function clear({ line, removeJobs }: Dialect, queue: string, newest: number, limit: number): Work<Removed> {
   const [ready, delayed, reserved] = STATES.map(
     (state) => sql`SELECT id FROM (SELECT id ${line.of(queue)} AND ${line.state[state]} AND id <= ${newest}
       LIMIT ${limit}) AS ${raw(`${state}_jobs`)}`,
   ) as [Sql, Sql, Sql];
   const page = sql`SELECT id FROM (${ready} UNION ALL ${delayed} UNION ALL ${reserved}) AS states LIMIT ${limit}`;
-  return written(remove(tables.jobs, 'id', page));
+  return removeJobs(page);
 }
 
 export function* queues({ tables, read }: Dialect): Work<readonly string[]> {
@@ -80,27 +80,32 @@ export function* queues({ tables, read }: Dialect): Work<readonly string[]> {
   return rows.map(([name]) => String(name));
 }
 
-/** `raced`: it was reserved or given back meanwhile. */
+export interface Cancelled extends Pick<Removed, 'tied'> {
+  /** `raced`: it was reserved or given back meanwhile. */
+  readonly result: CancelResult | 'raced';
+}
+
 export function* cancel(
-  { tables, key }: Dialect,
+  { tables, key, tiedEnd }: Dialect,
   id: string,
   queue: string | undefined,
   reason: string | undefined,
-): Work<CancelResult | 'raced'> {
+): Work<Cancelled> {
   const { jobs } = tables;
   const isThere = queue === undefined ? raw('') : sql`AND queue = ${queue}`;
   // The condition on the empty text lets an index serve that leaves it out.
-  const [[job, isReserved] = []] = yield* rowsOf(
-    sql`SELECT id, CASE WHEN ${isHeld} THEN 1 ELSE 0 END FROM ${jobs}
+  const [[job, isReserved, end = null] = []] = yield* rowsOf(
+    sql`SELECT id, CASE WHEN ${isHeld} THEN 1 ELSE 0 END, ${tiedEnd} FROM ${jobs}
       WHERE uuid = ${key(id)} AND uuid <> '' ${isThere} ORDER BY 2 DESC, id LIMIT 1`,
   );
-  if (job === undefined) return 'unknown';
+  if (job === undefined) return { result: 'unknown', tied: [] };
   const isDone =
     Number(isReserved) === 0
       ? sql`DELETE FROM ${jobs} WHERE id = ${job} AND reserved_at IS NULL`
       : sql`UPDATE ${jobs} SET cancelled = TRUE, cancel_reason = ${reason ?? null} WHERE id = ${job} AND ${isHeld}`;
-  if ((yield* written(isDone)) === 0) return 'raced';
-  return Number(isReserved) === 0 ? 'removed' : 'signalled';
+  if ((yield* written(isDone)) === 0) return { result: 'raced', tied: [] };
+  if (Number(isReserved) !== 0) return { result: 'signalled', tied: [] };
+  return { result: 'removed', tied: tiedIn([end]) };
 }
 
 /** Those of these jobs that were cancelled: true, or why. */

@@ -14,6 +14,8 @@ export interface QueueOutlook {
   readonly pausedUntil: Seconds;
   /** Of all queues: changes with each restart; undefined: there was none. */
   readonly restart: string | undefined;
+  /** Of all: some batch was cancelled that is not over. */
+  readonly isCancelling: boolean;
 }
 
 /** Seconds, to the microsecond, so that sums and differences come out even. */
@@ -22,12 +24,13 @@ export const toMicroseconds = (seconds: Seconds): Seconds => Math.round(seconds 
 /** Later than all moments that a pause may end at. */
 export const FOR_EVER = 9_999_999_999_999;
 
-/** Gives the row that `queueOutlook` reads. */
+/** Gives the row that `queueOutlook` reads. @param cancelling of `batch-rows.ts`, where batches are kept */
 export function outlookStatement(
   { orders }: Dialect['tables'],
   { of, state, at }: Line,
   read: Dialect['read'],
   queue: string | Sql,
+  cancelling = raw('NULL'),
 ): Sql {
   const line = of(queue);
   return sql`SELECT
@@ -35,11 +38,12 @@ export function outlookStatement(
     (SELECT min(${at.delayed}) ${line} AND ${state.delayed}),
     (SELECT min(${at.reserved}) ${line} AND ${state.reserved}),
     (SELECT COALESCE(ends_at, ${raw(String(FOR_EVER))}) FROM ${orders} WHERE kind = 'pause' AND value = ${queue}),
-    (SELECT ${read('max(value)')} FROM ${orders} WHERE kind = 'restart')`;
+    (SELECT ${read('max(value)')} FROM ${orders} WHERE kind = 'restart'),
+    (${cancelling})`;
 }
 
 export function queueOutlook(queue: string, row: SqlRow): QueueOutlook {
-  const [ready = null, due = null, leaseEnd = null, pause = null, restart = null] = row;
+  const [ready = null, due = null, leaseEnd = null, pause = null, restart = null, cancelling = null] = row;
   return {
     queue,
     ready: ready !== null,
@@ -47,6 +51,7 @@ export function queueOutlook(queue: string, row: SqlRow): QueueOutlook {
     leaseEnd: moment(leaseEnd),
     pausedUntil: pause === null ? -Infinity : moment(pause),
     restart: restart === null ? undefined : String(restart),
+    isCancelling: cancelling !== null,
   };
 }
 

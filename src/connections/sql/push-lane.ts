@@ -4,6 +4,7 @@
  */
 import { withConsequence } from '../../base/define-error';
 import { MOST_BYTES, MOST_JOBS, pagesOf } from '../../base/pages';
+import type { NewBatch } from '../batch-store';
 import type { Pushed } from '../contract';
 import { ConnectionClosedError, QueueUnavailableError } from '../errors';
 import { Lane } from '../kit/lane';
@@ -12,13 +13,19 @@ import { packetTooLarge } from './errors';
 
 interface Load {
   readonly jobs: readonly QueuedJob[];
+  /** The batch that begins with them. */
+  readonly begins?: NewBatch | undefined;
   readonly consequence: string;
   readonly resolve: (holders: Holders | undefined) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** Gives the holders of keys that were to be taken. */
-export type Send = (jobs: readonly QueuedJob[], consequence: string) => Promise<Holders | undefined>;
+export type Send = (
+  jobs: readonly QueuedJob[],
+  consequence: string,
+  begins: NewBatch | undefined,
+) => Promise<Holders | undefined>;
 
 export class PushLane {
   readonly #connection: string;
@@ -74,12 +81,18 @@ export class PushLane {
     throw packetTooLarge({ ...refusal.facts, refused, ...(length > 1 && { consequence }) });
   }
 
+  /** Those of a batch, which fit one call and are none that could be sent in halves: the first half might end the batch. */
+  async pushBatch(jobs: readonly QueuedJob[], begins: NewBatch | undefined): Promise<readonly Pushed[] | undefined> {
+    const consequence = jobs.length === 1 ? 'the job was not queued' : 'no job of the batch was queued';
+    return pushedOf(jobs.length, (await this.push(jobs, consequence, begins)) ?? new Map());
+  }
+
   /** Resolves when the store has confirmed all of them. They go in together, whatever else travels with them. */
-  push(jobs: readonly QueuedJob[], consequence: string): Promise<Holders | undefined> {
+  push(jobs: readonly QueuedJob[], consequence: string, begins?: NewBatch): Promise<Holders | undefined> {
     return new Promise((resolve, reject) => {
       if (this.#closed) throw new ConnectionClosedError(this.#connection, 'push');
       const refuse = (error: unknown): void => reject(withConsequence(error, consequence) as Error);
-      this.#lane.send({ jobs, consequence, resolve, reject: refuse });
+      this.#lane.send({ jobs, begins, consequence, resolve, reject: refuse });
     });
   }
 
@@ -87,7 +100,7 @@ export class PushLane {
     const [first] = loads;
     const jobs = loads.flatMap((load) => load.jobs);
     try {
-      const holders = await this.#send(jobs, first!.consequence);
+      const holders = await this.#send(jobs, first!.consequence, first!.begins);
       let place = 0;
       for (const load of loads) {
         load.resolve(holders && holdersAmong(load.jobs, holders, place));
@@ -122,10 +135,13 @@ export function pushedOf(length: number, held: Holders): readonly Pushed[] | und
   return Array.from({ length }, (_, index) => held.get(index) ?? 'queued');
 }
 
-/** How many of those that wait travel in one call: one that may be refused for itself goes alone. */
+/** How many of those that wait travel in one call: one that may be refused for itself goes alone, and so do those of a batch. */
 function fitting(loads: readonly Load[]): number {
   const bytesOf = ({ jobs }: Load): number => jobs.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0);
-  const jobsOf = ({ jobs }: Load): number => (jobs.some(({ unique }) => unique) ? MOST_JOBS : jobs.length);
+  const jobsOf = ({ jobs, begins }: Load): number => {
+    const isAlone = begins !== undefined || jobs.some(({ unique, batch }) => unique || batch !== undefined);
+    return isAlone ? MOST_JOBS : jobs.length;
+  };
   const [page = []] = pagesOf(loads, bytesOf, MOST_JOBS, MOST_BYTES, jobsOf);
   return page.length;
 }

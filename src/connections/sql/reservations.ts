@@ -4,7 +4,8 @@ import { readTies } from '../../payload/ties';
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
 import type { FollowUp, Reservation, Settlement } from '../contract';
-import type { Ending, QueuedJob, ReservationToken, TakenJob } from './dialect';
+import { changeBy } from '../kit/batch-counts';
+import type { Ending, Leaving, QueuedJob, ReservationToken, TakenJob } from './dialect';
 import { countersIn, newJob } from './job-row';
 import type { Rewritten } from './jobs';
 
@@ -47,6 +48,19 @@ export function handedOut(taken: readonly TakenJob[]): HandedOut {
 
 /** @param connection its name in the configuration */
 export function endingOf(settlement: Settlement, connection: string): Ending {
+  const leaves = leavingOf(settlement);
+  const ending = apartOf(settlement, connection);
+  return leaves === undefined ? ending : { ...ending, leaves };
+}
+
+/** Undefined: it belongs to no batch, or goes back to its queue. */
+function leavingOf(settlement: Settlement): Leaving | undefined {
+  const tie = settlement.outcome === 'released' ? undefined : readTies(settlement.reservation.payload)?.batch;
+  return tie && { id: tie.id, change: changeBy(tie, settlement) };
+}
+
+/** As of a job that belongs to no batch. */
+function apartOf(settlement: Settlement, connection: string): Ending {
   const { reservation } = settlement;
   const { queue } = reservation;
   const token = reservation.token as ReservationToken;
@@ -70,7 +84,8 @@ export function endingOf(settlement: Settlement, connection: string): Ending {
   return { ...token, kind: 'failed', entry, asStored, next };
 }
 
-function followerOf({ queue, entry: { payload, delay = 0, dueAt } }: FollowUp): QueuedJob {
+/** As a job that waits. */
+export function followerOf({ queue, entry: { payload, delay = 0, dueAt } }: FollowUp): QueuedJob {
   return { ...newJob(payload, delay, dueAt), queue, unique: false };
 }
 

@@ -20,10 +20,13 @@ import type {
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { OnqueueError } from '../../base/onqueue-error';
 import { pagesOf } from '../../base/pages';
-import { DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
+import type { BatchEnd, BatchStore, NewBatch } from '../batch-store';
+import { batchEnded, DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
 import type { Settled } from '../kit/settling';
 import { StoreConnection } from '../kit/store-connection';
 import type { Migrations } from '../migrations';
+import { Batches, queuesOf, type Removing } from './batches';
+import { BatchRows } from './batch-rows';
 import { CallClient } from './call-marks';
 import { SqlControl } from './control';
 import type { Dialect, Holders, QueuedJob, ReservationToken, Waiters } from './dialect';
@@ -81,11 +84,13 @@ export class SqlConnection extends StoreConnection implements Connection {
   readonly failed: FailedJobs;
   readonly locks: Locks;
   readonly control: SqlControl;
+  readonly batches: BatchStore | undefined;
   readonly migrations: Migrations;
   readonly #parts: SqlParts;
   readonly #dialect: Dialect;
   readonly #engine: Engine;
   readonly #exchanger: Exchanger;
+  readonly #removing: Removing;
   /** Without unheard calls: a push that takes the answer to another call for its own would lose its jobs. */
   #pushClient = new CallClient();
   readonly #lane: PushLane;
@@ -100,13 +105,17 @@ export class SqlConnection extends StoreConnection implements Connection {
     this.#parts = parts;
     this.#dialect = dialect;
     this.#engine = engine;
-    this.#lane = new PushLane(name, (jobs, consequence) => this.#send(jobs, consequence));
+    this.#lane = new PushLane(name, (jobs, consequence, begins) => this.#send(jobs, consequence, begins));
     const access: Access = (operation, purpose, work) => this.#access(operation, purpose, work);
-    this.#exchanger = new Exchanger({ ...parts, access });
+    const rows = capabilities.batches === true ? new BatchRows(dialect) : undefined;
+    this.#exchanger = new Exchanger({ ...parts, access, batches: rows });
     const wrote = (queue: string): void => waiters.wrote?.(queue);
-    this.failed = new FailedJobs(access, dialect, wrote);
+    const batches = rows && new Batches(access, dialect, rows, wrote);
+    this.batches = batches;
+    this.#removing = batches?.removing ?? access;
+    this.failed = new FailedJobs(access, dialect, rows, wrote);
     this.locks = new Locks(access, dialect);
-    this.control = new SqlControl(access, dialect, wrote);
+    this.control = new SqlControl(access, dialect, this.#removing, wrote);
     const { migrations } = tables;
     this.migrations = {
       ...migrations,
@@ -117,8 +126,9 @@ export class SqlConnection extends StoreConnection implements Connection {
     };
   }
 
-  async push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | void> {
+  async push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | void> {
     this.checkOpen('push');
+    if (isOfBatch(entries, begins)) return this.#lane.pushBatch(queuedJobs(queue, entries), begins);
     return this.#lane.pushAll(entries.length, queuedPages(queue, entries, this.#parts.pushedPage));
   }
 
@@ -156,9 +166,9 @@ export class SqlConnection extends StoreConnection implements Connection {
     // What is pushed meanwhile stays: it would never come to an end otherwise.
     const newest = await this.#access('clear', purpose, () => newestJob(this.#dialect));
     for (let removed = 0; ;) {
-      const page = await this.#access('clear', purpose, () => clear(this.#dialect, queue, newest, CLEARED_PAGE));
-      removed += page;
-      if (page < CLEARED_PAGE) return removed;
+      const page = await this.#removing('clear', purpose, () => clear(this.#dialect, queue, newest, CLEARED_PAGE));
+      removed += page.removed;
+      if (page.removed < CLEARED_PAGE) return removed;
     }
   }
 
@@ -191,9 +201,11 @@ export class SqlConnection extends StoreConnection implements Connection {
     const session = this.#dialect.sessionOf(transaction);
     if (session === undefined) return undefined;
     return {
-      push: async (queue, entries) => {
+      push: async (queue, entries, begins) => {
         // It may be over by now.
-        if (await perform(session, this.#dialect.jobs.isWithin())) return this.#pushWithin(session, queue, entries);
+        if (await perform(session, this.#dialect.jobs.isWithin())) {
+          return this.#pushWithin(session, queue, entries, begins);
+        }
         throw unknownTransaction(this.name, transaction);
       },
     };
@@ -230,20 +242,26 @@ export class SqlConnection extends StoreConnection implements Connection {
   }
 
   /** An answer that is lost is asked for again: nothing is queued twice. */
-  async #send(jobs: readonly QueuedJob[], consequence: string): Promise<Holders | undefined> {
+  async #send(
+    jobs: readonly QueuedJob[],
+    consequence: string,
+    begins: NewBatch | undefined,
+  ): Promise<Holders | undefined> {
     await this.#parts.tables.check(consequence);
     // A transaction without an answer may still hold the record of its client.
     if (this.#pushClient.isUnheard) this.#pushClient = new CallClient();
     const client = this.#pushClient;
     const purpose = { consequence, writes: 'repeatable', durable: true } as const;
-    const pushing = this.#engine.run(purpose, () => this.#dialect.jobs.push(jobs, client.next()));
+    const pushing = this.#engine.run(purpose, () => this.#dialect.jobs.push(jobs, client.next(), begins));
     const refused = await pushing.catch((error: unknown) => {
       if (!(error instanceof QueueUnavailableError) || error.facts.uncertain !== true) client.refused();
       throw error;
     });
     client.heard();
-    const holders = this.#checked(jobs, refused);
-    for (const queue of new Set(jobs.map((job) => job.queue))) this.#parts.waiters.wrote?.(queue);
+    const holders = this.#checked(jobs, refused, begins);
+    // A batch without jobs sends something at once.
+    const queues = [...jobs, ...(begins?.callbacks ?? [])].map(({ queue }) => queue);
+    for (const queue of new Set(queues)) this.#parts.waiters.wrote?.(queue);
     return holders;
   }
 
@@ -251,29 +269,35 @@ export class SqlConnection extends StoreConnection implements Connection {
     session: SqlSession,
     queue: string,
     entries: readonly Entry[],
+    begins: NewBatch | undefined,
   ): Promise<readonly Pushed[] | undefined> {
     const { jobs, trouble } = this.#dialect;
-    const remembering = jobs.remember?.(queue);
-    if (remembering !== undefined) {
-      const purpose = { consequence: 'the job was not queued', writes: 'repeatable' } as const;
-      // Outside of the transaction: within it, a new name would make others wait until it ends.
-      await this.#access('push', purpose, () => written(remembering));
+    const purpose = { consequence: 'the job was not queued', writes: 'repeatable' } as const;
+    // Outside of the transaction: within it, a new name would make others wait until it ends.
+    for (const name of jobs.remember === undefined ? [] : [queue, ...queuesOf(begins?.callbacks ?? [])]) {
+      await this.#access('push', purpose, () => written(jobs.remember!(name)));
     }
+    const pages = isOfBatch(entries, begins) ? [queuedJobs(queue, entries)] : queuedPages(queue, entries);
     const held = new Map<number, Exclude<Pushed, 'queued'>>();
     let place = 0;
-    for (const page of queuedPages(queue, entries)) {
-      const pushing = perform(session, jobs.push(page, undefined)).catch((cause: unknown) => {
+    for (const page of pages) {
+      const pushing = perform(session, jobs.push(page, undefined, begins)).catch((cause: unknown) => {
         // Our own connections see the tables. Other errors are those of the user's own client, and stay so.
         throw trouble(cause) === 'unmigrated' ? otherDatabase(this.name, this.address, { cause }) : cause;
       });
-      for (const [index, holder] of this.#checked(page, await pushing) ?? []) held.set(place + index, holder);
+      for (const [index, holder] of this.#checked(page, await pushing, begins) ?? []) held.set(place + index, holder);
       place += page.length;
     }
     return pushedOf(entries.length, held);
   }
 
-  /** @throws DuplicatePayloadError */
-  #checked(jobs: readonly QueuedJob[], refused: number | Holders | undefined): Holders | undefined {
+  /** @throws DuplicatePayloadError, E_BATCH_ENDED */
+  #checked(
+    jobs: readonly QueuedJob[],
+    refused: number | BatchEnd | Holders | undefined,
+    begins: NewBatch | undefined,
+  ): Holders | undefined {
+    if (typeof refused === 'string') throw batchEnded(this.name, begins?.id ?? jobs[0]!.batch!.id, refused);
     if (typeof refused !== 'number') return refused;
     const { queue, payload } = jobs[refused]!;
     throw new DuplicatePayloadError(this.name, queue, String(payload));
@@ -283,10 +307,18 @@ export class SqlConnection extends StoreConnection implements Connection {
 /** What one call pushes is read when its turn comes: the first are on their way before the last are looked at. */
 function* queuedPages(queue: string, entries: readonly Entry[], most?: number): Generator<readonly QueuedJob[]> {
   for (const page of pagesOf(entries, ({ payload }) => Buffer.byteLength(payload), most)) {
-    yield page.map(({ payload, delay = 0, dueAt, distinct = false, ties }) => {
-      const unique = distinct && (delay > 0 || dueAt !== undefined);
-      const job = { ...newJob(payload, delay, dueAt), queue, unique };
-      return ties === undefined ? job : { ...job, tie: ties.unique, debounce: ties.debounce };
-    });
+    yield queuedJobs(queue, page);
   }
 }
+
+function queuedJobs(queue: string, entries: readonly Entry[]): readonly QueuedJob[] {
+  return entries.map(({ payload, delay = 0, dueAt, distinct = false, ties }) => {
+    const unique = distinct && (delay > 0 || dueAt !== undefined);
+    const job = { ...newJob(payload, delay, dueAt), queue, unique };
+    return ties === undefined ? job : { ...job, tie: ties.unique, debounce: ties.debounce, batch: ties.batch };
+  });
+}
+
+/** All of one call belong to one batch, or none does. */
+const isOfBatch = ([first]: readonly Entry[], begins: NewBatch | undefined): boolean =>
+  begins !== undefined || first?.ties?.batch !== undefined;

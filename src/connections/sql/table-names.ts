@@ -13,6 +13,8 @@ export interface TableNames {
   readonly orders: string;
   /** What became of the last calls of each client, where answers can be lost on their way: on servers. */
   readonly calls: string;
+  /** How many jobs of each batch are left, and what it sends. */
+  readonly batches: string;
 }
 
 /** The versions of all tables that Onqueue made in a database. `PRAGMA user_version` belongs to a file's other users. */
@@ -31,6 +33,7 @@ export function tableNames(table: string, connection: string): TableNames {
     locks: `${table}_locks`,
     orders: `${table}_orders`,
     calls: `${table}_calls`,
+    batches: `${table}_batches`,
   };
 }
 

@@ -4,6 +4,7 @@ import { Job } from '../../../src/job/job';
 import { silentLogger } from '../../../src/base/console-logger';
 import type { DatabaseConfig } from '../../../src/connections/sql/driver';
 import { QueueManager } from '../../../src/application/queue-manager';
+import { BATCH, CALLBACKS, member } from '../../../src/testing/conformance/batch-probes';
 import type { QueuePusher } from '../../../src/dispatch/queue-pusher';
 
 @Job()
@@ -95,6 +96,44 @@ export function describeTransactions(database: ManagedDatabase, ways: Ways): voi
         await pusher.laterRaw('1h', '{"id":"c"}');
       });
       expect(await database.size()).toBe(3);
+    });
+  });
+}
+
+/** Where the store keeps batches. */
+export function describeBatches(database: ManagedDatabase, ways: Ways): void {
+  const batch = { id: BATCH, name: 'images', allowsFailures: false, callbacks: CALLBACKS };
+  const find = (): Promise<unknown> => database.manager.driver().batches!.find(BATCH);
+
+  describe.each(ways)('a transaction by %s', (_name, within) => {
+    it('has a batch with its jobs once it is committed, which takes more within another', async () => {
+      await within(async (transaction) => {
+        await database.manager.driver().within!(transaction)!.push('default', [member('a', 2)], batch);
+      });
+      await within(async (transaction) => {
+        await database.manager.driver().within!(transaction)!.push('default', [member('b')]);
+      });
+      expect(await find()).toMatchObject({ pending: 3, finishedAt: undefined });
+      expect(await database.size()).toBe(2);
+    });
+
+    it('has no batch where it is rolled back', async () => {
+      const work = within(async (transaction) => {
+        await database.manager.driver().within!(transaction)!.push('default', [member('a')], batch);
+        throw new Error('no');
+      });
+      await expect(work).rejects.toThrow('no');
+      expect(await find()).toBeUndefined();
+    });
+
+    it('sends at once what a batch without jobs sends, and goes on where one takes no more', async () => {
+      await within(async (transaction) => {
+        const pusher = database.manager.driver().within!(transaction)!;
+        await pusher.push('default', [], batch);
+        await expect(pusher.push('default', [member('a')])).rejects.toMatchObject({ code: 'E_BATCH_ENDED' });
+      });
+      expect(await database.manager.driver().counts('callbacks')).toMatchObject({ ready: 3 });
+      expect(await database.size()).toBe(0);
     });
   });
 }

@@ -2,7 +2,7 @@
 import type { Seconds } from '../../../base/clock';
 import { DELAYED, READY, RESERVED } from '../columns';
 import type { Dialect, FailedColumns, Row } from '../dialect';
-import { insertInto, raw, runAll, type Sql, sql, transaction } from '../statement';
+import { insertInto, raw, runAll, type Sql, sql, transaction, written } from '../statement';
 import { eachTable, type TableNames } from '../table-names';
 import { identifiers, quoted } from './identifiers';
 import { postgresErrors } from './postgres-errors';
@@ -16,6 +16,7 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
   const tables = eachTable(names, (name) => raw(quoted(name)));
   const current = (): Sql => now(offset());
   const insertNew = (table: Sql, row: Row): Sql => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`;
+  const remove: Dialect['remove'] = (table, key, page) => sql`DELETE FROM ${table} WHERE ${raw(key)} IN (${page})`;
   return {
     tables,
     now: current,
@@ -29,8 +30,13 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
       const columns = changed.filter((name) => !key.includes(name)).map((name) => raw(`${name} = excluded.${name}`));
       return sql`${insertInto(table, row)} ON CONFLICT (${key.map((name) => raw(name))}) DO UPDATE SET ${columns}`;
     },
-    remove: (table, key, page) => sql`DELETE FROM ${table} WHERE ${raw(key)} IN (${page})`,
+    remove,
+    tiedEnd: raw('NULL'),
+    *removeJobs(page) {
+      return { removed: yield* written(remove(tables.jobs, 'id', page)), tied: [] };
+    },
     skipLocked: raw('FOR UPDATE SKIP LOCKED'),
+    forUpdate: raw('FOR UPDATE'),
     runTogether: (statements) => transaction(runAll(statements)),
     transaction,
     line: {

@@ -54,6 +54,7 @@ const NEEDED: Readonly<Record<keyof TableNames, readonly string[]>> = {
   locks: ['name', 'token', 'expires_at'],
   orders: ['kind', 'value'],
   calls: ['client', 'called_at'],
+  batches: ['id', 'callbacks'],
 };
 
 /** An index over millions of jobs takes its time. */

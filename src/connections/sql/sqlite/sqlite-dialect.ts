@@ -1,8 +1,10 @@
 /** How SQLite writes what all databases do. */
 import type { Seconds } from '../../../base/clock';
-import type { Dialect } from '../dialect';
+import { TIED_END, TIES_OPENING } from '../../../payload/ties';
+import { type BatchDialect, BatchRows, findUnfinished } from '../batch-rows';
+import { type Dialect, tiedIn } from '../dialect';
 import { toMicroseconds } from '../outlook';
-import { insertInto, raw, runAll, sql } from '../statement';
+import { insertInto, raw, rowsOf, runAll, sql, written } from '../statement';
 import { eachTable, type TableNames } from '../table-names';
 import { isUnfit } from './sqlite-errors';
 import { failedColumns, read, SqliteJobs, sqliteLine } from './sqlite-jobs';
@@ -12,26 +14,42 @@ export interface SqliteDialect extends Dialect {
   readonly jobs: SqliteJobs;
 }
 
+const END = `substr(CAST(payload AS BLOB), -${TIED_END})`;
+const tiedEnd = raw(`CASE WHEN instr(${END}, CAST('${TIES_OPENING}' AS BLOB)) > 0 THEN ${END} END`);
+
 /** @param now seconds since 1970, to the microsecond: all that share a file share the clock of its machine */
 export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDatabase): SqliteDialect {
   const tables = eachTable(names, raw);
-  return {
+  const words: BatchDialect = {
     tables,
     now: () => sql`${now()}`,
     after: (seconds) => sql`${toMicroseconds(now() + seconds)}`,
     read,
     text: String,
     key: String,
-    insertNew: (table, row) => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`,
     replace: (table, _key, row) => insertInto(table, row, 'INSERT OR REPLACE'),
     remove: (table, key, page) => sql`DELETE FROM ${table} WHERE ${raw(key)} IN (${page})`,
     skipLocked: raw(''),
+    forUpdate: raw(''),
+  };
+  const batches = new BatchRows(words);
+  return {
+    ...words,
+    insertNew: (table, row) => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`,
+    tiedEnd,
+    *removeJobs(page) {
+      const isCounted = (yield* rowsOf(findUnfinished(tables))).length > 0;
+      const removal = sql`DELETE FROM ${tables.jobs} WHERE id IN (${page})`;
+      if (!isCounted) return { removed: yield* written(removal), tied: [] };
+      const rows = yield* rowsOf(sql`${removal} RETURNING ${tiedEnd}`);
+      return { removed: rows.length, tied: tiedIn(rows.map(([end = null]) => end)) };
+    },
     // A call runs in one as it is.
     runTogether: runAll,
     transaction: (work) => work,
     line: sqliteLine(tables),
     failed: failedColumns(now),
-    jobs: new SqliteJobs({ tables, now, isWithin: () => isWithin(own) }),
+    jobs: new SqliteJobs({ tables, now, batches, isWithin: () => isWithin(own) }),
     recordsCalls: false,
     trouble: (error) => (isUnfit(error) ? 'unfit' : 'refused'),
     sessionOf: (transaction) => userTransaction(transaction, own.connection),

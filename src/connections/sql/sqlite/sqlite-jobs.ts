@@ -2,7 +2,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { Seconds } from '../../../base/clock';
 import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
+import type { BatchEnd, NewBatch } from '../../batch-store';
 import type { RenewResult } from '../../contract';
+import type { CallMark } from '../call-marks';
 import { countCrash, countTaken, DELAYED, FENCE, READY, RESERVED, UNHELD } from '../columns';
 import {
   type Dialect,
@@ -20,9 +22,11 @@ import {
   renewResults,
   type TakenJob,
 } from '../dialect';
+import { type BatchRows, changesBy, findUnfinished, IS_CANCELLED } from '../batch-rows';
 import { addFailed } from '../failed-jobs';
 import { COUNTERS, jobOf, MOST_COUNTED, valuesOf } from '../job-row';
 import { firstTwin } from '../jobs';
+import { followerOf } from '../reservations';
 import { outlookOf, outlookStatement, type QueueOutlook, queueOutlook, toMicroseconds } from '../outlook';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, written } from '../statement';
 import { TEXT_END, TEXT_LENGTH } from './sqlite-schema';
@@ -87,6 +91,7 @@ export interface SqliteJobsOptions {
   readonly tables: Dialect['tables'];
   /** Seconds since 1970, by the clock of the process: all that share a file share a machine. */
   readonly now: () => Seconds;
+  readonly batches: BatchRows;
   /** Whether a transaction of the user's is one on this very file. */
   readonly isWithin: () => Work<boolean>;
 }
@@ -95,10 +100,12 @@ export class SqliteJobs implements JobStatements {
   readonly isWithin: () => Work<boolean>;
   readonly #now: () => Seconds;
   readonly #keys: UniqueKeys;
+  readonly #batches: BatchRows;
   readonly #failing: Parameters<typeof addFailed>[0];
   readonly #sql: Readonly<Record<Statement, string>>;
 
-  constructor({ tables, now, isWithin }: SqliteJobsOptions) {
+  constructor({ tables, now, batches, isWithin }: SqliteJobsOptions) {
+    this.#batches = batches;
     this.isWithin = isWithin;
     this.#now = now;
     this.#keys = new UniqueKeys(tables);
@@ -106,13 +113,22 @@ export class SqliteJobs implements JobStatements {
     this.#sql = statementsOn(tables);
   }
 
-  *push(jobs: readonly QueuedJob[]): Work<number | Holders | undefined> {
+  *push(
+    jobs: readonly QueuedJob[],
+    _mark: CallMark | undefined,
+    begins?: NewBatch,
+  ): Work<number | BatchEnd | Holders | undefined> {
     const now = this.#now();
     const twin = yield* firstTwin(jobs, (job) => this.#findTwin(job, now));
     if (twin !== undefined) return twin;
+    const batch = begins?.id ?? jobs[0]?.batch?.id;
+    const end = batch === undefined ? undefined : yield* this.#batches.begin(batch, begins);
+    if (end !== undefined) return end;
     const isTied = jobs.some(({ tie, debounce }) => tie !== undefined || debounce !== undefined);
     const keyed = isTied ? yield* this.#keys.take(jobs, now) : undefined;
-    yield* this.#add(keyed?.added ?? jobs, now);
+    const added = keyed?.added ?? jobs;
+    yield* this.#add(added, now);
+    if (batch !== undefined) yield* this.#add((yield* this.#batches.join(batch, added)).map(followerOf), now);
     return keyed?.holders;
   }
 
@@ -125,9 +141,16 @@ export class SqliteJobs implements JobStatements {
     for (const ending of endings) {
       if (ending.kind !== 'removed' && (yield* this.#end(ending, now))) settled.add(ending.id);
     }
-    const isFollowed = endings.some((ending) => ending.kind !== 'released' && ending.next !== undefined);
-    if (isFollowed) yield* this.#add(followersOf(endings.filter(({ id }) => settled.has(id))), now);
-    if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity } };
+    const isFollowed = endings.some(
+      (ending) => ending.kind !== 'released' && (ending.next !== undefined || ending.leaves !== undefined),
+    );
+    const sentTo = isFollowed
+      ? yield* this.#goOn(
+          endings.filter(({ id }) => settled.has(id)),
+          now,
+        )
+      : undefined;
+    if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity }, sentTo };
     const [reclaimed, promoted, left] = [new Budget(), new Budget(), new Budget(request.limit)];
     const taken: TakenJob[] = [];
     for (const queue of new Set(request.queues)) {
@@ -144,7 +167,9 @@ export class SqliteJobs implements JobStatements {
         .map((row) => ({ ...jobOf(row.slice(0, AS_STORED)), queue }));
       taken.push(...jobs);
     }
-    return { settled, taken, outlook: outlookOf(yield* this.#outlooksOf(request.queues), now) };
+    const outlooks = yield* this.#outlooksOf(request.queues);
+    const isCancelling = outlooks[0]?.isCancelling;
+    return { settled, taken, outlook: outlookOf(outlooks, now), sentTo, isCancelling };
   }
 
   *idle(queues: readonly string[]): Work<Outlook | undefined> {
@@ -172,6 +197,14 @@ export class SqliteJobs implements JobStatements {
   #findTwin(job: QueuedJob, now: Seconds): Sql | undefined {
     const text = String(job.payload);
     return delayOf(job, now) > 0 ? this.#one('findDelayed', [job.queue, text, text, text]) : undefined;
+  }
+
+  /** What comes of these endings: what follows them, and what their batches send. Returns where to the latter go. */
+  *#goOn(endings: readonly Ending[], now: Seconds): Work<readonly string[]> {
+    yield* this.#add(followersOf(endings), now);
+    const sent = yield* this.#batches.leave(changesBy(endings));
+    yield* this.#add(sent.map(followerOf), now);
+    return sent.map(({ queue }) => queue);
   }
 
   *#add(jobs: readonly KeyedJob[], now: Seconds): Work<void> {
@@ -287,7 +320,7 @@ function statementsOn(tables: Dialect['tables']) {
     findDelayed: `SELECT 1 FROM ${jobs} WHERE queue = ? AND ${DELAYED} AND ${TEXT_LENGTH} = octet_length(?)
       AND ${TEXT_END} = substr(CAST(? AS BLOB), -64) AND CAST(payload AS BLOB) = CAST(? AS BLOB)`,
     tail: `SELECT ${tail('?1')}`,
-    outlook: outlookStatement(tables, sqliteLine(tables), read, raw('?1')).text,
+    outlook: outlookStatement(tables, sqliteLine(tables), read, raw('?1'), findUnfinished(tables, IS_CANCELLED)).text,
     // To the head, in the order of the ends of their leases.
     reclaim: `UPDATE ${jobs} SET place = ifnull(${end('min', '?1')}, 1) - 1 - ?3 + n, ${UNHELD}, ${countCrash(COMPARISON)}
       FROM (${within(jobs, `${RESERVED} AND lease_until <= ?2`, 'lease_until, place')}) WHERE id = chosen

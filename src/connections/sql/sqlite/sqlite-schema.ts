@@ -85,6 +85,29 @@ const uniqueKeys = (names: TableNames): string => `
   CREATE UNIQUE INDEX ${names.jobs}_unique ON ${names.jobs} (unique_key) WHERE unique_key IS NOT NULL;
 `;
 
+/** How many jobs of each batch are left, and what it sends, as JSON. */
+const batchTables = (names: TableNames): string => `
+  CREATE TABLE ${names.batches} (
+    id TEXT NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL,
+    allows_failures INTEGER NOT NULL,
+    pending INTEGER NOT NULL,
+    completed INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    skipped INTEGER NOT NULL,
+    created_at REAL NOT NULL,
+    finished_at REAL,
+    cancelled_at REAL,
+    open_until REAL,
+    open_for REAL,
+    every_jobs INTEGER,
+    sent TEXT NOT NULL,
+    callbacks TEXT NOT NULL
+  );
+  CREATE INDEX ${names.batches}_ends ON ${names.batches} (finished_at, cancelled_at);
+  CREATE INDEX ${names.batches}_created_at ON ${names.batches} (created_at);
+`;
+
 interface Step {
   /** The tables that it makes. */
   readonly tables: readonly (keyof TableNames)[];
@@ -97,6 +120,7 @@ const STEPS: readonly Step[] = [
   { tables: ['orders'], statements: orderTables },
   { tables: [], statements: endsAndReasons },
   { tables: [], statements: uniqueKeys },
+  { tables: ['batches'], statements: batchTables },
 ];
 
 /** Of the tables that the statements need. */

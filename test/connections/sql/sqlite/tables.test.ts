@@ -12,6 +12,7 @@ import {
   readSomeIds,
   rewrite,
 } from '../../../../src/connections/sql/jobs';
+import { BatchRows } from '../../../../src/connections/sql/batch-rows';
 import { sqliteDialect } from '../../../../src/connections/sql/sqlite/sqlite-dialect';
 import { performNow, type Sql, type SqlResult, type Work } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/table-names';
@@ -80,7 +81,7 @@ describe('the tables', () => {
     open().exec('UPDATE onqueue_versions SET version = 9');
     const push = database.connect().push('default', [{ payload: payload('a') }]);
     await expect(push).rejects.toMatchObject({ code: 'E_DATABASE_NEWER_TABLES' });
-    await expect(push).rejects.toMatchObject({ facts: { found: 9, known: 4 } });
+    await expect(push).rejects.toMatchObject({ facts: { found: 9, known: 5 } });
   });
 
   it('of a later version keep a worker from starting', async () => {
@@ -154,7 +155,7 @@ describe('the indexes', () => {
     const request = { queues: ['default'], limit: 10, lease: 60 };
 
     const tie = { key: 'k', until: 'start', for: 60 } as const;
-    explain(jobs.push([job('a', 0), { ...job('b', 0), tie }, job('c', 5)]));
+    explain(jobs.push([job('a', 0), { ...job('b', 0), tie }, job('c', 5)], undefined));
     const { taken } = explain(jobs.exchange({ endings: [], request, mark }));
     const [first, second] = taken.map(({ id }) => ({ id, fence: 1 }));
     explain(jobs.renew([first!], 0));
@@ -176,11 +177,20 @@ describe('the indexes', () => {
     explain(rewrite(dialect, [{ ...first!, payload: Buffer.from('{}'), uuid: 'd' }]));
     explain(newestJob(dialect));
     explain(clear(dialect, 'default', 10, 10));
+    const batches = new BatchRows(dialect);
+    const begins = { id: 'batch', name: 'images', allowsFailures: false, callbacks: [] };
+    explain(jobs.push([{ ...job('e', 0), batch: { id: 'batch', weight: 1 } }], undefined, begins));
+    const leaves = { id: 'batch', change: { pending: -1, completed: 1 } };
+    explain(jobs.exchange({ endings: [{ ...first!, kind: 'removed', leaves }], request: undefined, mark }));
+    explain(batches.cancelledOf(['batch']));
+    explain(batches.prune(60, true, 10));
+    explain(clear(dialect, 'default', 10, 10));
 
     expect(plan).toContainEqual(
       expect.stringMatching(/^SEARCH jobs USING INDEX jobs_texts \(queue=\? AND <expr>=\? AND <expr>=\?\)/),
     );
     expect(plan).not.toContainEqual(expect.stringMatching(/^SCAN jobs\b/));
+    expect(plan).not.toContainEqual(expect.stringMatching(/^SCAN jobs_batches\b/));
     expect(plan.filter((step) => step.startsWith('SEARCH jobs USING COVERING INDEX')).length).toBeGreaterThan(5);
   });
 });

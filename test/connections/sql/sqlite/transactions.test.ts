@@ -5,9 +5,19 @@ import { Kysely, type SqliteDatabase, SqliteDialect } from 'kysely';
 import Libsql from 'libsql';
 import { builtInConnectors } from '../../../../src/connections/built-in';
 import { silentLogger } from '../../../../src/base/console-logger';
+import type { Entry } from '../../../../src/connections/contract';
+import { uniqueKey, withTies } from '../../../../src/payload/ties';
 import { QueueManager } from '../../../../src/application/queue-manager';
-import { TemporaryDatabase } from '../open-database';
-import { describeTransactions, describeUsing, Invoice, ManagedDatabase, type Ways, type Within } from '../transactions';
+import { payload, TemporaryDatabase } from '../open-database';
+import {
+  describeBatches,
+  describeTransactions,
+  describeUsing,
+  Invoice,
+  ManagedDatabase,
+  type Ways,
+  type Within,
+} from '../transactions';
 
 const database = new ManagedDatabase();
 let files: TemporaryDatabase;
@@ -68,6 +78,7 @@ const WAYS: Ways = [
 const refusal = (code: string): Error => expect.objectContaining({ code }) as Error;
 
 describeTransactions(database, WAYS);
+describeBatches(database, WAYS);
 
 describe.each(WAYS)('a transaction by %s', (_name, within) => {
   it('wakes workers when it is committed', async () => {
@@ -75,6 +86,16 @@ describe.each(WAYS)('a transaction by %s', (_name, within) => {
     await within(async (transaction) => void (await database.using(transaction).push(new Invoice(1))));
     await wait;
     expect(await database.size()).toBe(1);
+  });
+
+  it('is told who holds a key', async () => {
+    const ties = { unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const } };
+    const tied = (id: string): Entry => ({ payload: withTies(payload(id), ties), ties });
+    await within(async (transaction) => {
+      const pusher = database.manager.driver().within!(transaction)!;
+      await pusher.push('default', [tied('a')]);
+      expect(await pusher.push('default', [tied('b')])).toEqual([{ duplicate: 'a' }]);
+    });
   });
 });
 

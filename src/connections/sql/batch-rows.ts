@@ -1,0 +1,237 @@
+/**
+ * Batches as rows. Whatever changes one runs in the transaction that pushes its jobs or ends them, and holds the row until that is
+ * over: those who end the last jobs at once do so one after another. Of several batches the rows are had in the order of their ids,
+ * or two would wait for each other.
+ */
+import type { Milliseconds, Seconds } from '../../base/clock';
+import type { Cause } from '../../payload/chain';
+import type { BatchTie } from '../../payload/ties';
+import {
+  BATCH_KEPT,
+  type BatchCallback,
+  type BatchEnd,
+  type BatchEvent,
+  type BatchState,
+  type NewBatch,
+} from '../batch-store';
+import type { FollowUp } from '../contract';
+import {
+  type BatchChange,
+  type BatchStep,
+  cancelledBatch,
+  changedBatch,
+  endOf,
+  heldBatch,
+  type KeptBatch,
+  retriedBatch,
+  sealedBatch,
+  stateOf,
+  sumOf,
+  weightIn,
+} from '../kit/batch-counts';
+import { type Dialect, type Ending, isTrue, type QueuedJob } from './dialect';
+import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, written } from './statement';
+
+/** What becomes of a batch; undefined: nothing. */
+type Rule = (batch: KeptBatch, now: Milliseconds) => BatchStep | undefined;
+
+export type BatchDialect = Pick<
+  Dialect,
+  'tables' | 'now' | 'after' | 'read' | 'text' | 'key' | 'replace' | 'remove' | 'skipLocked' | 'forUpdate'
+>;
+
+/** Stand for what a batch sends until something is due: the texts are long, and are needed a few times in its life. */
+const UNREAD: readonly BatchCallback[] = (['then', 'catch', 'finally', 'next', 'progress'] as const).map((on) => {
+  return { on, queue: '', head: '', id: '' };
+});
+
+const COLUMNS = raw(
+  'allows_failures, pending, completed, failed, skipped, created_at, finished_at, cancelled_at, open_until, every_jobs, open_for',
+);
+
+/** Finished batches that each new one removes: more than it adds, so that they never pile up. */
+const SWEPT = 10;
+
+export class BatchRows {
+  readonly #dialect: BatchDialect;
+
+  constructor(dialect: BatchDialect) {
+    this.#dialect = dialect;
+  }
+
+  /** Why it takes no more jobs; undefined: it does. @param begins it is there from now on */
+  *begin(id: string, begins: NewBatch | undefined): Work<BatchEnd | undefined> {
+    if (begins === undefined) return endOf((yield* this.#held(id))?.batch);
+    yield* this.prune(BATCH_KEPT, false, SWEPT);
+    const { after, now, text, key, replace, tables } = this.#dialect;
+    const { name, allowsFailures, callbacks, every = null, openFor = null } = begins;
+    const row = {
+      id: key(id),
+      name: text(name),
+      allows_failures: raw(allowsFailures ? 'TRUE' : 'FALSE'),
+      ...{ pending: 0, completed: 0, failed: 0, skipped: 0 },
+      created_at: now(),
+      ...{ finished_at: null, cancelled_at: null, open_until: openFor === null ? null : after(openFor) },
+      ...{ every_jobs: every, open_for: openFor, callbacks: text(JSON.stringify(callbacks)), sent: '' },
+    };
+    yield* run(replace(tables.batches, ['id'], row));
+    return undefined;
+  }
+
+  /** These are in their queues. Returns what is sent by it. */
+  *join(id: string, jobs: readonly QueuedJob[]): Work<readonly FollowUp[]> {
+    const added = jobs.map(({ batch }) => batch);
+    const pending = weightIn(id, added);
+    const step = yield* this.#change(id, (batch, now) =>
+      changedBatch(heldBatch(batch, now) ?? batch, { pending }, now),
+    );
+    return step?.followUps ?? [];
+  }
+
+  /** Jobs of these have ended. Returns what is sent by it. */
+  *leave(changes: ReadonlyMap<string, BatchChange>): Work<readonly FollowUp[]> {
+    const followUps: FollowUp[] = [];
+    for (const id of [...changes.keys()].toSorted()) {
+      const step = yield* this.#change(id, (batch, now) => changedBatch(batch, changes.get(id)!, now));
+      followUps.push(...(step?.followUps ?? []));
+    }
+    return followUps;
+  }
+
+  /** A job that has failed is back in its queue. */
+  *retry({ id, weight }: BatchTie): Work<void> {
+    yield* this.#change(id, (batch) => silently(retriedBatch(batch, weight)));
+  }
+
+  *hold(id: string): Work<boolean> {
+    const step = yield* this.#change(id, (batch, now) => silently(heldBatch(batch, now)));
+    return step !== undefined;
+  }
+
+  /** Undefined: it was sealed before, is unknown, or is not to be given up yet. */
+  *seal(id: string, abandoned: Cause | undefined): Work<BatchStep | undefined> {
+    return yield* this.#change(id, (batch, now) => sealedBatch(batch, abandoned, now));
+  }
+
+  *cancel(id: string): Work<boolean> {
+    const step = yield* this.#change(id, (batch, now) =>
+      silently(endOf(batch) === undefined ? cancelledBatch(batch, now) : undefined),
+    );
+    return step !== undefined;
+  }
+
+  /** Those of these that were cancelled. */
+  *cancelledOf(ids: readonly string[]): Work<ReadonlySet<string>> {
+    const { read, tables, key } = this.#dialect;
+    const rows = yield* rowsOf(
+      sql`SELECT ${read('id')} FROM ${tables.batches} WHERE id IN (${ids.map(key)}) AND cancelled_at IS NOT NULL`,
+    );
+    return new Set(rows.map(([id]) => String(id)));
+  }
+
+  /** The newest first. */
+  *list(rest: Sql): Work<readonly BatchState[]> {
+    const rows = yield* rowsOf(this.#select(rest));
+    return rows.map((row) => stateOf(batchOf(row)));
+  }
+
+  *find(id: string): Work<BatchState | undefined> {
+    return (yield* this.list(sql`WHERE id = ${this.#dialect.key(id)}`))[0];
+  }
+
+  /** Removes up to so many of those that finished long ago, or began then and have not finished. Returns how many. */
+  *prune(age: Seconds, unfinished: boolean, most: number): Work<number> {
+    const { tables, after, remove, skipLocked } = this.#dialect;
+    const isOld = sql`finished_at < ${after(-age)}`;
+    const condition = unfinished ? sql`(${isOld} OR finished_at IS NULL AND created_at < ${after(-age)})` : isOld;
+    const page = sql`SELECT id FROM ${tables.batches} WHERE ${condition} LIMIT ${most} ${skipLocked}`;
+    return yield* written(remove(tables.batches, 'id', page));
+  }
+
+  /** Undefined also where it is not there: whoever pruned it did not want to hear of it. */
+  *#change(id: string, rule: Rule): Work<BatchStep | undefined> {
+    const { batch, now } = (yield* this.#held(id)) ?? {};
+    const outline = batch && rule(batch, now!);
+    if (outline === undefined) return undefined;
+    const isSilent = outline.followUps.length === 0;
+    const step = isSilent ? outline : rule({ ...batch!, callbacks: yield* this.#callbacksOf(id) }, now!)!;
+    yield* run(this.#update(step.batch));
+    return step;
+  }
+
+  /** Nobody else changes it before the transaction is over. */
+  *#held(id: string): Work<{ readonly batch: KeptBatch; readonly now: Milliseconds } | undefined> {
+    const { key, forUpdate } = this.#dialect;
+    const [row] = yield* rowsOf(this.#select(sql`WHERE id = ${key(id)} ${forUpdate}`));
+    return row && { batch: batchOf(row), now: moment(row.at(-1)!)! };
+  }
+
+  #select(rest: Sql): Sql {
+    const { read, tables, now } = this.#dialect;
+    const texts = [read('id'), read('name'), read('sent')];
+    return sql`SELECT ${texts}, ${COLUMNS}, ${now()} FROM ${tables.batches} ${rest}`;
+  }
+
+  *#callbacksOf(id: string): Work<readonly BatchCallback[]> {
+    const { read, tables, key } = this.#dialect;
+    const [row] = yield* rowsOf(sql`SELECT ${read('callbacks')} FROM ${tables.batches} WHERE id = ${key(id)}`);
+    return JSON.parse(String(row![0])) as readonly BatchCallback[];
+  }
+
+  #update({ id, pending, completed, failed, skipped, finishedAt, cancelledAt, openUntil, sent }: KeptBatch): Sql {
+    const { tables, key } = this.#dialect;
+    return sql`UPDATE ${tables.batches} SET pending = ${pending}, completed = ${completed}, failed = ${failed},
+      skipped = ${skipped}, finished_at = ${seconds(finishedAt)}, cancelled_at = ${seconds(cancelledAt)},
+      open_until = ${seconds(openUntil)}, sent = ${sent.join(',')} WHERE id = ${key(id)}`;
+  }
+}
+
+/** Selects something where a batch is not over. @param condition that meets this too */
+export function findUnfinished({ batches }: Dialect['tables'], condition = raw('TRUE')): Sql {
+  return sql`SELECT 1 FROM ${batches} WHERE finished_at IS NULL AND ${condition} LIMIT 1`;
+}
+
+export const IS_CANCELLED = raw('cancelled_at IS NOT NULL');
+
+/** By how much each batch changes with these endings, and is changed once. */
+export function changesBy(endings: readonly Ending[]): ReadonlyMap<string, BatchChange> {
+  const changes = new Map<string, BatchChange>();
+  for (const { leaves } of endings) {
+    if (leaves !== undefined) changes.set(leaves.id, sumOf(changes.get(leaves.id), leaves.change));
+  }
+  return changes;
+}
+
+function batchOf(row: SqlRow): KeptBatch {
+  const [id, name, sent, allows = null, pending, completed, failed, skipped, ...rest] = row;
+  const [created = null, finished = null, cancelled = null, open = null, every = null, openFor = null] = rest;
+  return {
+    id: String(id),
+    name: String(name),
+    allowsFailures: isTrue(allows),
+    pending: Number(pending),
+    completed: Number(completed),
+    failed: Number(failed),
+    skipped: Number(skipped),
+    createdAt: moment(created)!,
+    finishedAt: moment(finished),
+    cancelledAt: moment(cancelled),
+    openUntil: moment(open),
+    every: every === null ? undefined : Number(every),
+    openFor: openFor === null ? undefined : Number(openFor),
+    callbacks: UNREAD,
+    sent: String(sent)
+      .split(',')
+      .filter((event) => event !== '') as BatchEvent[],
+  };
+}
+
+/** Nothing is sent with it. */
+const silently = (batch: KeptBatch | undefined): BatchStep | undefined => batch && { batch, followUps: [] };
+
+/** Milliseconds since 1970, of seconds. */
+function moment(value: SqlValue): Milliseconds | undefined {
+  return value === null ? undefined : Math.round(Number(value) * 1000);
+}
+
+const seconds = (at: Milliseconds | undefined): Seconds | null => (at === undefined ? null : at / 1000);
