@@ -3,7 +3,7 @@
  * shape, for it is none of our dependencies.
  */
 
-import type { Sql, SqlRow, SqlSession } from './statement';
+import type { Sql, SqlRow, SqlSession, SqlValue } from './statement';
 
 /** Takes a statement with `$1`, `$2`, … or `?`. Gives what the library makes of the rows: a list of them, or an object with `rows`. */
 export type RawQuery = (text: string, values: readonly unknown[]) => Promise<unknown>;
@@ -102,6 +102,12 @@ export function sessionOn(ask: (statement: Sql) => Promise<readonly SqlRow[]>): 
 export function rowsIn(answer: unknown): readonly SqlRow[] {
   const given = (answer as { readonly rows?: unknown } | undefined)?.rows ?? answer;
   return Array.isArray(given)
-    ? given.map((row) => (Array.isArray(row) ? row : Object.values(row as object)) as SqlRow)
+    ? given.map((row) => (Array.isArray(row) ? row : Object.values(row as object)).map(inBuffer))
     : [];
+}
+
+/** Bytes come as each library likes them. */
+function inBuffer(value: unknown): SqlValue {
+  const isBytes = value instanceof ArrayBuffer || (value instanceof Uint8Array && !Buffer.isBuffer(value));
+  return isBytes ? Buffer.from(value as Uint8Array) : (value as SqlValue);
 }
