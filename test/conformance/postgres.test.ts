@@ -10,7 +10,7 @@ import type { PostgresServer } from '../support/postgres-server';
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-const TABLES = ['store', 'failed_store', 'store_queues', 'store_locks', 'store_orders', 'store_calls'];
+const TABLES = ['store', 'failed_store', 'store_queues', 'store_locks', 'store_orders', 'store_calls', 'store_batches'];
 
 let server: PostgresServer;
 let client: Client;
@@ -65,7 +65,7 @@ async function openPostgres(): Promise<ConformanceHarness> {
 }
 
 describe('the database driver on PostgreSQL', () => {
-  it.each(conformance(openPostgres, { batches: false }))('$name', async ({ run }) => {
+  it.each(conformance(openPostgres))('$name', async ({ run }) => {
     await expect(run()).resolves.toBeUndefined();
   });
 });

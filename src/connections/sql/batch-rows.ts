@@ -98,6 +98,11 @@ export class BatchRows {
     return followUps;
   }
 
+  /** Nobody else changes it before the transaction is over: asked for before unique keys are, as by who pushes its jobs. */
+  *lock(id: string): Work<void> {
+    yield* this.#held(id);
+  }
+
   /** A job that has failed is back in its queue. */
   *retry({ id, weight }: BatchTie): Work<void> {
     yield* this.#change(id, (batch) => silently(retriedBatch(batch, weight)));

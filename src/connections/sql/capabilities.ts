@@ -3,7 +3,7 @@ import { ALL_CAPABLE } from '../kit/capabilities';
 
 export const STORES = {
   SQLite: ALL_CAPABLE,
-  PostgreSQL: { ...ALL_CAPABLE, batches: false },
+  PostgreSQL: ALL_CAPABLE,
   // Its workers look now and then.
   MySQL: { ...ALL_CAPABLE, ties: false, debounce: false, batches: false, wake: false },
 } as const;

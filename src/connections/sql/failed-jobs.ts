@@ -78,6 +78,7 @@ export class FailedJobs implements FailedStore {
           // Whom another retries is gone already.
           if ((yield* rowsOf(sql`${find!} ${skipLocked}`)).length === 0) return false;
           if (jobs.remember !== undefined) yield* written(jobs.remember(queue));
+          if (batch !== undefined) yield* batches!.lock(batch.id);
           const refused = yield* jobs.push([job], undefined);
           const held = typeof refused === 'object' ? refused.get(0) : undefined;
           if (held !== undefined && 'duplicate' in held) return { held: held.duplicate };

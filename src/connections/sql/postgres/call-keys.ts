@@ -26,6 +26,11 @@ export class CallKeys {
     return [...this.#firsts.keys()];
   }
 
+  /** Those that ask for them, in the same order. */
+  get firsts(): readonly QueuedJob[] {
+    return [...this.#firsts.values()];
+  }
+
   /** It has no key, or is the first of its key: whether it goes in, the server says. Debounced ones go by themselves. */
   isAsked(job: QueuedJob): boolean {
     return job.tie === undefined ? job.debounce === undefined : this.#firsts.get(job.tie.key) === job;

@@ -13,6 +13,9 @@ export const now = (offset: Seconds): Sql =>
 /** When a pause ends, seconds since 1970; later than all moments: when it is resumed. */
 export const PAUSED_UNTIL = "coalesce(ends_at, 'Infinity')";
 
+/** A batch that was cancelled while jobs of it are left: those that wait are handed out as cancelled. */
+export const CANCELLING = 'cancelled_at IS NOT NULL AND finished_at IS NULL';
+
 /** A text cannot hold the character NUL, nor what is not UTF-8: then the bytes stand beside what can be read of them. */
 export function textAndBytes(payload: Buffer): { readonly text: string; readonly bytes: string | null } {
   const text = payload.toString();

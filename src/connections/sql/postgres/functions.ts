@@ -10,7 +10,7 @@ import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
 import { countCrash, countTaken, DELAYED, FENCE, READY, RESERVED, UNHELD } from '../columns';
 import { COUNTERS, MOST_COUNTED } from '../job-row';
 import { type Identifiers, literal } from './identifiers';
-import { DUE, PAUSED_UNTIL } from './columns';
+import { CANCELLING, DUE, PAUSED_UNTIL } from './columns';
 
 const COMPARISON = { larger: 'greatest', smaller: 'least' };
 
@@ -84,7 +84,7 @@ export const refuseTwins = (jobs: string): string => `  IF p_unique THEN
   END IF;`;
 
 /** @param given a JSON of jobs. @param settled the jobs that were settled, where only what follows these is to be added */
-function insertJobs({ jobs, places }: Identifiers, given: string, settled?: string): string {
+export function insertJobs({ jobs, places }: Identifiers, given: string, settled?: string): string {
   const [after, ofThese] = settled === undefined ? ['', ''] : ['after bigint, ', ` WHERE after = ANY (${settled})`];
   return `  INSERT INTO ${jobs} (queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place)
   SELECT queue, payload, uuid, ${COUNTED}, ${availableAt('delay')}, floor(v_now)::integer,
@@ -111,7 +111,7 @@ export const wake = (channel: string, queues: string): string =>
  */
 export function exchangeFunction(names: Identifiers): string {
   return `CREATE OR REPLACE FUNCTION ${names.exchange} (
-  p_removed bigint[], p_fences bigint[], p_released json, p_failed json, p_next json,
+  p_removed bigint[], p_fences bigint[], p_released json, p_failed json, p_next json, p_batches json,
   p_queues text[], p_limit integer, p_lease double precision,
   p_client text, p_call bigint, p_unheard bigint[], p_offset double precision
 ) RETURNS SETOF text LANGUAGE plpgsql ${PLANS} AS $$
@@ -139,6 +139,7 @@ DECLARE
   v_resumes double precision;
   v_paused text[];
   v_restart text;
+  v_cancelling boolean;
 BEGIN
 ${oneByOne}
   IF EXISTS (SELECT FROM ${names.calls} WHERE client = p_client AND call >= p_call) THEN
@@ -147,7 +148,7 @@ ${oneByOne}
 ${settling(names)}
 ${reserving(names)}
   RETURN NEXT json_build_object('settled', v_settled, 'next', nullif(v_next, 'Infinity'), 'paused', v_paused, 'restart', v_restart,
-    'now', v_now);
+    'cancelling', nullif(v_cancelling, false), 'now', v_now);
 END $$;`;
 }
 
@@ -219,6 +220,9 @@ function settling(names: Identifiers): string {
       END IF;
     END LOOP;
   END IF;
+  IF p_batches IS NOT NULL THEN
+    PERFORM ${names.changeBatches}(p_batches, v_settled[v_before + 1:], p_offset);
+  END IF;
   IF p_next IS NOT NULL THEN
     -- Those that an unheard call has written had theirs by it.
     v_ids := v_settled[v_before + 1:];
@@ -246,11 +250,12 @@ function insertFailed(failed: string, entry: string, now: string): string {
 }
 
 function reserving(names: Identifiers): string {
-  const { jobs, orders } = names;
+  const { batches, jobs, orders } = names;
   return `  IF p_queues IS NOT NULL THEN
     SELECT array_agg(value) FILTER (WHERE kind = 'pause' AND value = ANY (p_queues)),
-      min(ends_at) FILTER (WHERE kind = 'pause' AND value = ANY (p_queues)), max(value) FILTER (WHERE kind = 'restart')
-      INTO v_paused, v_resumes, v_restart FROM ${orders} WHERE ${PAUSED_UNTIL} > v_now;
+      min(ends_at) FILTER (WHERE kind = 'pause' AND value = ANY (p_queues)), max(value) FILTER (WHERE kind = 'restart'),
+      EXISTS (SELECT FROM ${batches} WHERE ${CANCELLING})
+      INTO v_paused, v_resumes, v_restart, v_cancelling FROM ${orders} WHERE ${PAUSED_UNTIL} > v_now;
     FOREACH v_queue IN ARRAY p_queues LOOP
 ${moving(names)}
       CONTINUE WHEN v_left <= 0 OR v_bytes <= 0 OR v_queue = ANY (v_paused);

@@ -8,8 +8,10 @@ export interface Identifiers extends Readonly<Record<keyof TableNames, string>> 
   /** Functions bear the version of the tables in which they came: older processes go on calling theirs. */
   readonly push: string;
   readonly pushTied: string;
+  readonly pushBatch: string;
   readonly exchange: string;
   readonly retake: string;
+  readonly changeBatches: string;
   /** Where hints for waiting workers are sent: a text, and not quoted. */
   readonly channel: string;
 }
@@ -22,8 +24,10 @@ export function identifiers(names: TableNames): Identifiers {
     places: quoted(`${jobs}_places`),
     push: quoted(`${jobs}_push_v3`),
     pushTied: quoted(`${jobs}_push_tied_v5`),
-    exchange: quoted(`${jobs}_exchange_v5`),
+    pushBatch: quoted(`${jobs}_push_batch_v6`),
+    exchange: quoted(`${jobs}_exchange_v6`),
     retake: quoted(`${jobs}_retake_v5`),
+    changeBatches: quoted(`${jobs}_change_batches_v6`),
     channel: `onqueue_${jobs}`,
   };
 }

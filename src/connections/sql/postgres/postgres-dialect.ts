@@ -1,14 +1,19 @@
 /** How PostgreSQL writes what all databases do. */
 import type { Seconds } from '../../../base/clock';
+import { TIED_END, TIES_OPENING } from '../../../payload/ties';
 import { DELAYED, READY, RESERVED } from '../columns';
-import type { Dialect, FailedColumns, Row } from '../dialect';
-import { insertInto, raw, runAll, type Sql, sql, transaction, written } from '../statement';
+import { type Dialect, type FailedColumns, type Row, tiedIn } from '../dialect';
+import { insertInto, raw, rowsOf, runAll, type Sql, sql, transaction } from '../statement';
 import { eachTable, type TableNames } from '../table-names';
-import { identifiers, quoted } from './identifiers';
+import { identifiers, literal, quoted } from './identifiers';
 import { postgresErrors } from './postgres-errors';
 import { PostgresJobs } from './postgres-jobs';
 import { DUE, now, storable, textAndBytes } from './columns';
 import { transactionSession } from './transaction-session';
+
+/** So many characters are as many bytes, or more. */
+const END = `right(payload, ${TIED_END})`;
+const tiedEnd = raw(`CASE WHEN position(${literal(TIES_OPENING)} IN ${END}) > 0 THEN ${END} END`);
 
 /** @param offset seconds to add to the server's clock: 0 outside tests */
 export function postgresDialect(names: TableNames, offset: () => Seconds): Dialect {
@@ -16,7 +21,6 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
   const tables = eachTable(names, (name) => raw(quoted(name)));
   const current = (): Sql => now(offset());
   const insertNew = (table: Sql, row: Row): Sql => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`;
-  const remove: Dialect['remove'] = (table, key, page) => sql`DELETE FROM ${table} WHERE ${raw(key)} IN (${page})`;
   return {
     tables,
     now: current,
@@ -30,10 +34,13 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
       const columns = changed.filter((name) => !key.includes(name)).map((name) => raw(`${name} = excluded.${name}`));
       return sql`${insertInto(table, row)} ON CONFLICT (${key.map((name) => raw(name))}) DO UPDATE SET ${columns}`;
     },
-    remove,
-    tiedEnd: raw('NULL'),
+    remove: (table, key, page) => sql`DELETE FROM ${table} WHERE ${raw(key)} IN (${page})`,
+    tiedEnd,
     *removeJobs(page) {
-      return { removed: yield* written(remove(tables.jobs, 'id', page)), tied: [] };
+      // In the order in which workers lock them that end them.
+      const locked = sql`SELECT id FROM ${tables.jobs} WHERE id IN (${page}) ORDER BY id FOR UPDATE`;
+      const rows = yield* rowsOf(sql`DELETE FROM ${tables.jobs} WHERE id IN (${locked}) RETURNING ${tiedEnd}`);
+      return { removed: rows.length, tied: tiedIn(rows.map(([end = null]) => end)) };
     },
     skipLocked: raw('FOR UPDATE SKIP LOCKED'),
     forUpdate: raw('FOR UPDATE'),

@@ -4,6 +4,7 @@ import { InvalidPayloadError } from '../../../payload/errors';
 import type { DebounceTie } from '../../../payload/ties';
 import { uuidv7 } from '../../../payload/uuid';
 import type { RenewResult } from '../../contract';
+import type { BatchEnd, NewBatch } from '../../batch-store';
 import type { CallMark } from '../call-marks';
 import { FENCE, RESERVED } from '../columns';
 import {
@@ -40,7 +41,13 @@ export class PostgresJobs implements JobStatements {
     this.remember = remember;
   }
 
-  *push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | Holders | undefined> {
+  *push(
+    jobs: readonly QueuedJob[],
+    mark: CallMark | undefined,
+    begins?: NewBatch,
+  ): Work<number | BatchEnd | Holders | undefined> {
+    const batch = begins?.id ?? jobs[0]?.batch?.id;
+    if (batch !== undefined) return yield* this.#pushBatch(batch, begins, jobs, mark);
     if (jobs.some(({ tie, debounce }) => tie !== undefined || debounce !== undefined))
       return yield* this.#pushTied(jobs, mark);
     // Lists as texts: a transaction of the user's may be reached through what knows no arrays, or encodes a text as JSON again.
@@ -54,14 +61,13 @@ export class PostgresJobs implements JobStatements {
 
   *#pushTied(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | Holders> {
     const keys = new CallKeys(jobs);
-    const rows = jobs.flatMap((job, n) => (keys.isAsked(job) ? [tiedJob(job, n)] : []));
     const debounced = jobs.flatMap((job, n) =>
       job.debounce === undefined ? [] : [debouncedJob(job, job.debounce, n)],
     );
     const [row] = yield* rowsOf({
       text: `SELECT ${this.#names.pushTied}(?::text::json, ?::text::json, ?::text[], ${PUSHED})`,
       values: [
-        JSON.stringify(rows),
+        askedJobs(jobs, keys),
         debounced.length === 0 ? null : JSON.stringify(debounced),
         textArray(keys.all),
         ...this.#pushed(jobs, mark),
@@ -71,10 +77,33 @@ export class PostgresJobs implements JobStatements {
     return typeof answer === 'number' ? answer : keys.holders(answer);
   }
 
+  /** None of them is debounced. */
+  *#pushBatch(
+    batch: string,
+    begins: NewBatch | undefined,
+    jobs: readonly QueuedJob[],
+    mark: CallMark | undefined,
+  ): Work<number | BatchEnd | Holders> {
+    const keys = new CallKeys(jobs);
+    const weight = jobs.reduce((sum, job) => (job.tie === undefined ? sum + weightOf(job) : sum), 0);
+    const [row] = yield* rowsOf({
+      text: `SELECT ${this.#names.pushBatch}(
+        ?::text, ?::text::json, ?::bigint, ?::bigint[], ?::text::json, ?::text[], ${PUSHED})`,
+      values: [
+        ...[batch, begun(begins), weight, numberArray(keys.firsts.map(weightOf))],
+        ...[askedJobs(jobs, keys), textArray(keys.all)],
+        ...this.#pushed(jobs, mark, begins),
+      ],
+    });
+    const answer = JSON.parse(String(row![0])) as number | BatchEnd | KeysAnswer;
+    return typeof answer === 'object' ? keys.holders(answer) : answer;
+  }
+
   /** The values of `PUSHED`. */
-  #pushed(jobs: readonly QueuedJob[], mark: CallMark | undefined): readonly SqlValue[] {
+  #pushed(jobs: readonly QueuedJob[], mark: CallMark | undefined, begins?: NewBatch): readonly SqlValue[] {
     const { client, number, unheard }: CallMark = mark ?? { client: '', number: 0, unheard: [] };
-    const queues = [...new Set(jobs.map(({ queue }) => queue))].toSorted();
+    // Where a batch sends its callbacks no queues are remembered: two that did so would wait for each other.
+    const queues = [...new Set([...jobs, ...(begins?.callbacks ?? [])].map(({ queue }) => queue))].toSorted();
     const isUnique = jobs.some(({ unique }) => unique);
     return [textArray(queues), String(isUnique), client, number, numberArray(unheard), this.#offset()];
   }
@@ -92,7 +121,7 @@ export class PostgresJobs implements JobStatements {
     const queues = [...new Set(request?.queues)];
     const rows = yield* rowsOf({
       // The function alone says the types: to read and plan a cast for each takes as long as to read and plan the rest.
-      text: `SELECT ${this.#names.exchange}(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      text: `SELECT ${this.#names.exchange}(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       values: [
         numberArray(removed.map(({ id }) => id)),
         numberArray(removed.map(({ fence }) => fence)),
@@ -103,6 +132,7 @@ export class PostgresJobs implements JobStatements {
         })),
         listOf(endings, 'failed', ({ id, fence, entry }) => ({ ...failedRow(entry), id, fence, own: uuidv7() })),
         followers(endings),
+        changes(endings),
         request === undefined ? null : textArray(queues),
         request?.limit ?? 0,
         request?.lease ?? 0,
@@ -149,6 +179,20 @@ function pushedJob({ queue, payload, uuid, delay, due, unique, counters }: Queue
   };
 }
 
+/** Those that may go in. */
+function askedJobs(jobs: readonly QueuedJob[], keys: CallKeys): string {
+  return JSON.stringify(jobs.flatMap((job, n) => (keys.isAsked(job) ? [tiedJob(job, n)] : [])));
+}
+
+const weightOf = ({ batch }: QueuedJob): number => batch?.weight ?? 0;
+
+function begun(batch: NewBatch | undefined): string | null {
+  if (batch === undefined) return null;
+  const { name, allowsFailures, every, openFor, callbacks } = batch;
+  const texts = { name: storable(name), callbacks: JSON.stringify(callbacks) };
+  return JSON.stringify({ ...texts, allowsFailures, every, openFor });
+}
+
 /** As the function that pushes jobs with keys takes it. */
 function tiedJob(job: QueuedJob, n: number): object {
   const pushed = pushedJob(job, n);
@@ -185,6 +229,17 @@ function followers(endings: readonly Ending[]): string | null {
   return rows.length === 0 ? null : JSON.stringify(rows);
 }
 
+/** By how much batches change, each with the id of the job by whose end. */
+function changes(endings: readonly Ending[]): string | null {
+  const rows: object[] = [];
+  for (const { id: job, leaves } of endings) {
+    if (leaves === undefined) continue;
+    const { id: batch, change } = leaves;
+    rows.push({ ...change, job, batch, ...(change.cause && { cause: JSON.stringify(change.cause) }) });
+  }
+  return rows.length === 0 ? null : JSON.stringify(rows);
+}
+
 /** As PostgreSQL writes a list; by this alone it is the same for every client. */
 const numberArray = (numbers: readonly number[]): string => `{${numbers.join(',')}}`;
 
@@ -196,6 +251,7 @@ interface Outcome {
   readonly next: Seconds | null;
   readonly paused: readonly string[] | null;
   readonly restart: string | null;
+  readonly cancelling: boolean | null;
   readonly now: Seconds;
 }
 
@@ -205,10 +261,11 @@ function exchanged(rows: readonly SqlRow[], queues: readonly string[]): Exchange
   const end = texts.pop();
   // It came after a later call of its client, and did nothing.
   if (end === undefined) return { settled: new Set(), taken: [], outlook: { nextIn: Infinity } };
-  const { settled, next, paused, restart, now } = JSON.parse(end) as Outcome;
+  const { settled, next, paused, restart, cancelling, now } = JSON.parse(end) as Outcome;
   return {
     settled: new Set(settled),
     taken: texts.map((text) => takenJob(text, queues)),
+    ...(cancelling === true && { isCancelling: true }),
     outlook: {
       nextIn: next ?? Infinity,
       now: now * 1000,

@@ -9,11 +9,12 @@ import type { Schema, Server } from '../server/server-tables';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, transaction, type Work } from '../statement';
 import { LARAVELS_LEASE, type TableNames } from '../table-names';
 import { exchangeFunction, pushFunction } from './functions';
+import { changeBatchesFunction, pushBatchFunction } from './batch-functions';
 import { pushTiedFunction, retakeFunction } from './key-functions';
 import { type Identifiers, identifiers, literal, quoted } from './identifiers';
-import { DUE } from './columns';
+import { CANCELLING, DUE } from './columns';
 
-const VERSION = 5;
+const VERSION = 6;
 
 /** Of the server; the statements use MATERIALIZED. */
 const OLDEST = { number: 120_000, text: 'PostgreSQL 12' };
@@ -68,8 +69,8 @@ export class PostgresSchema implements Schema {
   }
 
   #statements(): string {
-    const { jobs: name, failed: failedName } = this.names;
-    const { jobs, failed, queues, locks, orders, calls, versions, places } = this.#identifiers;
+    const { jobs: name, failed: failedName, batches: batchesName } = this.names;
+    const { jobs, failed, queues, locks, orders, calls, batches, versions, places } = this.#identifiers;
     const index = (suffix: string, columns: string): string =>
       `CREATE INDEX IF NOT EXISTS ${quoted(`${name}_${suffix}`)} ON ${jobs} ${columns};`;
     return `-- The tables of Onqueue, version ${VERSION}, for ${OLDEST.text} and newer.
@@ -155,11 +156,37 @@ CREATE TABLE IF NOT EXISTS ${calls} (
 -- Who held the keys of what was pushed.
 ALTER TABLE ${calls} ADD COLUMN IF NOT EXISTS held text;
 
+-- Batches: how many of their jobs are left, and what they send. A row changes with each of its jobs, beside itself.
+CREATE TABLE IF NOT EXISTS ${batches} (
+  id text PRIMARY KEY,
+  name text NOT NULL,
+  allows_failures boolean NOT NULL,
+  pending bigint NOT NULL DEFAULT 0,
+  completed bigint NOT NULL DEFAULT 0,
+  failed bigint NOT NULL DEFAULT 0,
+  skipped bigint NOT NULL DEFAULT 0,
+  created_at double precision NOT NULL,
+  finished_at double precision,
+  cancelled_at double precision,
+  open_until double precision,
+  open_for double precision,
+  every_jobs bigint,
+  sent text NOT NULL DEFAULT '',
+  callbacks text NOT NULL
+) WITH (fillfactor = 50);
+CREATE INDEX IF NOT EXISTS ${quoted(`${batchesName}_created`)} ON ${batches} (created_at);
+CREATE INDEX IF NOT EXISTS ${quoted(`${batchesName}_finished`)} ON ${batches} (finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS ${quoted(`${batchesName}_cancelling`)} ON ${batches} (id) WHERE ${CANCELLING};
+
 ${pushFunction(this.#identifiers)}
 
 ${pushTiedFunction(this.#identifiers)}
 
 ${retakeFunction(this.#identifiers)}
+
+${changeBatchesFunction(this.#identifiers)}
+
+${pushBatchFunction(this.#identifiers)}
 
 ${exchangeFunction(this.#identifiers)}
 

@@ -2,6 +2,7 @@ import { PostgresSchema } from '../../../../src/connections/sql/postgres/postgre
 import { perform, type SqlSession } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/table-names';
 import { payload } from '../open-database';
+import { begin, counted } from '../server/batches';
 import { describeMigrations } from '../server/migrations';
 import { completeAll, pushes, tied } from '../server/unique-keys';
 import { PostgresWorld } from './open-postgres';
@@ -15,21 +16,24 @@ describe('the tables of PostgreSQL', () => {
     const connection = await world.open();
     const { table } = world;
     await connection.push('default', [{ payload: payload('a') }]);
-    await world.rows(`ALTER FUNCTION "${table}_exchange_v5" RENAME TO "${table}_exchange_v4"`);
+    await world.rows(`ALTER FUNCTION "${table}_exchange_v6" RENAME TO "${table}_exchange_v4"`);
     await world.rows(`ALTER TABLE "${table}_calls" DROP COLUMN held`);
+    await world.rows(`DROP TABLE "${table}_batches"`);
     const columns = ['unique_key', 'unique_until', 'start_key', 'start_for'].map((name) => `DROP COLUMN ${name}`);
     await world.rows(`ALTER TABLE "${table}" ${columns.join(', ')}`);
     await world.rows('UPDATE onqueue_versions SET version = 4 WHERE name = ?', [table]);
     const pushing = world.connect().push('default', [{ payload: payload('b') }]);
     await expect(pushing).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
-    expect(await connection.migrations.run()).toEqual({ from: 4, to: 5 });
+    expect(await connection.migrations.run()).toEqual({ from: 4, to: 6 });
     const functions = `SELECT proname::text AS name FROM pg_proc WHERE proname LIKE ? ORDER BY proname`;
     expect(await world.rows(functions, [`${table}_exchange_%`])).toEqual([
       { name: `${table}_exchange_v4` },
-      { name: `${table}_exchange_v5` },
+      { name: `${table}_exchange_v6` },
     ]);
     expect(await pushes(connection, tied('c'), tied('d'))).toEqual(['queued', { duplicate: 'c' }]);
     expect(await completeAll(connection)).toEqual(['a', 'c']);
+    await begin(connection, ['e']);
+    expect(await counted(connection)).toEqual([1, 0, 0, 0]);
   });
 });
 

@@ -36,7 +36,7 @@ export class PostgresWorld extends ServerWorld<PostgresServer, Client> {
   }
 
   protected wordsOf(call: 'push' | 'exchange'): string {
-    return call === 'push' ? '_push_' : '_exchange_v5';
+    return call === 'push' ? '_push_' : '_exchange_';
   }
 
   protected async openClient(): Promise<Client> {

@@ -26,8 +26,8 @@ describeOutages(world, 'PostgreSQL', [
 
 /** A call of one worker's that takes jobs. */
 const exchanged = ({ number, unheard, limit = 1, offset = 0 }: Exchanged): string =>
-  `select * from "${world.table}_exchange_v5"(
-     '{}', '{}', null, null, null, '{default}', ${limit}, 60, 'other', ${number}, '${unheard}', ${offset})`;
+  `select * from "${world.table}_exchange_v6"(
+     '{}', '{}', null, null, null, null, '{default}', ${limit}, 60, 'other', ${number}, '${unheard}', ${offset})`;
 
 interface Exchanged {
   readonly number: number;

@@ -1,0 +1,150 @@
+/** Batches in PostgreSQL: rows that those who push or end jobs lock until their transaction is over. */
+import type { Reservation } from '../../../../src/connections/contract';
+import { uniqueKey, withTies } from '../../../../src/payload/ties';
+import { eventually } from '../../../support/eventually';
+import { idOf, payload, reserve } from '../open-database';
+import { begin, completed, counted, describeBatches, failed, member, newBatch, sent } from '../server/batches';
+import { PostgresWorld } from './open-postgres';
+
+// Two that wait for each other would do so beyond all deadlines.
+const world = new PostgresWorld({ args: ['-c', 'deadlock_timeout=60s'] }).forTests();
+
+describeBatches(world);
+
+/** Process ids of those who wait for a lock. */
+async function waiting(): Promise<readonly unknown[]> {
+  return (await world.rows('SELECT pid FROM pg_locks WHERE NOT granted')).map(({ pid }) => pid);
+}
+
+/** Somebody has the row of a batch, and may ask for that of another. */
+async function holder(id: string) {
+  const client = await world.client();
+  const lock = (other: string) =>
+    client.query(`SELECT FROM "${world.table}_batches" WHERE id = '${other}' FOR UPDATE NOWAIT`);
+  await client.query('BEGIN');
+  await lock(id);
+  return { lock, release: () => client.query('ROLLBACK') };
+}
+
+describe('batches in PostgreSQL', () => {
+  it('are locked in the order of their ids, in whatever order their jobs end', async () => {
+    const connection = await world.open();
+    for (const id of ['y', 'x']) await begin(connection, [`${id}-a`], newBatch(id));
+    const held = await reserve(connection);
+    const { lock, release } = await holder('x');
+    const settling = connection.settle(held.map(completed));
+    await eventually(async () => (await waiting()).length > 0);
+    await lock('y');
+    await release();
+    expect(await settling).toEqual(['settled', 'settled']);
+    expect([await counted(connection, 'x'), await counted(connection, 'y')]).toEqual([
+      [0, 1, 0, 0],
+      [0, 1, 0, 0],
+    ]);
+  });
+
+  it.each(['COMMIT', 'ROLLBACK'])('whose worker is ended by an administrator counts once: %s', async (end) => {
+    const connection = await world.open();
+    await begin(connection, ['a', 'b']);
+    const [a] = (await reserve(connection)) as [Reservation];
+    const client = await world.client();
+    await client.query('BEGIN');
+    await connection.within(client)!.push('default', [member('c')]);
+    const settling = connection.settle([failed(a)]);
+    const pid = await eventually(async () => (await waiting())[0]);
+    await world.rows('SELECT pg_terminate_backend(?)', [pid]);
+    await eventually(async () => (await waiting()).some((other) => other !== pid));
+    await client.query(end);
+    expect(await settling).toEqual(['settled']);
+    expect(await counted(connection)).toEqual([end === 'COMMIT' ? 2 : 1, 0, 1, 0]);
+    expect(await sent(connection)).toEqual(['catch-batch']);
+  });
+
+  it('whose dispatcher is ended by an administrator counts its jobs once', async () => {
+    const connection = await world.open();
+    await begin(connection, ['a']);
+    const { release } = await holder('batch');
+    const pushing = connection.push('default', [member('b')]);
+    const pid = await eventually(async () => (await waiting())[0]);
+    await world.rows('SELECT pg_terminate_backend(?)', [pid]);
+    await eventually(async () => (await waiting()).some((other) => other !== pid));
+    await release();
+    await pushing;
+    expect(await counted(connection)).toEqual([2, 0, 0, 0]);
+    expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
+  });
+
+  it('hold up nobody who ends other jobs', async () => {
+    const connection = await world.open();
+    await begin(connection, ['a']);
+    await connection.push('default', [{ payload: payload('b') }]);
+    const [, b] = (await reserve(connection)) as [Reservation, Reservation];
+    const { release } = await holder('batch');
+    expect(await connection.settle([completed(b)])).toEqual(['settled']);
+    await release();
+  });
+
+  it('and unique keys are had in one order by who pushes and who sends back what has failed', async () => {
+    const connection = await world.open();
+    const ties = {
+      unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const },
+      batch: { id: 'batch', weight: 1 },
+    };
+    const entry = (id: string) => ({ payload: withTies(payload(id), ties), ties });
+    await begin(connection, ['open']);
+    await connection.push('default', [entry('a')]);
+    const [, a] = (await reserve(connection)) as [Reservation, Reservation];
+    await connection.settle([failed(a)]);
+    const [failure] = await connection.failed.find('a');
+    const { release } = await holder('batch');
+    const pushing = connection.push('default', [entry('b')]);
+    await eventually(async () => (await waiting()).length === 1);
+    const retrying = connection.failed.retry(failure!, failure!.payload);
+    await eventually(async () => (await waiting()).length === 2);
+    await release();
+    expect([(await pushing) ?? [], await retrying]).toEqual([[], { held: 'b' }]);
+    expect(await counted(connection)).toEqual([2, 0, 1, 0]);
+  });
+
+  it('that were cancelled are told to those alone who are handed jobs meanwhile', async () => {
+    const connection = await world.open();
+    await begin(connection, ['a', 'b', 'c'], newBatch('batch', { allowsFailures: false }));
+    const [a] = await reserve(connection, { limit: 1 });
+    await connection.settle([failed(a!)]);
+    const [b] = await reserve(connection, { limit: 1 });
+    expect(b!.cancelled).toBe(true);
+    await connection.settle([{ outcome: 'released', reservation: b!, delay: 0, counters: b!.counters }]);
+    const [failure] = await connection.failed.find('a');
+    await connection.failed.retry(failure!, failure!.payload);
+    expect((await reserve(connection)).map(({ cancelled }) => cancelled)).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('are read alone that change, also by plans that were made when there were few', async () => {
+    const connection = await world.open();
+    await begin(connection, ['a']);
+    const client = await world.client();
+    const change = () =>
+      client.query(
+        `SELECT "${world.table}_change_batches_v6"('[{"batch":"batch","pending":-1,"failed":1}]', '{}', 0),
+          "${world.table}_push_batch_v6"('batch', NULL, 0, '{}', '[]', '{}', '{}', false, '', 0, '{}', 0)`,
+      );
+    for (let round = 0; round < 7; round += 1) {
+      await client.query('BEGIN');
+      await change();
+      await client.query('ROLLBACK');
+    }
+    await client.query('BEGIN');
+    await client.query(
+      `INSERT INTO "${world.table}_batches" (id, name, allows_failures, created_at, callbacks)
+       SELECT n, '', false, 0, '[]' FROM generate_series(1, 5000) n`,
+    );
+    const read = async (): Promise<number> => {
+      const statement = `SELECT seq_tup_read + idx_tup_fetch AS n FROM pg_stat_xact_user_tables WHERE relname = $1`;
+      return Number((await client.query<{ n: string }>(statement, [`${world.table}_batches`])).rows[0]!.n);
+    };
+    const before = await read();
+    await change();
+    expect((await read()) - before).toBeLessThan(10);
+    await client.query('ROLLBACK');
+  });
+});
