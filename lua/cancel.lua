@@ -1,6 +1,6 @@
 -- cancel.lua: take a job out of a queue, or mark it as cancelled, so that the worker that holds or meets it ends it.
 --
---   parts    texts marks budget search ties
+--   parts    texts marks budget search unique ties
 --
 --   KEYS[1] client      string  the recorded answer of this client
 --   KEYS[2] ready       list    payloads ready to run
@@ -85,7 +85,7 @@ ask_to_remove(cancelled)
 -- A mark from the time when it ran would end a later job of its id.
 local function removed(text)
   unmark(cancelled, reasons, id)
-  leave(unique, tie_of(text))
+  leave_all(unique, { text })
   return record(client, sequence, { 'removed' })
 end
 

@@ -1,6 +1,6 @@
 -- clear.lua: remove all jobs of a queue that are ready, delayed or reserved. Failed ones stay.
 --
---   parts    texts marks budget search ties
+--   parts    texts marks budget search unique ties
 --
 --   KEYS[1] client      string  the recorded answer of this client
 --   KEYS[2] ready       list    payloads ready to run
@@ -56,7 +56,7 @@ local waiting, later = first_of('LRANGE', ready), first_of('ZRANGE', delayed)
 local function removed_with_keys(texts, ...)
   if #texts == 0 then return end
   call(...)
-  for _, text in ipairs(texts) do leave(unique, tie_of(text)) end
+  leave_all(unique, texts)
 end
 removed_with_keys(running, 'ZREM', reserved, unpack(running))
 removed_with_keys(later, 'ZREM', delayed, unpack(later))

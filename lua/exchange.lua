@@ -1,7 +1,7 @@
 -- exchange.lua: settle what has ended, then reserve what comes next: the whole of a worker's traffic.
 --
 --   parts    reserve look
---   rarely   texts failed marks budget pauses refusals orders ties tied aside follow settle refresh
+--   rarely   texts failed marks budget pauses refusals orders unique ties tied aside follow settle refresh
 --
 --   KEYS[1] client                   string  the recorded answer of this client
 --   KEYS[2] control                  hash    restart -> token; paused:<key of ready> -> name, until:<…> -> its end (s)
@@ -25,7 +25,11 @@
 --                                    the moment; or 'front': to the head, each before the one before it);
 --                                    failed: token, keep, tail, id, meta;
 --                                    next: delay (as above; 0: ready at once), payload: goes into this queue in the
---                                    step of the outcome behind it, which it is no outcome of: it has no place
+--                                    step of the outcome behind it, which it is no outcome of: it has no place.
+--                                    What is written behind a kind adds arguments to each outcome, in this order:
+--                                    completed+next: payload, ready at once in this queue in the same step;
+--                                    completed+unique, failed+unique: key, tie: of a job with a unique key (see
+--                                    parts/unique.lua)
 --
 --   A token is the reservation's exact text: it fences. Its first `keep` bytes and `tail` go on, and none is encoded.
 --
@@ -82,31 +86,30 @@ local turn = {
 }
 
 -- 2. Orders: one look where there are none, as nearly always.
-local any_cancelled = redis.pcall('EXISTS', control, cancelled, unique) ~= 0
+local any_cancelled = redis.pcall('EXISTS', control, cancelled) ~= 0
   and rarely().read_orders(turn, control, cancelled, queues, sources)
 
 -- 3. Settle.
 local ended, outcomes, at, followers = {}, 0, FIRST_OUTCOME, nil
 while ARGV[at] do
   local kind, queue, count = ARGV[at], queues[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
-  local width = kind == 'completed' and 1 or kind == 'released' and 4 or kind == 'failed' and 5 or 2
-  if width == 2 then
-    followers = rarely().read_followers(followers, queue, at + 3, count)
+  local first, width, results = at + 3, 1, nil
+  if kind == 'next' then
+    followers, width = rarely().read_followers(followers, queue, first, count), 2
   else
-    for token = at + 3, at + 2 + count * width, width do
-      local removed
-      if width == 1 and not followers and not (turn.ties and rarely().tie_of(ARGV[token])) then
-        removed = redis.pcall('ZREM', queue.reserved, ARGV[token])
-      else
-        removed = rarely().settle(turn, queue, kind, token, followers)
-        followers = nil
-      end
+    if kind ~= 'completed' or followers then
+      width, results = rarely().settle(turn, queue, kind, first, count, followers)
+      followers = nil
+    end
+    for i = 1, count do
+      local token = ARGV[first + (i - 1) * width]
+      local removed = results and results[i] or redis.pcall('ZREM', queue.reserved, token)
       outcomes = outcomes + 1
       if removed ~= 1 then rarely().not_settled(turn, outcomes, removed)
-      elseif any_cancelled and kind ~= 'released' then ended[#ended + 1] = ARGV[token] end
+      elseif any_cancelled and kind ~= 'released' then ended[#ended + 1] = token end
     end
   end
-  at = at + 3 + count * width
+  at = first + count * width
 end
 for _, token in ipairs(ended) do rarely().unmark(cancelled, reasons, rarely().id_of(token) or '') end
 

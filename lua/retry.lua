@@ -1,6 +1,6 @@
 -- retry.lua: move a failed job back to its queue.
 --
---   parts    texts failed marks ties
+--   parts    texts failed marks unique ties
 --
 --   KEYS[1] client        string  the recorded answer of this client
 --   KEYS[2] failed        zset    id -> when it failed (s)
@@ -31,8 +31,8 @@ if known then return known end
 local entry = call('HGET', failed_jobs, id)
 if not entry or select(2, entry_parts(entry)) ~= expected then return { 'absent' } end
 
-local tie, moment = tie_of(payload), clock()
-local holder = tie and holder_of(unique, tie.key, moment)
+local tied, moment = tie_of(payload), clock()
+local holder = tied and holder_of(call('HGET', unique, tied.key), moment)
 if holder then return { 'held', holder } end
 
 -- All that can be refused is asked for first: a key of another type, a right that is missing.
@@ -40,13 +40,13 @@ for _, key in ipairs({ failed, cancelled }) do ask_to_remove(key) end
 call('HDEL', failed_jobs, nobody())
 call('LLEN', notify)
 
-if tie then
+if tied then
   call('LLEN', ready)
-  call('HSET', unique, tie.key, held_by(tie, moment))
+  call('HSET', unique, tied.key, kept_of(tied.tie, moment))
 end
 local pushed = redis.pcall('RPUSH', ready, payload)
 if type(pushed) == 'table' and pushed.err then
-  leave(unique, tie)
+  if tied then leave(unique, { tied.key }, { tied.tie }) end
   error(pushed)
 end
 -- A mark that was left because the job was not found where it waited: sending it back is the later order.

@@ -20,8 +20,6 @@ end
 -- settled.
 local function read_orders(turn, control, cancelled, queues, sources)
   local any_cancelled = false
-  -- Where it is of another type as well: then no job that would hold a key is settled.
-  turn.ties = redis.pcall('EXISTS', turn.unique) ~= 0
   local done, problem = pcall(function()
     any_cancelled = call('ZCARD', cancelled) > 0
     if turn.limit > 0 then heed_orders(turn, control, queues, sources) end

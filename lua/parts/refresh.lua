@@ -44,7 +44,7 @@ local function reclaim(turn, queue, place, now)
     call('LPUSH', queue.ready, unpack(back))
     queue.filled = true
     call('ZREM', queue.reserved, unpack(gone))
-    for i = #back, 1, -1 do retake(turn, tie_of(back[i])) end
+    for i = #back, 1, -1 do retake(turn, back[i]) end
   end
   for _, text in ipairs(unreadable) do
     set_aside(turn, queue, place, text)

@@ -1,6 +1,6 @@
 -- reserve.lua: hands out the head of a ready list under a lease.
 --
---   rarely aside.lua, refresh.lua, tied.lua
+--   rarely aside.lua, refresh.lua, ties.lua
 
 -- What we write ends in `,"id":"`, a UUID of 36 characters and `","attempts":0}`. Compared by its pieces: a pattern
 -- costs twice the time, for each job. Nil: it ends in something else, or has more than nine attempts.
@@ -12,6 +12,10 @@ local function attempts_in_ours(text)
   return digit - 48
 end
 
+-- What stands in a text whose job holds its unique key until its start, as `src/payload/ties.ts` says, and how far from
+-- its end. Nearly always it need not be looked for: what we write has a closing brace or bracket where it would end.
+local UNTIL_START, NEAR_END = ',"ties":"us', 640
+
 local function reserve(turn, queue, place)
   local ready, reserved, limit = queue.ready, queue.reserved, turn.limit - turn.taken
   -- Removes nothing. But a replica refuses it, and must not say of a call to be repeated that there is nothing; and a
@@ -19,7 +23,7 @@ local function reserve(turn, queue, place)
   if turn.settles_nothing then call('LPOP', ready, 0) end
   local fitting, unreadable = 1, nil
   repeat
-    local found, members, count, full = { place }, {}, 0, false
+    local found, members, count, full, any_starts = { place }, {}, 0, false, false
     unreadable = nil
     repeat
       -- A page of long texts would be read for nothing: the first says how many may fit.
@@ -36,6 +40,8 @@ local function reserve(turn, queue, place)
           unreadable = text
           break
         end
+        local before = attempts and byte(text, -59)
+        any_starts = any_starts or (before ~= 125 and before ~= 93 and find(text, UNTIL_START, -NEAR_END, true))
         count = count + 1
         found[count + 1], members[2 * count] = reservation, reservation
       end
@@ -54,7 +60,8 @@ local function reserve(turn, queue, place)
         call('ZREM', reserved, unpack(found, 2))
         error(gone)
       end
-      if turn.ties then rarely().start_tied(turn, found) end
+      -- Refused, it leaves them when it ends.
+      if any_starts then rarely().leave_all(turn.unique, found, true) end
       limit, turn.taken = limit - count, turn.taken + count
       local ends = turn.lease_ends
       ends[#ends + 1], ends[#ends + 2] = place, lease_end

@@ -1,13 +1,12 @@
--- ties.lua: unique keys: which job has one, and who holds it.
+-- ties.lua: reads the unique key that stands in the text of a job.
 --
---   after texts.lua
+--   after texts.lua, unique.lua
 --
---   `src/payload/ties.ts` says where they stand in a text. A holder is kept as a moment (µs), from which on another may
---   take its key, or 0, a space, and its id.
+--   `src/payload/ties.ts` says where, and reads it for all that costs a running worker: what it pushes and settles.
 
 local TIES, TIES_WINDOW, KEY_LENGTH = ',"ties":"u', 512, 22
 
--- The unique key that stands in a text. Nil: none.
+-- The key, and what a client would say of the job, as in unique.lua. Nil: it has none.
 local function tie_of(text)
   if not find(text, TIES, -TIES_WINDOW - WINDOW, true) then return nil end
   local body_end = read_counters(text)
@@ -19,22 +18,17 @@ local function tie_of(text)
   local _, _, ties = find(before, ',"ties":"([^"]*)"$')
   local _, _, ending, key, most = find((ties or '') .. ' ', '^u([es])([%w_-]+):?(%d*) ')
   if not key or #key ~= KEY_LENGTH then return nil end
-  return { key = key, id = id, until_start = ending == 's', most = tonumber(most) }
+  return { key = key, tie = (most == '' and '0' or most) .. ' ' .. id, until_start = ending == 's' }
 end
 
--- The id of who holds a key. Nil: nobody, or nobody any more.
-local function holder_of(unique, key, moment)
-  local _, _, ending, id = find(call('HGET', unique, key) or '', '^(%d+) (.+)$')
-  if id and (ending == '0' or tonumber(ending) > moment) then return id end
-end
-
-local function held_by(tie, moment)
-  return format('%.0f %s', tie.most and moment + tie.most * 1000 or 0, tie.id)
-end
-
--- Frees the key, if this job holds it.
-local function leave(unique, tie)
-  local held = tie and redis.pcall('HGET', unique, tie.key)
-  if type(held) ~= 'string' or select(3, find(held, '^%d+ (.+)$')) ~= tie.id then return end
-  redis.pcall('HDEL', unique, tie.key)
+-- Frees the keys of these jobs, as far as they hold them; with `until_start`, only those that are held until then.
+local function leave_all(unique, texts, until_start)
+  local keys, ties = {}, {}
+  for _, text in ipairs(texts) do
+    local found = tie_of(text)
+    if found and (found.until_start or not until_start) then
+      keys[#keys + 1], ties[#ties + 1] = found.key, found.tie
+    end
+  end
+  leave(unique, keys, ties)
 end

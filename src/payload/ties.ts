@@ -9,7 +9,7 @@
  * count: a field of that name may be anywhere.
  */
 import { hash } from 'node:crypto';
-import type { Seconds } from '../base/clock';
+import type { Milliseconds, Seconds } from '../base/clock';
 import { readCounters, RETRY_MARK } from './counters';
 import { TIES, withFollowers, withMembers } from './payload-text';
 
@@ -81,7 +81,12 @@ export function withTies(payload: string, { unique, debounce, batch }: Ties): st
 }
 
 function bound(most: Seconds | undefined): string {
-  return most === undefined ? '' : `:${Math.max(Math.round(most * 1000), 1)}`;
+  return most === undefined ? '' : `:${mostOf(most)}`;
+}
+
+/** As it is written. */
+export function mostOf(most: Seconds): Milliseconds {
+  return Math.max(Math.round(most * 1000), 1);
 }
 
 /** What stands at the end of a body, in its order. */
@@ -105,6 +110,13 @@ function mayBeTied(payload: Buffer): boolean {
   while (payload[before]! >= ZERO && payload[before]! <= NINE) before -= 1;
   return payload[before] === COLON && payload[before - 2] === MARK_END;
 }
+
+/** The id of a job with ties, which stands in its text right behind them. */
+export function idOfTied(payload: string): string | undefined {
+  return ID_AT_END.exec(payload.slice(-WINDOW))?.[1];
+}
+
+const ID_AT_END = /,"id":"([^"\\]+)"(?:,"[a-z]+":\d{1,13})+\}$/;
 
 /** Undefined: it has none. */
 export function readTies(payload: Buffer): TiedJob | undefined {

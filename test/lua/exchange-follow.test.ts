@@ -1,4 +1,4 @@
-import { type Argument, probe, ScriptWorld } from './script-world';
+import { type Argument, keyIn, probe, ScriptWorld, tiedProbe } from './script-world';
 
 const META = '{"name":"Probe","exception":"Error: no"}';
 
@@ -138,6 +138,96 @@ describe('exchange.lua, with jobs that follow an outcome', () => {
       [twin(1), 300],
       [twin(2), 300],
     ]);
+  });
+});
+
+describe('exchange.lua, with jobs of which each is followed by one in its own queue, ready at once', () => {
+  const goOn = (...links: readonly (readonly [token: string, id: string])[]): Argument[] => [
+    ...['completed+next', 1, links.length],
+    ...links.flatMap(([token, id]) => [token, probe(id)]),
+  ];
+
+  it('puts what follows them at the tail, in their order, and leaves a hint', async () => {
+    const [a, b] = await reserved('a', 'b');
+    await world.push([probe('waits')]);
+    await world.client.del(world.queue().notify);
+    expect((await settle(goOn([b!, 'b2'], [a!, 'a2']))).lost).toEqual([]);
+    expect(await world.state()).toEqual({ q: [probe('waits'), probe('b2'), probe('a2')], 'q:notify': ['1'] });
+  });
+
+  it('gives each its own once, and none to one that is lost', async () => {
+    const [a, b] = await reserved('a', 'b');
+    const { lost } = await settle(
+      ...[goOn([probe('gone', 1), 'never'], [a!, 'a2'], [a!, 'never']), completed(b!)],
+      goOn([b!, 'never']),
+    );
+    expect(lost).toEqual([1, 3, 5]);
+    expect(await world.state()).toEqual({ q: [probe('a2')], 'q:notify': ['1'] });
+  });
+
+  it('leaves the keyspace as it is, to the byte, where all are lost', async () => {
+    await reserved('a');
+    const before = await world.state();
+    expect((await settle(goOn([probe('a', 7), 'never'], [probe('b', 1), 'never']))).lost).toEqual([1, 2]);
+    expect(await world.state()).toEqual(before);
+  });
+
+  it('writes nothing again when the reply was lost', async () => {
+    const [a] = await reserved('a');
+    const call = { outcomes: goOn([a!, 'a2']), sequence: 1e6 };
+    await world.exchange(call);
+    const before = await world.whole();
+    await world.exchange(call);
+    expect(await world.whole()).toEqual(before);
+  });
+
+  it('frees the keys of those that have one', async () => {
+    const [a, b] = [tiedProbe('a'), tiedProbe('b')];
+    await world.push([a, b]);
+    const [held] = await world.reserve();
+    await world.client.hset(world.queue().unique, keyIn(b)[0], '0 other');
+    const lost = tiedProbe('b', { attempts: 1 });
+    const outcomes = [held!, probe('a2'), ...keyIn(a), lost, probe('never'), ...keyIn(b)];
+    expect((await settle(['completed+next+unique', 1, 2, ...outcomes])).lost).toEqual([2]);
+    expect(await world.state()).toEqual({
+      ':unique': { [keyIn(b)[0]]: '0 other' },
+      q: [b, probe('a2')],
+      'q:notify': ['1'],
+    });
+  });
+
+  it('removes the marks of those that were cancelled', async () => {
+    const [a] = await reserved('a');
+    await world.mark('a');
+    await settle(goOn([a!, 'a2']));
+    expect(await world.marks()).toEqual([]);
+  });
+
+  it('holds them all back where their queue is somebody else’s, and settles the others', async () => {
+    const [a, b, c] = await reserved('a', 'b', 'c');
+    await world.client.set(world.queue().ready, 'nothing of ours');
+    const words = expect.stringContaining('WRONGTYPE') as string;
+    const { news } = await settle(goOn([a!, 'a2'], [b!, 'b2']), completed(c!));
+    expect(news).toEqual(['unsettled', [words, 1, 2]]);
+    await world.client.del(world.queue().ready);
+    expect((await settle(goOn([a!, 'a2'], [b!, 'b2']))).lost).toEqual([]);
+    expect((await world.state())['q']).toEqual([probe('a2'), probe('b2')]);
+  });
+
+  it.each(['rpush', 'zrem', 'zmscore'])('writes nothing where the right to %s is missing', async (command) => {
+    const [a] = await reserved('a');
+    const before = await world.state();
+    await world.client.call('acl', 'setuser', 'default', `-${command}`);
+    await expect(settle(goOn([a!, 'a2']))).rejects.toThrow(/can't run|ACL/);
+    await world.client.call('acl', 'setuser', 'default', `+${command}`);
+    expect(await world.state()).toEqual(before);
+  });
+
+  it('goes in on a full server: it takes the place of the job before it', async () => {
+    const [a] = await reserved('a');
+    await world.client.config('SET', 'maxmemory', '1');
+    expect((await settle(goOn([a!, 'a2']))).news).toEqual([]);
+    expect(Object.keys(await world.state())).toEqual(['q', 'q:notify']);
   });
 });
 

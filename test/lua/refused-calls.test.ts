@@ -1,6 +1,6 @@
 /** Whatever call of a script Redis refuses: a job is in one place at least, and a repeat makes no more of it than two. */
 import type { ScriptName } from '../../src/connections/redis/scripts';
-import { probe, REFUSED, ScriptWorld, tiedProbe } from './script-world';
+import { keyIn, probe, REFUSED, ScriptWorld, tiedProbe } from './script-world';
 
 let world: ScriptWorld;
 
@@ -52,12 +52,12 @@ async function everything(): Promise<Scene> {
     ['any', 6, probe('due-2')],
     ['any', 900, probe('later')],
   ]);
-  const tied = ['tied-done', 'tied-back', 'tied-bad'];
+  const tied = ['tied-done', 'tied-link', 'tied-back', 'tied-bad'];
   await world.pushLater(
-    tied.map((id) => ['tied', 0, tiedProbe(id, { until: id === 'tied-back' ? 'start' : 'end' })] as const),
+    tied.map((id) => ['any', 0, tiedProbe(id, { until: id === 'tied-back' ? 'start' : 'end' })] as const),
   );
   await world.reserve(tied.length);
-  const held = ['done-1', 'done-2', 'back', 'back-later', 'unstarted', 'bad', 'marked'];
+  const held = ['done-1', 'done-2', 'link-1', 'link-3', 'back', 'back-later', 'unstarted', 'bad', 'marked'];
   await world.push(held.map((id) => probe(id)));
   await world.reserve(held.length);
   await world.push([probe('ready-1'), 'unread-head, no JSON', probe('twin'), probe('twin'), probe('ready-2')]);
@@ -73,12 +73,16 @@ async function everything(): Promise<Scene> {
     ...[probe('unstarted', 1), bodyOf('unstarted'), ',"releases":1,"attempts":0}', 'front'],
     ...['next', 2, 2, 0, probe('caught-1'), 300, probe('caught-2')],
     ...['failed', 1, 1, probe('bad', 1), bodyOf('bad'), ',"attempts":1}', 'bad', '{}'],
-    ...['completed', 1, 2, probe('marked', 1), tiedProbe('tied-done', { attempts: 1 })],
+    ...['completed', 1, 1, probe('marked', 1)],
+    ...['completed+unique', 1, 1, tiedEnd('tied-done')[0], ...keyIn(tiedProbe('tied-done'))],
+    ...['completed+next', 1, 2, probe('link-1', 1), probe('link-2'), probe('link-3', 1), probe('link-4')],
+    ...['completed+next+unique', 1, 1, tiedEnd('tied-link')[0], probe('link-5'), ...keyIn(tiedProbe('tied-link'))],
     ...['released', 1, 1, ...tiedEnd('tied-back'), ',"releases":1,"attempts":0}', 300],
-    ...['failed', 1, 1, ...tiedEnd('tied-bad'), ',"attempts":1}', 'tied-bad', '{}'],
+    ...['failed+unique', 1, 1, ...tiedEnd('tied-bad'), ',"attempts":1}', 'tied-bad', '{}'],
+    ...keyIn(tiedProbe('tied-bad')),
   ];
   return {
-    follow: ['next-1', 'next-2', 'next-3', 'caught-1', 'caught-2'],
+    follow: ['next-1', 'next-2', 'next-3', 'caught-1', 'caught-2', 'link-2', 'link-4', 'link-5'],
     stay: [
       ...['over', 'unread-lease', 'due-1', 'due-2', 'later', 'back', 'back-later', 'bad', 'ready-1', 'unread-head'],
       ...['unstarted', 'twin', 'ready-2', 'other', 'tied-back', 'tied-bad'],
@@ -91,8 +95,10 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
   exchange: everything,
   async push() {
     await world.pushLater([['any', 100, probe('before')]]);
-    const entries = ['any', 2, probe('a'), probe('b'), 'any', 50, probe('c'), 'unique', 60, probe('d')];
-    entries.push('tied', 0, tiedProbe('e'), 'tied', 50, tiedProbe('f'));
+    const [e, f] = [tiedProbe('e'), tiedProbe('f')];
+    const keys = [3, ...keyIn(e), 6, ...keyIn(f)];
+    const entries = ['any', 3, 2, ...keys, probe('a'), probe('b'), e];
+    entries.push('any', 50, probe('c'), 'unique', 60, probe('d'), 'any', 50, f);
     return {
       stay: ['before'],
       come: ['a', 'b', 'c', 'd', 'e', 'f'],
@@ -129,7 +135,7 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
   async cancel() {
     await world.push([probe('a')]);
     await world.pushLater([
-      ['tied', 0, tiedProbe('b')],
+      ['any', 0, tiedProbe('b')],
       ['any', 100, probe('c')],
     ]);
     const keys = keysOf('client', 'ready', 'delayed', 'reserved', 'cancelled', 'reasons', 'unique');

@@ -1,7 +1,7 @@
 /** Calls the scripts as the driver does, and shows the whole keyspace before and after. */
 import { Keys, type QueueKeys } from '../../src/connections/redis/keys';
 import { script, type ScriptName } from '../../src/connections/redis/scripts';
-import { type UniqueTie, uniqueKey, withTies } from '../../src/payload/ties';
+import { readTies, type UniqueTie, uniqueKey, withTies } from '../../src/payload/ties';
 import { keyspace } from '../connections/redis/keyspace';
 import { RedisWorld } from '../connections/redis/open-redis';
 
@@ -23,6 +23,21 @@ export const tiedProbe = (
   });
 
 export const probes = (count: number): string[] => Array.from({ length: count }, (_, at) => probe(`p${at}`));
+
+/** The unique key of a job, and its tie, as the scripts take them. */
+export function keyIn(text: string): readonly [key: string, tie: string] {
+  const { id, unique } = readTies(Buffer.from(text, 'latin1'))!;
+  return [unique!.key, `${(unique!.for ?? 0) * 1000} ${id}`];
+}
+
+/** The unique keys of what is pushed, as push.lua takes them. */
+function keysOf(payloads: readonly Argument[]): Argument[] {
+  const keys = payloads.flatMap((payload, at) => {
+    const text = String(payload);
+    return readTies(Buffer.from(text))?.unique === undefined ? [] : [at + 1, ...keyIn(text)];
+  });
+  return [keys.length / 3, ...keys];
+}
 
 export class ScriptWorld {
   readonly #redis: RedisWorld;
@@ -88,24 +103,20 @@ export class ScriptWorld {
     payloads: readonly Argument[],
     { sequence = this.nextSequence(), queue = 'q', rule = 'any' } = {},
   ): Promise<unknown[]> {
-    const { client, ready, delayed, notify, unique } = this.queue(queue);
-    return this.run(
-      'push',
-      [client('pusher'), ready, delayed, notify, unique],
-      [sequence, rule, payloads.length, ...payloads],
-    );
+    return this.#push(queue, [sequence, rule, payloads.length, ...keysOf(payloads), ...payloads]);
   }
 
   async pushLater(
-    entries: readonly (readonly [rule: 'any' | 'unique' | 'tied', delay: number, payload: string])[],
+    entries: readonly (readonly [rule: 'any' | 'unique', delay: number, payload: string])[],
     { sequence = this.nextSequence() } = {},
   ): Promise<unknown[]> {
-    const { client, ready, delayed, notify, unique } = this.queue();
-    return this.run(
-      'push',
-      [client('pusher'), ready, delayed, notify, unique],
-      [sequence, 'any', 0, ...entries.flat()],
-    );
+    const keys = keysOf(entries.map(([, , payload]) => payload));
+    return this.#push('q', [sequence, 'any', 0, ...keys, ...entries.flat()]);
+  }
+
+  async #push(name: string, args: readonly Argument[]): Promise<unknown[]> {
+    const { client, ready, delayed, notify, unique } = this.queue(name);
+    return this.run('push', [client('pusher'), ready, delayed, notify, unique], args);
   }
 
   /** Settles `outcomes`, which name queues by their place from 1, then reserves from the first `sources` of `queues`. */

@@ -1,6 +1,6 @@
 /** Unique keys, as the scripts keep them: the whole state before and after. */
 import { uniqueKey } from '../../src/payload/ties';
-import { probe, ScriptWorld, tiedProbe } from './script-world';
+import { keyIn, probe, ScriptWorld, tiedProbe } from './script-world';
 
 const META = '{"name":"Probe","exception":"Error: no"}';
 const KEY = uniqueKey('Probe', 'one');
@@ -17,24 +17,47 @@ afterAll(() => world.stop());
 const tied = (id: string, options: Parameters<typeof tiedProbe>[1] = {}): string =>
   tiedProbe(id, { key: 'one', ...options });
 const push = (id: string, delay = 0, sequence = world.nextSequence()): Promise<unknown[]> =>
-  world.pushLater([['tied', delay, tied(id)]], { sequence });
+  world.pushLater([['any', delay, tied(id)]], { sequence });
 const holders = (): Promise<Record<string, string>> => world.client.hgetall(world.queue().unique);
 const completed = (text: string): ReturnType<ScriptWorld['exchange']> =>
-  world.exchange({ outcomes: ['completed', 1, 1, text] });
+  world.exchange({ outcomes: ['completed+unique', 1, 1, text, ...keyIn(text)] });
 
 describe('push.lua, with unique keys', () => {
   it('keeps who holds a key, and says it to who comes later', async () => {
     expect(await push('a', 300)).toEqual(['pushed']);
     const entries = [
       ['any', 0, probe('b')],
-      ['tied', 0, tied('c')],
-      ['tied', 0, tiedProbe('d')],
+      ['any', 0, tied('c')],
+      ['any', 0, tiedProbe('d')],
     ] as const;
     expect(await world.pushLater(entries)).toEqual(['pushed', [], 'recorded', [2, 'a']]);
     expect(await world.state()).toEqual({
       ':unique': { [KEY]: '0 a', [uniqueKey('Probe', 'd')]: '0 d' },
       q: [probe('b'), tiedProbe('d')],
       'q:delayed': [[tied('a'), 300]],
+      'q:notify': ['1'],
+    });
+  });
+
+  it('refuses the later ones of a call that have one key, ready or delayed, and keeps the order of the others', async () => {
+    const entries = ['any', 60, tied('d'), 'any', 60, tiedProbe('e')];
+    const ready = [tied('a'), probe('b'), tied('c'), tiedProbe('f')];
+    const keys = [
+      [1, ...keyIn(ready[0]!)],
+      [3, ...keyIn(ready[2]!)],
+      [4, ...keyIn(ready[3]!)],
+    ].flat();
+    keys.push(5, ...keyIn(tied('d')), 6, ...keyIn(tiedProbe('e')));
+    const { client, ready: list, delayed, notify, unique } = world.queue();
+    const args = [1, 'any', 4, 5, ...keys, ...ready, ...entries];
+    expect(await world.run('push', [client('c'), list, delayed, notify, unique], args)).toEqual([
+      ...['pushed', [], 'recorded'],
+      [3, 'a', 5, 'a'],
+    ]);
+    expect(await world.state()).toEqual({
+      ':unique': { [KEY]: '0 a', [uniqueKey('Probe', 'e')]: '0 e', [uniqueKey('Probe', 'f')]: '0 f' },
+      q: [tied('a'), probe('b'), tiedProbe('f')],
+      'q:delayed': [[tiedProbe('e'), 100]],
       'q:notify': ['1'],
     });
   });
@@ -53,8 +76,8 @@ describe('push.lua, with unique keys', () => {
     await world.client.call('acl', 'setuser', 'default', `-${command}`);
     await expect(
       world.pushLater([
-        ['tied', 0, tied('a')],
-        ['tied', 60, tiedProbe('b')],
+        ['any', 0, tied('a')],
+        ['any', 60, tiedProbe('b')],
       ]),
     ).rejects.toThrow(/can't run|ACL/);
     await world.client.call('acl', 'setuser', 'default', '+@all');
@@ -65,7 +88,8 @@ describe('push.lua, with unique keys', () => {
     await world.client.set(world.queue().unique, 'nothing of ours');
     await expect(push('a')).rejects.toThrow('WRONGTYPE');
     await world.push([probe('b')]);
-    expect(await completed((await world.reserve())[0]!)).toMatchObject({ lost: [], news: [] });
+    const [text] = await world.reserve();
+    expect(await world.exchange({ outcomes: ['completed', 1, 1, text!] })).toMatchObject({ lost: [], news: [] });
     expect(await world.state()).toEqual({ ':unique': 'nothing of ours' });
   });
 });
@@ -73,7 +97,7 @@ describe('push.lua, with unique keys', () => {
 describe('exchange.lua, with unique keys', () => {
   it('leaves the key of a job that has ended, beside others', async () => {
     await push('a');
-    await world.pushLater([['tied', 0, tiedProbe('b')]]);
+    await world.pushLater([['any', 0, tiedProbe('b')]]);
     const [a] = await world.reserve();
     await completed(a!);
     expect(await world.state()).toEqual({
@@ -83,14 +107,35 @@ describe('exchange.lua, with unique keys', () => {
     });
   });
 
+  it('leaves those of many at once, and none of a job that is lost', async () => {
+    await world.push([tiedProbe('a'), tiedProbe('b'), tiedProbe('c', { most: 60 })]);
+    const [a, , c] = await world.reserve(3);
+    const stale = tiedProbe('b', { attempts: 7 });
+    const outcomes = [a!, stale, c!].flatMap((text) => [text, ...keyIn(text)]);
+    expect((await world.exchange({ outcomes: ['completed+unique', 1, 3, ...outcomes] })).lost).toEqual([2]);
+    expect(Object.values(await holders())).toEqual(['0 b']);
+  });
+
+  it('asks nothing about keys for a job that has none, while others hold theirs', async () => {
+    await push('a');
+    await world.push([probe('b')]);
+    await world.client.call('acl', 'setuser', 'default', '-hget', '-hmget', '-hset', '-hdel');
+    const [, b] = await world.reserve(2);
+    expect(await world.exchange({ outcomes: ['completed', 1, 1, b!] })).toMatchObject({ lost: [], news: [] });
+  });
+
   it('leaves it with a failure, and with what follows it', async () => {
     await push('a');
     const [a] = await world.reserve();
     const keep = a!.indexOf(',"attempts"');
     await world.exchange({
-      outcomes: ['next', 1, 1, 0, probe('b'), 'failed', 1, 1, a!, keep, ',"attempts":1}', 'a', META],
+      outcomes: [
+        ...['next', 1, 1, 0, probe('b')],
+        ...['failed+unique', 1, 1, a!, keep, ',"attempts":1}', 'a', META, ...keyIn(a!)],
+      ],
     });
     expect(await holders()).toEqual({});
+    expect(await world.client.lrange(world.queue().ready, 0, -1)).toEqual([probe('b')]);
   });
 
   it('leaves no key that somebody else has taken meanwhile', async () => {
@@ -106,7 +151,9 @@ describe('exchange.lua, with unique keys', () => {
     await world.push([probe('b')]);
     const [a, b] = await world.reserve(2);
     await world.client.call('acl', 'setuser', 'default', '-hdel');
-    const { news } = await world.exchange({ outcomes: ['completed', 1, 2, a!, b!] });
+    const { news } = await world.exchange({
+      outcomes: ['completed+unique', 1, 1, a!, ...keyIn(a!), 'completed', 1, 1, b!],
+    });
     expect(news).toEqual(['unsettled', [expect.stringMatching(/can't run|ACL/), 1]]);
     await world.client.call('acl', 'setuser', 'default', '+@all');
     expect(await world.state()).toEqual({ ':unique': { [KEY]: '0 a' }, 'q:reserved': [[a, 600]] });
@@ -114,7 +161,7 @@ describe('exchange.lua, with unique keys', () => {
 
   it('has one that held its key until its start hold it again when it is lost or given back', async () => {
     const text = tied('a', { until: 'start' });
-    await world.pushLater([['tied', 0, text]]);
+    await world.pushLater([['any', 0, text]]);
     await world.reserve(1, 100);
     expect(await holders()).toEqual({});
     world.offset = 200;
@@ -129,7 +176,7 @@ describe('exchange.lua, with unique keys', () => {
   });
 
   it('leaves it again where one call gives the job back and hands it out', async () => {
-    await world.pushLater([['tied', 0, tied('a', { until: 'start' })]]);
+    await world.pushLater([['any', 0, tied('a', { until: 'start' })]]);
     const [a] = await world.reserve();
     const back = ['released', 1, 1, a!, a!.indexOf(',"attempts"'), ',"releases":1,"attempts":0}', 'front'];
     const { jobs } = await world.exchange({ outcomes: back, limit: 1 });
@@ -139,14 +186,14 @@ describe('exchange.lua, with unique keys', () => {
 
   it('leaves the key of a job that was sent back before', async () => {
     const text = tied('a').replace(',"id"', ',"fenceAtRetry":3,"id"');
-    await world.pushLater([['tied', 0, text]]);
+    await world.pushLater([['any', 0, text]]);
     expect(await holders()).toEqual({ [KEY]: '0 a' });
     await completed((await world.reserve())[0]!);
     expect(await world.state()).toEqual({});
   });
 
   it('keeps for how long a key is held at most', async () => {
-    await world.pushLater([['tied', 0, tied('a', { most: 60 })]]);
+    await world.pushLater([['any', 0, tied('a', { most: 60 })]]);
     const [seconds] = await world.client.time();
     const [ending, id] = (await holders())[KEY]!.split(' ');
     expect([Math.round((Number(ending) / 1e6 - Number(seconds)) / 10), id]).toEqual([6, 'a']);
@@ -166,8 +213,8 @@ describe('the scripts that remove and send back, with unique keys', () => {
 
   it('clears page by page where keys are held, and frees those of what it removes', async () => {
     const ids = Array.from({ length: 150 }, (_, at) => `job-${at}`);
-    await world.pushLater(ids.map((id) => ['tied', 0, tiedProbe(id)]));
-    await world.pushLater([['tied', 60, tied('later')]]);
+    await world.pushLater(ids.map((id) => ['any', 0, tiedProbe(id)]));
+    await world.pushLater([['any', 60, tied('later')]]);
     await world.reserve(1);
     expect(await run('clear')).toEqual(['cleared', 102, 1]);
     expect(Object.keys(await holders())).toHaveLength(49);

@@ -55,6 +55,19 @@ describe('the ties of a payload', () => {
     }
   });
 
+  it.each([1, 2, 3, 9, 35, 36, 37, 60])('are found before an id of %d characters', (length) => {
+    const id = 'x'.repeat(length);
+    for (const attempts of [0, 10]) {
+      const plain = PLAIN.replace('"a"', `"${id}"`).replace('"attempts":0', `"attempts":${attempts}`);
+      const marked = withRetryMark(Buffer.from(withTies(plain, { unique })), 6);
+      const batch = { id: 'b', weight: 1 };
+      expect(read(withTies(plain, { unique }))).toEqual({ id, unique });
+      expect(read(withTies(plain, { batch }))).toEqual({ id, batch });
+      expect(read(marked)).toEqual({ id, unique });
+      expect(read(plain)).toBeUndefined();
+    }
+  });
+
   it('are found in a job that is retried after its last moment', () => {
     const past = withRetryUntil(tied, Date.parse('2026-01-01'));
     const retried = retriedPayload(Buffer.from(past), Date.parse('2026-06-01'));

@@ -6,14 +6,14 @@
  */
 import type { Moment } from '../../base/clock';
 import { MOST_JOBS } from '../../base/pages';
-import { type Counters, countersTail, noCounters, readCounters, readCountersOfAny } from '../../payload/counters';
+import { type Counters, noCounters, readCounters, readCountersOfAny } from '../../payload/counters';
 import type { Reservation, ReserveReply, ReserveRequest, SetAside, Settlement, SettleResult } from '../contract';
-import { jobsOf, nextOf, type Settled, type Settling } from '../kit/settling';
+import { jobsOf, type Settled, type Settling } from '../kit/settling';
 import type { FirstAttempt } from './caller';
 import { explained } from './explanations';
-import { failureMeta } from './failed-meta';
 import type { Keys } from './keys';
-import { Lane, type Records, type Waiting, whenOf } from './lane';
+import { Lane, type Records, type Waiting } from './lane';
+import { outcomesOf } from './outcomes';
 import { script } from './scripts';
 import { bytesOf } from './settlement-bytes';
 import type { RedisStore } from './store';
@@ -36,8 +36,6 @@ interface Call {
   readonly isReserve: boolean;
   readonly sentAt: Moment;
 }
-
-type Argument = string | number | Buffer;
 
 /** For each queue that gave some: its place from 1, and the texts. */
 type Jobs = readonly (readonly [place: number, ...texts: Buffer[]])[];
@@ -109,8 +107,7 @@ export class ExchangeLane extends Lane<Exchange> {
     const queues = [...new Set(request?.queues)];
     const sources = queues.length;
     const settlements = exchanges.flatMap((exchange) => exchange.settlements);
-    const order = orderOf(settlements);
-    const outcomes = outcomesOf(settlements, order, queues);
+    const { order, args: outcomes } = outcomesOf(settlements, queues);
     const { client, control, cancelled, reasons, unique } = this.#keys.queue(queues[0]!);
     const keys = [client(this.id), control, cancelled, reasons, unique];
     for (const queue of queues) keys.push(...this.#keysOf(queue));
@@ -183,59 +180,6 @@ export class ExchangeLane extends Lane<Exchange> {
   }
 }
 
-/** In which order outcomes are written: of those that go to the head of their queue, each is put before all others. */
-function orderOf(settlements: readonly Settlement[]): readonly number[] {
-  const places = settlements.map((_, at) => at);
-  const isFront = (at: number): boolean => isFirst(settlements[at]!);
-  if (!places.some(isFront)) return places;
-  return [...places.filter((at) => !isFront(at)), ...places.filter(isFront).toReversed()];
-}
-
-function isFirst(settlement: Settlement): boolean {
-  return settlement.outcome === 'released' && settlement.front === true;
-}
-
-/** Groups of outcomes of one kind on one queue, before each what follows it. Adds to `queues` those that are only written to. */
-function outcomesOf(
-  settlements: readonly Settlement[],
-  order: readonly number[],
-  queues: string[],
-): readonly Argument[] {
-  const args: Argument[] = [];
-  let count = 0;
-  let countAt = -1;
-  let [lastKind, lastQueue]: (string | undefined)[] = [];
-  const begin = (kind: string, queue: string): void => {
-    if (kind !== lastKind || queue !== lastQueue) {
-      if (!queues.includes(queue)) queues.push(queue);
-      args.push(kind, queues.indexOf(queue) + 1, (count = 0));
-      countAt = args.length - 1;
-      [lastKind, lastQueue] = [kind, queue];
-    }
-    args[countAt] = count += 1;
-  };
-  for (const at of order) {
-    const settlement = settlements[at]!;
-    for (const { queue, entry } of nextOf(settlement)) {
-      begin('next', queue);
-      args.push(whenOf(entry.delay ?? 0, entry.dueAt), entry.payload);
-    }
-    // To the store the two are one: the job is gone, and so is a mark that it was cancelled.
-    begin(settlement.outcome === 'cancelled' ? 'completed' : settlement.outcome, settlement.reservation.queue);
-    pushArguments(args, settlement);
-  }
-  return args;
-}
-
-function pushArguments(args: Argument[], settlement: Settlement): void {
-  const { payload } = settlement.reservation;
-  args.push(payload);
-  if (settlement.outcome === 'completed' || settlement.outcome === 'cancelled') return;
-  args.push(bodyEndOf(payload), countersTail(settlement.counters));
-  if (settlement.outcome === 'failed') args.push(settlement.failure.id, failureMeta(settlement.failure));
-  else args.push(settlement.front ? 'front' : whenOf(settlement.delay, settlement.dueAt));
-}
-
 function newsOf(words: readonly unknown[]): News {
   const news: Record<string, unknown> = {};
   for (let at = 0; at < words.length; at += 2) news[String(words[at])] = words[at + 1];
@@ -280,10 +224,6 @@ function reservation(queue: string, payload: Buffer): Reservation {
 // keep those that came with it from being run.
 function countersOf(payload: Buffer): Counters {
   return readCounters(payload)?.counters ?? readCountersOfAny(payload) ?? { ...noCounters, attempts: 1 };
-}
-
-function bodyEndOf(payload: Buffer): number {
-  return readCounters(payload)?.bodyEnd ?? payload.lastIndexOf('}');
 }
 
 function consequenceOf(outcomes: number): string {

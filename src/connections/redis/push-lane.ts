@@ -9,7 +9,8 @@ import type { Entry, Pushed } from '../contract';
 import { DuplicatePayloadError } from '../errors';
 import type { RedisCaller } from './caller';
 import type { QueueKeys } from './keys';
-import { fillsCall, Lane, type Waiting, whenOf } from './lane';
+import { entriesOf } from './entries';
+import { fillsCall, Lane, type Waiting } from './lane';
 import { pageBytes, pagesOf } from '../../base/pages';
 import { script } from './scripts';
 
@@ -71,28 +72,12 @@ export class PushLane extends Lane<Push> {
   }
 
   protected async carry(pushes: readonly Push[], sequence: number, before?: Promise<void>): Promise<void> {
-    const ready: string[] = [];
-    const delayed: (string | number)[] = [];
-    const delayedOf: (readonly [push: Push, payload: string, at: number])[] = [];
-    // Those that are ready go in by one command, in which none may stay out. In their order they all stay together.
-    const anyTied = pushes.some(({ entries }) => entries.some(({ ties }) => ties !== undefined));
-    this.#mayRefuse = anyTied;
-    for (const push of pushes) {
-      for (const [at, { payload, delay = 0, dueAt, distinct = false, ties }] of push.entries.entries()) {
-        if (!anyTied && delay <= 0 && dueAt === undefined) {
-          ready.push(payload);
-          continue;
-        }
-        delayed.push(ties ? 'tied' : distinct ? 'unique' : 'any', whenOf(delay, dueAt), payload);
-        delayedOf.push([push, payload, at]);
-        this.#mayRefuse ||= distinct;
-      }
-    }
-    const jobs = ready.length + delayedOf.length;
-    const consequence = `${jobs === 1 ? 'a job was' : `${jobs} jobs were`} not queued`;
+    const { args, count, mayRefuse, placeOf } = entriesOf(pushes.map(({ entries }) => entries));
+    this.#mayRefuse = mayRefuse;
+    const consequence = `${count === 1 ? 'a job was' : `${count} jobs were`} not queued`;
     const sentAt = this.moment;
     const push = (rule: 'next' | 'any'): Promise<Answer> =>
-      this.caller.script(script('push'), this.#keys, [sequence, rule, ready.length, ...ready, ...delayed], {
+      this.caller.script(script('push'), this.#keys, [sequence, rule, ...args], {
         consequence,
         since: this.waitingSince(pushes),
       }) as Promise<never>;
@@ -107,19 +92,18 @@ export class PushLane extends Lane<Push> {
       this.#tellForgotten();
       this.#onForgotten();
     }
-    for (const place of duplicates) {
-      const [refused, payload] = delayedOf[place - 1]!;
-      refused.reject(new DuplicatePayloadError(this.caller.settings.name, this.#queue, payload));
+    for (const number of duplicates) {
+      const { list, at } = placeOf(number);
+      const { payload } = pushes[list]!.entries[at]!;
+      pushes[list]!.reject(new DuplicatePayloadError(this.caller.settings.name, this.#queue, payload));
     }
     const kept = new Map<Push, Pushed[]>();
     for (let place = 0; place < held.length; place += 2) {
-      const [push, , at] = delayedOf[Number(held[place]) - 1]!;
-      if (!kept.has(push))
-        kept.set(
-          push,
-          push.entries.map(() => 'queued' as const),
-        );
-      kept.get(push)![at] = { duplicate: String(held[place + 1]) };
+      const { list, at } = placeOf(Number(held[place]));
+      const push = pushes[list]!;
+      const told = kept.get(push) ?? push.entries.map(() => 'queued' as const);
+      told[at] = { duplicate: String(held[place + 1]) };
+      kept.set(push, told);
     }
     for (const one of pushes) one.resolve(kept.get(one));
   }
