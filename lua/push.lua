@@ -1,34 +1,39 @@
 -- push.lua: put payloads into a queue, ready or delayed.
 --
---   rarely   unique take
+--   rarely   texts unique take debounce
 --
 --   KEYS[1] client      string  the number of the last call of this client that was carried out, and what it answered
 --   KEYS[2] ready       list    payloads ready to run
 --   KEYS[3] delayed     zset    payload -> due time (s)
 --   KEYS[4] notify      list    wake-up hints
---   KEYS[5] unique      hash    unique key -> who holds it
+--   KEYS[5] unique      hash    unique key -> who holds it, and key of a debounced job -> who waits under it
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] sequence    number  of this call, among those of the client
 --   ARGV[3] rule        string  'next': only where the call before this one is the last that was carried out; 'any'
 --   ARGV[4] count       number  how many entries are ready at once
 --   ARGV[5] tied        number  how many entries have a unique key
---   ARGV[6..] entries           for each that has one: its place (from 1, among all), the key, tie (see unique.lua);
+--   ARGV[6] debounced   number  how many entries are debounced
+--   ARGV[7..] entries           for each that has a unique key: its place (from 1, among all), the key, tie (see
+--                               unique.lua); then the same for each that is debounced, with for how many ms it can be
+--                               put off in its tie;
 --                               then the payloads of those that are ready;
 --                               then for each delayed one: rule, delay, payload
 --                               delay: seconds, or '@' and the moment; one that has passed makes it ready at once
 --                               rule 'unique': refuse what waits as delayed already; 'any': give it the new due time
 --
---   returns  {'pushed', duplicates, found, held} | {'gap'}      ('gap' writes nothing)
+--   returns  {'pushed', duplicates, found, held, replaced} | {'gap'}      ('gap' writes nothing)
 --            duplicates: places of entries that were refused; the others went in;
 --            found: 'unrecorded' (there is no record of an earlier call of this client) or 'recorded'.
---            held: places of entries that were refused for their unique key, each with the id of its holder.
---            All are left out where nothing was refused and a record was found, as nearly always.
---   keeps    I1 I5 I6 I7 I12
+--            held: places of entries that were refused for their unique key, each with the id of its holder;
+--            replaced: places of debounced ones, each with the id of the job whose place it took.
+--            All are left out where nothing was refused or replaced and a record was found, as nearly always.
+--   keeps    I1 I5 I6 I7 I12 I13
 --   cost     O(1) for a ready entry, O(log n) for a delayed one
 
 local client, ready, delayed, notify, unique = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local sequence, rule, count, tied = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local FIRST_TIE = 6
+local sequence, rule = ARGV[2], ARGV[3]
+local count, tied, debounced = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local FIRST_TIE = 7
 
 -- A repeat. Calls that are under way together are carried out in order: where a later one was, this one was before it.
 -- Its answer is known no more, so a client sends none behind one that may be refused a duplicate.
@@ -46,23 +51,30 @@ if rule == 'next' and distance > 1 then return { 'gap' } end
 local hints = call('LLEN', notify)
 local moment, first_due = nil, nil
 local due_now, added, duplicates, new = {}, {}, {}, {}
-local first_ready = FIRST_TIE + 3 * tied
+local first_ready = FIRST_TIE + 3 * (tied + debounced)
 local first_delayed = first_ready + count
 local keys = tied > 0 and rarely().look_up(unique, FIRST_TIE, tied)
 local refused = keys and keys.refused
+if debounced > 0 then moment = clock() end
+local put = debounced > 0
+  and rarely().put_off(unique, delayed, FIRST_TIE + 3 * tied, debounced, count, first_delayed, moment)
 for at = first_delayed, #ARGV, 3 do
   moment = moment or clock()
   local place = (at - first_delayed) / 3
   local due, payload = due_at(moment, ARGV[at + 1]), ARGV[at + 2]
+  local plan = put and put.plans[count + place + 1]
+  if plan then due = plan.due end
   if refused and refused[count + place + 1] then
     -- Its key is held.
+  elseif plan and plan.is_gone then
+    -- One behind it has taken its place.
   elseif due <= moment then
     due_now[#due_now + 1] = payload
   elseif ARGV[at] == 'unique' and (new[payload] or call('ZSCORE', delayed, payload)) then
     duplicates[#duplicates + 1] = count + place + 1
   else
     -- A microsecond apart, so that what was pushed in order with one delay comes up in that order.
-    due = due + place
+    if not plan then due = due + place end
     first_due = math.min(first_due or due, due)
     added[#added + 1], added[#added + 2] = score(due), payload
     new[payload] = true
@@ -72,6 +84,7 @@ local comes_first = first_due and call('ZCOUNT', delayed, '-inf', '(' .. score(f
 if first_due then call('ZADD', delayed, 'XX', 0, nobody()) end
 
 local write = keys and rarely().take(unique, keys, ready) or call
+if put then write = rarely().wait_under(unique, put, write) end
 if refused then
   for place = count, 1, -1 do
     if not refused[place] then table.insert(due_now, 1, ARGV[first_ready + place - 1]) end
@@ -81,14 +94,18 @@ end
 if count > 0 then write('RPUSH', ready, unpack(ARGV, first_ready, first_delayed - 1)) end
 if #due_now > 0 then write('RPUSH', ready, unpack(due_now)) end
 if first_due then write('ZADD', delayed, unpack(added)) end
+if put then rarely().remove_replaced(unique, put, delayed) end
 
 -- One is enough: whoever takes it leaves another as long as there is work.
 if hints == 0 and (count + #due_now > 0 or comes_first) then redis.pcall('RPUSH', notify, '1') end
 
 local found = distance > 1 and not recorded and 'unrecorded' or 'recorded'
 answer = { 'pushed' }
-local is_full = #duplicates > 0 or refused
-if is_full or found == 'unrecorded' then answer = { 'pushed', duplicates, found, refused and keys.held or nil } end
+local replaced = put and #put.replaced > 0 and put.replaced or nil
+local is_full = #duplicates > 0 or refused or replaced
+if is_full or found == 'unrecorded' then
+  answer = { 'pushed', duplicates, found, refused and keys.held or replaced and {} or nil, replaced }
+end
 -- A refused record does not undo what was done.
 redis.pcall('SET', client, is_full and sequence .. ' ' .. cmsgpack.pack(answer) or sequence, 'EX', KEPT)
 return answer

@@ -32,6 +32,8 @@ local entry = call('HGET', failed_jobs, id)
 if not entry or select(2, entry_parts(entry)) ~= expected then return { 'absent' } end
 
 local tied, moment = tie_of(payload), clock()
+-- A debounced job that is sent back waits for nobody.
+if tied and tied.ending == 'd' then tied = nil end
 local holder = tied and holder_of(call('HGET', unique, tied.key), moment)
 if holder then return { 'held', holder } end
 

@@ -12,9 +12,9 @@ local function attempts_in_ours(text)
   return digit - 48
 end
 
--- What stands in a text whose job holds its unique key until its start, as `src/payload/ties.ts` says, and how far from
+-- What stands in a text whose job has a key that no job has that runs, as `src/payload/ties.ts` says, and how far from
 -- its end. Nearly always it need not be looked for: what we write has a closing brace or bracket where it would end.
-local UNTIL_START, NEAR_END = ',"ties":"us', 640
+local UNTIL_START, DEBOUNCED, NEAR_END = ',"ties":"us', ',"ties":"d', 640
 
 local function reserve(turn, queue, place)
   local ready, reserved, limit = queue.ready, queue.reserved, turn.limit - turn.taken
@@ -41,7 +41,8 @@ local function reserve(turn, queue, place)
           break
         end
         local before = attempts and byte(text, -59)
-        any_starts = any_starts or (before ~= 125 and before ~= 93 and find(text, UNTIL_START, -NEAR_END, true))
+        any_starts = any_starts or (before ~= 125 and before ~= 93
+          and (find(text, UNTIL_START, -NEAR_END, true) or find(text, DEBOUNCED, -NEAR_END, true)))
         count = count + 1
         found[count + 1], members[2 * count] = reservation, reservation
       end

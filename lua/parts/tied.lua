@@ -5,7 +5,7 @@
 -- If it is free.
 local function retake(turn, text)
   local found = tie_of(text)
-  if not found or not found.until_start then return end
+  if not found or found.ending ~= 's' then return end
   local kept = redis.pcall('HGET', turn.unique, found.key)
   if type(kept) == 'table' or holder_of(kept, turn.moment) then return end
   redis.pcall('HSET', turn.unique, found.key, kept_of(found.tie, turn.moment))

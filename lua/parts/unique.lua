@@ -2,9 +2,9 @@
 --
 --   What is kept of a key: a moment (µs), from which on another may take it, or 0; a space; and the id of its holder.
 --   What the client says of a job that has one, its tie: for how many milliseconds it holds the key at most, or 0; a
---   space; and its id. So for most jobs the two are one text.
+--   space; and its id. So for most jobs the two are one text. Of the key of a debounced job, see debounce.lua.
 
-local KEPT_FORM = '^(%d+) (.+)$'
+local KEPT_FORM = '^([%d:]+) (.+)$'
 
 -- The id of who holds a key, by what is kept of it. Nil: nobody, or nobody any more.
 local function holder_of(kept, moment)

@@ -23,7 +23,7 @@ async function openCluster(): Promise<ConformanceHarness> {
 }
 
 describe('the redis driver on a cluster', () => {
-  it.each(conformance(openCluster, { debounce: false, batches: false }))('$name', async ({ run }) => {
+  it.each(conformance(openCluster, { batches: false }))('$name', async ({ run }) => {
     await expect(run()).resolves.toBeUndefined();
   });
 });

@@ -4,7 +4,7 @@ import { MemoryStore } from '../../src/connections/memory/memory-store';
 import { afterFailedAttempt, afterFreeRelease, afterRetry, withCounters } from '../../src/payload/counters';
 import type { Connection, Reservation, Settlement } from '../../src/connections/contract';
 import { givenBack } from '../../src/connections/given-back';
-import { readTies, withTies, uniqueKey, type Ties } from '../../src/payload/ties';
+import { debounceKey, readTies, withTies, uniqueKey, type Ties } from '../../src/payload/ties';
 import { TestClock } from '../../src/testing/test-clock';
 import { RedisWorld } from '../connections/redis/open-redis';
 
@@ -29,6 +29,8 @@ const BODIES = {
   nothing: () => '[]',
   'until end': (n: number) => tied(n, { key: uniqueKey('Probe', 'one'), until: 'end' }),
   'until start': (n: number) => tied(n, { key: uniqueKey('Probe', 'two'), until: 'start' }),
+  debounced: (n: number) =>
+    withTies(BODIES.ours(n), { debounce: { key: debounceKey('Probe', 'one', ''), longest: 450 } }),
 } as const;
 
 const tied = (n: number, unique: Ties['unique']): string => withTies(BODIES.ours(n), { unique });
@@ -278,7 +280,7 @@ describe('the scripts and the memory connection', () => {
           (seconds) => world.advance(seconds),
           async () => {
             const holders = Object.entries(await world.client.hgetall(`${world.prefix}:unique`));
-            return holders.map(([key, holder]) => [key, holder.replace('0 ', '')]).toSorted();
+            return holders.map(([key, holder]) => [key, holder.replace(/^[\d:]+ /, '')]).toSorted();
           },
         );
         const connection = new MemoryConnection('redis', new MemoryStore('redis', clock));

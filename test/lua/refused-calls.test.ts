@@ -1,6 +1,6 @@
 /** Whatever call of a script Redis refuses: a job is in one place at least, and a repeat makes no more of it than two. */
 import type { ScriptName } from '../../src/connections/redis/scripts';
-import { keyIn, probe, REFUSED, ScriptWorld, tiedProbe } from './script-world';
+import { debouncedProbe, keyIn, probe, REFUSED, ScriptWorld, tiedProbe } from './script-world';
 
 let world: ScriptWorld;
 
@@ -97,13 +97,32 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
     await world.pushLater([['any', 100, probe('before')]]);
     const [e, f] = [tiedProbe('e'), tiedProbe('f')];
     const keys = [3, ...keyIn(e), 6, ...keyIn(f)];
-    const entries = ['any', 3, 2, ...keys, probe('a'), probe('b'), e];
+    const entries = ['any', 3, 2, 0, ...keys, probe('a'), probe('b'), e];
     entries.push('any', 50, probe('c'), 'unique', 60, probe('d'), 'any', 50, f);
     return {
       stay: ['before'],
       come: ['a', 'b', 'c', 'd', 'e', 'f'],
       act: () =>
         run('push', keysOf('client', 'ready', 'delayed', 'notify', 'unique'), [world.nextSequence(), ...entries]),
+    };
+  },
+  async 'push in the places of others'() {
+    await world.pushLater([
+      ['any', 100, probe('before')],
+      ['any', 100, debouncedProbe('old')],
+      ['any', 100, debouncedProbe('old-too', { key: 'two' })],
+    ]);
+    const texts = [debouncedProbe('new'), debouncedProbe('now', { key: 'two' }), tiedProbe('tied')] as const;
+    return {
+      stay: ['before'],
+      come: ['new', 'now', 'tied', 'plain'],
+      act: () =>
+        world.pushLater([
+          ['any', 200, texts[0]],
+          ['any', 0, texts[1]],
+          ['any', 300, texts[2]],
+          ['any', 0, probe('plain')],
+        ]),
     };
   },
   async retry() {

@@ -1,7 +1,7 @@
 /** Calls the scripts as the driver does, and shows the whole keyspace before and after. */
 import { Keys, type QueueKeys } from '../../src/connections/redis/keys';
 import { script, type ScriptName } from '../../src/connections/redis/scripts';
-import { readTies, type UniqueTie, uniqueKey, withTies } from '../../src/payload/ties';
+import { debounceKey, readTies, type UniqueTie, uniqueKey, withTies } from '../../src/payload/ties';
 import { keyspace } from '../connections/redis/keyspace';
 import { RedisWorld } from '../connections/redis/open-redis';
 
@@ -22,6 +22,11 @@ export const tiedProbe = (
     unique: { key: uniqueKey('Probe', key), until, ...(most > 0 && { for: most }) },
   });
 
+/** Waits under a key, and can be put off for so many seconds at most. */
+export function debouncedProbe(id: string, { key = 'one', longest }: { key?: string; longest?: number } = {}): string {
+  return withTies(probe(id), { debounce: { key: debounceKey('Probe', key, 'q'), longest } });
+}
+
 export const probes = (count: number): string[] => Array.from({ length: count }, (_, at) => probe(`p${at}`));
 
 /** The unique key of a job, and its tie, as the scripts take them. */
@@ -30,13 +35,17 @@ export function keyIn(text: string): readonly [key: string, tie: string] {
   return [unique!.key, `${(unique!.for ?? 0) * 1000} ${id}`];
 }
 
-/** The unique keys of what is pushed, as push.lua takes them. */
+/** The keys of what is pushed, as push.lua takes them. */
 function keysOf(payloads: readonly Argument[]): Argument[] {
   const keys = payloads.flatMap((payload, at) => {
     const text = String(payload);
     return readTies(Buffer.from(text))?.unique === undefined ? [] : [at + 1, ...keyIn(text)];
   });
-  return [keys.length / 3, ...keys];
+  const debounced = payloads.flatMap((payload, at) => {
+    const { id, debounce } = readTies(Buffer.from(String(payload))) ?? {};
+    return debounce === undefined ? [] : [at + 1, debounce.key, `${(debounce.longest ?? 0) * 1000} ${id}`];
+  });
+  return [keys.length / 3, debounced.length / 3, ...keys, ...debounced];
 }
 
 export class ScriptWorld {
@@ -107,7 +116,7 @@ export class ScriptWorld {
   }
 
   async pushLater(
-    entries: readonly (readonly [rule: 'any' | 'unique', delay: number, payload: string])[],
+    entries: readonly (readonly [rule: 'any' | 'unique', delay: number | string, payload: string])[],
     { sequence = this.nextSequence() } = {},
   ): Promise<unknown[]> {
     const keys = keysOf(entries.map(([, , payload]) => payload));

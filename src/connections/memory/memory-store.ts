@@ -135,7 +135,7 @@ export class MemoryStore {
     if (due === undefined) queue.append(text);
     else queue.delay(text, due);
     this.unique.set(key, due === undefined ? undefined : { id, until, waits: { text, due } });
-    return waits ? last.id : undefined;
+    return waits && last.id !== id ? last.id : undefined;
   }
 
   reserve({ queues, limit, lease }: ReserveRequest): ReserveReply {

@@ -2,4 +2,4 @@
 import type { Capabilities } from '../contract';
 import { ALL_CAPABLE } from '../kit/capabilities';
 
-export const REDIS: Capabilities = { ...ALL_CAPABLE, debounce: false, batches: false };
+export const REDIS: Capabilities = { ...ALL_CAPABLE, batches: false };

@@ -23,6 +23,8 @@ type Answer = readonly [
   found?: Buffer,
   /** A place, the id of who holds the key, and so on. */
   held?: readonly (number | Buffer)[],
+  /** A place, the id of whose place it took, and so on. */
+  replaced?: readonly (number | Buffer)[],
 ];
 
 interface Push extends Waiting {
@@ -87,7 +89,7 @@ export class PushLane extends Lane<Push> {
       await before;
       answer = await push('any');
     }
-    const [, duplicates = [], found, held = []] = answer;
+    const [, duplicates = [], found, held = [], replaced = []] = answer;
     if (this.forgot(this.#keys[0]!, sentAt, found !== undefined && String(found) === 'unrecorded')) {
       this.#tellForgotten();
       this.#onForgotten();
@@ -97,15 +99,19 @@ export class PushLane extends Lane<Push> {
       const { payload } = pushes[list]!.entries[at]!;
       pushes[list]!.reject(new DuplicatePayloadError(this.caller.settings.name, this.#queue, payload));
     }
-    const kept = new Map<Push, Pushed[]>();
-    for (let place = 0; place < held.length; place += 2) {
-      const { list, at } = placeOf(Number(held[place]));
-      const push = pushes[list]!;
-      const told = kept.get(push) ?? push.entries.map(() => 'queued' as const);
-      told[at] = { duplicate: String(held[place + 1]) };
-      kept.set(push, told);
-    }
-    for (const one of pushes) one.resolve(kept.get(one));
+    const told = new Map<Push, Pushed[]>();
+    const tell = (words: readonly (number | Buffer)[], became: (id: string) => Pushed): void => {
+      for (let word = 0; word < words.length; word += 2) {
+        const { list, at } = placeOf(Number(words[word]));
+        const push = pushes[list]!;
+        const results = told.get(push) ?? push.entries.map(() => 'queued' as const);
+        results[at] = became(String(words[word + 1]));
+        told.set(push, results);
+      }
+    };
+    tell(held, (duplicate) => ({ duplicate }));
+    tell(replaced, (id) => ({ replaced: id }));
+    for (const one of pushes) one.resolve(told.get(one));
   }
 
   #tellForgotten(): void {

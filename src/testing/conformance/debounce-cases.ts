@@ -111,6 +111,17 @@ export const debounceCases: readonly CaseDefinition[] = [
       await world.advance(31);
       await world.handsOut(...ids);
     },
+    async 'a debounced job that is sent again, for nobody heard of it, takes its own place and replaces none'(world) {
+      await pushes(world, [debounced('a')], [free]);
+      await world.advance(20);
+      await pushes(world, [debounced('a')], [free]);
+      await waits(world, 'a');
+      await world.advance(20);
+      await world.handsOut();
+      await pushes(world, [debounced('b')], [replaces('a')]);
+      await pushes(world, [debounced('b', { delay: 0 })], [free]);
+      await world.handsOut('b');
+    },
     async 'of one call the longest holds as well'(world) {
       const entries = [debounced('a', { longest: 40 }), debounced('b', { longest: 40, delay: 600 })];
       await pushes(world, entries, [free, replaces('a')]);

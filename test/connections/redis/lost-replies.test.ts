@@ -1,6 +1,6 @@
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
 import type { Reservation, Settlement } from '../../../src/connections/contract';
-import { uniqueKey, withTies } from '../../../src/payload/ties';
+import { debounceKey, uniqueKey, withTies } from '../../../src/payload/ties';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RedisWorld } from './open-redis';
 
@@ -63,6 +63,20 @@ describe('a redis connection whose replies are lost', () => {
     proxy.loseReplies();
     expect(await connection.clear('q')).toBe(2);
     expect(await connection.push('q', [tied('d')])).toBeUndefined();
+  });
+
+  it('is told the same of a debounced job, which takes the place of one, and of no more', async () => {
+    const ties = { debounce: { key: debounceKey('Probe', 'one', 'q') } };
+    const debounced = (id: string) => ({ payload: withTies(payload(id), ties), ties, delay: 300 });
+    proxy.loseReplies(2);
+    expect(await connection.push('q', [debounced('a')])).toBeUndefined();
+    proxy.loseReplies(2);
+    expect(await connection.push('q', [debounced('b')])).toEqual([{ replaced: 'a' }]);
+    proxy.loseReplies();
+    const entries = [debounced('c'), { payload: payload('plain') }, debounced('d')];
+    expect(await connection.push('q', entries)).toEqual([{ replaced: 'b' }, 'queued', { replaced: 'c' }]);
+    expect(await texts('delayed')).toEqual([debounced('d').payload]);
+    expect(await texts('ready')).toEqual([payload('plain')]);
   });
 
   it('gets the jobs that it reserved, and no others', async () => {

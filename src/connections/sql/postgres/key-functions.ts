@@ -130,8 +130,10 @@ const putOff = (jobs: string, places: string): string => `  FOR v_job IN
       DELETE FROM ${jobs} WHERE unique_key = v_job.key AND ${WAITS}
         RETURNING uuid, unique_until INTO v_replaced, v_until;
       IF FOUND THEN
-        v_numbers_replaced := v_numbers_replaced || v_job.n::text;
-        v_ids_replaced := v_ids_replaced || v_replaced;
+        IF v_replaced <> v_job.uuid THEN
+          v_numbers_replaced := v_numbers_replaced || v_job.n::text;
+          v_ids_replaced := v_ids_replaced || v_replaced;
+        END IF;
       ELSE
         -- Not of one that has come since.
         UPDATE ${jobs} SET unique_key = NULL WHERE unique_key = v_job.key AND (${WAITS}) IS NOT TRUE;

@@ -61,7 +61,7 @@ export class UniqueKeys {
         const before = waiting.get(debounce.key);
         if (before !== undefined) added.delete(before.place);
         const replaced = before ?? (yield* this.#removeWaiting(debounce, job.queue, now));
-        if (replaced !== undefined) holders.set(place, { replaced: replaced.uuid });
+        if (replaced !== undefined && replaced.uuid !== uuid) holders.set(place, { replaced: replaced.uuid });
         const until = replaced === undefined ? endOf(debounce, now) : replaced.until;
         const due = Math.min(job.due ?? now + job.delay, until ?? Infinity);
         if (due > now) {
