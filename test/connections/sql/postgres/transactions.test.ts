@@ -5,7 +5,15 @@ import { Pool } from 'pg';
 import { builtInConnectors } from '../../../../src/connections/built-in';
 import { silentLogger } from '../../../../src/base/console-logger';
 import { QueueManager } from '../../../../src/application/queue-manager';
-import { describeTransactions, describeUsing, Invoice, ManagedDatabase, type Ways, type Within } from '../transactions';
+import {
+  describeBatches,
+  describeTransactions,
+  describeUsing,
+  Invoice,
+  ManagedDatabase,
+  type Ways,
+  type Within,
+} from '../transactions';
 import { PostgresWorld } from './open-postgres';
 
 const world = new PostgresWorld().forTests();
@@ -76,6 +84,7 @@ const WAYS: Ways = [
 ];
 
 describeTransactions(database, WAYS);
+describeBatches(database, WAYS);
 
 describe.each(WAYS)('a transaction by %s', (_name, within) => {
   it('wakes workers when it is committed', async () => {
