@@ -33,7 +33,7 @@ export interface DrainReport {
   readonly released: readonly JobRun[];
   /** Out of tries. `Queue.failed` has them. */
   readonly failed: readonly JobRun[];
-  /** By `Queue.cancel(id)` while they ran. A job that was cancelled before did not run, and is in none of the lists. */
+  /** By `Queue.cancel(id)` while they ran, or with their batch. A job that was cancelled alone before did not run, and is in none of the lists. */
   readonly cancelled: readonly JobRun[];
   readonly lost: readonly JobRun[];
   /** Errors that changed no outcome: of a hook, of `failed()`, or of `handle` after its outcome was decided. */
@@ -113,7 +113,7 @@ export class Drain {
       const run = jobRun(job, outcome, this.#clock.now());
       if (result === 'lost') {
         await this.#executor.announcer.announceLost(job, outcome);
-        return { ...run, outcome: 'lost', delay: undefined, next: [] };
+        return { ...run, outcome: 'lost', delay: undefined, next: [], added: [] };
       }
       await this.#executor.announcer.announce(job, outcome);
       return run;
@@ -186,5 +186,6 @@ function unreadable(connection: Connection, { queue, id }: SetAside): JobRun {
     delay: undefined,
     error: new InvalidPayloadError('it is not a JSON object'),
     next: [],
+    added: [],
   };
 }

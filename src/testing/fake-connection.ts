@@ -1,4 +1,5 @@
 /** A memory connection that remembers what was pushed, and passes on the jobs that are not faked. */
+import type { NewBatch } from '../connections/batch-store';
 import type {
   Connection,
   Entry,
@@ -17,6 +18,7 @@ import type { Class } from '../job/definition';
 import { definitionOfJob } from '../job/definition-of';
 import { BUILT_IN, registry } from '../job/registry';
 import { decodeEnvelope } from '../payload/envelope';
+import type { BatchLog } from './batch-log';
 import type { PushLog } from './push-log';
 
 export interface FakedJobsOptions {
@@ -64,6 +66,7 @@ function namesOf(text: string): readonly string[] {
 
 export interface FakeConnectionParts {
   readonly log: PushLog;
+  readonly batchLog: BatchLog;
   readonly faked: FakedJobs;
   /** Where jobs go that are not faked. */
   readonly real: () => Connection;
@@ -82,12 +85,13 @@ export class FakeConnection extends MemoryConnection {
   /** What is faked takes no part in the transaction: it is pushed at once. */
   within(transaction: unknown): Pick<Connection, 'push'> {
     return {
-      push: (queue, entries) => this.#split(queue, entries, () => targetWithin(this.#parts.real(), transaction)),
+      push: (queue, entries, begins) =>
+        this.#split(queue, entries, () => targetWithin(this.#parts.real(), transaction), begins),
     };
   }
 
-  override push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | void> {
-    return this.#split(queue, entries, this.#parts.real);
+  override push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | void> {
+    return this.#split(queue, entries, this.#parts.real, begins);
   }
 
   override async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
@@ -109,7 +113,7 @@ export class FakeConnection extends MemoryConnection {
   }
 
   #withKept(settlement: Settlement): Settlement {
-    const next = followUpsOf(settlement).filter(({ entry }) => this.#parts.faked.has(entry));
+    const next = followUpsOf(settlement).filter(({ entry }) => this.#isKept(entry));
     return next.length === followUpsOf(settlement).length ? settlement : ({ ...settlement, next } as Settlement);
   }
 
@@ -117,14 +121,26 @@ export class FakeConnection extends MemoryConnection {
   async #noteFollowUps(settlements: readonly Settlement[], results: readonly SettleResult[]): Promise<void> {
     const followUps = settlements.flatMap((one, place) => (results[place] === 'lost' ? [] : followUpsOf(one)));
     for (const { queue, entry } of followUps) {
-      if (this.#parts.faked.has(entry)) this.#parts.log.add(this.name, queue, [entry], this.#store.clock.now());
+      if (this.#isKept(entry)) this.#parts.log.add(this.name, queue, [entry], this.#store.clock.now());
       else await this.push(queue, [entry]);
     }
   }
 
-  async #split(queue: string, entries: readonly Entry[], target: () => Target): Promise<readonly Pushed[] | void> {
+  /** A batch can only be counted where all of it is: it is kept whole, whichever jobs are faked. */
+  #isKept(entry: Entry): boolean {
+    const batch = entry.ties?.batch?.id;
+    return (batch !== undefined && this.#parts.batchLog.has(batch)) || this.#parts.faked.has(entry);
+  }
+
+  async #split(
+    queue: string,
+    entries: readonly Entry[],
+    target: () => Target,
+    begins: NewBatch | undefined,
+  ): Promise<readonly Pushed[] | void> {
     const { faked } = this.#parts;
-    const kept = entries.filter((entry) => faked.has(entry));
+    if (begins !== undefined) return this.#keep(queue, entries, begins);
+    const kept = entries.filter((entry) => this.#isKept(entry));
     const rest = faked.areAll ? [] : entries.filter((entry) => !kept.includes(entry));
     const inMemory = kept.length === 0 && rest.length > 0 ? undefined : this.#keep(queue, kept);
     const results = new Map<Entry, Pushed>();
@@ -141,15 +157,20 @@ export class FakeConnection extends MemoryConnection {
   }
 
   // Logged before anything is awaited: an assertion sends what was dispatched, and looks at once.
-  #keep(queue: string, entries: readonly Entry[]): readonly Pushed[] | undefined {
+  #keep(queue: string, entries: readonly Entry[], begins?: NewBatch): readonly Pushed[] | undefined {
     this.checkOpen('push');
-    const pushed = this.#store.push(queue, entries.map(entryOf));
+    const { log, batchLog } = this.#parts;
+    const now = this.#store.clock.now();
+    const pushed = this.#store.push(queue, entries.map(entryOf), begins);
+    if (begins !== undefined) batchLog.begin(this.name, begins, now);
     // What was refused was not pushed, for an assertion as for a program.
     const taken = entries.filter((_, place) => {
       const result = pushed?.[place];
       return typeof result !== 'object' || 'replaced' in result;
     });
-    this.#parts.log.add(this.name, queue, taken, this.#store.clock.now());
+    const logged = log.add(this.name, queue, taken, now);
+    const batch = entries[0]?.ties?.batch?.id;
+    if (batch !== undefined) batchLog.join(batch, logged);
     return pushed;
   }
 }

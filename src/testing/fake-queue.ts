@@ -5,20 +5,22 @@
 import { AssertionError } from 'node:assert';
 import { isDeepStrictEqual } from 'node:util';
 import type { Stub } from '../container/stubs';
-import { MemoryStore } from '../connections/memory/memory-store';
 import type { Class, JobInstance } from '../job/definition';
 import { definitionOfJob } from '../job/definition-of';
 import type { Duration } from '../job/duration';
 import { invalidChain, notAJob } from '../job/errors';
+import { registry } from '../job/registry';
 import { defaultManager, standIn } from '../application/default-manager';
 import { runFor } from '../connections/application';
 import { setFakeFactory } from '../application/fake-slot';
-import type { Connection } from '../connections/contract';
+import type { Connection, FollowUp } from '../connections/contract';
 import type { QueueManager } from '../application/queue-manager';
+import { BatchLog, type PushedBatch } from './batch-log';
 import { Drain, type DrainOptions, type DrainReport } from './drain';
 import { AlreadyFakedError } from './errors';
 import { FakeConnection, FakedJobs, type FakedJobsOptions } from './fake-connection';
 import { FakeManager } from './fake-manager';
+import { FakeStore } from './fake-store';
 import { type Push, type Pushed, ReadPush } from './push';
 import { PushLog } from './push-log';
 import { TestClock } from './test-clock';
@@ -36,6 +38,9 @@ export interface FakeOptions extends FakedJobsOptions {
 /** A link of a chain: any job of this very class, or one with the data of this instance. */
 export type ExpectedLink = Class | JobInstance;
 
+/** A job of a batch; a list: a chain in it. */
+export type ExpectedMember = ExpectedLink | readonly ExpectedLink[];
+
 /** Chooses among the pushed jobs of a class. */
 export type PushedPredicate<J extends object> = (job: J, pushed: Pushed<J>) => boolean;
 
@@ -44,6 +49,11 @@ declare module '../application/fake-slot' {
     /** @throws AlreadyFakedError */
     (options?: FakeOptions): FakeQueue;
   }
+}
+
+interface Expected {
+  readonly name: string;
+  is(link: ReadPush): boolean;
 }
 
 /** The fake in place, and an error whose stack leads to where it was made. */
@@ -61,8 +71,9 @@ export class FakeQueue {
   /** The program's own manager; absent: all jobs are faked. */
   readonly #real: QueueManager | undefined;
   readonly #log = new PushLog();
+  readonly #batches = new BatchLog();
   /** Stores outlive `Queue.close()`, as the store of a program does. */
-  readonly #stores = new Map<string, MemoryStore>();
+  readonly #stores = new Map<string, FakeStore>();
   readonly #standDown: () => void;
   #manager: FakeManager | undefined;
   #restored = false;
@@ -91,6 +102,11 @@ export class FakeQueue {
   /** Everything that was pushed, in order: dispatches, pushes by name, raw ones. */
   get pushes(): readonly Push[] {
     return this.#sent().pushes;
+  }
+
+  /** The batches that were dispatched, in order, with their jobs and what they send. One that is a link of a chain: once its turn has come. */
+  get batches(): readonly PushedBatch[] {
+    return this.#batches.all.map(({ batch }) => batch);
   }
 
   /**
@@ -156,12 +172,37 @@ export class FakeQueue {
     if (!Array.isArray(jobs)) throw notAJob(jobs, 'a list of jobs');
     if (jobs.length === 0) throw invalidChain(jobs, 'Say which jobs, the first of them included.');
     const expected = jobs.map((job) => this.#expectedLink(job as ExpectedLink));
-    const isThere = this.#sent().all.some((first) => {
-      const chain = [first, ...first.links];
-      return chain.length === expected.length && chain.every((link, place) => expected[place]!.is(link));
-    });
+    const isThere = this.#sent().all.some((first) => isChain(first, expected));
     const names = expected.map(({ name }) => name).join(', ');
     this.#assert(isThere, `No chain of ${names} was pushed.`, 'assertChained');
+  }
+
+  /**
+   * A batch of just these jobs was dispatched, in this order: `[Resize, new Resize(80), [Fetch, Report]]`, an inner list for a
+   * chain. With a predicate: one that it accepts.
+   *
+   * @throws AssertionError; E_NOT_A_JOB, E_UNDECORATED_JOB, and what an instance could not be sent for
+   */
+  assertBatched(expected: readonly ExpectedMember[] | ((batch: PushedBatch) => boolean)): void {
+    if (typeof expected === 'function' && !isJobClass(expected)) {
+      const problem = 'No batch that the predicate accepts was dispatched.';
+      return this.#assert(this.batches.some(expected), problem, 'assertBatched', this.#batches);
+    }
+    if (!Array.isArray(expected)) throw notAJob(expected, 'a list of jobs');
+    const members = (expected as readonly ExpectedMember[]).map((member) =>
+      [member].flat().map((job) => this.#expectedLink(job as ExpectedLink)),
+    );
+    const isThere = this.#batches.all.some(({ jobs }) => {
+      return jobs.length === members.length && jobs.every((job, place) => isChain(job, members[place]!));
+    });
+    const names = members.map((links) => links.map(({ name }) => name).join(' → ')).join(', ');
+    this.#assert(isThere, `No batch of ${names || 'no jobs'} was dispatched.`, 'assertBatched', this.#batches);
+  }
+
+  /** @throws AssertionError */
+  assertNothingBatched(): void {
+    const isRight = this.#batches.all.length === 0;
+    this.#assert(isRight, 'A batch was dispatched, and none should be.', 'assertNothingBatched', this.#batches);
   }
 
   /**
@@ -208,7 +249,8 @@ export class FakeQueue {
       program,
       configuration: known?.isConfigured === true ? known.configuration : undefined,
       connect: (name) => {
-        const parts = { log: this.#log, faked: this.#faked, real: () => this.#realConnection(name) };
+        const real = (): Connection => this.#realConnection(name);
+        const parts = { log: this.#log, batchLog: this.#batches, faked: this.#faked, real };
         return new FakeConnection(name, this.#store(name), parts);
       },
     });
@@ -223,8 +265,9 @@ export class FakeQueue {
     return real.driver(name);
   }
 
-  #store(name: string): MemoryStore {
-    const store = this.#stores.get(name) ?? new MemoryStore(name, this.clock);
+  #store(name: string): FakeStore {
+    const sent = ({ queue, entry }: FollowUp): void => void this.#log.add(name, queue, [entry], this.clock.now());
+    const store = this.#stores.get(name) ?? new FakeStore(name, this.clock, sent);
     this.#stores.set(name, store);
     return store;
   }
@@ -235,7 +278,7 @@ export class FakeQueue {
     return this.#log;
   }
 
-  #expectedLink(job: ExpectedLink): { readonly name: string; is(link: ReadPush): boolean } {
+  #expectedLink(job: ExpectedLink): Expected {
     if (typeof job === 'function' && typeof job.prototype === 'object') {
       const { name } = definitionOfJob(Object.create(job.prototype as object) as object);
       return { name, is: ({ definition }) => definition?.name === name };
@@ -252,15 +295,22 @@ export class FakeQueue {
   }
 
   // Without the compared values, which a test runner would print again. The stack begins at the test.
-  #assert(isRight: boolean, problem: string, assertion: keyof FakeQueue): void {
+  #assert(isRight: boolean, problem: string, assertion: keyof FakeQueue, shown: PushLog | BatchLog = this.#log): void {
     if (isRight) return;
-    const message = `${problem} ${this.#log.describe()}`;
+    const message = `${problem} ${shown.describe()}`;
     const stackStartFn = Reflect.get(this, assertion) as (...parameters: never[]) => void;
     throw new AssertionError({ message, operator: 'fail', stackStartFn });
   }
 }
 
 setFakeFactory((options) => FakeQueue.install(options));
+
+function isChain(first: ReadPush, expected: readonly Expected[]): boolean {
+  const chain = [first, ...first.links];
+  return chain.length === expected.length && chain.every((link, place) => expected[place]!.is(link));
+}
+
+const isJobClass = (value: unknown): boolean => registry().definitionOf(value as Class) !== undefined;
 
 function times(count: number): string {
   return count === 1 ? 'once' : `${count} times`;

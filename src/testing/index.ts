@@ -3,9 +3,10 @@ import '../composition';
 import { giveWay } from '../copies';
 
 export { AlreadyFakedError, EndlessDrainError } from './errors';
+export type { BatchedJob, PushedBatch } from './batch-log';
 export type { DrainOptions, DrainReport } from './drain';
 export type { FakedJobsOptions } from './fake-connection';
-export type { ExpectedLink, FakeOptions, FakeQueue, PushedPredicate } from './fake-queue';
+export type { ExpectedLink, ExpectedMember, FakeOptions, FakeQueue, PushedPredicate } from './fake-queue';
 export type { JobRun } from './job-run';
 export type { NextJob, Push, Pushed } from './push';
 export { runJob, type RunJobOptions, type RunJobResult } from './run-job';

@@ -7,6 +7,7 @@ import type { Outcome } from '../worker/running-job';
 import type { RunningJob } from '../worker/running-job';
 import { resolveWorkerOptions, type WorkerOptions } from '../worker/worker-options';
 import type { ExecutorSettings } from '../worker/executor';
+import { type BatchedJob, batchedJob } from './batch-log';
 import { type NextJob, ReadPush } from './push';
 
 export interface JobRun {
@@ -28,6 +29,8 @@ export interface JobRun {
   readonly error: Error | undefined;
   /** What follows: of a completed job the rest of its chain, of which the first is sent; of a failed one what `catch()` was given. */
   readonly next: readonly NextJob[];
+  /** What a completed job has added to its batch by `this.job.batch.add()`, each with the chain behind it. */
+  readonly added: readonly BatchedJob[];
 }
 
 /** A worker's flags, for jobs that say nothing themselves. */
@@ -53,7 +56,12 @@ export function jobRun(job: RunningJob, { settlement, error, reason }: Outcome, 
     delay: settlement.outcome === 'released' ? settlement.delay : undefined,
     error: error ?? reason,
     next: linksBehind(job, settlement.outcome).map((link) => ReadPush.ofLink(link, job.connectionName, now).next),
+    added: settlement.outcome === 'completed' ? addedBy(job, now) : [],
   };
+}
+
+function addedBy({ added }: RunningJob, now: Milliseconds): readonly BatchedJob[] {
+  return added.map(({ connection, queue, entry }) => batchedJob(new ReadPush(connection, queue, entry, now)));
 }
 
 function linksBehind({ links, envelope }: RunningJob, outcome: Settlement['outcome']): readonly ChainLink[] {

@@ -6,7 +6,7 @@ import type { Entry } from '../connections/contract';
 import { type Push, type Pushed, ReadPush } from './push';
 
 /** A failed assertion should fit on a screen. */
-const MOST_LISTED = 20;
+export const MOST_LISTED = 20;
 
 export class PushLog {
   readonly #logged: ReadPush[] = [];
@@ -20,10 +20,13 @@ export class PushLog {
     return this.#logged;
   }
 
-  add(connection: string, queue: string, entries: readonly Entry[], now: Milliseconds): void {
+  /** Gives those of the program. */
+  add(connection: string, queue: string, entries: readonly Entry[], now: Milliseconds): readonly ReadPush[] {
     const added = entries.map((entry) => new ReadPush(connection, queue, entry, now));
     // What sends another one on was pushed by nobody: the other is logged where it arrives.
-    this.#logged.push(...added.filter(({ push }) => !push.name.startsWith(BUILT_IN)));
+    const logged = added.filter(({ push }) => !push.name.startsWith(BUILT_IN));
+    this.#logged.push(...logged);
+    return logged;
   }
 
   /** @throws InvalidPayloadError, UnknownClassError: a worker could not make the job either */

@@ -1,17 +1,21 @@
 /** Runs one job as a worker would, without a queue. */
 import type { Stub } from '../container/stubs';
-import { MemoryConnection } from '../connections/memory/memory-connection';
 import { MemoryStore } from '../connections/memory/memory-store';
+import type { Batch } from '../dispatch/batch/batch';
 import type { JobInstance } from '../job/definition';
 import { invalidJobOption } from '../job/errors';
 import type { HandleResult } from '../job/job';
 import { noCounters, withCounters } from '../payload/counters';
+import { uuidv7 } from '../payload/uuid';
 import { defaultManager } from '../application/default-manager';
 import { Executor } from '../worker/executor';
 import { type Outcome, RunningJob } from '../worker/running-job';
+import { BatchLog, batchedJob, type BatchedJob } from './batch-log';
+import { FakeConnection, FakedJobs } from './fake-connection';
 import { FakeManager } from './fake-manager';
 import { activeFake } from './fake-queue';
 import { executorSettings, jobRun, type JobRun, type WorkerFlags } from './job-run';
+import { PushLog } from './push-log';
 import { TestClock } from './test-clock';
 
 export interface RunJobOptions extends WorkerFlags {
@@ -19,6 +23,8 @@ export interface RunJobOptions extends WorkerFlags {
   readonly stubs?: readonly Stub[] | undefined;
   /** What is to follow it: the chain that it is the first link of. */
   readonly chain?: readonly JobInstance[] | undefined;
+  /** It is one of a batch, that of `this.job.batch`. Default false. */
+  readonly batch?: boolean | undefined;
   /** Which run this is: 3 stands for two failed attempts before it. Default 1. */
   readonly attempts?: number | undefined;
   /** For timeouts and moments. Default: that of the fake in place, otherwise one that stands still. */
@@ -31,6 +37,10 @@ export interface RunJobResult<J extends object> extends JobRun {
   /** The instance that ran, made from the payload, as `handle` left it; the one given, where none ran. */
   readonly job: J;
   readonly value: HandleResult<J> | undefined;
+  /** What it has added to its batch: by `addNow()` whatever has become of it, by `add()` if it has completed. */
+  readonly added: readonly BatchedJob[];
+  /** Its batch, behind the run: whether it is cancelled, how many jobs are in it. Its own counts as pending still. */
+  readonly batch: Batch | undefined;
   /** Errors that changed no outcome: of a hook, of `failed()`, or of `handle` after its outcome was decided. */
   readonly reported: readonly unknown[];
 }
@@ -42,15 +52,20 @@ export interface RunJobResult<J extends object> extends JobRun {
  * @throws what is wrong with the job or its data, as its dispatch would; E_INVALID_JOB_OPTION, E_INVALID_WORKER_OPTION
  */
 export async function runJob<J extends JobInstance>(job: J, options: RunJobOptions = {}): Promise<RunJobResult<J>> {
-  const { attempts = 1, chain } = options;
+  const { attempts = 1, chain = [], batch = false } = options;
   if (!Number.isInteger(attempts) || attempts < 1) {
     throw invalidJobOption('attempts of runJob()', attempts, 'Give a whole number from 1.');
   }
-  const manager = managerOf(options);
-  const { connection, queue, entry } = manager.encoder.encode(
-    job,
-    chain === undefined ? {} : { chain: { links: chain } },
-  );
+  const batches = new BatchLog();
+  const manager = managerOf(options, batches);
+  const id = uuidv7();
+  const { connection, queue, entry } = manager.encoder.encode(job, {
+    ...(chain.length > 0 && { chain: { links: chain } }),
+    ...(batch && { batch: { id, weight: 1 + chain.length } }),
+  });
+  // Only there it can be added to.
+  if (batch)
+    await manager.driver(connection).push(queue, [entry], { id, name: '', allowsFailures: false, callbacks: [] });
   const counters = { ...noCounters, attempts, exceptions: attempts - 1 };
   const payload = withCounters(Buffer.from(entry.payload), counters);
   const running = new RunningJob({ queue, payload, counters, token: undefined }, connection);
@@ -59,23 +74,35 @@ export async function runJob<J extends JobInstance>(job: J, options: RunJobOptio
     const outcome = await executor.run(running);
     await executor.announcer.announce(running, unsent(outcome));
     const run = jobRun(running, outcome, manager.clock.now());
-    return { ...run, job: run.job ?? job, reported: manager.reported } as JobRun as RunJobResult<J>;
+    const [, ...addedNow] = batches.all[0]?.jobs ?? [];
+    return {
+      ...run,
+      job: run.job ?? job,
+      added: [...addedNow.map(batchedJob), ...run.added],
+      batch: batch ? await manager.batches.get(id, { connection }) : undefined,
+      reported: manager.reported,
+    } as JobRun as RunJobResult<J>;
   } finally {
     executor.close();
   }
 }
 
 // Made for this run alone, and its clock and stubs with it.
-function managerOf({ clock, stubs = [] }: RunJobOptions): FakeManager {
+function managerOf({ clock, stubs = [] }: RunJobOptions, batchLog: BatchLog): FakeManager {
   const fake = activeFake();
   const program = defaultManager();
+  const faked = new FakedJobs({});
   const ownClock = clock ?? fake?.clock ?? new TestClock();
   return new FakeManager({
     clock: ownClock,
     stubs: [...(fake?.stubs ?? []), ...stubs],
     program,
     configuration: program.configuration,
-    connect: (name) => new MemoryConnection(name, new MemoryStore(name, ownClock)),
+    connect: (name) => {
+      const parts = { log: new PushLog(), batchLog, faked, real: () => connection };
+      const connection: FakeConnection = new FakeConnection(name, new MemoryStore(name, ownClock), parts);
+      return connection;
+    },
   });
 }
 

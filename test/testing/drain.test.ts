@@ -47,6 +47,7 @@ describe('a drain', () => {
         delay: undefined,
         error: undefined,
         next: [],
+        added: [],
       },
     ]);
     expect([released, failed, lost, reported]).toEqual([[], [], [], []]);

@@ -44,6 +44,7 @@ describe('running one job', () => {
       delay: undefined,
       error: undefined,
       next: [],
+      added: [],
       reported: [],
     });
     expect(result.job).not.toBe(given);

@@ -64,7 +64,11 @@ export class MemoryStore {
   constructor(name: string, clock: Clock) {
     this.#name = name;
     this.clock = clock;
-    this.batches = new Batches(clock, (followUp) => this.#follow(followUp));
+    this.batches = new Batches(clock, (followUp) => this.sendOfBatch(followUp));
+  }
+
+  protected sendOfBatch(followUp: FollowUp): void {
+    this.#follow(followUp);
   }
 
   get queueNames(): readonly string[] {

@@ -1,0 +1,82 @@
+/** What compiles, and what must not, of batches. Checked by the compiler; never run. */
+import { type Batch, Job, Queue } from 'onqueue';
+import { runJob } from 'onqueue/testing';
+
+@Job()
+class Resize extends Job {
+  constructor(readonly width: number) {
+    super();
+  }
+  async handle(): Promise<void> {
+    this.job.batch?.add(new Resize(1), [new Resize(2), new Resize(3)], false);
+    await this.job.batch?.addNow(widths());
+    // @ts-expect-error -- it may be no job of a batch
+    this.job.batch.add(new Resize(1));
+    // @ts-expect-error -- a class in place of an instance
+    this.job.batch?.add(Resize);
+  }
+}
+
+function* widths(): Generator<Resize> {
+  yield new Resize(1);
+}
+
+async function* later(): AsyncGenerator<Resize | Resize[]> {
+  yield [new Resize(1), new Resize(2)];
+}
+
+const isLate = Date.now() > 0;
+
+export const sent: Promise<Batch> = Queue.batch([new Resize(1), [new Resize(2)], isLate && new Resize(3), null])
+  .name('thumbnails')
+  .allowFailures()
+  .then(new Resize(4))
+  .catch(new Resize(5))
+  .finally(new Resize(6))
+  .progress(new Resize(7), { every: 10 })
+  .dispatch();
+void Queue.batch(widths()).dispatch();
+void Queue.batch(later()).onQueue('images').dispatch();
+void Queue.chain([new Resize(1), Queue.batch([new Resize(2)])]).dispatch();
+
+export async function awaited(): Promise<void> {
+  const batch = await Queue.batch([new Resize(1)]).dispatch();
+  await batch.add([new Resize(2)]);
+  // @ts-expect-error -- awaited in place of its dispatch: it would send nothing
+  // oxlint-disable-next-line typescript/await-thenable
+  await Queue.batch([new Resize(1)]);
+  // @ts-expect-error -- the same, with a callback
+  // oxlint-disable-next-line typescript/await-thenable
+  await Queue.batch([new Resize(1)]).then(new Resize(2));
+}
+
+// @ts-expect-error -- a closure: it cannot travel
+void Queue.batch([new Resize(1)]).then(() => undefined);
+// @ts-expect-error -- a class in place of an instance
+void Queue.batch([new Resize(1)]).catch(Resize);
+// @ts-expect-error -- the jobs after which it is sent are missing
+void Queue.batch([new Resize(1)]).progress(new Resize(2));
+// @ts-expect-error -- one job in place of a list
+void Queue.batch(new Resize(1));
+// @ts-expect-error -- a class in place of an instance
+void Queue.batch([Resize]);
+// @ts-expect-error -- a closure
+void Queue.batch([() => undefined]);
+// @ts-expect-error -- a text
+void Queue.batch(['Resize']);
+
+using queue = Queue.fake();
+queue.assertBatched([Resize, new Resize(1), [Resize, new Resize(2)]]);
+queue.assertBatched(({ name, jobs, callbacks }) => name === '' && jobs[0]?.chain.length === callbacks.then.length);
+export const widthsOf: readonly (string | undefined)[] = queue.batches.flatMap(({ jobs }) =>
+  jobs.map(({ name }) => name),
+);
+export const added: Promise<number> = runJob(new Resize(1), { batch: true }).then((run) => run.added.length);
+// @ts-expect-error -- one job in place of a list
+queue.assertBatched(Resize);
+// @ts-expect-error -- an answer that comes later would always be taken for yes
+queue.assertBatched(async ({ name }) => name === '');
+// @ts-expect-error -- a name in place of a class
+queue.assertBatched(['Resize']);
+// @ts-expect-error -- the job is in a batch that is made for it
+void runJob(new Resize(1), { batch: 'thumbnails' });
