@@ -13,7 +13,7 @@
  */
 import type { Seconds } from '../../base/clock';
 import type { Counters } from '../../payload/counters';
-import type { BatchTie, DebounceTie, UniqueTie } from '../../payload/ties';
+import type { BatchTie, DebounceTie, TiedJob, UniqueTie } from '../../payload/ties';
 import type { BatchEnd, NewBatch } from '../batch-store';
 import type { Pushed, RenewResult, ReserveReply, ReserveRequest, Waiter, WaitingState } from '../contract';
 import type { FailedEntry } from '../failed-store';
@@ -161,7 +161,7 @@ export type Ending = ReservationToken & { readonly leaves?: Leaving } & (
         /** To the place in line that it has kept. */
         readonly front?: boolean | undefined;
         /** It is as if it had not been started: it takes the key again that it held until then. */
-        readonly retakes?: boolean;
+        readonly retakes?: TiedJob | undefined;
         readonly counters: Counters;
       }
     /** Moved to the failed jobs. */

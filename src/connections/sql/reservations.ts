@@ -68,7 +68,8 @@ function apartOf(settlement: Settlement, connection: string): Ending {
     const { delay, dueAt, front, counters } = settlement;
     const due = dueAt === undefined ? undefined : dueAt / 1000;
     const isFree = counters.releases > reservation.counters.releases;
-    const retakes = isFree && readTies(reservation.payload)?.unique?.until === 'start';
+    const tied = isFree ? readTies(reservation.payload) : undefined;
+    const retakes = tied?.unique?.until === 'start' ? tied : undefined;
     return { ...token, kind: 'released', queue, delay, due, front, retakes, counters };
   }
   if (settlement.outcome === 'cancelled') return { ...token, kind: 'removed' };

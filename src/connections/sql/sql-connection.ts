@@ -38,7 +38,7 @@ import { newJob, shownText } from './job-row';
 import { clear, counts, forgetCalls, newestJob, peek, queues } from './jobs';
 import { Locks } from './locks';
 import { pushedOf, PushLane } from './push-lane';
-import { perform, type SqlSession, type Work, written } from './statement';
+import { perform, runAll, type Sql, type SqlResult, type SqlSession, type Work, written } from './statement';
 
 export interface SqlParts {
   /** The connection's name in the configuration. */
@@ -280,8 +280,11 @@ export class SqlConnection extends StoreConnection implements Connection {
     const pages = isOfBatch(entries, begins) ? [queuedJobs(queue, entries)] : queuedPages(queue, entries);
     const held = new Map<number, Exclude<Pushed, 'queued'>>();
     let place = 0;
+    const divided: SqlSession = {
+      run: (statements) => (statements[0]?.apart === true ? this.#apart(statements) : session.run(statements)),
+    };
     for (const page of pages) {
-      const pushing = perform(session, jobs.push(page, undefined, begins)).catch((cause: unknown) => {
+      const pushing = perform(divided, jobs.push(page, undefined, begins)).catch((cause: unknown) => {
         // Our own connections see the tables. Other errors are those of the user's own client, and stay so.
         throw trouble(cause) === 'unmigrated' ? otherDatabase(this.name, this.address, { cause }) : cause;
       });
@@ -289,6 +292,10 @@ export class SqlConnection extends StoreConnection implements Connection {
       place += page.length;
     }
     return pushedOf(entries.length, held);
+  }
+
+  #apart(statements: readonly Sql[]): Promise<readonly SqlResult[]> {
+    return this.#access('push', { consequence: 'the job was not queued' }, () => runAll(statements));
   }
 
   /** @throws DuplicatePayloadError, E_BATCH_ENDED */

@@ -21,6 +21,8 @@ export interface Sql {
   readonly values: readonly SqlValue[];
   /** It gives one row, which SQLite can be asked for at half the cost. */
   readonly one?: true;
+  /** It only reads, and on a connection of our own: a transaction of a user's would give what was there as it began. */
+  readonly apart?: true;
 }
 
 /** A list stands as its elements with commas between them: `id IN (${ids})`. */

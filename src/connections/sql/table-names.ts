@@ -15,6 +15,8 @@ export interface TableNames {
   readonly calls: string;
   /** How many jobs of each batch are left, and what it sends. */
   readonly batches: string;
+  /** Who was the last to take each unique key, where that does not stand in the rows of jobs: on MySQL. */
+  readonly uniqueKeys: string;
 }
 
 /** The versions of all tables that Onqueue made in a database. `PRAGMA user_version` belongs to a file's other users. */
@@ -34,6 +36,7 @@ export function tableNames(table: string, connection: string): TableNames {
     orders: `${table}_orders`,
     calls: `${table}_calls`,
     batches: `${table}_batches`,
+    uniqueKeys: `${table}_unique_keys`,
   };
 }
 

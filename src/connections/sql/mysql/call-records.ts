@@ -24,7 +24,7 @@ export function lockCalls({ calls }: MysqlNames, { client, unheard }: CallMark):
 }
 
 export interface Answer {
-  /** The ids of jobs, with commas between them, or NULL. */
+  /** The ids of jobs, with commas between them, or NULL. Of a push, who holds the keys of those that stay out: see `recordHeld`. */
   readonly settled: Sql;
   /** When the leases end that were handed out, or NULL: the jobs are found by it. */
   readonly lease: Sql;
@@ -38,4 +38,9 @@ export function recordCall({ calls }: MysqlNames, { client, number }: CallMark, 
     SELECT ${client}, ${number}, FLOOR(${now}), ${answer.settled}, ${answer.lease} FROM DUAL WHERE ${answer.condition}
     ON DUPLICATE KEY UPDATE settled = VALUES(settled), lease_until = VALUES(lease_until), called_at = VALUES(called_at),
       number = ${LATER}`;
+}
+
+/** Of a push whose call is recorded already: whoever repeats it is told the same. */
+export function recordHeld({ calls }: MysqlNames, { client }: CallMark): Sql {
+  return sql`UPDATE ${calls} SET settled = @onqueue_held WHERE client = ${client} AND @onqueue_held <> ''`;
 }

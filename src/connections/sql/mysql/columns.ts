@@ -21,7 +21,7 @@ export const COUNT_TAKEN = raw(countTaken(COMPARISON));
 export const COUNT_CRASH = raw(countCrash(COMPARISON));
 
 /** Seconds since 1970: the columns of moments end there, in the year 2286. */
-const LATEST = 9_999_999_999;
+export const LATEST = 9_999_999_999;
 
 /** Beyond it `turn` has no room left: nothing is put in line there. */
 export const MOST_PLACE = 1e11;

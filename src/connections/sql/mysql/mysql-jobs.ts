@@ -5,6 +5,7 @@ import type { CallMark } from '../call-marks';
 import {
   type Exchange,
   type Exchanged,
+  type Holders,
   type JobStatements,
   type QueuedJob,
   type ReservationToken,
@@ -12,45 +13,93 @@ import {
 } from '../dialect';
 import { FENCE } from '../columns';
 import { firstTwin } from '../jobs';
-import { raw, rowsOf, run, type Sql, sql, transaction, type Work } from '../statement';
-import { lockCalls, recordCall } from './call-records';
+import { raw, rowsOf, run, type Sql, sql, type SqlRow, transaction, type Work } from '../statement';
+import { lockCalls, recordCall, recordHeld } from './call-records';
+import { Claims } from './claims';
 import { DELAYED, heldBy, now } from './columns';
 import { exchange } from './exchange';
 import { isNoSavepoint } from './mysql-errors';
 import { keyOf, type MysqlNames } from './mysql-names';
 import { packet } from './mysql-session';
-import { insertJobs, queuesOf, remember } from './new-rows';
+import { insertCandidates, insertJobs, queuesOf, remember } from './new-rows';
+import { UniqueKeys } from './unique-keys';
 
 /** Seconds for which one who looks for a twin waits for another who does. */
 const TWIN_WAIT = 2;
 
 export class MysqlJobs implements JobStatements {
   readonly #names: MysqlNames;
+  readonly #keys: UniqueKeys;
   /** Seconds to add to the server's clock: 0 outside tests. */
   readonly #offset: () => Seconds;
 
   constructor(names: MysqlNames, offset: () => Seconds) {
     this.#names = names;
+    this.#keys = new UniqueKeys(names);
     this.#offset = offset;
   }
 
-  *push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | undefined> {
+  push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | Holders | undefined> {
+    if (jobs.every(({ tie }) => tie === undefined)) return this.#pushPlain(jobs, mark);
+    const claims = new Claims(jobs);
+    return mark === undefined ? this.#pushTiedWithin(claims) : this.#pushTied(claims, mark);
+  }
+
+  *#pushPlain(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | undefined> {
     const queues = queuesOf(jobs);
     const inserts = [
       sql`SET @onqueue_now = ${this.#now}`,
       ...queues.flatMap((queue) => insertJobs(this.#names, queue, jobs)),
     ];
     if (mark === undefined) return yield* this.#insertUnlessTwin(jobs, inserts);
-    const nothing = { settled: raw('NULL'), lease: raw('NULL'), condition: raw('TRUE') };
-    const writes = [
-      recordCall(this.#names, mark, this.#now, nothing),
-      ...queues.map((queue) => this.remember(queue)),
-      ...inserts,
-    ];
+    const writes = [this.#record(mark), ...queues.map((queue) => this.remember(queue)), ...inserts];
     const isUnique = jobs.some(({ unique }) => unique);
     if (mark.unheard.length > 0 || isUnique) return yield* this.#pushWithCare(jobs, mark, writes, isUnique);
     yield* packet(writes);
     return undefined;
+  }
+
+  /** What is held is found out within the packet: no process that stops on the way keeps a key locked. */
+  *#pushTied(claims: Claims, mark: CallMark): Work<number | Holders | undefined> {
+    const { jobs } = claims;
+    const queues = queuesOf(jobs);
+    const writes = [
+      sql`SET @onqueue_now = ${this.#now}`,
+      this.#record(mark),
+      ...this.#keys.take(claims),
+      recordHeld(this.#names, mark),
+      ...queues.map((queue) => this.remember(queue)),
+      ...queues.flatMap((queue) => insertCandidates(this.#names, queue, claims.candidates)),
+      ...this.#keys.sweep(claims),
+    ];
+    const answer = raw('SELECT @onqueue_held');
+    const isUnique = jobs.some(({ unique }) => unique);
+    if (mark.unheard.length > 0 || isUnique) {
+      const twin = yield* this.#pushWithCare(jobs, mark, writes, isUnique);
+      return twin ?? claims.holdersIn(textOf(yield* rowsOf(answer)));
+    }
+    const [held] = yield* packet(writes, [answer]);
+    return claims.holdersIn(textOf(held!.rows));
+  }
+
+  *#pushTiedWithin(claims: Claims): Work<number | Holders | undefined> {
+    const twin = yield* firstTwin(claims.jobs, (job) => this.#twinOf(job));
+    if (twin !== undefined) return twin;
+    const held = claims.holders(yield* this.#keys.takeEach(claims, this.#now));
+    const jobs = claims.jobs.filter((_, place) => held?.has(place) !== true);
+    yield* run(sql`SET @onqueue_now = ${this.#now}`);
+    for (const queue of queuesOf(jobs)) {
+      for (const statement of insertJobs(this.#names, queue, jobs)) yield* run(statement);
+    }
+    return held;
+  }
+
+  #record(mark: CallMark): Sql {
+    return recordCall(this.#names, mark, this.#now, {
+      settled: raw('NULL'),
+      lease: raw('NULL'),
+      condition: raw('TRUE'),
+    });
   }
 
   remember(queue: string): Sql {
@@ -106,7 +155,10 @@ export class MysqlJobs implements JobStatements {
     if (mark.unheard.length > 0) {
       for (const statement of lockCalls(this.#names, mark)) yield* run(statement);
       const [wasDone] = yield* rowsOf(raw('SELECT @onqueue_was_done'));
-      if (Number(wasDone?.[0]) === 1) return undefined;
+      if (Number(wasDone?.[0]) === 1) {
+        yield* run(raw('SET @onqueue_held = @onqueue_before'));
+        return undefined;
+      }
     }
     return yield* this.#insertUnlessTwin(jobs, writes);
   }
@@ -126,3 +178,5 @@ export class MysqlJobs implements JobStatements {
       AND queue = ${queue} AND state = ${DELAYED} AND payload = ${bytes} LIMIT 1`;
   }
 }
+
+const textOf = ([row]: readonly SqlRow[]): string => String(row?.[0] ?? '');

@@ -12,7 +12,7 @@ import { DELAYED, READY, RESERVED } from './columns';
 import { type MysqlNames, mysqlNames } from './mysql-names';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type Work } from '../statement';
 
-const VERSION = 1;
+const VERSION = 2;
 
 /** The oldest servers that skip locked rows, as [major, minor, patch]. */
 const OLDEST_MYSQL = [8, 0, 11] as const;
@@ -74,7 +74,7 @@ export class MysqlSchema implements Schema {
   }
 
   statements(): readonly Sql[] {
-    const { jobs, turns, ids, failed, queues, locks, orders, calls, versions } = this.#identifiers;
+    const { jobs, turns, ids, failed, queues, locks, orders, calls, uniqueKeys, versions } = this.#identifiers;
     return [
       sql`CREATE TABLE IF NOT EXISTS ${versions} (
   name VARCHAR(64) NOT NULL PRIMARY KEY,
@@ -173,6 +173,13 @@ ALTER TABLE ${orders} ADD COLUMN ends_at DECIMAL(20, 6) NULL`,
   called_at BIGINT NOT NULL,
   settled MEDIUMTEXT NULL,
   lease_until DECIMAL(16, 6) NULL
+) ${TABLE}`,
+      sql`-- Which job was the last to take each unique key. With \`attempts\`, it holds the key while it has no more than these.
+CREATE TABLE IF NOT EXISTS ${uniqueKeys} (
+  unique_key VARBINARY(32) NOT NULL PRIMARY KEY,
+  holder VARBINARY(255) NULL,
+  ends_at DECIMAL(16, 6) NULL,
+  attempts BIGINT NULL
 ) ${TABLE}`,
       sql`REPLACE INTO ${versions} (name, version) VALUES (${this.names.jobs}, ${VERSION})`,
     ];

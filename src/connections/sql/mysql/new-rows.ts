@@ -3,6 +3,7 @@ import { invalidQueueName } from '../../../job/errors';
 import { type Ending, followersOf, type QueuedJob } from '../dialect';
 import { COUNTERS, valuesOf } from '../job-row';
 import { raw, type Sql, sql, type SqlPart } from '../statement';
+import type { Candidate } from './claims';
 import { availableAt, dueOf, findTail } from './columns';
 import { keyOf, type MysqlNames } from './mysql-names';
 
@@ -31,22 +32,28 @@ export function insertJobs(names: MysqlNames, queue: string, jobs: readonly Queu
   return [findTail(names, queue), sql`INSERT INTO ${names.jobs} (${COLUMNS}) VALUES ${rows}`];
 }
 
+/** Adds those of a queue whose conditions hold, at its tail. */
+export function insertCandidates(names: MysqlNames, queue: string, candidates: readonly Candidate[]): readonly Sql[] {
+  const inserts = candidates
+    .filter(({ job }) => job.queue === queue)
+    .map(
+      ({ job, condition }, index) =>
+        sql`INSERT INTO ${names.jobs} (${COLUMNS}) SELECT ${rowOf(job, index)} FROM DUAL WHERE ${condition}`,
+    );
+  return [findTail(names, queue), ...inserts];
+}
+
 /** Adds what follows those of the endings whose ids are in `@onqueue_settled`. */
 export function insertFollowers(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
   const isSettled = ({ id }: Ending): Sql => sql`FIND_IN_SET(${id}, @onqueue_settled) > 0`;
   return queuesOf(followersOf(endings)).flatMap((queue) => {
-    const followed = endings.map((ending) => ({
-      isWritten: isSettled(ending),
-      jobs: followersOf([ending]).filter((job) => job.queue === queue),
-    }));
-    const inserts = followed
-      .flatMap(({ isWritten, jobs }) => jobs.map((job) => ({ job, isWritten })))
-      .map(
-        ({ job, isWritten }, index) =>
-          sql`INSERT INTO ${names.jobs} (${COLUMNS}) SELECT ${rowOf(job, index)} FROM DUAL WHERE ${isWritten}`,
-      );
-    const conditions = followed.filter(({ jobs }) => jobs.length > 0).map(({ isWritten }) => isWritten);
-    return [remember(names, queue, sql`TRUE IN (${conditions})`), findTail(names, queue), ...inserts];
+    const followed = endings.flatMap((ending) => {
+      const jobs = followersOf([ending]).filter((job) => job.queue === queue);
+      return jobs.length === 0 ? [] : [{ condition: isSettled(ending), jobs }];
+    });
+    const candidates = followed.flatMap(({ condition, jobs }) => jobs.map((job) => ({ job, condition })));
+    const conditions = followed.map(({ condition }) => condition);
+    return [remember(names, queue, sql`TRUE IN (${conditions})`), ...insertCandidates(names, queue, candidates)];
   });
 }
 

@@ -55,6 +55,7 @@ const NEEDED: Readonly<Record<keyof TableNames, readonly string[]>> = {
   orders: ['kind', 'value'],
   calls: ['client', 'called_at'],
   batches: ['id', 'callbacks'],
+  uniqueKeys: ['unique_key', 'holder'],
 };
 
 /** An index over millions of jobs takes its time. */

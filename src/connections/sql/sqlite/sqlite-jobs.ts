@@ -240,7 +240,7 @@ export class SqliteJobs implements JobStatements {
       const values = [id, fence, ...valuesOf(counters), toMicroseconds(now + Math.max(delay, 0))];
       const release = front ? this.#to('giveBack', values) : this.#to('release', [...values, delay > 0 ? null : queue]);
       if ((yield* written(release)) === 0) return false;
-      if (ending.retakes) yield* this.#keys.retake([id], now);
+      if (ending.retakes !== undefined) yield* this.#keys.retake([id], now);
       return true;
     }
     if ((yield* written(this.#to('remove', [id, fence]))) === 0) return false;

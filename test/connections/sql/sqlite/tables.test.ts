@@ -163,7 +163,7 @@ describe('the indexes', () => {
       kind: 'released',
       queue: 'default',
       delay: 0,
-      retakes: true,
+      retakes: { id: 'b', unique: tie },
       counters: taken[1]!.counters,
     } as const;
     const endings = [{ ...second!, ...released }];

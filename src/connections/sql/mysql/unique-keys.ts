@@ -1,0 +1,163 @@
+/**
+ * Which job of MySQL holds each unique key: a table beside that of the jobs, so that plain jobs know nothing of it.
+ *
+ * Its rows only name holders. Whether one still holds its key is read from the job: its row is there, and with `until: 'start'` it
+ * has no attempt more than when it took the key: one that is given back, or lost, is taken off again. So whatever ends, reserves or reclaims a job does what it always did, and a key
+ * is free when its job is gone, whoever has removed it. A row whose job is gone is left behind, and removed by later pushes.
+ *
+ * Keys are taken in three steps: look, lock what is free, and look again. The second look is a statement of its own: one that has
+ * waited for a lock sees what was there before. Looks lock nothing: who only asks for a key holds up neither its job nor others.
+ */
+import type { Ending } from '../dialect';
+import { raw, rowsOf, run, type Sql, sql, type Work } from '../statement';
+import { type Claim, claimOf, type Claims, inOrder, isFree } from './claims';
+import { LATEST } from './columns';
+import type { MysqlNames } from './mysql-names';
+
+/** Rows that a push looks at for each key that it takes: by two, no more are left behind in the end than jobs are there. */
+const SWEPT = 2;
+
+interface Row {
+  readonly holder: string;
+  readonly holds: boolean;
+}
+
+export class UniqueKeys {
+  readonly #names: MysqlNames;
+
+  constructor(names: MysqlNames) {
+    this.#names = names;
+  }
+
+  /** For a packet, behind what sets `@onqueue_now`: `@onqueue_held` says afterwards which of them are held, and by whom. */
+  take({ all }: Claims): readonly Sql[] {
+    return [raw("SET @onqueue_held = ''"), this.#look(all), ...this.#takeFree(all)];
+  }
+
+  /** For a packet: jobs of `@onqueue_settled` that went back as if they had not been started take their keys again. */
+  retake(endings: readonly Ending[]): readonly Sql[] {
+    const claims = endings.flatMap((ending, place) => {
+      if (ending.kind !== 'released' || ending.retakes === undefined) return [];
+      const { id, unique } = ending.retakes;
+      return [{ ...claimOf(place, unique!, id, ending.counters.attempts), job: ending.id }];
+    });
+    if (claims.length === 0) return [];
+    const isBack = raw('FIND_IN_SET(list.job, @onqueue_settled) > 0');
+    // Its time begins anew: what it had does not keep it out.
+    return [
+      raw("SET @onqueue_held = ''"),
+      ...this.#takeFree(inOrder(claims), isBack, raw('kept.holder <> list.holder')),
+    ];
+  }
+
+  /**
+   * Step by step, in a transaction that is under way; gives the holders of those that are held. Looks are made apart from it: one
+   * of a user's may see what was there as it began.
+   */
+  *takeEach({ all }: Claims, now: Sql): Work<ReadonlyMap<string, string>> {
+    const held = new Map<string, string>();
+    for (const [key, { holder, holds }] of yield* this.#rows(all, now)) if (holds) held.set(key, holder);
+    const wanted = all.filter(({ key }) => !held.has(key));
+    if (wanted.length === 0) return held;
+    const locked = yield* this.#lockEach(wanted, now);
+    const seen = yield* this.#rows(wanted, now);
+    for (const [key, holder] of locked) {
+      const row = seen.get(key);
+      // Whom nobody else sees, this very transaction has let in.
+      if (row?.holder !== holder || row.holds) held.set(key, holder);
+    }
+    const free = wanted.filter(({ key }) => !held.has(key));
+    if (free.length > 0) yield* run(this.#write(free, now));
+    return held;
+  }
+
+  /** For the end of a packet: removes rows that were left behind. Keys are hashes: those next to one are as good as any. */
+  sweep({ jobs: pushed, all }: Claims): readonly Sql[] {
+    const { jobs, ids, uniqueKeys } = this.#names;
+    const { key } = pushed.find(({ tie }) => tie !== undefined)!.tie!;
+    return [
+      sql`SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('["', HEX(next.unique_key), '","', HEX(next.holder), '"]')), ''), ']')
+        INTO @onqueue_left_behind
+        FROM (SELECT unique_key, holder FROM ${uniqueKeys} WHERE unique_key > ${Buffer.from(key)} ORDER BY unique_key
+          LIMIT ${SWEPT * all.length}) AS next
+        LEFT JOIN ${jobs} AS job FORCE INDEX (${ids}) ON job.uuid = next.holder WHERE job.id IS NULL`,
+      // Where somebody is about to take the key, the row is left to him: nobody waits for anybody here.
+      sql`DELETE kept FROM (
+          SELECT found.unique_key
+          FROM JSON_TABLE(@onqueue_left_behind, '$[*]' COLUMNS (
+            unique_key VARCHAR(64) PATH '$[0]', holder VARCHAR(510) PATH '$[1]')) AS list
+          STRAIGHT_JOIN ${uniqueKeys} AS found ON found.unique_key = UNHEX(list.unique_key) AND HEX(found.holder) = list.holder
+          FOR UPDATE SKIP LOCKED
+        ) AS gone STRAIGHT_JOIN ${uniqueKeys} AS kept ON kept.unique_key = gone.unique_key`,
+    ];
+  }
+
+  #takeFree(claims: readonly Claim[], isMeant = raw('TRUE'), isAnother = raw('TRUE')): readonly Sql[] {
+    const isWanted = sql`${isFree(raw('list.place'))} AND ${isMeant}`;
+    const now = raw('@onqueue_now');
+    return [this.#lock(claims, isWanted), this.#look(claims, isAnother), this.#write(claims, now, isWanted)];
+  }
+
+  /** Adds to `@onqueue_held` those that are held, and were not when it was looked before. */
+  #look(claims: readonly Claim[], isMeant = raw('TRUE')): Sql {
+    const held = raw(`GROUP_CONCAT(DISTINCT CONCAT(',', list.place, ':', HEX(kept.holder)) SEPARATOR '')`);
+    return sql`SELECT CONCAT(@onqueue_held, COALESCE(${held}, '')) INTO @onqueue_held
+      FROM ${listed(claims)} STRAIGHT_JOIN ${this.#kept} ON kept.unique_key = list.unique_key
+      STRAIGHT_JOIN ${this.#holding(raw('@onqueue_now'))} WHERE ${isFree(raw('list.place'))} AND ${isMeant}`;
+  }
+
+  #lock(claims: readonly Claim[], condition = raw('TRUE')): Sql {
+    const { uniqueKeys } = this.#names;
+    return sql`INSERT INTO ${uniqueKeys} (unique_key, holder)
+      SELECT list.unique_key, NULL FROM ${listed(claims)} WHERE ${condition} ORDER BY n
+      ON DUPLICATE KEY UPDATE holder = ${uniqueKeys}.holder`;
+  }
+
+  #write(claims: readonly Claim[], now: Sql, condition = raw('TRUE')): Sql {
+    return sql`UPDATE ${listed(claims)} STRAIGHT_JOIN ${this.#kept} ON kept.unique_key = list.unique_key
+      SET kept.holder = list.holder, kept.ends_at = LEAST(${now} + list.longest, ${LATEST}), kept.attempts = list.attempts
+      WHERE ${condition}`;
+  }
+
+  /** The names in the rows, which nobody else changes from here on, but for those whose time is over. */
+  *#lockEach(claims: readonly Claim[], now: Sql): Work<ReadonlyMap<string, string>> {
+    yield* run(this.#lock(claims));
+    const rows = yield* rowsOf(
+      sql`SELECT kept.unique_key, kept.holder, kept.ends_at <= ${now} AS is_over FROM ${this.#kept}
+        WHERE kept.unique_key IN (${keysOf(claims)}) AND kept.holder IS NOT NULL FOR UPDATE`,
+    );
+    const named = rows.filter(([, , isOver]) => Number(isOver) === 0);
+    return new Map(named.map(([key, holder]) => [String(key), String(holder)]));
+  }
+
+  *#rows(claims: readonly Claim[], now: Sql): Work<ReadonlyMap<string, Row>> {
+    const look = sql`SELECT kept.unique_key, kept.holder, MAX(job.id) IS NOT NULL AS holds
+      FROM ${this.#kept} LEFT JOIN ${this.#holding(now)}
+      WHERE kept.unique_key IN (${keysOf(claims)}) GROUP BY kept.unique_key, kept.holder`;
+    const rows = yield* rowsOf({ ...look, apart: true });
+    return new Map(
+      rows.map(([key, holder, holds]) => [String(key), { holder: String(holder), holds: Number(holds) > 0 }]),
+    );
+  }
+
+  get #kept(): Sql {
+    return sql`${this.#names.uniqueKeys} AS kept`;
+  }
+
+  /** The job that holds the key, as a table to join. */
+  #holding(now: Sql): Sql {
+    const { jobs, ids } = this.#names;
+    return sql`${jobs} AS job FORCE INDEX (${ids}) ON job.uuid = kept.holder
+      AND (kept.ends_at IS NULL OR kept.ends_at > ${now})
+      AND (kept.attempts IS NULL OR job.attempts <= kept.attempts)`;
+  }
+}
+
+const keysOf = (claims: readonly Claim[]): readonly Buffer[] => claims.map(({ key }) => Buffer.from(key));
+
+/** As rows, in their order. What is absent of a claim is NULL. */
+const listed = (claims: readonly Claim[]): Sql =>
+  sql`JSON_TABLE(${JSON.stringify(claims)}, '$[*]' COLUMNS (
+      n FOR ORDINALITY, place INT PATH '$.place', unique_key VARCHAR(32) PATH '$.key', holder VARCHAR(255) PATH '$.holder',
+      longest DECIMAL(16, 6) PATH '$.for', attempts BIGINT PATH '$.attempts', job BIGINT PATH '$.job'
+    )) AS list`;

@@ -1,0 +1,117 @@
+/** Unique keys in MariaDB: the rows of a table of their own say who took each last, and not whether he is still there. */
+import { eventually } from '../../../support/eventually';
+import { idOf, payload, reserve } from '../open-database';
+import { back, completeAll, describeUniqueKeys, pushes, START, tied } from '../server/unique-keys';
+import { MysqlWorld } from './open-mysql';
+
+const world = new MysqlWorld().forTests();
+
+describeUniqueKeys(world);
+
+const rowsLeft = async () =>
+  Number((await world.rows(`SELECT COUNT(*) AS n FROM ${world.table}_unique_keys`))[0]!['n']);
+
+describe('a push to MariaDB of jobs with unique keys', () => {
+  it('keeps the order of its jobs, also of those that are due in one moment', async () => {
+    const connection = await world.open();
+    const ids = Array.from({ length: 20 }, (_, at) => `job-${at}`);
+    await pushes(connection, ...ids.map((id, at) => (at % 3 === 0 ? { payload: payload(id) } : tied(id, id))));
+    expect(await completeAll(connection)).toEqual(ids);
+    await pushes(connection, ...ids.map((id) => tied(id, id, { delay: 5 })));
+    world.offset = 6;
+    expect(await completeAll(connection)).toEqual(ids);
+  });
+
+  it('whose connection is killed while it waits for a key is made again, and is in once', async () => {
+    const connection = await world.open();
+    await pushes(connection, tied('a'));
+    await completeAll(connection);
+    const client = await world.client();
+    await client.query(`BEGIN; SELECT 1 FROM ${world.table}_unique_keys FOR UPDATE`);
+    const pushing = pushes(connection, tied('b'), tied('c', 'two'));
+    const waiting = async () => {
+      const found = await world.rows(
+        `SELECT id FROM information_schema.processlist WHERE info LIKE 'INSERT INTO \`${world.table}\\_unique%'`,
+      );
+      return found.map(({ id }) => Number(id));
+    };
+    await eventually(async () => (await waiting()).length > 0);
+    for (const id of await waiting()) await world.rows('KILL CONNECTION ?', [id]);
+    await client.query('COMMIT');
+    expect(await pushing).toEqual(['queued', 'queued']);
+    expect(await completeAll(connection)).toEqual(['b', 'c']);
+  });
+});
+
+describe('a unique key in MariaDB', () => {
+  it('that was never taken is not held by a job that has no id', async () => {
+    const connection = await world.open();
+    await pushes(connection, { payload: '{"job":"probe","attempts":0}' });
+    expect(await pushes(connection, tied('a'))).toEqual(['queued']);
+  });
+
+  it('leaves nothing behind for long: other pushes remove the rows of jobs that are gone', async () => {
+    const connection = await world.open();
+    await pushes(connection, tied('stays', 'stays'));
+    await pushes(connection, ...Array.from({ length: 90 }, (_, at) => tied(`job-${at}`, `key-${at}`)));
+    const reservations = await reserve(connection);
+    const ended = reservations.filter((reservation) => idOf(reservation) !== 'stays');
+    await connection.settle(ended.map((reservation) => ({ outcome: 'completed', reservation })));
+    expect(await rowsLeft()).toBe(91);
+    for (let at = 0; at < 300; at += 1) {
+      await pushes(connection, tied(`again-${at}`, `again-${at}`));
+      await completeAll(connection);
+    }
+    expect(await rowsLeft()).toBeLessThan(20);
+    expect(await pushes(connection, tied('other', 'stays'))).toEqual([{ duplicate: 'stays' }]);
+  });
+
+  it('held until the start is taken anew by one that goes back unstarted: its time begins again', async () => {
+    const connection = await world.open();
+    await pushes(connection, tied('a', 'one', { ...START, for: 60 }));
+    world.offset = 50;
+    const [reservation] = await reserve(connection);
+    await connection.settle([back(reservation!)]);
+    world.offset = 100;
+    expect(await pushes(connection, tied('b', 'one', { ...START, for: 60 }))).toEqual([{ duplicate: 'a' }]);
+    world.offset = 111;
+    expect(await pushes(connection, tied('c', 'one', { ...START, for: 60 }))).toEqual(['queued']);
+  });
+});
+
+describe('a transaction of a user on MariaDB', () => {
+  it('goes by what there is, not by what it saw when it began', async () => {
+    const connection = await world.open();
+    await pushes(connection, tied('a'));
+    const client = await world.client();
+    await client.query(`BEGIN; SELECT COUNT(*) FROM ${world.table}`);
+    await completeAll(connection);
+    await pushes(connection, tied('b', 'two'));
+    const within = connection.within(client)!;
+    expect(await pushes(within, tied('c'), tied('d', 'two'))).toEqual(['queued', { duplicate: 'b' }]);
+    await client.query('COMMIT');
+    expect(await pushes(connection, tied('e'))).toEqual([{ duplicate: 'c' }]);
+  });
+
+  it('takes a key once more when the time of the job that it let in itself is over', async () => {
+    const connection = await world.open();
+    const client = await world.client();
+    await client.query('BEGIN');
+    const within = connection.within(client)!;
+    expect(await pushes(within, tied('a', 'one', { for: 60 }), tied('b', 'two'))).toEqual(['queued', 'queued']);
+    world.offset = 61;
+    expect(await pushes(within, tied('c'), tied('d', 'two'))).toEqual(['queued', { duplicate: 'b' }]);
+    await client.query('ROLLBACK');
+  });
+
+  it('that has taken a key is waited for by others who ask for it', async () => {
+    const connection = await world.open();
+    const client = await world.client();
+    await client.query('BEGIN');
+    await pushes(connection.within(client)!, tied('a'));
+    const pushing = pushes(connection, tied('b'));
+    await eventually(async () => (await world.rows('SELECT 1 FROM information_schema.innodb_lock_waits')).length > 0);
+    await client.query('COMMIT');
+    expect(await pushing).toEqual([{ duplicate: 'a' }]);
+  });
+});
