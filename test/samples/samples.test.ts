@@ -61,6 +61,16 @@ describe('the samples', () => {
     expectAllWelcomed(lines);
   });
 
+  it.each(['SQLite'])('image-pipeline ends its batch of chains once, on %s', async (store) => {
+    const lines = await run('image-pipeline', store === 'Redis' ? { REDIS_URL: server?.url } : {});
+    expect(lines.filter((line) => line.startsWith('progress'))).toHaveLength(4);
+    expect(lines.slice(-3).toSorted()).toEqual([
+      '300 pictures, 300 of 300 jobs done, 0 failed.',
+      'finally: 300 of 300 jobs done',
+      'then: 300 of 300 jobs done',
+    ]);
+  });
+
   it('delay-and-retry waits, tries again, gives up and starts anew', async () => {
     const lines = await run('delay-and-retry');
     expect(lines[0]).toBe('4 jobs are ready, 2 are delayed');

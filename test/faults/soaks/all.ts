@@ -4,6 +4,7 @@ import { frozenWorkers } from './frozen-workers';
 import { fuzzedPayloadsAmongGoodOnes } from './fuzzed-payloads';
 import { hostileTextsInAllPlaces } from './fuzzed-scripts';
 import { halfOpen } from './half-open';
+import { killedBatches } from './killed-batches';
 import { killedChains } from './killed-chains';
 import { killedRedis } from './killed-redis';
 import { killedWorkers } from './killed-workers';
@@ -17,6 +18,7 @@ import { stoppedWorkers } from './stopped-workers';
 export const soaks = [
   killedWorkers,
   killedChains,
+  killedBatches,
   frozenWorkers,
   longJob,
   blockedLoop,

@@ -1,0 +1,125 @@
+import type { JobBus } from '../../src/dispatch/bus';
+import { Worker } from '../../src/index';
+import { Job } from '../../src/job/job';
+import { elapse } from '../support/application';
+import { eventually } from '../support/eventually';
+import { requireBuild } from '../support/project';
+import { faultyApplication } from './faulty-connection';
+import { Link } from './kit/programs/jobs';
+import { Stage } from './kit/stage';
+import type { WorkerProcess } from './kit/worker-process';
+
+const LEASE = 1;
+const [THEN, CAUGHT, FINALLY] = [7, 8, 9];
+
+let ran: string[];
+
+@Job({ tries: 1 })
+class Step extends Job {
+  constructor(readonly text: string) {
+    super();
+  }
+  handle(): void {
+    ran.push(this.text);
+  }
+}
+
+beforeAll(() => requireBuild());
+beforeEach(() => {
+  ran = [];
+});
+
+const batchOf = (bus: JobBus) =>
+  bus
+    .batch([new Step('a'), [new Step('b'), new Step('c')]])
+    .then(new Step('then'))
+    .catch(new Step('catch'))
+    .finally(new Step('finally'));
+
+const ONCE = ['a', 'b', 'c', 'finally', 'then'];
+
+describe.each(['sqlite', 'postgres'] as const)('a batch on %s', (store) => {
+  let stage: Stage;
+
+  beforeEach(async () => {
+    stage = await Stage.open(store, { lease: LEASE });
+  });
+  afterEach(() => stage.close());
+
+  /** The places of the jobs that were started: a callback that a killed worker held comes behind another. */
+  const started = (): number[] =>
+    stage.ledger.lines
+      .filter(({ event }) => event === 'started')
+      .map(({ note }) => Number(note.split(' ')[1]))
+      .toSorted((one, other) => one - other);
+  const dispatch = (...jobs: readonly Link[]) =>
+    stage.bus.batch(jobs).then(new Link(0, THEN)).catch(new Link(0, CAUGHT)).finally(new Link(0, FINALLY)).dispatch();
+  const hireHalting = (by: 'SIGKILL' | 'SIGSTOP', when: 'before' | 'after'): WorkerProcess =>
+    stage.hire({}, { halts: { by, when } });
+  const finished = async (): Promise<void> => {
+    await stage.drained();
+    await stage.dismiss();
+  };
+
+  it.each([
+    ['before', [1, 1, THEN, FINALLY]],
+    ['after', [1, THEN, FINALLY]],
+  ] as const)('ends once where the worker of its last job is killed %s that was recorded', async (when, all) => {
+    const batch = await dispatch(new Link(0, 1));
+    await hireHalting('SIGKILL', when).exited;
+    stage.hire();
+    await finished();
+
+    expect(started()).toEqual(all);
+    expect(await batch.refresh()).toMatchObject({ pending: 0, completed: 1, isFinished: true });
+  });
+
+  it.each([
+    ['before', [1, 1, THEN, FINALLY]],
+    ['after', [1, THEN, FINALLY]],
+  ] as const)(
+    'counts a job once whose worker stood still %s it was recorded, and then comes back',
+    async (when, all) => {
+      const batch = await dispatch(new Link(0, 1));
+      const frozen = hireHalting('SIGSTOP', when);
+      await eventually(() => frozen.isFrozen, { of: 'the freeze' });
+      stage.hire();
+      await stage.drained();
+      frozen.thaw();
+      await eventually(() => stage.ledger.count(when === 'before' ? 'lost' : 'completed') > 0, { of: 'its outcome' });
+      await finished();
+
+      expect(started()).toEqual(all);
+      expect(await batch.refresh()).toMatchObject({ pending: 0, completed: 1 });
+    },
+  );
+
+  it.each([
+    ['before', [1, 1, CAUGHT, FINALLY]],
+    ['after', [1, CAUGHT, FINALLY]],
+  ] as const)('has its catch() sent once where a worker is killed %s it recorded a failure', async (when, all) => {
+    const batch = await dispatch(new Link(0, 1, 0, true));
+    await hireHalting('SIGKILL', when).exited;
+    stage.hire();
+    await finished();
+
+    expect(started()).toEqual(all);
+    expect(await batch.refresh()).toMatchObject({ pending: 0, failed: 1, isCancelled: true });
+  });
+});
+
+it.each([1, 2, 3, 4, 5, 6])('a batch ends once though the answer to call %d is lost', async (place) => {
+  const application = faultyApplication();
+  for (const operation of ['reserve', 'settleAndReserve', 'settle'] as const)
+    application.faults.nth(operation, place, { kind: 'lose', error: new Error('the reply was lost') });
+  const batch = await batchOf(application.bus).dispatch();
+  const worker = new Worker({}, application.manager);
+  void worker.run();
+  // A reserve whose answer is lost has taken a job for nobody, until its lease ends.
+  await elapse(application.clock, 100);
+  await worker.stop();
+
+  expect(ran.toSorted()).toEqual(ONCE);
+  expect(await batch.refresh()).toMatchObject({ total: 3, completed: 3 });
+  await application.manager.close();
+});

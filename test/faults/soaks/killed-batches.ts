@@ -1,0 +1,122 @@
+/** Worker processes are killed by -9 again and again, in the middle of batches, some of whose jobs fail. */
+import { eventually } from '../../support/eventually';
+import type { LedgerLine } from '../kit/ledger';
+import { Link } from '../kit/programs/jobs';
+import { Stage } from '../kit/stage';
+import type { WorkerProcess } from '../kit/worker-process';
+import type { Soak } from './soak';
+
+interface Size {
+  readonly batches: number;
+  readonly kills: number;
+  /** Milliseconds that each job takes. */
+  readonly takes: number;
+  /** Batches of four jobs beside them, one for each worker, whose last jobs end in one moment. */
+  readonly rounds: number;
+}
+
+const LEASE = 1;
+const WORKERS = 4;
+const CONCURRENCY = 10;
+/** Six by themselves, and two chains of three. */
+const JOBS = 12;
+/** One in so many has a job that fails. */
+const FAILING = 4;
+const CALLBACKS = { then: 100, catch: 101, finally: 102 } as const;
+
+export const killedBatches: Soak<Size> = {
+  name: 'batches',
+  title: 'batches of jobs and chains, their worker processes killed by -9',
+  figure:
+    '0 batches without an end, pending + completed + failed + skipped = total at every look, each callback sent once',
+  stores: ['sqlite', 'postgres'],
+  sizes: {
+    test: { batches: 30, kills: 4, takes: 10, rounds: 30 },
+    soak: { batches: 500, kills: 100, takes: 20, rounds: 1000 },
+    full: { batches: 500, kills: 100, takes: 20, rounds: 1000 },
+  },
+
+  async play(store, { batches, kills, takes, rounds }) {
+    const stage = await Stage.open(store, { lease: LEASE });
+    const offences: string[] = [];
+    try {
+      for (let number = 0; number < rounds; number += 1) await begin(stage, batches + number, 4, 0);
+      for (let number = 0; number < batches; number += 1) await begin(stage, number, JOBS, takes);
+      const options = { concurrency: CONCURRENCY };
+      const workers: WorkerProcess[] = Array.from({ length: WORKERS }, () => stage.hire(options));
+      const jobs = batches * JOBS + rounds * 4;
+      for (let killed = 0; killed < kills; killed += 1) {
+        const victim = workers.shift()!;
+        const progress = ((killed + 1) * jobs) / (kills + 2);
+        await eventually(() => stage.ledger.count('done') >= progress && hasStarted(stage, victim));
+        stage.disturbed.add(victim.pid);
+        await victim.kill();
+        workers.push(stage.hire(options));
+        offences.push(...(await uncounted(stage, batches)));
+      }
+      await stage.drained();
+      await stage.dismiss();
+
+      const { lines } = stage.ledger;
+      stage.dispatched.push(...new Set(lines.filter(({ event }) => event === 'started').map(({ id }) => id)));
+      const account = await stage.account();
+      const failing = Math.ceil(batches / FAILING);
+      if (account.failed !== failing) offences.push(`${account.failed} jobs failed, and ${failing} were to`);
+      const unended = (await all(stage)).filter(({ isFinished, pending }) => !isFinished || pending > 0);
+      if (unended.length > 0) offences.push(`${unended.length} batches have no end, such as ${unended[0]!.id}`);
+      const sent = callbacksIn(lines);
+      for (let number = 0; number < batches + rounds; number += 1) {
+        const expected = number < batches && number % FAILING === 0 ? ['catch', 'finally'] : ['finally', 'then'];
+        const found = sent.get(number) ?? [];
+        if (found.join() !== expected.join()) offences.push(`batch ${number} sent ${found.join(' and ') || 'nothing'}`);
+      }
+      return {
+        reached:
+          `${batches + rounds - unended.length} of ${batches + rounds} batches ended, ${account.completed} jobs completed, ` +
+          `${account.failed} failed, by ${kills} kills; ${[...sent.values()].flat().length} callbacks`,
+        // One in each of some batches is to fail.
+        offences: [...offences, ...account.offences.filter((offence) => !offence.includes('failed without cause'))],
+      };
+    } finally {
+      await stage.close();
+    }
+  },
+};
+
+async function begin(stage: Stage, number: number, jobs: number, takes: number): Promise<void> {
+  const link = (place: number): Link =>
+    new Link(number, place, takes, place === 1 && jobs === JOBS && number % FAILING === 0);
+  const members = Array.from({ length: jobs === JOBS ? 6 : jobs }, (_, place) => link(place));
+  const chains = jobs === JOBS ? [6, 9].map((first) => [link(first), link(first + 1), link(first + 2)]) : [];
+  await stage.bus
+    .batch([...members, ...chains])
+    .name(String(number))
+    .allowFailures()
+    .then(new Link(number, CALLBACKS.then))
+    .catch(new Link(number, CALLBACKS.catch))
+    .finally(new Link(number, CALLBACKS.finally))
+    .dispatch();
+}
+
+const all = (stage: Stage) => stage.manager.batches.list({ limit: 10_000 });
+
+async function uncounted(stage: Stage, batches: number): Promise<readonly string[]> {
+  const wrong = (await all(stage)).filter(({ name, total }) => total !== (Number(name) < batches ? JOBS : 4));
+  return wrong.map(({ name, total }) => `batch ${name} counted ${total} jobs`);
+}
+
+const hasStarted = ({ ledger }: Stage, { pid }: WorkerProcess): boolean =>
+  ledger.lines.some((line) => line.pid === pid && line.event === 'started');
+
+/** Which callbacks were done, by the number of the batch; one that was sent as two jobs stands twice. */
+function callbacksIn(lines: readonly LedgerLine[]): ReadonlyMap<number, readonly string[]> {
+  const done = new Map<string, string>();
+  for (const { event, id, note } of lines) if (event === 'done') done.set(id, note);
+  const sent = new Map<number, string[]>();
+  for (const note of done.values()) {
+    const [number, place] = note.split(' ').map(Number) as [number, number];
+    const name = Object.entries(CALLBACKS).find(([, callback]) => callback === place)?.[0];
+    if (name !== undefined) sent.set(number, [...(sent.get(number) ?? []), name].toSorted());
+  }
+  return sent;
+}
