@@ -8,6 +8,7 @@ import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import { RecordingLogger, until } from '../support/application';
 import { CommandKit } from './kit/command-kit';
+import { JobProject } from './kit/job-project';
 
 @Job()
 class Passes extends Job {
@@ -200,6 +201,26 @@ describe('batch', () => {
       expect(stderr).toContain('] 0% of 2, cancelled\r');
       expect(JSON.parse(stdout)).toMatchObject({ state: 'cancelled', pending: 0, skipped: 2 });
       expect((await kit.run('batch', id, '--watch')).stdout).toMatch(/^Name/);
+    });
+
+    it('lives for as long as it takes, with nothing else to keep its process alive', async () => {
+      const project = new JobProject();
+      const stored = new QueueManager(
+        { connectors: builtInConnectors, logger: new RecordingLogger(), folder: project.folder },
+        { connections: { database: { driver: 'database', url: 'sqlite:./queue.sqlite' } } },
+      );
+      try {
+        const { id } = await new JobBus(() => stored).batch([new Passes()]).dispatch();
+        const child = project.onqueue(['batch', id, '--watch']);
+        await child.prints('0% of 1: 1 pending');
+        await new Worker({ stopWhenEmpty: true }, stored).run();
+
+        expect(await child.ended).toMatchObject({ code: 0 });
+        expect(child.stdout).toContain('State       finished\n');
+      } finally {
+        await stored.close();
+        await project.end();
+      }
     });
 
     it('ends with 1 where the batch is forgotten meanwhile', async () => {

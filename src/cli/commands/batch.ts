@@ -57,7 +57,7 @@ async function watched({ output, session }: Call<BatchFlags>, first: Batch): Pro
         if (line !== told) output.line(line);
         told = line;
       }
-      await new Promise<void>((resolve) => void clock.after(WATCH_INTERVAL, resolve));
+      await new Promise<void>((resolve) => void clock.after(WATCH_INTERVAL, resolve, true));
       current = await current.refresh();
     }
     return current;

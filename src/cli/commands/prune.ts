@@ -10,7 +10,7 @@ import { counted } from '../table';
 const FLAGS = {
   keep: count('<count>', 'all but so many of the newest, of each store'),
   ...FILTER_FLAGS,
-  batches: time('batches that finished longer ago than this (default: 1d)', { preset: '1d' }),
+  batches: time('batches that finished longer ago than this', { preset: '1d' }),
   unfinished: on('with --batches: those as well that were created longer ago and have not finished'),
 };
 
