@@ -16,6 +16,15 @@ export class Invoice extends Job {
   async handle(): Promise<void> {}
 }
 
+@Job({ unique: { by: (job: Reminder) => job.order } })
+class Reminder extends Job {
+  constructor(readonly order: number) {
+    super();
+  }
+
+  async handle(): Promise<void> {}
+}
+
 /** The connection `database` as a program has it. */
 export class ManagedDatabase {
   manager!: QueueManager;
@@ -83,6 +92,18 @@ export function describeTransactions(database: ManagedDatabase, ways: Ways): voi
       await within(async (transaction) => void (await database.using(transaction).pushRaw(text)));
       const { reservations } = await database.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 60 });
       expect(reservations).toMatchObject([{ counters: { attempts: 2, crashes: 2 } }]);
+    });
+
+    it('names the job that holds a key, also one of its own, and goes on', async () => {
+      const first = await database.manager.connection('database').push(new Reminder(1));
+      const ids: unknown[] = [];
+      await within(async (transaction) => {
+        const pusher = database.using(transaction);
+        for (const order of [1, 2, 2]) ids.push(await pusher.push(new Reminder(order)));
+      });
+      expect(ids).toEqual([first, ids[1], ids[1]]);
+      expect(await database.manager.connection('database').push(new Reminder(2))).toBe(ids[1]);
+      expect(await database.size()).toBe(2);
     });
 
     it('refuses a text twice that must be unique, there before or not, and goes on', async () => {
