@@ -56,6 +56,11 @@ interface Expected {
   is(link: ReadPush): boolean;
 }
 
+interface ExpectedJobs {
+  readonly name: string;
+  readonly isOf: (jobs: readonly ReadPush[]) => boolean;
+}
+
 /** The fake in place, and an error whose stack leads to where it was made. */
 let active: { readonly queue: FakeQueue; readonly made: Error } | undefined;
 
@@ -164,14 +169,17 @@ export class FakeQueue {
   }
 
   /**
-   * A chain of just these jobs was pushed, in this order, the first one included: `[Fetch, new Resize(80), Report]`.
+   * A chain of just these jobs was pushed, in this order, the first one included: `[Fetch, [Resize, new Resize(80)], Report]`,
+   * an inner list for a batch.
    *
    * @throws AssertionError; E_INVALID_CHAIN, E_NOT_A_JOB, E_UNDECORATED_JOB, and what an instance could not be sent for
    */
-  assertChained(jobs: readonly ExpectedLink[]): void {
+  assertChained(jobs: readonly (ExpectedLink | readonly ExpectedMember[])[]): void {
     if (!Array.isArray(jobs)) throw notAJob(jobs, 'a list of jobs');
     if (jobs.length === 0) throw invalidChain(jobs, 'Say which jobs, the first of them included.');
-    const expected = jobs.map((job) => this.#expectedLink(job as ExpectedLink));
+    const expected = (jobs as Parameters<FakeQueue['assertChained']>[0]).map((link) =>
+      isList(link) ? this.#expectedBatch(link) : this.#expectedLink(link),
+    );
     const isThere = this.#sent().all.some((first) => isChain(first, expected));
     const names = expected.map(({ name }) => name).join(', ');
     this.#assert(isThere, `No chain of ${names} was pushed.`, 'assertChained');
@@ -189,14 +197,9 @@ export class FakeQueue {
       return this.#assert(this.batches.some(expected), problem, 'assertBatched', this.#batches);
     }
     if (!Array.isArray(expected)) throw notAJob(expected, 'a list of jobs');
-    const members = (expected as readonly ExpectedMember[]).map((member) =>
-      [member].flat().map((job) => this.#expectedLink(job as ExpectedLink)),
-    );
-    const isThere = this.#batches.all.some(({ jobs }) => {
-      return jobs.length === members.length && jobs.every((job, place) => isChain(job, members[place]!));
-    });
-    const names = members.map((links) => links.map(({ name }) => name).join(' → ')).join(', ');
-    this.#assert(isThere, `No batch of ${names || 'no jobs'} was dispatched.`, 'assertBatched', this.#batches);
+    const { name, isOf } = this.#expectedJobs(expected as readonly ExpectedMember[]);
+    const isThere = this.#batches.all.some(({ jobs }) => isOf(jobs));
+    this.#assert(isThere, `No batch of ${name} was dispatched.`, 'assertBatched', this.#batches);
   }
 
   /** @throws AssertionError */
@@ -278,6 +281,21 @@ export class FakeQueue {
     return this.#log;
   }
 
+  #expectedJobs(expected: readonly ExpectedMember[]): ExpectedJobs {
+    const chains = expected.map((member) =>
+      (isList(member) ? member : [member]).map((link) => this.#expectedLink(link)),
+    );
+    return {
+      name: chains.map((links) => links.map(({ name }) => name).join(' → ')).join(', ') || 'no jobs',
+      isOf: (jobs) => jobs.length === chains.length && jobs.every((job, place) => isChain(job, chains[place]!)),
+    };
+  }
+
+  #expectedBatch(expected: readonly ExpectedMember[]): Expected {
+    const { name, isOf } = this.#expectedJobs(expected);
+    return { name: `a batch of ${name}`, is: ({ members }) => members !== undefined && isOf(members) };
+  }
+
   #expectedLink(job: ExpectedLink): Expected {
     if (typeof job === 'function' && typeof job.prototype === 'object') {
       const { name } = definitionOfJob(Object.create(job.prototype as object) as object);
@@ -309,6 +327,8 @@ function isChain(first: ReadPush, expected: readonly Expected[]): boolean {
   const chain = [first, ...first.links];
   return chain.length === expected.length && chain.every((link, place) => expected[place]!.is(link));
 }
+
+const isList = <Item>(value: ExpectedLink | readonly Item[]): value is readonly Item[] => Array.isArray(value);
 
 const isJobClass = (value: unknown): boolean => registry().definitionOf(value as Class) !== undefined;
 

@@ -3,6 +3,7 @@ import type { Milliseconds } from '../base/clock';
 import type { Class } from '../job/definition';
 import { BUILT_IN, registry } from '../job/registry';
 import type { Entry } from '../connections/contract';
+import { START_BATCH } from '../dispatch/built-in/start-batch';
 import { type Push, type Pushed, ReadPush } from './push';
 
 /** A failed assertion should fit on a screen. */
@@ -10,6 +11,8 @@ export const MOST_LISTED = 20;
 
 export class PushLog {
   readonly #logged: ReadPush[] = [];
+  /** Those, and batches that chains begin with. */
+  readonly #shown: ReadPush[] = [];
 
   get pushes(): readonly Push[] {
     return this.#logged.map(({ push }) => push);
@@ -17,15 +20,17 @@ export class PushLog {
 
   /** Each with what travels in it. */
   get all(): readonly ReadPush[] {
-    return this.#logged;
+    return this.#shown;
   }
 
   /** Gives those of the program. */
   add(connection: string, queue: string, entries: readonly Entry[], now: Milliseconds): readonly ReadPush[] {
     const added = entries.map((entry) => new ReadPush(connection, queue, entry, now));
     // What sends another one on was pushed by nobody: the other is logged where it arrives.
-    const logged = added.filter(({ push }) => !push.name.startsWith(BUILT_IN));
+    const shown = added.filter(({ push }) => !push.name.startsWith(BUILT_IN) || push.name === START_BATCH);
+    const logged = shown.filter(({ push }) => push.name !== START_BATCH);
     this.#logged.push(...logged);
+    this.#shown.push(...shown);
     return logged;
   }
 
@@ -39,9 +44,9 @@ export class PushLog {
 
   /** For people: what was pushed, a line for each. */
   describe(): string {
-    const { length } = this.#logged;
+    const { length } = this.#shown;
     if (length === 0) return 'Nothing was pushed.';
-    const lines = this.#logged.slice(0, MOST_LISTED).map((one, index) => `\n  ${index + 1}. ${one.describe()}`);
+    const lines = this.#shown.slice(0, MOST_LISTED).map((one, index) => `\n  ${index + 1}. ${one.describe()}`);
     const rest = length > MOST_LISTED ? `\n  … and ${length - MOST_LISTED} more` : '';
     return `What was pushed:${lines.join('')}${rest}`;
   }

@@ -2,6 +2,7 @@
 import { inspect } from 'node:util';
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Entry } from '../connections/contract';
+import { StartBatch } from '../dispatch/built-in/start-batch';
 import type { JobDefinition } from '../job/definition';
 import { registry } from '../job/registry';
 import type { ChainLink } from '../payload/chain';
@@ -75,6 +76,14 @@ export class ReadPush {
     return caught && this.#linked(caught);
   }
 
+  /** Of a batch that is a link: its jobs. */
+  get members(): readonly ReadPush[] | undefined {
+    const { job } = this;
+    if (!(job instanceof StartBatch)) return undefined;
+    const { jobs, place } = job.plan;
+    return jobs.map(({ queue, entry }) => new ReadPush(place.connection, queue, entry, this.#now));
+  }
+
   /** For people. */
   describe(): string {
     const { queue, connection, delay } = this.push;
@@ -96,7 +105,8 @@ export class ReadPush {
   get shown(): string {
     const { name, text, payload } = this.push;
     try {
-      const { job } = this;
+      const { job, members } = this;
+      if (members !== undefined) return `a batch of ${members.map((member) => member.shown).join(', ') || 'no jobs'}`;
       if (job !== undefined) return brief(job);
     } catch (error) {
       return `${name}, whose data cannot be read (${(error as Error).message})`;

@@ -200,6 +200,33 @@ describe('a batch under a fake', () => {
     expect(await batch.refresh()).toMatchObject({ completed: 250, isFinished: true, isOpen: false });
   });
 
+  it('is a list among the links of a chain, whose data may be told, the first link too', async () => {
+    const batch = () => Queue.batch([new Resize(1), [new Resize(2), new Tell('b')]]);
+    await Queue.chain([new Tell('first'), batch(), new Tell('last')]).dispatch();
+    await Queue.chain([batch(), new SendReport('x')]).dispatch();
+
+    queue.assertChained([Tell, [new Resize(1), [Resize, new Tell('b')]], Tell]);
+    queue.assertChained([[Resize, [Resize, Tell]], SendReport]);
+    for (const other of [
+      [Tell, Tell],
+      [Tell, Resize, Tell],
+      [Tell, [Resize], Tell],
+      [Tell, [new Resize(3), [Resize, Tell]], Tell],
+      [[Tell], [Resize, [Resize, Tell]], Tell],
+    ]) {
+      expect(() => queue.assertChained(other)).toThrow(AssertionError);
+    }
+    expect(queue.pushes.map(({ name }) => name)).toEqual(['Tell']);
+    expect(complaint(() => queue.assertChained([[Tell], Resize]))).toBe(
+      'No chain of a batch of Tell, Resize was pushed. What was pushed:\n' +
+        "  1. Tell { what: 'first' } on the queue 'default' of 'main'\n" +
+        "     then a batch of Resize { width: 1 }, Resize { width: 2 } on 'default' of 'main'\n" +
+        "     then Tell { what: 'last' } on 'default' of 'main'\n" +
+        "  2. a batch of Resize { width: 1 }, Resize { width: 2 } on the queue 'default' of 'main'\n" +
+        "     then SendReport { name: 'x' } on 'reports' of 'main'",
+    );
+  });
+
   it('is dispatched once its turn has come where it is a link of a chain, and then says what goes on behind it', async () => {
     await Queue.chain([new Tell('first'), Queue.batch([new Resize(1)]).name('inner'), new Tell('last')]).dispatch();
     queue.assertNothingBatched();

@@ -67,6 +67,7 @@ void Queue.batch(['Resize']);
 
 using queue = Queue.fake();
 queue.assertBatched([Resize, new Resize(1), [Resize, new Resize(2)]]);
+queue.assertChained([Resize, [Resize, [new Resize(1), Resize]], Resize]);
 queue.assertBatched(({ name, jobs, callbacks }) => name === '' && jobs[0]?.chain.length === callbacks.then.length);
 export const widthsOf: readonly (string | undefined)[] = queue.batches.flatMap(({ jobs }) =>
   jobs.map(({ name }) => name),
