@@ -14,12 +14,11 @@ describe('counts.lua and clear.lua', () => {
     return world.run('counts', [ready, delayed, reserved], []);
   };
   const clear = (sequence = 1): Promise<unknown[]> => {
-    const { client, ready, delayed, reserved, notify, cancelled, reasons, unique, batches, cancelledBatches } =
-      world.queue();
+    const { client, ready, delayed, reserved, notify, cancelled, reasons, unique } = world.queue();
     return world.run(
       'clear',
-      [client('cleaner'), ready, delayed, reserved, notify, cancelled, reasons, unique, batches, cancelledBatches],
-      [sequence, -1],
+      [client('cleaner'), ready, delayed, reserved, notify, cancelled, reasons, unique],
+      [sequence],
     );
   };
   const fill = async (): Promise<void> => {

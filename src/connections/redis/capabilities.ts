@@ -1,4 +1,5 @@
 /** What can be done with Redis. */
+import type { Capabilities } from '../contract';
 import { ALL_CAPABLE } from '../kit/capabilities';
 
-export const REDIS = ALL_CAPABLE;
+export const REDIS: Capabilities = { ...ALL_CAPABLE, batches: false };

@@ -1,6 +1,7 @@
 /** The unique keys that jobs on their way into a table would take. */
 import type { Seconds } from '../../../base/clock';
 import type { UniqueTie } from '../../../payload/ties';
+import type { Pushed } from '../../contract';
 import type { Holders, QueuedJob } from '../dialect';
 import { raw, type Sql, sql } from '../statement';
 import { LATEST } from './columns';
@@ -52,14 +53,17 @@ export class Claims {
   /** For statements behind those that have set `@onqueue_held`. */
   get candidates(): readonly Candidate[] {
     return this.jobs.flatMap((job, place) => {
+      if (job.debounce !== undefined) return [];
       if (job.tie === undefined) return [{ job, condition: raw('TRUE') }];
       return this.#places.get(job.tie.key) === place ? [{ job, condition: isFree(sql`${place}`) }] : [];
     });
   }
 
-  /** Who holds the keys of those that stay out. Undefined: none does. @param held the holders of keys */
-  holders(held: ReadonlyMap<string, string>): Holders | undefined {
-    const holders = new Map<number, { readonly duplicate: string }>();
+  /** Undefined: all are simply queued. @param held the holders of keys @param text what stood in `@onqueue_held` */
+  holders(held: ReadonlyMap<string, string>, text: string): Holders | undefined {
+    const holders = new Map<number, Exclude<Pushed, 'queued'>>();
+    for (const [, place, id] of text.matchAll(/;(\d+):([\dA-F]*)/g))
+      holders.set(Number(place), { replaced: idIn(id!) });
     for (const [place, { tie }] of this.jobs.entries()) {
       if (tie === undefined) continue;
       const first = this.#places.get(tie.key)!;
@@ -72,11 +76,11 @@ export class Claims {
   /** @param text what stood in `@onqueue_held` */
   holdersIn(text: string): Holders | undefined {
     const held = [...text.matchAll(/,(\d+):([\dA-F]*)/g)];
-    return this.holders(
-      new Map(held.map(([, place, id]) => [this.jobs[Number(place)]!.tie!.key, Buffer.from(id!, 'hex').toString()])),
-    );
+    return this.holders(new Map(held.map(([, place, id]) => [this.jobs[Number(place)]!.tie!.key, idIn(id!)])), text);
   }
 }
+
+const idIn = (digits: string): string => Buffer.from(digits, 'hex').toString();
 
 /** `@onqueue_held` is made of `,` and a place, `:` and the id of the holder in hexadecimal digits. */
 export const isFree = (place: Sql): Sql => sql`LOCATE(CONCAT(',', ${place}, ':'), @onqueue_held) = 0`;

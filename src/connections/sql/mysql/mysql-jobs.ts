@@ -17,6 +17,7 @@ import { raw, rowsOf, run, type Sql, sql, type SqlRow, transaction, type Work } 
 import { lockCalls, recordCall, recordHeld } from './call-records';
 import { Claims } from './claims';
 import { DELAYED, heldBy, now } from './columns';
+import { DebouncedJobs } from './debounced-jobs';
 import { exchange } from './exchange';
 import { isNoSavepoint } from './mysql-errors';
 import { keyOf, type MysqlNames } from './mysql-names';
@@ -40,7 +41,8 @@ export class MysqlJobs implements JobStatements {
   }
 
   push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | Holders | undefined> {
-    if (jobs.every(({ tie }) => tie === undefined)) return this.#pushPlain(jobs, mark);
+    if (jobs.every(({ tie, debounce }) => tie === undefined && debounce === undefined))
+      return this.#pushPlain(jobs, mark);
     const claims = new Claims(jobs);
     return mark === undefined ? this.#pushTiedWithin(claims) : this.#pushTied(claims, mark);
   }
@@ -63,14 +65,17 @@ export class MysqlJobs implements JobStatements {
   *#pushTied(claims: Claims, mark: CallMark): Work<number | Holders | undefined> {
     const { jobs } = claims;
     const queues = queuesOf(jobs);
+    const debounced = new DebouncedJobs(this.#names, jobs);
+    const keys = [...claims.all.map(({ key }) => key), ...debounced.keys];
     const writes = [
       sql`SET @onqueue_now = ${this.#now}`,
       this.#record(mark),
       ...this.#keys.take(claims),
-      recordHeld(this.#names, mark),
       ...queues.map((queue) => this.remember(queue)),
       ...queues.flatMap((queue) => insertCandidates(this.#names, queue, claims.candidates)),
-      ...this.#keys.sweep(claims),
+      ...debounced.statements,
+      recordHeld(this.#names, mark),
+      ...this.#keys.sweep(keys),
     ];
     const answer = raw('SELECT @onqueue_held');
     const isUnique = jobs.some(({ unique }) => unique);
@@ -85,13 +90,15 @@ export class MysqlJobs implements JobStatements {
   *#pushTiedWithin(claims: Claims): Work<number | Holders | undefined> {
     const twin = yield* firstTwin(claims.jobs, (job) => this.#twinOf(job));
     if (twin !== undefined) return twin;
-    const held = claims.holders(yield* this.#keys.takeEach(claims, this.#now));
-    const jobs = claims.jobs.filter((_, place) => held?.has(place) !== true);
-    yield* run(sql`SET @onqueue_now = ${this.#now}`);
+    const held = yield* this.#keys.takeEach(claims, this.#now);
+    const staying = claims.holders(held, '');
+    const jobs = claims.jobs.filter(({ debounce }, place) => debounce === undefined && staying?.has(place) !== true);
+    yield* run(sql`SET @onqueue_now = ${this.#now}, @onqueue_held = ''`);
     for (const queue of queuesOf(jobs)) {
       for (const statement of insertJobs(this.#names, queue, jobs)) yield* run(statement);
     }
-    return held;
+    for (const statement of new DebouncedJobs(this.#names, claims.jobs).statements) yield* run(statement);
+    return claims.holders(held, textOf(yield* rowsOf(raw('SELECT @onqueue_held'))));
   }
 
   #record(mark: CallMark): Sql {

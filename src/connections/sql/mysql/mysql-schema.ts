@@ -179,7 +179,10 @@ CREATE TABLE IF NOT EXISTS ${uniqueKeys} (
   unique_key VARBINARY(32) NOT NULL PRIMARY KEY,
   holder VARBINARY(255) NULL,
   ends_at DECIMAL(16, 6) NULL,
-  attempts BIGINT NULL
+  attempts BIGINT NULL,
+  -- Of a debounced job: its row, and the moment for which it waits.
+  job BIGINT UNSIGNED NULL,
+  due_at DECIMAL(16, 6) NULL
 ) ${TABLE}`,
       sql`REPLACE INTO ${versions} (name, version) VALUES (${this.names.jobs}, ${VERSION})`,
     ];

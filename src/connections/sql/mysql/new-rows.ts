@@ -43,6 +43,12 @@ export function insertCandidates(names: MysqlNames, queue: string, candidates: r
   return [findTail(names, queue), ...inserts];
 }
 
+/** Adds one, which is ready at once unless it is due later. */
+export function insertJob(names: MysqlNames, job: QueuedJob, due: Sql | undefined): readonly Sql[] {
+  const insert = sql`INSERT INTO ${names.jobs} (${COLUMNS}) VALUES (${rowOf(job, 0, due)})`;
+  return due === undefined ? [findTail(names, job.queue), insert] : [insert];
+}
+
 /** Adds what follows those of the endings whose ids are in `@onqueue_settled`. */
 export function insertFollowers(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
   const isSettled = ({ id }: Ending): Sql => sql`FIND_IN_SET(${id}, @onqueue_settled) > 0`;
@@ -57,9 +63,8 @@ export function insertFollowers(names: MysqlNames, endings: readonly Ending[]): 
   });
 }
 
-function rowOf(job: QueuedJob, index: number): readonly SqlPart[] {
+function rowOf(job: QueuedJob, index: number, due = dueOf(job)): readonly SqlPart[] {
   const { queue, payload, uuid, counters } = job;
-  const due = dueOf(job);
   const place = sql`@onqueue_tail + ${index + 1}`;
   const moments = [availableAt(due), raw('FLOOR(@onqueue_now)'), due ?? raw('NULL')];
   return [

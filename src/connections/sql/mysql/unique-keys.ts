@@ -31,7 +31,8 @@ export class UniqueKeys {
 
   /** For a packet, behind what sets `@onqueue_now`: `@onqueue_held` says afterwards which of them are held, and by whom. */
   take({ all }: Claims): readonly Sql[] {
-    return [raw("SET @onqueue_held = ''"), this.#look(all), ...this.#takeFree(all)];
+    const nothing = raw("SET @onqueue_held = ''");
+    return all.length === 0 ? [nothing] : [nothing, this.#look(all), ...this.#takeFree(all)];
   }
 
   /** For a packet: jobs of `@onqueue_settled` that went back as if they had not been started take their keys again. */
@@ -56,6 +57,7 @@ export class UniqueKeys {
    */
   *takeEach({ all }: Claims, now: Sql): Work<ReadonlyMap<string, string>> {
     const held = new Map<string, string>();
+    if (all.length === 0) return held;
     for (const [key, { holder, holds }] of yield* this.#rows(all, now)) if (holds) held.set(key, holder);
     const wanted = all.filter(({ key }) => !held.has(key));
     if (wanted.length === 0) return held;
@@ -72,14 +74,13 @@ export class UniqueKeys {
   }
 
   /** For the end of a packet: removes rows that were left behind. Keys are hashes: those next to one are as good as any. */
-  sweep({ jobs: pushed, all }: Claims): readonly Sql[] {
+  sweep(keys: readonly string[]): readonly Sql[] {
     const { jobs, ids, uniqueKeys } = this.#names;
-    const { key } = pushed.find(({ tie }) => tie !== undefined)!.tie!;
     return [
       sql`SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('["', HEX(next.unique_key), '","', HEX(next.holder), '"]')), ''), ']')
         INTO @onqueue_left_behind
-        FROM (SELECT unique_key, holder FROM ${uniqueKeys} WHERE unique_key > ${Buffer.from(key)} ORDER BY unique_key
-          LIMIT ${SWEPT * all.length}) AS next
+        FROM (SELECT unique_key, holder FROM ${uniqueKeys} WHERE unique_key > ${Buffer.from(keys[0]!)} ORDER BY unique_key
+          LIMIT ${SWEPT * keys.length}) AS next
         LEFT JOIN ${jobs} AS job FORCE INDEX (${ids}) ON job.uuid = next.holder WHERE job.id IS NULL`,
       // Where somebody is about to take the key, the row is left to him: nobody waits for anybody here.
       sql`DELETE kept FROM (

@@ -1,6 +1,6 @@
 /** Debounced jobs in PostgreSQL: a key is that of a row, whose index makes others wait for a transaction that is open. */
 import { eventually } from '../../../support/eventually';
-import { payload } from '../open-database';
+import { payload, reserve } from '../open-database';
 import { debounced, describeDebouncedJobs } from '../server/debounced-jobs';
 import { completeAll, pushes } from '../server/unique-keys';
 import { PostgresWorld } from './open-postgres';
@@ -24,6 +24,16 @@ describe('a push to PostgreSQL of debounced jobs', () => {
     expect(await pushing).toEqual([expected, 'queued']);
     world.offset = 61;
     expect(await completeAll(connection)).toEqual(['c', 'b']);
+  });
+
+  it('keeps no key of one whose worker died', async () => {
+    const connection = await world.open();
+    await pushes(connection, debounced('a', 'one', { delay: 1 }));
+    world.offset = 2;
+    await reserve(connection, { lease: 30 });
+    world.offset = 40;
+    await reserve(connection, { limit: 0 });
+    expect(await world.rows(`SELECT id FROM "${world.table}" WHERE unique_key IS NOT NULL`)).toEqual([]);
   });
 
   it('leaves alone what a worker of the version before has had, which knows of no keys', async () => {

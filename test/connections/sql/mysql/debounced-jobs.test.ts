@@ -1,0 +1,37 @@
+/** Debounced jobs in MariaDB: the row of a key names the job that waits under it. */
+import { eventually } from '../../../support/eventually';
+import { payload } from '../open-database';
+import { debounced, describeDebouncedJobs } from '../server/debounced-jobs';
+import { pushes } from '../server/unique-keys';
+import { MysqlWorld } from './open-mysql';
+
+const world = new MysqlWorld().forTests();
+
+describeDebouncedJobs(world);
+
+describe('a transaction of a user’s on MariaDB', () => {
+  it.each([
+    ['COMMIT', { replaced: 'a' }],
+    ['ROLLBACK', 'queued'],
+  ])('that has taken the key of a debounced job is waited for, and its end tells: %s', async (end, expected) => {
+    const connection = await world.open();
+    const client = await world.client();
+    await client.query('BEGIN');
+    await pushes(connection.within(client)!, debounced('a'));
+    const pushing = pushes(connection, debounced('b'));
+    await eventually(async () => (await world.rows('SELECT 1 FROM information_schema.innodb_lock_waits')).length > 0);
+    await client.query(end);
+    expect(await pushing).toEqual([expected]);
+  });
+
+  it('goes by what there is, not by what it saw when it began, and holds up no other jobs', async () => {
+    const connection = await world.open({}, { deadline: 3 });
+    const client = await world.client();
+    await client.query(`BEGIN; SELECT COUNT(*) FROM ${world.table}`);
+    await pushes(connection, debounced('a'));
+    expect(await pushes(connection.within(client)!, debounced('b'))).toEqual([{ replaced: 'a' }]);
+    expect(await pushes(connection, { payload: payload('c') }, debounced('d', 'two'))).toEqual(['queued', 'queued']);
+    await client.query('COMMIT');
+    expect(await connection.counts('default')).toMatchObject({ ready: 1, delayed: 2 });
+  });
+});
