@@ -196,7 +196,13 @@ export interface Capabilities {
    * Takes the `ties` of an entry: a unique key has one holder at a time, which is in the store. It is joined by the push, and left
    * by the very step in which the job ends, whatever ends it, or with `until: 'start'` is reserved; there a release that costs no
    * try (its `releases` has grown) and the end of a lease join it again, if it is free. A key is left by its holder alone, and
-   * after `for` may be taken by another. Absent: no; such entries are refused before they are sent.
+   * after `for` may be taken by another.
+   *
+   * Of the key of a debounced entry one waits at a time. The push of another removes it in its very step, if it waits in that queue,
+   * its moment is still to come and it was never reserved, and becomes ready when its own delay is over, but no later than `longest`
+   * after the first one that was so removed. One that waits there no more is in nobody's way, whatever has become of it.
+   *
+   * Absent: no; such entries are refused before they are sent.
    */
   readonly ties?: boolean | undefined;
   /**
@@ -205,13 +211,6 @@ export interface Capabilities {
    * batch that was cancelled are handed out as cancelled. The retry of one that failed takes the cancellation back. Absent: no.
    */
   readonly batches?: boolean | undefined;
-  /**
-   * Takes entries with `debounce` of the `ties`: of a key one waits at a time. The push of another removes it in its very step, if it
-   * waits in that queue, its moment is still to come and it was never reserved, and becomes ready when its own delay is over, but no
-   * later than `longest` after the first one that was so removed. One that waits there no more is in nobody's way, whatever has
-   * become of it. Absent: no; such entries are refused before they are sent.
-   */
-  readonly debounce?: boolean | undefined;
   /** Jobs can be cancelled, queues paused, and workers told to start anew. */
   readonly control: boolean;
 }

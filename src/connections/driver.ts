@@ -5,7 +5,6 @@
  */
 import type { ConnectionConfig } from './configs';
 import type { ConnectorContext } from './connector';
-import type { Ties } from '../payload/ties';
 import type { Capabilities, Connection } from './contract';
 
 /** What is wrong with a value, in words; undefined: nothing. */
@@ -64,12 +63,6 @@ export function driverNamed(name: unknown): Driver | undefined {
 export function keepsJobs(name: string): boolean {
   const stores = Object.values(known.get(name)?.stores ?? {});
   return stores.length === 0 || stores.some(({ reserve }) => reserve);
-}
-
-/** What a store lacks that keeps jobs without these ties; undefined: nothing. */
-export function lackedFor({ debounce }: Ties, capabilities: Capabilities): 'ties' | 'debounce' | undefined {
-  const needed = debounce === undefined ? 'ties' : 'debounce';
-  return capabilities[needed] === true ? undefined : needed;
 }
 
 /** Those of ours that keep jobs and have the capability, on one of their stores at least. */

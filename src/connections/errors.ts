@@ -66,17 +66,15 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   failed: 'keep failed jobs',
   locks: 'hold locks',
   follows: 'take what follows an outcome in the step that writes it',
-  ties: 'keep unique jobs',
+  ties: 'keep unique or debounced jobs',
   batches: 'keep batches',
-  debounce: 'keep debounced jobs',
   control: 'cancel jobs, pause queues or restart workers',
   transactions: 'push within a transaction of yours',
 };
 
 /** What a connection without it keeps none of. */
 const KEPT: { readonly [C in Capability]?: string } = {
-  ties: 'unique jobs',
-  debounce: 'debounced jobs',
+  ties: 'unique or debounced jobs',
   batches: 'batches',
 };
 

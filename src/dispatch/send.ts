@@ -3,7 +3,6 @@ import type { Seconds } from '../base/clock';
 import { withConsequence } from '../base/define-error';
 import type { Connection, Pushed } from '../connections/contract';
 import { entriesFor, type TimedTarget } from '../connections/due-entries';
-import { lackedFor } from '../connections/driver';
 import { CapabilityError, unknownTransaction } from '../connections/errors';
 import { pushEvent } from '../connections/push-event';
 import type { InstanceChoice } from '../job/beside-instance';
@@ -140,15 +139,12 @@ export function isOwn(parcel: Parcel): parcel is OwnPush {
 
 /** @throws CapabilityError its store would not know that one holds its key, or waits under it */
 export function checkTies(jobs: readonly EncodedJob[], targetOf: () => Target): void {
-  const tied = jobs.filter(({ entry }) => entry.ties !== undefined);
-  if (tied.length === 0) return;
+  const tied = jobs.find(({ entry }) => entry.ties !== undefined);
+  if (tied === undefined) return;
   const { driver = '', capabilities } = targetOf();
   // What keeps no jobs has none that could hold a key.
-  if (capabilities?.reserve !== true) return;
-  for (const { connection, entry } of tied) {
-    const lacked = lackedFor(entry.ties!, capabilities);
-    if (lacked !== undefined) throw new CapabilityError(connection, driver, lacked);
-  }
+  if (capabilities?.reserve === true && capabilities.ties !== true)
+    throw new CapabilityError(tied.connection, driver, 'ties');
 }
 
 /**

@@ -41,7 +41,6 @@ const LACKS = {
   locks: false,
   follows: false,
   ties: false,
-  debounce: false,
   batches: false,
   control: false,
 } as const;

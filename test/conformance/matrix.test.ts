@@ -34,9 +34,8 @@ const MEANINGS: Readonly<Record<keyof Capabilities, string>> = {
   failed: '`failed`: failed jobs are kept',
   locks: '`locks`',
   follows: '`follows`: what follows an outcome goes in with it',
-  ties: '`ties`: [unique jobs](unique-jobs.md) have one holder of their key',
+  ties: '`ties`: [unique](unique-jobs.md) and [debounced](debounced-jobs.md) jobs have keys',
   batches: '`batches`: jobs are counted in batches',
-  debounce: '`debounce`: of [debounced jobs](debounced-jobs.md) one waits',
   control: '`control`: jobs are cancelled, queues paused, workers restarted',
 };
 

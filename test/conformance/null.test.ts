@@ -14,7 +14,6 @@ const lacking = {
   order: false,
   follows: false,
   ties: false,
-  debounce: false,
   batches: false,
   requeue: false,
   wake: false,

@@ -59,7 +59,6 @@ const LACKING = {
   order: false,
   follows: false,
   ties: false,
-  debounce: false,
   batches: false,
   requeue: false,
   peek: false,

@@ -188,7 +188,7 @@ describe('a debounced job', () => {
 
   it('is refused where the store keeps no keys, with all that was to go with it', async () => {
     const message = expect.stringMatching(
-      /^The connection 'mail' \(sqs\) keeps no debounced jobs; put this one on a connection of a driver that does: /,
+      /^The connection 'mail' \(sqs\) keeps no unique or debounced jobs; put this one on a connection of a driver that does: /,
     ) as string;
     const refusal = { code: 'E_CAPABILITY', message };
     const { bus, manager } = application;

@@ -190,7 +190,7 @@ describe('a unique job', () => {
   it('is refused where the store keeps no keys, with all that was to go with it', async () => {
     const refusal = {
       code: 'E_CAPABILITY',
-      message: /The connection 'mail' \(sqs\) keeps no unique jobs; put this one on/,
+      message: /The connection 'mail' \(sqs\) keeps no unique or debounced jobs; put this one on/,
     };
     const match = { code: refusal.code, message: expect.stringMatching(refusal.message) as string };
     const { bus, manager } = application;

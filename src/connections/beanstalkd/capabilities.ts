@@ -14,6 +14,5 @@ export const BEANSTALKD: Capabilities = {
   follows: false,
   ties: false,
   batches: false,
-  debounce: false,
   control: false,
 };

@@ -24,7 +24,6 @@ import type {
   WaitingState,
 } from '../contract';
 import type { ConnectorContext } from '../connector';
-import { lackedFor } from '../driver';
 import { ConnectionClosedError, QueueUnavailableError } from '../errors';
 import { pagesOf } from '../../base/pages';
 import { Member } from './member';
@@ -131,10 +130,8 @@ export class FailoverConnection implements Connection {
   async #push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | undefined> {
     const failures: QueueUnavailableError[] = [];
     // One that knows no keys would let each job in.
-    const tied = entries.flatMap(({ ties }) => ties ?? []);
-    const able = this.#members.filter(({ connection: { capabilities } }) =>
-      tied.every((ties) => lackedFor(ties, capabilities) === undefined),
-    );
+    const isTied = entries.some(({ ties }) => ties !== undefined);
+    const able = isTied ? this.#members.filter(({ connection }) => connection.capabilities.ties) : this.#members;
     for (const member of inTurn(able, queue)) {
       const pushed = await member.push(queue, entries);
       if (pushed instanceof QueueUnavailableError) {

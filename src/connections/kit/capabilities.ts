@@ -18,7 +18,6 @@ export const ALL_CAPABLE: Capabilities = {
   follows: true,
   ties: true,
   batches: true,
-  debounce: true,
   control: true,
 };
 

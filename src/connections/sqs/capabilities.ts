@@ -15,6 +15,5 @@ export const SQS: Capabilities = {
   follows: false,
   ties: false,
   batches: false,
-  debounce: false,
   control: false,
 };

@@ -50,7 +50,7 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
     },
     async 'a driver declares the capabilities that the suite was told'({ connection }) {
       assert.deepEqual(
-        { moments: false, follows: false, ties: false, debounce: false, batches: false, ...connection.capabilities },
+        { moments: false, follows: false, ties: false, batches: false, ...connection.capabilities },
         { ...capabilities },
       );
     },

@@ -34,7 +34,7 @@ async function waits(world: World, ...ids: readonly string[]): Promise<void> {
 }
 
 export const debounceCases: readonly CaseDefinition[] = [
-  ...cases(['reserve', 'delay', 'debounce'], {
+  ...cases(['reserve', 'delay', 'ties'], {
     async 'a debounced job takes the place of the one that waits under its key, and waits anew'(world) {
       await pushes(world, [debounced('a')], [free]);
       await world.advance(20);
@@ -170,7 +170,7 @@ export const debounceCases: readonly CaseDefinition[] = [
       await world.handsOut('e');
     },
   }),
-  ...cases(['reserve', 'delay', 'moments', 'debounce'], {
+  ...cases(['reserve', 'delay', 'moments', 'ties'], {
     async 'a debounced job that waits for a moment gives its place to another one until then'(world) {
       const dueAt = (await world.now()) + 60_000;
       await pushes(world, [debounced('a', { dueAt }), debounced('other', { key: 'two', dueAt })], [free, free]);
@@ -184,7 +184,7 @@ export const debounceCases: readonly CaseDefinition[] = [
       await world.handsOut('c');
     },
   }),
-  ...cases(['reserve', 'delay', 'debounce', 'control'], {
+  ...cases(['reserve', 'delay', 'ties', 'control'], {
     async 'the next one of a job that was cancelled begins anew'(world) {
       await pushes(world, [debounced('a', { longest: 40 })], [free]);
       await world.advance(20);
@@ -198,7 +198,7 @@ export const debounceCases: readonly CaseDefinition[] = [
       await pushes(world, [debounced('d')], [free]);
     },
   }),
-  ...cases(['reserve', 'delay', 'debounce', 'clear'], {
+  ...cases(['reserve', 'delay', 'ties', 'clear'], {
     async 'the next one after its queue was cleared begins anew'(world) {
       await pushes(world, [debounced('a', { longest: 40 })], [free]);
       await world.advance(20);
@@ -209,7 +209,7 @@ export const debounceCases: readonly CaseDefinition[] = [
       await waits(world, 'b');
     },
   }),
-  ...cases(['reserve', 'delay', 'debounce', 'failed'], {
+  ...cases(['reserve', 'delay', 'ties', 'failed'], {
     async 'a debounced job that has failed is retried at once, whatever waits under its key'(world) {
       await pushes(world, [debounced('a')], [free]);
       await world.advance(31);

@@ -2,7 +2,7 @@ import { builtInConnectors } from '../../../src/connections/built-in';
 import { MemoryConnection } from '../../../src/connections/memory/memory-connection';
 import { CapabilityError, QueueUnavailableError } from '../../../src/connections/errors';
 import { Job } from '../../../src/job/job';
-import { debounceKey, type Ties, uniqueKey, withTies } from '../../../src/payload/ties';
+import { type Ties, uniqueKey, withTies } from '../../../src/payload/ties';
 import type { Connection, Entry } from '../../../src/connections/contract';
 import type { Size } from '../../../src/connections/configs';
 import { QueueManager } from '../../../src/application/queue-manager';
@@ -148,17 +148,6 @@ describe('a dispatch through a failover', () => {
     expect(await second.texts).toEqual(['lost']);
     first.mood = 'well';
     expect(await both.push('default', [tied('a')])).toBeUndefined();
-  });
-
-  it('passes over what keeps no debounced jobs with one, alone', async () => {
-    Object.assign(second.connection, { capabilities: { ...second.connection.capabilities, debounce: false } });
-    const ties: Ties = { debounce: { key: debounceKey('Ring', 'a', 'default') } };
-    const debounced = { payload: withTies(tied('a').payload.replace(/"ties":"[^"]*",/, ''), ties), ties, delay: 1 };
-    await lose();
-    await expect(both.push('default', [debounced])).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
-    expect(await both.push('default', [tied('b')])).toBeUndefined();
-    first.mood = 'well';
-    expect(await both.push('default', [debounced])).toBeUndefined();
   });
 
   it('goes to the first again when that answers, by one dispatch at a time', async () => {
