@@ -24,6 +24,7 @@ describe('the driver of the sample own-driver', () => {
       locks: false,
       follows: false,
       ties: false,
+      batches: false,
       control: false,
     }),
   )('$name', async ({ run }) => {
