@@ -14,6 +14,7 @@ import {
   type KeptBatch,
   newlyKept,
   retriedBatch,
+  sumOf,
   sealedBatch,
   stateOf,
   weightIn,
@@ -48,10 +49,20 @@ export class Batches {
   }
 
   /** A job of a batch has ended, and these follow it. */
-  leave(text: Text, settlement?: Settlement): void {
+  leave(text: Text, settlement: Settlement): void {
     const tie = this.#tieOf(text);
     if (tie === undefined) return;
     this.#change(tie.id, changeBy(tie, settlement));
+  }
+
+  /** Jobs that no worker has ended are gone, all in one step. */
+  leaveAll(texts: readonly Text[]): void {
+    const changes = new Map<string, BatchChange>();
+    for (const text of texts) {
+      const tie = this.#tieOf(text);
+      if (tie !== undefined) changes.set(tie.id, sumOf(changes.get(tie.id), changeBy(tie)));
+    }
+    for (const [id, change] of changes) this.#change(id, change);
   }
 
   /** A failed job goes back to its queue. */

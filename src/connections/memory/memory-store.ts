@@ -224,7 +224,7 @@ export class MemoryStore {
   /** Looks at every job. */
   cancel(id: string, queues: readonly string[], reason: string | undefined): CancelResult {
     for (const name of queues) {
-      const result = this.queue(name).cancel(id, reason, (text) => this.#leave(text));
+      const result = this.queue(name).cancel(id, reason, (text) => this.#leave([text]));
       if (result !== 'unknown') return result;
     }
     return 'unknown';
@@ -265,7 +265,7 @@ export class MemoryStore {
     const { ready, delayed, reserved } = this.queue(name).counts;
     const texts = [...this.queue(name).texts()];
     this.queue(name).clear();
-    for (const text of texts) this.#leave(text);
+    this.#leave(texts);
     this.changed();
     return ready + delayed + reserved;
   }
@@ -293,10 +293,10 @@ export class MemoryStore {
     else queue.delayBeside(textOf(payload), due);
   }
 
-  /** A job is gone that no worker has ended. */
-  #leave(text: Text): void {
-    this.unique.leave(text);
-    this.batches.leave(text);
+  /** These are gone, and no worker has ended them. */
+  #leave(texts: readonly Text[]): void {
+    for (const text of texts) this.unique.leave(text);
+    this.batches.leaveAll(texts);
   }
 
   /** A queue that is remembered from now on. */
