@@ -47,13 +47,29 @@ async function measured(concurrency) {
   for (let at = 0; at < jobs; at += 1000) {
     await redis.rpush(queue.ready, ...Array.from({ length: Math.min(1000, jobs - at) }, (_, n) => payload(at + n)));
   }
-  const { client, control, cancelled, reasons, unique, ready, delayed, reserved, notify, failed, failedJobs } = queue;
+  const {
+    client,
+    control,
+    cancelled,
+    reasons,
+    unique,
+    batches,
+    cancelledBatches,
+    ready,
+    delayed,
+    reserved,
+    notify,
+    failed,
+    failedJobs,
+  } = queue;
   const keys = [
     client('bench'),
     control,
     cancelled,
     reasons,
     unique,
+    batches,
+    cancelledBatches,
     ready,
     delayed,
     reserved,

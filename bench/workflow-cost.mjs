@@ -1,9 +1,10 @@
 /**
- * What a job costs Redis and its worker that stands in a chain of five, or is unique, beside a plain one.
+ * What a job costs Redis and its worker that stands in a chain of five, is unique, or belongs to a batch of a thousand, beside a
+ * plain one.
  *
  *   node bench/workflow-cost.mjs [folder of a build]
  *
- * Queued in bulks (chains: a hundred dispatches at once), and run by one worker with concurrency 100. Medians.
+ * Queued in bulks and batches (chains: a hundred dispatches at once), and run by one worker with concurrency 100. Medians.
  */
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
@@ -48,6 +49,7 @@ const chain = (from) => Queue.chain(Array.from({ length: LINKS }, (_, place) => 
 const KINDS = {
   plain: [1000, (from) => bulk(Mail, from)],
   chained: [500, (from) => Promise.all(Array.from({ length: 500 / LINKS }, (_, place) => chain(from + place * LINKS)))],
+  batched: [1000, (from) => Queue.batch(Array.from({ length: 1000 }, (_, place) => new Mail(from + place))).dispatch()],
   unique: [1000, (from) => bulk(UniqueMail, from)],
 };
 

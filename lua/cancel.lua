@@ -1,6 +1,6 @@
 -- cancel.lua: take a job out of a queue, or mark it as cancelled, so that the worker that holds or meets it ends it.
 --
---   parts    texts marks budget search unique ties
+--   parts    texts marks budget search unique ties batches
 --
 --   KEYS[1] client      string  the recorded answer of this client
 --   KEYS[2] ready       list    payloads ready to run
@@ -9,6 +9,8 @@
 --   KEYS[5] cancelled   zset    id of a cancelled job -> when the mark may go (s)
 --   KEYS[6] reasons     hash    id of a cancelled job -> why
 --   KEYS[7] unique      hash    unique key -> who holds it
+--   KEYS[8] batches     hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[9] cancelled_batches  zset  id of a cancelled batch that has not finished -> when it was cancelled (s)
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] sequence    number  see parts/base.lua
 --   ARGV[3] id          string
@@ -24,7 +26,7 @@
 --            {'unseen', seen}  the same, and nothing was marked
 --            {'unknown'}       it is not in this queue; after 'search': not between `from` and the head
 --            {'stale'}         (writes nothing)
---   keeps    I1 I7 I9 I12
+--   keeps    I1 I7 I9 I12 I14
 --   cost     O(1) in the length of the queue: of each list the first 100 jobs or 1 MiB of text are looked at, of ready
 --            jobs also the last; at most 100 marks whose time is over are dropped. 'search': O(from) to remove it
 --
@@ -32,6 +34,7 @@
 
 local client, ready, delayed, reserved = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local cancelled, reasons, unique = KEYS[5], KEYS[6], KEYS[7]
+local batches, cancelled_batches = KEYS[8], KEYS[9]
 local sequence, id, way, reason, from = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 -- LASTING: seconds for which a mark is kept, longer than a job waits between its attempts. AGAIN: how many jobs a
 -- search looks at once more, as others may have been removed behind them since, which moves the rest towards the tail.
@@ -83,7 +86,8 @@ end
 ask_to_remove(cancelled)
 
 -- A mark from the time when it ran would end a later job of its id.
-local function removed(text)
+local function remove(text, removal)
+  carry_out(steps_without(batches, cancelled_batches, { text }, moment), removal)
   unmark(cancelled, reasons, id)
   leave_all(unique, { text })
   return record(client, sequence, { 'removed' })
@@ -92,10 +96,7 @@ end
 if way == 'search' then
   local again = math.min(AGAIN, from)
   local found, looked = search(tail(from - again, 0), is_meant)
-  if found then
-    call('LREM', ready, -1, found)
-    return removed(found)
-  end
+  if found then return remove(found, function() call('LREM', ready, -1, found) end) end
   local seen = math.max(from - again + looked, from)
   if seen >= call('LLEN', ready) then return { 'unknown' } end
   return { 'unseen', seen }
@@ -114,21 +115,12 @@ if running then
 end
 
 local waiting, delayed_seen = search(sorted(delayed), is_meant)
-if waiting then
-  call('ZREM', delayed, waiting)
-  return removed(waiting)
-end
+if waiting then return remove(waiting, function() call('ZREM', delayed, waiting) end) end
 
 local first, head_seen = search(head, is_meant)
-if first then
-  call('LREM', ready, 1, first)
-  return removed(first)
-end
+if first then return remove(first, function() call('LREM', ready, 1, first) end) end
 local last, tail_seen = search(tail(0, head_seen), is_meant)
-if last then
-  call('LREM', ready, -1, last)
-  return removed(last)
-end
+if last then return remove(last, function() call('LREM', ready, -1, last) end) end
 
 local others_seen = reserved_seen >= call('ZCARD', reserved) and delayed_seen >= call('ZCARD', delayed)
 if others_seen and head_seen + tail_seen >= call('LLEN', ready) then return { 'unknown' } end

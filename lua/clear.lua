@@ -1,6 +1,6 @@
 -- clear.lua: remove all jobs of a queue that are ready, delayed or reserved. Failed ones stay.
 --
---   parts    texts marks budget search unique ties
+--   parts    texts marks budget search unique ties batches
 --
 --   KEYS[1] client      string  the recorded answer of this client
 --   KEYS[2] ready       list    payloads ready to run
@@ -10,59 +10,71 @@
 --   KEYS[6] cancelled   zset    id of a cancelled job -> when the mark may go (s)
 --   KEYS[7] reasons     hash    id of a cancelled job -> why
 --   KEYS[8] unique      hash    unique key -> who holds it
+--   KEYS[9] batches     hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[10] cancelled_batches  zset  id of a cancelled batch that has not finished -> when it was cancelled (s)
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] sequence    number  see parts/base.lua
+--   ARGV[3] most        number  how many of the ready jobs go at most: what came since the first call stays; -1: all
 --
---   returns  {'cleared', count, left} | {'stale'}      ('stale' writes nothing)
---            left: 1, call again: jobs are left; otherwise none are
---   keeps    I3 I7 I9 I12
+--   returns  {'cleared', count, most} | {'stale'}      ('stale' writes nothing)
+--            most: jobs are left, call again with it; absent: none are
+--   keeps    I3 I7 I9 I12 I14
 --   cost     O(1): the memory is freed in the background. Where jobs are marked as cancelled, the first 100 reserved
---            ones or 1 MiB of them are looked at, and lose their marks. Where unique keys are held, in this queue or
---            another, a call removes the first 100 jobs or 1 MiB of each kind, and frees their keys
+--            ones or 1 MiB of them are looked at, and lose their marks. Where unique keys are held or batches
+--            kept, in this queue or another, a call removes the first 100 jobs or 1 MiB of each kind, and frees their
+--            keys and counts them as skipped
 
 local client, ready, delayed, reserved = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local notify, cancelled, reasons, unique = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local sequence = tonumber(ARGV[2])
+local batches, cancelled_batches = KEYS[9], KEYS[10]
+local sequence, most = tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local known = recall(client, sequence)
 if known then return known end
 
 -- A key of another type refuses the whole call; UNLINK would take it along.
-local count = call('LLEN', ready) + call('ZCARD', delayed) + call('ZCARD', reserved)
+local ready_count = call('LLEN', ready)
+if most >= 0 then ready_count = math.min(ready_count, most) end
+local count = ready_count + call('ZCARD', delayed) + call('ZCARD', reserved)
 call('LLEN', notify)
 
-local function first_of(command, key)
+local function first_of(command, key, limit)
   local texts = {}
-  local function page_from(start) return call(command, key, start, start + PAGE - 1) end
+  local function page_from(start)
+    return start < limit and call(command, key, start, math.min(start + PAGE, limit) - 1) or {}
+  end
   search(page_from, function(text) texts[#texts + 1] = text end)
   return texts
 end
 
-local any_marked, any_unique = call('EXISTS', cancelled) == 1, call('EXISTS', unique) == 1
-local running = (any_marked or any_unique) and first_of('ZRANGE', reserved) or {}
+local any_marked, any_tied = call('EXISTS', cancelled) == 1, call('EXISTS', unique, batches) > 0 or most >= 0
+local running = (any_marked or any_tied) and first_of('ZRANGE', reserved, math.huge) or {}
 if any_marked then ask_to_remove(cancelled) end
 local function unmark_running()
   for _, text in ipairs(any_marked and running or {}) do unmark(cancelled, reasons, id_of(text) or '') end
 end
 
-if not any_unique then
+if not any_tied then
   call('UNLINK', ready, delayed, reserved, notify)
   unmark_running()
   return record(client, sequence, { 'cleared', count })
 end
 
 call('HDEL', unique, nobody())
-local waiting, later = first_of('LRANGE', ready), first_of('ZRANGE', delayed)
-local function removed_with_keys(texts, ...)
-  if #texts == 0 then return end
-  call(...)
-  leave_all(unique, texts)
+local later, waiting = first_of('ZRANGE', delayed, math.huge), first_of('LRANGE', ready, ready_count)
+local gone = {}
+for _, texts in ipairs({ waiting, later, running }) do
+  for _, text in ipairs(texts) do gone[#gone + 1] = text end
 end
-removed_with_keys(running, 'ZREM', reserved, unpack(running))
-removed_with_keys(later, 'ZREM', delayed, unpack(later))
-removed_with_keys(waiting, 'LPOP', ready, #waiting)
+for _, key in ipairs({ reserved, delayed }) do ask_to_remove(key) end
+carry_out(steps_without(batches, cancelled_batches, gone, clock()), function()
+  if #running > 0 then call('ZREM', reserved, unpack(running)) end
+  if #later > 0 then call('ZREM', delayed, unpack(later)) end
+  if #waiting > 0 then call('LPOP', ready, #waiting) end
+end)
+leave_all(unique, gone)
 unmark_running()
-local removed = #running + #later + #waiting
-local left = removed < count and 1 or 0
-if left == 0 then redis.pcall('UNLINK', notify) end
-return record(client, sequence, { 'cleared', removed, left })
+if #gone < count then return record(client, sequence, { 'cleared', #gone, ready_count - #waiting }) end
+-- A batch may have sent a job to this very queue.
+if call('EXISTS', ready, delayed) == 0 then redis.pcall('UNLINK', notify) end
+return record(client, sequence, { 'cleared', #gone })

@@ -1,19 +1,21 @@
 -- exchange.lua: settle what has ended, then reserve what comes next: the whole of a worker's traffic.
 --
 --   parts    reserve look
---   rarely   texts failed marks budget pauses refusals orders unique ties tied aside follow settle refresh
+--   rarely   texts failed marks budget pauses refusals orders unique ties tied batches told aside follow settle refresh
 --
 --   KEYS[1] client                   string  the recorded answer of this client
 --   KEYS[2] control                  hash    restart -> token; paused:<key of ready> -> name, until:<…> -> its end (s)
 --   KEYS[3] cancelled                zset    id of a cancelled job -> when the mark may go (s)
 --   KEYS[4] reasons                  hash    id of a cancelled job -> why
 --   KEYS[5] unique                   hash    unique key -> who holds it
---   KEYS[6i] ready                   list    for each queue i: payloads ready to run
---   KEYS[6i+1] delayed               zset    for each queue i: payload -> due time (s)
---   KEYS[6i+2] reserved              zset    for each queue i: payload -> lease end (s)
---   KEYS[6i+3] notify                list    for each queue i: wake-up hints
---   KEYS[6i+4] failed                zset    for each queue i: id -> when it failed (s)
---   KEYS[6i+5] failed_jobs           hash    for each queue i: id -> meta line, payload
+--   KEYS[6] batches                  hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[7] cancelled_batches        zset    id of a cancelled batch that has not finished -> when it was cancelled (s)
+--   KEYS[6i+2] ready                 list    for each queue i: payloads ready to run
+--   KEYS[6i+3] delayed               zset    for each queue i: payload -> due time (s)
+--   KEYS[6i+4] reserved              zset    for each queue i: payload -> lease end (s)
+--   KEYS[6i+5] notify                list    for each queue i: wake-up hints
+--   KEYS[6i+6] failed                zset    for each queue i: id -> when it failed (s)
+--   KEYS[6i+7] failed_jobs           hash    for each queue i: id -> meta line, payload
 --   ARGV[1] offset                   number  see parts/base.lua
 --   ARGV[2] sequence                 number  see parts/base.lua
 --   ARGV[3] client_id                string  what ids that we give start with
@@ -29,7 +31,11 @@
 --                                    What is written behind a kind adds arguments to each outcome, in this order:
 --                                    completed+next: payload, ready at once in this queue in the same step;
 --                                    completed+unique, failed+unique: key, tie: of a job with a unique key (see
---                                    parts/unique.lua)
+--                                    parts/unique.lua);
+--                                    failed+batch: cause, as JSON, or ''.
+--                                    Behind the count of completed+batch and failed+batch stand the id of the batch,
+--                                    and by how much each outcome changes its numbers: pending, completed, failed,
+--                                    skipped. What a batch sends by them goes to the queues that it names
 --
 --   A token is the reservation's exact text: it fences. Its first `keep` bytes and `tail` go on, and none is encoded.
 --
@@ -42,17 +48,18 @@
 --            client is on record); unsettled, {words, place, ...}: what Redis refused an outcome with, and all that
 --            stay reserved for it: then no job is handed out; skipped, {queue, words, ...}: queues that gave nothing,
 --            and why (0: the orders)
---   keeps    I1 I2 I3 I4 I5 I6 I7 I9 I10 I11 I12
+--   keeps    I1 I2 I3 I4 I5 I6 I7 I9 I10 I11 I12 I14
 --   cost     O(log n) for each job moved; at most 100 jobs or 1 MiB of text for each of promote, reclaim and reserve
 
 local client, control, cancelled, reasons, unique = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local batches, cancelled_batches = KEYS[6], KEYS[7]
 local sequence, client_id = tonumber(ARGV[2]), ARGV[3]
 local lease, limit, sources = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 -- LATE: microseconds for which a client that is given all it wants does not ask what is due.
 local FIRST_OUTCOME, LATE = 7, 20000
 
 local queues = {}
-for first = 6, #KEYS, 6 do
+for first = 8, #KEYS, 6 do
   local ready, delayed, reserved, notify, failed, failed_jobs = unpack(KEYS, first, first + 5)
   queues[#queues + 1] = {
     ready = ready, delayed = delayed, reserved = reserved, notify = notify, failed = failed, failed_jobs = failed_jobs,
@@ -69,14 +76,14 @@ if known then
     local found = redis.pcall('ZRANGEBYSCORE', queues[place].reserved, lease_end, lease_end)
     jobs[#jobs + 1] = { place, unpack(found.err and {} or found) }
   end
-  rarely().tell_cancelled(news, cancelled, reasons, jobs)
+  rarely().tell_cancelled(news, cancelled, reasons, cancelled_batches, jobs)
   return { 'exchanged', jobs, next_in, clock(), news }
 end
 
 local moment = clock()
 -- What the call has done so far.
 local turn = {
-  unique = unique, client_id = client_id, sequence = sequence,
+  unique = unique, batches = batches, cancelled_batches = cancelled_batches, client_id = client_id, sequence = sequence,
   moment = moment, lease_end = moment + math.floor(lease * 1000000),
   -- By its distance: a clock that was set back would put the next look off for as long as it jumped.
   is_early = limit > 0 and math.abs(moment - refreshed_at) < LATE,
@@ -86,7 +93,7 @@ local turn = {
 }
 
 -- 2. Orders: one look where there are none, as nearly always.
-local any_cancelled = redis.pcall('EXISTS', control, cancelled) ~= 0
+local any_cancelled = redis.pcall('EXISTS', control, cancelled, cancelled_batches) ~= 0
   and rarely().read_orders(turn, control, cancelled, queues, sources)
 
 -- 3. Settle.
@@ -98,7 +105,7 @@ while ARGV[at] do
     followers, width = rarely().read_followers(followers, queue, first, count), 2
   else
     if kind ~= 'completed' or followers then
-      width, results = rarely().settle(turn, queue, kind, first, count, followers)
+      first, width, results = rarely().settle(turn, queue, kind, first, count, followers)
       followers = nil
     end
     for i = 1, count do
@@ -141,5 +148,7 @@ local news = turn.news
 if turn.lost or turn.unsettled or turn.skipped or turn.aside then rarely().tell_of(turn) end
 if turn.has_refreshed then refreshed_at = moment end
 record(client, sequence, { turn.lease_ends, next_in, news }, refreshed_at, turn.is_early)
-if any_cancelled then rarely().tell_cancelled(news, cancelled, reasons, turn.jobs) end
+if any_cancelled or turn.any_batch_cancelled then
+  rarely().tell_cancelled(news, cancelled, reasons, cancelled_batches, turn.jobs)
+end
 return { 'exchanged', turn.jobs, next_in, moment, news }

@@ -1,12 +1,17 @@
 -- push.lua: put payloads into a queue, ready or delayed.
 --
---   rarely   texts unique take debounce
+--   rarely   texts unique ties take debounce batches old join
 --
 --   KEYS[1] client      string  the number of the last call of this client that was carried out, and what it answered
 --   KEYS[2] ready       list    payloads ready to run
 --   KEYS[3] delayed     zset    payload -> due time (s)
 --   KEYS[4] notify      list    wake-up hints
 --   KEYS[5] unique      hash    unique key -> who holds it, and key of a debounced job -> who waits under it
+--                               Only with a batch that the entries belong to:
+--   KEYS[6] batches     hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[7] begun_batches       zset  id of a batch -> when it began (s)
+--   KEYS[8] cancelled_batches   zset  id of a cancelled batch that has not finished -> when it was cancelled (s)
+--   KEYS[9..] callback_keys     of each job that a batch which begins sends: ready, delayed, notify of its queue
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] sequence    number  of this call, among those of the client
 --   ARGV[3] rule        string  'next': only where the call before this one is the last that was carried out; 'any'
@@ -19,21 +24,24 @@
 --                               then the payloads of those that are ready;
 --                               then for each delayed one: rule, delay, payload
 --                               delay: seconds, or '@' and the moment; one that has passed makes it ready at once
---                               rule 'unique': refuse what waits as delayed already; 'any': give it the new due time
+--                               rule 'unique': refuse what waits as delayed already; 'any': give it the new due time;
+--                               then what parts/join.lua says, with a batch
 --
---   returns  {'pushed', duplicates, found, held, replaced} | {'gap'}      ('gap' writes nothing)
+--   returns  {'pushed', duplicates, found, held, replaced} | {'ended', why} | {'gap'}      (only 'pushed' adds a job)
 --            duplicates: places of entries that were refused; the others went in;
 --            found: 'unrecorded' (there is no record of an earlier call of this client) or 'recorded'.
 --            held: places of entries that were refused for their unique key, each with the id of its holder;
 --            replaced: places of debounced ones, each with the id of the job whose place it took.
+--            why: the batch takes no more jobs: finished, cancelled, or unknown.
 --            All are left out where nothing was refused or replaced and a record was found, as nearly always.
---   keeps    I1 I5 I6 I7 I12 I13
+--   keeps    I1 I5 I6 I7 I12 I13 I14
 --   cost     O(1) for a ready entry, O(log n) for a delayed one
 
 local client, ready, delayed, notify, unique = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local batches, begun_batches, cancelled_batches = KEYS[6], KEYS[7], KEYS[8]
 local sequence, rule = ARGV[2], ARGV[3]
 local count, tied, debounced = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local FIRST_TIE = 7
+local FIRST_TIE, callback_keys = 7, 9
 
 -- A repeat. Calls that are under way together are carried out in order: where a later one was, this one was before it.
 -- Its answer is known no more, so a client sends none behind one that may be refused a duplicate.
@@ -58,7 +66,17 @@ local refused = keys and keys.refused
 if debounced > 0 then moment = clock() end
 local put = debounced > 0
   and rarely().put_off(unique, delayed, FIRST_TIE + 3 * tied, debounced, count, first_delayed, moment)
-for at = first_delayed, #ARGV, 3 do
+local joining, last_entry = nil, #ARGV
+if batches then
+  moment = clock()
+  joining, last_entry = rarely().prepare_to_join(batches, cancelled_batches, callback_keys, refused, moment)
+  if joining.why then
+    answer = { 'ended', joining.why }
+    redis.pcall('SET', client, sequence .. ' ' .. cmsgpack.pack(answer), 'EX', KEPT)
+    return answer
+  end
+end
+for at = first_delayed, last_entry, 3 do
   moment = moment or clock()
   local place = (at - first_delayed) / 3
   local due, payload = due_at(moment, ARGV[at + 1]), ARGV[at + 2]
@@ -83,7 +101,8 @@ end
 local comes_first = first_due and call('ZCOUNT', delayed, '-inf', '(' .. score(first_due)) == 0
 if first_due then call('ZADD', delayed, 'XX', 0, nobody()) end
 
-local write = keys and rarely().take(unique, keys, ready) or call
+local write = joining and rarely().join_batch(joining, begun_batches, ready, unique, keys)
+  or keys and rarely().take(unique, keys, ready) or call
 if put then write = rarely().wait_under(unique, put, write) end
 if refused then
   for place = count, 1, -1 do
@@ -95,6 +114,8 @@ if count > 0 then write('RPUSH', ready, unpack(ARGV, first_ready, first_delayed 
 if #due_now > 0 then write('RPUSH', ready, unpack(due_now)) end
 if first_due then write('ZADD', delayed, unpack(added)) end
 if put then rarely().remove_replaced(unique, put, delayed) end
+
+if joining and joining.is_new then rarely().sweep(batches, begun_batches, cancelled_batches, moment, sequence) end
 
 -- One is enough: whoever takes it leaves another as long as there is work.
 if hints == 0 and (count + #due_now > 0 or comes_first) then redis.pcall('RPUSH', notify, '1') end

@@ -1,6 +1,6 @@
 -- retry.lua: move a failed job back to its queue.
 --
---   parts    texts failed marks unique ties
+--   parts    texts failed marks unique ties batches
 --
 --   KEYS[1] client        string  the recorded answer of this client
 --   KEYS[2] failed        zset    id -> when it failed (s)
@@ -10,6 +10,8 @@
 --   KEYS[6] cancelled     zset    id of a cancelled job -> when the mark may go (s)
 --   KEYS[7] reasons       hash    id of a cancelled job -> why
 --   KEYS[8] unique        hash    unique key -> who holds it
+--   KEYS[9] batches       hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[10] cancelled_batches  zset  id of a cancelled batch that has not finished -> when it was cancelled (s)
 --   ARGV[1] offset        number  see parts/base.lua
 --   ARGV[2] sequence      number  see parts/base.lua
 --   ARGV[3] id            string
@@ -18,11 +20,12 @@
 --
 --   returns  {'retried'} | {'absent'} | {'held', id} | {'stale'}      (only 'retried' writes anything)
 --            id: of the job that holds its unique key
---   keeps    I1 I4 I5 I7 I9 I12
+--   keeps    I1 I4 I5 I7 I9 I12 I14
 --   cost     O(log n)
 
 local client, failed, failed_jobs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local notify, cancelled, reasons, unique = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local batches, cancelled_batches = KEYS[9], KEYS[10]
 local sequence, id, expected, payload = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 
 local known = recall(client, sequence)
@@ -42,15 +45,27 @@ for _, key in ipairs({ failed, cancelled }) do ask_to_remove(key) end
 call('HDEL', failed_jobs, nobody())
 call('LLEN', notify)
 
-if tied then
-  call('LLEN', ready)
-  call('HSET', unique, tied.key, kept_of(tied.tie, moment))
+call('LLEN', ready)
+
+-- It counts as pending again, with the links behind it, and nothing that its batch met before stops it.
+local batch_id, weight = batch_in(payload)
+local batch = batch_id and batch_of(batches, batch_id)
+local steps = {}
+if batch then
+  ask_to_remove(cancelled_batches)
+  batch.cancelled, batch.finished = 0, 0
+  steps[1] = step_of(batches, cancelled_batches, batch,
+    { pending = weight, failed = -1, skipped = 1 - weight }, moment)
 end
-local pushed = redis.pcall('RPUSH', ready, payload)
-if type(pushed) == 'table' and pushed.err then
-  if tied then leave(unique, { tied.key }, { tied.tie }) end
-  error(pushed)
-end
+
+carry_out(steps, function()
+  if tied then call('HSET', unique, tied.key, kept_of(tied.tie, moment)) end
+  local pushed = redis.pcall('RPUSH', ready, payload)
+  if type(pushed) == 'table' and pushed.err then
+    if tied then leave(unique, { tied.key }, { tied.tie }) end
+    error(pushed)
+  end
+end)
 -- A mark that was left because the job was not found where it waited: sending it back is the later order.
 unmark(cancelled, reasons, id)
 call('ZREM', failed, id)

@@ -25,9 +25,3 @@ local function unmark(cancelled, reasons, id)
   redis.pcall('ZREM', cancelled, id)
   redis.pcall('HDEL', reasons, id)
 end
-
--- Adds to the news which of the jobs that are handed out were cancelled.
-local function tell_cancelled(news, cancelled, reasons, jobs)
-  local told, places = pcall(cancelled_among, cancelled, reasons, jobs, 2)
-  if told and #places > 0 then news[#news + 1], news[#news + 2] = 'cancelled', places end
-end

@@ -22,6 +22,7 @@ local function read_orders(turn, control, cancelled, queues, sources)
   local any_cancelled = false
   local done, problem = pcall(function()
     any_cancelled = call('ZCARD', cancelled) > 0
+    turn.any_batch_cancelled = call('ZCARD', turn.cancelled_batches) > 0
     if turn.limit > 0 then heed_orders(turn, control, queues, sources) end
   end)
   if not done then

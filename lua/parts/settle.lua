@@ -1,7 +1,7 @@
--- settle.lua: writes that a reservation was released or has failed, or has ended with jobs that follow it or with a
---   unique key.
+-- settle.lua: writes that a reservation was released or has failed, or has ended with jobs that follow it, with a
+--   unique key or in a batch.
 --
---   after texts.lua, failed.lua, unique.lua, tied.lua, aside.lua, follow.lua
+--   after texts.lua, failed.lua, unique.lua, tied.lua, batches.lua, aside.lua, follow.lua
 
 -- How many arguments an outcome has, without what its kind says it has beside.
 local WIDTHS = { completed = 1, released = 4, failed = 5 }
@@ -25,15 +25,9 @@ local function fail(turn, queue, text, id, meta)
   return id
 end
 
--- Reads, asks whether it may remove, writes what is new, and removes last: refused anywhere, it leaves the job
--- reserved. `key`: which the job has, with its tie.
-local function move(turn, queue, kind, at, followers, key, tie)
+-- Writes what is new, and removes last.
+local function write(turn, queue, kind, at, followers, held)
   local token = ARGV[at]
-  ask_to_remove(queue.reserved)
-  if not call('ZSCORE', queue.reserved, token) then return 0 end
-  if kind == 'failed' then check_failed(queue.failed, queue.failed_jobs) end
-  if followers then check_followers(turn, followers) end
-  local held = key and ask_to_leave(turn.unique, { key }, { tie })
   local text = kind ~= 'completed' and sub(token, 1, tonumber(ARGV[at + 1])) .. ARGV[at + 2]
   if kind == 'released' then release(turn, queue, text, ARGV[at + 3]) end
   local id = kind == 'failed' and fail(turn, queue, text, ARGV[at + 3], ARGV[at + 4])
@@ -53,9 +47,44 @@ local function move(turn, queue, kind, at, followers, key, tie)
   return removed
 end
 
--- Completed jobs of one queue, each of which is followed by one job that is ready at once in that queue: all in one, in
--- the same order as above.
-local function go_on(turn, queue, first, count, width, key_at)
+-- Has a batch change by so many outcomes of one kind, then does the rest. `batch`: its id, and by what it changes with
+-- each of them. Nil: they belong to none.
+local function with_batch(turn, batch, count, cause, rest, ...)
+  local step = batch and step_by_id(turn.batches, turn.cancelled_batches, batch.id, {
+    pending = count * batch.pending, completed = count * batch.completed, failed = count * batch.failed,
+    skipped = count * batch.skipped, cause = cause,
+  }, turn.moment)
+  if not step then return rest(...) end
+  local result = carry_out({ step }, rest, ...)
+  turn.any_batch_cancelled = turn.any_batch_cancelled or step.is_marked
+  return result
+end
+
+-- Reads, asks whether it may remove, and writes: refused anywhere, it leaves the job reserved. `key`: which the job
+-- has, with its tie.
+local function move(turn, queue, kind, at, followers, key, tie, batch, cause)
+  local token = ARGV[at]
+  ask_to_remove(queue.reserved)
+  if not call('ZSCORE', queue.reserved, token) then return 0 end
+  if kind == 'failed' then check_failed(queue.failed, queue.failed_jobs) end
+  if followers then check_followers(turn, followers) end
+  local held = key and ask_to_leave(turn.unique, { key }, { tie })
+  return with_batch(turn, batch, 1, cause, write, turn, queue, kind, at, followers, held)
+end
+
+local function write_completed(turn, queue, gone, texts, held)
+  if #texts > 0 then
+    -- This asks for itself whether it may be.
+    call('RPUSH', queue.ready, unpack(texts))
+    queue.filled = true
+  end
+  call('ZREM', queue.reserved, unpack(gone))
+  free(turn.unique, held)
+end
+
+-- Completed jobs of one queue and one batch, or of none; where `is_followed`, each is followed by one job that is ready
+-- at once in that queue. All in one, in the same order as above.
+local function complete(turn, queue, first, count, width, is_followed, key_at, batch)
   local tokens = {}
   for i = 1, count do tokens[i] = ARGV[first + (i - 1) * width] end
   ask_to_remove(queue.reserved)
@@ -66,17 +95,14 @@ local function go_on(turn, queue, first, count, width, key_at)
     results[i] = scores[i] and not seen[token] and 1 or 0
     if results[i] == 1 then
       local place = #gone + 1
-      seen[token], gone[place], texts[place] = true, token, ARGV[at + 1]
+      seen[token], gone[place] = true, token
+      if is_followed then texts[place] = ARGV[at + 1] end
       if key_at then keys[place], ties[place] = ARGV[at + key_at], ARGV[at + key_at + 1] end
     end
   end
   if #gone == 0 then return results end
   local held = key_at and ask_to_leave(turn.unique, keys, ties)
-  -- This asks for itself whether it may be.
-  call('RPUSH', queue.ready, unpack(texts))
-  queue.filled = true
-  call('ZREM', queue.reserved, unpack(gone))
-  free(turn.unique, held)
+  with_batch(turn, batch, #gone, nil, write_completed, turn, queue, gone, texts, held)
   return results
 end
 
@@ -91,27 +117,41 @@ local function end_unique(turn, queue, first, count)
   return results
 end
 
+-- The batch that outcomes belong to, whose arguments begin at `first`.
+local function batch_at(first)
+  return {
+    id = ARGV[first], pending = ARGV[first + 1], completed = ARGV[first + 2], failed = ARGV[first + 3],
+    skipped = ARGV[first + 4],
+  }
+end
+
 -- Settles `count` outcomes of a kind, whose arguments begin at `first`, the first of them with the jobs that follow it.
--- Gives how many arguments each has, and answers for each as ZREM does: 1, 0 where the reservation is no longer there,
--- or an error.
+-- Gives where those of the first begin, how many each has, and answers for each as ZREM does: 1, 0 where the
+-- reservation is no longer there, or an error.
 local function settle(turn, queue, kind, first, count, followers)
   local outcome = string.match(kind, '^%a+')
   local is_followed, is_unique = find(kind, '+next', 1, true), find(kind, '+unique', 1, true)
+  local batch = find(kind, '+batch', 1, true) and batch_at(first)
+  if batch then first = first + 5 end
   local width = WIDTHS[outcome] + (is_followed and 1 or 0)
   local key_at = is_unique and width
   if is_unique then width = width + 2 end
+  local cause_at = batch and outcome == 'failed' and width
+  if cause_at then width = width + 1 end
   local results = {}
   if outcome == 'completed' and not followers then
-    local done, result = pcall(is_followed and go_on or end_unique, turn, queue, first, count, width, key_at)
-    if done then return width, result end
+    local end_all = (is_followed or batch) and complete or end_unique
+    local done, result = pcall(end_all, turn, queue, first, count, width, is_followed, key_at, batch)
+    if done then return first, width, result end
     for i = 1, count do results[i] = result end
-    return width, results
+    return first, width, results
   end
   for i = 1, count do
     local at = first + (i - 1) * width
     local key, tie = key_at and ARGV[at + key_at], key_at and ARGV[at + key_at + 1]
-    local _, result = pcall(move, turn, queue, outcome, at, i == 1 and followers or nil, key, tie)
+    local next_jobs, cause = i == 1 and followers or nil, cause_at and ARGV[at + cause_at]
+    local _, result = pcall(move, turn, queue, outcome, at, next_jobs, key, tie, batch, cause)
     results[i] = result
   end
-  return width, results
+  return first, width, results
 end

@@ -1,14 +1,13 @@
--- ties.lua: reads the unique key, or that of a debounced job, that stands in the text of a job.
+-- ties.lua: reads the unique key, or that of a debounced job, and the batch that stand in the text of a job.
 --
 --   after texts.lua, unique.lua
 --
---   `src/payload/ties.ts` says where, and reads it for all that costs a running worker: what it pushes and settles.
+--   `src/payload/ties.ts` says where, and reads them for all that costs a running worker: what it pushes and settles.
 
 local TIES, TIES_WINDOW, KEY_LENGTH = ',"ties":"', 512, 22
 
--- The key, what a client would say of the job, as in unique.lua, and what frees it: 'e' its end, 's' its start, 'd' its
--- moment. Nil: it has none.
-local function tie_of(text)
+-- What a job counts in, and its id. Nil: it has none.
+local function ties_in(text)
   if not find(text, TIES, -TIES_WINDOW - WINDOW, true) then return nil end
   local body_end = read_counters(text)
   if not body_end then return nil end
@@ -16,12 +15,24 @@ local function tie_of(text)
   local id_start, _, id = find(tail, ',"id":"([^"\\]+)"$')
   if not id_start then return nil end
   local before = string.gsub(sub(tail, 1, id_start - 1), ',"fenceAtRetry":%d+$', '')
-  local _, _, ties = find(before, ',"ties":"([^"]*)"$')
+  return select(3, find(before, ',"ties":"([^"]*)"$')), id
+end
+
+-- The key, what a client would say of the job, as in unique.lua, and what frees it: 'e' its end, 's' its start, 'd' its
+-- moment. Nil: it has none.
+local function tie_of(text)
+  local ties, id = ties_in(text)
   if not ties then return nil end
   local _, _, ending, key, most = find(ties .. ' ', '^u([es])([%w_-]+):?(%d*) ')
   if not key then _, _, ending, key, most = find(ties .. ' ', '^(d)([%w_-]+):?(%d*) ') end
   if not key or #key ~= KEY_LENGTH then return nil end
   return { key = key, tie = (most == '' and '0' or most) .. ' ' .. id, ending = ending }
+end
+
+-- The id of its batch, and its weight. Nil: it belongs to none.
+local function batch_in(text)
+  local _, _, id, weight = find(' ' .. (ties_in(text) or '') .. ' ', ' b([%w_-]+)%*(%d+) ')
+  return id, tonumber(weight)
 end
 
 -- Frees the keys of these jobs, as far as they have them; with `at_start`, only those that no job has that runs.

@@ -29,7 +29,7 @@ async function openLimited(): Promise<ConformanceHarness> {
 }
 
 describe('the redis driver as a user who may do what it needs, and nothing else', () => {
-  it.each(conformance(openLimited, { batches: false }))('$name', async ({ run }) => {
+  it.each(conformance(openLimited))('$name', async ({ run }) => {
     await expect(run()).resolves.toBeUndefined();
   });
 });

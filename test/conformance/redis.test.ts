@@ -37,7 +37,7 @@ async function openRedis(): Promise<ConformanceHarness> {
 }
 
 describe('the redis driver', () => {
-  it.each(conformance(openRedis, { batches: false }))('$name', async ({ run }) => {
+  it.each(conformance(openRedis))('$name', async ({ run }) => {
     await expect(run()).resolves.toBeUndefined();
   });
 });

@@ -20,8 +20,8 @@ describe('cancel.lua', () => {
       sequence = world.nextSequence(),
     }: { way?: 'look' | 'mark'; reason?: string; sequence?: number } = {},
   ): Promise<unknown> => {
-    const { client, ready, delayed, reserved, cancelled, reasons, unique } = world.queue();
-    const keys = [client('canceller'), ready, delayed, reserved, cancelled, reasons, unique];
+    const { client, ready, delayed, reserved, cancelled, reasons, unique, batches, cancelledBatches } = world.queue();
+    const keys = [client('canceller'), ready, delayed, reserved, cancelled, reasons, unique, batches, cancelledBatches];
     const [word] = await world.run('cancel', keys, [sequence, id, way, reason, 0]);
     return word;
   };
@@ -122,8 +122,18 @@ describe('cancel.lua', () => {
 
   describe('searching', () => {
     const search = async (id: string, from: number): Promise<unknown[]> => {
-      const { client, ready, delayed, reserved, cancelled, reasons, unique } = world.queue();
-      const keys = [client('canceller'), ready, delayed, reserved, cancelled, reasons, unique];
+      const { client, ready, delayed, reserved, cancelled, reasons, unique, batches, cancelledBatches } = world.queue();
+      const keys = [
+        client('canceller'),
+        ready,
+        delayed,
+        reserved,
+        cancelled,
+        reasons,
+        unique,
+        batches,
+        cancelledBatches,
+      ];
       return world.run('cancel', keys, [world.nextSequence(), id, 'search', '', from]);
     };
 

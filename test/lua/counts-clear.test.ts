@@ -14,11 +14,12 @@ describe('counts.lua and clear.lua', () => {
     return world.run('counts', [ready, delayed, reserved], []);
   };
   const clear = (sequence = 1): Promise<unknown[]> => {
-    const { client, ready, delayed, reserved, notify, cancelled, reasons, unique } = world.queue();
+    const { client, ready, delayed, reserved, notify, cancelled, reasons, unique, batches, cancelledBatches } =
+      world.queue();
     return world.run(
       'clear',
-      [client('cleaner'), ready, delayed, reserved, notify, cancelled, reasons, unique],
-      [sequence],
+      [client('cleaner'), ready, delayed, reserved, notify, cancelled, reasons, unique, batches, cancelledBatches],
+      [sequence, -1],
     );
   };
   const fill = async (): Promise<void> => {

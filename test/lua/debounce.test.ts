@@ -130,11 +130,13 @@ describe('the other scripts, with debounced jobs', () => {
       unique,
       failed,
       failedJobs,
+      batches,
+      cancelledBatches,
     } = world.queue();
     const keys = {
-      clear: [ready, later, reserved, notify, cancelled, reasons, unique],
-      cancel: [ready, later, reserved, cancelled, reasons, unique],
-      retry: [failed, failedJobs, ready, notify, cancelled, reasons, unique],
+      clear: [ready, later, reserved, notify, cancelled, reasons, unique, batches, cancelledBatches],
+      cancel: [ready, later, reserved, cancelled, reasons, unique, batches, cancelledBatches],
+      retry: [failed, failedJobs, ready, notify, cancelled, reasons, unique, batches, cancelledBatches],
     };
     return world.run(name, [client('c'), ...keys[name]], [world.nextSequence(), ...args]);
   };
@@ -180,7 +182,7 @@ describe('the other scripts, with debounced jobs', () => {
     expect(await run('cancel', 'a', 'mark', '', 0)).toEqual(['removed']);
     expect(await kept()).toEqual({});
     await push('b');
-    await run('clear');
+    await run('clear', -1);
     expect(await world.state()).toEqual({});
   });
 

@@ -16,8 +16,20 @@ describe('the scripts of failed jobs', () => {
     return world.run('keep', [failed, failedJobs], [id, META, payload, 'own']);
   };
   const retry = (id: string, expected: string, payload: string, sequence = 1): Promise<unknown[]> => {
-    const { client, failed, failedJobs, ready, notify, cancelled, reasons, unique } = world.queue();
-    const keys = [client('c'), failed, failedJobs, ready, notify, cancelled, reasons, unique];
+    const { client, failed, failedJobs, ready, notify, cancelled, reasons, unique, batches, cancelledBatches } =
+      world.queue();
+    const keys = [
+      client('c'),
+      failed,
+      failedJobs,
+      ready,
+      notify,
+      cancelled,
+      reasons,
+      unique,
+      batches,
+      cancelledBatches,
+    ];
     return world.run('retry', keys, [sequence, id, expected, payload]);
   };
   const forget = (id: string, sequence = 1): Promise<unknown[]> => {

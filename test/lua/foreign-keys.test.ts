@@ -150,14 +150,19 @@ describe('other scripts refuse a key of another type before they write', () => {
   });
 
   it.each(['ready', 'notify', 'failed'] as const)('retry (%s)', async (name) => {
-    const { client, failed, failedJobs, ready, notify, cancelled, reasons, unique } = world.queue();
+    const { client, failed, failedJobs, ready, notify, cancelled, reasons, unique, batches, cancelledBatches } =
+      world.queue();
     await world.run('keep', [failed, failedJobs], ['id', '{}', probe('a')]);
     await world.client.del(failed);
     if (name !== 'failed') await world.client.zadd(failed, '1', 'id');
     await spoil(name);
     const args = [1, 'id', probe('a'), probe('a')];
     await refused(
-      world.run('retry', [client('c'), failed, failedJobs, ready, notify, cancelled, reasons, unique], args),
+      world.run(
+        'retry',
+        [client('c'), failed, failedJobs, ready, notify, cancelled, reasons, unique, batches, cancelledBatches],
+        args,
+      ),
     );
     expect(await world.client.hlen(failedJobs)).toBe(1);
   });
@@ -175,8 +180,15 @@ describe('other scripts refuse a key of another type before they write', () => {
     await world.push([probe('a')]);
     await world.client.del(world.queue().notify);
     await spoil('notify');
-    const { client, ready, delayed, reserved, notify, cancelled, reasons, unique } = world.queue();
-    await refused(world.run('clear', [client('c'), ready, delayed, reserved, notify, cancelled, reasons, unique], [1]));
+    const { client, ready, delayed, reserved, notify, cancelled, reasons, unique, batches, cancelledBatches } =
+      world.queue();
+    await refused(
+      world.run(
+        'clear',
+        [client('c'), ready, delayed, reserved, notify, cancelled, reasons, unique, batches, cancelledBatches],
+        [1, -1],
+      ),
+    );
     expect(await world.client.llen(ready)).toBe(1);
     expect(await world.client.get(notify)).toBe(FOREIGN);
   });

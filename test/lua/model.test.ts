@@ -2,7 +2,8 @@ import * as fc from '../support/properties';
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../src/connections/memory/memory-store';
 import { afterFailedAttempt, afterFreeRelease, afterRetry, withCounters } from '../../src/payload/counters';
-import type { Connection, Reservation, Settlement } from '../../src/connections/contract';
+import { type BatchCallback, callbackPayload } from '../../src/connections/batch-store';
+import type { Connection, Entry, Reservation, Settlement } from '../../src/connections/contract';
 import { givenBack } from '../../src/connections/given-back';
 import { debounceKey, readTies, withTies, uniqueKey, type Ties } from '../../src/payload/ties';
 import { TestClock } from '../../src/testing/test-clock';
@@ -15,7 +16,10 @@ import { RedisWorld } from '../connections/redis/open-redis';
 const QUEUES = ['high', 'low'] as const;
 const DELAYS = [0, 250, 750] as const;
 const LEASES = [350, 850] as const;
-const ADVANCES = [100, 500] as const;
+/** The last is longer than finished batches are kept. */
+const ADVANCES = [100, 500, 100, 500, 90_000] as const;
+const OPEN_FOR = 350;
+const OLD = 450;
 
 type Ending = Settlement['outcome'] | 'not started';
 
@@ -33,15 +37,50 @@ const BODIES = {
     withTies(BODIES.ours(n), { debounce: { key: debounceKey('Probe', 'one', ''), longest: 450 } }),
 } as const;
 
+/** Each of these jobs hangs on a batch. */
+function member(n: number, batch: string, weight: number): Entry {
+  const ties = { batch: { id: batch, weight } };
+  return { payload: withTies(BODIES.ours(n), ties), ties };
+}
+
+/** Two batches that end in one step send theirs at one moment: in what order is nobody's matter. */
+const CALLBACKS: readonly (readonly [on: BatchCallback['on'], queue: string, delay?: number])[] = [
+  ['then', 'told'],
+  ['catch', 'told'],
+  ['finally', 'later', 250],
+  ['finally', 'told'],
+  ['next', 'high'],
+  ['progress', 'told'],
+];
+
+const callbacksOf = (batch: string): readonly BatchCallback[] =>
+  CALLBACKS.map(([on, queue, delay], at) => {
+    const id = `${batch}-${on}-${at}`;
+    return { on, queue, delay, id, head: callbackPayload({ head: '{"job":"told",', id }).split('"id"')[0]! };
+  });
+
 const tied = (n: number, unique: Ties['unique']): string => withTies(BODIES.ours(n), { unique });
 
 interface Following {
   readonly queue: string;
-  readonly body: keyof typeof BODIES;
+  /** A link: of the batch that the job belongs to. */
+  readonly body: keyof typeof BODIES | 'link';
   readonly delay: number;
 }
 
 type Step =
+  | {
+      readonly do: 'begin';
+      readonly queue: string;
+      readonly weights: readonly number[];
+      readonly delay: number;
+      readonly allowsFailures: boolean;
+      readonly every: number | undefined;
+      readonly isOpen: boolean;
+    }
+  | { readonly do: 'add'; readonly batch: number; readonly queue: string; readonly weights: readonly number[] }
+  | { readonly do: 'hold' | 'seal' | 'abandon' | 'stop'; readonly batch: number }
+  | { readonly do: 'prune'; readonly unfinished: boolean }
   | { readonly do: 'push'; readonly queue: string; readonly body: keyof typeof BODIES; readonly delay: number }
   | {
       readonly do: 'reserve';
@@ -67,6 +106,8 @@ type Step =
 
 const queue = fc.constantFrom(...QUEUES);
 const which = fc.nat(9);
+const batch = fc.integer({ min: 1, max: 3 });
+const weights = fc.array(fc.constantFrom(1, 1, 3), { maxLength: 3 });
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
     {
@@ -97,7 +138,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
         next: fc.array(
           fc.record({
             queue,
-            body: fc.constantFrom('ours' as const, 'twin' as const, 'bare' as const),
+            body: fc.constantFrom('ours' as const, 'twin' as const, 'bare' as const, 'link' as const),
             delay: fc.constantFrom(...DELAYS),
           }),
           { maxLength: 2 },
@@ -121,6 +162,27 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
     },
     { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('pause' as const, 'resume' as const), queue }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        do: fc.constant('begin' as const),
+        queue,
+        weights,
+        delay: fc.constantFrom(...DELAYS),
+        allowsFailures: fc.boolean(),
+        every: fc.constantFrom(undefined, 1, 2),
+        isOpen: fc.boolean(),
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('add' as const), batch, queue, weights }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        do: fc.constantFrom<'hold' | 'seal' | 'abandon' | 'stop'>('hold', 'seal', 'abandon', 'stop'),
+        batch,
+      }),
+    },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('prune' as const), unfinished: fc.boolean() }) },
   ),
   { maxLength: 40 },
 );
@@ -133,6 +195,7 @@ class Actor {
   readonly #reservations: Reservation[] = [];
   readonly #restarts = new Set<string | undefined>();
   #pushed = 0;
+  #begun = 0;
 
   constructor(connection: Connection, advance: (seconds: number) => Promise<void>, holders: () => Promise<unknown>) {
     this.#connection = connection;
@@ -162,6 +225,32 @@ class Actor {
         const aside = setAside.map(({ queue, reason }) => [queue, reason]);
         return [shown, aside, rounded(nextIn), paused, this.#restarts.add(restart).size];
       }
+      case 'begin': {
+        const { weights, delay, allowsFailures, every, isOpen } = step;
+        const id = `batch-${++this.#begun}`;
+        const entries = weights.map((weight) => ({ ...member(++this.#pushed, id, weight), delay }));
+        const openFor = isOpen ? OPEN_FOR : undefined;
+        const begins = { id, name: `name ${id}`, allowsFailures, callbacks: callbacksOf(id), every, openFor };
+        return (await connection.push(step.queue, entries, begins)) ?? 'all';
+      }
+      case 'add': {
+        const entries = step.weights.map((weight) => member(++this.#pushed, `batch-${step.batch}`, weight));
+        if (entries.length === 0) return 'none';
+        return connection.push(step.queue, entries).then(
+          (pushed) => pushed ?? 'all',
+          (error: { code?: string; facts?: unknown }) => [error.code, error.facts],
+        );
+      }
+      case 'hold':
+        return connection.batches!.hold(`batch-${step.batch}`);
+      case 'seal':
+        return connection.batches!.seal(`batch-${step.batch}`);
+      case 'abandon':
+        return connection.batches!.seal(`batch-${step.batch}`, undefined, { id: 'x', name: 'y', message: '"gone"' });
+      case 'stop':
+        return connection.batches!.cancel(`batch-${step.batch}`);
+      case 'prune':
+        return connection.batches!.prune({ olderThan: OLD, unfinished: step.unfinished });
       case 'cancel':
         // Only where the id is one job's: of twins a store may take either.
         return connection.control!.cancel(`job-${step.job}`, step.queue);
@@ -200,14 +289,11 @@ class Actor {
 
   async state(moment: number): Promise<unknown> {
     const states: unknown[] = [];
-    for (const name of QUEUES) {
+    for (const name of [...QUEUES, 'told', 'later']) {
       for (const state of ['ready', 'delayed', 'reserved'] as const) {
         const jobs = await this.#connection.peek(name, state, 100);
-        states.push([
-          name,
-          state,
-          jobs.map(({ payload, at }) => [anonymous(payload), at && rounded(at / 1000 - moment)]),
-        ]);
+        const shown = jobs.map(({ payload, at }) => [anonymous(payload), at && rounded(at / 1000 - moment)]);
+        states.push([name, state, name === 'later' ? shown.toSorted() : shown]);
       }
     }
     const entries = await this.#connection.failed!.list({ limit: 100 });
@@ -218,15 +304,25 @@ class Actor {
       anonymous(payload),
       attempts,
     ]);
-    return [states, failed, await this.#connection.control!.paused(), await this.#holders()];
+    const kept = await this.#connection.batches!.list({ limit: 100 });
+    const since = (at: number | undefined): number | undefined => at && rounded(at / 1000 - moment);
+    const batches = kept.map(({ createdAt, cancelledAt, finishedAt, openUntil, ...counts }) => [
+      counts,
+      [createdAt, cancelledAt, finishedAt, openUntil].map(since),
+    ]);
+    return [states, failed, await this.#connection.control!.paused(), await this.#holders(), batches];
   }
 
   #withNext(settlement: Settlement, next: readonly Following[]): Settlement {
     if (settlement.outcome !== 'completed' && settlement.outcome !== 'failed') return settlement;
-    const entries = next.map(({ queue, body, delay }) => ({
-      queue,
-      entry: { payload: BODIES[body](++this.#pushed), delay },
-    }));
+    const batch = readTies(settlement.reservation.payload)?.batch?.id;
+    const entries = next.map(({ queue, body, delay }) => {
+      const number = ++this.#pushed;
+      const kind = body === 'link' ? 'ours' : body;
+      const entry: Entry =
+        body === 'link' && batch !== undefined ? member(number, batch, 1) : { payload: BODIES[kind](number) };
+      return { queue, entry: { ...entry, delay } };
+    });
     return { ...settlement, next: entries };
   }
 
@@ -248,6 +344,7 @@ function settlementOf(reservation: Reservation, outcome: Ending, delay: number):
     reservation,
     counters: afterFailedAttempt(counters),
     failure: { id: anonymous(Buffer.from(id)), name: 'probe', exception: 'no' },
+    cause: { id, name: 'probe', message: 'no' },
   };
 }
 

@@ -130,7 +130,18 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
     await run('keep', keysOf('failed', 'failedJobs'), ['a', '{}', payload, 'a-2']);
     await keep('b');
     await world.mark('a');
-    const keys = keysOf('client', 'failed', 'failedJobs', 'ready', 'notify', 'cancelled', 'reasons', 'unique');
+    const keys = keysOf(
+      'client',
+      'failed',
+      'failedJobs',
+      'ready',
+      'notify',
+      'cancelled',
+      'reasons',
+      'unique',
+      'batches',
+      'cancelledBatches',
+    );
     return { stay: ['a', 'b'], act: () => run('retry', keys, [world.nextSequence(), 'a', payload, payload]) };
   },
   async keep() {
@@ -157,7 +168,17 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
       ['any', 0, tiedProbe('b')],
       ['any', 100, probe('c')],
     ]);
-    const keys = keysOf('client', 'ready', 'delayed', 'reserved', 'cancelled', 'reasons', 'unique');
+    const keys = keysOf(
+      'client',
+      'ready',
+      'delayed',
+      'reserved',
+      'cancelled',
+      'reasons',
+      'unique',
+      'batches',
+      'cancelledBatches',
+    );
     return {
       stay: ['a', 'c'],
       act: () => run('cancel', keys, [world.nextSequence(), 'b', 'mark', 'wrong address', 0]),
@@ -167,8 +188,19 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
     await keep('a');
     await world.push([probe('b')]);
     await world.mark('b');
-    const keys = keysOf('client', 'ready', 'delayed', 'reserved', 'notify', 'cancelled', 'reasons', 'unique');
-    return { stay: ['a'], act: () => run('clear', keys, [world.nextSequence()]) };
+    const keys = keysOf(
+      'client',
+      'ready',
+      'delayed',
+      'reserved',
+      'notify',
+      'cancelled',
+      'reasons',
+      'unique',
+      'batches',
+      'cancelledBatches',
+    );
+    return { stay: ['a'], act: () => run('clear', keys, [world.nextSequence(), -1]) };
   },
   async renew() {
     await world.push([probe('a'), probe('b')]);

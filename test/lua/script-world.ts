@@ -36,7 +36,7 @@ export function keyIn(text: string): readonly [key: string, tie: string] {
 }
 
 /** The keys of what is pushed, as push.lua takes them. */
-function keysOf(payloads: readonly Argument[]): Argument[] {
+export function keysOf(payloads: readonly Argument[]): Argument[] {
   const keys = payloads.flatMap((payload, at) => {
     const text = String(payload);
     return readTies(Buffer.from(text))?.unique === undefined ? [] : [at + 1, ...keyIn(text)];
@@ -146,8 +146,16 @@ export class ScriptWorld {
     sequence?: number;
     client?: string;
   }): Promise<Exchange> {
-    const { control, cancelled, reasons, unique } = this.queue();
-    const keys = [this.queue(queues[0]!).client(client), control, cancelled, reasons, unique];
+    const { control, cancelled, reasons, unique, batches, cancelledBatches } = this.queue();
+    const keys = [
+      this.queue(queues[0]!).client(client),
+      control,
+      cancelled,
+      reasons,
+      unique,
+      batches,
+      cancelledBatches,
+    ];
     for (const name of queues) {
       const { ready, delayed, reserved, notify, failed, failedJobs } = this.queue(name);
       keys.push(ready, delayed, reserved, notify, failed, failedJobs);

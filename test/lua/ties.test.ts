@@ -202,11 +202,24 @@ describe('exchange.lua, with unique keys', () => {
 
 describe('the scripts that remove and send back, with unique keys', () => {
   const run = (name: 'clear' | 'cancel' | 'retry', ...args: readonly (string | number)[]): Promise<unknown[]> => {
-    const { client, ready, delayed, reserved, notify, cancelled, reasons, unique, failed, failedJobs } = world.queue();
+    const {
+      client,
+      ready,
+      delayed,
+      reserved,
+      notify,
+      cancelled,
+      reasons,
+      unique,
+      failed,
+      failedJobs,
+      batches,
+      cancelledBatches,
+    } = world.queue();
     const keys = {
-      clear: [ready, delayed, reserved, notify, cancelled, reasons, unique],
-      cancel: [ready, delayed, reserved, cancelled, reasons, unique],
-      retry: [failed, failedJobs, ready, notify, cancelled, reasons, unique],
+      clear: [ready, delayed, reserved, notify, cancelled, reasons, unique, batches, cancelledBatches],
+      cancel: [ready, delayed, reserved, cancelled, reasons, unique, batches, cancelledBatches],
+      retry: [failed, failedJobs, ready, notify, cancelled, reasons, unique, batches, cancelledBatches],
     };
     return world.run(name, [client('c'), ...keys[name]], [world.nextSequence(), ...args]);
   };
@@ -216,9 +229,9 @@ describe('the scripts that remove and send back, with unique keys', () => {
     await world.pushLater(ids.map((id) => ['any', 0, tiedProbe(id)]));
     await world.pushLater([['any', 60, tied('later')]]);
     await world.reserve(1);
-    expect(await run('clear')).toEqual(['cleared', 102, 1]);
+    expect(await run('clear', -1)).toEqual(['cleared', 102, 49]);
     expect(Object.keys(await holders())).toHaveLength(49);
-    expect(await run('clear')).toEqual(['cleared', 49, 0]);
+    expect(await run('clear', 49)).toEqual(['cleared', 49]);
     expect(await world.state()).toEqual({});
   });
 

@@ -41,11 +41,11 @@ export function entriesOf(lists: readonly (readonly Entry[])[]): Entries {
   for (const [list, entries] of lists.entries()) {
     for (const [at, entry] of entries.entries()) {
       const { payload, delay = 0, dueAt, distinct = false } = entry;
-      const isReady = delay <= 0 && dueAt === undefined;
-      if (isReady) ready.push(payload);
+      const isNow = isReady(entry);
+      if (isNow) ready.push(payload);
       else delayed.push(distinct && !isKeyed(entry) ? 'unique' : 'any', whenOf(delay, dueAt), payload);
-      if (isReady && !anyKeyed) continue;
-      const places = isReady ? readyPlaces : delayedPlaces;
+      if (isNow && !anyKeyed) continue;
+      const places = isNow ? readyPlaces : delayedPlaces;
       const number = places.push({ list, at });
       const args = keyOf(entry);
       if (args !== undefined) (entry.ties?.unique === undefined ? debounced : unique).push({ places, number, args });
@@ -62,6 +62,11 @@ export function entriesOf(lists: readonly (readonly Entry[])[]): Entries {
     mayRefuse,
     placeOf: (number) => (number > ready.length ? delayedPlaces[number - ready.length - 1]! : readyPlaces[number - 1]!),
   };
+}
+
+/** It goes in before those that are not. */
+export function isReady({ delay = 0, dueAt }: Entry): boolean {
+  return delay <= 0 && dueAt === undefined;
 }
 
 function isKeyed({ ties }: Entry): boolean {

@@ -108,8 +108,8 @@ export class ExchangeLane extends Lane<Exchange> {
     const sources = queues.length;
     const settlements = exchanges.flatMap((exchange) => exchange.settlements);
     const { order, args: outcomes } = outcomesOf(settlements, queues);
-    const { client, control, cancelled, reasons, unique } = this.#keys.queue(queues[0]!);
-    const keys = [client(this.id), control, cancelled, reasons, unique];
+    const { client, control, cancelled, reasons, unique, batches, cancelledBatches } = this.#keys.queue(queues[0]!);
+    const keys = [client(this.id), control, cancelled, reasons, unique, batches, cancelledBatches];
     for (const queue of queues) keys.push(...this.#keysOf(queue));
     const limit = Math.min(request?.limit ?? 0, MOST_JOBS);
     const isReserve = request !== undefined;
@@ -166,8 +166,8 @@ export class ExchangeLane extends Lane<Exchange> {
   #tellOfSkipped(skipped: readonly (number | Buffer)[], queues: readonly string[]): void {
     for (let at = 0; at < skipped.length; at += 2) {
       const queue = queues[Number(skipped[at]) - 1];
-      const { control, cancelled, reasons } = this.#keys.queue(queues[0]!);
-      const keys = queue === undefined ? [control, cancelled, reasons] : this.#keysOf(queue);
+      const { control, cancelled, reasons, cancelledBatches } = this.#keys.queue(queues[0]!);
+      const keys = queue === undefined ? [control, cancelled, reasons, cancelledBatches] : this.#keysOf(queue);
       const consequence = queue === undefined ? 'no jobs are reserved' : `queue '${queue}' is left as it is`;
       const refusal = this.caller.errorOf(String(skipped[at + 1]), consequence);
       void this.caller.tellOfRefusal(queue ?? control, keys, refusal);

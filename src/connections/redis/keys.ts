@@ -24,6 +24,12 @@ export interface QueueKeys {
   readonly reasons: string;
   /** hash: unique key → who holds it. Shared as `control` is */
   readonly unique: string;
+  /** hash: id of a batch → its numbers; beside it its name, and what it sends. Shared as `control` is */
+  readonly batches: string;
+  /** sorted set: id of a batch → when it began. Shared as `control` is */
+  readonly begunBatches: string;
+  /** sorted set: id of a cancelled batch that has not finished → when it was cancelled. Shared as `control` is */
+  readonly cancelledBatches: string;
   /** string: the last answer that a client of this name was given */
   readonly client: (id: string) => string;
 }
@@ -95,13 +101,16 @@ function keysOf(ready: string, owner: string): QueueKeys {
     cancelled: `${owner}:cancelled`,
     reasons: `${owner}:cancelled:reasons`,
     unique: `${owner}:unique`,
+    batches: `${owner}:batches`,
+    begunBatches: `${owner}:batches:begun`,
+    cancelledBatches: `${owner}:batches:cancelled`,
     client: (id) => `${ready}:client:${id}`,
   };
 }
 
 const TYPES: readonly (readonly [ending: RegExp, type: string])[] = [
-  [/:(delayed|reserved|failed|cancelled)$/, 'zset'],
-  [/:(failed:jobs|control|cancelled:reasons|unique)$/, 'hash'],
+  [/:(delayed|reserved|failed|cancelled|batches:begun)$/, 'zset'],
+  [/:(failed:jobs|control|cancelled:reasons|unique|batches)$/, 'hash'],
   [/:client:[^:]*$|:\{?lock:/, 'string'],
 ];
 

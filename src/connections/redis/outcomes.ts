@@ -3,6 +3,7 @@ import { groupsOf } from '../../base/groups';
 import { countersTail, readCounters } from '../../payload/counters';
 import { readTies } from '../../payload/ties';
 import type { FollowUp, Settlement } from '../contract';
+import { changeBy } from '../kit/batch-counts';
 import { nextOf } from '../kit/settling';
 import { tieOf } from './entries';
 import { failureMeta } from './failed-meta';
@@ -22,8 +23,10 @@ interface Outcome {
   readonly kind: string;
   /** What follows it in groups of its own. */
   readonly next: readonly FollowUp[];
-  /** What stands beside it: the text of the job that follows it, its unique key and its id. */
+  /** What stands beside it: the text of the job that follows it, its unique key and its id, why it failed. */
   readonly beside: readonly Argument[];
+  /** What stands at the head of its group: its batch, and by how much each outcome changes the numbers of that. */
+  readonly change: readonly Argument[];
 }
 
 /** Adds to `queues` those that are only written to. */
@@ -33,39 +36,39 @@ export function outcomesOf(settlements: readonly Settlement[], queues: string[])
   const args: Argument[] = [];
   let count = 0;
   let countAt = -1;
-  let [lastKind, lastQueue]: (string | undefined)[] = [];
-  const begin = (kind: string, queue: string): void => {
-    if (kind !== lastKind || queue !== lastQueue) {
+  let [lastGroup, lastQueue]: (string | undefined)[] = [];
+  const begin = (kind: string, change: readonly Argument[], queue: string): void => {
+    const group = change.length === 0 ? kind : `${kind} ${change.join(' ')}`;
+    if (group !== lastGroup || queue !== lastQueue) {
       if (!queues.includes(queue)) queues.push(queue);
-      args.push(kind, queues.indexOf(queue) + 1, (count = 0));
-      countAt = args.length - 1;
-      [lastKind, lastQueue] = [kind, queue];
+      countAt = args.push(kind, queues.indexOf(queue) + 1, (count = 0), ...change) - 1 - change.length;
+      [lastGroup, lastQueue] = [group, queue];
     }
     args[countAt] = count += 1;
   };
   for (const at of order) {
-    const { kind, next, beside } = outcomes[at]!;
+    const { kind, next, beside, change } = outcomes[at]!;
     for (const { queue, entry } of next) {
-      begin('next', queue);
+      begin('next', NONE, queue);
       args.push(whenOf(entry.delay ?? 0, entry.dueAt), entry.payload);
     }
-    begin(kind, settlements[at]!.reservation.queue);
+    begin(kind, change, settlements[at]!.reservation.queue);
     pushArguments(args, settlements[at]!);
     args.push(...beside);
     // Those that are settled in its group would be settled one by one.
-    if (next.length > 0) lastKind = undefined;
+    if (next.length > 0) lastGroup = undefined;
   }
   return { order, args };
 }
 
 const NONE: readonly never[] = [];
-const COMPLETED: Outcome = { kind: 'completed', next: NONE, beside: NONE };
+const COMPLETED: Outcome = { kind: 'completed', next: NONE, beside: NONE, change: NONE };
 const PLAIN = {
   completed: COMPLETED,
   // To the store the two are one: the job is gone, and so is a mark that it was cancelled.
   cancelled: COMPLETED,
-  failed: { kind: 'failed', next: NONE, beside: NONE },
-  released: { kind: 'released', next: NONE, beside: NONE },
+  failed: { kind: 'failed', next: NONE, beside: NONE, change: NONE },
+  released: { kind: 'released', next: NONE, beside: NONE, change: NONE },
 } satisfies Readonly<Record<Settlement['outcome'], Outcome>>;
 
 function outcomeOf(settlement: Settlement): Outcome {
@@ -75,7 +78,7 @@ function outcomeOf(settlement: Settlement): Outcome {
   if (outcome === 'released') return plain;
   const next = nextOf(settlement);
   const tied = readTies(reservation.payload);
-  if (next.length === 0 && tied?.unique === undefined) return plain;
+  if (next.length === 0 && tied?.unique === undefined && tied?.batch === undefined) return plain;
   let { kind }: Outcome = plain;
   const beside: Argument[] = [];
   const isBeside = outcome === 'completed' && next.length === 1 && isReadyIn(reservation.queue, next[0]!);
@@ -89,7 +92,14 @@ function outcomeOf(settlement: Settlement): Outcome {
     const [key, tie] = tieOf(tied.unique, tied.id);
     beside.push(key, Buffer.from(tie, 'latin1'));
   }
-  return { kind, next: isBeside ? NONE : next, beside };
+  let change: readonly Argument[] = NONE;
+  if (tied?.batch !== undefined) {
+    kind += '+batch';
+    const { pending = 0, completed = 0, failed = 0, skipped = 0 } = changeBy(tied.batch, settlement);
+    change = [tied.batch.id, pending, completed, failed, skipped];
+    if (outcome === 'failed') beside.push(settlement.cause === undefined ? '' : JSON.stringify(settlement.cause));
+  }
+  return { kind, next: isBeside ? NONE : next, beside, change };
 }
 
 /** As nearly every link of a chain is. */
@@ -105,9 +115,9 @@ function orderOf(settlements: readonly Settlement[], outcomes: readonly Outcome[
   const places = settlements.map((_, at) => at);
   if (outcomes.every((outcome) => outcome === COMPLETED)) return places;
   const groups = groupsOf(places, (at) => {
-    const { kind, next } = outcomes[at]!;
+    const { kind, next, change } = outcomes[at]!;
     const { queue } = settlements[at]!.reservation;
-    return isFirst(settlements[at]!) ? '' : `${kind} ${next.length > 0} ${queue}`;
+    return isFirst(settlements[at]!) ? '' : `${kind} ${change.join(' ')} ${next.length > 0} ${queue}`;
   });
   const { '': first = NONE, ...others } = Object.fromEntries(groups);
   return [...Object.values(others).flat(), ...first.toReversed()];

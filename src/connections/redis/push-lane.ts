@@ -5,13 +5,15 @@
  * one that is refused, or lost with its connection, holds up those behind it, and a repeat finds out by a number alone how
  * far they came.
  */
+import type { BatchEnd, NewBatch } from '../batch-store';
 import type { Entry, Pushed } from '../contract';
-import { DuplicatePayloadError } from '../errors';
+import { batchEnded, DuplicatePayloadError } from '../errors';
 import type { RedisCaller } from './caller';
-import type { QueueKeys } from './keys';
 import { entriesOf } from './entries';
+import { type Joining, joiningOf } from './joining';
+import type { Keys } from './keys';
 import { fillsCall, Lane, type Waiting } from './lane';
-import { pageBytes, pagesOf } from '../../base/pages';
+import { MOST_JOBS, pageBytes, pagesOf } from '../../base/pages';
 import { script } from './scripts';
 
 /** So many are enough for Redis never to wait for the next. */
@@ -19,7 +21,8 @@ export const PUSHES_AT_ONCE = 4;
 
 type Answer = readonly [
   word: Buffer,
-  duplicates?: readonly number[],
+  /** After `ended`: why. */
+  duplicates?: readonly number[] | Buffer,
   found?: Buffer,
   /** A place, the id of who holds the key, and so on. */
   held?: readonly (number | Buffer)[],
@@ -29,28 +32,34 @@ type Answer = readonly [
 
 interface Push extends Waiting {
   readonly entries: readonly Entry[];
+  /** The batch that they join. */
+  readonly joining: Joining | undefined;
   /** @param pushed nothing: all are in */
   resolve(pushed?: readonly Pushed[]): void;
 }
 
 export class PushLane extends Lane<Push> {
   readonly #queue: string;
+  readonly #names: Keys;
   readonly #keys: readonly string[];
   readonly #onForgotten: () => void;
   /** The call that was sent last may be refused a duplicate: what is known of its answer must not be that a later one came. */
   #mayRefuse = false;
 
   /** @param onForgotten called when Redis turns out to have lost what it had confirmed */
-  constructor(caller: RedisCaller, queue: string, keys: QueueKeys, onForgotten: () => void) {
+  constructor(caller: RedisCaller, queue: string, keys: Keys, onForgotten: () => void) {
     super(caller);
     this.#queue = queue;
-    this.#keys = [keys.client(this.id), keys.ready, keys.delayed, keys.notify, keys.unique];
+    this.#names = keys;
+    const { client, ready, delayed, notify, unique } = keys.queue(queue);
+    this.#keys = [client(this.id), ready, delayed, notify, unique];
     this.#onForgotten = onForgotten;
   }
 
   /** Longer lists go in several calls, one after another: where one fails, those after it are not sent. Nothing: all are in. */
-  async push(entries: readonly Entry[]): Promise<readonly Pushed[] | undefined> {
-    if (entries.length === 1) return this.#pushPage(entries);
+  async push(entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | undefined> {
+    const joining = joiningOf(this.#names, this.#queue, entries, begins);
+    if (entries.length === 1 || joining !== undefined) return this.#pushPage(entries, joining);
     const pages: (readonly Pushed[] | undefined)[] = [];
     const lengths: number[] = [];
     for (const page of pagesOf(entries, bytesOf)) {
@@ -65,30 +74,37 @@ export class PushLane extends Lane<Push> {
     return !this.#mayRefuse && fillsCall(this.waiting) ? PUSHES_AT_ONCE : 1;
   }
 
-  #pushPage(entries: readonly Entry[]): Promise<readonly Pushed[] | undefined> {
+  #pushPage(entries: readonly Entry[], joining?: Joining): Promise<readonly Pushed[] | undefined> {
     const bytes = entries.reduce((sum, entry) => sum + bytesOf(entry), 0);
     const since = this.caller.settings.clock.monotonic();
     return new Promise((resolve, reject) => {
-      this.enqueue({ entries, jobs: entries.length, bytes, isSingle: false, since, resolve, reject });
+      // Those of a batch may all be refused: they fill a call of their own.
+      const jobs = joining === undefined ? entries.length : MOST_JOBS;
+      this.enqueue({ entries, joining, jobs, bytes, isSingle: false, since, resolve, reject });
     });
   }
 
   protected async carry(pushes: readonly Push[], sequence: number, before?: Promise<void>): Promise<void> {
     const { args, count, mayRefuse, placeOf } = entriesOf(pushes.map(({ entries }) => entries));
-    this.#mayRefuse = mayRefuse;
+    const { joining } = pushes[0]!;
+    this.#mayRefuse = mayRefuse || joining !== undefined;
     const consequence = `${count === 1 ? 'a job was' : `${count} jobs were`} not queued`;
     const sentAt = this.moment;
     const push = (rule: 'next' | 'any'): Promise<Answer> =>
-      this.caller.script(script('push'), this.#keys, [sequence, rule, ...args], {
-        consequence,
-        since: this.waitingSince(pushes),
-      }) as Promise<never>;
+      this.caller.script(
+        script('push'),
+        joining === undefined ? this.#keys : [...this.#keys, ...joining.keys],
+        [sequence, rule, ...args, ...(joining?.args ?? [])],
+        { consequence, since: this.waitingSince(pushes) },
+      ) as Promise<never>;
     let answer = await push(before === undefined ? 'any' : 'next');
     if (String(answer[0]) === 'gap') {
       this.heard();
       await before;
       answer = await push('any');
     }
+    if (String(answer[0]) === 'ended')
+      throw batchEnded(this.caller.settings.name, joining!.id, String(answer[1]) as BatchEnd);
     const [, duplicates = [], found, held = [], replaced = []] = answer;
     if (this.forgot(this.#keys[0]!, sentAt, found !== undefined && String(found) === 'unrecorded')) {
       this.#tellForgotten();

@@ -5,6 +5,7 @@ import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
 import type { Logger } from '../../base/logger';
 import type { RedisConfig } from './driver';
+import type { NewBatch } from '../batch-store';
 import type {
   Connection,
   Counts,
@@ -35,6 +36,7 @@ import { pagesOf } from '../../base/pages';
 import { PushLane, PUSHES_AT_ONCE } from './push-lane';
 import { QueueNames } from './queue-names';
 import { RecordedCalls } from './recorded-calls';
+import { RedisBatchStore } from './redis-batch-store';
 import { RedisControl } from './redis-control';
 import { RedisFailedStore } from './redis-failed-store';
 import { RedisLockStore } from './redis-lock-store';
@@ -74,6 +76,7 @@ export class RedisConnection extends StoreConnection implements Connection {
   readonly pushesAtOnce = PUSHES_AT_ONCE;
   readonly failed: RedisFailedStore;
   readonly locks: RedisLockStore;
+  readonly batches: RedisBatchStore;
   readonly control: RedisControl;
   readonly #source: ClientSource;
   readonly #prefix: string;
@@ -113,6 +116,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     }
     this.failed = new RedisFailedStore(this.#store);
     this.locks = new RedisLockStore(this.#store);
+    this.batches = new RedisBatchStore(this.#store);
     this.control = new RedisControl(this.#store, () => this.#time());
     this.#waiters = new RedisWaiters(this.#store, source, this.#exchanger);
   }
@@ -129,16 +133,15 @@ export class RedisConnection extends StoreConnection implements Connection {
     return this.#store.caller.isAway;
   }
 
-  async push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | undefined> {
+  async push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | undefined> {
     this.checkOpen('push');
     const { caller, keys, names } = this.#store;
-    const lane = this.#pushes.ensure(
-      queue,
-      () => new PushLane(caller, queue, keys.queue(queue), () => this.#addNameAgain(queue)),
-    );
+    const lane = this.#pushes.ensure(queue, () => new PushLane(caller, queue, keys, () => this.#addNameAgain(queue)));
     // Sent before the push, so that no job is in a queue that nobody lists. Where it fails, the next push sends it.
     if (!names.has(queue)) names.add(queue).catch(() => undefined);
-    return lane.push(entries);
+    // Nobody pushes to the queues of what a batch sends.
+    for (const { queue: own } of begins?.callbacks ?? []) if (!names.has(own)) names.add(own).catch(() => undefined);
+    return lane.push(entries, begins);
   }
 
   #addNameAgain(queue: string): void {
@@ -207,10 +210,11 @@ export class RedisConnection extends StoreConnection implements Connection {
   async clear(queue: string): Promise<number> {
     this.checkOpen('clear');
     let cleared = 0;
+    let most: unknown = -1;
     for (;;) {
       const [, count, left] = await this.#store.recorded.ask(queue, {
         script: 'clear',
-        keys: ({ ready, delayed, reserved, notify, cancelled, reasons, unique }) => [
+        keys: ({ ready, delayed, reserved, notify, cancelled, reasons, unique, batches, cancelledBatches }) => [
           ready,
           delayed,
           reserved,
@@ -218,11 +222,15 @@ export class RedisConnection extends StoreConnection implements Connection {
           cancelled,
           reasons,
           unique,
+          batches,
+          cancelledBatches,
         ],
+        args: [Number(most)],
         consequence: `queue '${queue}' was not cleared`,
       });
       cleared += Number(count);
-      if (left !== 1) return cleared;
+      if (left === undefined) return cleared;
+      most = left;
     }
   }
 

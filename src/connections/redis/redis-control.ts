@@ -181,13 +181,15 @@ export class RedisControl implements Control {
   async #look(id: string, queue: string, way: Way, reason: string, from = 0): Promise<Look> {
     const [word, seen = 0] = await this.#store.recorded.ask(queue, {
       script: 'cancel',
-      keys: ({ ready, delayed, reserved, cancelled, reasons, unique }) => [
+      keys: ({ ready, delayed, reserved, cancelled, reasons, unique, batches, cancelledBatches }) => [
         ready,
         delayed,
         reserved,
         cancelled,
         reasons,
         unique,
+        batches,
+        cancelledBatches,
       ],
       args: [id, way, reason, from],
       consequence: `job ${id} was not cancelled`,

@@ -78,7 +78,7 @@ export class RedisFailedStore implements FailedStore {
     this.#store.checkOpen('failed.retry');
     const [word, holder] = await this.#store.recorded.ask(entry.queue, {
       script: 'retry',
-      keys: ({ failed, failedJobs, ready, notify, cancelled, reasons, unique }) => [
+      keys: ({ failed, failedJobs, ready, notify, cancelled, reasons, unique, batches, cancelledBatches }) => [
         failed,
         failedJobs,
         ready,
@@ -86,6 +86,8 @@ export class RedisFailedStore implements FailedStore {
         cancelled,
         reasons,
         unique,
+        batches,
+        cancelledBatches,
       ],
       args: [entry.id, entry.payload, payload],
       consequence: `the failed job ${entry.id} was not sent back`,

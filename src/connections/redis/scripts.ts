@@ -4,7 +4,7 @@ import { scriptText } from './script-text';
 
 /** The first word of an answer, by script. Any other one, `stale` among them, is refused. */
 const ANSWERS = {
-  push: ['pushed', 'gap'],
+  push: ['pushed', 'gap', 'ended'],
   exchange: ['exchanged'],
   renew: ['renewed'],
   permitted: ['permitted'],
@@ -17,6 +17,10 @@ const ANSWERS = {
   cancel: ['removed', 'signalled', 'marked', 'unseen', 'unknown'],
   pause: ['paused', 'unchanged'],
   resume: ['resumed', 'unchanged'],
+  'batch-cancel': ['cancelled', 'unchanged'],
+  'batch-hold': ['held', 'unchanged'],
+  'batch-prune': ['pruned'],
+  'batch-seal': ['sealed', 'unchanged'],
   'lock-acquire': ['acquired', 'held'],
   'lock-renew': ['renewed', 'lost'],
   'lock-release': ['released', 'lost'],

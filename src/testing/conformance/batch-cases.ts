@@ -7,7 +7,7 @@ import {
   BATCH,
   begin,
   callback,
-  CALLBACKS,
+  callbacksTo,
   counts,
   find,
   link,
@@ -58,11 +58,11 @@ export const batchCases: readonly CaseDefinition[] = [
       await sent(world, 'then', 'finally', 'next');
     },
     async 'callbacks go where they are to go, with what is said of them'(world) {
-      const callbacks = [callback('then', world.secondQueue), callback('finally', world.queue)];
+      const callbacks = [callback('then', world.neighbour), callback('finally', world.queue)];
       await begin(world, [member('a')], { callbacks });
       await world.settles(completed(await world.reserveOne()));
       await world.handsOut('finally');
-      const then = await world.reserveOne({ queues: [world.secondQueue] });
+      const then = await world.reserveOne({ queues: [world.neighbour] });
       const { head, id } = callbacks[0]!;
       assert.equal(then.payload.toString().replace(/"attempts":1\}$/, '"attempts":0}'), callbackPayload({ head, id }));
     },
@@ -118,7 +118,7 @@ export const batchCases: readonly CaseDefinition[] = [
       const [a, b, c] = await world.reserveAll();
       await world.settles(withCause(a!, 'out of "paper"\\'));
       assert.notEqual((await find(world)).cancelledAt, undefined);
-      const told = await world.reserveOne({ queues: ['callbacks'] });
+      const told = await world.reserveOne({ queues: [world.neighbour] });
       const { cause } = JSON.parse(told.payload.toString()) as { cause: unknown };
       assert.deepEqual(cause, { id: 'a', name: 'Probe', message: 'out of "paper"\\' });
       await world.settles(completed(told), withCause(b!), completed(c!));
@@ -206,7 +206,7 @@ export const batchCases: readonly CaseDefinition[] = [
       assert.notEqual((await find(world)).openUntil, undefined);
       await world.advance(30);
       assert.equal(await storeOf(world).seal(BATCH, world.queue, cause), true);
-      const told = await world.reserveOne({ queues: ['callbacks'] });
+      const told = await world.reserveOne({ queues: [world.neighbour] });
       assert.deepEqual((JSON.parse(told.payload.toString()) as { cause: unknown }).cause, cause);
       await world.settles(completed(told));
       const left = await world.reserveAll();
@@ -224,7 +224,7 @@ export const batchCases: readonly CaseDefinition[] = [
       await begin(
         world,
         ids.map((id) => member(id)),
-        { callbacks: [callback('progress')], every: 2, allowsFailures: true },
+        { callbacks: [callback('progress', world.neighbour)], every: 2, allowsFailures: true },
       );
       const [a, b, c, d, e] = await world.reserveAll();
       await world.settles(completed(a!));
@@ -235,10 +235,10 @@ export const batchCases: readonly CaseDefinition[] = [
       await sent(world, 'progress-4');
     },
     async 'callbacks of one event are all sent, in their order'(world) {
-      const callbacks = [callback('catch', 'callbacks', 'first'), callback('catch', 'callbacks', 'second')];
+      const callbacks = ['first', 'second'].map((id) => callback('catch', world.neighbour, id));
       await begin(world, [member('a')], { callbacks });
       await world.settles(withCause(await world.reserveOne()));
-      const told = await world.reserveAll({ queues: ['callbacks'] });
+      const told = await world.reserveAll({ queues: [world.neighbour] });
       assert.deepEqual(idsOf(told), ['first', 'second']);
     },
     async 'the last jobs of a batch, which end at once by two clients, end it once'(world) {
@@ -285,7 +285,7 @@ export const batchCases: readonly CaseDefinition[] = [
         batch: { id: BATCH, weight: 2 },
       };
       const entries = ['a', 'b'].map((id): Entry => ({ payload: withTies(probe(id), ties), ties }));
-      const batch = { id: BATCH, name: 'images', allowsFailures: false, callbacks: CALLBACKS };
+      const batch = { id: BATCH, name: 'images', allowsFailures: false, callbacks: callbacksTo(world.neighbour) };
       assert.deepEqual(await world.connection.push(world.queue, entries, batch), ['queued', { duplicate: 'a' }]);
       await counts(world, { pending: 2 });
       await world.settles(link(await world.reserveOne(), 'c'));

@@ -20,15 +20,23 @@ export const link = (reservation: Reservation, id: string, weight = 1, queue = r
 });
 
 /** A callback whose id is the event. */
-export function callback(on: BatchCallback['on'], queue = 'callbacks', id: string = on): BatchCallback {
+export function callback(on: BatchCallback['on'], queue: string, id: string = on): BatchCallback {
   const payload = probe(id);
   return { on, queue, head: payload.slice(0, payload.lastIndexOf('"id"')), id };
 }
 
-export const CALLBACKS = (['then', 'catch', 'finally', 'next'] as const).map((on) => callback(on));
+/** One for each event but the progress. */
+export const callbacksTo = (queue: string): readonly BatchCallback[] =>
+  (['then', 'catch', 'finally', 'next'] as const).map((on) => callback(on, queue));
 
 export async function begin(world: World, entries: readonly Entry[], options: Partial<NewBatch> = {}): Promise<void> {
-  const batch = { id: BATCH, name: 'images', allowsFailures: false, callbacks: CALLBACKS, ...options };
+  const batch = {
+    id: BATCH,
+    name: 'images',
+    allowsFailures: false,
+    callbacks: callbacksTo(world.neighbour),
+    ...options,
+  };
   assert.deepEqual((await world.connection.push(world.queue, entries, batch)) ?? [], [], 'all are in');
 }
 
@@ -53,7 +61,7 @@ export async function counts(world: World, counted: Counted): Promise<void> {
 
 /** Asserts that these callbacks, and no others, were sent since the last look. */
 export async function sent(world: World, ...ids: readonly string[]): Promise<void> {
-  const sending = await world.reserveAll({ queues: ['callbacks'] });
+  const sending = await world.reserveAll({ queues: [world.neighbour] });
   assert.deepEqual(new Set(idsOf(sending)), new Set(ids), 'what was sent');
   assert.equal(sending.length, ids.length, 'once');
   if (sending.length > 0) await world.settles(...sending.map(completed));

@@ -14,6 +14,11 @@ export interface ConformanceHarness {
   advance(seconds: Seconds): void | Promise<void>;
   /** Another client of the same store, as another process has. Left out: the same connection plays both parts. */
   second?(): Connection | Promise<Connection>;
+  /**
+   * Another queue that the store reaches in one step with this one, where it is divided: a batch is to send jobs to it. Left out:
+   * it reaches all of them so.
+   */
+  neighbour?(queue: string): string;
   /** Closes the connections, and removes what the case left in the store. */
   dispose(): Promise<void>;
 }

@@ -99,11 +99,14 @@ export class World {
   readonly queue = 'probes';
   readonly secondQueue = 'more-probes';
   readonly queues = [this.queue, this.secondQueue];
+  /** What a batch of `queue` may send jobs to. */
+  readonly neighbour: string;
   readonly #harness: ConformanceHarness;
 
   constructor(harness: ConformanceHarness, other: Connection) {
     this.#harness = harness;
     this.connection = harness.connection;
+    this.neighbour = harness.neighbour?.(this.queue) ?? this.secondQueue;
     this.other = other;
   }
 

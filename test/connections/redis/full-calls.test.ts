@@ -125,7 +125,7 @@ it('wait for all before them: one may be given up while one before it is still t
       return reply;
     }
   }
-  const keys = new Keys(world.prefix, false).queue('q');
+  const keys = new Keys(world.prefix, false);
   const lane = new PushLane(new FaultyCaller(link, settings), 'q', keys, () => undefined);
   const [one, two, three] = pages('', 3);
   const pushes = [one, two, three].map((page) => lane.push(page!.map((text) => ({ payload: text }))));

@@ -14,6 +14,9 @@ describe('the names of keys', () => {
       control: 'queues::control',
       cancelled: 'queues::cancelled',
       unique: 'queues::unique',
+      batches: 'queues::batches',
+      begunBatches: 'queues::batches:begun',
+      cancelledBatches: 'queues::batches:cancelled',
       client: 'queues:mail:client:abc',
     });
   });

@@ -4,7 +4,7 @@ import { Job } from '../../../src/job/job';
 import { silentLogger } from '../../../src/base/console-logger';
 import type { DatabaseConfig } from '../../../src/connections/sql/driver';
 import { QueueManager } from '../../../src/application/queue-manager';
-import { BATCH, CALLBACKS, member } from '../../../src/testing/conformance/batch-probes';
+import { BATCH, callbacksTo, member } from '../../../src/testing/conformance/batch-probes';
 import type { QueuePusher } from '../../../src/dispatch/queue-pusher';
 
 @Job()
@@ -125,7 +125,7 @@ export function describeTransactions(database: ManagedDatabase, ways: Ways): voi
 
 /** Where the store keeps batches. */
 export function describeBatches(database: ManagedDatabase, ways: Ways): void {
-  const batch = { id: BATCH, name: 'images', allowsFailures: false, callbacks: CALLBACKS };
+  const batch = { id: BATCH, name: 'images', allowsFailures: false, callbacks: callbacksTo('callbacks') };
   const find = (): Promise<unknown> => database.manager.driver().batches!.find(BATCH);
 
   describe.each(ways)('a transaction by %s', (_name, within) => {

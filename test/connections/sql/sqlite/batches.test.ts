@@ -2,7 +2,7 @@ import type { NewBatch } from '../../../../src/connections/batch-store';
 import type { Reservation, Settlement } from '../../../../src/connections/contract';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { withTies } from '../../../../src/payload/ties';
-import { BATCH, callback, CALLBACKS, link, member } from '../../../../src/testing/conformance/batch-probes';
+import { BATCH, callback, callbacksTo, link, member } from '../../../../src/testing/conformance/batch-probes';
 import { completed, failed } from '../../../../src/testing/conformance/world';
 import { idOf, payload, reserve, TemporaryDatabase } from '../open-database';
 
@@ -16,7 +16,7 @@ beforeEach(() => {
 
 afterEach(() => database.dispose());
 
-const batch: NewBatch = { id: BATCH, name: 'images', allowsFailures: false, callbacks: CALLBACKS };
+const batch: NewBatch = { id: BATCH, name: 'images', allowsFailures: false, callbacks: callbacksTo('callbacks') };
 
 /** Runs statements on the file, as another program. */
 function alter(text: string): void {

@@ -1,0 +1,28 @@
+-- batch-cancel.lua: have the jobs of a batch that wait be handed out as cancelled.
+--
+--   parts    texts unique ties batches
+--
+--   KEYS[1] client              string  the recorded answer of this client
+--   KEYS[2] batches             hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[3] cancelled_batches   zset    id of a cancelled batch that has not finished -> when it was cancelled (s)
+--   ARGV[1] offset              number  see parts/base.lua
+--   ARGV[2] sequence            number  see parts/base.lua
+--   ARGV[3] id                  string
+--
+--   returns  {'cancelled'} | {'unchanged'} | {'stale'}      (only 'cancelled' writes anything)
+--            unchanged: it takes no more jobs, or is not known
+--   keeps    I7 I14
+--   cost     O(log n) in the number of cancelled batches
+
+local client, batches, cancelled_batches = KEYS[1], KEYS[2], KEYS[3]
+local sequence, id = tonumber(ARGV[2]), ARGV[3]
+
+local known = recall(client, sequence)
+if known then return known end
+
+local batch, moment = batch_of(batches, id), clock()
+if end_of(batch) then return { 'unchanged' } end
+
+batch.cancelled = moment
+carry_out({ step_of(batches, cancelled_batches, batch, {}, moment) })
+return record(client, sequence, { 'cancelled' })

@@ -1,0 +1,40 @@
+/** What `lua/push.lua` is told of the batch that entries join: its keys, and arguments behind those of the entries. */
+import type { NewBatch } from '../batch-store';
+import type { Entry } from '../contract';
+import { isReady } from './entries';
+import type { Keys } from './keys';
+import { whenOf } from './lane';
+
+export interface Joining {
+  readonly id: string;
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+}
+
+/** Undefined: they join none. */
+export function joiningOf(
+  keys: Keys,
+  queue: string,
+  entries: readonly Entry[],
+  begins: NewBatch | undefined,
+): Joining | undefined {
+  const id = begins?.id ?? entries[0]?.ties?.batch?.id;
+  if (id === undefined) return undefined;
+  // In the order in which the script numbers them.
+  const numbered = [...entries.filter(isReady), ...entries.filter((entry) => !isReady(entry))];
+  const weights = numbered.map(({ ties }) => (ties?.batch?.id === id ? ties.batch.weight : 0));
+  const args = [id, weights.reduce((sum, weight) => sum + weight, 0), weights.join(' '), ...beginningOf(begins)];
+  const { batches, begunBatches, cancelledBatches } = keys.queue(queue);
+  const callbackKeys = (begins?.callbacks ?? []).flatMap((callback) => {
+    const { ready, delayed, notify } = keys.queue(callback.queue);
+    return [ready, delayed, notify];
+  });
+  return { id, keys: [batches, begunBatches, cancelledBatches, ...callbackKeys], args: [...args, args.length] };
+}
+
+function beginningOf(begins: NewBatch | undefined): readonly (string | number)[] {
+  if (begins === undefined) return [];
+  const { name, allowsFailures, openFor = 0, every = 0, callbacks } = begins;
+  const sent = callbacks.flatMap(({ on, delay = 0, dueAt, head, id }) => [on, whenOf(delay, dueAt), head, id]);
+  return [name, allowsFailures ? 1 : 0, openFor, every, ...sent];
+}

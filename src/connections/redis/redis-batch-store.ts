@@ -1,0 +1,150 @@
+/** The batches of a Redis: all in one hash, in a cluster in one for each queue. The scripts that move jobs count in them. */
+import type { Milliseconds, Seconds } from '../../base/clock';
+import type { Cause } from '../../payload/chain';
+import type { BatchState, BatchStore } from '../batch-store';
+import type { RedisStore } from './store';
+
+/** Not in a cluster: the empty name, which is no queue's. The calls that change batches are recorded under it. */
+const SHARED = '';
+
+interface Listed {
+  readonly owner: string;
+  readonly id: string;
+  readonly begun: number;
+}
+
+export class RedisBatchStore implements BatchStore {
+  readonly #store: RedisStore;
+
+  constructor(store: RedisStore) {
+    this.#store = store;
+  }
+
+  async find(id: string, queue?: string): Promise<BatchState | undefined> {
+    this.#store.checkOpen('batches.find');
+    for (const owner of await this.#owners(queue)) {
+      const found = await this.#read(owner, id);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  async list({ limit, offset = 0 }: { readonly limit: number; readonly offset?: number | undefined }) {
+    this.#store.checkOpen('batches.list');
+    const owners = await this.#owners(undefined);
+    const lists = await Promise.all(owners.map((owner) => this.#newestOf(owner, offset + limit)));
+    const listed = lists
+      .flat()
+      .toSorted((a, b) => b.begun - a.begun)
+      .slice(offset, offset + limit);
+    const states = await Promise.all(listed.map(({ owner, id }) => this.#read(owner, id)));
+    // One that was forgotten since is left out.
+    return states.filter((state) => state !== undefined);
+  }
+
+  async hold(id: string, queue?: string): Promise<boolean> {
+    this.#store.checkOpen('batches.hold');
+    return this.#change('batch-hold', 'held', id, queue, []);
+  }
+
+  async seal(id: string, queue?: string, abandoned?: Cause): Promise<boolean> {
+    this.#store.checkOpen('batches.seal');
+    const cause = abandoned === undefined ? '' : JSON.stringify(abandoned);
+    return this.#change('batch-seal', 'sealed', id, queue, [cause]);
+  }
+
+  async cancel(id: string, queue?: string): Promise<boolean> {
+    this.#store.checkOpen('batches.cancel');
+    return this.#change('batch-cancel', 'cancelled', id, queue, []);
+  }
+
+  async prune(options: { readonly olderThan: Seconds; readonly unfinished?: boolean | undefined }): Promise<number> {
+    this.#store.checkOpen('batches.prune');
+    let pruned = 0;
+    for (const owner of await this.#owners(undefined)) {
+      for (let from = 0; from >= 0;) {
+        const [, count, next] = await this.#store.recorded.ask(owner, {
+          script: 'batch-prune',
+          keys: ({ batches, begunBatches, cancelledBatches }) => [batches, begunBatches, cancelledBatches],
+          args: [options.olderThan, options.unfinished === true ? 'also' : 'not', from],
+          consequence: 'old batches were not forgotten',
+        });
+        pruned += Number(count);
+        from = Number(next);
+      }
+    }
+    return pruned;
+  }
+
+  async #change(
+    script: 'batch-hold' | 'batch-seal' | 'batch-cancel',
+    done: 'held' | 'sealed' | 'cancelled',
+    id: string,
+    queue: string | undefined,
+    args: readonly string[],
+  ): Promise<boolean> {
+    for (const owner of await this.#owners(queue)) {
+      const [word] = await this.#store.recorded.ask(owner, {
+        script,
+        keys: ({ batches, cancelledBatches }) => [batches, cancelledBatches],
+        args: [id, ...args],
+        consequence: `the batch ${id} was not ${done}`,
+      });
+      if (String(word) === done) return true;
+    }
+    return false;
+  }
+
+  /** Whose hashes it may stand in. */
+  async #owners(queue: string | undefined): Promise<readonly string[]> {
+    const { cluster, names } = this.#store;
+    if (cluster === undefined) return [SHARED];
+    return queue === undefined ? names.all() : [queue];
+  }
+
+  async #newestOf(owner: string, limit: number): Promise<readonly Listed[]> {
+    if (limit === 0) return [];
+    const { begunBatches } = this.#store.keys.queue(owner);
+    const flat = (await this.#ask('zrevrange', [begunBatches, 0, limit - 1, 'WITHSCORES'])) as readonly Buffer[];
+    const listed: Listed[] = [];
+    for (let at = 0; at < flat.length; at += 2) {
+      listed.push({ owner, id: flat[at]!.toString(), begun: Number(flat[at + 1]!.toString()) });
+    }
+    return listed;
+  }
+
+  async #read(owner: string, id: string): Promise<BatchState | undefined> {
+    const { batches } = this.#store.keys.queue(owner);
+    const [kept, name] = (await this.#ask('hmget', [batches, id, `${id}:name`])) as readonly (Buffer | null)[];
+    return stateOf(id, String(kept ?? ''), String(name ?? ''));
+  }
+
+  #ask(command: string, args: readonly (string | number)[]): Promise<unknown> {
+    return this.#store.caller.command(command, args, { consequence: 'the batches were not read' });
+  }
+}
+
+/** As `lua/parts/batches.lua` writes it. */
+function stateOf(id: string, kept: string, name: string): BatchState | undefined {
+  const numbers = kept.split(' ').map(Number);
+  const [pending, completed, failed, skipped, begun, cancelled, finished, open, , , allows] = numbers;
+  if (allows === undefined) return undefined;
+  return {
+    id,
+    name,
+    allowsFailures: allows === 1,
+    pending: pending!,
+    completed: completed!,
+    failed: failed!,
+    skipped: skipped!,
+    createdAt: momentOf(begun!)!,
+    cancelledAt: momentOf(cancelled!),
+    finishedAt: momentOf(finished!),
+    openUntil: momentOf(open!),
+  };
+}
+
+/** @param microseconds 0: never */
+function momentOf(microseconds: number): Milliseconds | undefined {
+  return microseconds === 0 ? undefined : Math.floor(microseconds / 1000);
+}
