@@ -45,6 +45,8 @@ export interface NewBatch {
 /** What a store tells of a batch. In it, pending + completed + failed + skipped are all its jobs. */
 export interface BatchState {
   readonly id: string;
+  /** Where it is kept, in a store that keeps the batches of each queue apart. */
+  readonly queue?: string | undefined;
   readonly name: string;
   readonly allowsFailures: boolean;
   /** Jobs that wait or run, and the links behind them. */

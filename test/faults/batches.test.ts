@@ -1,10 +1,12 @@
-import type { JobBus } from '../../src/dispatch/bus';
-import { Worker } from '../../src/index';
+import { JobBus } from '../../src/dispatch/bus';
+import { builtInConnectors, QueueManager, silentLogger, Worker } from '../../src/index';
 import { Job } from '../../src/job/job';
 import { elapse } from '../support/application';
 import { eventually } from '../support/eventually';
 import { requireBuild } from '../support/project';
+import { startRedisServer } from '../support/redis-server';
 import { faultyApplication } from './faulty-connection';
+import { FaultyProxy } from './kit/faulty-proxy';
 import { Link } from './kit/programs/jobs';
 import { Stage } from './kit/stage';
 import type { WorkerProcess } from './kit/worker-process';
@@ -13,6 +15,7 @@ const LEASE = 1;
 const [THEN, CAUGHT, FINALLY] = [7, 8, 9];
 
 let ran: string[];
+let inHandle: () => void;
 
 @Job({ tries: 1 })
 class Step extends Job {
@@ -21,12 +24,14 @@ class Step extends Job {
   }
   handle(): void {
     ran.push(this.text);
+    inHandle();
   }
 }
 
 beforeAll(() => requireBuild());
 beforeEach(() => {
   ran = [];
+  inHandle = () => undefined;
 });
 
 const batchOf = (bus: JobBus) =>
@@ -38,7 +43,7 @@ const batchOf = (bus: JobBus) =>
 
 const ONCE = ['a', 'b', 'c', 'finally', 'then'];
 
-describe.each(['sqlite', 'postgres'] as const)('a batch on %s', (store) => {
+describe.each(['redis', 'sqlite'] as const)('a batch on %s', (store) => {
   let stage: Stage;
 
   beforeEach(async () => {
@@ -106,6 +111,28 @@ describe.each(['sqlite', 'postgres'] as const)('a batch on %s', (store) => {
     expect(started()).toEqual(all);
     expect(await batch.refresh()).toMatchObject({ pending: 0, failed: 1, isCancelled: true });
   });
+});
+
+it('a batch on Redis counts each job once though no answer arrives at first', async () => {
+  const server = await startRedisServer();
+  const proxy = await FaultyProxy.start(server.port);
+  const manager = new QueueManager(
+    { connectors: builtInConnectors, logger: silentLogger },
+    { connections: { store: { driver: 'redis', url: proxy.url } } },
+  );
+  inHandle = () => proxy.loseReplies(2);
+  try {
+    proxy.loseReplies(2);
+    const batch = await batchOf(new JobBus(() => manager)).dispatch();
+    await new Worker({ stopWhenEmpty: true }, manager).run();
+
+    expect(ran.toSorted()).toEqual(ONCE);
+    expect(await batch.refresh()).toMatchObject({ total: 3, completed: 3 });
+  } finally {
+    await manager.close();
+    await proxy.stop();
+    await server.stop();
+  }
 });
 
 it.each([1, 2, 3, 4, 5, 6])('a batch ends once though the answer to call %d is lost', async (place) => {

@@ -61,7 +61,7 @@ describe('the samples', () => {
     expectAllWelcomed(lines);
   });
 
-  it.each(['SQLite'])('image-pipeline ends its batch of chains once, on %s', async (store) => {
+  it.each(['SQLite', 'Redis'])('image-pipeline ends its batch of chains once, on %s', async (store) => {
     const lines = await run('image-pipeline', store === 'Redis' ? { REDIS_URL: server?.url } : {});
     expect(lines.filter((line) => line.startsWith('progress'))).toHaveLength(4);
     expect(lines.slice(-3).toSorted()).toEqual([

@@ -240,6 +240,7 @@ describe('a batch', () => {
     const batch = await watched(notes(2500)).dispatch();
     expect(batch).toMatchObject({ pending: 2500 });
     expect(await batch.refresh()).toMatchObject({ pending: 2500, isOpen: false });
+    expect(await application.manager.connection().counts('default')).toMatchObject({ ready: 2500, delayed: 0 });
     await work();
     expect(ran.slice(-2)).toEqual(['then', 'finally']);
     expect(await countsOf(batch.id)).toEqual([0, 2500, 0, 0]);

@@ -116,7 +116,8 @@ export class RedisBatchStore implements BatchStore {
   async #read(owner: string, id: string): Promise<BatchState | undefined> {
     const { batches } = this.#store.keys.queue(owner);
     const [kept, name] = (await this.#ask('hmget', [batches, id, `${id}:name`])) as readonly (Buffer | null)[];
-    return stateOf(id, String(kept ?? ''), String(name ?? ''));
+    const state = stateOf(id, String(kept ?? ''), String(name ?? ''));
+    return state && (owner === SHARED ? state : { ...state, queue: owner });
   }
 
   #ask(command: string, args: readonly (string | number)[]): Promise<unknown> {

@@ -27,7 +27,7 @@ export class Batch {
 
   constructor(manager: DispatchApplication, connection: string, state: BatchState, queue?: string) {
     this.#manager = manager;
-    this.#queue = queue;
+    this.#queue = queue ?? state.queue;
     this.#state = state;
     this.connection = connection;
     this.id = state.id;

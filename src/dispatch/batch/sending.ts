@@ -10,6 +10,7 @@ import type { EncodedJob } from '../job-encoder';
 import { type Target, targetWithin } from '../send';
 import type { Chunk, Chunks } from './chunks';
 import { runInTurn } from './in-turn';
+import { uuidv7 } from '../../payload/uuid';
 import type { BatchPlace } from './members';
 
 const NOTHING_MORE: Pick<Chunks, 'next' | 'close'> = {
@@ -24,6 +25,8 @@ export class Sending {
   readonly #driver: Connection;
   readonly #target: Target;
   readonly #isWithin: boolean;
+  readonly #sealId = uuidv7();
+  #sealQueue: string | undefined;
   #queued = 0;
   state: BatchState;
 
@@ -62,10 +65,16 @@ export class Sending {
         if (more.jobs.length > 0) await this.#sendRest(more.jobs);
         else if (!more.isLast) await this.#driver.batches?.hold(this.#place.id, this.#place.queue);
       }
-      if (!this.#isWithin) await this.#driver.batches?.seal(this.#place.id, this.#place.queue);
+      if (!this.#isWithin) await this.#close();
     } catch (error) {
       await this.#giveUp(chunks, error, chunk);
     }
+  }
+
+  async #close(): Promise<void> {
+    await this.#driver.batches?.seal(this.#place.id, this.#place.queue);
+    // It would find nothing to do, and have who drains the queue wait for it. Where it stays, it costs a minute's wait and no more.
+    await this.#driver.control?.cancel(this.#sealId, this.#sealQueue).catch(() => undefined);
   }
 
   /** Gives what is left to be sent; undefined: all is in, and nothing more comes. */
@@ -113,8 +122,15 @@ export class Sending {
   }
 
   #seal(queue: string, total: number | undefined): EncodedJob {
-    const payload = sealText(this.#place.id, total, this.#manager.registry);
-    return { id: '', name: 'the seal', connection: this.#place.connection, queue, entry: { payload, delay: OPEN_FOR } };
+    const payload = sealText(this.#sealId, this.#place.id, total, this.#manager.registry);
+    this.#sealQueue = queue;
+    return {
+      id: this.#sealId,
+      name: 'the seal',
+      connection: this.#place.connection,
+      queue,
+      entry: { payload, delay: OPEN_FOR },
+    };
   }
 
   /** Its jobs that are in are not to run for nothing. Where this fails as well, the seal does it. */

@@ -9,7 +9,6 @@ import { declareJob } from '../../job/declare';
 import { JobContext } from '../../job/job-context';
 import { type JobRegistry, registry } from '../../job/registry';
 import { encodePayload } from '../../payload/payload-text';
-import { uuidv7 } from '../../payload/uuid';
 import { batchIncomplete } from '../errors';
 
 /** Seconds that each call may take, and the pause between two. */
@@ -48,8 +47,8 @@ export function declareSeal(): void {
   declareJob(Seal, options, declareSeal, true);
 }
 
-export function sealText(batch: string, total: number | undefined, classes: JobRegistry): string {
+export function sealText(id: string, batch: string, total: number | undefined, classes: JobRegistry): string {
   declareSeal();
   const definition = classes.definitionOf(Seal)!;
-  return encodePayload({ definition, job: new Seal(batch, total), chosen: {}, id: uuidv7(), classes });
+  return encodePayload({ definition, job: new Seal(batch, total), chosen: {}, id, classes });
 }
