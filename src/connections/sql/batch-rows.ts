@@ -62,20 +62,23 @@ export class BatchRows {
   /** Why it takes no more jobs; undefined: it does. @param begins it is there from now on */
   *begin(id: string, begins: NewBatch | undefined): Work<BatchEnd | undefined> {
     if (begins === undefined) return endOf((yield* this.#held(id))?.batch);
-    yield* this.prune(BATCH_KEPT, false, SWEPT);
+    for (const statement of this.beginning(begins)) yield* run(statement);
+    return undefined;
+  }
+
+  /** Adds its row, and removes some that finished long ago. */
+  beginning({ id, name, allowsFailures, callbacks, every, openFor }: NewBatch): readonly Sql[] {
     const { after, now, text, key, replace, tables } = this.#dialect;
-    const { name, allowsFailures, callbacks, every = null, openFor = null } = begins;
     const row = {
       id: key(id),
       name: text(name),
       allows_failures: raw(allowsFailures ? 'TRUE' : 'FALSE'),
       ...{ pending: 0, completed: 0, failed: 0, skipped: 0 },
       created_at: now(),
-      ...{ finished_at: null, cancelled_at: null, open_until: openFor === null ? null : after(openFor) },
-      ...{ every_jobs: every, open_for: openFor, callbacks: text(JSON.stringify(callbacks)), sent: '' },
+      ...{ finished_at: null, cancelled_at: null, open_until: openFor === undefined ? null : after(openFor) },
+      ...{ every_jobs: every ?? null, open_for: openFor ?? null, callbacks: text(JSON.stringify(callbacks)), sent: '' },
     };
-    yield* run(replace(tables.batches, ['id'], row));
-    return undefined;
+    return [this.#removal(BATCH_KEPT, false, SWEPT), replace(tables.batches, ['id'], row)];
   }
 
   /** These are in their queues. Returns what is sent by it. */
@@ -146,11 +149,18 @@ export class BatchRows {
 
   /** Removes up to so many of those that finished long ago, or began then and have not finished. Returns how many. */
   *prune(age: Seconds, unfinished: boolean, most: number): Work<number> {
+    return yield* written(this.#removal(age, unfinished, most));
+  }
+
+  #removal(age: Seconds, unfinished: boolean, most: number): Sql {
     const { tables, after, remove, skipLocked } = this.#dialect;
     const isOld = sql`finished_at < ${after(-age)}`;
     const condition = unfinished ? sql`(${isOld} OR finished_at IS NULL AND created_at < ${after(-age)})` : isOld;
-    const page = sql`SELECT id FROM ${tables.batches} WHERE ${condition} LIMIT ${most} ${skipLocked}`;
-    return yield* written(remove(tables.batches, 'id', page));
+    return remove(
+      tables.batches,
+      'id',
+      sql`SELECT id FROM ${tables.batches} WHERE ${condition} LIMIT ${most} ${skipLocked}`,
+    );
   }
 
   /** Undefined also where it is not there: whoever pruned it did not want to hear of it. */

@@ -5,5 +5,5 @@ export const STORES = {
   SQLite: ALL_CAPABLE,
   PostgreSQL: ALL_CAPABLE,
   // Its workers look now and then.
-  MySQL: { ...ALL_CAPABLE, batches: false, wake: false },
+  MySQL: { ...ALL_CAPABLE, wake: false },
 } as const;

@@ -30,7 +30,7 @@ export function outlookStatement(
   { of, state, at }: Line,
   read: Dialect['read'],
   queue: string | Sql,
-  cancelling = raw('NULL'),
+  cancelling: Sql,
 ): Sql {
   const line = of(queue);
   return sql`SELECT

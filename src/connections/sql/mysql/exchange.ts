@@ -6,12 +6,14 @@
  */
 import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
 import type { ReserveRequest } from '../../contract';
+import { findUnfinished, IS_CANCELLED } from '../batch-rows';
 import type { CallMark } from '../call-marks';
 import type { Ending, Exchange, Exchanged, TakenJob } from '../dialect';
 import { addFailed } from '../failed-jobs';
 import { COUNTERS, jobOf } from '../job-row';
 import { FOR_EVER, outlookOf, outlookStatement, queueOutlook } from '../outlook';
 import { raw, type Sql, type SqlResult, type SqlRow, sql, type Work } from '../statement';
+import { leave } from './batch-changes';
 import { lockCalls, recordCall } from './call-records';
 import {
   availableAt,
@@ -49,7 +51,8 @@ export function* exchange(names: MysqlNames, { endings, request, mark }: Exchang
     ...(request === undefined ? [] : take(names, request, mark)),
     recordCall(names, mark, raw('@onqueue_now'), answer),
   ];
-  const settled = sql`SELECT @onqueue_settled, @onqueue_now`;
+  const isLeaving = endings.some(({ leaves }) => leaves !== undefined);
+  const settled = raw(`SELECT @onqueue_settled, @onqueue_now${isLeaving ? ', @onqueue_sent_to' : ''}`);
   const reads = request === undefined ? [settled] : [settled, ...found(names, request, holderOf(mark))];
   return exchanged(yield* packet(writes, reads), request);
 }
@@ -91,7 +94,7 @@ function settle(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
   }
   if (gone.length > 0) statements.push(sql`DELETE job FROM ${jobs} AS job FORCE INDEX (PRIMARY) WHERE ${heldBy(gone)}`);
   statements.push(...new UniqueKeys(names).retake(endings));
-  statements.push(...insertFollowers(names, endings));
+  statements.push(...insertFollowers(names, endings), ...leave(names, endings));
   statements.push(sql`SET @onqueue_settled = CONCAT_WS(',', @onqueue_before, @onqueue_settled)`);
   return statements;
 }
@@ -193,21 +196,34 @@ function found(names: MysqlNames, { queues }: ReserveRequest, holder: string): r
   return [
     sql`SELECT id, payload, ${raw(COUNTERS)}, cancelled, NULL, queue, place FROM ${jobs} FORCE INDEX (${turns})
       WHERE queue IN (${queues}) AND state = ${RESERVED} AND turn = @onqueue_lease AND holder = ${holder}`,
-    ...queues.map((queue) => outlookStatement(names, line, raw, queue)),
+    ...queues.map((queue) => outlookStatement(names, line, raw, queue, findUnfinished(names, IS_CANCELLED))),
   ];
 }
 
 function exchanged(results: readonly SqlResult[], request: ReserveRequest | undefined): Exchanged {
-  const [settledIds = null, now] = results[0]!.rows[0]!;
+  const [settledIds = null, now, queuesSentTo = null] = results[0]!.rows[0]!;
+  const sentTo =
+    queuesSentTo === null
+      ? []
+      : String(queuesSentTo)
+          .split(',')
+          .map((digits) => Buffer.from(digits, 'hex').toString());
   const settled = new Set(
     String(settledIds ?? '')
       .split(',')
       .map(Number),
   );
-  if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity } };
+  if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity }, sentTo };
   const { queues } = request;
   const outlooks = results.slice(2).map(({ rows }, index) => queueOutlook(queues[index]!, rows[0]!));
-  return { settled, taken: inOrder(results[1]!.rows, queues), outlook: outlookOf(outlooks, Number(now)) };
+  const isCancelling = outlooks[0]?.isCancelling;
+  return {
+    settled,
+    taken: inOrder(results[1]!.rows, queues),
+    outlook: outlookOf(outlooks, Number(now)),
+    sentTo,
+    isCancelling,
+  };
 }
 
 /** The rows come in no order. */

@@ -1,7 +1,9 @@
 /** How MySQL writes what all databases do. */
 import type { Seconds } from '../../../base/clock';
-import type { Dialect } from '../dialect';
-import { insertInto, raw, type Sql, sql, transaction, written } from '../statement';
+import { TIED_END, TIES_OPENING } from '../../../payload/ties';
+import { type BatchDialect, BatchRows } from '../batch-rows';
+import { type Dialect, tiedIn } from '../dialect';
+import { insertInto, raw, rowsOf, type Sql, sql, transaction, written } from '../statement';
 import { failedColumns, mysqlLine, now } from './columns';
 import { mysqlErrors } from './mysql-errors';
 import { MysqlJobs } from './mysql-jobs';
@@ -9,35 +11,47 @@ import { keyOf, type MysqlNames } from './mysql-names';
 import { packet } from './mysql-session';
 import { transactionSession } from './transaction-session';
 
+const END = `RIGHT(payload, ${TIED_END})`;
+const tiedEnd = raw(`CASE WHEN LOCATE('${TIES_OPENING}', ${END}) > 0 THEN ${END} END`);
+
 /** @param offset seconds to add to the server's clock: 0 outside tests */
 export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect {
   const current = (): Sql => now(offset());
-  // Not by IN, for which an older server would read the whole table.
-  const remove: Dialect['remove'] = (table, key, page) => {
-    const column = raw(key);
-    return sql`DELETE kept FROM (${page}) AS page STRAIGHT_JOIN ${table} AS kept ON kept.${column} = page.${column}`;
-  };
-  return {
+  const words: BatchDialect = {
     tables: names,
     now: current,
     after: (seconds) => sql`${current()} + ${seconds}`,
     read: raw,
     text: String,
     key: keyOf,
-    insertNew: (table, row) => insertInto(table, row, 'INSERT IGNORE'),
     replace: (table, _key, row) => insertInto(table, row, 'REPLACE'),
-    remove,
-    tiedEnd: raw('NULL'),
-    *removeJobs(page) {
-      return { removed: yield* written(remove(names.jobs, 'id', page)), tied: [] };
+    // Not by IN, for which an older server would read the whole table.
+    remove: (table, key, page) => {
+      const column = raw(key);
+      return sql`DELETE kept FROM (${page}) AS page STRAIGHT_JOIN ${table} AS kept ON kept.${column} = page.${column}`;
     },
     skipLocked: raw('FOR UPDATE SKIP LOCKED'),
     forUpdate: raw('FOR UPDATE'),
+  };
+  return {
+    ...words,
+    insertNew: (table, row) => insertInto(table, row, 'INSERT IGNORE'),
+    tiedEnd,
+    *removeJobs(page) {
+      // In the order in which workers have them that end them.
+      const locked = yield* rowsOf(
+        sql`SELECT job.id, ${tiedEnd} FROM (${page}) AS page STRAIGHT_JOIN ${names.jobs} AS job ON job.id = page.id
+          ORDER BY job.id FOR UPDATE`,
+      );
+      const ids = locked.map(([id]) => Number(id));
+      const removed = ids.length === 0 ? 0 : yield* written(sql`DELETE FROM ${names.jobs} WHERE id IN (${ids})`);
+      return { removed, tied: tiedIn(locked.map(([, end = null]) => end)) };
+    },
     runTogether: packet,
     transaction,
     line: mysqlLine(names),
     failed: failedColumns(current),
-    jobs: new MysqlJobs(names, offset),
+    jobs: new MysqlJobs(names, new BatchRows(words), offset),
     recordsCalls: true,
     trouble: (error) => mysqlErrors.trouble(error),
     sessionOf: transactionSession,

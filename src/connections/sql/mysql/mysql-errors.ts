@@ -7,6 +7,9 @@ const DEADLOCK = 1213;
 /** There is no such savepoint: outside of a transaction none is kept. */
 const NO_SAVEPOINT = 1305;
 
+/** A subquery gave more than one row: our own way to end a packet. */
+const TWO_ROWS = 1242;
+
 /**
  * It was rolled back, and may go through the next time: a conflict, a lock that others keep, a server that is full, starts,
  * stops or changes its part.
@@ -61,6 +64,8 @@ function isUnfit(error: unknown, number: number): boolean {
 export const isDeadlock = (error: unknown): boolean => numberOf(error) === DEADLOCK;
 
 export const isNoSavepoint = (error: unknown): boolean => numberOf(error) === NO_SAVEPOINT;
+
+export const isTwoRows = (error: unknown): boolean => numberOf(error) === TWO_ROWS;
 
 /** The server's own; undefined: it did not answer. Those of the system are negative. */
 function numberOf(error: unknown): number | undefined {

@@ -1,6 +1,8 @@
 /** Jobs on their way into and out of the tables of MySQL. */
 import type { Seconds } from '../../../base/clock';
+import type { BatchEnd, NewBatch } from '../../batch-store';
 import type { RenewResult } from '../../contract';
+import type { BatchRows } from '../batch-rows';
 import type { CallMark } from '../call-marks';
 import {
   type Exchange,
@@ -14,12 +16,13 @@ import {
 import { FENCE } from '../columns';
 import { firstTwin } from '../jobs';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, transaction, type Work } from '../statement';
+import { findEnd, join, REFUSE } from './batch-changes';
 import { lockCalls, recordCall, recordHeld } from './call-records';
 import { Claims } from './claims';
 import { DELAYED, heldBy, now } from './columns';
 import { DebouncedJobs } from './debounced-jobs';
 import { exchange } from './exchange';
-import { isNoSavepoint } from './mysql-errors';
+import { isNoSavepoint, isTwoRows } from './mysql-errors';
 import { keyOf, type MysqlNames } from './mysql-names';
 import { packet } from './mysql-session';
 import { insertCandidates, insertJobs, queuesOf, remember } from './new-rows';
@@ -31,16 +34,24 @@ const TWIN_WAIT = 2;
 export class MysqlJobs implements JobStatements {
   readonly #names: MysqlNames;
   readonly #keys: UniqueKeys;
+  readonly #batches: BatchRows;
   /** Seconds to add to the server's clock: 0 outside tests. */
   readonly #offset: () => Seconds;
 
-  constructor(names: MysqlNames, offset: () => Seconds) {
+  constructor(names: MysqlNames, batches: BatchRows, offset: () => Seconds) {
     this.#names = names;
     this.#keys = new UniqueKeys(names);
+    this.#batches = batches;
     this.#offset = offset;
   }
 
-  push(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | Holders | undefined> {
+  push(
+    jobs: readonly QueuedJob[],
+    mark: CallMark | undefined,
+    begins?: NewBatch,
+  ): Work<number | BatchEnd | Holders | undefined> {
+    const batch = begins?.id ?? jobs[0]?.batch?.id;
+    if (batch !== undefined) return this.#pushOfBatch(batch, begins, jobs, mark);
     if (jobs.every(({ tie, debounce }) => tie === undefined && debounce === undefined))
       return this.#pushPlain(jobs, mark);
     const claims = new Claims(jobs);
@@ -62,21 +73,34 @@ export class MysqlJobs implements JobStatements {
   }
 
   /** What is held is found out within the packet: no process that stops on the way keeps a key locked. */
-  *#pushTied(claims: Claims, mark: CallMark): Work<number | Holders | undefined> {
+  #pushTied(claims: Claims, mark: CallMark): Work<number | Holders | undefined> {
+    const writes = [sql`SET @onqueue_now = ${this.#now}`, ...this.#writes(claims, mark, queuesOf(claims.jobs))];
+    return this.#pushClaims(claims, mark, writes);
+  }
+
+  /** @param remembered names of queues */
+  #writes(claims: Claims, mark: CallMark, remembered: readonly string[]): readonly Sql[] {
+    const names = this.#names;
     const { jobs } = claims;
     const queues = queuesOf(jobs);
-    const debounced = new DebouncedJobs(this.#names, jobs);
+    const remembering = remembered.map((queue) => this.remember(queue));
+    const debounced = new DebouncedJobs(names, jobs);
     const keys = [...claims.all.map(({ key }) => key), ...debounced.keys];
-    const writes = [
-      sql`SET @onqueue_now = ${this.#now}`,
+    if (keys.length === 0)
+      return [this.#record(mark), ...remembering, ...queues.flatMap((queue) => insertJobs(names, queue, jobs))];
+    return [
       this.#record(mark),
       ...this.#keys.take(claims),
-      ...queues.map((queue) => this.remember(queue)),
-      ...queues.flatMap((queue) => insertCandidates(this.#names, queue, claims.candidates)),
+      ...remembering,
+      ...queues.flatMap((queue) => insertCandidates(names, queue, claims.candidates)),
       ...debounced.statements,
-      recordHeld(this.#names, mark),
+      recordHeld(names, mark),
       ...this.#keys.sweep(keys),
     ];
+  }
+
+  *#pushClaims(claims: Claims, mark: CallMark, writes: readonly Sql[]): Work<number | Holders | undefined> {
+    const { jobs } = claims;
     const answer = raw('SELECT @onqueue_held');
     const isUnique = jobs.some(({ unique }) => unique);
     if (mark.unheard.length > 0 || isUnique) {
@@ -99,6 +123,51 @@ export class MysqlJobs implements JobStatements {
     }
     for (const statement of new DebouncedJobs(this.#names, claims.jobs).statements) yield* run(statement);
     return claims.holders(held, textOf(yield* rowsOf(raw('SELECT @onqueue_held'))));
+  }
+
+  /** Whether the batch takes them is found out within the packet, too: nobody who stops on the way keeps its row. */
+  *#pushOfBatch(
+    batch: string,
+    begins: NewBatch | undefined,
+    jobs: readonly QueuedJob[],
+    mark: CallMark | undefined,
+  ): Work<number | BatchEnd | Holders | undefined> {
+    const claims = new Claims(jobs);
+    const looks = [
+      sql`SET @onqueue_now = ${this.#now}, @onqueue_end = NULL, @onqueue_held = ''`,
+      ...(begins === undefined ? findEnd(this.#names, batch) : this.#batches.beginning(begins)),
+    ];
+    if (mark === undefined) return yield* this.#pushOfBatchWithin(batch, claims, looks);
+    const queues = queuesOf([...jobs, ...(begins?.callbacks ?? [])]);
+    const writes = [
+      ...looks,
+      REFUSE,
+      ...this.#writes(claims, mark, queues),
+      ...join(this.#names, batch, claims.candidates),
+    ];
+    try {
+      return yield* this.#pushClaims(claims, mark, writes);
+    } catch (error) {
+      if (!isTwoRows(error)) throw error;
+      return yield* endFound();
+    }
+  }
+
+  *#pushOfBatchWithin(
+    batch: string,
+    claims: Claims,
+    looks: readonly Sql[],
+  ): Work<number | BatchEnd | Holders | undefined> {
+    const { jobs, all } = claims;
+    for (const statement of looks) yield* run(statement);
+    const end = yield* endFound();
+    if (end !== undefined) return end;
+    const held = yield* all.length === 0 ? this.#pushPlain(jobs, undefined) : this.#pushTiedWithin(claims);
+    if (typeof held === 'number') return held;
+    const added = jobs.filter((_, place) => held?.has(place) !== true);
+    const candidates = added.map((job) => ({ job, condition: raw('TRUE') }));
+    for (const statement of join(this.#names, batch, candidates)) yield* run(statement);
+    return held;
   }
 
   #record(mark: CallMark): Sql {
@@ -184,6 +253,12 @@ export class MysqlJobs implements JobStatements {
     return sql`SELECT id FROM ${this.#names.jobs} WHERE (uuid = ${keyOf(uuid)} OR uuid IS NULL) AND size = ${bytes.length}
       AND queue = ${queue} AND state = ${DELAYED} AND payload = ${bytes} LIMIT 1`;
   }
+}
+
+/** Why the batch that `findEnd` has looked for takes no more jobs. */
+function* endFound(): Work<BatchEnd | undefined> {
+  const [[end = null] = []] = yield* rowsOf(raw('SELECT @onqueue_end'));
+  return end === null ? undefined : (String(end) as BatchEnd);
 }
 
 const textOf = ([row]: readonly SqlRow[]): string => String(row?.[0] ?? '');

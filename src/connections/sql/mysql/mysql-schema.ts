@@ -12,7 +12,7 @@ import { DELAYED, READY, RESERVED } from './columns';
 import { type MysqlNames, mysqlNames } from './mysql-names';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type Work } from '../statement';
 
-const VERSION = 2;
+const VERSION = 3;
 
 /** The oldest servers that skip locked rows, as [major, minor, patch]. */
 const OLDEST_MYSQL = [8, 0, 11] as const;
@@ -74,7 +74,7 @@ export class MysqlSchema implements Schema {
   }
 
   statements(): readonly Sql[] {
-    const { jobs, turns, ids, failed, queues, locks, orders, calls, uniqueKeys, versions } = this.#identifiers;
+    const { jobs, turns, ids, failed, queues, locks, orders, calls, uniqueKeys, batches, versions } = this.#identifiers;
     return [
       sql`CREATE TABLE IF NOT EXISTS ${versions} (
   name VARCHAR(64) NOT NULL PRIMARY KEY,
@@ -183,6 +183,26 @@ CREATE TABLE IF NOT EXISTS ${uniqueKeys} (
   -- Of a debounced job: its row, and the moment for which it waits.
   job BIGINT UNSIGNED NULL,
   due_at DECIMAL(16, 6) NULL
+) ${TABLE}`,
+      sql`-- How many jobs of each batch are left, and what it sends.
+CREATE TABLE IF NOT EXISTS ${batches} (
+  id VARBINARY(255) NOT NULL PRIMARY KEY,
+  name TEXT NOT NULL,
+  allows_failures TINYINT NOT NULL,
+  pending BIGINT NOT NULL,
+  completed BIGINT NOT NULL,
+  failed BIGINT NOT NULL,
+  skipped BIGINT NOT NULL,
+  created_at DECIMAL(16, 6) NOT NULL,
+  finished_at DECIMAL(16, 6) NULL,
+  cancelled_at DECIMAL(16, 6) NULL,
+  open_until DECIMAL(16, 6) NULL,
+  open_for DECIMAL(16, 6) NULL,
+  every_jobs BIGINT NULL,
+  sent VARCHAR(255) NOT NULL,
+  callbacks LONGTEXT NOT NULL,
+  INDEX ends (finished_at, cancelled_at),
+  INDEX created_at (created_at)
 ) ${TABLE}`,
       sql`REPLACE INTO ${versions} (name, version) VALUES (${this.names.jobs}, ${VERSION})`,
     ];

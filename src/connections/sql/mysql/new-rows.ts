@@ -13,7 +13,7 @@ const LONGEST_NAME = 255;
 const COLUMNS = raw(`queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place`);
 
 /** In their order, none waiting for another that remembers new names as well. @throws E_INVALID_QUEUE_NAME the column does not hold it */
-export function queuesOf(jobs: readonly QueuedJob[]): readonly string[] {
+export function queuesOf(jobs: readonly { readonly queue: string }[]): readonly string[] {
   const queues = [...new Set(jobs.map(({ queue }) => queue))].toSorted();
   const long = queues.find((queue) => queue.length > LONGEST_NAME);
   if (long === undefined) return queues;

@@ -2,7 +2,7 @@
 import { createConnection } from 'mysql2';
 import { newJob } from '../../../../src/connections/sql/job-row';
 import type { MysqlConnection } from '../../../../src/connections/sql/mysql/mysql';
-import { MysqlJobs } from '../../../../src/connections/sql/mysql/mysql-jobs';
+import { mysqlDialect } from '../../../../src/connections/sql/mysql/mysql-dialect';
 import { mysqlNames } from '../../../../src/connections/sql/mysql/mysql-names';
 import { MysqlPool } from '../../../../src/connections/sql/mysql/mysql-pool';
 import { perform, raw } from '../../../../src/connections/sql/statement';
@@ -69,8 +69,7 @@ describe('a new connection to MariaDB', () => {
 describe('a lost answer of MariaDB, call by call,', () => {
   it('to what comes late, after it was sent again, changes nothing', async () => {
     const connection = await world.open();
-    const names = mysqlNames(tableNames(world.table, 'database'));
-    const jobs = new MysqlJobs(names, () => 0);
+    const { jobs } = mysqlDialect(mysqlNames(tableNames(world.table, 'database')), () => 0);
     const pool = poolOf(world, 1);
     const session = await pool.acquire();
     const job = { ...newJob(payload('a'), 0), queue: 'default', unique: false };
@@ -102,8 +101,7 @@ describe('a lost answer of MariaDB, call by call,', () => {
     await world.rows(`${trigger} SET @gate = GET_LOCK('${world.table}', 10)`);
     const gate = await world.client();
     await gate.query(`DO GET_LOCK('${world.table}', 10)`);
-    const names = mysqlNames(tableNames(world.table, 'database'));
-    const jobs = new MysqlJobs(names, () => 10);
+    const { jobs } = mysqlDialect(mysqlNames(tableNames(world.table, 'database')), () => 10);
     const pool = poolOf(world, 2);
     const cut = await pool.acquire();
     const request = { queues: ['default'], limit: 10, lease: 60 };

@@ -7,7 +7,15 @@ import { builtInConnectors } from '../../../../src/connections/built-in';
 import type { DatabasePool } from '../../../../src/connections/sql/driver';
 import { silentLogger } from '../../../../src/base/console-logger';
 import { QueueManager } from '../../../../src/application/queue-manager';
-import { describeTransactions, describeUsing, Invoice, ManagedDatabase, type Within } from '../transactions';
+import {
+  describeBatches,
+  describeTransactions,
+  describeUsing,
+  Invoice,
+  ManagedDatabase,
+  type Ways,
+  type Within,
+} from '../transactions';
 import { MysqlWorld } from './open-mysql';
 
 const world = new MysqlWorld().forTests();
@@ -69,13 +77,16 @@ const byAnything: Within = (work) =>
     await work({ query: (text: string) => query.call(client, text) });
   });
 
-describeTransactions(database, [
+const WAYS: Ways = [
   ['mysql2/promise', byMysql],
   ['mysql2', byCallbacks],
   ['kysely', byKysely],
   ['knex', byKnex],
   ['anything with query(text)', byAnything],
-]);
+];
+
+describeTransactions(database, WAYS);
+describeBatches(database, WAYS);
 
 describeUsing(
   database,
