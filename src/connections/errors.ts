@@ -117,7 +117,7 @@ const BATCH_ENDS: Readonly<Record<BatchEnd, string>> = {
 /** A batch was given more jobs, and takes none any more. */
 export const batchEnded = defineError('E_BATCH_ENDED', (connection: string, batch: string, end: BatchEnd) => ({
   message:
-    `The batch ${batch} on connection '${connection}' ${BATCH_ENDS[end]}; no jobs were added. ` +
+    `The batch ${batch} on connection '${connection}' ${BATCH_ENDS[end]}; it takes no more jobs. ` +
     'Add jobs from within one of its own, or begin another batch.',
   facts: { connection, batch, end },
 }));

@@ -2,7 +2,7 @@
 import type { BatchReference } from '../../connections/application';
 import type { Onward } from '../../connections/onward';
 import type { BatchMember, BatchSource } from '../../job/batch';
-import { sendBulk } from '../bulk';
+import { positioned, sendBulk } from '../bulk';
 import type { DispatchApplication } from '../dispatch-application';
 import { Chunks } from './chunks';
 import { Members } from './members';
@@ -15,14 +15,20 @@ export async function addToBatch(
   jobs: BatchSource,
 ): Promise<number> {
   const chunks = new Chunks(jobs, new Members(manager, placeOf(manager, batch)), manager.clock);
-  let added = 0;
-  for (let isLast = false; !isLast;) {
-    const chunk = await chunks.next();
-    isLast = chunk.isLast;
-    const ids = await sendBulk(chunk.jobs, (name) => manager.driver(name));
-    added += ids.filter((id, at) => id === chunk.jobs[at]!.id).length;
+  let [added, sent] = [0, 0];
+  try {
+    for (let isLast = false; !isLast;) {
+      const chunk = await chunks.next();
+      isLast = chunk.isLast;
+      const ids = await sendBulk(chunk.jobs, (name) => manager.driver(name));
+      added += ids.filter((id, at) => id === chunk.jobs[at]!.id).length;
+      sent += chunk.jobs.length;
+    }
+    return added;
+  } catch (error) {
+    chunks.close();
+    throw sent === 0 ? error : positioned(error, `behind the first ${sent} jobs, which are in`);
   }
-  return added;
 }
 
 /** Those that go in with the outcome of one of its jobs. */

@@ -19,6 +19,8 @@ const PATIENCE = 10_000;
 /** At some 10 µs for each, a millisecond's worth. */
 const ENCODED_AT_ONCE = 100;
 
+const LATE = Symbol('late');
+
 type Came = IteratorResult<BatchMember>;
 
 export class Chunks {
@@ -28,6 +30,7 @@ export class Chunks {
   readonly #source: Iterator<BatchMember> | AsyncIterator<BatchMember>;
   readonly #clock: Clock;
   #coming: Promise<Came> | undefined;
+  #isClosed = false;
 
   /** @throws E_INVALID_BATCH */
   constructor(source: BatchSource, members: Members, clock: Clock) {
@@ -41,41 +44,53 @@ export class Chunks {
   async next(): Promise<Chunk> {
     const jobs: EncodedJob[] = [];
     const most = this.isList ? Infinity : JOBS;
+    const start = this.#clock.monotonic();
     let bytes = 0;
     let timer: Timer | undefined;
-    const late = new Promise<undefined>((resolve) => {
-      if (!this.isList) timer = this.#clock.after(PATIENCE, () => resolve(undefined), true);
+    const late = new Promise<typeof LATE>((resolve) => {
+      if (!this.isList) timer = this.#clock.after(PATIENCE, () => resolve(LATE), true);
     });
     try {
       for (let turn = 1; jobs.length < most && (this.isList || bytes < BYTES); turn += 1) {
-        const coming = (this.#coming ?? this.#source.next()) as Came | Promise<Came>;
-        let came = coming as Came | undefined;
-        if (coming instanceof Promise) {
-          this.#coming = coming;
-          came = await Promise.race([coming, late]);
+        // Also for what is left out: a source may leave out nearly all.
+        if (turn % ENCODED_AT_ONCE === 0) {
+          await nextTurn();
+          if (!this.isList && this.#clock.monotonic() > start + PATIENCE) break;
         }
-        if (came === undefined) return { jobs, isLast: false };
+        const coming = (this.#coming ?? this.#source.next()) as Came | PromiseLike<Came>;
+        // Cursors of databases give promises of their own, and so does Node to whoever runs in a context of vm.
+        const came = isPromise(coming) ? await Promise.race([(this.#coming = Promise.resolve(coming)), late]) : coming;
+        if (came === LATE) break;
         this.#coming = undefined;
+        if (typeof came !== 'object' || came === null)
+          throw invalidBatch(came, 'the next() of its source gives { done, value }.');
         if (came.done === true) return { jobs, isLast: true };
         const job = this.#members.encode(came.value);
         if (job === undefined) continue;
         jobs.push(job);
         bytes += job.entry.payload.length;
-        if (turn % ENCODED_AT_ONCE === 0) await nextTurn();
       }
       return { jobs, isLast: false };
+    } catch (error) {
+      this.close();
+      throw error;
     } finally {
       timer?.cancel();
     }
   }
 
-  /** No more is asked of its source, which is not waited for: it may never come back. */
+  /** No more is asked of its source, which frees what it holds. It is not waited for: it may never come back. */
   close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     const ignore = (): void => undefined;
     this.#coming?.catch(ignore);
     void (async () => this.#source.return?.())().catch(ignore);
   }
 }
+
+const isPromise = (coming: Came | PromiseLike<Came>): coming is PromiseLike<Came> =>
+  typeof (coming as Partial<PromiseLike<Came>> | undefined)?.then === 'function';
 
 function iteratorOf(source: BatchSource): Iterator<BatchMember> | AsyncIterator<BatchMember> {
   if (typeof source === 'object' && source !== null) {

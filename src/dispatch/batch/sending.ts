@@ -2,6 +2,7 @@
 import { MOST_JOBS, pageBytes, pagesOf } from '../../base/pages';
 import type { BatchState, NewBatch } from '../../connections/batch-store';
 import type { Connection } from '../../connections/contract';
+import { batchEnded } from '../../connections/errors';
 import { type Page, push, sendAll } from '../bulk';
 import { OPEN_FOR, sealText } from '../built-in/seal';
 import type { DispatchApplication } from '../dispatch-application';
@@ -56,7 +57,10 @@ export class Sending {
       this.state = await runInTurn(this.#driver, this.#begins, jobs, this.#manager.clock);
       return;
     }
-    const rest = await this.#begin(chunk);
+    const rest = await this.#begin(chunk).catch((error: unknown) => {
+      chunks.close();
+      throw error;
+    });
     if (rest === undefined) return;
     try {
       await this.#sendRest(rest);
@@ -71,8 +75,14 @@ export class Sending {
     }
   }
 
+  /** No more come. @throws E_BATCH_ENDED its seal was there first, as that of one which had been silent for too long */
   async #close(): Promise<void> {
-    await this.#driver.batches?.seal(this.#place.id, this.#place.queue);
+    const { batches } = this.#driver;
+    const { id, queue, connection } = this.#place;
+    if ((await batches?.seal(id, queue)) === false) {
+      const batch = await batches?.find(id, queue);
+      if (batch?.cancelledAt !== undefined) throw batchEnded(connection, id, 'cancelled');
+    }
     // It would find nothing to do, and have who drains the queue wait for it. Where it stays, it costs a minute's wait and no more.
     await this.#driver.control?.cancel(this.#sealId, this.#sealQueue).catch(() => undefined);
   }

@@ -1,0 +1,135 @@
+import { nextTurn } from '../../src/base/next-turn';
+import { Job, setJobDispatcher } from '../../src/job/job';
+import type { BatchSource } from '../../src/job/batch';
+
+import { type TestApplication, testApplication } from '../support/application';
+
+@Job()
+class Note extends Job {
+  constructor(readonly text: string) {
+    super();
+  }
+  handle(): void {}
+}
+
+let application: TestApplication;
+let isClosed: boolean;
+
+beforeEach(() => {
+  application = testApplication();
+  setJobDispatcher(application.bus);
+  isClosed = false;
+});
+afterEach(() => application.manager.close());
+
+function* notes(count: number): Generator<Note> {
+  for (let number = 1; number <= count; number += 1) yield new Note(`note-${number}`);
+}
+
+/** Gives so many, and then what is no job. */
+function* spoiled(good: number): Generator<Note> {
+  try {
+    yield* notes(good);
+    yield 42 as never;
+  } finally {
+    isClosed = true;
+  }
+}
+
+/** An iterator of somebody's own. */
+const sourceOf = (next: () => unknown): BatchSource => ({ [Symbol.asyncIterator]: () => ({ next }) }) as never;
+
+const dispatch = async (source: BatchSource) => application.bus.batch(source).dispatch();
+
+describe('the source of a batch', () => {
+  it.each([
+    ['its first job is none', 0, 'E_INVALID_BATCH'],
+    ['a later one is none', 1500, 'E_BATCH_INCOMPLETE'],
+  ])('is closed where %s', async (_what, good, code) => {
+    await expect(dispatch(spoiled(good))).rejects.toMatchObject({ code });
+    expect(isClosed).toBe(true);
+  });
+
+  it('is closed where the store does not take the first of its jobs', async () => {
+    jest.spyOn(application.manager.driver(), 'push').mockRejectedValue(new Error('it is away'));
+    await expect(dispatch(spoiled(1500))).rejects.toThrow('it is away');
+    expect(isClosed).toBe(true);
+  });
+
+  it('is closed where what it adds is no job, or is taken no more', async () => {
+    const batch = await dispatch([new Note('first')]);
+    await expect(batch.add(spoiled(1))).rejects.toMatchObject({ code: 'E_INVALID_BATCH' });
+    expect(isClosed).toBe(true);
+    isClosed = false;
+    await batch.cancel();
+    await expect(batch.add(spoiled(1500))).rejects.toMatchObject({ code: 'E_BATCH_ENDED' });
+    expect(isClosed).toBe(true);
+  });
+
+  it('may give promises of a kind of its own', async () => {
+    const results = [{ value: new Note('a') }, { value: new Note('b') }, { done: true }];
+    const source = sourceOf(() => ({ then: (resolve: (result: unknown) => void) => resolve(results.shift()) }));
+    expect(await dispatch(source)).toMatchObject({ total: 2 });
+  });
+
+  it.each([undefined, null, 42])('is refused where it gives %p in place of a result', async (result) => {
+    let asked = 0;
+    const source = sourceOf(() => {
+      asked += 1;
+      return asked < 10 ? result : { done: true };
+    });
+    await expect(dispatch(source)).rejects.toMatchObject({ code: 'E_INVALID_BATCH' });
+    expect(asked).toBe(1);
+  });
+
+  it('leaves turns to others while it gives nothing that is a job', async () => {
+    let isSent = false;
+    const others = (async () => {
+      let turns = 0;
+      for (; !isSent; turns += 1) await nextTurn();
+      return turns;
+    })();
+    await dispatch(Array.from({ length: 50_000 }, () => false as const).values());
+    isSent = true;
+    expect(await others).toBeGreaterThan(100);
+  });
+
+  it('holds its batch open while it gives nothing that is a job', async () => {
+    const hold = jest.spyOn(application.manager.driver().batches!, 'hold');
+    function* barren(): Generator<Note | false> {
+      yield new Note('a');
+      for (let given = 0; given < 300; given += 1) {
+        void application.clock.advance(1);
+        yield false;
+      }
+    }
+    expect(await dispatch(barren())).toMatchObject({ total: 1 });
+    expect(hold).toHaveBeenCalled();
+  });
+
+  it('says how many are in already where a batch that it adds to ends on the way', async () => {
+    const batch = await dispatch([new Note('first')]);
+    async function* ending(): AsyncGenerator<Note> {
+      yield* notes(1500);
+      await batch.cancel();
+      yield* notes(1000);
+    }
+    const added = batch.add(ending());
+    await expect(added).rejects.toMatchObject({ code: 'E_BATCH_ENDED' });
+    await expect(added).rejects.toThrow(/^behind the first 1000 jobs, which are in: The batch/);
+    expect(await batch.refresh()).toMatchObject({ total: 1001 });
+  });
+});
+
+it('a batch that was given up before its last job came is no dispatch that went well', async () => {
+  const driver = application.manager.driver();
+  async function* late(): AsyncGenerator<Note> {
+    yield* notes(1000);
+    const [batch] = await application.manager.batches.list();
+    const now = application.clock.now();
+    const clock = jest.spyOn(application.clock, 'now').mockReturnValue(now + 70_000);
+    await driver.batches!.seal(batch!.id, undefined, { id: batch!.id, name: '', message: 'it was silent' });
+    clock.mockRestore();
+  }
+  await expect(dispatch(late())).rejects.toMatchObject({ code: 'E_BATCH_INCOMPLETE', facts: { queued: 1000 } });
+});
