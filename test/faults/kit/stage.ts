@@ -66,7 +66,7 @@ interface Hiring {
 
 /** As many as a queue of a test can hold. */
 const ALL = 10_000_000;
-const PROGRAMS = ['worker', 'jobs', 'pen'];
+const PROGRAMS = ['worker', 'dispatcher', 'jobs', 'pen'];
 const swc = require('../../support/swc.cjs') as object;
 
 export class Stage {
@@ -137,6 +137,17 @@ export class Stage {
     this.#processes.add(hired);
     void hired.exited.then(() => this.#processes.delete(hired));
     return hired;
+  }
+
+  /** A process that dispatches unique jobs, and ends. */
+  hireDispatcher(orders: {
+    readonly number: number;
+    readonly dispatches: number;
+    readonly others: number;
+  }): WorkerProcess {
+    const configuration = { connections: { store: this.config } };
+    const program = join(this.#project.folder, 'dispatcher.js');
+    return new WorkerProcess(program, { configuration, ledger: this.ledger.file, ...orders });
   }
 
   async dispatch(jobs: Iterable<object>): Promise<readonly string[]> {

@@ -13,12 +13,14 @@ import { longJob } from './long-job';
 import { mixedWork } from './mixed-work';
 import { movedClock } from './moved-clock';
 import type { Soak } from './soak';
+import { uniqueKeys } from './unique-keys';
 import { stoppedWorkers } from './stopped-workers';
 
 export const soaks = [
   killedWorkers,
   killedChains,
   killedBatches,
+  uniqueKeys,
   frozenWorkers,
   longJob,
   blockedLoop,

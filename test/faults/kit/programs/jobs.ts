@@ -145,6 +145,23 @@ export class Link extends Job {
   }
 }
 
+/** There is one of its key at a time. */
+@Job({ tries: 1, timeout: 0, maxCrashes: 50, unique: { by: (job: Only) => job.key } })
+export class Only extends Job {
+  constructor(
+    readonly key: string,
+    readonly milliseconds: number,
+  ) {
+    super();
+  }
+
+  async handle(): Promise<void> {
+    note('started', this, this.key);
+    if (this.milliseconds > 0) await pause(this.milliseconds);
+    note('done', this, this.key);
+  }
+}
+
 /** Brings a text, and what its digest was when it was dispatched. */
 @Job({ tries: 2, backoff: '100ms', timeout: 0 })
 export class Carry extends Job {

@@ -1,0 +1,99 @@
+/** Many processes dispatch unique jobs of one key, while those that run them are killed by -9. */
+import { eventually } from '../../support/eventually';
+import { Only } from '../kit/programs/jobs';
+import type { LedgerLine } from '../kit/ledger';
+import { Stage } from '../kit/stage';
+import type { WorkerProcess } from '../kit/worker-process';
+import type { Soak } from './soak';
+
+interface Size {
+  readonly dispatchers: number;
+  /** Of the one key, by each of them. */
+  readonly dispatches: number;
+  /** Keys of their own, by each of them. */
+  readonly others: number;
+  readonly kills: number;
+}
+
+const LEASE = 1;
+const WORKERS = 3;
+
+export const uniqueKeys: Soak<Size> = {
+  name: 'unique',
+  title: 'unique jobs of one key by many dispatchers, their worker processes killed by -9',
+  figure: 'one holder of the key at a time, every key free at the end',
+  stores: ['redis', 'sqlite', 'postgres', 'mysql'],
+  sizes: {
+    test: { dispatchers: 5, dispatches: 30, others: 100, kills: 2 },
+    soak: { dispatchers: 50, dispatches: 200, others: 2000, kills: 20 },
+    full: { dispatchers: 50, dispatches: 200, others: 2000, kills: 100 },
+  },
+
+  async play(store, { dispatchers, dispatches, others, kills }) {
+    const stage = await Stage.open(store, { lease: LEASE });
+    try {
+      const workers: WorkerProcess[] = Array.from({ length: WORKERS }, () => stage.hire({ concurrency: 5 }));
+      const hired = Array.from({ length: dispatchers }, (_, number) =>
+        stage.hireDispatcher({ number, dispatches, others }),
+      );
+      for (let killed = 0; killed < kills; killed += 1) {
+        const victim = workers.shift()!;
+        const progress = stage.ledger.count('done') + 5;
+        const isOver = (): boolean => stage.ledger.count('ended') === dispatchers;
+        await eventually(() => isOver() || (stage.ledger.count('done') >= progress && hasStarted(stage, victim)));
+        stage.disturbed.add(victim.pid);
+        await victim.kill();
+        workers.push(stage.hire({ concurrency: 5 }));
+      }
+      const exits = await Promise.all(hired.map(({ exited }) => exited));
+      await stage.drained();
+      const offences = exits.filter(({ code }) => code !== 0).map(({ code }) => `a dispatcher ended with ${code}`);
+      const { status } = await stage.bus.dispatch(new Only('one', 0)).result;
+      if (status !== 'queued') offences.push('the key is held when all has ended');
+      const again = await stage.bus.bulk(Array.from({ length: others }, (_, place) => new Only(`0-${place}`, 0)));
+      await stage.drained();
+      await stage.dismiss();
+
+      const { lines } = stage.ledger;
+      stage.dispatched.push(...new Set(lines.filter(({ event }) => event === 'started').map(({ id }) => id)));
+      const account = await stage.account();
+      const ran = new Set(stage.dispatched);
+      const refused = again.filter((id) => !ran.has(id)).length;
+      if (refused > 0) offences.push(`${refused} keys are held when all has ended`);
+      const found = holdersOf(lines);
+      const wanted = dispatchers * others;
+      if (found.others !== wanted) offences.push(`${found.others} of ${wanted} jobs with keys of their own ran`);
+      return {
+        reached:
+          `${found.jobs} jobs of the one key ran of ${dispatchers * dispatches} dispatched by ${dispatchers} processes, ` +
+          `one at a time, and ${found.others} with keys of their own; ${kills} kills`,
+        offences: [...offences, ...found.offences, ...account.offences],
+      };
+    } finally {
+      await stage.close();
+    }
+  },
+};
+
+const hasStarted = ({ ledger }: Stage, { pid }: WorkerProcess): boolean =>
+  ledger.lines.some((line) => line.pid === pid && line.event === 'started');
+
+/** A job holds the key from its first start until it is done: no other may start within. */
+function holdersOf(lines: readonly LedgerLine[]): { jobs: number; others: number; offences: readonly string[] } {
+  const offences: string[] = [];
+  const jobs = new Set<string>();
+  const others = new Set<string>();
+  let holder: string | undefined;
+  for (const { event, id, note } of lines) {
+    if (event !== 'started' && event !== 'done') continue;
+    if (note !== 'one') {
+      // The last round, which finds the keys free, uses those of the first dispatcher once more.
+      if (event === 'done') others.add(note);
+      continue;
+    }
+    jobs.add(id);
+    if (event === 'started' && holder !== undefined && holder !== id) offences.push(`${id} ran beside ${holder}`);
+    holder = event === 'started' ? id : undefined;
+  }
+  return { jobs: jobs.size, others: others.size, offences };
+}
