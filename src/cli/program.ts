@@ -16,6 +16,7 @@ import { listen } from './commands/listen';
 import { migrate } from './commands/migrate';
 import { pause } from './commands/pause';
 import { prune } from './commands/prune';
+import { recount } from './commands/recount';
 import { restart } from './commands/restart';
 import { resume } from './commands/resume';
 import { retry } from './commands/retry';
@@ -30,7 +31,7 @@ import { Session, type Surroundings } from './session';
 const COMMANDS = [
   ...[work, listen, restart, pause, resume, size, jobs, cancel],
   ...[batches, batch, batchCancel, batchRetry],
-  ...[failed, retry, forget, flush, prune, clear, migrate, check],
+  ...[failed, retry, forget, flush, prune, clear, recount, migrate, check],
 ];
 
 /**

@@ -6,6 +6,7 @@
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { FailedStore } from './failed-store';
+import type { Finding, RecountOptions } from './finding';
 import type { BatchStore, NewBatch } from './batch-store';
 import type { LockStore } from './lock-store';
 import type { Cause } from '../payload/chain';
@@ -337,6 +338,11 @@ export interface Connection {
   readonly locks?: LockStore | undefined;
   readonly batches?: BatchStore | undefined;
   readonly control?: Control | undefined;
+  /**
+   * Looks whether unique keys and batches are as the jobs say, and repairs what is not, as if the jobs that are gone had been removed
+   * by `clear`: a batch of which none is left ends. Workers may run beside it. Absent: nothing here can come apart by hand.
+   */
+  readonly recount?: ((options: RecountOptions) => Promise<readonly Finding[]>) | undefined;
   /**
    * How another thread reaches the same store, to keep leases while the event loop stands still. `null`: not at all, for
    * the store lives in this very thread. Absent: the driver does not say.

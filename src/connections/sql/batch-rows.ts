@@ -106,6 +106,16 @@ export class BatchRows {
     yield* this.#held(id);
   }
 
+  /** As `lock` does, and gives those that are there. */
+  *lockAll(ids: readonly string[]): Work<readonly BatchState[]> {
+    const states: BatchState[] = [];
+    for (const id of ids.toSorted()) {
+      const held = yield* this.#held(id);
+      if (held !== undefined) states.push(stateOf(held.batch));
+    }
+    return states;
+  }
+
   /** A job that has failed is back in its queue. */
   *retry({ id, weight }: BatchTie): Work<void> {
     yield* this.#change(id, (batch) => silently(retriedBatch(batch, weight)));

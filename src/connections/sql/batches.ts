@@ -1,18 +1,26 @@
-/** The batches of a database, as its users see them, and what becomes of them when jobs are removed. */
+/** The batches of a database, as its users see them, and what becomes of them when jobs are removed, also by others. */
+import type { Seconds } from '../../base/clock';
 import type { Cause } from '../../payload/chain';
-import { readTies } from '../../payload/ties';
 import type { BatchState, BatchStore } from '../batch-store';
 import type { FollowUp } from '../contract';
+import type { Finding, RecountOptions } from '../finding';
 import { type BatchChange, changeBy, sumOf } from '../kit/batch-counts';
 import type { BatchRows } from './batch-rows';
 import type { Dialect, Removed } from './dialect';
 import type { Access, Purpose } from './engine';
 import { rowLimit } from './jobs';
+import { batchAtEnd, miscounted, repairsOf, weightsOf } from './recount';
 import { followerOf } from './reservations';
-import { sql, type Work, written } from './statement';
+import { raw, sql, type Work, written } from './statement';
 
-/** Batches that one call removes. */
+/** Batches that one call removes, or counts anew. */
 const PAGE = 500;
+
+/** To read the ends of all texts takes longer than other calls. */
+const RECOUNT_DEADLINE: Seconds = 600;
+
+/** Of one that is over nobody goes by its count; but it may have got jobs again. */
+const UNFINISHED = raw('WHERE finished_at IS NULL OR pending <> 0');
 
 /** Runs work that removes jobs. */
 export type Removing = <T extends Pick<Removed, 'tied'>>(
@@ -70,6 +78,31 @@ export class Batches implements BatchStore {
     }
   }
 
+  /**
+   * First looks at all without a lock, by which those that jobs leave meanwhile seem wrong as well; then holds these, and looks
+   * again: whoever changes their jobs waits to count them, and nobody sees what he has not committed.
+   */
+  async recount({ repair }: RecountOptions): Promise<readonly Finding[]> {
+    const dialect = this.#dialect;
+    const looking = { consequence: 'nothing was counted anew', deadline: RECOUNT_DEADLINE };
+    const rows = this.#rows;
+    const suspects = await this.#access('recount', looking, function* () {
+      return miscounted(yield* rows.list(UNFINISHED), yield* weightsOf(dialect));
+    });
+    const found: Finding[] = [];
+    for (let at = 0; at < suspects.length; at += PAGE) {
+      const ids = suspects.slice(at, at + PAGE).map(({ batch }) => batch);
+      const repairing: Purpose = { ...looking, writes: 'once', durable: true };
+      const step = await this.#sending('recount', repairing, function* () {
+        const batches = yield* rows.lockAll(ids);
+        const findings = miscounted(batches, yield* weightsOf(dialect));
+        return { findings, followUps: repair ? yield* rows.leave(repairsOf(findings, batches)) : [] };
+      });
+      found.push(...step!.findings);
+    }
+    return found;
+  }
+
   /** Makes one transaction of work that removes jobs, and of what becomes of their batches by it. */
   readonly removing: Removing = async (operation, purpose, work) => {
     const { done } = (await this.#sending(operation, purpose, function* (rows) {
@@ -111,13 +144,11 @@ export const queuesOf = (sent: readonly { readonly queue: string }[]): readonly 
   ...new Set(sent.map(({ queue }) => queue)),
 ];
 
-const OPENING = Buffer.from('{');
-
 /** By how much each batch changes when its jobs are gone of whose texts these are the ends. */
 function changesBy(ends: readonly Buffer[]): ReadonlyMap<string, BatchChange> {
   const changes = new Map<string, BatchChange>();
   for (const end of ends) {
-    const tie = readTies(Buffer.concat([OPENING, end]))?.batch;
+    const tie = batchAtEnd(end);
     if (tie !== undefined) changes.set(tie.id, sumOf(changes.get(tie.id), changeBy(tie)));
   }
   return changes;

@@ -85,6 +85,7 @@ export class SqlConnection extends StoreConnection implements Connection {
   readonly locks: Locks;
   readonly control: SqlControl;
   readonly batches: BatchStore | undefined;
+  readonly recount: Connection['recount'];
   readonly migrations: Migrations;
   readonly #parts: SqlParts;
   readonly #dialect: Dialect;
@@ -112,6 +113,8 @@ export class SqlConnection extends StoreConnection implements Connection {
     const wrote = (queue: string): void => waiters.wrote?.(queue);
     const batches = rows && new Batches(access, dialect, rows, wrote);
     this.batches = batches;
+    // Unique keys are free when their jobs are gone, whoever has removed them.
+    this.recount = batches && ((options) => batches.recount(options));
     this.#removing = batches?.removing ?? access;
     this.failed = new FailedJobs(access, dialect, rows, wrote);
     this.locks = new Locks(access, dialect);

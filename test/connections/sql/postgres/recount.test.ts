@@ -1,0 +1,4 @@
+import { describeRecount } from '../server/recount';
+import { PostgresWorld } from './open-postgres';
+
+describeRecount(new PostgresWorld().forTests());

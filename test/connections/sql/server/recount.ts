@@ -1,0 +1,61 @@
+/** What is found of batches in the tables of a server, while workers are at it. */
+import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import { reserve } from '../open-database';
+import { begin, completed, counted, newBatch, sent } from './batches';
+import type { ServerWorld } from './server-world';
+
+const repair = { repair: true };
+
+export function describeRecount(world: ServerWorld): void {
+  const remove = (condition: string): Promise<unknown> => world.rows(`DELETE FROM ${world.table} WHERE ${condition}`);
+
+  describe(`a batch in ${world.name} whose jobs were removed by hand`, () => {
+    it('is counted anew', async () => {
+      const connection = await world.open();
+      await begin(connection, ['a', 'b', 'c']);
+      await begin(connection, ['d'], newBatch('other'));
+      await remove("uuid = 'b'");
+      const found = [{ kind: 'miscounted', batch: 'batch', pending: 3, found: 2 }];
+      expect(await connection.recount!({ repair: false })).toEqual(found);
+      expect(await counted(connection)).toEqual([3, 0, 0, 0]);
+      expect(await connection.recount!(repair)).toEqual(found);
+      expect(await counted(connection)).toEqual([2, 0, 0, 1]);
+      expect(await connection.recount!(repair)).toEqual([]);
+    });
+
+    it('ends where none is left, and sends what it sends then', async () => {
+      const connection = await world.open();
+      await begin(connection, ['a', 'b']);
+      const [a] = await reserve(connection, { limit: 1 });
+      await connection.settle([completed(a!)]);
+      await remove("queue = 'default'");
+      await connection.recount!(repair);
+      expect(await counted(connection)).toEqual([0, 1, 0, 1]);
+      expect(await sent(connection)).toEqual(['finally-batch', 'next-batch']);
+    });
+  });
+
+  describe(`batches in ${world.name} that are sound`, () => {
+    it('are found so, however many clients push and end their jobs meanwhile', async () => {
+      const connection = await world.open();
+      const clients: readonly SqlConnection[] = Array.from({ length: 4 }, () => world.connect());
+      let isOver = false;
+      const work = async (client: SqlConnection, at: number): Promise<void> => {
+        for (let round = 0; round < 30; round += 1) {
+          const batch = newBatch(`batch-${at}-${round}`);
+          await begin(client, [`${batch.id}-a`, `${batch.id}-b`, `${batch.id}-c`], batch);
+          await client.settle((await reserve(client, { limit: 2 })).map(completed));
+        }
+      };
+      const working = Promise.all(clients.map(work)).finally(() => (isOver = true));
+      let looks = 0;
+      while (!isOver) {
+        expect(await connection.recount!(repair)).toEqual([]);
+        looks += 1;
+      }
+      await working;
+      expect(looks).toBeGreaterThan(1);
+      expect(await connection.recount!(repair)).toEqual([]);
+    });
+  });
+}
