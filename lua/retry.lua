@@ -52,7 +52,6 @@ local batch_id, weight = batch_in(payload)
 local batch = batch_id and batch_of(batches, batch_id)
 local steps = {}
 if batch then
-  ask_to_remove(cancelled_batches)
   batch.cancelled, batch.finished = 0, 0
   steps[1] = step_of(batches, cancelled_batches, batch,
     { pending = weight, failed = -1, skipped = 1 - weight }, moment)

@@ -94,10 +94,13 @@ local function step_of(batches, cancelled_batches, batch, by, moment)
   call('HDEL', batches, nobody())
   local events, number = change(batch, by, moment)
   local is_marked = batch.cancelled > 0 and batch.finished == 0
-  if is_marked or batch.was_marked then call('ZADD', cancelled_batches, 'XX', 0, nobody()) end
+  if is_marked or batch.was_marked then
+    ask_to_remove(cancelled_batches)
+    call('ZADD', cancelled_batches, 'XX', 0, nobody())
+  end
   return {
     batches = batches, cancelled_batches = cancelled_batches, id = batch.id, moment = moment, before = batch.kept,
-    fields = { batch.id, numbers_of(batch) }, is_marked = is_marked, was_marked = batch.was_marked,
+    fields = { batch.id, numbers_of(batch) }, is_marked = is_marked, was_marked = batch.was_marked or false,
     jobs = jobs_of(batches, batch, events, number, by.cause, moment),
   }
 end
@@ -108,11 +111,15 @@ local function step_by_id(batches, cancelled_batches, id, by, moment)
   return batch and step_of(batches, cancelled_batches, batch, by, moment)
 end
 
+-- Whoever is handed the jobs of a marked batch is told that they are cancelled.
+local function mark_batch(write, step, is_marked)
+  if is_marked then write('ZADD', step.cancelled_batches, score(step.moment), step.id)
+  else write('ZREM', step.cancelled_batches, step.id) end
+end
+
 local function write_step(step)
   call('HSET', step.batches, unpack(step.fields))
-  if step.is_marked and not step.was_marked then
-    call('ZADD', step.cancelled_batches, score(step.moment), step.id)
-  end
+  if step.is_marked ~= step.was_marked then mark_batch(call, step, step.is_marked) end
   for _, job in ipairs(step.jobs) do
     if not job.due then call('RPUSH', job.ready, job.text) end
   end
@@ -128,7 +135,7 @@ local function take_back(step)
   else
     for field = 1, #step.fields, 2 do redis.pcall('HDEL', step.batches, step.fields[field]) end
   end
-  if step.is_marked and not step.was_marked then redis.pcall('ZREM', step.cancelled_batches, step.id) end
+  if step.is_marked ~= step.was_marked then mark_batch(redis.pcall, step, step.was_marked) end
 end
 
 local function write_all(steps, rest, ...)
@@ -140,12 +147,9 @@ end
 -- before.
 local function carry_out(steps, rest, ...)
   local done, result = pcall(write_all, steps, rest, ...)
-  for _, step in ipairs(steps) do
-    if not done then take_back(step)
-    elseif step.was_marked and not step.is_marked then redis.pcall('ZREM', step.cancelled_batches, step.id) end
-  end
-  if not done then error(result) end
-  return result
+  if done then return result end
+  for _, step in ipairs(steps) do take_back(step) end
+  error(result)
 end
 
 -- The steps of batches whose jobs are gone without having been run.

@@ -67,7 +67,6 @@ local function join_batch(step, begun_batches, ready, unique, keys)
     if step.is_new then redis.pcall('ZREM', begun_batches, step.id) end
     error(result)
   end
-  call('LLEN', ready)
   if step.is_new then
     ask_to_remove(begun_batches)
     call('ZADD', begun_batches, 'XX', 0, nobody())

@@ -1,12 +1,8 @@
 /** Batches, as the scripts keep them: the whole state before and after. */
 import type { ScriptName } from '../../src/connections/redis/scripts';
 import { readTies, withTies } from '../../src/payload/ties';
+import { CAUSE, completed, EVENTS, failed, ID, member, told } from './batch-texts';
 import { type Argument, keyIn, keysOf, probe, REFUSED, ScriptWorld, tiedProbe } from './script-world';
-
-const ID = 'batch-1';
-const CAUSE = '{"id":"a","name":"Probe","message":"no"}';
-const META = '{"name":"Probe","exception":"Error: no"}';
-const EVENTS = ['then', 'catch', 'finally', 'next', 'progress'];
 
 let world: ScriptWorld;
 
@@ -16,10 +12,6 @@ beforeAll(async () => {
 beforeEach(() => world.fresh());
 afterEach(() => world.client.call('acl', 'setuser', 'default', '+@all'));
 afterAll(() => world.stop());
-
-const member = (id: string, weight = 1, attempts = 0): string =>
-  withTies(probe(id, attempts), { batch: { id: ID, weight } });
-const told = (id: string, cause = ''): string => `{"job":"told",${cause}"id":"${id}","attempts":0}`;
 
 const batchKeys = (): readonly string[] => {
   const { batches, begunBatches, cancelledBatches } = world.queue();
@@ -73,14 +65,6 @@ async function numbers(): Promise<unknown> {
 
 const RUNNING = { cancelled: false, finished: false, open: false, sent: '' };
 const sent = (): Promise<string[]> => world.client.lrange(world.queue('told').ready, 0, -1);
-const completed = (...texts: readonly string[]): readonly Argument[] => [
-  ...['completed+batch', 1, texts.length, ID, -1, 1, 0, 0],
-  ...texts,
-];
-const failed = (text: string, cause = CAUSE): readonly Argument[] => [
-  ...['failed+batch', 1, 1, ID, -1, 0, 1, 0, text, text.indexOf(',"attempts"'), ',"attempts":1}', 'a', META, cause],
-];
-
 const change = (script: ScriptName, ...args: readonly Argument[]): Promise<unknown[]> => {
   const { client, batches, cancelledBatches } = world.queue();
   return world.run(script, [client('c'), batches, cancelledBatches], [world.nextSequence(), ...args]);
@@ -103,6 +87,9 @@ describe('push.lua, with a batch', () => {
   });
 
   it('has more join, and tells who comes too late why, also where the answer was lost', async () => {
+    expect(await push([member('a')], [1], [], 1)).toEqual(['ended', 'unknown']);
+    const { batches } = world.queue();
+    await world.client.hset(batches, ID, '1 0 0 0 1 0 0 0 0 0 0 ');
     expect(await push([member('a')], [1], [], 1)).toEqual(['ended', 'unknown']);
     await begin(['a'], undefined, 2);
     expect(await push([member('b')], [3], [], 3)).toEqual(['pushed']);
@@ -275,6 +262,14 @@ async function membersInside(): Promise<number> {
 const pending = async (): Promise<number> =>
   Number((await world.client.hget(world.queue().batches, ID))?.split(' ')[0] ?? 0);
 
+/** Whoever is handed its jobs is told so exactly while it is cancelled and has not finished. */
+async function isMarkedRight(): Promise<boolean> {
+  const { batches, cancelledBatches } = world.queue();
+  const [, , , , , cancelled = '0', finished] = ((await world.client.hget(batches, ID)) ?? '').split(' ');
+  const isMarked = (await world.client.zscore(cancelledBatches, ID)) !== null;
+  return isMarked === (cancelled !== '0' && finished === '0');
+}
+
 const run = (script: 'clear' | 'cancel' | 'retry', ...args: readonly Argument[]): Promise<unknown[]> => {
   const own = world.queue();
   const { client, ready, delayed, reserved, notify, cancelled, reasons, unique, failed: store, failedJobs } = own;
@@ -322,6 +317,7 @@ describe('whatever call of a script redis refuses, a batch counts the jobs that 
       world.refusedCall = undefined;
       const wasRefused = (await world.client.del(REFUSED)) === 1;
       const [counted, inside] = [await pending(), await membersInside()];
+      if (!(await isMarkedRight())) wrong.push(`at call ${call}: the mark of its cancellation is not right`);
       if (counted !== inside) wrong.push(`at call ${call}: ${counted} are pending, ${inside} are there`);
       await act();
       const [again, left] = [await pending(), await membersInside()];

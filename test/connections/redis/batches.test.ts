@@ -11,8 +11,8 @@ const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","
 const request = { queues: ['q'], limit: 10, lease: 600 };
 const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
 
-const member = (id: string): Entry => {
-  const ties = { batch: { id: ID, weight: 1 } };
+const member = (id: string, weight = 1): Entry => {
+  const ties = { batch: { id: ID, weight } };
   return { payload: withTies(payload(id), ties), ties };
 };
 
@@ -139,6 +139,23 @@ describe('a batch on redis', () => {
     await world.client.rename('kept', key);
     expect(await connection.settle(reservations.map(completed))).toEqual(['settled']);
     expect(await told()).toEqual(['then', 'finally', 'next']);
+  });
+
+  it('sends nothing where it cannot send all', async () => {
+    const { callbacks, ...rest } = batch('told');
+    await connection.push('q', [member('a')], { ...rest, callbacks: [...callbacks, ...batch('foreign').callbacks] });
+    const { reservations } = await connection.reserve(request);
+    await world.client.set(`${world.prefix}foreign`, 'nothing of ours');
+    await expect(connection.settle(reservations.map(completed))).rejects.toThrow('WRONGTYPE');
+    expect(await told()).toEqual([]);
+    expect(await connection.batches.find(ID)).toMatchObject({ pending: 1, completed: 0, finishedAt: undefined });
+  });
+
+  it('counts jobs of several weights, and such that were cancelled, that end in one call', async () => {
+    await connection.push('q', [member('a'), member('b', 3), member('c', 2)], batch('told'));
+    const [a, b, c] = (await connection.reserve(request)).reservations;
+    await connection.settle([completed(a!), { outcome: 'cancelled', reservation: b! }, completed(c!)]);
+    expect(await connection.batches.find(ID)).toMatchObject({ pending: 0, completed: 2, skipped: 3 });
   });
 
   it('wakes who waits for the jobs that it sends', async () => {
