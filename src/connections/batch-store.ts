@@ -89,6 +89,15 @@ export interface BatchStore {
 /** Finished batches are kept for a day. */
 export const BATCH_KEPT: Seconds = 86_400;
 
+/** What stands at the end of a payload that `encodePayload` gave. */
+const END = /"id":"([^"\\]+)","attempts":0}$/;
+
+/** Of a payload that `encodePayload` gave. */
+export function callbackParts(payload: string): Pick<BatchCallback, 'head' | 'id'> {
+  const [end, id] = END.exec(payload)!;
+  return { head: payload.slice(0, payload.length - end.length), id: id! };
+}
+
 /** The text of a callback. @param number of the progress that it is sent for: each has an id of its own */
 export function callbackPayload(
   { head, id }: Pick<BatchCallback, 'head' | 'id'>,
@@ -97,4 +106,10 @@ export function callbackPayload(
 ): string {
   const told = cause === undefined ? '' : `"cause":${JSON.stringify(cause)},`;
   return `${head}${told}"id":"${id}${number === undefined ? '' : `-${number}`}","attempts":0}`;
+}
+
+/** Of the id of a callback: an UUID, and behind it that of the progress. */
+export function progressNumber(id: string): number | undefined {
+  const number = id.slice(37);
+  return number === '' ? undefined : Number(number);
 }

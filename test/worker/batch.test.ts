@@ -236,6 +236,15 @@ describe('a batch', () => {
     expect(ran.filter((text) => text === 'tick')).toHaveLength(2);
   });
 
+  it('tells each progress on another connection, by a job with an id of its own', async () => {
+    const tick = new Tells('tick').onConnection('other').delay(5);
+    await application.bus.batch(notes(3)).progress(tick, { every: 1 }).dispatch();
+    await new Worker({ stopWhenEmpty: true, concurrency: 1 }, application.manager).run();
+    await application.clock.advance(10);
+    await work('other');
+    expect(ran.filter((text) => text === 'tick')).toHaveLength(3);
+  });
+
   it('takes thousands from a generator, in many calls, and counts them all', async () => {
     const batch = await watched(notes(2500)).dispatch();
     expect(batch).toMatchObject({ pending: 2500 });

@@ -1,14 +1,11 @@
 /** The jobs that a batch sends, as a store keeps them. */
 import type { Application } from '../../connections/application';
-import type { BatchCallback, BatchEvent } from '../../connections/batch-store';
+import { type BatchCallback, type BatchEvent, callbackParts } from '../../connections/batch-store';
 import type { Onward } from '../../connections/onward';
 import type { ChainLink } from '../../payload/chain';
 import { BATCH_FIELD, withMembers } from '../../payload/payload-text';
 import { carrierText } from '../built-in/carry';
 import type { BatchPlace } from './members';
-
-/** What stands at the end of a payload that `encodePayload` gave. */
-const END = /"id":"([^"\\]+)","attempts":0}$/;
 
 /**
  * In a carrier where a store cannot send it itself: to another connection or to another queue of a cluster, and where a moment in its
@@ -24,12 +21,7 @@ export function callbackOf(
   const batch = { id: place.id, connection: place.connection, queue: place.queue };
   const payload = withMembers(link.payload, `"${BATCH_FIELD}":${JSON.stringify(batch)},`);
   const isReached = connection === place.connection && (place.only ?? queue) === queue && retryWithin === undefined;
-  if (isReached) return { on, queue, delay, dueAt, ...parted(payload) };
+  if (isReached) return { on, queue, delay, dueAt, ...callbackParts(payload) };
   const onward: Onward = { connection, queue, retryWithin, entry: { payload, delay, dueAt } };
-  return { on, queue: place.queue, ...parted(carrierText(onward, registry)) };
-}
-
-function parted(payload: string): Pick<BatchCallback, 'head' | 'id'> {
-  const [end, id] = END.exec(payload)!;
-  return { head: payload.slice(0, payload.length - end.length), id: id! };
+  return { on, queue: place.queue, ...callbackParts(carrierText(onward, registry)) };
 }

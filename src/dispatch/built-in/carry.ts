@@ -4,13 +4,14 @@
  */
 import { toError } from '../../base/exception-text';
 import { currentApplication } from '../../connections/application';
+import { callbackParts, callbackPayload, progressNumber } from '../../connections/batch-store';
 import { type Onward, sendOnward } from '../../connections/onward';
 import { followUpEvent } from '../../connections/push-event';
 import { inject } from '../../container/scope';
 import { declareJob } from '../../job/declare';
 import { JobContext } from '../../job/job-context';
 import { type JobRegistry, registry } from '../../job/registry';
-import { CARRIER, withCause } from '../../payload/chain';
+import { CARRIER } from '../../payload/chain';
 import { encodePayload } from '../../payload/payload-text';
 import { uuidv7 } from '../../payload/uuid';
 
@@ -38,10 +39,12 @@ export class Carry {
   }
 }
 
-/** What a batch has told the carrier is meant for what that carries. */
-function told(onward: Onward, { cause }: JobContext): Onward {
-  if (cause === undefined) return onward;
-  return { ...onward, entry: { ...onward.entry, payload: withCause(onward.entry.payload, cause) } };
+/** What a batch has told the carrier is meant for what that carries, and each progress that it tells has an id of its own. */
+function told(onward: Onward, { id, cause }: JobContext): Onward {
+  const number = progressNumber(id);
+  if (cause === undefined && number === undefined) return onward;
+  const payload = callbackPayload(callbackParts(onward.entry.payload), cause, number);
+  return { ...onward, entry: { ...onward.entry, payload } };
 }
 
 /** Before the first job runs, and not when this module is loaded: a second version of Onqueue is told of by its first job. */
