@@ -11,7 +11,7 @@ import type { Cause } from '../payload/chain';
  * When a callback is sent, each once in the life of a batch but `progress`.
  *
  * `catch`: the first job has failed. `finally`: none is left. `then`: none is left, and all have completed. `next`: none is left, it was
- * not cancelled, and none has failed unless failures are allowed: what goes on behind it. `progress`: so many more have ended.
+ * not cancelled, and all have completed unless failures are allowed: what goes on behind it. `progress`: so many more have ended.
  */
 export type BatchEvent = 'then' | 'catch' | 'finally' | 'next' | 'progress';
 

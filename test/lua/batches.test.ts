@@ -339,7 +339,7 @@ describe('the scripts that remove, with a batch', () => {
     await world.push([probe('later')]);
     expect(await numbers()).toEqual([[50, 0, 0, 100], RUNNING]);
     expect(await clear(50)).toEqual(['cleared', 50]);
-    expect(await numbers()).toEqual([[0, 0, 0, 150], { ...RUNNING, finished: true, sent: 'fn' }]);
+    expect(await numbers()).toEqual([[0, 0, 0, 150], { ...RUNNING, finished: true, sent: 'f' }]);
     expect(await world.client.lrange(world.queue().ready, 0, -1)).toEqual([probe('later')]);
     expect(await world.client.llen(world.queue().notify)).toBe(1);
   });

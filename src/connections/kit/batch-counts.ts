@@ -137,8 +137,9 @@ export function changedBatch(before: KeptBatch, change: BatchChange, now: Millis
 const endedOf = ({ completed, failed, skipped }: BatchState): number => completed + failed + skipped;
 
 function eventsAtEnd({ failed, skipped, cancelledAt, allowsFailures }: BatchState): readonly BatchEvent[] {
-  const events: BatchEvent[] = failed + skipped === 0 ? ['then', 'finally'] : ['finally'];
-  return cancelledAt === undefined && (failed === 0 || allowsFailures) ? [...events, 'next'] : events;
+  const haveCompleted = failed + skipped === 0;
+  const events: BatchEvent[] = haveCompleted ? ['then', 'finally'] : ['finally'];
+  return cancelledAt === undefined && (haveCompleted || allowsFailures) ? [...events, 'next'] : events;
 }
 
 function followUpOf(callback: BatchCallback, cause: Cause | undefined, number: number): FollowUp {

@@ -63,7 +63,7 @@ BEGIN
         v_events := v_events || 'then'::text;
       END IF;
       v_events := v_events || 'finally'::text;
-      IF v_batch.cancelled_at IS NULL AND (v_batch.failed = 0 OR v_batch.allows_failures) THEN
+      IF v_batch.cancelled_at IS NULL AND (v_batch.failed + v_batch.skipped = 0 OR v_batch.allows_failures) THEN
         v_events := v_events || 'next'::text;
       END IF;
     END IF;
