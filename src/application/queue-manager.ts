@@ -205,7 +205,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
     return linkOfBatch(this, batch);
   }
 
-  batchMembers(batch: BatchReference, jobs: readonly BatchMember[]): readonly Onward[] {
+  batchMembers(batch: BatchReference, jobs: Iterable<BatchMember>): readonly Onward[] {
     return membersOf(this, batch, jobs);
   }
 

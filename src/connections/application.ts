@@ -48,7 +48,7 @@ export interface Application {
   /** Whether it can follow the job `name` of the connection `from`. @throws PayloadTooLargeError */
   checkChain(chain: Chain, from: string, name: string): void;
   /** What a job adds to its batch. @throws what is wrong with it */
-  batchMembers(batch: BatchReference, jobs: readonly BatchMember[]): readonly Onward[];
+  batchMembers(batch: BatchReference, jobs: Iterable<BatchMember>): readonly Onward[];
   /** Adds jobs to a batch now; gives how many. @throws what is wrong with them, and what its store throws */
   addToBatch(batch: BatchReference, jobs: BatchSource): Promise<number>;
   /** The connections that are open. */

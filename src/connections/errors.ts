@@ -118,7 +118,7 @@ const BATCH_ENDS: Readonly<Record<BatchEnd, string>> = {
 export const batchEnded = defineError('E_BATCH_ENDED', (connection: string, batch: string, end: BatchEnd) => ({
   message:
     `The batch ${batch} on connection '${connection}' ${BATCH_ENDS[end]}; it takes no more jobs. ` +
-    'Add jobs from within one of its own, or begin another batch.',
+    (end === 'finished' ? 'Add jobs from within one of its own, or begin another batch.' : 'Begin another batch.'),
   facts: { connection, batch, end },
 }));
 

@@ -95,9 +95,10 @@ export class PendingBatch<Sent> {
   }
 
   /** Sent each time that so many more of its jobs have ended. */
-  progress(job: JobInstance, { every }: { readonly every: number }): this {
-    if (!Number.isSafeInteger(every) || every < 1)
-      throw invalidBatch(every, '`every` of progress() is a whole number from 1: the jobs after which it is sent.');
+  progress(job: JobInstance, options: { readonly every: number }): this;
+  progress(job: JobInstance, { every }: { readonly every?: number } = {}): this {
+    if (every === undefined || !Number.isSafeInteger(every) || every < 1)
+      throw invalidBatch(every, 'progress() says after how many jobs, as in progress(new Report(), { every: 100 }).');
     this.#every = every;
     return this.#callback('progress', job);
   }

@@ -22,8 +22,8 @@ export interface JobBatch {
   readonly id: string;
   /** Where it is kept. */
   readonly connection: string;
-  /** Adds jobs, and lists of jobs as chains, if this job succeeds: an attempt that fails adds nothing. @throws what is wrong with them */
-  add(...jobs: readonly BatchMember[]): void;
+  /** Adds those of a list, inner lists as chains, if this job succeeds: an attempt that fails adds nothing. @throws what is wrong with them */
+  add(jobs: Iterable<BatchMember>): void;
   /** Adds them now, whatever becomes of this job: for many, also from a generator. Gives how many. @throws as `add`, and what the store throws */
   addNow(jobs: BatchSource): Promise<number>;
   /** Jobs that wait are skipped; those that run go on. False: it has ended, or was cancelled before. */

@@ -30,10 +30,10 @@ export class RunningBatch implements JobBatch {
   }
 
   // Encoded here, where the caller's stack says whose mistake it is.
-  add(...jobs: readonly BatchMember[]): void {
+  add(jobs: Iterable<BatchMember>): void {
     // Its outcome is not counted in the batch, and cannot keep that open.
     if (!this.#isMember)
-      throw invalidBatch(jobs[0], 'a job that the batch has sent adds to it by addNow(): add() is for its members.');
+      throw invalidBatch(jobs, 'a job that the batch has sent adds to it by addNow(): add() is for its members.');
     if (!this.#isOver()) this.added.push(...this.#application.batchMembers(this.#reference, jobs));
   }
 

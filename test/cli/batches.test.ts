@@ -263,6 +263,15 @@ describe('batch:retry', () => {
     expect(await manager.batches.get(id)).toMatchObject({ pending: 2, failed: 0 });
     expect(await manager.failed.list()).toMatchObject([{ id: 'other' }]);
   });
+
+  it('says that what was skipped stays so', async () => {
+    const { id } = await batchOf(new Fails(), new Passes());
+    await work(1);
+    await manager.batches.cancel(id);
+    await work(1);
+
+    expect((await kit.run('batch:retry', id)).stdout).toMatch('Its 1 skipped job is not run, so then() is not sent.');
+  });
 });
 
 describe('prune --batches', () => {

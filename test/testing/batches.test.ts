@@ -10,9 +10,9 @@ class Resize extends Job {
   }
   async handle(): Promise<void> {
     seen.push(`resize ${this.width}`);
-    if (this.width > 2000) this.job.batch?.add(new Tell('lost'));
+    if (this.width > 2000) this.job.batch?.add([new Tell('lost')]);
     if (this.width > 1000) throw new Error('too wide');
-    if (this.width === 10) this.job.batch?.add(new Tell('grown'), [new Tell('one'), new Tell('two')]);
+    if (this.width === 10) this.job.batch?.add([new Tell('grown'), [new Tell('one'), new Tell('two')]]);
     if (this.width === 20) seen.push(`added ${await this.job.batch?.addNow([new Tell('now')])}`);
     if (this.width === 30) await this.job.batch?.cancel();
   }

@@ -8,12 +8,14 @@ class Resize extends Job {
     super();
   }
   async handle(): Promise<void> {
-    this.job.batch?.add(new Resize(1), [new Resize(2), new Resize(3)], false);
+    this.job.batch?.add([new Resize(1), [new Resize(2), new Resize(3)], false]);
     await this.job.batch?.addNow(widths());
     // @ts-expect-error -- it may be no job of a batch
-    this.job.batch.add(new Resize(1));
+    this.job.batch.add([new Resize(1)]);
     // @ts-expect-error -- a class in place of an instance
-    this.job.batch?.add(Resize);
+    this.job.batch?.add([Resize]);
+    // @ts-expect-error -- a job in place of a list
+    this.job.batch?.add(new Resize(1));
   }
 }
 

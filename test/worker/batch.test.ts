@@ -49,7 +49,7 @@ class Adds extends Job {
     return 5;
   }
   handle(): void {
-    this.job.batch?.add(new Note('added'), [new Note('first'), new Note('second')]);
+    this.job.batch?.add([new Note('added'), [new Note('first'), new Note('second')]]);
     if (this.attempts <= this.fails) throw new Error('not yet');
   }
 }
@@ -164,6 +164,7 @@ describe('a batch', () => {
 
   it('is over at once where it has no jobs', async () => {
     const batch = await watched([]).dispatch();
+    expect(batch).toMatchObject({ total: 0, progress: 1, isFinished: true });
     await work();
     expect(ran.toSorted()).toEqual(['finally', 'then']);
     expect(await batch.refresh()).toMatchObject({ total: 0, progress: 1, isFinished: true });
@@ -329,6 +330,13 @@ describe('a dispatch of a batch', () => {
     await work('memory');
     expect(ran).toEqual(['a']);
     expect(batch.connection).toBe('memory');
+  });
+
+  it.each([
+    ['what makes a generator', () => watched(notes as never).dispatch(), /call it, as in/],
+    ['no count for progress', () => watched([note]).progress(new Note('b'), undefined!).dispatch(), /every: 100/],
+  ])('says what is to be written where it is given %s', async (_what, dispatch, remedy) => {
+    await expect((async () => dispatch())()).rejects.toThrow(remedy);
   });
 
   it('says so where it is awaited without one', async () => {

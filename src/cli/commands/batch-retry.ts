@@ -21,6 +21,11 @@ export const batchRetry = defineCommand({
     const found = await manager.batches.get(id, flags);
     if (found === undefined) return failUnknownBatch(call, manager, id);
     const retried = await manager.batches.retryFailed(id, flags);
-    output.result({ id, retried }, `Sent ${counted(retried, 'failed job')} of ${titleOf(found)} back.`);
+    const skipped = (await manager.batches.get(id, flags))?.skipped ?? 0;
+    const left =
+      skipped === 0
+        ? ''
+        : ` Its ${counted(skipped, 'skipped job')} ${skipped === 1 ? 'is' : 'are'} not run, so then() is not sent.`;
+    output.result({ id, retried }, `Sent ${counted(retried, 'failed job')} of ${titleOf(found)} back.${left}`);
   },
 });

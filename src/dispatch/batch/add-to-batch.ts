@@ -2,6 +2,7 @@
 import type { BatchReference } from '../../connections/application';
 import type { Onward } from '../../connections/onward';
 import type { BatchMember, BatchSource } from '../../job/batch';
+import { invalidBatch } from '../../job/errors';
 import { positioned, sendBulk } from '../bulk';
 import type { DispatchApplication } from '../dispatch-application';
 import { Chunks } from './chunks';
@@ -35,8 +36,13 @@ export async function addToBatch(
 export function membersOf(
   manager: DispatchApplication,
   batch: BatchReference,
-  jobs: readonly BatchMember[],
+  jobs: Iterable<BatchMember>,
 ): readonly Onward[] {
+  if (typeof jobs !== 'object' || jobs === null || !(Symbol.iterator in jobs))
+    throw invalidBatch(
+      jobs,
+      'add() takes a list of jobs, as in add([new Resize(1)]), and addNow() a generator as well.',
+    );
   const members = new Members(manager, placeOf(manager, batch));
-  return jobs.flatMap((job) => members.encodeFollower(job) ?? []);
+  return Array.from(jobs).flatMap((job) => members.encodeFollower(job) ?? []);
 }

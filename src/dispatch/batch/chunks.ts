@@ -97,5 +97,7 @@ function iteratorOf(source: BatchSource): Iterator<BatchMember> | AsyncIterator<
     if (Symbol.asyncIterator in source) return source[Symbol.asyncIterator]();
     if (Symbol.iterator in source) return source[Symbol.iterator]();
   }
+  if (typeof source === 'function')
+    throw invalidBatch(source, 'it takes what a generator gives: call it, as in Queue.batch(everybody()).');
   throw invalidBatch(source, 'it takes a list of jobs, or a generator of them.');
 }

@@ -106,7 +106,11 @@ export class Sending {
       if (refusal !== undefined) throw refusal.error;
       page.forEach((job, place) => typeof pushed?.[place] !== 'object' && this.#count(job));
     }
-    if (isWhole) return undefined;
+    if (isWhole) {
+      // Where none went in, none is left.
+      if (this.state.pending === 0) this.state = { ...this.state, finishedAt: this.#manager.clock.now() };
+      return undefined;
+    }
     const inside = new Set(page);
     return jobs.filter((job) => !inside.has(job));
   }
