@@ -1,5 +1,7 @@
 import { nextTurn } from '../../src/base/next-turn';
 import { Job, setJobDispatcher } from '../../src/job/job';
+import { Transaction } from '../../src/dispatch/transaction/transaction';
+import type { AfterCommitError } from '../../src/dispatch/errors';
 import type { BatchSource } from '../../src/job/batch';
 
 import { type TestApplication, testApplication } from '../support/application';
@@ -132,4 +134,51 @@ it('a batch that was given up before its last job came is no dispatch that went 
     clock.mockRestore();
   }
   await expect(dispatch(late())).rejects.toMatchObject({ code: 'E_BATCH_INCOMPLETE', facts: { queued: 1000 } });
+});
+
+it('a batch within a transaction of the user waits for the first of its jobs', async () => {
+  const driver = application.manager.driver();
+  driver.within = () => ({ push: async (...pushed) => driver.push(...pushed) });
+  async function* slow(): AsyncGenerator<Note> {
+    await application.clock.advance(30);
+    yield* notes(3);
+  }
+  const batch = await application.bus.batch(slow()).using({}).dispatch();
+  expect(await batch.refresh()).toMatchObject({ pending: 3, isFinished: false });
+});
+
+describe('a batch whose sending fails behind a commit', () => {
+  const committed = (source: BatchSource): Promise<AfterCommitError> =>
+    Transaction.run(async () => application.bus.batch(source).afterCommit().dispatch()).then(
+      () => Promise.reject(new Error('it was sent')),
+      (error: unknown) => error as AfterCommitError,
+    );
+
+  const failingAt = (call: number): void => {
+    const driver = application.manager.driver();
+    const push = driver.push.bind(driver);
+    let calls = 0;
+    jest.spyOn(driver, 'push').mockImplementation(async (...pushed) => {
+      calls += 1;
+      if (calls === call) throw new Error('it is away');
+      return push(...pushed);
+    });
+  };
+
+  it('is sent again where none of its jobs is in', async () => {
+    failingAt(1);
+    const error = await committed([...notes(250)]);
+    await error.resend();
+    expect(await application.manager.batches.list()).toMatchObject([{ total: 250, isOpen: false }]);
+  });
+
+  it.each([
+    ['some of its jobs are in', (): BatchSource => [...notes(250)], 2, [{ total: 99, isCancelled: true }]],
+    ['its generator has given some', (): BatchSource => notes(1500), 1, []],
+  ])('is not sent again where %s', async (_what, source, call, batches) => {
+    failingAt(call);
+    const error = await committed(source());
+    await expect(error.resend()).rejects.toThrow('it is away');
+    expect(await application.manager.batches.list()).toMatchObject(batches);
+  });
 });

@@ -1,4 +1,5 @@
 /** Sends a batch: in one call where it fits, otherwise open until the last of its jobs is in. */
+import { toError } from '../../base/exception-text';
 import type { BatchReference } from '../../connections/application';
 import type { BatchState, NewBatch } from '../../connections/batch-store';
 import { CapabilityError } from '../../connections/errors';
@@ -7,6 +8,7 @@ import { invalidBatch } from '../../job/errors';
 import { uuidv7 } from '../../payload/uuid';
 import { declareStartBatch, StartBatch } from '../built-in/start-batch';
 import type { DispatchApplication } from '../dispatch-application';
+import { batchIncomplete } from '../errors';
 import { keepOf } from '../send';
 import { Transaction } from '../transaction/transaction';
 import { callbackOf } from './callbacks';
@@ -39,7 +41,18 @@ export async function sendBatch(
   if (keep === undefined) await sending.send(chunks, first);
   else {
     const { connection, queue } = place;
-    const push = (): Promise<string> => sending.send(chunks, first).then(() => '');
+    let failure: Error | undefined;
+    const push = async (): Promise<string> => {
+      if (failure !== undefined) throw failure;
+      try {
+        await sending.send(chunks, first);
+        return '';
+      } catch (error) {
+        // Sent again it would be another batch under this id: some of its jobs are in, or its source has given some and is closed.
+        if (first === undefined || batchIncomplete.is(error)) failure = toError(error);
+        throw error;
+      }
+    };
     keep({ name: `the batch ${chosen.name || place.id}`, connection, queue, push }, manager);
   }
   return { place, state: sending.state };

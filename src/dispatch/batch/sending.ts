@@ -50,7 +50,9 @@ export class Sending {
 
   /** @throws as `sendAll` does, and what is wrong with the jobs */
   async send(chunks: Pick<Chunks, 'next' | 'close'>, first?: Chunk): Promise<void> {
-    const chunk = first ?? (await chunks.next());
+    let chunk = first ?? (await chunks.next());
+    // Begun without any, it would have ended: within a transaction of the user's it is not held open.
+    while (this.#isWithin && chunk.jobs.length === 0 && !chunk.isLast) chunk = await chunks.next();
     if (!this.#driver.capabilities.reserve) {
       const jobs = [...chunk.jobs];
       for (let more = chunk; !more.isLast;) jobs.push(...(more = await chunks.next()).jobs);
