@@ -12,7 +12,7 @@ import type { JobRegistry } from '../job/registry';
 import { declaredDebouncing, resolveChosen, resolveRoute } from '../job/resolve-options';
 import { type Chain, type ChainLink, withChain } from '../payload/chain';
 import { encodePayload, encodeStringJob } from '../payload/payload-text';
-import { withTies } from '../payload/ties';
+import { type Ties, tiesMember } from '../payload/ties';
 import { uuidv7 } from '../payload/uuid';
 import type { Entry } from '../connections/contract';
 import type { Timed } from '../connections/due-entries';
@@ -163,7 +163,7 @@ export class JobEncoder {
     const chosen = resolveChosen(job, definition);
     const unique = from === undefined ? tiesOf(job, definition, route.queue) : undefined;
     const ties = dispatch.batch === undefined ? unique : { ...unique, batch: dispatch.batch };
-    const plain = encodePayload({
+    const payload = encodePayload({
       definition,
       job,
       chosen,
@@ -171,13 +171,10 @@ export class JobEncoder {
       extra: this.#extra(route, definition.name),
       middleware: middlewareOf(dispatch, instance, this.#parts.registry),
       classes: this.#parts.registry,
+      ...(ties !== undefined && { ties: tiesMember(ties) }),
     });
     const { retryWithin } = chosen;
-    if (ties !== undefined) {
-      const encoded = this.#encoded(id, definition.name, route, withTies(plain, ties));
-      return { ...encoded, retryWithin, entry: { ...encoded.entry, ties } };
-    }
-    const encoded = this.#encoded(id, definition.name, route, plain);
+    const encoded = this.#encoded(id, definition.name, route, payload, ties);
     return retryWithin === undefined ? encoded : { ...encoded, retryWithin };
   }
 
@@ -201,10 +198,17 @@ export class JobEncoder {
     return this.#encoded('', 'the payload', this.#route(dispatch, {}, undefined), payload);
   }
 
-  #encoded(id: string, name: string, { connection, queue, delay, dueAt }: Route, payload: string): EncodedJob {
+  #encoded(
+    id: string,
+    name: string,
+    { connection, queue, delay, dueAt }: Route,
+    payload: string,
+    ties?: Ties,
+  ): EncodedJob {
     const { hooks } = this.#parts;
     checkSize(payload, name, this.#parts.settings(connection));
-    const entry: Entry = dueAt === undefined ? (delay > 0 ? { payload, delay } : { payload }) : { payload, dueAt };
+    const when = dueAt === undefined ? (delay > 0 ? { payload, delay } : { payload }) : { payload, dueAt };
+    const entry: Entry = ties === undefined ? when : { ...when, ties };
     const isHeard = hooks.has('queueing') || hooks.has('queued') || hooks.has('skipped');
     return isHeard ? { id, name, connection, queue, entry, hooks } : { id, name, connection, queue, entry };
   }

@@ -29,6 +29,8 @@ export interface PayloadParts {
   /** Instances of registered classes. */
   readonly middleware?: readonly unknown[] | undefined;
   readonly classes: CodecClasses;
+  /** What `tiesMember` gave: only workers run it that know what hangs on it. */
+  readonly ties?: string | undefined;
 }
 
 export interface StringJobParts {
@@ -68,15 +70,16 @@ const RESERVED: ReadonlySet<string> = new Set<string>(
  * @throws E_RESERVED_FIELD
  */
 export function encodePayload(parts: PayloadParts): string {
-  const { definition, job, chosen, id, extra, middleware = [], classes } = parts;
+  const { definition, job, chosen, id, extra, middleware = [], classes, ties = '' } = parts;
   const { name, version } = definition;
   return (
-    beginning(definition) +
+    beginning(definition, ties !== '') +
     encodedMembers(encodeInstance(job, classes, definition.target.name, definition.file)) +
     (version === undefined ? '},' : `,"version":${version}},`) +
     writeChosen(chosen) +
     writeExtra(name, extra) +
     writeMiddleware(name, middleware, classes) +
+    ties +
     ending(id)
   );
 }
@@ -100,14 +103,16 @@ export function encodeStringJob({ name, data, id, extra }: StringJobParts): stri
 }
 
 /** The beginning is the same for all jobs of a class. */
-const beginnings = new WeakMap<JobDefinition, string>();
+const beginnings = { plain: new WeakMap<JobDefinition, string>(), marked: new WeakMap<JobDefinition, string>() };
 
-function beginning(definition: JobDefinition): string {
-  let text = beginnings.get(definition);
+function beginning(definition: JobDefinition, isMarked: boolean): string {
+  const known = isMarked ? beginnings.marked : beginnings.plain;
+  let text = known.get(definition);
   if (text === undefined) {
     const name = JSON.stringify(definition.name);
-    text = `{"displayName":${name},"job":"${HANDLER}","data":{"commandName":${name},`;
-    beginnings.set(definition, text);
+    const handler = isMarked ? HANDLER_WITH_FOLLOWERS : HANDLER;
+    text = `{"displayName":${name},"job":"${handler}","data":{"commandName":${name},`;
+    known.set(definition, text);
   }
   return text;
 }

@@ -72,12 +72,18 @@ function keyOf(...parts: readonly string[]): string {
 }
 
 /** The same payload, which `encodePayload` gave, with these ties. What follows it is in it already. */
-export function withTies(payload: string, { unique, debounce, batch }: Ties): string {
+export function withTies(payload: string, ties: Ties): string {
+  const member = tiesMember(ties);
+  return member === '' ? payload : withMembers(withFollowers(payload), member);
+}
+
+/** As it stands in a payload, with a comma behind it. Empty: there are none. */
+export function tiesMember({ unique, debounce, batch }: Ties): string {
   const ties: string[] = [];
   if (unique !== undefined) ties.push(`u${unique.until.charAt(0)}${unique.key}${bound(unique.for)}`);
   if (debounce !== undefined) ties.push(`d${debounce.key}${bound(debounce.longest)}`);
   if (batch !== undefined) ties.push(`b${batch.id}*${batch.weight}`);
-  return ties.length === 0 ? payload : withMembers(withFollowers(payload), `"${TIES}":"${ties.join(' ')}",`);
+  return ties.length === 0 ? '' : `"${TIES}":"${ties.join(' ')}",`;
 }
 
 function bound(most: Seconds | undefined): string {

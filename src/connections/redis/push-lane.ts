@@ -45,6 +45,8 @@ export class PushLane extends Lane<Push> {
   readonly #onForgotten: () => void;
   /** The call that was sent last may be refused a duplicate: what is known of its answer must not be that a later one came. */
   #mayRefuse = false;
+  /** The call that was sent last may be refused for nothing but the end of this batch. */
+  #batch: string | undefined;
 
   /** @param onForgotten called when Redis turns out to have lost what it had confirmed */
   constructor(caller: RedisCaller, queue: string, keys: Keys, onForgotten: () => void) {
@@ -71,7 +73,9 @@ export class PushLane extends Lane<Push> {
   }
 
   protected override get mostUnderWay(): number {
-    return !this.#mayRefuse && fillsCall(this.waiting) ? PUSHES_AT_ONCE : 1;
+    // A batch that has ended refuses those behind as well: they tell of it where the answer before theirs is known no more.
+    const isRest = this.#batch !== undefined && this.waiting[0]?.joining?.id === this.#batch;
+    return (!this.#mayRefuse || isRest) && fillsCall(this.waiting) ? PUSHES_AT_ONCE : 1;
   }
 
   #pushPage(entries: readonly Entry[], joining?: Joining): Promise<readonly Pushed[] | undefined> {
@@ -88,6 +92,7 @@ export class PushLane extends Lane<Push> {
     const { args, count, mayRefuse, placeOf } = entriesOf(pushes.map(({ entries }) => entries));
     const { joining } = pushes[0]!;
     this.#mayRefuse = mayRefuse || joining !== undefined;
+    this.#batch = mayRefuse ? undefined : joining?.id;
     const consequence = `${count === 1 ? 'a job was' : `${count} jobs were`} not queued`;
     const sentAt = this.moment;
     const push = (rule: 'next' | 'any'): Promise<Answer> =>

@@ -29,7 +29,8 @@ export class Sending {
   readonly #sealId = uuidv7();
   #sealQueue: string | undefined;
   #queued = 0;
-  state: BatchState;
+  #pending = 0;
+  #state: BatchState;
 
   constructor(manager: DispatchApplication, place: BatchPlace, begins: NewBatch, transaction?: unknown) {
     this.#manager = manager;
@@ -40,7 +41,13 @@ export class Sending {
     this.#target = this.#isWithin ? targetWithin(this.#driver, transaction) : this.#driver;
     const { id, name, allowsFailures } = begins;
     const counts = { pending: 0, completed: 0, failed: 0, skipped: 0 };
-    this.state = { id, name, allowsFailures, ...counts, createdAt: manager.clock.now() };
+    this.#state = { id, name, allowsFailures, ...counts, createdAt: manager.clock.now() };
+  }
+
+  /** As far as it is in. */
+  get state(): BatchState {
+    const { pending } = this.#state;
+    return { ...this.#state, pending: pending + this.#pending };
   }
 
   /** @throws E_BATCH_INCOMPLETE; what the store throws, where nothing is in */
@@ -56,7 +63,7 @@ export class Sending {
     if (!this.#driver.capabilities.reserve) {
       const jobs = [...chunk.jobs];
       for (let more = chunk; !more.isLast;) jobs.push(...(more = await chunks.next()).jobs);
-      this.state = await runInTurn(this.#driver, this.#begins, jobs, this.#manager.clock);
+      this.#state = await runInTurn(this.#driver, this.#begins, jobs, this.#manager.clock);
       return;
     }
     const rest = await this.#begin(chunk).catch((error: unknown) => {
@@ -110,9 +117,10 @@ export class Sending {
     }
     if (isWhole) {
       // Where none went in, none is left.
-      if (this.state.pending === 0) this.state = { ...this.state, finishedAt: this.#manager.clock.now() };
+      if (this.state.pending === 0) this.#state = { ...this.#state, finishedAt: this.#manager.clock.now() };
       return undefined;
     }
+    if (ofQueue.length === jobs.length) return jobs.slice(page.length);
     const inside = new Set(page);
     return jobs.filter((job) => !inside.has(job));
   }
@@ -133,8 +141,7 @@ export class Sending {
 
   #count({ entry }: EncodedJob): void {
     this.#queued += 1;
-    const { pending } = this.state;
-    this.state = { ...this.state, pending: pending + (entry.ties?.batch?.weight ?? 1) };
+    this.#pending += entry.ties?.batch?.weight ?? 1;
   }
 
   #seal(queue: string, total: number | undefined): EncodedJob {
