@@ -182,8 +182,10 @@ export class JobEncoder {
   #encodeBatch({ chosen }: PendingBatch<unknown>, dispatch: InstanceChoice, from?: string): EncodedJob {
     const { connection = dispatch.connection ?? from, queue = dispatch.queue } = chosen;
     const job = this.#parts.linkOfBatch({ ...chosen, connection, queue });
-    const { place } = job.plan;
-    return this.#encode(job, { ...dispatch, connection: place.connection, queue: place.queue }, from);
+    const { place, jobs } = job.plan;
+    // Where its jobs go somebody works: on the connection's own queue it might wait for ever, and the chain with it.
+    const to = jobs[0]?.queue ?? place.queue;
+    return this.#encode(job, { ...dispatch, connection: place.connection, queue: to }, from);
   }
 
   /** A job that is only a name, `Class@method`, and JSON data, as Laravel's string jobs are. */

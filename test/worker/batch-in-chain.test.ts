@@ -66,6 +66,13 @@ describe('a batch in a chain', () => {
     expect(await application.manager.batches.list()).toMatchObject([{ completed: 3, isFinished: true }]);
   });
 
+  it('waits on no queue but those of its jobs', async () => {
+    const [first, batched, last] = ['a', 'b', 'c'].map((text) => new Note(text).onQueue('notes')) as [Note, Note, Note];
+    await application.bus.chain([first, application.bus.batch([batched]), last]).dispatch();
+    await work('memory', 'notes');
+    expect(ran).toEqual(['a', 'b', 'c']);
+  });
+
   it('may be the first link, the last, and one behind another', async () => {
     const [first, second] = [application.bus.batch([new Note('a')]), application.bus.batch([new Note('b')])];
     await application.bus.chain([first, second]).dispatch();
