@@ -4,7 +4,7 @@ import { Job } from '../../src/job/job';
 import { elapse } from '../support/application';
 import { eventually } from '../support/eventually';
 import { requireBuild } from '../support/project';
-import { startRedisServer } from '../support/redis-server';
+import { type RedisServer, startRedisServer } from '../support/redis-server';
 import { faultyApplication } from './faulty-connection';
 import { FaultyProxy } from './kit/faulty-proxy';
 import { Link } from './kit/programs/jobs';
@@ -113,26 +113,53 @@ describe.each(['redis', 'sqlite'] as const)('a batch on %s', (store) => {
   });
 });
 
-it('a batch on Redis counts each job once though no answer arrives at first', async () => {
-  const server = await startRedisServer();
-  const proxy = await FaultyProxy.start(server.port);
-  const manager = new QueueManager(
-    { connectors: builtInConnectors, logger: silentLogger },
-    { connections: { store: { driver: 'redis', url: proxy.url } } },
-  );
-  inHandle = () => proxy.loseReplies(2);
-  try {
+describe('where answers of Redis are lost', () => {
+  let server: RedisServer;
+  let proxy: FaultyProxy;
+  let manager: QueueManager;
+
+  beforeEach(async () => {
+    server = await startRedisServer();
+    proxy = await FaultyProxy.start(server.port);
+    manager = new QueueManager(
+      { connectors: builtInConnectors, logger: silentLogger },
+      { connections: { store: { driver: 'redis', url: proxy.url } } },
+    );
+  });
+  afterEach(async () => {
+    await manager.close();
+    await proxy.stop();
+    await server.stop();
+  });
+
+  it('a batch counts each job once though none arrives at first', async () => {
+    inHandle = () => proxy.loseReplies(2);
     proxy.loseReplies(2);
     const batch = await batchOf(new JobBus(() => manager)).dispatch();
     await new Worker({ stopWhenEmpty: true }, manager).run();
 
     expect(ran.toSorted()).toEqual(ONCE);
     expect(await batch.refresh()).toMatchObject({ total: 3, completed: 3 });
-  } finally {
-    await manager.close();
-    await proxy.stop();
-    await server.stop();
-  }
+  });
+
+  it.each([1, 2, 5])(
+    'a batch of many calls is whole though %d are lost at its beginning and on the way',
+    async (place) => {
+      function* steps(): Generator<Step> {
+        for (let number = 0; number < 1500; number += 1) {
+          // The first thousand is under way then, in several calls at once.
+          if (number === 1000 + place) proxy.loseReplies(place);
+          yield new Step(String(number));
+        }
+      }
+      proxy.loseReplies(place);
+      const batch = await new JobBus(() => manager).batch(steps()).dispatch();
+
+      expect(batch).toMatchObject({ total: 1500 });
+      expect(await batch.refresh()).toMatchObject({ pending: 1500, isOpen: false });
+      expect(await manager.connection().counts('default')).toMatchObject({ ready: 1500 });
+    },
+  );
 });
 
 it.each([1, 2, 3, 4, 5, 6])('a batch ends once though the answer to call %d is lost', async (place) => {
