@@ -1,6 +1,7 @@
 /** Batches in MySQL: rows that a packet locks which pushes or ends jobs. */
 import { type BatchCallback, callbackPayload } from '../../../../src/connections/batch-store';
 import type { Entry, Reservation, Settlement } from '../../../../src/connections/contract';
+import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { type Ties, uniqueKey, withTies } from '../../../../src/payload/ties';
 import { TestClock } from '../../../../src/testing/test-clock';
 import { idOf, payload, reserve } from '../open-database';
@@ -12,16 +13,20 @@ const world = new MysqlWorld().forTests();
 describeBatches(world);
 
 describe('batches in MariaDB', () => {
-  it('wake those of their process who wait for what is sent', async () => {
+  it.each([
+    [
+      'its last job ends',
+      async (connection: SqlConnection) => connection.settle((await reserve(connection)).map(completed)),
+    ],
+    ['it begins without jobs', (connection: SqlConnection) => begin(connection, [], newBatch('empty'))],
+  ])('wake those of their process who wait for what is sent when %s', async (_, end) => {
     // Its time stands still: nobody looks again by himself.
     const connection = await world.open({}, { clock: new TestClock() });
     await begin(connection, ['a']);
-    const waiter = connection.waiter(['callbacks']);
-    const patience = new AbortController();
-    const settle = async (): Promise<void> =>
-      void (await connection.settle((await reserve(connection)).map(completed)));
-    await Promise.all([waiter.wait(60, patience.signal), settle()]);
+    const wait = connection.waiter(['callbacks']).wait(60, new AbortController().signal);
+    await Promise.all([wait, end(connection)]);
     expect((await reserve(connection, { queues: ['callbacks'] })).length).toBe(3);
+    expect(await connection.queues()).toEqual(['callbacks', 'default']);
   });
 
   it('send texts as they are, with a cause of any characters', async () => {
