@@ -210,8 +210,8 @@ function faultOf(middleware: unknown): { readonly name: string; readonly remedy:
 /** A link, or a job of a batch, that another one could take the place of, and that of all behind it. */
 export const debouncedInChain = defineError('E_DEBOUNCED_IN_CHAIN', (job: string) => ({
   message:
-    `${job} is debounced, and cannot be in a chain or a batch: the dispatch that took its place would end the chain. Dispatch it from the ` +
-    'handle() of another job of it, or take a job without debounce.',
+    `${job} is debounced, and cannot be in a chain or a batch: the dispatch that took its place would end it. Dispatch it from the ` +
+    'handle() of one of the other jobs, or take a job without debounce.',
   facts: { job },
 }));
 
