@@ -29,7 +29,7 @@ export const killedBatches: Soak<Size> = {
   title: 'batches of jobs and chains, their worker processes killed by -9',
   figure:
     '0 batches without an end, pending + completed + failed + skipped = total at every look, each callback sent once',
-  stores: ['redis', 'cluster', 'sqlite', 'postgres'],
+  stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql'],
   sizes: {
     test: { batches: 30, kills: 4, takes: 10, rounds: 30 },
     soak: { batches: 500, kills: 100, takes: 20, rounds: 1000 },
