@@ -278,6 +278,14 @@ describe('a batch', () => {
     expect(await countsOf(batch.id)).toEqual([0, 2, 0, 0]);
   });
 
+  it('sends its callbacks to other connections from the queue of its jobs, where somebody works', async () => {
+    const batch = application.bus.batch([new Note('a').onQueue('notes')]);
+    await batch.finally(new Tells('finally').onConnection('other')).dispatch();
+    await work('memory', 'notes');
+    await work('other');
+    expect(ran).toEqual(['a', 'finally']);
+  });
+
   it('sends its callbacks to other queues and connections', async () => {
     await application.bus
       .batch([new Note('a')])

@@ -1,11 +1,16 @@
 /** The jobs that a batch sends, as a store keeps them. */
 import type { Application } from '../../connections/application';
-import { type BatchCallback, type BatchEvent, callbackParts } from '../../connections/batch-store';
+import { type BatchCallback, type BatchEvent, callbackParts, type NewBatch } from '../../connections/batch-store';
 import type { Onward } from '../../connections/onward';
 import type { ChainLink } from '../../payload/chain';
 import { BATCH_FIELD, withMembers } from '../../payload/payload-text';
 import { carrierText } from '../built-in/carry';
 import type { BatchPlace } from './members';
+
+/** Without a queue: it goes in a carrier, which waits where the jobs of the batch do. On another queue perhaps nobody works. */
+export type PlannedCallback = Omit<BatchCallback, 'queue'> & Partial<Pick<BatchCallback, 'queue'>>;
+
+export type PlannedBatch = Omit<NewBatch, 'callbacks'> & { readonly callbacks: readonly PlannedCallback[] };
 
 /**
  * In a carrier where a store cannot send it itself: to another connection or to another queue of a cluster, and where a moment in its
@@ -16,12 +21,12 @@ export function callbackOf(
   link: ChainLink,
   place: BatchPlace,
   { registry }: Pick<Application, 'registry'>,
-): BatchCallback {
+): PlannedCallback {
   const { connection = place.connection, queue, delay, dueAt, retryWithin } = link;
   const batch = { id: place.id, connection: place.connection, queue: place.queue };
   const payload = withMembers(link.payload, `"${BATCH_FIELD}":${JSON.stringify(batch)},`);
   const isReached = connection === place.connection && (place.only ?? queue) === queue && retryWithin === undefined;
   if (isReached) return { on, queue, delay, dueAt, ...callbackParts(payload) };
   const onward: Onward = { connection, queue, retryWithin, entry: { payload, delay, dueAt } };
-  return { on, queue: place.queue, ...callbackParts(carrierText(onward, registry)) };
+  return { on, ...callbackParts(carrierText(onward, registry)) };
 }

@@ -1,7 +1,7 @@
 /** Sends a batch: in one call where it fits, otherwise open until the last of its jobs is in. */
 import { toError } from '../../base/exception-text';
 import type { BatchReference } from '../../connections/application';
-import type { BatchState, NewBatch } from '../../connections/batch-store';
+import type { BatchState } from '../../connections/batch-store';
 import { CapabilityError } from '../../connections/errors';
 import type { BatchDetour, ChosenBatch } from '../../job/batch';
 import { invalidBatch } from '../../job/errors';
@@ -11,7 +11,7 @@ import type { DispatchApplication } from '../dispatch-application';
 import { batchIncomplete } from '../errors';
 import { keepOf } from '../send';
 import { Transaction } from '../transaction/transaction';
-import { callbackOf } from './callbacks';
+import { callbackOf, type PlannedBatch } from './callbacks';
 import { Chunks } from './chunks';
 import { type BatchPlace, Members } from './members';
 import { Sending } from './sending';
@@ -76,7 +76,7 @@ export function placeOf(
   return { id, connection: settings.name, queue: usual, chosenQueue, only: isDivided === true ? usual : undefined };
 }
 
-function newBatchOf(manager: DispatchApplication, chosen: ChosenBatch, place: BatchPlace): NewBatch {
+function newBatchOf(manager: DispatchApplication, chosen: ChosenBatch, place: BatchPlace): PlannedBatch {
   const { name, allowsFailures, every } = chosen;
   const callbacks = chosen.callbacks.map(({ on, job }) => {
     const [link] = manager.encoder.links([job], place.connection, {

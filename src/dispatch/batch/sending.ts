@@ -9,6 +9,7 @@ import type { DispatchApplication } from '../dispatch-application';
 import { batchIncomplete } from '../errors';
 import type { EncodedJob } from '../job-encoder';
 import { type Target, targetWithin } from '../send';
+import type { PlannedBatch } from './callbacks';
 import type { Chunk, Chunks } from './chunks';
 import { runInTurn } from './in-turn';
 import { uuidv7 } from '../../payload/uuid';
@@ -22,7 +23,7 @@ const NOTHING_MORE: Pick<Chunks, 'next' | 'close'> = {
 export class Sending {
   readonly #manager: DispatchApplication;
   readonly #place: BatchPlace;
-  readonly #begins: NewBatch;
+  readonly #begins: PlannedBatch;
   readonly #driver: Connection;
   readonly #target: Target;
   readonly #isWithin: boolean;
@@ -32,7 +33,7 @@ export class Sending {
   #pending = 0;
   #state: BatchState;
 
-  constructor(manager: DispatchApplication, place: BatchPlace, begins: NewBatch, transaction?: unknown) {
+  constructor(manager: DispatchApplication, place: BatchPlace, begins: PlannedBatch, transaction?: unknown) {
     this.#manager = manager;
     this.#place = place;
     this.#begins = begins;
@@ -63,7 +64,7 @@ export class Sending {
     if (!this.#driver.capabilities.reserve) {
       const jobs = [...chunk.jobs];
       for (let more = chunk; !more.isLast;) jobs.push(...(more = await chunks.next()).jobs);
-      this.#state = await runInTurn(this.#driver, this.#begins, jobs, this.#manager.clock);
+      this.#state = await runInTurn(this.#driver, this.#beginning(this.#place.queue), jobs, this.#manager.clock);
       return;
     }
     const rest = await this.#begin(chunk).catch((error: unknown) => {
@@ -107,7 +108,7 @@ export class Sending {
     const page = isOpen ? whole.slice(0, MOST_JOBS - 1) : whole;
     const sealing = isOpen ? [this.#seal(queue, isLast ? jobs.length : undefined)] : [];
     const sent = [...page, ...sealing];
-    const begins = isOpen ? { ...this.#begins, openFor: OPEN_FOR } : this.#begins;
+    const begins = isOpen ? { ...this.#beginning(queue), openFor: OPEN_FOR } : this.#beginning(queue);
     if (sent.length === 0) await this.#target.push(queue, [], begins);
     else {
       const { ended } = await push(() => this.#target, sent as readonly EncodedJob[] as Page, begins);
@@ -123,6 +124,10 @@ export class Sending {
     if (ofQueue.length === jobs.length) return jobs.slice(page.length);
     const inside = new Set(page);
     return jobs.filter((job) => !inside.has(job));
+  }
+
+  #beginning(queue: string): NewBatch {
+    return { ...this.#begins, callbacks: this.#begins.callbacks.map((callback) => ({ queue, ...callback })) };
   }
 
   async #sendRest(jobs: readonly EncodedJob[]): Promise<void> {

@@ -4,13 +4,12 @@
  */
 import type { Seconds } from '../../base/clock';
 import { currentApplication } from '../../connections/application';
-import type { BatchCallback, NewBatch } from '../../connections/batch-store';
 import { inject } from '../../container/scope';
 import { declareJob } from '../../job/declare';
 import { JobContext } from '../../job/job-context';
 import { registry } from '../../job/registry';
 import { chainedLink, readChain } from '../../payload/chain';
-import { callbackOf } from '../batch/callbacks';
+import { callbackOf, type PlannedBatch, type PlannedCallback } from '../batch/callbacks';
 import type { BatchPlace } from '../batch/members';
 import { Sending } from '../batch/sending';
 import type { DispatchApplication } from '../dispatch-application';
@@ -20,7 +19,7 @@ export const START_BATCH = 'onqueue:batch';
 
 export interface BatchPlan {
   readonly place: BatchPlace;
-  readonly begins: NewBatch;
+  readonly begins: PlannedBatch;
   readonly jobs: readonly Pick<EncodedJob, 'id' | 'name' | 'queue' | 'entry' | 'retryWithin'>[];
 }
 
@@ -51,9 +50,13 @@ export class StartBatch {
 }
 
 /** What goes on behind it, and what is told when it fails. */
-function behind({ payload }: JobContext, { place, begins }: BatchPlan, manager: DispatchApplication): BatchCallback[] {
+function behind(
+  { payload }: JobContext,
+  { place, begins }: BatchPlan,
+  manager: DispatchApplication,
+): PlannedCallback[] {
   const chain = readChain(payload);
-  const callbacks: BatchCallback[] = [];
+  const callbacks: PlannedCallback[] = [];
   if (chain.links.length > 0) callbacks.push(callbackOf('next', chainedLink(chain, place.connection), place, manager));
   if (chain.caught !== undefined && !begins.allowsFailures)
     callbacks.push(callbackOf('catch', chain.caught, place, manager));
