@@ -20,8 +20,7 @@ end
 
 -- The key, what a client would say of the job, as in unique.lua, and what frees it: 'e' its end, 's' its start, 'd' its
 -- moment. Nil: it has none.
-local function tie_of(text)
-  local ties, id = ties_in(text)
+local function tie_in(ties, id)
   if not ties then return nil end
   local _, _, ending, key, most = find(ties .. ' ', '^u([es])([%w_-]+):?(%d*) ')
   if not key then _, _, ending, key, most = find(ties .. ' ', '^(d)([%w_-]+):?(%d*) ') end
@@ -29,10 +28,18 @@ local function tie_of(text)
   return { key = key, tie = (most == '' and '0' or most) .. ' ' .. id, ending = ending }
 end
 
+local function tie_of(text)
+  return tie_in(ties_in(text))
+end
+
 -- The id of its batch, and its weight. Nil: it belongs to none.
-local function batch_in(text)
-  local _, _, id, weight = find(' ' .. (ties_in(text) or '') .. ' ', ' b([%w_-]+)%*(%d+) ')
+local function batch_among(ties)
+  local _, _, id, weight = find(' ' .. (ties or '') .. ' ', ' b([%w_-]+)%*(%d+) ')
   return id, tonumber(weight)
+end
+
+local function batch_in(text)
+  return batch_among((ties_in(text)))
 end
 
 -- Frees the keys of these jobs, as far as they have them; with `at_start`, only those that no job has that runs.

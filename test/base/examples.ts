@@ -177,6 +177,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
       consequence: 'SendEmail was not queued',
     },
   ],
+  E_REDIS_RECOUNT: [{ connection: 'main', address: 'redis://127.0.0.1:6379', jobs: 100_000, bytes: 134_217_728 }],
   E_REDIS_REPLY: [
     {
       connection: 'main',

@@ -371,9 +371,9 @@ describe('the scripts and the memory connection', () => {
     await fc.assert(
       fc.asyncProperty(steps, async (sequence) => {
         world.fresh();
-        const clock = new TestClock();
+        const [clock, scripts] = [new TestClock(), world.connect()];
         const redis = new Actor(
-          world.connect(),
+          scripts,
           (seconds) => world.advance(seconds),
           async () => {
             const holders = Object.entries(await world.client.hgetall(`${world.prefix}:unique`));
@@ -390,6 +390,7 @@ describe('the scripts and the memory connection', () => {
         for (const step of sequence) {
           expect(await redis.take(step)).toEqual(await memory.take(step));
           expect(await redis.state(redisStart)).toEqual(await memory.state(memoryStart));
+          expect(await scripts.recount({ repair: false })).toEqual([]);
         }
         await world.closeConnections();
       }),

@@ -49,6 +49,18 @@ export const foreignKey = defineError('E_REDIS_FOREIGN_KEY', (facts: ForeignKey,
   cause,
 }));
 
+/** More jobs than one script may look at, by which Redis would serve nobody else for long. */
+export const tooMuchToRecount = defineError(
+  'E_REDIS_RECOUNT',
+  (facts: Omit<Refused, 'consequence'> & { readonly jobs: number; readonly bytes: number }) => ({
+    message:
+      `Redis at ${facts.address} holds more than ${facts.jobs.toLocaleString('en-US')} jobs of connection '${facts.connection}', ` +
+      `or more than ${facts.bytes / 1_048_576} MiB; nothing was counted anew, as it would serve nobody else meanwhile. ` +
+      'Run `onqueue recount` again when fewer wait.',
+    facts,
+  }),
+);
+
 /** The server lacks commands that Onqueue needs. It says so itself when a connection is made. */
 export const oldRedis = defineError('E_REDIS_VERSION', (facts: OldVersion, { cause }: Cause = {}) => ({
   message:

@@ -38,46 +38,47 @@ export interface QueueKeys {
 const MOST_QUEUES = 1000;
 
 export class Keys {
-  readonly #prefix: string;
+  /** What all of them begin with. */
+  readonly prefix: string;
   readonly #cluster: boolean;
   readonly #queues = new Recent<string, QueueKeys>(MOST_QUEUES);
 
   /** @param cluster whether names of queues are wrapped in a hash tag, as Laravel does */
   constructor(prefix: string, cluster: boolean) {
-    this.#prefix = prefix;
+    this.prefix = prefix;
     this.#cluster = cluster;
   }
 
   queue(name: string): QueueKeys {
     return this.#queues.ensure(name, () => {
-      const ready = this.#prefix + (this.#cluster ? `{${name}}` : name);
-      return keysOf(ready, this.#cluster ? ready : this.#prefix);
+      const ready = this.prefix + (this.#cluster ? `{${name}}` : name);
+      return keysOf(ready, this.#cluster ? ready : this.prefix);
     });
   }
 
   /** set: the names of the queues that were ever used. The empty name before the colon is no queue's. */
   get names(): string {
-    return `${this.#prefix}:queues`;
+    return `${this.prefix}:queues`;
   }
 
   /** set: of a cluster, the names of the queues whose workers hear of orders: each has a hash of its own for them */
   get ordered(): string {
-    return `${this.#prefix}:ordered`;
+    return `${this.prefix}:ordered`;
   }
 
   /** hash: orders to all workers. Not in a cluster */
   get control(): string {
-    return controlOf(this.#prefix);
+    return controlOf(this.prefix);
   }
 
   /** list: makes a read of hints begin anew. Of one connection of one process. Not in a cluster */
   interruption(id: string): string {
-    return `${this.#prefix}:waiter:${id}`;
+    return `${this.prefix}:waiter:${id}`;
   }
 
   /** string: the token of the lock's owner */
   lock(name: string): string {
-    return `${this.#prefix}:${this.#cluster ? `{lock:${name}}` : `lock:${name}`}`;
+    return `${this.prefix}:${this.#cluster ? `{lock:${name}}` : `lock:${name}`}`;
   }
 
   /** string: is there when a release under this id was carried out. In a cluster it shares the lock's slot */

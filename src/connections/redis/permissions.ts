@@ -4,13 +4,27 @@ import { script } from './scripts';
 
 /** What the scripts call. */
 export const SCRIPTED = [
-  ...['del', 'exists', 'expireat', 'get', 'hdel', 'hget', 'hmget', 'hset', 'llen', 'lpop', 'lpush', 'lrange'],
-  ...['lrem', 'pexpire', 'rpush', 'set', 'time', 'unlink', 'zadd', 'zcard', 'zcount', 'zmscore', 'zrange'],
+  ...[
+    'del',
+    'exists',
+    'expireat',
+    'get',
+    'hdel',
+    'hget',
+    'hgetall',
+    'hmget',
+    'hset',
+    'llen',
+    'lpop',
+    'lpush',
+    'lrange',
+  ],
+  ...['lrem', 'pexpire', 'rpush', 'set', 'smembers', 'time', 'unlink', 'zadd', 'zcard', 'zcount', 'zmscore', 'zrange'],
   ...['zrangebyscore', 'zrem', 'zscore'],
 ] as const;
 
-/** What is called beside them. */
-const DIRECT = ['blpop', 'eval', 'evalsha', 'hgetall', 'info', 'ping', 'sadd', 'smembers', 'zrevrange'] as const;
+/** What is called beside them, but for `scan`, which only `onqueue recount` needs. */
+const DIRECT = ['blpop', 'eval', 'evalsha', 'info', 'ping', 'sadd', 'zrevrange'] as const;
 
 /** Empty also where Redis does not say. */
 export async function missingPermissions(

@@ -5,7 +5,7 @@ import type { BatchState, BatchStore } from '../batch-store';
 import type { RedisStore } from './store';
 
 /** Not in a cluster: the empty name, which is no queue's. The calls that change batches are recorded under it. */
-const SHARED = '';
+export const SHARED = '';
 
 interface Listed {
   readonly owner: string;

@@ -6,6 +6,7 @@ import { StoreClock } from '../../base/store-clock';
 import type { Logger } from '../../base/logger';
 import type { RedisConfig } from './driver';
 import type { NewBatch } from '../batch-store';
+import type { Finding, RecountOptions } from '../finding';
 import type {
   Connection,
   Counts,
@@ -36,6 +37,7 @@ import { pagesOf } from '../../base/pages';
 import { PushLane, PUSHES_AT_ONCE } from './push-lane';
 import { QueueNames } from './queue-names';
 import { RecordedCalls } from './recorded-calls';
+import { recount } from './recount';
 import { RedisBatchStore } from './redis-batch-store';
 import { RedisControl } from './redis-control';
 import { RedisFailedStore } from './redis-failed-store';
@@ -205,6 +207,11 @@ export class RedisConnection extends StoreConnection implements Connection {
       { consequence: `queue '${queue}' was not counted` },
     )) as [word: Buffer, ready: number, delayed: number, reserved: number];
     return { ready, delayed, reserved };
+  }
+
+  async recount(options: RecountOptions): Promise<readonly Finding[]> {
+    this.checkOpen('recount');
+    return recount(this.#store, options);
   }
 
   async clear(queue: string): Promise<number> {

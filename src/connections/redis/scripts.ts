@@ -21,6 +21,7 @@ const ANSWERS = {
   'batch-hold': ['held', 'unchanged'],
   'batch-prune': ['pruned'],
   'batch-seal': ['sealed', 'unchanged'],
+  recount: ['recounted', 'unseen', 'changed'],
   'lock-acquire': ['acquired', 'held'],
   'lock-renew': ['renewed', 'lost'],
   'lock-release': ['released', 'lost'],

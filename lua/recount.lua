@@ -1,0 +1,125 @@
+-- recount.lua: compare unique keys and batches with the jobs that are there, and repair what is not as these say.
+--
+--   parts    texts unique ties batches
+--
+--   KEYS[1] client              string  the recorded answer of this client
+--   KEYS[2] unique              hash    unique key -> who holds it
+--   KEYS[3] batches             hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[4] cancelled_batches   zset    id of a cancelled batch that has not finished -> when it was cancelled (s)
+--   KEYS[5] names               set     the names of the queues; in a cluster any key
+--   KEYS[3i+3] ready            list    for each queue i: payloads ready to run
+--   KEYS[3i+4] delayed          zset    for each queue i: payload -> due time (s)
+--   KEYS[3i+5] reserved         zset    for each queue i: payload -> lease end (s)
+--   ARGV[1] offset              number  see parts/base.lua
+--   ARGV[2] sequence            number  see parts/base.lua
+--   ARGV[3] way                 string  'repair'; 'look': writes nothing
+--   ARGV[4] known_names         number  how many names of queues the client has read; -1: in a cluster, where this is
+--                                       the only queue
+--   ARGV[5] most_jobs           number  of more than so many nothing is said
+--   ARGV[6] most_bytes          number  the same of their texts
+--
+--   returns  {'recounted', findings} | {'unseen'} | {'changed'} | {'stale'}      (only 'recounted' writes anything)
+--            findings: groups of: 'stuck', key, id of its holder, which is gone; 'unheld', key, id of a job that is to
+--            hold it; 'miscounted', id of a batch, how many jobs it counts as pending, how many are there
+--            unseen: there are more jobs. changed: a queue is new, and may have got what would be missed
+--   keeps    I7 I12 I14
+--   cost     O(n) in the number of jobs, keys and batches, within the bounds that are given: jobs move, so that only
+--            one look at all of them tells that a job is not there
+--
+--   A job that holds its key until its start, or for some time, may be there without it.
+
+local client, unique, batches, cancelled_batches, names = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local sequence, way, known_names = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local most_jobs, most_bytes = tonumber(ARGV[5]), tonumber(ARGV[6])
+
+local known = recall(client, sequence)
+if known then return known end
+
+if known_names >= 0 and #call('SMEMBERS', names) ~= known_names then return { 'changed' } end
+
+-- Texts that are read at once.
+local READ = 1000
+
+local moment, claims, holders, weights = clock(), {}, {}, {}
+
+local function count_in(text)
+  local place = find(text, TIES, -TIES_WINDOW - WINDOW, true)
+  if not place then return end
+  -- As nearly all end that wait: this takes a tenth of the time.
+  local _, _, ties, id = find(text, '^,"ties":"([^"]*)","id":"([^"\\]+)","attempts":%d+}$', place)
+  if not ties then ties, id = ties_in(text) end
+  if not ties then return end
+  local tied = tie_in(ties, id)
+  if tied and tied.ending ~= 'd' then
+    claims[tied.key .. id] = true
+    if tied.ending == 'e' and sub(tied.tie, 1, 2) == '0 ' then holders[tied.key] = holders[tied.key] or tied.tie end
+  end
+  local batch, weight = batch_among(ties)
+  if batch then weights[batch] = (weights[batch] or 0) + weight end
+end
+
+local function read_all(command, key)
+  local start = 0
+  repeat
+    local page = call(command, key, start, start + READ - 1)
+    for _, text in ipairs(page) do
+      most_bytes = most_bytes - #text
+      count_in(text)
+    end
+    start = start + READ
+  until #page < READ or most_bytes < 0
+end
+
+for at = 6, #KEYS, 3 do
+  local ready, delayed, reserved = KEYS[at], KEYS[at + 1], KEYS[at + 2]
+  most_jobs = most_jobs - call('LLEN', ready) - call('ZCARD', delayed) - call('ZCARD', reserved)
+  if most_jobs < 0 then return { 'unseen' } end
+  read_all('LRANGE', ready)
+  read_all('ZRANGE', delayed)
+  read_all('ZRANGE', reserved)
+  if most_bytes < 0 then return { 'unseen' } end
+end
+
+local findings, freed, given, steps = {}, {}, {}, {}
+local function find_out(...)
+  for _, fact in ipairs({ ... }) do findings[#findings + 1] = fact end
+end
+
+local kept_keys = call('HGETALL', unique)
+for at = 1, #kept_keys, 2 do
+  local key, kept = kept_keys[at], kept_keys[at + 1]
+  -- Of a debounced job it is of no matter: who waits no more is in nobody's way.
+  local _, _, id = find(kept, '^%d+ (.+)$')
+  if id and not claims[key .. id] then
+    find_out('stuck', key, id)
+    freed[#freed + 1] = key
+  end
+  holders[key] = nil
+end
+for key, tie in pairs(holders) do
+  find_out('unheld', key, (select(4, find(tie, KEPT_FORM))))
+  given[#given + 1] = { key, tie }
+end
+
+local kept_batches = call('HGETALL', batches)
+for at = 1, #kept_batches, 2 do
+  local id = kept_batches[at]
+  local batch = not find(id, ':', 1, true) and batch_of(batches, id)
+  local there = weights[id] or 0
+  -- Of one that is over nobody goes by its count; but it may have got jobs again.
+  if batch and batch.pending ~= there and (batch.finished == 0 or batch.pending ~= 0) then
+    find_out('miscounted', id, format('%.0f', batch.pending), format('%.0f', there))
+    local more = there - batch.pending
+    -- What is gone was skipped; what is there again is skipped no more.
+    local repair = { pending = more, skipped = -math.min(more, batch.skipped) }
+    if way == 'repair' then steps[#steps + 1] = step_of(batches, cancelled_batches, batch, repair, moment) end
+  end
+end
+
+if way == 'repair' and #findings > 0 then
+  carry_out(steps, function()
+    for _, held in ipairs(given) do call('HSET', unique, unpack(held)) end
+    for _, key in ipairs(freed) do call('HDEL', unique, key) end
+  end)
+end
+return record(client, sequence, { 'recounted', findings })
