@@ -23,6 +23,8 @@ interface OwnPush {
   readonly connection: string;
   readonly queue: string;
   readonly push: () => Promise<string>;
+  /** It waits for a source that may be slow, or never end: nobody is to wait for it. */
+  readonly isLasting?: boolean | undefined;
 }
 
 export type Parcel = EncodedJob | OwnPush;

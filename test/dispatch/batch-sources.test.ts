@@ -4,7 +4,7 @@ import { Transaction } from '../../src/dispatch/transaction/transaction';
 import type { AfterCommitError } from '../../src/dispatch/errors';
 import type { BatchSource } from '../../src/job/batch';
 
-import { type TestApplication, testApplication } from '../support/application';
+import { type TestApplication, testApplication, until } from '../support/application';
 
 @Job()
 class Note extends Job {
@@ -170,6 +170,27 @@ describe('a batch whose sending fails behind a commit', () => {
     const error = await committed([...notes(250)]);
     await error.resend();
     expect(await application.manager.batches.list()).toMatchObject([{ total: 250, isOpen: false }]);
+  });
+
+  it('keeps nothing else of the commit back while its source hangs', async () => {
+    const { manager, bus, clock } = application;
+    const push = jest.spyOn(manager.driver(), 'push');
+    let release!: () => void;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    async function* hanging(): AsyncGenerator<Note> {
+      await released;
+      yield new Note('late');
+    }
+    const committing = Transaction.run(async () => {
+      await bus.batch(hanging()).afterCommit().dispatch();
+      await bus.batch(notes(3)).afterCommit().dispatch();
+      await bus.dispatch(new Note('plain')).afterCommit();
+    });
+    const sent = (): number => push.mock.calls.reduce((sum, [, entries]) => sum + entries.length, 0);
+    await until(clock, () => sent() === 4);
+    release();
+    await committing;
+    expect(sent()).toBe(5);
   });
 
   it.each([

@@ -53,7 +53,10 @@ export async function sendBatch(
         throw error;
       }
     };
-    keep({ name: `the batch ${chosen.name || place.id}`, connection, queue, push }, manager);
+    keep(
+      { name: `the batch ${chosen.name || place.id}`, connection, queue, push, isLasting: first === undefined },
+      manager,
+    );
   }
   return { place, state: sending.state };
 }

@@ -10,7 +10,7 @@ type Held = ReadonlyMap<Parcel, DispatchApplication>;
 
 /**
  * Sends all that can be: first those with a push of their own, then the others in the order of the dispatches, those of one
- * queue together. A duration in a job counts from now.
+ * queue together; at last, and side by side, what waits for a source. A duration in a job counts from now.
  *
  * @param result what the function of the transaction gave
  * @throws AfterCommitError
@@ -22,8 +22,8 @@ export async function deliver(held: Held, result: unknown): Promise<void> {
   const errors: unknown[] = [];
   const send = async (manager: DispatchApplication): Promise<void> => {
     const parcels = [...held.keys()].filter((parcel) => held.get(parcel) === manager);
-    for (const part of [parcels.filter(isOwn), parcels.filter((parcel) => !isOwn(parcel))]) {
-      await sendAll(
+    const sendPart = (part: readonly Parcel[]): Promise<void> =>
+      sendAll(
         part,
         (connection) => manager.driver(connection),
         (parcel) => unsent.delete(parcel),
@@ -33,7 +33,11 @@ export async function deliver(held: Held, result: unknown): Promise<void> {
           errors.push(of === 'store' ? withConsequence(error, `${what} not queued`) : error);
         },
       );
-    }
+    const own = parcels.filter(isOwn);
+    await sendPart(own.filter(({ isLasting }) => isLasting !== true));
+    await sendPart(parcels.filter((parcel) => !isOwn(parcel)));
+    const lasting = own.filter(({ isLasting }) => isLasting === true);
+    await Promise.all(lasting.map((parcel) => sendPart([parcel])));
   };
   await Promise.all(
     Array.from(new Set(held.values()), (manager) => {
