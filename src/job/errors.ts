@@ -139,13 +139,17 @@ export const undecoratedJob = defineError(
 );
 
 /** A class in place of an instance was dispatched, or what no class with `@Job()` made. Its data are not quoted: they may be secret. */
-export const notAJob = defineError('E_NOT_A_JOB', (value: unknown, expected: 'a job' | 'a list of jobs' = 'a job') => ({
-  message:
-    expected === 'a job'
-      ? remedyForNoJob(value)
-      : `${kindOf(value)} is no list of jobs. Give them in one: [new SendEmail(…)].`,
+export const notAJob = defineError('E_NOT_A_JOB', (value: unknown, expected: keyof typeof NO_JOB = 'a job') => ({
+  message: NO_JOB[expected](value),
   facts: { value: typeof value },
 }));
+
+const NO_JOB = {
+  'a job': remedyForNoJob,
+  'a list of jobs': (value: unknown) => `${kindOf(value)} is no list of jobs. Give them in one: [new SendEmail(…)].`,
+  'a class of jobs': (value: unknown) =>
+    `${kindOf(value)} is no class of jobs. Give the class, and look at its jobs in a predicate: (SendEmail, (job) => …).`,
+};
 
 function kindOf(value: unknown): string {
   if (value === undefined || value === null) return String(value);

@@ -120,6 +120,7 @@ export class FakeQueue {
    * @throws E_UNDECORATED_JOB; InvalidPayloadError, UnknownClassError: a worker could not make the job
    */
   pushed<J extends object>(job: Class<J>, predicate?: PushedPredicate<J>): Pushed<J>[] {
+    if (typeof job !== 'function') throw notAJob(job, 'a class of jobs');
     // A class that is no job would never be found, and assertNotPushed never fail.
     definitionOfJob(Object.create(job.prototype) as object);
     const all = this.#sent().of(job);

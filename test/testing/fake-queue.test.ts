@@ -171,6 +171,10 @@ describe('a fake', () => {
     );
   });
 
+  it('asks for the class where it is given a job', () => {
+    expect(() => queue.assertPushed(new SendWelcome('ada@example.org') as never)).toThrow(/Give the class/);
+  });
+
   it('gives the jobs with their routes', async () => {
     const id = await SendWelcome.dispatch('ada@example.org').delay('1m');
 
