@@ -34,7 +34,8 @@ export class RunningBatch implements JobBatch {
     // Its outcome is not counted in the batch, and cannot keep that open.
     if (!this.#isMember)
       throw invalidBatch(jobs, 'a job that the batch has sent adds to it by addNow(): add() is for its members.');
-    if (!this.#isOver()) this.added.push(...this.#application.batchMembers(this.#reference, jobs));
+    if (this.#isOver()) return;
+    for (const member of this.#application.batchMembers(this.#reference, jobs)) this.added.push(member);
   }
 
   async addNow(jobs: BatchSource): Promise<number> {
