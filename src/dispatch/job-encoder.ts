@@ -162,7 +162,8 @@ export class JobEncoder {
     const id = uuidv7();
     const chosen = resolveChosen(job, definition);
     const unique = from === undefined ? tiesOf(job, definition, route.queue) : undefined;
-    const ties = dispatch.batch === undefined ? unique : { ...unique, batch: dispatch.batch };
+    const { batch } = dispatch;
+    const ties = batch === undefined ? unique : unique === undefined ? { batch } : { ...unique, batch };
     const payload = encodePayload({
       definition,
       job,
@@ -171,7 +172,7 @@ export class JobEncoder {
       extra: this.#extra(route, definition.name),
       middleware: middlewareOf(dispatch, instance, this.#parts.registry),
       classes: this.#parts.registry,
-      ...(ties !== undefined && { ties: tiesMember(ties) }),
+      ties: ties && tiesMember(ties),
     });
     const { retryWithin } = chosen;
     const encoded = this.#encoded(id, definition.name, route, payload, ties);

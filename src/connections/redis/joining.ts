@@ -7,6 +7,8 @@ import { whenOf } from './lane';
 
 export interface Joining {
   readonly id: string;
+  /** It is begun by the call: otherwise that is refused once it has ended. */
+  readonly isNew: boolean;
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
 }
@@ -29,7 +31,12 @@ export function joiningOf(
     const { ready, delayed, notify } = keys.queue(callback.queue);
     return [ready, delayed, notify];
   });
-  return { id, keys: [batches, begunBatches, cancelledBatches, ...callbackKeys], args: [...args, args.length] };
+  return {
+    id,
+    isNew: begins !== undefined,
+    keys: [batches, begunBatches, cancelledBatches, ...callbackKeys],
+    args: [...args, args.length],
+  };
 }
 
 function beginningOf(begins: NewBatch | undefined): readonly (string | number)[] {

@@ -91,7 +91,7 @@ export class PushLane extends Lane<Push> {
   protected async carry(pushes: readonly Push[], sequence: number, before?: Promise<void>): Promise<void> {
     const { args, count, mayRefuse, placeOf } = entriesOf(pushes.map(({ entries }) => entries));
     const { joining } = pushes[0]!;
-    this.#mayRefuse = mayRefuse || joining !== undefined;
+    this.#mayRefuse = mayRefuse || joining?.isNew === false;
     this.#batch = mayRefuse ? undefined : joining?.id;
     const consequence = `${count === 1 ? 'a job was' : `${count} jobs were`} not queued`;
     const sentAt = this.moment;

@@ -5,7 +5,7 @@ import { chosenOf } from '../../job/beside-instance';
 import type { JobInstance } from '../../job/definition';
 import { invalidBatch } from '../../job/errors';
 import { withChain } from '../../payload/chain';
-import { withTies } from '../../payload/ties';
+import { type BatchTie, withTies } from '../../payload/ties';
 import { positioned } from '../bulk';
 import { batchElsewhere, pushesItselfInChain } from '../errors';
 import type { EncodedJob } from '../job-encoder';
@@ -28,11 +28,13 @@ export class Members {
   readonly #manager: DispatchApplication;
   readonly #place: BatchPlace;
   readonly #seen = new WeakSet();
+  readonly #alone: BatchTie;
   #count = 0;
 
   constructor(manager: DispatchApplication, place: BatchPlace) {
     this.#manager = manager;
     this.#place = place;
+    this.#alone = { id: place.id, weight: 1 };
   }
 
   /** @throws what is wrong with it, which it names by its place */
@@ -40,14 +42,16 @@ export class Members {
     return this.#placed(member, (first, links) => {
       const { id, connection, chosenQueue: queue } = this.#place;
       const own = chosenOf(first);
+      const batch = links.length === 0 ? this.#alone : { id, weight: 1 + links.length };
       const encoded = this.#manager.encoder.encode(first, {
-        batch: { id, weight: 1 + links.length },
-        ...(own.connection === undefined && { connection }),
-        ...(own.queue === undefined && queue !== undefined && { queue }),
-        ...(links.length > 0 && { chain: { links, connection, queue } }),
+        batch,
+        connection: own.connection ?? connection,
+        queue: own.queue ?? queue,
+        chain: links.length === 0 ? undefined : { links, connection, queue },
       });
       this.#checkPlace(encoded.name, encoded.connection, encoded.queue);
-      checkTies([encoded], () => this.#manager.driver(connection));
+      // It keeps batches, as was asked for before.
+      if (encoded.entry.ties?.unique !== undefined) checkTies([encoded], () => this.#manager.driver(connection));
       return encoded;
     });
   }
