@@ -16,7 +16,7 @@ const failed = (id: string) => ({
 /** What stands in the store, and what is held, when the call is made whose answer is lost. */
 interface Scene {
   readonly connection: RedisConnection;
-  /** `b` and `c`; `a` is delayed, `d` to `f` are ready, `old` has failed. */
+  /** `b` and `c`; `a` is delayed, `d` to `g` are ready, `old` has failed; a batch is open, another has ended. */
   readonly held: readonly Reservation[];
 }
 
@@ -75,6 +75,11 @@ const calls: [script: string, what: string, call: Call][] = [
   ['lock-acquire', 'a lock', ({ connection }) => connection.locks.acquire('free', 'ours', 600)],
   ['lock-renew', 'a lock', ({ connection }) => connection.locks.renew('held', 'ours', 600)],
   ['lock-release', 'a lock', ({ connection }) => connection.locks.release('held', 'ours')],
+  ['batch-hold', 'an open batch', ({ connection }) => connection.batches.hold('open')],
+  ['batch-seal', 'an open batch', ({ connection }) => connection.batches.seal('open')],
+  ['batch-cancel', 'a batch', ({ connection }) => connection.batches.cancel('open')],
+  ['batch-prune', 'batches', ({ connection }) => connection.batches.prune({ olderThan: 0 })],
+  ['recount', 'all jobs', ({ connection }) => connection.recount({ repair: true })],
   // Asked before the first reserve, and by the check.
   ['permitted', 'a user', async () => (await world.connect({ url: proxy.url }).diagnose()).at(-1)],
 ];
@@ -108,6 +113,9 @@ async function setUp(): Promise<Scene> {
   await connection.failed.put(failed('old'));
   await connection.locks.acquire('held', 'ours', 300);
   await connection.control.pause('paused');
+  const batch = { name: '', allowsFailures: false, callbacks: [] };
+  await connection.push('q', [{ payload: payload('g') }], { ...batch, id: 'open', openFor: 600 });
+  await connection.push('q', [], { ...batch, id: 'ended' });
   return { connection, held: (await connection.reserve(request)).reservations };
 }
 
@@ -124,7 +132,8 @@ async function outcomeOf(call: Call, replies: number): Promise<unknown> {
   const shown = JSON.stringify(held, (_, value: unknown) =>
     typeof value === 'number' && value > 1e9 ? Math.round((value - start) / 60) : value,
   );
-  return { answer, held: shown.replaceAll(prefix, '') };
+  // The moments of a batch stand in a text, in microseconds.
+  return { answer, held: shown.replaceAll(prefix, '').replaceAll(/\d{16}/g, 'moment') };
 }
 
 it.each(calls)(
