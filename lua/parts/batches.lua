@@ -57,10 +57,10 @@ local function change(batch, by, moment)
   if number > ended_before then events[#events + 1] = 'progress' end
   if batch.pending == 0 and batch.open_until == 0 and batch.finished == 0 then
     batch.finished = moment
-    local have_completed = batch.failed + batch.skipped == 0
-    if have_completed then tell_once('then') end
+    local have_completed, is_cancelled = batch.failed + batch.skipped == 0, batch.cancelled > 0
+    if have_completed and not is_cancelled then tell_once('then') end
     tell_once('finally')
-    if batch.cancelled == 0 and (have_completed or batch.allows) then tell_once('next') end
+    if not is_cancelled and (have_completed or batch.allows) then tell_once('next') end
   end
   return events, number
 end

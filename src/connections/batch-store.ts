@@ -10,7 +10,7 @@ import type { Cause } from '../payload/chain';
 /**
  * When a callback is sent, each once in the life of a batch but `progress`.
  *
- * `catch`: the first job has failed. `finally`: none is left. `then`: none is left, and all have completed. `next`: none is left, it was
+ * `catch`: the first job has failed. `finally`: none is left. `then`: none is left, all have completed, and it was not cancelled. `next`: none is left, it was
  * not cancelled, and all have completed unless failures are allowed: what goes on behind it. `progress`: so many more have ended.
  */
 export type BatchEvent = 'then' | 'catch' | 'finally' | 'next' | 'progress';

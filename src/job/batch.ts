@@ -73,7 +73,7 @@ export class PendingBatch<Sent> {
     return this;
   }
 
-  /** Sent once all of its jobs have completed, in the step that records the last of them. */
+  /** Sent once all of its jobs have completed, in the step that records the last of them; not where it was cancelled before. */
   then(job: JobInstance): this;
   then(job: unknown, rejected?: (error: Error) => void): this {
     // Awaited in place of its dispatch, it would have sent nothing, and said nothing.

@@ -138,8 +138,9 @@ const endedOf = ({ completed, failed, skipped }: BatchState): number => complete
 
 function eventsAtEnd({ failed, skipped, cancelledAt, allowsFailures }: BatchState): readonly BatchEvent[] {
   const haveCompleted = failed + skipped === 0;
+  if (cancelledAt !== undefined) return ['finally'];
   const events: BatchEvent[] = haveCompleted ? ['then', 'finally'] : ['finally'];
-  return cancelledAt === undefined && (haveCompleted || allowsFailures) ? [...events, 'next'] : events;
+  return haveCompleted || allowsFailures ? [...events, 'next'] : events;
 }
 
 function followUpOf(callback: BatchCallback, cause: Cause | undefined, number: number): FollowUp {

@@ -219,6 +219,19 @@ export const batchCases: readonly CaseDefinition[] = [
       await counts(world, { skipped: 2 });
       await sent(world, 'finally');
     },
+    async 'a batch whose jobs had all completed before it was cancelled or abandoned has no `then`'(world) {
+      const cause = { id: BATCH, name: 'images', message: 'half of them' };
+      await begin(world, [member('a')], { openFor: 60 });
+      await world.settles(completed(await world.reserveOne()));
+      await world.advance(61);
+      assert.equal(await storeOf(world).seal(BATCH, world.queue, cause), true);
+      await sent(world, 'catch', 'finally');
+      await begin(world, [member('b')]);
+      const b = await world.reserveOne();
+      assert.equal(await storeOf(world).cancel(BATCH, world.queue), true);
+      await world.settles(completed(b));
+      await sent(world, 'finally');
+    },
     async 'progress is sent each time that so many more have ended, each under an id of its own'(world) {
       const ids = ['a', 'b', 'c', 'd', 'e'];
       await begin(

@@ -100,7 +100,7 @@ function change(names: MysqlNames, id: string): readonly Sql[] {
       FROM ${batches} WHERE id = ${key} FOR UPDATE`,
     raw(`SET @onqueue_due = CONCAT_WS(',',
       ${unsent('catch', '@onqueue_failed > 0')},
-      ${unsent('then', '@onqueue_ends AND @onqueue_all_failed + @onqueue_all_skipped = 0')},
+      ${unsent('then', '@onqueue_ends AND NOT @onqueue_cancelled AND @onqueue_all_failed + @onqueue_all_skipped = 0')},
       ${unsent('finally', '@onqueue_ends')},
       ${unsent('next', '@onqueue_ends AND NOT @onqueue_cancelled AND (@onqueue_all_failed + @onqueue_all_skipped = 0 OR @onqueue_allows)')})`),
     sql`UPDATE ${batches} SET pending = pending + @onqueue_pending, completed = completed + @onqueue_completed,

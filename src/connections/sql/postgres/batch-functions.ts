@@ -59,7 +59,7 @@ BEGIN
     END IF;
     IF v_batch.pending = 0 AND v_batch.open_until IS NULL AND v_batch.finished_at IS NULL THEN
       v_batch.finished_at := v_now;
-      IF v_batch.failed + v_batch.skipped = 0 THEN
+      IF v_batch.cancelled_at IS NULL AND v_batch.failed + v_batch.skipped = 0 THEN
         v_events := v_events || 'then'::text;
       END IF;
       v_events := v_events || 'finally'::text;
