@@ -9,6 +9,8 @@ const layers = [
   ['contract', 'connections/(?!built-in)[^/]+[.]ts'],
   ['kit', 'connections/kit/'],
   ['dispatch', 'dispatch/'],
+  ['operations', 'operations/'],
+  ['schedule', 'schedule/'],
   ['application', 'application/'],
   ['worker', 'worker/'],
   ['drivers', 'connections/(?!kit/)[^/]+/'],

@@ -78,7 +78,9 @@ export type {
   Entry,
   Failure,
   FollowUp,
+  Once,
   PeekedJob,
+  PlacedJob,
   Pushed,
   RenewResult,
   Reservation,
@@ -98,6 +100,7 @@ export type { Pause } from './connections/pause';
 export type { Migrations } from './connections/migrations';
 export type { FailedEntry, FailedStore } from './connections/failed-store';
 export type { LockStore } from './connections/lock-store';
+export type { RecordPage, RecordStore, StoreRecord, Sums } from './connections/record-store';
 export {
   type Counters,
   hasId,

@@ -28,6 +28,7 @@ import type { Configuration, FailedConfig } from './configuration/configuration'
 import { FAILED_KEYS } from './configuration/configuration-keys';
 import type { Drivers } from '../connections/configs';
 import type { Connection } from '../connections/contract';
+import type { Observer } from '../connections/observer';
 import type { Connector, Connectors, ConnectionSettings } from '../connections/connector';
 import { alreadyConfigured, managerClosed, misnamedConnection, unknownDriver } from './errors';
 import { CapabilityError } from '../connections/errors';
@@ -43,6 +44,7 @@ import {
 import { Outbox } from '../dispatch/outbox';
 import { QueueConnection } from '../dispatch/queue-connection';
 import { type JobRoute, Routes } from '../dispatch/routes';
+import { neededOperationsOf, type OperationsConnection, operationsOf } from '../operations/operations-connection';
 import { saysTheSame } from './configuration/same-configuration';
 import { Shutdown } from './shutdown';
 import { isSyncRunner, type SyncRunner } from '../connections/sync-runner';
@@ -71,6 +73,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
   readonly failed: FailedJobs = new FailedJobs(this);
   readonly batches: Batches = new Batches(this);
   readonly encoder: JobEncoder = new JobEncoder(this);
+  readonly observers = new Set<Observer>();
   readonly payloadCreators = new Set<PayloadCreator>();
   /** What was dispatched and has not arrived. */
   readonly outbox: Outbox = new Outbox();
@@ -229,6 +232,21 @@ export class QueueManager implements DispatchApplication, FailedSources {
   /** The connection that is to keep the failed jobs of those that cannot. */
   get failedConnection(): string {
     return this.#failed.connection ?? this.defaultConnection;
+  }
+
+  /** The connection that is to keep the records of all. Undefined: each keeps its own. */
+  get operationsConnection(): string | undefined {
+    return this.configuration.operations;
+  }
+
+  /** The connection that keeps the records of this one. Undefined: none does. */
+  operationsOf(connection: Connection): OperationsConnection | undefined {
+    return operationsOf(connection, this);
+  }
+
+  /** The same. @throws E_NO_RECORDS */
+  neededOperationsOf(connection: Connection): OperationsConnection {
+    return neededOperationsOf(connection, this);
   }
 
   /** How many failed jobs are kept of each queue. */

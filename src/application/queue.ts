@@ -55,9 +55,12 @@ export class Queue extends HookFront {
    * @throws ConfigurationError names every mistake
    * @throws E_ALREADY_CONFIGURED connections of a configuration that says something else are in use; `await Queue.close()` first
    */
-  static configure<const Name extends string, const Default extends string = Name, const Failed extends string = Name>(
-    configuration: Configuration<Name, Default, Failed>,
-  ): void {
+  static configure<
+    const Name extends string,
+    const Default extends string = Name,
+    const Failed extends string = Name,
+    const Operations extends string = Name,
+  >(configuration: Configuration<Name, Default, Failed, Operations>): void {
     configureDefaultManager(configuration);
   }
 

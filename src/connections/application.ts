@@ -10,6 +10,7 @@ import type { Logger } from '../base/logger';
 import type { Chain, ChainLink } from '../payload/chain';
 import type { BatchMember, BatchSource } from '../job/batch';
 import type { Connection } from './contract';
+import type { Observer } from './observer';
 import type { Onward } from './onward';
 
 /** Where an error came from that had nobody to go to. */
@@ -38,6 +39,8 @@ export interface Application {
   readonly hooks: Hooks;
   readonly clock: Clock;
   readonly random: Random;
+  /** They look at runs. */
+  readonly observers: ReadonlySet<Observer>;
   readonly logger: Logger;
   /** How many failed jobs are kept of each queue. */
   readonly keptFailures: number;

@@ -9,11 +9,13 @@ import type { FailedStore } from './failed-store';
 import type { Finding, RecountOptions } from './finding';
 import type { BatchStore, NewBatch } from './batch-store';
 import type { LockStore } from './lock-store';
+import type { RecordStore } from './record-store';
 import type { Cause } from '../payload/chain';
 import type { Counters } from '../payload/counters';
 import type { Ties } from '../payload/ties';
 import type { Control } from './control';
 import type { Migrations } from './migrations';
+import type { Counts, PeekedJob, PlacedJob, WaitingState } from './waiting-jobs';
 
 /** One payload on its way into a queue. */
 export interface Entry {
@@ -149,18 +151,14 @@ export interface ReserveReply {
   readonly forgotten?: boolean | undefined;
 }
 
-export interface Counts {
-  readonly ready: number;
-  readonly delayed: number;
-  readonly reserved: number;
-}
+export type { Counts, PeekedJob, PlacedJob, WaitingState } from './waiting-jobs';
 
-export type WaitingState = keyof Counts;
-
-export interface PeekedJob {
-  readonly payload: Buffer;
-  /** Milliseconds since 1970: when a delayed job becomes ready, or a reserved one's lease ends. */
-  readonly at?: number | undefined;
+/** By which a push is done once. */
+export interface Once {
+  /** Up to 255 characters. Where a connection `isDivided`, each queue has keys of its own. */
+  readonly key: string;
+  /** Up to this moment the key is kept; behind it nothing is pushed. */
+  readonly until: Milliseconds;
 }
 
 /** What a driver can do. Asking for what it lacks is a `CapabilityError`. */
@@ -214,6 +212,8 @@ export interface Capabilities {
   readonly batches?: boolean | undefined;
   /** Jobs can be cancelled, queues paused, and workers told to start anew. */
   readonly control: boolean;
+  /** Has `find`, `pushOnce` and `records`, and its `peek` goes on behind a place. Absent: no. */
+  readonly operations?: boolean | undefined;
 }
 
 /** Waits for work on a worker's queues. Made by each worker for itself: a blocking read occupies what it waits on. */
@@ -322,8 +322,25 @@ export interface Connection {
   counts(queue: string): Promise<Counts>;
   /** Removes what is ready, delayed and reserved; returns how many. Failed jobs stay. */
   clear(queue: string): Promise<number>;
-  /** The first `limit` jobs of a state, in the order in which they come up. Changes nothing. */
-  peek(queue: string, state: WaitingState, limit: number): Promise<readonly PeekedJob[]>;
+  /**
+   * The first `limit` jobs of a state, in the order in which they come up. Changes nothing. With `operations`, a page may hold fewer
+   * (100 jobs or 1 MiB; always one while there are any); what comes and goes between two pages may be missed, or shown twice.
+   *
+   * @param after the `place` of a job of the page before
+   */
+  peek(queue: string, state: WaitingState, limit: number, after?: string): Promise<readonly PeekedJob[]>;
+  /**
+   * Where the job with this id waits or runs. `unseen`: it was not found in the bounded look that a store takes. Undefined: it is not
+   * there.
+   *
+   * @param queue where it is known to be; absent: all queues are looked at
+   */
+  readonly find?: ((id: string, queue?: string) => Promise<PlacedJob | 'unseen' | undefined>) | undefined;
+  /**
+   * Pushes a job unless a job was pushed by this key before, or would have been, but for one that held its unique key. `late`: the
+   * moment until which it could be is over by the clock of the store; nothing was pushed.
+   */
+  readonly pushOnce?: ((followUp: FollowUp, once: Once) => Promise<Pushed | 'before' | 'late'>) | undefined;
   /** The queues that were ever pushed to and not forgotten. */
   queues(): Promise<readonly string[]>;
   waiter(queues: readonly string[]): Waiter;
@@ -338,6 +355,7 @@ export interface Connection {
   readonly locks?: LockStore | undefined;
   readonly batches?: BatchStore | undefined;
   readonly control?: Control | undefined;
+  readonly records?: RecordStore | undefined;
   /**
    * Looks whether unique keys and batches are as the jobs say, and repairs what is not, as if the jobs that are gone had been removed
    * by `clear`: a batch of which none is left ends. Workers may run beside it. Absent: nothing here can come apart by hand.

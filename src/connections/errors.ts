@@ -69,6 +69,7 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   ties: 'keep unique or debounced jobs',
   batches: 'keep batches',
   control: 'cancel jobs, pause queues or restart workers',
+  operations: 'find jobs by their ids or keep records',
   transactions: 'push within a transaction of yours',
 };
 

@@ -17,7 +17,9 @@ import { failedCases } from './conformance/failed-cases';
 import { inspectionCases } from './conformance/inspection-cases';
 import { leaseCases } from './conformance/lease-cases';
 import { lockCases } from './conformance/lock-cases';
+import { operationCases } from './conformance/operation-cases';
 import { payloadCases } from './conformance/payload-cases';
+import { recordCases } from './conformance/record-cases';
 import { reserveCases } from './conformance/reserve-cases';
 import { settleCases } from './conformance/settle-cases';
 import { batchCases } from './conformance/batch-cases';
@@ -55,6 +57,8 @@ export function conformance(
     ...failedCases,
     ...lockCases,
     ...inspectionCases,
+    ...operationCases,
+    ...recordCases,
     ...connectionCases(capabilities),
   ];
   return definitions

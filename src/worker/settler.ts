@@ -20,6 +20,7 @@ import type { Application } from '../connections/application';
 import { isStoreAway } from '../connections/errors';
 import type { FailedStore } from '../connections/failed-store';
 import { givenBack } from '../connections/given-back';
+import type { EndedRun } from '../connections/observer';
 import { type Onward, sendOnward } from '../connections/onward';
 import type { Announcer } from './announcer';
 import type { OutcomeCounts } from './health';
@@ -281,6 +282,7 @@ export class Settler {
     const { logger } = application;
     this.#refused?.taken();
     this.#letGo(job);
+    if (application.observers.size > 0) observed(application, one, result);
     if (result === 'lost') {
       this.#counts.lost += 1;
       logLost(logger, one);
@@ -308,6 +310,25 @@ export class Settler {
       this.#settings.idle.wake();
     });
     this.#announcements.add(announcement);
+  }
+}
+
+function observed(application: Application, { job, outcome, took }: Finished, result: SettleResult): void {
+  const { settlement, error, reason } = outcome;
+  const run: EndedRun = {
+    job,
+    reservation: job.reservation,
+    outcome: result === 'lost' ? 'lost' : settlement.outcome,
+    error: error ?? reason,
+    isAttempt: job.handler !== 'not-called',
+    took,
+  };
+  for (const observer of application.observers) {
+    try {
+      observer.ended(run);
+    } catch (thrown) {
+      application.report(thrown, { job, during: 'an observer' });
+    }
   }
 }
 

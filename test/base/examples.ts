@@ -134,6 +134,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_DATABASE_OTHER_FILE: ['main', '/srv/jobs.sqlite'],
   E_PAYLOAD_TOO_LARGE: ['SendEmail', 'main', 2_516_582, 1_048_576],
   E_NO_FAILED_STORE: [['sync', 'null']],
+  E_NO_RECORDS: ['jobs'],
   E_NO_HANDLER: ['SendEmail'],
   E_NOT_DISPATCHED: ['chain'],
   E_NOT_QUEUED: ['SendEmail'],

@@ -43,6 +43,7 @@ const LACKS = {
   ties: false,
   batches: false,
   control: false,
+  operations: false,
 } as const;
 
 const cases = conformance(() => openBeanstalkd(600), LACKS).map((it) => {

@@ -37,6 +37,7 @@ const MEANINGS: Readonly<Record<keyof Capabilities, string>> = {
   ties: '`ties`: [unique](unique-jobs.md) and [debounced](debounced-jobs.md) jobs have keys',
   batches: '`batches`: jobs are counted in batches',
   control: '`control`: jobs are cancelled, queues paused, workers restarted',
+  operations: '`operations`: jobs are found by their ids, and schedules, histories and figures kept',
 };
 
 type Column = readonly [head: string, capabilities: Capabilities | undefined];

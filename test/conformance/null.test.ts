@@ -20,6 +20,7 @@ const lacking = {
   failed: false,
   locks: false,
   control: false,
+  operations: false,
 } as const;
 
 describe('the null driver', () => {

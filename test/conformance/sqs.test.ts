@@ -65,6 +65,7 @@ const LACKING = {
   failed: false,
   locks: false,
   control: false,
+  operations: false,
 } as const;
 
 const opens =

@@ -39,10 +39,11 @@ function* mistakesIn(configuration: unknown, { drivers, registry }: KnownParts):
   const connections = connectionsOf(configuration);
   for (const [name, config] of Object.entries(connections)) yield* connectionMistakes(name, config, drivers);
   for (const [name, config] of Object.entries(connections)) yield* memberMistakes(name, config, connections);
-  const { failed, jobs } = configuration;
+  const { failed, jobs, operations } = configuration;
   yield* referenceMistakes('default', configuration['default'], connections);
   if (isRecord(failed)) yield* referenceMistakes('failed.connection', failed['connection'], connections);
   else yield* referenceMistakes('failed', failed, connections);
+  yield* referenceMistakes('operations', operations, connections);
   const names = Object.keys(connections);
   if (configuration['default'] === undefined && names.length > 1) {
     const problem = `missing; with several connections, say which is meant: ${names.join(', ')}`;

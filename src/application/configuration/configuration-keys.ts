@@ -44,6 +44,7 @@ export const CONFIGURATION_KEYS: KeysOf<Configuration> = {
   default: { check: value.text },
   connections: { check: value.object },
   failed: { check: failed },
+  operations: { check: value.text },
   maxPayload: { check: value.size },
   jobs: { check: value.array },
   container: { check: value.withMethods('a container', 'resolve') },

@@ -16,6 +16,7 @@ export interface Configuration<
   Name extends string = string,
   Default extends string = Name,
   Failed extends string = Name,
+  Operations extends string = Name,
 > {
   /** Connections by name. Default: Redis at `REDIS_URL` where that is set, otherwise a SQLite file in the project's folder. */
   readonly connections?: { readonly [K in Name]: ConnectionConfig } | undefined;
@@ -27,6 +28,11 @@ export interface Configuration<
    * Default: `default`.
    */
   readonly failed?: NameOrText<Name, Failed> | FailedConfig<NameOrText<Name, Failed>> | undefined;
+  /**
+   * The connection that keeps schedules, and what is seen of jobs: histories, results, figures, workers. Default: each connection its
+   * own; for one that cannot, that of `failed`.
+   */
+  readonly operations?: NameOrText<Name, Operations> | undefined;
   /** How large the text of a job may be on connections that say nothing themselves: bytes, or `'4mb'`. Default: `'1mb'`. */
   readonly maxPayload?: Size | undefined;
   /**
@@ -53,14 +59,18 @@ export function defineConfig<
   const Name extends string,
   const Default extends string = Name,
   const Failed extends string = Name,
+  const Operations extends string = Name,
 >(
-  configuration: () => Configuration<Name, Default, Failed> | Promise<Configuration<Name, Default, Failed>>,
-): () => Promise<Configuration<Name, Default, Failed>>;
+  configuration: () =>
+    | Configuration<Name, Default, Failed, Operations>
+    | Promise<Configuration<Name, Default, Failed, Operations>>,
+): () => Promise<Configuration<Name, Default, Failed, Operations>>;
 export function defineConfig<
   const Name extends string,
   const Default extends string = Name,
   const Failed extends string = Name,
->(configuration: Configuration<Name, Default, Failed>): Configuration<Name, Default, Failed>;
+  const Operations extends string = Name,
+>(configuration: Configuration<Name, Default, Failed, Operations>): Configuration<Name, Default, Failed, Operations>;
 export function defineConfig(
   configuration: Configuration | (() => Configuration | Promise<Configuration>),
 ): Configuration | (() => Promise<Configuration>) {

@@ -15,4 +15,5 @@ export const BEANSTALKD: Capabilities = {
   ties: false,
   batches: false,
   control: false,
+  operations: false,
 };

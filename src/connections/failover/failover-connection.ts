@@ -103,6 +103,18 @@ export class FailoverConnection implements Connection {
     return this.standsFor.batches;
   }
 
+  get records(): Connection['records'] {
+    return this.standsFor.records;
+  }
+
+  get find(): Connection['find'] {
+    return this.standsFor.find?.bind(this.standsFor);
+  }
+
+  get pushOnce(): Connection['pushOnce'] {
+    return this.standsFor.pushOnce?.bind(this.standsFor);
+  }
+
   get control(): Connection['control'] {
     return this.standsFor.control;
   }
@@ -165,8 +177,8 @@ export class FailoverConnection implements Connection {
     return this.standsFor.clear(queue);
   }
 
-  peek(queue: string, state: WaitingState, limit: number): Promise<readonly PeekedJob[]> {
-    return this.standsFor.peek(queue, state, limit);
+  peek(queue: string, state: WaitingState, limit: number, after?: string): Promise<readonly PeekedJob[]> {
+    return this.standsFor.peek(queue, state, limit, after);
   }
 
   queues(): Promise<readonly string[]> {

@@ -19,6 +19,7 @@ export const ALL_CAPABLE: Capabilities = {
   ties: true,
   batches: true,
   control: true,
+  operations: true,
 };
 
 export const STORELESS: Capabilities = {

@@ -10,7 +10,10 @@ import type {
   Counts,
   Diagnosis,
   Entry,
+  FollowUp,
+  Once,
   PeekedJob,
+  PlacedJob,
   Pushed,
   RenewResult,
   Reservation,
@@ -30,6 +33,7 @@ import { type Wake, Waiters } from '../kit/waiters';
 import { MemoryFailedStore } from './memory-failed-store';
 import { type Lock, MemoryLockStore } from './memory-lock-store';
 import type { MemoryQueueState } from './memory-queue';
+import { MemoryRecordStore } from './memory-record-store';
 import { entryOf, MemoryStore } from './memory-store';
 import type { Text } from './texts';
 import type { Holder } from './unique-keys';
@@ -52,6 +56,7 @@ export class MemoryConnection extends StoreConnection implements Connection {
   readonly failed: MemoryFailedStore;
   readonly locks: MemoryLockStore;
   readonly batches: BatchStore;
+  readonly records: MemoryRecordStore;
   /** It freezes with its worker. */
   readonly threadAccess = null;
   readonly #store: MemoryStore;
@@ -64,6 +69,7 @@ export class MemoryConnection extends StoreConnection implements Connection {
     const checkOpen = (operation: string): void => this.checkOpen(operation);
     this.failed = new MemoryFailedStore(store, checkOpen);
     this.locks = new MemoryLockStore(store, checkOpen);
+    this.records = new MemoryRecordStore(store, checkOpen);
     this.batches = store.batches.store(checkOpen, () => store.changed());
   }
 
@@ -111,9 +117,19 @@ export class MemoryConnection extends StoreConnection implements Connection {
     return this.#store.clear(queue);
   }
 
-  async peek(queue: string, state: WaitingState, limit: number): Promise<readonly PeekedJob[]> {
+  async peek(queue: string, state: WaitingState, limit: number, after?: string): Promise<readonly PeekedJob[]> {
     this.checkOpen('peek');
-    return this.#store.queue(queue).peek(state, limit);
+    return this.#store.queue(queue).peek(state, limit, after === undefined ? undefined : Number(after));
+  }
+
+  async find(id: string, queue?: string): Promise<PlacedJob | undefined> {
+    this.checkOpen('find');
+    return this.#store.find(id, queue === undefined ? this.#store.queueNames : [queue]);
+  }
+
+  async pushOnce(followUp: FollowUp, once: Once): Promise<Pushed | 'before' | 'late'> {
+    this.checkOpen('pushOnce');
+    return this.#store.pushOnce(followUp, once);
   }
 
   async queues(): Promise<readonly string[]> {

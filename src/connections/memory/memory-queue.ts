@@ -11,9 +11,9 @@ import {
   withId,
 } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
-import type { Counts, PeekedJob, WaitingState } from '../contract';
+import type { Counts, PeekedJob, PlacedJob, WaitingState } from '../contract';
 import type { CancelResult } from '../control';
-import { type Budget, bytesOf, SortedTexts, type Text, TextList, textOf } from './texts';
+import { type Budget, bytesOf, type Scored, SortedTexts, type Text, TextList, textOf } from './texts';
 
 export interface Taken {
   readonly text: Text;
@@ -170,10 +170,25 @@ export class MemoryQueue {
     return { ready: this.#ready.size, delayed: this.#delayed.size, reserved: this.#reserved.size };
   }
 
-  peek(state: WaitingState, limit: number): readonly PeekedJob[] {
-    if (state === 'ready') return this.#ready.firstOf(limit).map((text) => ({ payload: bytesOf(text) }));
-    const texts = state === 'delayed' ? this.#delayed : this.#reserved;
-    return texts.firstOf(limit).map(({ text, score }) => ({ payload: bytesOf(text), at: Math.round(score * 1000) }));
+  /** @param after how many of its state come before */
+  peek(state: WaitingState, limit: number, after = 0): readonly PeekedJob[] {
+    return this.#all(state, after + limit)
+      .slice(after)
+      .map((job, index) => ({ ...shown(job), place: String(after + index + 1) }));
+  }
+
+  /** Looks at every job. */
+  find(id: string): Pick<PlacedJob, 'state' | 'payload' | 'at'> | undefined {
+    for (const state of ['ready', 'delayed', 'reserved'] as const) {
+      const found = this.#all(state, Infinity).find(({ text }) => idOf(text) === id);
+      if (found !== undefined) return { state, ...shown(found) };
+    }
+    return undefined;
+  }
+
+  #all(state: WaitingState, limit: number): readonly (Pick<Scored, 'text'> & Partial<Scored>)[] {
+    if (state === 'ready') return this.#ready.firstOf(limit).map((text) => ({ text }));
+    return (state === 'delayed' ? this.#delayed : this.#reserved).firstOf(limit);
   }
 
   /** All that is in it. */
@@ -202,6 +217,10 @@ export class MemoryQueue {
 
 const countersOf = (payload: Buffer): Counters | undefined =>
   readCounters(payload)?.counters ?? readCountersOfAny(payload);
+
+function shown({ text, score }: Pick<Scored, 'text'> & Partial<Scored>): PeekedJob {
+  return { payload: bytesOf(text), ...(score !== undefined && { at: Math.round(score * 1000) }) };
+}
 
 function idOf(text: Text): unknown {
   try {

@@ -9,6 +9,8 @@ import type { NewBatch } from '../batch-store';
 import type {
   Entry,
   FollowUp,
+  Once,
+  PlacedJob,
   Pushed,
   RenewResult,
   Reservation,
@@ -25,6 +27,7 @@ import { batchEnded, DuplicatePayloadError } from '../errors';
 import { Batches } from './batches';
 import type { Lock } from './memory-lock-store';
 import { MemoryQueue } from './memory-queue';
+import { Records } from './memory-record-store';
 import { UniqueKeys } from './unique-keys';
 import { Budget, bytesOf, type Text, textOf } from './texts';
 
@@ -44,6 +47,9 @@ export function entryOf(entry: Entry): MemoryEntry {
   return { ...entry, payload: Buffer.from(entry.payload) };
 }
 
+/** The kind of the records that hold the keys of `pushOnce`. */
+const ONCE = 'once';
+
 /** Of queues that are empty, as many names are remembered as `queues()` may tell. */
 const MOST_EMPTY = 1000;
 
@@ -54,6 +60,7 @@ export class MemoryStore {
   readonly locks = new Map<string, Lock>();
   readonly unique = new UniqueKeys();
   readonly batches: Batches;
+  readonly records: Records;
   /** When the pause of each queue ends; Infinity: when it is resumed. */
   readonly #pauses = new Map<string, Milliseconds>();
   readonly #name: string;
@@ -65,6 +72,7 @@ export class MemoryStore {
     this.#name = name;
     this.clock = clock;
     this.batches = new Batches(clock, (followUp) => this.sendOfBatch(followUp));
+    this.records = new Records(() => clock.now());
   }
 
   protected sendOfBatch(followUp: FollowUp): void {
@@ -93,6 +101,24 @@ export class MemoryStore {
     this.changed();
     if (refused !== undefined) throw new DuplicatePayloadError(this.#name, name, refused.toString());
     return others && entries.map((entry) => others.get(entry) ?? 'queued');
+  }
+
+  pushOnce({ queue, entry }: FollowUp, { key, until }: Once): Pushed | 'before' | 'late' {
+    const left = (until - this.clock.now()) / 1000;
+    if (left <= 0) return 'late';
+    if (this.records.get(ONCE, key) !== undefined) return 'before';
+    const pushed = this.push(queue, [entryOf(entry)]);
+    this.records.set({ kind: ONCE, id: key, value: '' }, left);
+    return pushed?.[0] ?? 'queued';
+  }
+
+  /** Looks at every job. */
+  find(id: string, queues: readonly string[]): PlacedJob | undefined {
+    for (const queue of queues) {
+      const found = this.queue(queue).find(id);
+      if (found !== undefined) return { queue, ...found };
+    }
+    return undefined;
   }
 
   /** `refused`: the first that was. `others`: what became of those that are not simply queued. */

@@ -2,8 +2,8 @@
 import { ALL_CAPABLE } from '../kit/capabilities';
 
 export const STORES = {
-  SQLite: ALL_CAPABLE,
-  PostgreSQL: ALL_CAPABLE,
+  SQLite: { ...ALL_CAPABLE, operations: false },
+  PostgreSQL: { ...ALL_CAPABLE, operations: false },
   // Its workers look now and then.
-  MySQL: { ...ALL_CAPABLE, wake: false },
+  MySQL: { ...ALL_CAPABLE, wake: false, operations: false },
 } as const;

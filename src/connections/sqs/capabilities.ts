@@ -16,4 +16,5 @@ export const SQS: Capabilities = {
   ties: false,
   batches: false,
   control: false,
+  operations: false,
 };

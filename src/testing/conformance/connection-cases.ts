@@ -50,7 +50,7 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
     },
     async 'a driver declares the capabilities that the suite was told'({ connection }) {
       assert.deepEqual(
-        { moments: false, follows: false, ties: false, batches: false, ...connection.capabilities },
+        { moments: false, follows: false, ties: false, batches: false, operations: false, ...connection.capabilities },
         { ...capabilities },
       );
     },
@@ -59,6 +59,13 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
     }) {
       for (const part of ['failed', 'locks', 'batches', 'control'] as const) {
         assert.equal(connection[part] !== undefined, capabilities[part] === true, part);
+      }
+    },
+    async 'a driver finds jobs, pushes them once and keeps records exactly where it declares operations'({
+      connection,
+    }) {
+      for (const part of ['find', 'pushOnce', 'records'] as const) {
+        assert.equal(connection[part] !== undefined, capabilities.operations === true, part);
       }
     },
     async 'a diagnosis is some lines for people'({ connection }) {
@@ -103,6 +110,23 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
       await refusesClosed(() => control.resume('probes'));
       await refusesClosed(() => control.paused());
       await refusesClosed(() => control.restart());
+    },
+  }),
+  ...cases(['operations'], {
+    async 'a closed connection refuses to find a job, to push one once, and to read or write a record'(world) {
+      const { connection, records } = world;
+      const followUp = { queue: world.queue, entry: { payload: probe('a') } };
+      const until = (await world.now()) + 60_000;
+      const record = { kind: 'probe', id: 'a', value: 'a' };
+      await connection.close();
+      await refusesClosed(() => connection.find!('a'));
+      await refusesClosed(() => connection.pushOnce!(followUp, { key: 'k', until }));
+      await refusesClosed(() => records.put([record], 60));
+      await refusesClosed(() => records.get('probe', 'a'));
+      await refusesClosed(() => records.list('probe', { limit: 1 }));
+      await refusesClosed(() => records.replace(record, undefined, 60));
+      await refusesClosed(() => records.add([{ name: 's', amounts: { a: 1 }, keep: 60 }], 'source', 1));
+      await refusesClosed(() => records.sums(['s']));
     },
   }),
   ...cases(['reserve'], {

@@ -19,6 +19,7 @@ import type {
 import type { Control } from '../../connections/control';
 import type { FailedEntry, FailedStore } from '../../connections/failed-store';
 import type { LockStore } from '../../connections/lock-store';
+import type { RecordStore } from '../../connections/record-store';
 import { afterFailedAttempt, afterFreeRelease, type Counters, noCounters } from '../../payload/counters';
 import type { ConformanceHarness } from './harness';
 
@@ -271,6 +272,10 @@ export class World {
 
   get lockStore(): LockStore {
     return present(this.connection.locks, 'lock store');
+  }
+
+  get records(): RecordStore {
+    return present(this.connection.records, 'record store');
   }
 
   get control(): Control {

@@ -1,0 +1,117 @@
+/** The records and sums of a memory store. */
+import type { Milliseconds, Seconds } from '../../base/clock';
+import type { RecordPage, RecordStore, StoreRecord, Sums } from '../record-store';
+import type { MemoryStore } from './memory-store';
+
+interface Kept {
+  readonly value: string;
+  readonly end: Milliseconds;
+}
+
+export class MemoryRecordStore implements RecordStore {
+  readonly #store: MemoryStore;
+  readonly #checkOpen: (operation: string) => void;
+
+  constructor(store: MemoryStore, checkOpen: (operation: string) => void) {
+    this.#store = store;
+    this.#checkOpen = checkOpen;
+  }
+
+  async put(records: readonly StoreRecord[], keep: Seconds, most = Infinity): Promise<void> {
+    this.#checkOpen('records.put');
+    for (const record of records) this.#store.records.set(record, keep);
+    for (const kind of new Set(records.map((record) => record.kind))) this.#store.records.keepNewest(kind, most);
+  }
+
+  async get(kind: string, id: string): Promise<string | undefined> {
+    this.#checkOpen('records.get');
+    return this.#store.records.get(kind, id);
+  }
+
+  async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {
+    this.#checkOpen('records.list');
+    return this.#store.records.list(kind).slice(offset, offset + limit);
+  }
+
+  async replace(record: StoreRecord, expected: string | undefined, keep: Seconds): Promise<boolean> {
+    this.#checkOpen('records.replace');
+    const found = this.#store.records.get(record.kind, record.id);
+    if (found !== expected && found !== record.value) return false;
+    this.#store.records.set(record, keep);
+    return true;
+  }
+
+  async add(sums: readonly Sums[], source: string, sequence: number): Promise<void> {
+    this.#checkOpen('records.add');
+    this.#store.records.add(sums, source, sequence);
+  }
+
+  async sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]> {
+    this.#checkOpen('records.sums');
+    return names.map((name) => this.#store.records.sum(name));
+  }
+}
+
+/** What is kept: shared by the connections of a store. */
+export class Records {
+  readonly #now: () => Milliseconds;
+  readonly #kinds = new Map<string, Map<string, Kept>>();
+  readonly #sums = new Map<string, { amounts: Record<string, number>; end: Milliseconds }>();
+  readonly #sources = new Map<string, { sequence: number; end: Milliseconds }>();
+
+  constructor(now: () => Milliseconds) {
+    this.#now = now;
+  }
+
+  set({ kind, id, value }: StoreRecord, keep: Seconds): void {
+    const kept = this.#of(kind);
+    kept.delete(id);
+    if (keep > 0) kept.set(id, { value, end: this.#now() + keep * 1000 });
+  }
+
+  get(kind: string, id: string): string | undefined {
+    return this.#of(kind).get(id)?.value;
+  }
+
+  list(kind: string): readonly StoreRecord[] {
+    const kept = [...this.#of(kind)].toSorted(
+      ([a, { end: endA }], [b, { end: endB }]) => endB - endA || (a < b ? 1 : -1),
+    );
+    return kept.map(([id, { value }]) => ({ kind, id, value }));
+  }
+
+  keepNewest(kind: string, most: number): void {
+    if (this.#of(kind).size <= most) return;
+    for (const { id } of this.list(kind).slice(most)) this.#of(kind).delete(id);
+  }
+
+  add(sums: readonly Sums[], source: string, sequence: number): void {
+    this.#forgetOver(this.#sums);
+    this.#forgetOver(this.#sources);
+    const before = this.#sources.get(source);
+    if (before !== undefined && before.sequence >= sequence) return;
+    const longest = Math.max(...sums.map(({ keep }) => keep));
+    this.#sources.set(source, { sequence, end: this.#now() + longest * 1000 });
+    for (const { name, amounts, keep } of sums) {
+      const sum = { ...this.#sums.get(name)?.amounts };
+      for (const [field, amount] of Object.entries(amounts)) sum[field] = (sum[field] ?? 0) + amount;
+      this.#sums.set(name, { amounts: sum, end: this.#now() + keep * 1000 });
+    }
+  }
+
+  sum(name: string): Readonly<Record<string, number>> {
+    this.#forgetOver(this.#sums);
+    return { ...this.#sums.get(name)?.amounts };
+  }
+
+  #of(kind: string): Map<string, Kept> {
+    let kept = this.#kinds.get(kind);
+    if (kept === undefined) this.#kinds.set(kind, (kept = new Map()));
+    this.#forgetOver(kept);
+    return kept;
+  }
+
+  #forgetOver(kept: Map<string, { readonly end: Milliseconds }>): void {
+    for (const [key, { end }] of kept) if (end <= this.#now()) kept.delete(key);
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * What a store keeps beside its jobs, for those who look at them: records, which are small texts that end by themselves, and sums.
+ * No job depends on any of it.
+ */
+import type { Seconds } from '../base/clock';
+
+export interface StoreRecord {
+  /** What it tells of: up to 20 small letters. */
+  readonly kind: string;
+  /** What it is found by among those of its kind: up to 255 characters. */
+  readonly id: string;
+  readonly value: string;
+}
+
+export interface RecordPage {
+  readonly limit: number;
+  /** Skip so many. Default 0. */
+  readonly offset?: number | undefined;
+}
+
+/** Numbers that are counted together, such as those of one minute. */
+export interface Sums {
+  /** Up to 100 characters. */
+  readonly name: string;
+  /** What is added to each: whole numbers. */
+  readonly amounts: Readonly<Record<string, number>>;
+  /** How long they are kept after the last addition. */
+  readonly keep: Seconds;
+}
+
+export interface RecordStore {
+  /**
+   * Writes up to 100, each in the place of the one of its kind and id. They end `keep` seconds from now by the store's clock; 0: they
+   * are gone.
+   *
+   * @param most of each of their kinds those stay that end last, so many; about a hundredth more at times
+   */
+  put(records: readonly StoreRecord[], keep: Seconds, most?: number): Promise<void>;
+  get(kind: string, id: string): Promise<string | undefined>;
+  /** Those that end last come first; of those that end together, the greater id. */
+  list(kind: string, page: RecordPage): Promise<readonly StoreRecord[]>;
+  /**
+   * Writes only where `expected` stands, or nothing where it is undefined. True: it is written; also where the very same stood there
+   * already, as after an answer that was lost.
+   */
+  replace(record: StoreRecord, expected: string | undefined, keep: Seconds): Promise<boolean>;
+  /**
+   * Adds to sums, all in one step, and once: nothing is added where an addition of this source had this number, or a greater one.
+   *
+   * @param sequence from 1, and growing
+   */
+  add(sums: readonly Sums[], source: string, sequence: number): Promise<void>;
+  /** What the sums of these names have come to, in order; empty where nothing was added. */
+  sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]>;
+}

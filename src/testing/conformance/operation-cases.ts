@@ -1,0 +1,162 @@
+/** Jobs are shown page by page, found by their ids, and pushed once where that is asked for. */
+import assert from 'node:assert/strict';
+import type { FollowUp, Once, PeekedJob, PlacedJob, Pushed, WaitingState } from '../../connections/contract';
+import { uniqueKey, withTies } from '../../payload/ties';
+import { cases, type CaseDefinition } from './cases';
+import { completed, failed, givenBack, idOf, idsOf, numbered, probe, released } from './world';
+import type { World } from './world';
+
+/** All of a state, in pages of two. */
+async function browsed(world: World, state: WaitingState): Promise<readonly unknown[]> {
+  const jobs: PeekedJob[] = [];
+  for (let pages = 0; pages < 20; pages += 1) {
+    const page = await world.connection.peek(world.queue, state, 2, jobs.at(-1)?.place);
+    if (page.length === 0) break;
+    assert(page.length <= 2, 'a page holds no more than its limit');
+    jobs.push(...page);
+  }
+  return idsOf(jobs);
+}
+
+async function find(world: World, id: string, queue?: string): Promise<PlacedJob | undefined> {
+  const found = await world.other.find!(id, queue);
+  assert(found !== 'unseen', 'a store sees all of a handful of jobs');
+  return found;
+}
+
+const inQueue = (world: World, id: string, entry: Partial<FollowUp['entry']> = {}): FollowUp => ({
+  queue: world.queue,
+  entry: { payload: probe(id), ...entry },
+});
+
+async function pushOnce(
+  world: World,
+  followUp: FollowUp,
+  once: Partial<Once> = {},
+): Promise<Pushed | 'before' | 'late'> {
+  const until = (await world.now()) + 60_000;
+  return world.connection.pushOnce!(followUp, { key: 'nightly 1', until, ...once });
+}
+
+export const operationCases: readonly CaseDefinition[] = [
+  ...cases(['operations', 'reserve', 'delay', 'order'], {
+    async 'all jobs of a state are shown page by page, in the order in which they come up'(world) {
+      await world.push(...numbered(5, 'r'));
+      for (const [place, id] of numbered(5, 'd').entries()) await world.pushLater(id, 300 - place);
+      assert.deepEqual(await browsed(world, 'ready'), numbered(5, 'r'));
+      assert.deepEqual(await browsed(world, 'delayed'), numbered(5, 'd').toReversed());
+      assert.deepEqual(await browsed(world, 'reserved'), []);
+      await world.reserve({ limit: 3 });
+      assert.deepEqual(await browsed(world, 'ready'), ['r-4', 'r-5']);
+      assert.deepEqual(new Set(await browsed(world, 'reserved')), new Set(numbered(3, 'r')));
+    },
+    async 'jobs that become due at the same moment are all shown page by page'(world) {
+      const dueAt = (await world.now()) + 60_000;
+      await world.pushEntries(numbered(5).map((id) => ({ payload: probe(id), dueAt })));
+      assert.deepEqual(new Set(await browsed(world, 'delayed')), new Set(numbered(5)));
+    },
+  }),
+  ...cases(['operations', 'reserve', 'delay'], {
+    async 'a job is found by its id in each of its states, by another client too'(world) {
+      await world.push('a', 'b');
+      await world.pushLater('c', 60);
+      const reservation = await world.reserveOne();
+      const before = await world.state();
+      const [a, b, c] = [await find(world, 'a'), await find(world, 'b', world.queue), await find(world, 'c')];
+      assert.deepEqual([a?.state, b?.state, c?.state], ['reserved', 'ready', 'delayed']);
+      for (const [found, id] of [
+        [a, 'a'],
+        [b, 'b'],
+        [c, 'c'],
+      ] as const) {
+        assert.equal(found?.queue, world.queue);
+        assert.equal(idOf(found), id);
+      }
+      const left = c!.at! - (await world.now());
+      assert(left > 40_000 && left <= 60_000, `it says when it becomes ready: in ${left} ms`);
+      assert(a!.at! > c!.at!, 'and when a lease ends');
+      assert.equal(b!.at, undefined);
+      assert.deepEqual(await world.state(), before, 'looking changes nothing');
+      await world.settles(completed(reservation));
+    },
+    async 'a job that was never pushed, has ended, or is in another queue is not found'(world) {
+      const [done, lost] = await world.holdAll(['a', 'b']);
+      await world.settles(completed(done), failed(lost));
+      await world.pushTo(world.secondQueue, 'c');
+      assert.equal(await find(world, 'a'), undefined);
+      assert.equal(await find(world, 'b'), undefined);
+      assert.equal(await find(world, 'never'), undefined);
+      assert.equal(await find(world, 'c', world.queue), undefined);
+      assert.equal((await find(world, 'c'))?.queue, world.secondQueue);
+    },
+    async 'a job that came back to its queue is found with the counters that it has'(world) {
+      await world.settles(released(await world.hold('a'), 60));
+      const found = await find(world, 'a');
+      assert.equal(found?.state, 'delayed');
+      assert.equal((JSON.parse(found.payload.toString()) as { attempts: number }).attempts, 1);
+    },
+    async 'a text without an id, or of no JSON, is in no way of a search'(world) {
+      await world.pushText('no json', '[]', '{"job":"a"}', probe('last'));
+      assert.equal((await find(world, 'last'))?.state, 'ready');
+      assert.equal(await find(world, 'no json'), undefined);
+    },
+  }),
+  ...cases(['operations', 'reserve', 'moments'], {
+    async 'a job is pushed once by a key, whoever asks again'(world) {
+      assert.equal(await pushOnce(world, inQueue(world, 'a')), 'queued');
+      assert.equal(await pushOnce(world, inQueue(world, 'b')), 'before');
+      const until = (await world.now()) + 60_000;
+      assert.equal(await world.other.pushOnce!(inQueue(world, 'c'), { key: 'nightly 1', until }), 'before');
+      assert.equal(await pushOnce(world, inQueue(world, 'd'), { key: 'nightly 2' }), 'queued');
+      await world.handsOut('a', 'd');
+    },
+    async 'of many that ask at once for a key, one pushes'(world) {
+      const until = (await world.now()) + 60_000;
+      const clients = [world.connection, world.other];
+      const results = await Promise.all(
+        numbered(8).map((id, place) => clients[place % 2]!.pushOnce!(inQueue(world, id), { key: 'k', until })),
+      );
+      assert.equal(results.filter((result) => result === 'queued').length, 1);
+      assert.equal((await world.reserveAll()).length, 1);
+    },
+    async 'its key outlives the job that it pushed'(world) {
+      await pushOnce(world, inQueue(world, 'a'));
+      await world.settles(completed(await world.reserveOne()));
+      assert.equal(await pushOnce(world, inQueue(world, 'b')), 'before');
+      await world.holds({});
+    },
+    async 'behind its moment nothing is pushed, whether it was pushed before or not'(world) {
+      const now = await world.now();
+      assert.equal(await pushOnce(world, inQueue(world, 'a'), { until: now + 10_000 }), 'queued');
+      assert.equal(await pushOnce(world, inQueue(world, 'b'), { until: now - 1 }), 'late');
+      await world.advance(11);
+      assert.equal(await pushOnce(world, inQueue(world, 'c'), { until: now + 10_000 }), 'late');
+      await world.handsOut('a');
+    },
+    async 'it wakes who waits, and becomes ready at its moment'(world) {
+      const dueAt = (await world.now()) + 30_000;
+      assert.equal(await pushOnce(world, inQueue(world, 'a', { dueAt })), 'queued');
+      await world.holds({ delayed: 1 });
+      const wait = world.connection.waiter([world.queue]).wait(30, new AbortController().signal);
+      await world.advance(31);
+      await world.soon(wait, 'a wait for a job that was pushed once');
+      await world.handsOut('a');
+      assert.deepEqual(await world.connection.queues(), [world.queue]);
+    },
+  }),
+  ...cases(['operations', 'ties', 'reserve'], {
+    async 'one whose unique key another job holds stays out, and counts as pushed by its key'(world) {
+      const ties = { unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const } };
+      const tied = (id: string): FollowUp => inQueue(world, id, { payload: withTies(probe(id), ties), ties });
+      assert.equal(await pushOnce(world, tied('a')), 'queued');
+      assert.deepEqual(await pushOnce(world, tied('b'), { key: 'nightly 2' }), { duplicate: 'a' });
+      const reservation = await world.reserveOne();
+      assert.deepEqual(await pushOnce(world, tied('c'), { key: 'nightly 3' }), { duplicate: 'a' });
+      await world.settles(completed(reservation));
+      assert.equal(await pushOnce(world, tied('d'), { key: 'nightly 2' }), 'before');
+      assert.equal(await pushOnce(world, tied('e'), { key: 'nightly 4' }), 'queued');
+      await world.settles(givenBack(await world.reserveOne()));
+      await world.handsOut('e');
+    },
+  }),
+];
