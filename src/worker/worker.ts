@@ -9,6 +9,7 @@ import { runFor } from '../connections/application';
 import type { QueueManager } from '../application/queue-manager';
 import { workerAlreadyRun } from './errors';
 import { UNBORN, type WorkerHealth } from './health';
+import { type Companion, startCompanions } from './companions';
 import type { WorkersProcess } from './parts';
 import { namesLikeWeights, parseQueues } from './queue-order';
 import { type StopReason, WORKER_MARGIN } from './stopping';
@@ -118,11 +119,20 @@ export class Worker implements Closable {
       alive = manager.clock.after(HOUR, stayAlive, true);
     };
     stayAlive();
+    let companions: readonly Companion[] = [];
     try {
       await (connection.standsFor ?? connection).migrations?.check?.();
+      companions = startCompanions({
+        manager,
+        connection,
+        options: this.#options,
+        health: () => this.health(),
+        running: () => this.running,
+      });
       return await this.#loop.run();
     } finally {
       alive?.cancel();
+      await Promise.all(companions.map((companion) => companion.close()));
       untrack();
     }
   }

@@ -1,0 +1,30 @@
+/** What lives beside a running worker: it tells of its jobs or sends some, and none of its jobs waits for it. */
+import type { QueueManager } from '../application/queue-manager';
+import type { Connection } from '../connections/contract';
+import type { JobContext } from '../job/job-context';
+import type { WorkerHealth } from './health';
+import type { ResolvedWorkerOptions } from './worker-options';
+
+/** What it may see of the worker. */
+export interface Attended {
+  readonly manager: QueueManager;
+  readonly connection: Connection;
+  readonly options: ResolvedWorkerOptions;
+  readonly health: () => WorkerHealth;
+  /** The jobs whose handlers run now. */
+  readonly running: () => readonly JobContext[];
+}
+
+export interface Companion {
+  /** It has nothing more to do. Waits for its store for a few seconds at most; never rejects. */
+  close(): Promise<void>;
+}
+
+/** Starts one, as the worker starts; undefined: this worker has no need of it. Must not throw. */
+type StartCompanion = (worker: Attended) => Companion | undefined;
+
+const STARTERS: readonly StartCompanion[] = [];
+
+export function startCompanions(worker: Attended): readonly Companion[] {
+  return STARTERS.flatMap((start) => start(worker) ?? []);
+}
