@@ -1,5 +1,4 @@
 /** Debounced jobs in MariaDB: the row of a key names the job that waits under it. */
-import { eventually } from '../../../support/eventually';
 import { payload } from '../open-database';
 import { debounced, describeDebouncedJobs } from '../server/debounced-jobs';
 import { pushes } from '../server/unique-keys';
@@ -19,7 +18,7 @@ describe('a transaction of a user’s on MariaDB', () => {
     await client.query('BEGIN');
     await pushes(connection.within(client)!, debounced('a'));
     const pushing = pushes(connection, debounced('b'));
-    await eventually(async () => (await world.rows('SELECT 1 FROM information_schema.innodb_lock_waits')).length > 0);
+    await world.untilSomebodyWaits(client);
     await client.query(end);
     expect(await pushing).toEqual([expected]);
   });

@@ -5,6 +5,7 @@ import type { SqlConnection } from '../../../../src/connections/sql/sql-connecti
 import type { OpenContext } from '../../../../src/connections/sql/database-connection';
 import type { DatabaseConfig } from '../../../../src/connections/sql/driver';
 import { type MariadbServer, type MariadbServerOptions, startMariadbServer } from '../../../support/mariadb-server';
+import { eventually } from '../../../support/eventually';
 import { type Row, ServerWorld } from '../server/server-world';
 
 export class MysqlWorld extends ServerWorld<MariadbServer, Connection> {
@@ -20,6 +21,14 @@ export class MysqlWorld extends ServerWorld<MariadbServer, Connection> {
     const client = await this.client();
     const [rows] = await client.query<QueryResult>(text, [...values]);
     return rows as unknown as readonly Row[];
+  }
+
+  /** Somebody waits for a row that another has locked. `information_schema.innodb_lock_waits` would not tell who asks often. */
+  async untilSomebodyWaits(client: Connection): Promise<void> {
+    await eventually(async () => {
+      const [rows] = await client.query<QueryResult>("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'");
+      return Number((rows as unknown as readonly { readonly Value: string }[])[0]?.Value) > 0;
+    });
   }
 
   urlOf(port: number): string {

@@ -110,7 +110,7 @@ describe('a transaction of a user on MariaDB', () => {
     await client.query('BEGIN');
     await pushes(connection.within(client)!, tied('a'));
     const pushing = pushes(connection, tied('b'));
-    await eventually(async () => (await world.rows('SELECT 1 FROM information_schema.innodb_lock_waits')).length > 0);
+    await world.untilSomebodyWaits(client);
     await client.query('COMMIT');
     expect(await pushing).toEqual([{ duplicate: 'a' }]);
   });
