@@ -45,6 +45,7 @@ export class PendingBatch<Sent> {
   #connection: string | undefined;
   #queue: string | undefined;
   #detour: BatchDetour = {};
+  #isSpent = false;
 
   constructor(source: BatchSource, send: (batch: ChosenBatch, detour: BatchDetour) => Promise<Sent>) {
     this.#source = source;
@@ -134,6 +135,10 @@ export class PendingBatch<Sent> {
    * @throws E_BATCH_INCOMPLETE the store, or what gives its jobs, failed in the middle: it is cancelled
    */
   async dispatch(): Promise<Sent> {
+    // What a generator gives, it gives once: the second batch would be empty, and would end at once.
+    if (this.#isSpent)
+      throw invalidBatch(this.#source, 'its generator has given its jobs to a batch; call it again for another one.');
+    this.#isSpent = isOneShot(this.#source);
     return this.#send(this.chosen, this.#detour);
   }
 
@@ -159,6 +164,11 @@ export class PendingBatch<Sent> {
     this.#callbacks.push({ on, job });
     return this;
   }
+}
+
+/** An iterator that is its own iterable, as a generator's is, goes through its values once. */
+function isOneShot(source: unknown): boolean {
+  return typeof (source as { readonly next?: unknown } | null)?.next === 'function';
 }
 
 /** Whether it can be a job. */

@@ -259,7 +259,7 @@ describe('batch:retry', () => {
     await kit.fail('other');
 
     expect((await kit.run('batch:retry', id)).stdout).toBe('Sent 2 failed jobs of the batch sheets (3 jobs) back.\n');
-    expect(await parsed('batch:retry', id)).toEqual({ id, retried: 0 });
+    expect(await parsed('batch:retry', id)).toEqual({ id, retried: 0, skipped: 0 });
     expect(await manager.batches.get(id)).toMatchObject({ pending: 2, failed: 0 });
     expect(await manager.failed.list()).toMatchObject([{ id: 'other' }]);
   });

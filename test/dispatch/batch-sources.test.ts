@@ -44,6 +44,14 @@ const sourceOf = (next: () => unknown): BatchSource => ({ [Symbol.asyncIterator]
 const dispatch = async (source: BatchSource) => application.bus.batch(source).dispatch();
 
 describe('the source of a batch', () => {
+  it('is a generator for one dispatch, and a list for any number', async () => {
+    const once = application.bus.batch(notes(2));
+    expect((await once.dispatch()).total).toBe(2);
+    await expect(once.dispatch()).rejects.toMatchObject({ code: 'E_INVALID_BATCH' });
+    const list = application.bus.batch([...notes(2)]);
+    expect([(await list.dispatch()).total, (await list.dispatch()).total]).toEqual([2, 2]);
+  });
+
   it.each([
     ['its first job is none', 0, 'E_INVALID_BATCH'],
     ['a later one is none', 1500, 'E_BATCH_INCOMPLETE'],

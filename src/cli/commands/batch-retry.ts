@@ -26,6 +26,6 @@ export const batchRetry = defineCommand({
       skipped === 0
         ? ''
         : ` Its ${counted(skipped, 'skipped job')} ${skipped === 1 ? 'is' : 'are'} not run, so then() is not sent.`;
-    output.result({ id, retried }, `Sent ${counted(retried, 'failed job')} of ${titleOf(found)} back.${left}`);
+    output.result({ id, retried, skipped }, `Sent ${counted(retried, 'failed job')} of ${titleOf(found)} back.${left}`);
   },
 });
