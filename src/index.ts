@@ -51,7 +51,10 @@ export { JobBus } from './dispatch/bus';
 
 export { Queue } from './application/queue';
 export { QueueManager, type QueueEnvironment } from './application/queue-manager';
-export { type PauseOptions, QueueConnection, type QueuePause } from './dispatch/queue-connection';
+export { type FindOptions, type PauseOptions, QueueConnection, type QueuePause } from './dispatch/queue-connection';
+export type { FoundJob } from './operations/found-job';
+export type { JobState, ListedJob } from './operations/listed-job';
+export type { ShownJob } from './operations/shown-job';
 export { QueuePusher } from './dispatch/queue-pusher';
 export { type Configuration, defineConfig } from './application/configuration/configuration';
 export type { ConnectionConfig, Drivers, Size, StoreConfig } from './connections/configs';

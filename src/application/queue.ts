@@ -17,7 +17,8 @@ import type { CancelOptions, CancelResult } from '../connections/control';
 import { addDefaultConnector, closeDefaultManager, configureDefaultManager, defaultManager } from './default-manager';
 import { fakeFactory, type FakeFunction } from './fake-slot';
 import type { PayloadCreator } from '../dispatch/job-encoder';
-import type { QueueConnection } from '../dispatch/queue-connection';
+import type { FindOptions, QueueConnection } from '../dispatch/queue-connection';
+import type { FoundJob } from '../operations/found-job';
 import type { ErrorCallback } from './error-reports';
 import type { JobRoute } from '../dispatch/routes';
 import { Transaction } from '../dispatch/transaction/transaction';
@@ -136,6 +137,22 @@ export class Queue extends HookFront {
   /** How many jobs are ready, delayed or reserved. */
   static readonly size = ofDefault('size');
   static readonly counts = ofDefault('counts');
+
+  /**
+   * The job that `dispatch` or `push` gave this id for: where it waits or runs, or what it has failed with. `unknown`: nothing is
+   * known of it, as of one that was completed.
+   *
+   * @param options `connection`: the one that it was sent to, by default the default one: an id does not tell
+   * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION; CapabilityError: the store cannot look for jobs, and it
+   *   has not failed
+   */
+  static async find(
+    id: string,
+    options: FindOptions & { readonly connection?: string | undefined } = {},
+  ): Promise<FoundJob> {
+    return defaultManager().connection(options.connection).find(id, options);
+  }
+
   /** Removes what is ready, delayed or reserved, and says how many; failed jobs stay. */
   static readonly clear = ofDefault('clear');
 

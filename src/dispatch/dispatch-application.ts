@@ -3,6 +3,7 @@ import type { Class } from '../base/class';
 import type { Application } from '../connections/application';
 import type { ConnectionSettings } from '../connections/connector';
 import type { SyncRunner } from '../connections/sync-runner';
+import type { SeenApplication } from '../operations/listed-job';
 import type { Batches } from './batch/batches';
 import type { JobEncoder } from './job-encoder';
 import type { Outbox } from './outbox';
@@ -13,7 +14,9 @@ export interface DispatchApplication extends Application {
   readonly batches: Batches;
   readonly outbox: Outbox;
   /** The jobs that are out of tries. */
-  readonly failed: { retry(which: { readonly batch: string; readonly connection: string }): Promise<number> };
+  readonly failed: SeenApplication['failed'] & {
+    retry(which: { readonly batch: string; readonly connection: string }): Promise<number>;
+  };
   /** `Bus.map`: handlers of commands that are no jobs. */
   readonly commandHandlers: Map<Class, Class>;
   /** Whether errors that nobody awaits are heard by more than the log. */

@@ -7,6 +7,7 @@ import type { Capabilities, Connection, Counts } from '../connections/contract';
 import type { ConnectionSettings } from '../connections/connector';
 import type { CancelOptions, CancelResult, Control } from '../connections/control';
 import { CapabilityError } from '../connections/errors';
+import { findJob, type FoundJob } from '../operations/found-job';
 import { invalidCancelReason, invalidJobId } from './errors';
 import type { JobEncoder } from './job-encoder';
 import { QueuePusher } from './queue-pusher';
@@ -21,6 +22,11 @@ export interface PauseOptions {
   readonly for?: Duration | undefined;
 }
 
+export interface FindOptions {
+  /** Where the job is known to be: a store with very many jobs then looks further. Default: all queues of the connection. */
+  readonly queue?: string | undefined;
+}
+
 export interface QueuePause {
   readonly queue: string;
   /** When the queue goes on by itself, by the clock of the store. Undefined: when it is resumed. */
@@ -30,6 +36,7 @@ export interface QueuePause {
 export class QueueConnection extends QueuePusher {
   readonly #driver: () => Connection;
   readonly #encoder: JobEncoder;
+  readonly #application: DispatchApplication;
 
   constructor(settings: ConnectionSettings, manager: DispatchApplication) {
     const driver = (): Connection => manager.driver(settings.name);
@@ -40,6 +47,7 @@ export class QueueConnection extends QueuePusher {
     });
     this.#driver = driver;
     this.#encoder = manager.encoder;
+    this.#application = manager;
   }
 
   /** The absolute path or address of the store, for people: never a password. */
@@ -73,6 +81,18 @@ export class QueueConnection extends QueuePusher {
   }
 
   /**
+   * The job that `dispatch` or `push` gave this id for: where it waits or runs, or what it has failed with. `unknown`: nothing is
+   * known of it, as of one that was completed.
+   *
+   * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME; CapabilityError: the store cannot look for jobs, and it has not failed
+   */
+  async find(id: string, { queue }: FindOptions = {}): Promise<FoundJob> {
+    checkJobId(id);
+    if (queue !== undefined) checkQueueName(queue, 'queue of find()', ONE_AT_A_TIME);
+    return findJob(this.#driver(), this.#application, id, queue);
+  }
+
+  /**
    * Removes what is ready, delayed or reserved, and says how many; failed jobs stay. A job that runs ends as lost.
    *
    * @throws CapabilityError
@@ -89,8 +109,7 @@ export class QueueConnection extends QueuePusher {
    */
   async cancel(id: string, options: CancelOptions = {}): Promise<CancelResult> {
     const { queue, reason } = options;
-    // In JavaScript, a dispatch that was not awaited would be looked for as [object Promise].
-    if (typeof id !== 'string' || id === '') throw invalidJobId(id);
+    checkJobId(id);
     if (queue !== undefined) checkQueueName(queue, 'queue of cancel()', ONE_AT_A_TIME);
     if (reason !== undefined) checkCancelReason(reason);
     return this.#control().cancel(id, queue, reason);
@@ -180,6 +199,12 @@ function secondsOf({ for: time }: PauseOptions): Seconds | undefined {
   const seconds = durationSeconds(time, 'the time of a pause');
   if (seconds === 0) throw invalidDuration(time, 'the time of a pause, which is longer than nothing', undefined);
   return seconds;
+}
+
+/** @throws E_INVALID_JOB_ID */
+function checkJobId(id: unknown): void {
+  // In JavaScript, a dispatch that was not awaited would be looked for as [object Promise].
+  if (typeof id !== 'string' || id === '') throw invalidJobId(id);
 }
 
 /** Characters; databases have a column of that length. */

@@ -1,6 +1,6 @@
 /** Makes the ids of jobs: UUIDs of version 7, which sort by the moment they were made. */
 import { randomFillSync } from 'node:crypto';
-import { systemClock } from '../base/clock';
+import { type Milliseconds, systemClock } from '../base/clock';
 
 /**
  * Layout (RFC 9562): 48 bits of milliseconds, then a counter of 30 bits in the places of `rand_a` and the first half of
@@ -42,6 +42,14 @@ export function uuidv7(): string {
     pair(pool.readUInt16BE(place + 8));
   place += DRAWN_BYTES;
   return id;
+}
+
+const OF_VERSION_7 = /^([\da-f]{8})-([\da-f]{4})-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
+
+/** When an id was made, by the clock of its maker; undefined: it is none of version 7. */
+export function momentOfId(id: string): Milliseconds | undefined {
+  const [, high, low] = OF_VERSION_7.exec(id) ?? [];
+  return low === undefined ? undefined : Number.parseInt(`${high}${low}`, 16);
 }
 
 function start(now: number): void {

@@ -1,5 +1,5 @@
 /** What compiles, and what must not, of orders to workers. Checked by the compiler; never run. */
-import { type CancelResult, type Control, Job, Queue } from 'onqueue';
+import { type CancelResult, type Control, type FoundJob, Job, Queue } from 'onqueue';
 
 @Job()
 class Export extends Job {
@@ -17,7 +17,7 @@ export const paused: Promise<string[]> = Queue.pausedQueues();
 export const timed: Promise<boolean> = Queue.pause('mail', { for: '10m' });
 export const all: Promise<string[]>[] = [Queue.pauseAll({ for: 60 }), Queue.resumeAll()];
 export const ends: Promise<(Date | undefined)[]> = Queue.pauses().then((pauses) => pauses.map(({ until }) => until));
-export const told: Promise<void> = Queue.restart();
+export const restarted: Promise<void> = Queue.restart();
 export const own: Pick<Control, 'cancel'> = { cancel: async () => 'unknown' };
 
 // @ts-expect-error -- a dispatch is no id before it is awaited
@@ -40,6 +40,34 @@ void Queue.pause(['high', 'low']);
 
 // @ts-expect-error -- a word that there is not
 export const never: Pick<Control, 'cancel'> = { cancel: async () => 'gone' };
+
+// --- What is there ---
+
+export const found: Promise<FoundJob>[] = [
+  Queue.find('1'),
+  Queue.find('1', { connection: 'redis', queue: 'mail' }),
+  Queue.connection('redis').find('1', { queue: 'mail' }),
+];
+export const told = (job: FoundJob): readonly unknown[] =>
+  job.state === 'unknown'
+    ? [job.isSure]
+    : [
+        job.name?.length,
+        job.queue?.length,
+        job.attempts?.toFixed(),
+        job.at?.getTime(),
+        job.failedAt?.getTime(),
+        job.error,
+      ];
+
+// @ts-expect-error -- a dispatch is no id before it is awaited
+void Queue.find(Export.dispatch());
+
+// @ts-expect-error -- it is on its connection already
+void Queue.connection('redis').find('1', { connection: 'database' });
+
+// @ts-expect-error -- a payload may be anything
+export const payload: Promise<string> = Queue.find('1').then((job) => job.payload);
 
 // --- Hooks ---
 

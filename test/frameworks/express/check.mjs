@@ -26,6 +26,12 @@ const post = (order, headers = {}) =>
 const first = await eventually(() => post(1).catch(() => undefined), 'the server listens');
 assert.equal(first.status, 202);
 
+const { job } = await first.json();
+const asked = await fetch(`http://127.0.0.1:${port}/jobs/${job}`);
+assert.deepEqual([asked.status, await asked.json()], [200, { id: job, state: 'ready', attempts: 0 }]);
+assert.equal((await fetch(`http://127.0.0.1:${port}/jobs/none`)).status, 404);
+console.log('the id of a dispatch tells how its job is');
+
 const slow = post(2, { 'x-slow': 'yes' });
 await server.said(/a request is under way/);
 server.kill();

@@ -1,0 +1,63 @@
+/** A job that waits, runs or has failed, as it is listed. */
+import type { Connection, PeekedJob, WaitingState } from '../connections/contract';
+import type { FailedEntry, FailedStore } from '../connections/failed-store';
+import type { JobRegistry } from '../job/registry';
+import { type ShownJob, shownJob } from './shown-job';
+
+/** What looking at jobs needs of their application; a `QueueManager` is one. */
+export interface SeenApplication {
+  readonly registry: JobRegistry;
+  readonly failed: { storeFor(connection: Connection): FailedStore | undefined };
+}
+
+/** Where a job can be found. `running` is what counts call `reserved`. */
+export type JobState = 'ready' | 'delayed' | 'running' | 'failed';
+
+export interface ListedJob extends ShownJob {
+  readonly connection: string;
+  readonly queue: string;
+  readonly state: JobState;
+  /** By the clock of the store: when a delayed job becomes ready; of one that runs, when its lease ends unless it is renewed. */
+  readonly at?: Date | undefined;
+  /** Of one that has failed: when, by the clock of the store. */
+  readonly failedAt?: Date | undefined;
+  /** Of one that has failed: the first line of its error. */
+  readonly error?: string | undefined;
+}
+
+/** A job that its store has shown. */
+export function listedJob(
+  { name: connection }: Connection,
+  { registry }: SeenApplication,
+  {
+    queue,
+    state,
+    payload,
+    at,
+  }: Pick<PeekedJob, 'payload' | 'at'> & { readonly queue: string; readonly state: WaitingState },
+): ListedJob {
+  return {
+    ...shownJob(payload, registry),
+    connection,
+    queue,
+    state: state === 'reserved' ? 'running' : state,
+    at: at === undefined ? undefined : new Date(at),
+  };
+}
+
+/** A job that has failed. */
+export function listedFailure({ registry }: SeenApplication, entry: FailedEntry): ListedJob {
+  const { id, name, connection, queue, attempts, failedAt, exception } = entry;
+  const [error] = exception.split('\n', 1);
+  return {
+    ...shownJob(entry.payload, registry),
+    id,
+    name,
+    attempts,
+    connection,
+    queue,
+    state: 'failed',
+    failedAt: new Date(failedAt),
+    error,
+  };
+}

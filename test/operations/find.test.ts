@@ -1,0 +1,209 @@
+import { Job } from '../../src/job/job';
+import { replaceDefaultManager } from '../../src/application/default-manager';
+import { Queue } from '../../src/application/queue';
+import { shownJob } from '../../src/operations/shown-job';
+import { uuidv7 } from '../../src/payload/uuid';
+import { Worker } from '../../src/worker/worker';
+import { Gate } from '../support/application';
+import { hostileTexts } from '../support/hostile-texts';
+import { watchedApplication } from '../support/watched-application';
+
+let run: () => Promise<void> = async () => undefined;
+
+@Job({ tries: 3 })
+class Render extends Job {
+  constructor(
+    readonly film: string,
+    readonly login?: object,
+  ) {
+    super();
+  }
+
+  async handle(): Promise<void> {
+    await run();
+  }
+}
+
+function given() {
+  const app = watchedApplication({
+    default: 'main',
+    connections: {
+      main: { driver: 'memory', queue: 'usual', retryAfter: 30 },
+      other: { driver: 'memory' },
+      nowhere: { driver: 'null' },
+    },
+  });
+  replaceDefaultManager(app.manager);
+  run = async () => undefined;
+  return { ...app, main: app.manager.connection('main') };
+}
+
+afterEach(async () => {
+  await Queue.close();
+});
+
+describe('looking for a job by its id', () => {
+  it('says where one waits, of which class it is, what it was given, and since when', async () => {
+    const { main } = given();
+    const before = Date.now();
+    const id = await main.push(new Render('Alien'), 'films');
+
+    const found = await Queue.find(id);
+
+    expect(found).toMatchObject({
+      id,
+      name: 'Render',
+      connection: 'main',
+      queue: 'films',
+      state: 'ready',
+      isSure: true,
+    });
+    expect(found).toMatchObject({ attempts: 0, tries: 3, payload: { id, data: { command: { film: 'Alien' } } } });
+    expect(found.createdAt!.getTime()).toBeGreaterThanOrEqual(before);
+    expect(found.at).toBeUndefined();
+  });
+
+  it('says when one that waits for a moment becomes ready', async () => {
+    const { main, clock } = given();
+    const id = await main.later('1h', new Render('Alien'));
+
+    expect(await main.find(id)).toMatchObject({ state: 'delayed', at: new Date(clock.now() + 3_600_000) });
+  });
+
+  it('says of one that runs which attempt it is, and when its lease ends', async () => {
+    const { main, manager, clock } = given();
+    const [started, gate] = [new Gate(), new Gate()];
+    run = () => (started.open(), gate.opened);
+    const id = await main.push(new Render('Alien'));
+    const worker = new Worker({}, manager);
+    const working = worker.run();
+    await started.opened;
+
+    expect(await main.find(id)).toMatchObject({
+      state: 'running',
+      queue: 'usual',
+      attempts: 1,
+      at: new Date(clock.now() + 30_000),
+    });
+
+    gate.open();
+    await worker.stop();
+    await working;
+    expect(await main.find(id)).toEqual({ id, connection: 'main', state: 'unknown', isSure: true });
+  });
+
+  it('says when one has failed, after how many attempts, and with what', async () => {
+    const { main, manager, clock } = given();
+    run = async () => {
+      throw new Error('no film');
+    };
+    const id = await main.push(new Render('Alien'));
+    await new Worker({ stopWhenEmpty: true }, manager).run();
+
+    expect(await main.find(id)).toMatchObject({
+      id,
+      name: 'Render',
+      connection: 'main',
+      queue: 'usual',
+      state: 'failed',
+      attempts: 3,
+      failedAt: new Date(clock.now()),
+      error: 'Error: no film',
+      payload: { data: { command: { film: 'Alien' } } },
+      isSure: true,
+    });
+    expect(await main.find(id, { queue: 'elsewhere' })).toMatchObject({ state: 'unknown' });
+  });
+
+  it('looks on the connection that is named, and in the queue', async () => {
+    const { manager } = given();
+    const id = await manager.connection('other').push(new Render('Alien'), 'films');
+
+    expect(await Queue.find(id)).toMatchObject({ state: 'unknown', connection: 'main' });
+    expect(await Queue.find(id, { connection: 'other' })).toMatchObject({ state: 'ready', connection: 'other' });
+    expect(await Queue.find(id, { connection: 'other', queue: 'usual' })).toMatchObject({ state: 'unknown' });
+    await expect(Queue.find(id, { connection: 'none' })).rejects.toMatchObject({ code: 'E_UNKNOWN_CONNECTION' });
+  });
+
+  it('is not sure of one that was not seen in a look at a part of the jobs', async () => {
+    const { main, watched } = given();
+    jest.spyOn(watched('main'), 'find').mockResolvedValue('unseen' as never);
+
+    expect(await main.find('1')).toEqual({ id: '1', connection: 'main', state: 'unknown', isSure: false });
+  });
+
+  it('refuses a driver that cannot look, unless the job has failed', async () => {
+    const { manager, main } = given();
+    const nowhere = manager.connection('nowhere');
+    const payload = Buffer.from('{"job":"Mail","data":null,"id":"1","attempts":2}');
+    const entry = { id: '1', name: 'Mail', queue: 'mail', attempts: 2, payload, exception: 'Error: full\n    at mail' };
+    const { failed } = manager.driver('main');
+    await failed!.put({ ...entry, connection: 'nowhere' });
+
+    expect(await nowhere.find('1')).toMatchObject({ state: 'failed', connection: 'nowhere', error: 'Error: full' });
+    await expect(nowhere.find('2')).rejects.toMatchObject({ code: 'E_CAPABILITY' });
+    await expect(nowhere.find('1', { queue: 'other' })).rejects.toMatchObject({ code: 'E_CAPABILITY' });
+    expect(await main.find('1')).toMatchObject({ state: 'failed', connection: 'nowhere' });
+  });
+
+  it.each([[undefined], [''], [7], [Promise.resolve('1')]])('refuses %p for an id', async (id) => {
+    given();
+
+    await expect(Queue.find(id as string)).rejects.toMatchObject({ code: 'E_INVALID_JOB_ID' });
+  });
+
+  it('refuses what is no name of one queue', async () => {
+    given();
+
+    await expect(Queue.find('1', { queue: 'a,b' })).rejects.toMatchObject({ code: 'E_INVALID_QUEUE_NAME' });
+  });
+});
+
+describe('what is shown of a payload', () => {
+  const { registry } = watchedApplication().manager;
+  const shown = (text: string) => shownJob(Buffer.from(text), registry);
+
+  it('masks what looks like a secret, however deep it lies', async () => {
+    const { main } = given();
+    const login = { a: [{ b: { c: { d: { e: { apiKey: 'k-1', token: 7, url: 'redis://:geheim@db/0' } } } } }] };
+    const id = await main.push(new Render('Alien', login));
+
+    const text = JSON.stringify(await main.find(id));
+
+    expect(text).toContain('"apiKey":"***","token":"***","url":"redis://:***@db/0"');
+    expect(text).not.toMatch(/k-1|geheim/);
+  });
+
+  it('is of a class that is not known here what its text says', () => {
+    expect(shown('{"displayName":"Gone","job":"Gone","maxTries":5,"data":[1],"id":"7","attempts":2}')).toMatchObject({
+      id: '7',
+      name: 'Gone',
+      attempts: 2,
+      tries: 5,
+      createdAt: undefined,
+      payload: { data: [1] },
+    });
+  });
+
+  it('is of a text that no worker can read its beginning, without secrets', () => {
+    const text = `{"displayName":"Mail","job":"Mail","password":"geheim","x":${'['.repeat(2000)}`;
+
+    const { name, payload } = shown(text);
+
+    expect(name).toBe('Mail');
+    expect(payload).toMatch(/^\{"displayName":"Mail","job":"Mail","password":"\*\*\*","x":\[+…$/);
+    expect(shown('no json')).toMatchObject({ id: undefined, name: '(unreadable)', payload: 'no json' });
+  });
+
+  it('is there whatever the text is', () => {
+    for (const text of hostileTexts(14, 500)) expect(typeof shownJob(text, registry).name).toBe('string');
+  });
+
+  it('tells when an id was made, if it is of our kind', () => {
+    const at = (id: string) => shown(`{"job":"Mail","data":null,"id":"${id}","attempts":0}`).createdAt?.getTime();
+
+    expect(at(uuidv7())).toBeGreaterThan(Date.now() - 60_000);
+    expect(at('019aa7f3-5a00-7000-8000-000000000000')).toBe(0x019aa7f35a00);
+    expect(at('6ba7b810-9dad-41d1-80b4-00c04fd430c8')).toBeUndefined();
+  });
+});
