@@ -53,6 +53,7 @@ export { Queue } from './application/queue';
 export { QueueManager, type QueueEnvironment } from './application/queue-manager';
 export { type FindOptions, type PauseOptions, QueueConnection, type QueuePause } from './dispatch/queue-connection';
 export type { FoundJob } from './operations/found-job';
+export type { JobPage, ListOptions } from './operations/job-page';
 export type { JobState, ListedJob } from './operations/listed-job';
 export type { ShownJob } from './operations/shown-job';
 export { QueuePusher } from './dispatch/queue-pusher';

@@ -153,6 +153,8 @@ export class Queue extends HookFront {
     return defaultManager().connection(options.connection).find(id, options);
   }
 
+  /** The jobs of a queue of the default connection that are in one state, a page of them. */
+  static readonly jobs = ofDefault('jobs');
   /** Removes what is ready, delayed or reserved, and says how many; failed jobs stay. */
   static readonly clear = ofDefault('clear');
 

@@ -8,6 +8,7 @@ import type { ConnectionSettings } from '../connections/connector';
 import type { CancelOptions, CancelResult, Control } from '../connections/control';
 import { CapabilityError } from '../connections/errors';
 import { findJob, type FoundJob } from '../operations/found-job';
+import { type JobPage, listJobs, type ListOptions } from '../operations/job-page';
 import { invalidCancelReason, invalidJobId } from './errors';
 import type { JobEncoder } from './job-encoder';
 import { QueuePusher } from './queue-pusher';
@@ -90,6 +91,16 @@ export class QueueConnection extends QueuePusher {
     checkJobId(id);
     if (queue !== undefined) checkQueueName(queue, 'queue of find()', ONE_AT_A_TIME);
     return findJob(this.#driver(), this.#application, id, queue);
+  }
+
+  /**
+   * The jobs of a queue that are in one state, a page of them.
+   *
+   * @throws E_INVALID_QUEUE_NAME, E_INVALID_LISTING; CapabilityError: the store cannot show them
+   */
+  async jobs(queue: string = this.defaultQueue, options: ListOptions = {}): Promise<JobPage> {
+    checkQueueName(queue, 'queue of jobs()', ONE_AT_A_TIME);
+    return listJobs(this.#driver(), this.#application, queue, options);
   }
 
   /**

@@ -1,5 +1,5 @@
 /** What compiles, and what must not, of orders to workers. Checked by the compiler; never run. */
-import { type CancelResult, type Control, type FoundJob, Job, Queue } from 'onqueue';
+import { type CancelResult, type Control, type FoundJob, Job, type JobPage, Queue } from 'onqueue';
 
 @Job()
 class Export extends Job {
@@ -65,6 +65,22 @@ void Queue.find(Export.dispatch());
 
 // @ts-expect-error -- it is on its connection already
 void Queue.connection('redis').find('1', { connection: 'database' });
+
+export const pages: Promise<JobPage>[] = [
+  Queue.jobs(),
+  Queue.jobs('mail', { state: 'running', limit: 10 }),
+  Queue.connection('redis').jobs('mail', { state: 'failed', after: 'failed:10' }),
+];
+export const listed = ({ jobs, next }: JobPage): readonly unknown[] => [
+  next?.length,
+  ...jobs.map(({ id, name, state, error }) => [id?.length, name.length, state.length, error?.length]),
+];
+
+// @ts-expect-error -- a state of the store
+void Queue.jobs('mail', { state: 'reserved' });
+
+// @ts-expect-error -- nothing is listed of what has ended
+void Queue.jobs('mail', { state: 'completed' });
 
 // @ts-expect-error -- a payload may be anything
 export const payload: Promise<string> = Queue.find('1').then((job) => job.payload);
