@@ -5,6 +5,7 @@ import type { Batch } from '../dispatch/batch/batch';
 import type { Call } from './command';
 import { CONNECTION, type Given, type ProjectFlags } from './flags';
 import { noteMemory } from './named-queues';
+import { doneText, type Pace, type Progress, progressLine } from './progress';
 import { counted } from './table';
 
 export const BATCH_FLAGS = { connection: CONNECTION };
@@ -15,9 +16,6 @@ export type BatchFlags = Given<typeof BATCH_FLAGS> & ProjectFlags;
 
 /** `open`: not all of its jobs are in yet. */
 export type BatchWord = 'open' | 'running' | 'cancelled' | 'finished';
-
-/** Always the same: one that follows what stands behind it would jump. */
-const BAR_LENGTH = 20;
 
 /** Opens the project for the batches of one connection. */
 export async function openForBatches(call: Call<BatchFlags>): Promise<QueueManager> {
@@ -49,7 +47,7 @@ export function batchDocument(batch: Batch): object {
 
 /** `50% of 20` */
 export function progressText(batch: Batch): string {
-  return `${percentOf(batch)} of ${numberText(batch.total)}`;
+  return doneText(progressOf(batch));
 }
 
 /** `10 pending, 8 completed, 1 failed, 1 skipped` */
@@ -64,24 +62,23 @@ export function titleOf({ name, id, total }: Batch): string {
   return `the batch ${oneLine(name) || id} (${counted(total, 'job')})`;
 }
 
-/** `[####----] 50% of 20, 1 failed`, in fewer columns than `room`: in the last one a terminal would begin a new line. */
-export function barText(batch: Batch, room: number): string {
-  const { failed, skipped, progress } = batch;
+/** `[####----] 50% of 20, 1 failed, 3/s, 3s left`, in fewer columns than `room`. */
+export function watchLine(batch: Batch, pace: Pace, room: number): string {
+  const { failed, skipped } = batch;
   const state = stateOf(batch);
+  const progress = progressOf(batch);
   const facts = [
-    progressText(batch),
+    doneText(progress),
     ...(failed > 0 ? [`${numberText(failed)} failed`] : []),
     ...(skipped > 0 ? [`${numberText(skipped)} skipped`] : []),
     ...(state === 'running' ? [] : [state]),
-  ].join(', ');
-  const full = Math.floor(progress * BAR_LENGTH);
-  const line = `[${'#'.repeat(full)}${'-'.repeat(BAR_LENGTH - full)}] ${facts}`;
-  return line.length < room ? line : facts.slice(0, room - 1);
+    ...pace.facts(progress),
+  ];
+  return progressLine('', progress, facts, room);
 }
 
-// Rounded down: 100% is the end.
-function percentOf({ progress }: Batch): string {
-  return `${Math.floor(progress * 100)}%`;
+function progressOf({ total, pending }: Batch): Progress {
+  return { done: total - pending, total };
 }
 
 function numberText(count: number): string {

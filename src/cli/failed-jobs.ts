@@ -1,27 +1,34 @@
 /** What the commands for failed jobs share: how jobs are chosen, and how each of them is reached. */
 import { ambiguousFailedJob, failedJobsOutOfReach } from '../application/failed/errors';
+import type { FailedJob } from '../application/failed/failed-job';
 import type { FailedFilter } from '../application/failed/failed-filter';
 import type { QueueManager } from '../application/queue-manager';
 import type { Call } from './command';
 import { errorText } from './error-text';
-import { type Given, text, time, type ProjectFlags } from './flags';
+import { listFailed, LISTED } from './failed-list';
+import { type Given, on, type ProjectFlags, text, time } from './flags';
 import { keepingConnections, noteMemory } from './named-queues';
-
-/** Failed jobs may have come from any connection. */
-export const FROM_CONNECTION = text('<name>', 'only of those that came from this connection');
-
-export const OF_BATCH = text('<id>', 'only those of this batch');
+import { fromLeft, showingProgress } from './progress';
+import { counted } from './table';
 
 export const FILTER_FLAGS = {
   queue: text('<name>', 'only those of this queue'),
-  connection: FROM_CONNECTION,
-  name: text('<name>', 'only jobs of this name'),
-  batch: OF_BATCH,
+  connection: text('<name>', 'only of those that came from this connection'),
+  name: text('<job>', 'only jobs of this name'),
+  batch: text('<id>', 'only those of this batch'),
   error: text('<text>', 'only those with this text in their error'),
   olderThan: time('only those that failed longer ago than this'),
 };
 
 export type FailedFlags = Given<typeof FILTER_FLAGS> & ProjectFlags;
+
+export const DRY_RUN = on('only say how many these are, and which');
+
+/** From one place of the list to another, both among them. */
+export interface Places {
+  readonly offset: number;
+  readonly limit: number;
+}
 
 /** Undefined: all are meant. */
 export function filterOf({ queue, connection, name, batch, error, olderThan }: FailedFlags): FailedFilter | undefined {
@@ -31,12 +38,17 @@ export function filterOf({ queue, connection, name, batch, error, olderThan }: F
 
 /** Refuses a line that chooses nothing, and one that gives ids and further flags to choose by. */
 export function checkChoice(call: Call<FailedFlags>, ids: readonly string[]): void {
-  const { name, batch, error, olderThan } = call.flags;
-  if (ids.length === 0 && filterOf(call.flags) === undefined) {
+  if (ids.length > 0) checkPlace(call);
+  else if (filterOf(call.flags) === undefined) {
     call.refuse('say which: ids, as onqueue failed lists them, or --queue=mail, --error=ECONNREFUSED and the like.');
   }
+}
+
+/** Of an id, flags may say where it failed, and nothing else. */
+export function checkPlace(call: Call<FailedFlags>): void {
+  const { name, batch, error, olderThan } = call.flags;
   const isChosen = [name, batch, error, olderThan].some((value) => value !== undefined);
-  if (ids.length > 0 && isChosen) call.refuse('give ids, or flags that choose among all: not both.');
+  if (isChosen) call.refuse('give ids, or flags that choose among all: not both.');
 }
 
 /** Opens the project for failed jobs, which are those of all connections. */
@@ -53,10 +65,26 @@ export async function failedCount(manager: QueueManager, queue?: string): Promis
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** What a command does with failed jobs: with all that its flags choose, or with one. */
+/** Those that the flags choose, newest first; a connection that is away is named. */
+export function chosenJobs(
+  call: Call<FailedFlags>,
+  { failed }: QueueManager,
+  places: Places,
+): Promise<readonly FailedJob[]> {
+  const unreachable = (name: string, { message }: Error): void =>
+    call.fail(`The failed jobs of ${name} are not among these: ${message}`);
+  return failed.list({ ...filterOf(call.flags), ...places, unreachable });
+}
+
+/** What a command does with failed jobs. */
 export interface FailedAction {
+  /** `retried`: as the JSON document calls it. */
+  readonly done: string;
+  /** Says to people of how many it was done. */
+  line(count: number): string;
+  /** With all that its flags choose. */
   all(): Promise<number>;
-  /** Gives false where there is no such job. */
+  /** With one. Gives false where there is no such job. */
   one(id: string): Promise<boolean>;
   /** What to say of an id that is not there. */
   unknown(id: string): string;
@@ -65,27 +93,50 @@ export interface FailedAction {
 /**
  * Carries it out for the ids that were given, or else for all, and says of how many. An id that is not there keeps no other from
  * its turn.
- *
- * @param done what was done to them, as the JSON document calls it
- * @param line says it to people
  */
-export async function actOnFailed(
-  call: Call,
-  ids: readonly string[],
-  done: string,
-  line: (count: number) => string,
-  action: FailedAction,
-): Promise<void> {
+export async function actOnFailed(call: Call, ids: readonly string[], action: FailedAction): Promise<void> {
   const unknown: string[] = [];
-  for (const id of ids) if (!(await actOnOne(call, id, action))) unknown.push(id);
+  for (const id of ids) if (!(await reach(call, id, action, () => action.one(id)))) unknown.push(id);
   const count = ids.length === 0 ? await action.all() : ids.length - unknown.length;
-  call.output.result({ [done]: count, unknown }, line(count));
+  call.output.result({ [action.done]: count, unknown }, action.line(count));
 }
 
-async function actOnOne(call: Call, id: string, action: FailedAction): Promise<boolean> {
+/** Says what `actOnFailed` would do, and does nothing. */
+export async function tellFailed(
+  call: Call<FailedFlags>,
+  ids: readonly string[],
+  manager: QueueManager,
+  action: Pick<FailedAction, 'unknown'>,
+  places?: Places,
+): Promise<void> {
+  const { failed } = manager;
+  const jobs: FailedJob[] = [];
+  const unknown: string[] = [];
+  for (const id of ids) {
+    const job = await reach(call, id, action, () => failed.get(id, call.flags));
+    if (job === undefined || job === false) unknown.push(id);
+    else jobs.push(job);
+  }
+  if (ids.length === 0) jobs.push(...(await chosenJobs(call, manager, places ?? { offset: 0, limit: LISTED })));
+  const isWhole = ids.length > 0 || places !== undefined || jobs.length < LISTED;
+  const count = isWhole ? jobs.length : await failed.count(filterOf(call.flags));
+  call.output.result({ dryRun: true, count, unknown, jobs });
+  if (jobs.length > 0) listFailed(call.output, jobs, call.flags.batch !== undefined);
+  if (count > jobs.length && !call.output.isJson) call.output.note(`There are more than these ${jobs.length}.`);
+  call.output.line(`Without --dry-run it would be ${counted(count, 'failed job')}.`);
+}
+
+/** Gives false, and says so, where there is none. */
+async function reach<Found>(
+  call: Call,
+  id: string,
+  { unknown }: Pick<FailedAction, 'unknown'>,
+  look: () => Promise<Found>,
+): Promise<Found | false> {
   try {
-    if (await action.one(id)) return true;
-    call.fail(action.unknown(id));
+    const found = await look();
+    if (found !== undefined && found !== false) return found;
+    call.fail(unknown(id));
   } catch (error) {
     // The next one may be on a connection that can be asked, and there once.
     if (!(failedJobsOutOfReach.is(error) || ambiguousFailedJob.is(error))) throw error;
@@ -94,12 +145,21 @@ async function actOnOne(call: Call, id: string, action: FailedAction): Promise<b
   return false;
 }
 
-/** Carries `work` out, with a line that counts down how many of the queue, or of all, are left. */
-export function counting(
-  { flags, output }: Call<{ readonly queue?: string | undefined }>,
+/** Carries `work` out with those that the flags choose, and shows how far it is. */
+export function sweeping(
+  call: Call<FailedFlags>,
   manager: QueueManager,
   doing: string,
   work: () => Promise<number>,
 ): Promise<number> {
-  return output.counting(doing, () => failedCount(manager, flags.queue), work);
+  const { queue, ...others } = filterOf(call.flags) ?? {};
+  const left = fromLeft(() => failedCount(manager, queue));
+  if (Object.values(others).every((value) => value === undefined)) return showingProgress(call, doing, work, left);
+  let total: Promise<number> | undefined;
+  return showingProgress(call, doing, work, async () => {
+    // What is gone from the store was ours: it is not asked each time which of them fit.
+    const { done } = await left();
+    total ??= manager.failed.count({ queue, ...others });
+    return { done, total: await total };
+  });
 }

@@ -1,5 +1,4 @@
 /** Everything that a command prints: results to standard output, the rest to standard error, progress to a terminal alone. */
-import type { Clock, Milliseconds, Timer } from '../base/clock';
 import { oneLine } from '../base/plain-text';
 import { type Cell, formatTable, roomForLast } from './table';
 
@@ -9,9 +8,6 @@ export interface OutputStream {
   readonly columns?: number | undefined;
   write(text: string): unknown;
 }
-
-/** How often the counter line is written anew; each time costs the store a question. */
-const COUNTING_INTERVAL: Milliseconds = 250;
 
 /** Fewer characters of a message than this say nothing. */
 const READABLE = 60;
@@ -24,14 +20,14 @@ const CLEAR_LINE = '\r\u001B[K';
 export class Output {
   readonly #stdout: OutputStream;
   readonly #stderr: OutputStream;
-  readonly #clock: Clock;
+  /** A line stands on the terminal that is to be written anew. */
+  #hasOpenLine = false;
   /** The command was asked for one JSON document: `result` prints, and `line`, `table` and `list` do not. */
   isJson = false;
 
-  constructor(stdout: OutputStream, stderr: OutputStream, clock: Clock) {
+  constructor(stdout: OutputStream, stderr: OutputStream) {
     this.#stdout = stdout;
     this.#stderr = stderr;
-    this.#clock = clock;
   }
 
   get #width(): number | undefined {
@@ -79,6 +75,7 @@ export class Output {
 
   /** Writes what is not a result: a warning, an error, what was not found. */
   note(text: string): void {
+    this.renew('');
     this.#stderr.write(`${text}\n`);
   }
 
@@ -89,33 +86,8 @@ export class Output {
 
   /** Writes the same line of a terminal again, and elsewhere nothing: it would fill a log. Empty: it is taken away. */
   renew(text: string): void {
-    if (this.#stderr.isTTY === true) this.#stderr.write(`${CLEAR_LINE}${text}`);
-  }
-
-  /**
-   * Carries `work` out; on a terminal, a line counts down what is left as long as it takes. Elsewhere nothing is
-   * written: it would fill a log.
-   */
-  async counting<T>(doing: string, left: () => Promise<number>, work: () => Promise<T>): Promise<T> {
-    if (this.#stderr.isTTY !== true) return work();
-    let timer: Timer | undefined;
-    let isOver = false;
-    let isShown = false;
-    const show = async (): Promise<void> => {
-      // Nothing is said of a count that fails: the work itself meets the same trouble and tells it.
-      const count = await left().catch(() => undefined);
-      if (isOver) return;
-      if (count !== undefined) this.renew(`${doing}: ${count.toLocaleString('en-US')} left`);
-      isShown ||= count !== undefined;
-      timer = this.#clock.after(COUNTING_INTERVAL, () => void show());
-    };
-    timer = this.#clock.after(COUNTING_INTERVAL, () => void show());
-    try {
-      return await work();
-    } finally {
-      isOver = true;
-      timer.cancel();
-      if (isShown) this.renew('');
-    }
+    if (this.#stderr.isTTY !== true || (text === '' && !this.#hasOpenLine)) return;
+    this.#stderr.write(`${CLEAR_LINE}${text}`);
+    this.#hasOpenLine = text !== '';
   }
 }

@@ -64,7 +64,7 @@ export class Session {
 
   constructor(surroundings: Surroundings) {
     this.surroundings = surroundings;
-    this.output = new Output(surroundings.stdout, surroundings.stderr, surroundings.clock);
+    this.output = new Output(surroundings.stdout, surroundings.stderr);
   }
 
   /** Writes to standard error, and leaves standard output to what jobs print themselves. */

@@ -172,7 +172,7 @@ describe('batch', () => {
 
       expect(stderr.split('\r\u001b[K').slice(1)).toEqual([
         '[--------------------] 0% of 3',
-        '[######--------------] 33% of 3, 1 failed',
+        '[######--------------] 33% of 3, 1 failed, 2/s, 1s left',
         '',
       ]);
       expect(stdout).toMatch(/^Name {8}sheets\n/);
@@ -186,7 +186,11 @@ describe('batch', () => {
       await changed(1);
       await changed(1);
 
-      expect((await ended).stderr.split('\r\u001b[K').slice(1)).toEqual(['0% of 2', '50% of 2, 1 failed', '']);
+      expect((await ended).stderr.split('\r\u001b[K').slice(1)).toEqual([
+        '[----------] 0% of 2',
+        '50% of 2, 1 failed, 2/s',
+        '',
+      ]);
     });
 
     it('ends once a cancelled one has none of its jobs left, also where it was cancelled before', async () => {

@@ -33,6 +33,29 @@ describe('failed', () => {
     expect(stderr).toContain('more than these 2');
   });
 
+  it.each([
+    [['--name=Other'], ['1']],
+    [['--error=ECONN'], ['3']],
+    [['--queue=mail', '--error=refused'], ['2']],
+    [['--older-than=1h'], []],
+    [['--connection=elsewhere'], []],
+  ])('shows those that fit %j', async (line, ids) => {
+    await kit.fail('1', { name: 'Other' });
+    await kit.fail('2', { queue: 'mail' });
+    await kit.fail('3', { queue: 'mail', exception: 'Error: connect ECONNREFUSED' });
+
+    const listed = JSON.parse((await kit.run('failed', ...line, '--json')).stdout) as { id: string }[];
+    expect(listed.map(({ id }) => id)).toEqual(ids);
+    expect((await kit.run('failed', ...line)).stdout.startsWith('No failed job fits.')).toBe(ids.length === 0);
+  });
+
+  it('refuses an id together with flags that choose among all', async () => {
+    await kit.fail('1');
+    const { stdout, stderr, code } = await kit.run('failed', '1', '--error=x');
+    expect([stdout, code]).toEqual(['', 2]);
+    expect(stderr).toContain('not both');
+  });
+
   it('says so when there are none', async () => {
     expect((await kit.run('failed')).stdout).toBe('No failed jobs.\n');
     expect((await kit.run('failed', '--json')).stdout).toBe('[]\n');
@@ -184,6 +207,55 @@ describe('retry', () => {
     expect(JSON.parse(stdout)).toEqual({ retried: ids.length, unknown: [] });
     const left = (await kit.store.failed.list({ limit: 9 })).map(({ id }) => id);
     expect(left.toSorted()).toEqual(['1', '2', '3'].filter((id) => !ids.includes(id)));
+  });
+});
+
+describe('--dry-run', () => {
+  beforeEach(async () => {
+    await kit.fail('1', { queue: 'mail', name: 'Other' });
+    await kit.fail('2', { queue: 'mail' });
+    await kit.fail('3');
+  });
+
+  it.each([
+    [
+      ['retry', '--queue=mail'],
+      ['2', '1'],
+    ],
+    [
+      ['retry', 'all'],
+      ['3', '2', '1'],
+    ],
+    [['retry', '--range=2'], ['2']],
+    [
+      ['retry', '--queue=mail', '--range=1-5'],
+      ['2', '1'],
+    ],
+    [
+      ['forget', '--name=SendMail'],
+      ['3', '2'],
+    ],
+    [['retry', '1', '1', 'x'], ['1']],
+    [['forget', '--error=no such text'], []],
+  ])('of %j says which these are, and does nothing', async (line, ids) => {
+    const { stdout, code } = await kit.run(...line, '--dry-run');
+
+    expect(stdout).toMatch(new RegExp(`(^|\\n)Without --dry-run it would be ${ids.length} failed jobs?\\.\\n$`));
+    const found = JSON.parse((await kit.run(...line, '--dry-run', '--json')).stdout) as { jobs: { id: string }[] };
+    expect(found).toMatchObject({ dryRun: true, count: ids.length, unknown: line.includes('x') ? ['x'] : [] });
+    expect(found.jobs.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+    expect(code).toBe(line.includes('x') ? 1 : 0);
+    expect(await kit.store.failed.count()).toBe(3);
+  });
+
+  it('counts all, and lists the newest', async () => {
+    for (let each = 4; each <= 230; each += 1) await kit.fail(String(each), { name: 'Other' });
+
+    const { stdout, stderr } = await kit.run('retry', '--name=Other', '--dry-run');
+
+    expect(stdout).toContain('Without --dry-run it would be 228 failed jobs.\n');
+    expect(stdout.match(/Other/g)).toHaveLength(100);
+    expect(stderr).toContain('There are more than these 100.');
   });
 });
 

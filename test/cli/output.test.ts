@@ -1,6 +1,5 @@
 import type { Cell } from '../../src/cli/table';
 import { Output } from '../../src/cli/output';
-import { TestClock } from '../../src/testing/test-clock';
 
 class Stream {
   text = '';
@@ -15,7 +14,7 @@ class Stream {
 }
 
 function jsonTo(stream: Stream): Output {
-  const output = new Output(stream, new Stream(), new TestClock());
+  const output = new Output(stream, new Stream());
   output.isJson = true;
   return output;
 }
@@ -24,7 +23,7 @@ describe('the output', () => {
   it('is either one JSON document, or lines and tables', () => {
     const json = new Stream();
     const text = new Stream();
-    for (const output of [jsonTo(json), new Output(text, new Stream(), new TestClock())]) {
+    for (const output of [jsonTo(json), new Output(text, new Stream())]) {
       output.line('a');
       output.table(['b'], [['c']]);
       output.result(['d']);
@@ -54,8 +53,8 @@ describe('the output', () => {
     const row = [['an error that is longer than the terminal']];
     const terminal = new Stream(true, 20);
     const pipe = new Stream(false, 20);
-    new Output(terminal, new Stream(), new TestClock()).table(['error'], row);
-    new Output(pipe, new Stream(), new TestClock()).table(['error'], row);
+    new Output(terminal, new Stream()).table(['error'], row);
+    new Output(pipe, new Stream()).table(['error'], row);
 
     expect(terminal.text).toContain('…');
     expect(pipe.text).toContain('longer than the terminal');
@@ -66,7 +65,7 @@ describe('the output', () => {
     const row = ['0193a6c1-0000-7000-8000-000000000000', 'SendMail', 3, error];
     const shown = (columns: number, cells: readonly Cell[] = row): string => {
       const terminal = new Stream(true, columns);
-      new Output(terminal, new Stream(), new TestClock()).list(['id', 'job', 'attempts', 'error'], [cells]);
+      new Output(terminal, new Stream()).list(['id', 'job', 'attempts', 'error'], [cells]);
       return terminal.text;
     };
 
@@ -83,65 +82,12 @@ describe('the output', () => {
     });
   });
 
-  it('counts down on a terminal what is left, and removes the line', async () => {
-    const clock = new TestClock();
-    const stderr = new Stream(true);
-    let left = 1200;
-    let finish: (value: string) => void = () => undefined;
-    const work = new Promise<string>((resolve) => (finish = resolve));
-
-    const counted = new Output(new Stream(), stderr, clock).counting(
-      'Clearing',
-      async () => (left -= 100),
-      () => work,
-    );
-    await clock.advance('250ms');
-    await clock.advance('250ms');
-    finish('done');
-
-    expect(await counted).toBe('done');
-    expect(stderr.text).toBe('\r\u001B[KClearing: 1,100 left\r\u001B[KClearing: 1,000 left\r\u001B[K');
-  });
-
-  it('writes no counter where there is no terminal', async () => {
-    const clock = new TestClock();
-    const log = new Stream();
-    let finish: () => void = () => undefined;
-    const work = new Promise<void>((resolve) => (finish = resolve));
-
-    const counted = new Output(new Stream(), log, clock).counting(
-      'Clearing',
-      async () => 1,
-      () => work,
-    );
-    await clock.advance('1s');
-    finish();
-    await counted;
-
-    expect(log.text).toBe('');
-  });
-
-  it('writes no counter for what is quick', async () => {
+  it('takes a line away that is to be written anew, before it notes something', () => {
     const terminal = new Stream(true);
+    const output = new Output(new Stream(), terminal);
+    output.renew('1% of 100');
+    output.note('The store is slow.');
 
-    await new Output(new Stream(), terminal, new TestClock()).counting(
-      'Clearing',
-      async () => 1,
-      async () => undefined,
-    );
-
-    expect(terminal.text).toBe('');
-  });
-
-  it('passes on what went wrong with the work', async () => {
-    const output = new Output(new Stream(), new Stream(true), new TestClock());
-
-    await expect(
-      output.counting(
-        'Clearing',
-        async () => 1,
-        () => Promise.reject(new Error('refused')),
-      ),
-    ).rejects.toThrow('refused');
+    expect(terminal.text).toBe('\r\u001B[K1% of 100\r\u001B[KThe store is slow.\n');
   });
 });

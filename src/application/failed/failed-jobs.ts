@@ -26,6 +26,7 @@ import {
   type FailedApplication,
   failedStoreOf,
   type FoundJob,
+  KnownJobs,
   type OpenStore,
   PAGE,
   sweep,
@@ -84,6 +85,24 @@ export class FailedJobs {
       .toSorted((a, b) => b.failedAt - a.failedAt)
       .slice(offset, offset + limit)
       .map(failedJobOf);
+  }
+
+  /**
+   * How many there are, or how many fit: as many as `retry` and `forget` would take. It goes through all that are kept.
+   *
+   * @throws E_FAILED_FILTER
+   * @throws E_FAILED_JOBS_OUT_OF_REACH not all connections could be asked; `facts.done` says how many there are on the others
+   */
+  async count(filter: FailedFilter = {}): Promise<number> {
+    if (!isEmpty(filter)) checkFilter(filter, 'failed.count()');
+    const known = new KnownJobs();
+    let count = 0;
+    const away = await this.#visit(async (open) => {
+      for await (const entry of this.#thatFit(open, filter)) if (known.isNew({ open, entry })) count += 1;
+    });
+    const done = `${count} failed ${count === 1 ? 'job was' : 'jobs were'} found`;
+    if (away.length > 0) throw failedJobsOutOfReach(done, count, away);
+    return count;
   }
 
   /**
@@ -253,15 +272,20 @@ export class FailedJobs {
     const { queue, ...rest } = filter;
     const { store } = open;
     if (isEmpty(rest)) return store.list({ queue, limit: count });
-    const fits = await this.#fitting(open, filter);
     const found: FailedEntry[] = [];
-    for (let offset = 0; found.length < count;) {
-      const page = await store.list({ queue, limit: PAGE, offset });
-      if (page.length === 0) break;
-      found.push(...page.filter(fits));
+    if (count > 0) for await (const entry of this.#thatFit(open, filter)) if (found.push(entry) >= count) break;
+    return found;
+  }
+
+  /** Those of a store, newest first. */
+  async *#thatFit(open: OpenStore, filter: FailedFilter): AsyncGenerator<FailedEntry> {
+    const fits = await this.#fitting(open, filter);
+    for (let offset = 0; ;) {
+      const page = await open.store.list({ queue: filter.queue, limit: PAGE, offset });
+      if (page.length === 0) return;
+      yield* page.filter(fits);
       offset += page.length;
     }
-    return found.slice(0, count);
   }
 
   #fitting({ connection }: OpenStore, filter: FailedFilter): Promise<(entry: FailedEntry) => boolean> {

@@ -1,4 +1,5 @@
 /** The stores of failed jobs: which are there, and how to go through all that one holds while others change it. */
+import { createHash } from 'node:crypto';
 import { toError } from '../../base/exception-text';
 import type { Buried, Connection } from '../../connections/contract';
 import type { FailedEntry, FailedStore } from '../../connections/failed-store';
@@ -64,26 +65,44 @@ export interface FoundJob {
   readonly entry: FailedEntry;
 }
 
-/** Each once: two connections may lead to one store, and both then show what it keeps. */
-export function distinct(found: readonly FoundJob[]): readonly FoundJob[] {
-  const known = new Map<string, FoundJob[]>();
-  return found.filter((job) => {
-    const { queue, id, failedAt } = job.entry;
+/** Tells jobs apart as they are found: two connections may lead to one store, and both then show what it keeps. */
+export class KnownJobs {
+  readonly #known = new Map<string, Identity[]>();
+
+  /** Whether it is the first time that it is asked about. */
+  isNew({ open, entry }: FoundJob): boolean {
+    const { queue, id, failedAt, connection, payload } = entry;
     const key = JSON.stringify([queue, id, failedAt]);
-    const alike = known.get(key) ?? [];
-    if (alike.some((other) => isSame(other, job))) return false;
-    known.set(key, [...alike, job]);
+    const own = {
+      connection,
+      address: addressOf(open),
+      payload: createHash('sha256').update(payload).digest('base64'),
+    };
+    const alike = this.#known.get(key) ?? [];
+    if (alike.some((other) => isSame(other, own))) return false;
+    this.#known.set(key, [...alike, own]);
     return true;
-  });
+  }
+}
+
+/** Each once. */
+export function distinct(found: readonly FoundJob[]): readonly FoundJob[] {
+  const known = new KnownJobs();
+  return found.filter((job) => known.isNew(job));
+}
+
+interface Identity {
+  readonly connection: string;
+  readonly address: string;
+  readonly payload: string;
 }
 
 // Some stores keep the name of the connection that a job came from; for the others the address tells whether they are one.
-function isSame(a: FoundJob, b: FoundJob): boolean {
-  const isOneStore = a.entry.connection === b.entry.connection || addressOf(a) === addressOf(b);
-  return isOneStore && a.entry.payload.equals(b.entry.payload);
+function isSame(a: Identity, b: Identity): boolean {
+  return (a.connection === b.connection || a.address === b.address) && a.payload === b.payload;
 }
 
-function addressOf({ open: { connection } }: FoundJob): string {
+function addressOf({ connection }: OpenStore): string {
   // A store that lives in this very thread is its connection's own, and has no address of its own.
   return connection.threadAccess === null ? connection.name : `${connection.driver} ${connection.address}`;
 }

@@ -1,6 +1,7 @@
 /** `batch:retry`: sends the failed jobs of a batch back. */
 import { BATCH_FLAGS, BATCH_WORD, failUnknownBatch, openForBatches, titleOf } from '../batch-text';
 import { defineCommand } from '../command';
+import { fromLeft, showingProgress } from '../progress';
 import { counted } from '../table';
 
 export const batchRetry = defineCommand({
@@ -20,7 +21,9 @@ export const batchRetry = defineCommand({
     const manager = await openForBatches(call);
     const found = await manager.batches.get(id, flags);
     if (found === undefined) return failUnknownBatch(call, manager, id);
-    const retried = await manager.batches.retryFailed(id, flags);
+    const failed = async (): Promise<number> => (await manager.batches.get(id, flags))?.failed ?? 0;
+    const retryThem = (): Promise<number> => manager.batches.retryFailed(id, flags);
+    const retried = await showingProgress(call, 'Retrying', retryThem, fromLeft(failed));
     const skipped = (await manager.batches.get(id, flags))?.skipped ?? 0;
     const left =
       skipped === 0

@@ -3,7 +3,6 @@ import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/plain-text';
 import type { Batch } from '../../dispatch/batch/batch';
 import {
-  barText,
   BATCH_FLAGS,
   BATCH_WORD,
   batchDocument,
@@ -13,10 +12,12 @@ import {
   openForBatches,
   progressText,
   stateOf,
+  watchLine,
 } from '../batch-text';
 import { type Call, defineCommand } from '../command';
 import { on } from '../flags';
 import { agoText, momentText } from '../moments';
+import { Pace } from '../progress';
 
 /** Each time costs the store a question. */
 const WATCH_INTERVAL: Milliseconds = 500;
@@ -46,12 +47,13 @@ export const batch = defineCommand({
 /** As it has ended; undefined: it was forgotten meanwhile. */
 async function watched({ output, session }: Call<BatchFlags>, first: Batch): Promise<Batch | undefined> {
   const { clock } = session.surroundings;
+  const pace = new Pace(clock);
   let current: Batch | undefined = first;
   let told = '';
   try {
     while (current !== undefined && !current.isFinished) {
       const { room } = output;
-      if (room !== undefined) output.renew(barText(current, room));
+      if (room !== undefined) output.renew(watchLine(current, pace, room));
       else {
         const line = `${progressText(current)}: ${countsText(current)}`;
         if (line !== told) output.line(line);

@@ -1,7 +1,9 @@
 /** `clear`: removes all jobs of queues. */
+import { oneLine } from '../../base/plain-text';
 import { defineCommand } from '../command';
 import { FORCE, names } from '../flags';
 import { CONNECTION_WORD, openNamed } from '../named-queues';
+import { fromLeft, showingProgress } from '../progress';
 import { counted } from '../table';
 
 export const clear = defineCommand({
@@ -28,8 +30,8 @@ export const clear = defineCommand({
     await call.session.confirm(`Clear ${which}`, call.flags.force);
     const cleared: { queue: string; cleared: number }[] = [];
     for (const queue of queues) {
-      const left = (): Promise<number> => connection.size(queue);
-      const count = await call.output.counting(`Clearing ${queue}`, left, () => connection.clear(queue));
+      const left = fromLeft(() => connection.size(queue));
+      const count = await showingProgress(call, `Clearing ${oneLine(queue)}`, () => connection.clear(queue), left);
       cleared.push({ queue, cleared: count });
     }
     const lines = cleared.map((each) => `Removed ${counted(each.cleared, 'job')} from ${each.queue}.`);

@@ -2,12 +2,12 @@
 import { manyLines, oneLine } from '../../base/plain-text';
 import type { ChainedJob } from '../../job/job-context';
 import { type Call, defineCommand } from '../command';
-import { type FailedFlags, FROM_CONNECTION, OF_BATCH, openForFailed } from '../failed-jobs';
-import { count, names } from '../flags';
+import { checkPlace, chosenJobs, type FailedFlags, FILTER_FLAGS, filterOf, openForFailed } from '../failed-jobs';
+import { listFailed, LISTED } from '../failed-list';
+import { count } from '../flags';
 import { momentText } from '../moments';
-import { type Cell, counted } from '../table';
+import { counted } from '../table';
 
-const DEFAULT_LIMIT = 100;
 /** Links of a chain that are named. */
 const MOST_NAMED = 10;
 
@@ -19,65 +19,34 @@ export const failed = defineCommand({
   examples: [
     ['onqueue failed', 'the newest'],
     ['onqueue failed --queue=mail --limit=10', 'of one queue'],
+    ['onqueue failed --error=ECONNREFUSED --older-than=1h', 'what an outage broke more than an hour ago'],
     ['onqueue failed --batch=0193a6c1-…', 'of one batch'],
     ['onqueue failed 0193a6c1-…', 'one of them, with its stack'],
     ["onqueue failed --json | jq -r '.[].id'", 'for a program'],
   ],
   words: ['[id]', 'show this one alone, with all that is known of it'],
   flags: {
-    queue: names('only of this queue'),
-    connection: FROM_CONNECTION,
-    batch: OF_BATCH,
-    limit: count('<count>', `at most so many (default: ${DEFAULT_LIMIT})`, 1),
+    ...FILTER_FLAGS,
+    limit: count('<count>', `at most so many (default: ${LISTED})`, 1),
   },
   run(call) {
     const [id] = call.words;
+    if (id !== undefined) checkPlace(call);
     return id === undefined ? list(call, call.flags.limit) : show(call, id);
   },
 });
 
-async function list(call: Call<FailedFlags>, limit = DEFAULT_LIMIT): Promise<void> {
-  const { queue, connection, batch } = call.flags;
+async function list(call: Call<FailedFlags>, limit = LISTED): Promise<void> {
+  const filter = filterOf(call.flags);
   const manager = await openForFailed(call);
-  const unreachable = (name: string, { message }: Error): void =>
-    call.fail(`The failed jobs of ${name} are not among these: ${message}`);
   // One more tells whether there are more.
-  const found = await manager.failed.list({ queue, connection, batch, limit: limit + 1, unreachable });
+  const found = await chosenJobs(call, manager, { offset: 0, limit: limit + 1 });
   const jobs = found.slice(0, limit);
   call.output.result(jobs);
-  if (jobs.length === 0) call.output.line('No failed jobs.');
-  else {
-    // Leave a column out where all its cells are the same.
-    const from = columnIf(new Set(jobs.map((job) => job.connection)).size > 1);
-    const within = columnIf(batch === undefined && jobs.some((job) => job.batch !== undefined));
-    const behind = columnIf(jobs.some(({ chain }) => chain.length > 0));
-    const headings = [
-      'id',
-      'job',
-      ...from('connection'),
-      'queue',
-      'attempts',
-      'failed at',
-      ...within('batch'),
-      ...behind('followed by'),
-      'error',
-    ];
-    const rows = jobs.map((job) => {
-      const { id, name, queue, attempts, failedAt, exception, chain } = job;
-      const waiting = chain.length === 0 ? undefined : counted(chain.length, 'job');
-      const when = momentText(failedAt);
-      const more = [...within(job.batch), ...behind(waiting)];
-      return [id, name, ...from(job.connection), queue, attempts, when, ...more, exception.split('\n', 1)[0]];
-    });
-    call.output.list(headings, rows);
-  }
+  if (jobs.length > 0) listFailed(call.output, jobs, filter?.batch !== undefined);
+  else call.output.line(filter === undefined ? 'No failed jobs.' : 'No failed job fits.');
   if (found.length > limit) call.output.note(`There are more than these ${limit}; --limit shows them.`);
 }
-
-const columnIf =
-  (isShown: boolean) =>
-  <Text extends Cell>(text: Text): Text[] =>
-    isShown ? [text] : [];
 
 async function show(call: Call<FailedFlags>, id: string): Promise<void> {
   const manager = await openForFailed(call);

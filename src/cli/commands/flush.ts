@@ -2,8 +2,9 @@
 import type { Duration } from '../../job/duration';
 import { defineCommand } from '../command';
 import { invalidOption } from '../errors';
-import { counting, failedCount, openForFailed } from '../failed-jobs';
+import { failedCount, openForFailed } from '../failed-jobs';
 import { type Flag, FORCE, text } from '../flags';
+import { fromLeft, showingProgress, withoutTotal } from '../progress';
 import { counted } from '../table';
 
 const hours: Flag<Duration> = {
@@ -36,9 +37,10 @@ export const flush = defineCommand({
     const which = queue === undefined ? '' : ` of the queue ${queue}`;
     const age = olderThan === undefined ? counted(await failedCount(manager, queue), 'job') : 'the older ones';
     await call.session.confirm(`Remove failed jobs${which} for good (${age})`, force);
-    const flushed = await counting(call, manager, 'Removing failed jobs', () =>
-      olderThan === undefined ? manager.failed.flush(queue) : manager.failed.prune({ olderThan, queue }),
-    );
+    const left = fromLeft(() => failedCount(manager, queue));
+    const flushed = await (olderThan === undefined
+      ? showingProgress(call, 'Removing', () => manager.failed.flush(queue), left)
+      : showingProgress(call, 'Removing', () => manager.failed.prune({ olderThan, queue }), withoutTotal(left)));
     call.output.result({ flushed }, `Removed ${counted(flushed, 'failed job')}.`);
   },
 });

@@ -2,9 +2,10 @@
 import type { QueueManager } from '../../application/queue-manager';
 import type { Duration } from '../../job/duration';
 import { type Call, defineCommand } from '../command';
-import { counting, type FailedFlags, FILTER_FLAGS, filterOf, openForFailed } from '../failed-jobs';
+import { failedCount, type FailedFlags, FILTER_FLAGS, filterOf, openForFailed } from '../failed-jobs';
 import { count, type Given, on, time } from '../flags';
 import { keepingConnections } from '../named-queues';
+import { fromLeft, showingProgress, withoutTotal } from '../progress';
 import { counted } from '../table';
 
 const FLAGS = {
@@ -52,7 +53,8 @@ export const prune = defineCommand({
 
 function pruneFailed(call: Call<PruneFlags>, manager: QueueManager): Promise<number> {
   const which = { ...filterOf(call.flags), keep: call.flags.keep };
-  return counting(call, manager, 'Removing failed jobs', () => manager.failed.prune(which));
+  const gone = withoutTotal(fromLeft(() => failedCount(manager, which.queue)));
+  return showingProgress(call, 'Removing', () => manager.failed.prune(which), gone);
 }
 
 /** Of all connections that keep some. @throws CapabilityError none does, or not the one that is named */

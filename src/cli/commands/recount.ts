@@ -6,6 +6,7 @@ import type { Finding } from '../../connections/finding';
 import { defineCommand } from '../command';
 import { on, text } from '../flags';
 import { keepingConnections } from '../named-queues';
+import { showingProgress } from '../progress';
 import { counted } from '../table';
 
 export const recount = defineCommand({
@@ -32,7 +33,8 @@ export const recount = defineCommand({
         call.fail(`${one.name}: the driver ${one.driver} cannot count anew.`);
         continue;
       }
-      for (const finding of await one.recount({ repair: !dryRun })) {
+      const look = async () => (await one.recount?.({ repair: !dryRun })) ?? [];
+      for (const finding of await showingProgress(call, `Looking at ${one.name}`, look)) {
         findings.push({ connection: one.name, ...finding });
         call.output.line(`${one.name}: ${sentenceOf(finding)}`);
       }

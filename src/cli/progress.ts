@@ -1,0 +1,142 @@
+/** How far a long command is: a line on a terminal with a bar, the rate and the time left, which is taken away at the end. */
+import type { Clock, Milliseconds, Timer } from '../base/clock';
+import type { Call } from './command';
+import { spanText } from './moments';
+
+export interface Progress {
+  readonly done: number;
+  /** Undefined: nobody knows. */
+  readonly total?: number | undefined;
+}
+
+/** How often the line is written anew; each time may cost the store a question. */
+const INTERVAL: Milliseconds = 250;
+
+/** The rate is that of the last seconds: what came before says little about the time left. */
+const REMEMBERED: Milliseconds = 15_000;
+
+const BAR_LENGTHS = [20, 10];
+
+/**
+ * Carries `work` out; on a terminal, a line shows how far it is as long as it takes. Elsewhere, and with `--json`, nothing is
+ * written: it would fill a log.
+ *
+ * @param measure asked before it begins, and then 4 times a second at most; absent: nobody knows, and the time is shown alone
+ */
+export async function showingProgress<T>(
+  { output, session }: Call,
+  doing: string,
+  work: () => Promise<T>,
+  measure?: () => Promise<Progress>,
+): Promise<T> {
+  if (output.room === undefined || output.isJson) return work();
+  const { clock } = session.surroundings;
+  const begun = clock.monotonic();
+  const pace = new Pace(clock);
+  let timer: Timer | undefined;
+  let isOver = false;
+  // Nothing is said of a question that fails: the work itself meets the same trouble and tells it.
+  const ask = async (): Promise<Progress | undefined> => measure?.().catch(() => undefined);
+  const show = async (): Promise<void> => {
+    const progress = await ask();
+    if (isOver) return;
+    const facts = progress === undefined ? [] : [doneText(progress), ...pace.facts(progress)];
+    const elapsed = `${spanText(clock.monotonic() - begun)} so far`;
+    const told = facts.length > 0 ? facts : [elapsed];
+    output.renew(progressLine(doing, progress, told, output.room ?? 0));
+    timer = clock.after(INTERVAL, () => void show());
+  };
+  const first = await ask();
+  if (first !== undefined) pace.facts(first);
+  timer = clock.after(INTERVAL, () => void show());
+  try {
+    return await work();
+  } finally {
+    isOver = true;
+    timer.cancel();
+    output.renew('');
+  }
+}
+
+/** Measures by what is left, of which all is to go. */
+export function fromLeft(left: () => Promise<number>): () => Promise<Progress> {
+  let total: number | undefined;
+  return async () => {
+    const now = await left();
+    total ??= now;
+    return { done: Math.max(total - now, 0), total };
+  };
+}
+
+/** Some of it is to go; nobody knows how much. */
+export function withoutTotal(measure: () => Promise<Progress>): () => Promise<Progress> {
+  return async () => ({ done: (await measure()).done });
+}
+
+/** How fast something goes on, by how far it was in the last seconds. */
+export class Pace {
+  readonly #clock: Clock;
+  #marks: readonly { readonly at: Milliseconds; readonly done: number }[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Takes notice of how far it is; gives its rate and the time left, such as `['400/s', '5s left']`, as far as they are known. */
+  facts({ done, total }: Progress): string[] {
+    const at = this.#clock.monotonic();
+    this.#marks = [...this.#marks.filter((mark) => at - mark.at <= REMEMBERED), { at, done }];
+    const [first = { at, done }] = this.#marks;
+    const rate = (done - first.done) / (at - first.at);
+    if (!(rate > 0)) return [];
+    const left =
+      total === undefined || total <= done ? [] : [`${spanText(Math.max((total - done) / rate, 1000))} left`];
+    return [rateText(rate), ...left];
+  }
+}
+
+function rateText(perMillisecond: number): string {
+  const isSlow = perMillisecond * 1000 < 1;
+  const count = perMillisecond * (isSlow ? 60_000 : 1000);
+  return `${count.toLocaleString('en-US', { maximumFractionDigits: count < 10 ? 1 : 0 })}/${isSlow ? 'min' : 's'}`;
+}
+
+/** `40% of 3,000`; rounded down: 100% is the end. */
+export function doneText({ done, total }: Progress): string {
+  if (total === undefined) return `${done.toLocaleString('en-US')} done`;
+  return `${Math.floor(shareOf(done, total) * 100)}% of ${total.toLocaleString('en-US')}`;
+}
+
+/**
+ * `Retrying [####----] 40% of 3,000, 400/s, 5s left`, in fewer columns than `room`: in the last one a terminal would begin a new
+ * line. Where there is no room, the bar goes first, and then one fact after the other from the end.
+ *
+ * @param doing what is done, and to what; empty: that is known
+ */
+export function progressLine(
+  doing: string,
+  progress: Progress | undefined,
+  facts: readonly string[],
+  room: number,
+): string {
+  const { done, total } = progress ?? { done: 0 };
+  const bars = total === undefined ? [] : BAR_LENGTHS.map((length) => barText(shareOf(done, total), length));
+  const all = facts.join(', ');
+  const fewer = facts.map((_, place) => facts.slice(0, facts.length - place).join(', '));
+  const lines = [
+    ...bars.map((bar) => [doing, bar, all].join(' ').trimStart()),
+    ...(doing === '' ? [] : fewer.map((some) => `${doing}: ${some}`)),
+    ...fewer,
+  ];
+  return lines.find((line) => line.length < room) ?? (facts[0] ?? '').slice(0, Math.max(room - 1, 0));
+}
+
+function barText(share: number, length: number): string {
+  const full = Math.floor(share * length);
+  return `[${'#'.repeat(full)}${'-'.repeat(length - full)}]`;
+}
+
+// More may come than was there at first.
+function shareOf(done: number, total: number): number {
+  return total === 0 ? 1 : Math.min(done / total, 1);
+}
