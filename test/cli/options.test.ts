@@ -1,4 +1,3 @@
-import { TestClock } from '../../src/testing/test-clock';
 import { defineCommand } from '../../src/cli/command';
 import { invalidOption } from '../../src/cli/errors';
 import { commandLineOf } from '../../src/cli/flags';

@@ -276,14 +276,6 @@ describe('failed jobs, when one of the connections is away,', () => {
     expect(await store('other').count()).toBe(0);
   });
 
-  it('are counted on the others, whose number the error has', async () => {
-    const { failed } = await givenAway();
-
-    await expect(failed.count()).rejects.toThrow(
-      "2 failed jobs were found, but those of connection 'main' could not be looked at. Ask again",
-    );
-  });
-
   it('go back from the others', async () => {
     const { failed, watched } = await givenAway();
 
@@ -347,15 +339,6 @@ describe('failed jobs that are chosen', () => {
     expect((await first.ids()).toSorted()).toEqual(others.toSorted());
     expect(await second.failed.forget(filter)).toBe(chosen.length);
     expect((await second.ids()).toSorted()).toEqual(others.toSorted());
-  });
-
-  it('are counted over all connections and pages, each once where two connections lead to one store', async () => {
-    const { failed, store } = await givenMany();
-    for (let each = 0; each < 250; each += 1) await store('other').put(entry(String(each), { connection: 'other' }));
-    await store('other').put(entry('broken', { exception: 'TypeError: to is undefined' }));
-
-    expect(await failed.count()).toBe(254);
-    await expect(failed.count({ error: 5 } as never)).rejects.toMatchObject({ code: 'E_FAILED_FILTER' });
   });
 
   it('are listed in pages of those that fit', async () => {

@@ -1,0 +1,46 @@
+/** How many failed jobs there are, over all connections. */
+import { watchedApplication } from '../../support/watched-application';
+
+function given() {
+  const { manager, watched } = watchedApplication({
+    default: 'main',
+    connections: { main: { driver: 'memory' }, other: { driver: 'memory' }, none: { driver: 'null' } },
+  });
+  const put = (store: string, id: string, connection = store, exception = 'Error: refused') =>
+    watched(store).failed.put({
+      ...{ id, connection, exception, queue: 'mails', name: 'Mail', attempts: 1 },
+      payload: Buffer.from(`{"job":"Mail@send","id":"${id}"}`),
+    });
+  return { failed: manager.failed, watched, put };
+}
+
+describe('failed jobs are counted', () => {
+  it('over all connections and pages, each once where two connections lead to one store', async () => {
+    const { failed, put } = given();
+    for (let each = 0; each < 250; each += 1) await put('main', String(each));
+    await put('other', '0', 'main');
+    await put('other', '0');
+
+    expect(await failed.count()).toBe(251);
+    expect(await failed.count({ connection: 'other' })).toBe(1);
+  });
+
+  it('by a filter that chooses some', async () => {
+    const { failed, put } = given();
+    await put('main', 'a');
+    await put('main', 'b', 'main', 'Error: broken');
+
+    expect(await failed.count({ error: 'broken' })).toBe(1);
+    await expect(failed.count({ error: 5 } as never)).rejects.toMatchObject({ code: 'E_FAILED_FILTER' });
+  });
+
+  it('on those that can be asked, and the error has their number', async () => {
+    const { failed, put, watched } = given();
+    await put('other', 'a');
+    jest.spyOn(watched('main').failed, 'list').mockRejectedValue(new Error('no answer'));
+
+    await expect(failed.count()).rejects.toThrow(
+      "1 failed job was found, but those of connection 'main' could not be looked at. Ask again",
+    );
+  });
+});
